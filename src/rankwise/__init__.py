@@ -1,0 +1,1 @@
+"""rankwise: learning to rank from scores, groups and pairwise preferences."""

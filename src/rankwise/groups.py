@@ -1,0 +1,193 @@
+"""Group labels (queries, users, sentences): any hashable labels in, codes 0..G-1 out."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Groups", "encode_groups", "groups_from_sizes"]
+
+
+class Groups(NamedTuple):
+    """Encoded group labels.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_items,), dtype intp
+        ``labels[codes]`` gives the labels back.
+    labels : ndarray of shape (n_groups,)
+        The distinct labels: sorted where they can be sorted, else in order of first appearance.
+    """
+
+    codes: NDArray[np.intp]
+    labels: NDArray[Any]
+
+    @property
+    def n_groups(self) -> int:
+        """Number of distinct groups."""
+        return len(self.labels)
+
+    @property
+    def sizes(self) -> NDArray[np.intp]:
+        """Number of items in each group."""
+        return np.bincount(self.codes, minlength=self.n_groups)
+
+
+def encode_groups(groups: ArrayLike | None, n_items: int) -> Groups:
+    """Encode one label per row as integers ``0 .. n_groups - 1``.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_items,) or None
+        Any hashable labels in any order; None puts all items in one group.
+    n_items : int
+        The number of rows that the labels must match.
+
+    Returns
+    -------
+    Groups
+        Codes and distinct labels.
+
+    Examples
+    --------
+    >>> encode_groups(["b", "a", "b"], 3).codes
+    array([1, 0, 1])
+    """
+    if groups is None:
+        return Groups(np.zeros(n_items, dtype=np.intp), np.zeros(min(n_items, 1), dtype=np.intp))
+    labels = _as_label_array(groups)
+    _check_length(labels, n_items)
+    if labels.dtype == object:
+        return _encode_objects(labels)
+    if labels.dtype.kind == "f" or labels.dtype.kind in "mM":
+        missing = np.isnan(labels) if labels.dtype.kind == "f" else np.isnat(labels)
+        if missing.any():
+            _raise_missing(int(np.argmax(missing)))
+    if labels.dtype.kind in "iu":
+        return _encode_integers(labels)
+    return _encode_runs(labels)
+
+
+def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> NDArray[np.intp]:
+    """Turn group sizes, as LightGBM and XGBoost take them, into one label per row.
+
+    Parameters
+    ----------
+    sizes : array-like of int
+        Number of consecutive rows in each group.
+    n_items : int, optional
+        If given, the sizes must sum to it.
+
+    Returns
+    -------
+    ndarray of shape (sum of sizes,)
+        ``[0, 0, ..., 1, 1, ...]``.
+
+    Examples
+    --------
+    >>> groups_from_sizes([2, 3])
+    array([0, 0, 1, 1, 1])
+    """
+    array = np.asarray(sizes)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ValueError(
+            f"sizes must be a flat list of whole numbers, got {array.dtype} of shape "
+            f"{array.shape}; pass the number of rows of each group."
+        )
+    if (array < 0).any():
+        where = int(np.argmax(array < 0))
+        raise ValueError(f"sizes[{where}] is {array[where]}; a group cannot have fewer than 0 rows.")
+    if n_items is not None and array.sum() != n_items:
+        raise ValueError(
+            f"the group sizes sum to {array.sum()} but there are {n_items} rows; "
+            "each row must belong to exactly one group."
+        )
+    return np.repeat(np.arange(len(array), dtype=np.intp), array)
+
+
+def _as_label_array(groups: ArrayLike) -> NDArray[Any]:
+    if isinstance(groups, (list, tuple)) and any(isinstance(g, tuple) for g in groups):
+        labels = np.empty(len(groups), dtype=object)
+        labels[:] = groups
+        return labels
+    if isinstance(groups, (list, tuple)) and len({type(g) for g in groups}) > 1:
+        return np.array(groups, dtype=object)  # NumPy would turn mixed labels into strings
+    labels = np.asarray(groups)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise ValueError(
+            f"groups has shape {labels.shape}; pass one group label per row, shape (n_rows,)."
+        )
+    return labels
+
+
+def _check_length(labels: NDArray[Any], n_items: int) -> None:
+    if len(labels) == n_items:
+        return
+    message = f"groups has {len(labels)} entries but there are {n_items} rows"
+    if labels.dtype.kind in "iu" and labels.size and (labels >= 0).all() and labels.sum() == n_items:
+        raise ValueError(
+            f"{message}. They sum to {n_items}, so these look like group sizes: pass "
+            "rankwise.datasets.groups_from_sizes(groups) to get one label per row."
+        )
+    raise ValueError(f"{message}; pass one group label per row.")
+
+
+def _encode_integers(labels: NDArray[Any]) -> Groups:
+    """Table look-up when the labels span a short range, else as any other label."""
+    if not labels.size:
+        return Groups(np.zeros(0, dtype=np.intp), labels)
+    low, high = int(labels.min()), int(labels.max())
+    if high - low > 4 * labels.size:
+        return _encode_runs(labels)
+    wide = labels if labels.dtype == np.uint64 else labels.astype(np.int64, copy=False)
+    shifted = (wide - wide.dtype.type(low)).astype(np.intp)
+    present = np.zeros(high - low + 1, dtype=bool)
+    present[shifted] = True
+    position = np.cumsum(present) - 1
+    distinct = (np.flatnonzero(present) + low).astype(labels.dtype)
+    return Groups(position[shifted].astype(np.intp, copy=False), distinct)
+
+
+def _encode_runs(labels: NDArray[Any]) -> Groups:
+    """Sort only the first label of each run of equal labels: cheap when groups are contiguous."""
+    if not labels.size:
+        return Groups(np.zeros(0, dtype=np.intp), labels)
+    starts = np.flatnonzero(np.r_[True, labels[1:] != labels[:-1]])
+    distinct, codes = np.unique(labels[starts], return_inverse=True)
+    lengths = np.diff(np.r_[starts, len(labels)])
+    return Groups(np.repeat(codes.astype(np.intp, copy=False), lengths), distinct)
+
+
+def _encode_objects(labels: NDArray[Any]) -> Groups:
+    code_of: dict[Any, int] = {}
+    codes = np.empty(len(labels), dtype=np.intp)
+    for row, label in enumerate(labels):
+        if label is None or label != label or type(label).__name__ == "NAType":
+            _raise_missing(row)
+        try:
+            codes[row] = code_of.setdefault(label, len(code_of))
+        except TypeError:
+            raise ValueError(
+                f"groups[{row}] is a {type(label).__name__}, which is not hashable; "
+                "use numbers, strings or tuples as group labels."
+            ) from None
+    distinct = np.empty(len(code_of), dtype=object)
+    distinct[:] = list(code_of)
+    try:
+        order = sorted(range(len(distinct)), key=lambda code: distinct[code])
+    except TypeError:  # labels of mixed types keep their order of appearance
+        return Groups(codes, distinct)
+    position = np.empty(len(distinct), dtype=np.intp)
+    position[order] = np.arange(len(distinct))
+    return Groups(position[codes], distinct[order])
+
+
+def _raise_missing(row: int) -> None:
+    raise ValueError(
+        f"groups has no label in row {row} (None or NaN); give every row a label, "
+        "or drop the rows that have none."
+    )
