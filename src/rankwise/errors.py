@@ -1,8 +1,8 @@
 """The two exceptions of our own; everything else that is wrong with user input is a ValueError.
 
-    ValueError
-     ├── UndefinedMetricError   a metric has no value for this group, or for all of them
-     └── LetorFormatError       a ranking file has a line that cannot be read
+ValueError
+ ├── UndefinedMetricError   a metric has no value for this group, or for all of them
+ └── LetorFormatError       a ranking file has a line that cannot be read
 """
 
 __all__ = ["LetorFormatError", "UndefinedMetricError"]

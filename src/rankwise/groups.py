@@ -98,7 +98,9 @@ def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> NDArray[n
         )
     if (array < 0).any():
         where = int(np.argmax(array < 0))
-        raise ValueError(f"sizes[{where}] is {array[where]}; a group cannot have fewer than 0 rows.")
+        raise ValueError(
+            f"sizes[{where}] is {array[where]}; a group cannot have fewer than 0 rows."
+        )
     if n_items is not None and array.sum() != n_items:
         raise ValueError(
             f"the group sizes sum to {array.sum()} but there are {n_items} rows; "
@@ -128,7 +130,12 @@ def _check_length(labels: NDArray[Any], n_items: int) -> None:
     if len(labels) == n_items:
         return
     message = f"groups has {len(labels)} entries but there are {n_items} rows"
-    if labels.dtype.kind in "iu" and labels.size and (labels >= 0).all() and labels.sum() == n_items:
+    if (
+        labels.dtype.kind in "iu"
+        and labels.size
+        and (labels >= 0).all()
+        and labels.sum() == n_items
+    ):
         raise ValueError(
             f"{message}. They sum to {n_items}, so these look like group sizes: pass "
             "rankwise.datasets.groups_from_sizes(groups) to get one label per row."

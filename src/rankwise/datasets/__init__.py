@@ -1,0 +1,27 @@
+"""Read, write and make ranking data.
+
+>>> from rankwise.datasets import make_ranking
+>>> X, y, groups = make_ranking(n_queries=2, n_documents=3, random_state=0)[:3]
+>>> X.shape, sorted(groups.tolist())
+((6, 10), [0, 0, 0, 1, 1, 1])
+"""
+
+from rankwise.datasets.group_sizes import read_group_sizes, write_group_sizes
+from rankwise.datasets.letor import RankingData, read_letor
+from rankwise.datasets.letor_writer import write_letor
+from rankwise.datasets.pairs import PairData, read_pairs
+from rankwise.datasets.synthetic import RankingProblem, make_ranking
+from rankwise.groups import groups_from_sizes
+
+__all__ = [
+    "PairData",
+    "RankingData",
+    "RankingProblem",
+    "groups_from_sizes",
+    "make_ranking",
+    "read_group_sizes",
+    "read_letor",
+    "read_pairs",
+    "write_group_sizes",
+    "write_letor",
+]

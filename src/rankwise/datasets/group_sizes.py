@@ -1,0 +1,142 @@
+"""Side files of group sizes, one a line, as LightGBM and XGBoost use them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.datasets.files import PathLike, numbered_lines, replace_file
+from rankwise.datasets.tokens import show
+from rankwise.errors import LetorFormatError
+from rankwise.groups import encode_groups
+
+__all__ = ["find_group_sizes", "groups_of_files", "read_group_sizes", "write_group_sizes"]
+
+_COMPRESSIONS = (".gz", ".bz2", ".xz")
+_MOST_ROWS = 2**62
+
+
+def read_group_sizes(path: PathLike) -> NDArray[np.intp]:
+    """Read a file with one group size per line (LightGBM ``.query``, XGBoost ``.group``).
+
+    Parameters
+    ----------
+    path : str or path
+        Plain or compressed text; blank lines are skipped.
+
+    Returns
+    -------
+    ndarray of shape (n_groups,)
+        Number of consecutive rows of each group; `groups_from_sizes` makes one label per row of it.
+
+    Raises
+    ------
+    LetorFormatError
+        If a line is anything but one non-negative whole number, or there is no line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_group_sizes(f"{folder}/train.query", ["a", "a", "b"])
+    ...     read_group_sizes(f"{folder}/train.query")
+    array([2, 1])
+    """
+    name = os.fspath(path)
+    sizes = []
+    total = 0
+    for number, line in numbered_lines(name):
+        token = line.strip()
+        if not token:
+            continue
+        if not token.isdigit():
+            raise LetorFormatError(
+                name,
+                number,
+                f"got {show(token)}, expected the number of rows of one group: "
+                "one whole number a line and nothing else.",
+            )
+        size = int(token) if len(token) < 20 else _MOST_ROWS
+        total += size
+        if total >= _MOST_ROWS:
+            raise LetorFormatError(name, number, f"no file has that many rows: {show(token)}.")
+        sizes.append(size)
+    if not sizes:
+        raise LetorFormatError(name, None, "the file has no group sizes, expected one a line.")
+    return np.array(sizes, dtype=np.intp)
+
+
+def write_group_sizes(path: PathLike, groups: ArrayLike) -> None:
+    """Write the group sizes of rows whose groups are contiguous, one size a line.
+
+    The file is written whole or not at all.  LightGBM looks for it under the name of the data file
+    with ``.query`` (or ``.group``) behind it.
+
+    Parameters
+    ----------
+    path : str or path
+        Where to write; the suffixes ``.gz``, ``.bz2`` and ``.xz`` compress.
+    groups : array-like of shape (n_rows,)
+        One group label per row.
+
+    Raises
+    ------
+    ValueError
+        If the rows of some group are not next to each other: sizes could not tell them apart.
+    """
+    n_rows = len(np.asarray(groups, dtype=object))
+    codes, labels = encode_groups(groups, n_rows)
+    if n_rows == 0:
+        raise ValueError("groups is empty; there is no group size to write.")
+    starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
+    distinct, first = np.unique(codes[starts], return_index=True)
+    if len(distinct) < len(starts):
+        again = int(np.setdiff1d(np.arange(len(starts)), first)[0])
+        label = labels[codes[starts[again]]]
+        raise ValueError(
+            f"group {label!s} comes back in row {starts[again]}; a file of group sizes needs the "
+            "rows of a group next to each other. Sort the rows by group first, for example by "
+            "np.argsort(groups, kind='stable')."
+        )
+    with replace_file(path) as stream:
+        for size in np.diff(np.r_[starts, n_rows]):
+            stream.write(b"%d\n" % size)
+
+
+def find_group_sizes(path: str) -> str | None:
+    """The file of group sizes next to a data file, or None.
+
+    Looked for, in this order: the name of the data file, with and without its ``.gz`` (``.bz2``,
+    ``.xz``), followed by ``.query`` or ``.group``, plain or compressed.
+    """
+    stem, suffix = os.path.splitext(path)
+    names = [path, stem] if suffix.lower() in _COMPRESSIONS else [path]
+    for name in names:
+        for kind in (".query", ".group"):
+            for compression in ("", *_COMPRESSIONS):
+                candidate = f"{name}{kind}{compression}"
+                if os.path.isfile(candidate):
+                    return candidate
+    return None
+
+
+def groups_of_files(
+    paths: Sequence[str], n_rows: Sequence[int], side_files: Sequence[str]
+) -> NDArray[np.intp]:
+    """One label per row from one file of group sizes for each data file; labels count on."""
+    sizes = []
+    for path, rows, side_file in zip(paths, n_rows, side_files, strict=True):
+        sizes.append(read_group_sizes(side_file))
+        if sizes[-1].sum() != rows:
+            raise LetorFormatError(
+                side_file,
+                None,
+                f"the group sizes sum to {sizes[-1].sum()} but {path} has {rows} rows; "
+                "each row must belong to exactly one group. If this file belongs to other data, "
+                "pass group_sizes=None.",
+            )
+    every = np.concatenate(sizes)
+    return np.repeat(np.arange(len(every), dtype=np.intp), every)

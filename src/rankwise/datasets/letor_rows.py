@@ -1,0 +1,192 @@
+"""One row of a LETOR file: taken apart, and told what is wrong with it."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.datasets.tokens import MAX_LABEL, distinct_labels, finite_number, show
+from rankwise.errors import LetorFormatError
+
+__all__ = ["LARGEST_FEATURE", "QueryIds", "RowRules", "row_problem", "split_row"]
+
+LARGEST_FEATURE = 2**31 - 1
+_MISSING = {b"", b"NULL", b"NA", b"N/A", b"NAN", b"NONE", b"?", b"-"}
+_FORM = "a row reads 'label qid:group feature:value feature:value ... # comment'"
+
+
+class RowRules(NamedTuple):
+    """What a row must satisfy besides its form."""
+
+    zero_based: bool
+    n_features: int | None
+    dtype: np.dtype[Any]
+
+
+def split_row(line: bytes) -> tuple[bytes, bytes | None, bytes]:
+    r"""Split a line into its row without the qid, the qid and the comment.
+
+    Examples
+    --------
+    >>> split_row(b"2 qid:7 1:0.5 3:1  # doc 4\r\n")
+    (b'2 1:0.5 3:1  ', b'7', b' doc 4\r\n')
+    >>> split_row(b"2 1:0.5")
+    (b'2 1:0.5', None, b'')
+    """
+    body, _, comment = line.partition(b"#")
+    words = body.split(None, 2)
+    if len(words) < 2 or not words[1].startswith(b"qid:"):
+        return body, None, comment
+    features = words[2] if len(words) == 3 else b""
+    return words[0] + b" " + features, words[1][4:], comment
+
+
+class QueryIds:
+    """The qid of every row: all rows have one, or none has.
+
+    A qid never passes through a floating point number, and one that spells no number is a string.
+    """
+
+    def __init__(self) -> None:
+        self._codes = array("q")
+        self._code_of: dict[bytes, int] = {}
+        self._first: tuple[str, bool] | None = None
+
+    def append(self, qid: bytes | None, path: str, line: int) -> None:
+        """Take the qid of the next row, None for a row without."""
+        if self._first is None:
+            self._first = (f"{path}:{line}", qid is not None)
+        where, expected = self._first
+        if (qid is not None) != expected:
+            has, had = ("no qid", "has one") if expected else ("a qid", "has none")
+            raise LetorFormatError(
+                path,
+                line,
+                f"this row has {has}, but the first row ({where}) {had}. Give every row a qid "
+                "right after its label, or none at all.",
+            )
+        if qid is None:
+            return
+        code = self._code_of.get(qid)
+        if code is None:
+            _check_qid(qid, path, line)
+            code = self._code_of[qid] = len(self._code_of)
+        self._codes.append(code)
+
+    def groups(self) -> NDArray[Any] | None:
+        """One label per row: int64 if all qids are whole numbers, else strings; None if no qids."""
+        if not self._code_of:
+            return None
+        labels = distinct_labels([qid.decode("utf-8") for qid in self._code_of])
+        groups: NDArray[Any] = labels[np.frombuffer(self._codes, dtype=np.int64)]
+        return groups
+
+
+def _check_qid(qid: bytes, path: str, line: int) -> None:
+    if not qid:
+        raise LetorFormatError(
+            path, line, "'qid:' has no group behind it. Write for example qid:7, without a space."
+        )
+    try:
+        text = qid.decode("utf-8")
+    except UnicodeDecodeError:
+        raise LetorFormatError(
+            path, line, f"the qid {show(qid)} is not text in UTF-8. Use plain numbers or words."
+        ) from None
+    if len(text) > MAX_LABEL:
+        raise LetorFormatError(
+            path,
+            line,
+            f"the qid {show(qid)} has {len(text)} characters, at most {MAX_LABEL} are read. "
+            "Number the groups instead.",
+        )
+
+
+def row_problem(body: bytes, rules: RowRules) -> str | None:
+    """What is wrong with a row (without qid and comment), what was expected, and what to do."""
+    words = body.split()
+    problem = _label_problem(words[0])
+    before = -1
+    for word in words[1:]:
+        if problem is not None:
+            return problem
+        name, colon, value = word.partition(b":")
+        if not colon or name.lower().startswith(b"qid"):
+            return _word_problem(word)
+        if not _is_feature_id(name):
+            return f"the feature id {show(name)} is not a whole number from 0 to {LARGEST_FEATURE}."
+        feature = int(name)
+        problem = _feature_problem(feature, before, rules) or _value_problem(feature, value, rules)
+        before = feature
+    return problem
+
+
+def _is_feature_id(name: bytes) -> bool:
+    digits = name.removeprefix(b"+")
+    return digits.isdigit() and len(digits) <= 10 and int(digits) <= LARGEST_FEATURE
+
+
+def _label_problem(label: bytes) -> str | None:
+    if finite_number(label) is not None:
+        return None
+    if label.upper() in _MISSING or label.lower() in (b"inf", b"-inf"):
+        return (
+            f"the label is {show(label)}, expected a finite number. "
+            "Leave out the rows that have no label."
+        )
+    if b":" in label:
+        return f"the row starts with {show(label)}, expected a label first: {_FORM}."
+    return f"the label is {show(label)}, expected a number: {_FORM}."
+
+
+def _word_problem(word: bytes) -> str:
+    if word.lower().startswith(b"qid"):
+        return (
+            f"{show(word)} is not in its place: the group is written once, in small letters, "
+            f"right after the label, for {_FORM}."
+        )
+    if b":" not in word:
+        return f"got {show(word)}, expected feature:value without spaces: {_FORM}."
+    return f"got {show(word)}: {_FORM}."
+
+
+def _feature_problem(feature: int, before: int, rules: RowRules) -> str | None:
+    if feature == 0 and not rules.zero_based:
+        return (
+            "feature id 0, but ids are expected to start at 1. "
+            "Pass zero_based=True if the file counts from 0."
+        )
+    if feature == before:
+        return f"feature {feature} is given twice in one row. Keep one of its values."
+    if feature < before:
+        return (
+            f"feature {feature} comes after feature {before}; ids must increase along a row. "
+            "Sort the features of each row by id."
+        )
+    n_named = feature + 1 if rules.zero_based else feature
+    if rules.n_features is not None and n_named > rules.n_features:
+        return (
+            f"feature {feature} does not fit into n_features={rules.n_features}. "
+            "Pass a larger n_features, or None to take the largest id of the file."
+        )
+    return None
+
+
+def _value_problem(feature: int, value: bytes, rules: RowRules) -> str | None:
+    number = finite_number(value)
+    if number is not None:
+        largest = float(np.finfo(rules.dtype).max)
+        if abs(number) <= largest:
+            return None
+        return f"feature {feature} is {show(value)}, too large for {rules.dtype}. Use float64."
+    if value.upper() in _MISSING:
+        return (
+            f"the value of feature {feature} is missing ({show(value)}); missing values are not "
+            "read. Fill it in before reading, for example with the smallest value of the feature "
+            "in the query; or take a version of the data without gaps (LETOR: Feature-min); or "
+            f"delete '{feature}:{value.decode('ascii')}' from the row, which means 0."
+        )
+    return f"the value of feature {feature} is {show(value)}, expected a finite number."

@@ -1,0 +1,211 @@
+"""Write ranking data in the LETOR format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.datasets.files import PathLike, replace_file
+from rankwise.datasets.tokens import MAX_LABEL, distinct_labels, show
+from rankwise.groups import encode_groups
+
+__all__ = ["write_letor"]
+
+
+def write_letor(
+    path: PathLike,
+    X: Any,
+    y: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    ids: Sequence[Any] | NDArray[Any] | None = None,
+    precision: int | None = None,
+    sort_groups: bool = False,
+    number_groups: bool = False,
+) -> None:
+    """Write rows ``label qid:group 1:value 2:value ... # id``.
+
+    The file is written whole or not at all: a failure leaves an older file of that name untouched.
+
+    Parameters
+    ----------
+    path : str or path
+        Where to write; the suffixes ``.gz``, ``.bz2`` and ``.xz`` compress.
+    X : array-like or sparse matrix of shape (n_rows, n_features)
+        Finite numbers.  All entries of a dense `X` are written, zeros too, and the stored entries
+        of a sparse one; its first row also gets the last feature, so that the number of features
+        survives.
+    y : array-like of shape (n_rows,)
+        Finite relevance labels.
+    groups : array-like of shape (n_rows,), optional
+        Group labels: whole numbers, or words without blanks and ``#``.  None writes no qid.
+        Words that spell numbers ("7") are read back as numbers if all labels do.
+    ids : sequence of length n_rows, optional
+        Comment of each row; None or "" for a row without.
+    precision : int, optional
+        Number of significant digits; by default as many as `read_letor` needs to give the very same
+        numbers back.
+    sort_groups : bool, default=False
+        Whether to write the rows of a group next to each other, groups in increasing order, as
+        SVMrank and files of group sizes need it.  By default the rows stay in the given order.
+    number_groups : bool, default=False
+        Whether to write groups as 0, 1, 2, ... in the order of the sorted labels.  This admits
+        labels of any type, and SVMrank reads no other qids than whole numbers.
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ, or a number, label or id could not be read back as it is.
+    OSError
+        If the directory does not exist or the file may not be written.
+
+    See Also
+    --------
+    read_letor : Read such a file.
+    write_group_sizes : Write the file of group sizes that LightGBM expects.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "toy.txt"
+    ...     write_letor(file, [[0.5, 1], [0.1, 0]], [2, 0], groups=[7, 7], ids=["a", "b"])
+    ...     print(file.read_text())
+    2 qid:7 1:0.5 2:1 # a
+    0 qid:7 1:0.1 2:0 # b
+    """
+    X, labels = _check_numbers(X, y)
+    n_rows = X.shape[0]
+    codes, names = encode_groups(groups, n_rows)
+    if groups is None:
+        qids = [""]
+    else:
+        qids = [f" qid:{token}" for token in _qid_tokens(names, number_groups)]
+    comments = _check_ids(ids, n_rows)
+    order = np.argsort(codes, kind="stable") if sort_groups else np.arange(n_rows)
+    as_text = _number_format(precision)
+    with replace_file(path) as stream:
+        for row, features in zip(order, _feature_texts(X, order, as_text), strict=True):
+            head = as_text(float(labels[row])) + qids[codes[row]]
+            comment = "" if comments is None else _comment_text(comments[row], row)
+            stream.write(f"{head}{features}{comment}\n".encode())
+
+
+def _check_numbers(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
+    """X as a finite array or CSR matrix and y as a finite vector, of one length."""
+    from sklearn.utils import check_array, column_or_1d
+
+    X = check_array(
+        X,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_all_finite=False,
+        ensure_min_features=0,
+        input_name="X",
+    )
+    labels = np.asarray(column_or_1d(y), dtype=np.float64)
+    if len(labels) != X.shape[0]:
+        raise ValueError(
+            f"y has {len(labels)} entries but X has {X.shape[0]} rows; pass one label per row."
+        )
+    finite = np.isfinite(X if isinstance(X, np.ndarray) else X.data)
+    if not finite.all():
+        where = int(np.argmin(finite))
+        row = where // X.shape[1] if isinstance(X, np.ndarray) else _row_of(X, where)
+        _raise_not_finite("X", row)
+    if not np.isfinite(labels).all():
+        _raise_not_finite("y", int(np.argmin(np.isfinite(labels))))
+    return X, labels
+
+
+def _row_of(X: Any, entry: int) -> int:
+    return int(np.searchsorted(X.indptr, entry, side="right")) - 1
+
+
+def _raise_not_finite(name: str, row: int) -> None:
+    raise ValueError(
+        f"{name} is NaN or infinite in row {row}, and a LETOR file holds finite numbers only. "
+        "Fill it in, or leave out the row."
+    )
+
+
+def _check_ids(ids: Sequence[Any] | NDArray[Any] | None, n_rows: int) -> list[Any] | None:
+    if ids is None:
+        return None
+    comments = list(ids)
+    if len(comments) != n_rows:
+        raise ValueError(
+            f"ids has {len(comments)} entries but X has {n_rows} rows; pass one per row."
+        )
+    return comments
+
+
+def _qid_tokens(labels: NDArray[Any], number_groups: bool) -> list[str]:
+    if number_groups:
+        return [str(code) for code in range(len(labels))]
+    tokens = [_qid_token(label) for label in labels.tolist()]
+    read_back = distinct_labels(tokens)
+    if len(np.unique(read_back)) < len(tokens):
+        raise ValueError(
+            "two different group labels would be read back as the same (such as '1' and '01', or "
+            "1 and '1'); make them distinct, or pass number_groups=True."
+        )
+    return tokens
+
+
+def _qid_token(label: Any) -> str:
+    remedy = "Use whole numbers or words without blanks and '#', or pass number_groups=True."
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    if isinstance(label, (int, np.integer)):  # True is 1, as everywhere in Python
+        return str(int(label))
+    if not isinstance(label, str):
+        raise ValueError(f"the group label {label!r} cannot be written. {remedy}")
+    plain = label.isprintable() and label.split() == [label] and "#" not in label
+    if not plain or len(label) > MAX_LABEL:
+        raise ValueError(f"the group label {show(label)} cannot be written as one word. {remedy}")
+    return label
+
+
+def _comment_text(comment: Any, row: int) -> str:
+    text = "" if comment is None else str(comment).strip()
+    if any(mark in text for mark in "\n\r\0"):
+        raise ValueError(
+            f"ids[{row}] is {show(text)}: a comment ends with its line. "
+            "Take the line breaks and zero bytes out."
+        )
+    return f" # {text}" if text else ""
+
+
+def _number_format(precision: int | None) -> Callable[[float], str]:
+    """Shortest text that reads back as the same number, or `precision` significant digits."""
+    if precision is None:
+        return lambda value: repr(value).removesuffix(".0")
+    if precision < 1:
+        raise ValueError(f"precision is {precision}; pass a positive number of digits or None.")
+    return lambda value: f"{value:.{precision}g}"
+
+
+def _feature_texts(
+    X: Any, order: NDArray[np.intp], as_text: Callable[[float], str]
+) -> Iterator[str]:
+    """For each row of `order`, `` 1:value 2:value``, with a blank in front."""
+    if isinstance(X, np.ndarray):
+        names = [f" {column}:" for column in range(1, X.shape[1] + 1)]
+        for row in order:
+            values = map(as_text, X[row].tolist())
+            yield "".join([name + value for name, value in zip(names, values, strict=True)])
+        return
+    X = X.copy()
+    X.sum_duplicates()  # also sorts
+    last = f" {X.shape[1]}:"
+    for position, row in enumerate(order):
+        stored = slice(X.indptr[row], X.indptr[row + 1])
+        columns, values = (X.indices[stored] + 1).tolist(), X.data[stored].tolist()
+        text = "".join([f" {c}:{as_text(v)}" for c, v in zip(columns, values, strict=True)])
+        has_last = bool(columns) and columns[-1] == X.shape[1]
+        yield text if position or has_last or not X.shape[1] else f"{text}{last}0"

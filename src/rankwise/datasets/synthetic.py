@@ -1,0 +1,183 @@
+"""Synthetic ranking data with a known answer."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["RankingProblem", "make_ranking"]
+
+
+class RankingProblem(NamedTuple):
+    """Synthetic data and their answer; ``X, y, groups = problem[:3]`` unpacks what `fit` takes.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        Features.
+    y : ndarray of shape (n_rows,), float64
+        Scores, or levels 0, 1, ...; larger is better.
+    groups : ndarray of shape (n_rows,), int
+        Query of each row, 0 to n_queries - 1.
+    coef : ndarray of shape (n_features,)
+        True weights, of length one; ``X @ coef`` is the right order inside every query.
+    utility : ndarray of shape (n_rows,)
+        What `y` would be without noise, ties and levels: ``X @ coef`` plus the offset of the query.
+    """
+
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+    groups: NDArray[np.intp]
+    coef: NDArray[np.float64]
+    utility: NDArray[np.float64]
+
+
+def make_ranking(
+    n_queries: int = 100,
+    n_documents: int | tuple[int, int] = 20,
+    n_features: int = 10,
+    *,
+    n_informative: int | None = None,
+    n_levels: int | None = 5,
+    noise: float = 0.1,
+    offset: float = 2.0,
+    ties: float = 0.0,
+    shuffle: bool = True,
+    random_state: Any = None,
+) -> RankingProblem:
+    """Make ranking data from a linear utility.
+
+        utility = x · coef + offset of the query,      score = utility + noise
+
+    The documents of a query lie around a centre of its own, and the offset of the query is a linear
+    function of that centre with other weights than `coef`.  This is on purpose: a model that
+    ignores the queries mistakes differences *between* queries for preferences, and learns the wrong
+    weights however many data it gets.  ``offset=0`` switches the trap off.
+
+    Parameters
+    ----------
+    n_queries : int, default=100
+        Number of queries (groups).
+    n_documents : int or (int, int), default=20
+        Documents per query, or the smallest and the largest number, drawn evenly.
+    n_features : int, default=10
+        Number of features.
+    n_informative : int, optional
+        Number of features with a weight other than 0; by default all.
+    n_levels : int or None, default=5
+        Number of relevance levels; scores are cut at the quantiles of all data, so that the levels
+        0, 1, ... are about equally frequent overall (but not in every query).  None leaves real
+        scores.
+    noise : float, default=0.1
+        Standard deviation of the noise; that of the utility inside a query is 1.
+    offset : float, default=2.0
+        Size of the differences between queries, in the same unit.
+    ties : float, default=0.0
+        Share of all documents whose score is made equal to the next lower one of the same query,
+        before cutting into levels; the lowest document of a query has none to copy from.
+    shuffle : bool, default=True
+        Whether to shuffle the rows.  The documents of a query are then *not* next to each other.
+    random_state : int, RandomState or None, default=None
+        As in scikit-learn: an int makes the data reproducible.
+
+    Returns
+    -------
+    RankingProblem
+        ``X``, ``y``, ``groups``, the true ``coef`` and the noise-free ``utility``.  Without noise,
+        no pair of a query that `y` orders is ordered the other way by `utility`.
+
+    Examples
+    --------
+    >>> X, y, groups, coef, utility = make_ranking(n_queries=3, n_documents=4, random_state=0)
+    >>> X.shape, groups.tolist()
+    ((12, 10), [1, 2, 1, 2, 0, 2, 0, 2, 0, 1, 1, 0])
+    """
+    from sklearn.utils import check_random_state
+
+    low, high = _check(n_queries, n_documents, n_features, n_informative, n_levels)
+    _check_amounts(noise, offset, ties)
+    rng = check_random_state(random_state)
+    sizes = rng.randint(low, high + 1, size=n_queries)
+    groups = np.repeat(np.arange(n_queries, dtype=np.intp), sizes)
+    coef = _random_weights(rng, n_features, n_features if n_informative is None else n_informative)
+    centres = rng.standard_normal((n_queries, n_features))
+    X = centres[groups] + rng.standard_normal((len(groups), n_features))
+    between = centres @ (offset * _random_weights(rng, n_features, n_features))
+    utility = X @ coef + between[groups]
+    y = utility + noise * rng.standard_normal(len(groups))
+    y = _tie_neighbours(y, groups, ties, rng)
+    if n_levels is not None:
+        cuts = np.quantile(y, np.arange(1, n_levels) / n_levels)
+        y = np.searchsorted(cuts, y, side="right").astype(np.float64)
+    order = rng.permutation(len(groups)) if shuffle else slice(None)
+    return RankingProblem(X[order], y[order], groups[order], coef, utility[order])
+
+
+def _random_weights(rng: Any, n_features: int, n_informative: int) -> NDArray[np.float64]:
+    """Random direction of length one in `n_informative` randomly chosen coordinates."""
+    weights = np.zeros(n_features)
+    chosen = rng.permutation(n_features)[:n_informative]
+    direction = rng.standard_normal(n_informative)
+    weights[chosen] = direction / np.linalg.norm(direction)
+    return weights
+
+
+def _tie_neighbours(
+    y: NDArray[np.float64], groups: NDArray[np.intp], share: float, rng: Any
+) -> NDArray[np.float64]:
+    """Copy scores from the next lower document of the query; the weak order stays as it was."""
+    order = np.lexsort((y, groups))
+    can_copy = np.flatnonzero(np.r_[False, groups[order][1:] == groups[order][:-1]])
+    n_copies = min(round(share * len(y)), len(can_copy))
+    source = np.arange(len(y))
+    source[rng.permutation(can_copy)[:n_copies]] = 0
+    source = np.maximum.accumulate(source)  # a run of copies takes the score at its start
+    tied = np.empty_like(y)
+    tied[order] = y[order][source]
+    return tied
+
+
+def _check(
+    n_queries: int,
+    n_documents: int | tuple[int, int],
+    n_features: int,
+    n_informative: int | None,
+    n_levels: int | None,
+) -> tuple[int, int]:
+    """Check the counts; return the smallest and the largest number of documents per query."""
+    _check_count("n_queries", n_queries, 1)
+    _check_count("n_features", n_features, 1)
+    if n_informative is not None:
+        _check_count("n_informative", n_informative, 1)
+        if n_informative > n_features:
+            raise ValueError(
+                f"n_informative is {n_informative} but there are {n_features} features; "
+                "pass at most that many."
+            )
+    if n_levels is not None:
+        _check_count("n_levels", n_levels, 2)
+    if isinstance(n_documents, Integral):
+        low = high = int(n_documents)
+    elif isinstance(n_documents, (tuple, list)) and len(n_documents) == 2:
+        low, high = n_documents
+    else:
+        raise ValueError(f"n_documents is {n_documents!r}; pass a number or (smallest, largest).")
+    _check_count("n_documents", low, 1)
+    _check_count("n_documents", high, low)
+    return low, high
+
+
+def _check_count(name: str, value: Any, least: int) -> None:
+    if not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} is {value!r}; pass a whole number of at least {least}.")
+
+
+def _check_amounts(noise: float, offset: float, ties: float) -> None:
+    for name, value in (("noise", noise), ("offset", offset)):
+        if not (np.isfinite(value) and value >= 0):
+            raise ValueError(f"{name} is {value}; pass a finite number of at least 0.")
+    if not 0 <= ties <= 1:
+        raise ValueError(f"ties is {ties}; pass a share between 0 and 1.")

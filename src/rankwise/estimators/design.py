@@ -1,0 +1,135 @@
+"""The design of a least-squares ranker: which matrix the solver sees, and the way back from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.estimators.checks import check_basis
+from rankwise.kernels import Kernel, basis_root, choose_basis
+from rankwise.memory import available_bytes, check_matrix_fits
+from rankwise.options import check_option
+
+__all__ = ["Design", "make_design"]
+
+Array = NDArray[np.float64]
+SOLVERS = ("auto", "primal", "dual", "iterative")
+SPARSE_DIRECT_LIMIT = 5000  # sparse X with more rows and columns than this is solved iteratively
+
+
+class Design(NamedTuple):
+    """What the solver sees.
+
+    Attributes
+    ----------
+    method : {"primal", "dual", "iterative"}
+        How to solve.
+    matrix : array or sparse matrix
+        Features R of the items for "primal" and "iterative", the kernel matrix for "dual".
+    coefficients : callable
+        Takes solutions, shape (n, k), to coefficients of features or kernel items.
+    items : array, sparse matrix or None
+        The items that the coefficients of a kernel model belong to.
+    basis : ndarray of int or None
+        Their row numbers, if they are a basis.
+    """
+
+    method: str
+    matrix: Any
+    coefficients: Callable[[Array], Array]
+    items: Any = None
+    basis: NDArray[np.intp] | None = None
+
+
+def make_design(
+    kernel: Kernel,
+    X: Any,
+    solver: str,
+    *,
+    n_basis: int | None = None,
+    basis: str | ArrayLike = "random",
+    random_state: Any = None,
+    shift_invariant: bool = False,
+) -> Design:
+    """Choose by the table of DESIGN.md section 3.
+
+    `shift_invariant` says that adding a constant to all scores does not change the loss; dense
+    features of a dual linear model are then centred, which keeps digits.
+    """
+    check_option("solver", solver, SOLVERS)
+    if n_basis is not None or not isinstance(basis, str):
+        return _basis_design(kernel, X, solver, n_basis, basis, random_state)
+    if not kernel.is_linear:
+        return _kernel_design(kernel, X, solver)
+    method = _linear_method(X, solver)
+    if method == "dual":
+        _check_kernel_fits(X.shape[0])
+        R = X
+        if shift_invariant and not sp.issparse(X):
+            R = X - X.mean(axis=0, dtype=np.float64)
+        return Design("dual", kernel.matrix(R), lambda a: np.asarray(R.T @ a))
+    if method == "primal":
+        check_matrix_fits(
+            X.shape[1], X.shape[1], "a Gram matrix", "use solver='iterative' for so many features"
+        )
+    return Design(method, X, lambda w: w)
+
+
+def _kernel_design(kernel: Kernel, X: Any, solver: str) -> Design:
+    if solver not in ("auto", "dual"):
+        raise ValueError(
+            f"solver={solver!r} needs explicit features; with kernel={kernel.function!r} use "
+            "solver='auto', or n_basis for a primal solution on basis items."
+        )
+    if kernel.is_precomputed and X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"X has shape {X.shape}; kernel='precomputed' needs the square matrix of kernel "
+            "values between all training items."
+        )
+    _check_kernel_fits(X.shape[0])
+    items = None if kernel.is_precomputed else X
+    return Design("dual", kernel.matrix(X), lambda a: a, items)
+
+
+def _basis_design(
+    kernel: Kernel,
+    X: Any,
+    solver: str,
+    n_basis: int | None,
+    basis: str | ArrayLike,
+    random_state: Any,
+) -> Design:
+    """R = K_mb K_bb^(−1/2), then primal: [RankRLS09] equations 41 and 42."""
+    if kernel.is_linear:
+        raise ValueError(
+            "n_basis and basis are for kernel models; a linear model already has just one weight "
+            "per feature. Drop them or choose another kernel."
+        )
+    if solver not in ("auto", "primal"):
+        raise ValueError(f"a basis is solved by solver='primal', not {solver!r}.")
+    rows = choose_basis(X, check_basis(n_basis, basis, X.shape[0]), basis, random_state)
+    check_matrix_fits(X.shape[0], len(rows), "a kernel matrix", "use a smaller n_basis")
+    items = None if kernel.is_precomputed else X[rows]
+    K_mb = kernel.matrix(X)[:, rows] if kernel.is_precomputed else kernel.matrix(X, items)
+    root = basis_root(K_mb[rows])
+    return Design("primal", K_mb @ root, lambda w: root @ w, items, rows)
+
+
+def _linear_method(X: Any, solver: str) -> str:
+    if solver != "auto":
+        return solver
+    smaller = min(X.shape)
+    free = available_bytes()
+    too_large = free is not None and 8 * smaller**2 > free
+    if too_large or (sp.issparse(X) and smaller > SPARSE_DIRECT_LIMIT):
+        return "iterative"
+    return "primal" if X.shape[1] <= X.shape[0] else "dual"
+
+
+def _check_kernel_fits(n_items: int) -> None:
+    advice = "pass n_basis (for example n_basis=1000) to train on a basis of items"
+    check_matrix_fits(n_items, n_items, "a kernel matrix", advice)

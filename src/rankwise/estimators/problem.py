@@ -1,0 +1,116 @@
+"""From the scores, groups or graph that the user passed to the losses a learner minimises."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
+from rankwise.losses import SquaredLoss
+from rankwise.targets import as_scores, split_target
+
+__all__ = ["ranking_losses"]
+
+Array = NDArray[np.float64]
+DEFAULTS = {"cost": "magnitude", "ties": "include", "group_weight": "pairs"}
+
+
+def ranking_losses(
+    n_items: int,
+    y: Any,
+    groups: ArrayLike | None,
+    cost: str,
+    ties: str,
+    group_weight: str,
+    beta: float,
+) -> tuple[list[SquaredLoss], tuple[int, ...]]:
+    """The loss of all outputs, or one loss for each output if the pairs depend on it.
+
+    Returns
+    -------
+    losses : list of SquaredLoss
+        One, or one per output.
+    output_shape : tuple
+        () for one output, (n_outputs,) for y of two dimensions.
+    """
+    options = {"cost": cost, "ties": ties, "group_weight": group_weight}
+    if isinstance(y, PreferenceGraph):
+        graph = _check_graph(y, n_items, groups, options)
+        scores = y.y if isinstance(y, ScoreGraph) else None
+        if beta > 0 and scores is None:
+            raise ValueError(
+                f"beta={beta} mixes in regression on scores, but y is a {type(y).__name__}, which "
+                "has preferences only; use beta=0."
+            )
+        losses = [SquaredLoss(graph, beta, scores)]
+        shape = () if scores is None else scores.shape[1:]
+    else:
+        y, groups = split_target(y, groups)
+        scores = as_scores(y)
+        if len(scores) != n_items:
+            raise ValueError(
+                f"y has {len(scores)} entries but X has {n_items} rows; pass one score per row."
+            )
+        losses = _losses_of_scores(scores, groups, options, beta)
+        shape = scores.shape[1:]
+    for loss in losses:
+        _check_something_to_rank(loss)
+    return losses, shape
+
+
+def _check_graph(
+    graph: Any, n_items: int, groups: ArrayLike | None, options: dict[str, str]
+) -> PreferenceGraph:
+    if groups is not None:
+        raise ValueError(
+            "y is a preference graph, which knows its groups, and groups was given as well; "
+            "build the graph with these groups instead."
+        )
+    if graph.n_items != n_items:
+        raise ValueError(
+            f"the graph has {graph.n_items} items but X has {n_items} rows"
+            + ("; pass n_items to PairGraph." if isinstance(graph, PairGraph) else ".")
+        )
+    for name, value in options.items():
+        if value != DEFAULTS[name] and value != getattr(graph, name):
+            raise ValueError(
+                f"the estimator has {name}={value!r} but the graph given as y was built with "
+                f"{name}={getattr(graph, name)!r}; a graph brings its own, so set it there."
+            )
+    return graph
+
+
+def _losses_of_scores(
+    scores: Array, groups: ArrayLike | None, options: dict[str, str], beta: float
+) -> list[SquaredLoss]:
+    same_pairs = options["cost"] == "magnitude" and options["ties"] == "include"
+    if scores.ndim == 1 or same_pairs:
+        return [SquaredLoss(ScoreGraph(scores, groups, **options), beta, scores)]
+    return [SquaredLoss(ScoreGraph(column, groups, **options), beta, column) for column in scores.T]
+
+
+def _check_something_to_rank(loss: SquaredLoss) -> None:
+    if loss.beta == 1:
+        return
+    about = loss.graph.describe()
+    if about.n_pairs == 0:
+        why = (
+            "found 1 sample (n_samples = 1)"
+            if about.n_items == 1
+            else f"{about.n_items} items in {about.n_groups} groups make no pair"
+        )
+        remedy = (
+            "all pairs are tied; give scores that differ, or use cost='magnitude', ties='include'"
+            if about.n_tied_pairs
+            else "give group labels that are shared by the items to be compared"
+        )
+        raise ValueError(f"there is nothing to rank: {why}; {remedy}.")
+    if loss.beta == 0 and not loss.target.any():
+        warnings.warn(
+            "no item is preferred to any other (all scores of a group are equal, or preferences "
+            "cancel): the model will predict the same score for every item.",
+            stacklevel=5,
+        )

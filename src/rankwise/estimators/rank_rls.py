@@ -1,0 +1,361 @@
+"""RankRLS: regularised least squares on a preference graph."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rankwise.estimators.base import RankerMixin
+from rankwise.estimators.checks import check_alphas, check_beta
+from rankwise.estimators.design import Design, make_design
+from rankwise.estimators.problem import ranking_losses
+from rankwise.kernels import Kernel
+from rankwise.losses import SquaredLoss
+from rankwise.solvers import Solutions, minimise_dual, minimise_iteratively, minimise_primal
+
+__all__ = ["RankRLS", "RankRLSPath"]
+
+Array = NDArray[np.float64]
+
+
+class RankRLS(RankerMixin, BaseEstimator):  # type: ignore[misc]
+    """Regularised least-squares ranking.
+
+    Learns a function f from scores, scores in groups or pairwise preferences by minimising
+
+        J(f) = (1−β)/W Σ_k ω_k (δ_k − (f_i − f_j))² + β/m Σ_i (y_i − f_i)² + α ‖f‖²
+
+    over the edges k = (i → j) of a preference graph with magnitudes δ, weights ω and W = Σ ω
+    ([RankRLS09] equations 11 and 16; β is from [Pursuit13] equation 5). The pairs are never
+    formed: training costs as much as ridge regression on the same items.
+
+    Parameters
+    ----------
+    alpha : float
+        Regularisation, positive; relative to the mean over pairs, so it does not depend on the
+        amount of data. The papers' λ is ``alpha * W``.
+    kernel : str or callable
+        "linear", any other name known to `sklearn.metrics.pairwise.pairwise_kernels`, a function
+        of two rows, or "precomputed" (X is then the kernel matrix between items and training
+        items).
+    gamma, degree, coef0
+        Parameters of the named kernels, as in scikit-learn.
+    kernel_params : dict, optional
+        Keyword arguments of a callable kernel.
+    cost : {"magnitude", "sign", "relative"}
+        What a pair asks for: the difference of the scores, 1, or the difference weighted by one
+        over its square ([RankRLS09] equations 21, 20 and 22).
+    ties : {"include", "exclude"}
+        Whether pairs of equal score ask for equal predictions; only for ``cost="magnitude"``, the
+        other costs never have them.
+    group_weight : {"pairs", "groups"}
+        Whether every pair or every group counts alike.
+    beta : float
+        Between ranking (0) and regression (1, the papers' RLS baseline). No intercept is fitted:
+        for beta > 0 centre y or add a constant feature if the level matters.
+    n_basis : int, optional
+        Train a kernel model on this many basis items only: the sparse RankRLS of [RankRLS09]
+        section 3.5, memory and time linear in the number of items.
+    basis : {"random", "kmeans++"} or array of int
+        How the basis is chosen, or the row numbers of the basis items.
+    solver : {"auto", "primal", "dual", "iterative"}
+        "primal": one weight per feature or basis item, O(m p²); "dual": one per item, O(m³);
+        "iterative": conjugate gradients for large sparse X. "auto" takes the cheapest.
+    tol : float
+        Relative residual of the iterative solver.
+    max_iter : int, optional
+        Limit of the iterative solver.
+    random_state : int, RandomState or None
+        Seed of the choice of basis items.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+        Weights of the features (linear kernel).
+    dual_coef_ : ndarray of shape (n_basis,) or (n_basis, n_outputs)
+        Weights of the training or basis items (other kernels).
+    X_fit_ : ndarray or sparse matrix
+        Those items (not for precomputed kernels).
+    basis_indices_ : ndarray of int
+        Row numbers of the basis items (if a basis was used).
+    n_pairs_ : int or ndarray of shape (n_outputs,)
+        Number of pairs trained on; an array if the pairs depend on the output.
+    solver_ : str
+        The solver in use.
+    n_iter_ : int
+        Iterations of the iterative solver; 1 for the others.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of str
+        Their names, if X had any.
+
+    See Also
+    --------
+    ScoreGraph, PairGraph : Preference graphs; one may be passed as y.
+    make_target : Scores and groups in one array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import RankRLS
+    >>> X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
+    >>> y = [1, 2, 3, 0, 1, 2]
+    >>> model = RankRLS(alpha=0.01).fit(X, y, groups=[1, 1, 1, 2, 2, 2])
+    >>> model.rank(X, groups=[1, 1, 1, 2, 2, 2])
+    array([3, 2, 1, 3, 2, 1])
+    >>> model.coef_.round(2)
+    array([0.99])
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        *,
+        kernel: str | Callable[..., float] = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        cost: str = "magnitude",
+        ties: str = "include",
+        group_weight: str = "pairs",
+        beta: float = 0.0,
+        n_basis: int | None = None,
+        basis: str | ArrayLike = "random",
+        solver: str = "auto",
+        tol: float = 1e-8,
+        max_iter: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.cost = cost
+        self.ties = ties
+        self.group_weight = group_weight
+        self.beta = beta
+        self.n_basis = n_basis
+        self.basis = basis
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
+        """Learn from items and what is known about their order.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            Items; the square kernel matrix if ``kernel="precomputed"``.
+        y : array-like of shape (n_items,) or (n_items, n_outputs), or a preference graph
+            Scores (larger is better), a target of `make_target`, a `ScoreGraph` or a `PairGraph`.
+            A graph brings its own cost, ties and weights.
+        groups : array-like of shape (n_items,), optional
+            Group labels, any hashable ones in any order: only items of one group are compared.
+            None compares all items.
+
+        Returns
+        -------
+        RankRLS
+            The fitted estimator.
+        """
+        coefficients = self._solve_for(X, y, groups, check_alphas([self.alpha], "alpha"))
+        self._store(coefficients[0])
+        return self
+
+    def path(
+        self, X: Any, y: Any, groups: ArrayLike | None = None, *, alphas: ArrayLike
+    ) -> RankRLSPath:
+        """The solutions of a whole list of alphas from one reduction of the matrix.
+
+        [RankRLS09] section 3.2. Costs little more than one fit; `alpha` of the estimator is
+        ignored, and the estimator itself is left as it is.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `fit`.
+        alphas : array-like of shape (n_alphas,)
+            Positive numbers in any order.
+
+        Returns
+        -------
+        RankRLSPath
+            The models of all alphas.
+
+        Examples
+        --------
+        >>> from rankwise import RankRLS
+        >>> path = RankRLS().path([[0.0], [1.0], [3.0]], [0, 1, 2], alphas=[0.1, 1.0, 10.0])
+        >>> path.predict([[1.0]]).round(3)
+        array([[0.632, 0.53 , 0.206]])
+        """
+        model = clone(self)
+        checked = check_alphas(alphas, "alphas")
+        return RankRLSPath(model, checked, model._solve_for(X, y, groups, checked))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Score items; larger is better, and only differences (inside a group) have a meaning.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items; kernel values to the training items if ``kernel="precomputed"``.
+
+        Returns
+        -------
+        ndarray of shape (n_items,) or (n_items, n_outputs)
+            Scores.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return self._scores(X, self._columns).reshape((X.shape[0], *self._output_shape))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def _solve_for(self, X: Any, y: Any, groups: ArrayLike | None, alphas: Array) -> Array:
+        """Coefficients of shape (n_alphas, n, n_outputs); sets all attributes but them."""
+        check_beta(self.beta)
+        kernel = self._make_kernel()
+        X = self._check_items(X, accept_sparse=False if kernel.is_precomputed else "csr")
+        losses, self._output_shape = ranking_losses(
+            X.shape[0], y, groups, self.cost, self.ties, self.group_weight, self.beta
+        )
+        design = make_design(
+            kernel,
+            X,
+            self.solver,
+            n_basis=self.n_basis,
+            basis=self.basis,
+            random_state=self.random_state,
+            shift_invariant=self.beta == 0,
+        )
+        found = [
+            self._minimise(loss, design, alphas, keep=loss is not losses[-1]) for loss in losses
+        ]
+        self._describe_fit(losses, design, found)
+        coef = np.concatenate([solutions.coef for solutions in found], axis=2)
+        n_alphas, n, n_outputs = coef.shape
+        flat = design.coefficients(coef.transpose(1, 0, 2).reshape(n, -1))
+        return flat.reshape(-1, n_alphas, n_outputs).transpose(1, 0, 2)
+
+    def _minimise(
+        self, loss: SquaredLoss, design: Design, alphas: Array, *, keep: bool
+    ) -> Solutions:
+        if design.method == "primal":
+            return minimise_primal(loss, design.matrix, alphas)
+        if design.method == "dual":
+            return minimise_dual(loss, design.matrix.copy() if keep else design.matrix, alphas)
+        return minimise_iteratively(
+            loss, design.matrix, alphas, tol=self.tol, max_iter=self.max_iter
+        )
+
+    def _describe_fit(
+        self, losses: list[SquaredLoss], design: Design, found: list[Solutions]
+    ) -> None:
+        n_pairs = [loss.graph.n_pairs for loss in losses]
+        self.n_pairs_ = n_pairs[0] if len(losses) == 1 else np.array(n_pairs)
+        self.solver_ = design.method
+        self.n_iter_ = max(solutions.n_iter for solutions in found)
+        for name in ("coef_", "dual_coef_", "X_fit_", "basis_indices_"):
+            self.__dict__.pop(name, None)  # of an earlier fit with other parameters
+        if design.items is not None:
+            self.X_fit_ = design.items
+        if design.basis is not None:
+            self.basis_indices_ = design.basis
+        if not all(solutions.is_definite for solutions in found):
+            warnings.warn(
+                f"the kernel {self.kernel!r} is not positive semidefinite on these data: the "
+                "model is a stationary point of the objective, not its minimum. A larger alpha or "
+                "another kernel avoids this.",
+                stacklevel=4,
+            )
+        unfinished = [alpha for solutions in found for alpha in solutions.unfinished]
+        if unfinished:
+            warnings.warn(
+                f"conjugate gradients stopped after {self.n_iter_} iterations without reaching "
+                f"tol={self.tol:g} at alpha={min(unfinished):g}; raise max_iter, tol or alpha, or "
+                "scale the features.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _make_kernel(self) -> Kernel:
+        return Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params or {})
+
+    def _check_items(self, X: Any, **options: Any) -> Any:
+        return validate_data(self, X, dtype=[np.float64, np.float32], **options)
+
+    def _store(self, columns: Array) -> None:
+        """Keep coefficients of shape (n, n_outputs) under their public names."""
+        single = not self._output_shape
+        if self._make_kernel().is_linear:
+            self.coef_ = columns[:, 0].copy() if single else np.ascontiguousarray(columns.T)
+        else:
+            self.dual_coef_ = columns[:, 0].copy() if single else np.ascontiguousarray(columns)
+
+    @property
+    def _columns(self) -> Array:
+        if hasattr(self, "coef_"):
+            return np.asarray(np.atleast_2d(self.coef_).T)
+        return self.dual_coef_.reshape(len(self.dual_coef_), -1)
+
+    def _scores(self, X: Any, columns: Array) -> NDArray[Any]:
+        kernel = self._make_kernel()
+        if kernel.is_linear:
+            return np.asarray(X @ columns.astype(X.dtype, copy=False))
+        if kernel.is_precomputed and hasattr(self, "basis_indices_"):
+            X = X[:, self.basis_indices_]
+        return kernel.product(X, getattr(self, "X_fit_", None), columns)
+
+
+class RankRLSPath:
+    """Models along a list of alphas, as `RankRLS.path` returns them.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        In the order given.
+    coefficients : ndarray of shape (n_alphas, n, n_outputs)
+        Weights of the features (linear kernel) or of the training or basis items.
+    """
+
+    def __init__(self, template: RankRLS, alphas: Array, coefficients: Array) -> None:
+        self._template = template
+        self.alphas = alphas
+        self.coefficients = coefficients
+
+    def __len__(self) -> int:
+        return len(self.alphas)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Scores of all models, shape (n_items, n_alphas) or (n_items, n_outputs, n_alphas)."""
+        model = self._template
+        X = model._check_items(X, accept_sparse="csr", reset=False)
+        n_alphas, n, _ = self.coefficients.shape
+        columns = self.coefficients.transpose(1, 2, 0).reshape(n, -1)
+        return model._scores(X, columns).reshape((X.shape[0], *model._output_shape, n_alphas))
+
+    def model(self, index: int) -> RankRLS:
+        """The fitted estimator of ``alphas[index]``."""
+        model = copy.copy(self._template)
+        model.alpha = float(self.alphas[index])
+        model._store(self.coefficients[index])
+        return model

@@ -1,0 +1,85 @@
+"""Cells: items of one group and one score, which no score-induced graph can tell apart."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+__all__ = ["Cells", "score_cells"]
+
+Array = NDArray[np.float64]
+
+
+class Cells:
+    """A partition of the items into cells, and of the cells into groups.
+
+    Cells are numbered so that those of one group are consecutive, by increasing score.
+
+    Attributes
+    ----------
+    of_item : ndarray of shape (n_items,)
+        The cell of each item.
+    group : ndarray of shape (n_cells,)
+        The group of each cell.
+    n_groups : int
+        Number of groups.
+    """
+
+    def __init__(self, of_item: NDArray[np.intp], group: NDArray[np.intp], n_groups: int) -> None:
+        self.of_item = of_item
+        self.group = group
+        self.n_groups = n_groups
+
+    @cached_property
+    def size(self) -> Array:
+        """Number of items in each cell."""
+        return np.bincount(self.of_item, minlength=len(self.group)).astype(np.float64)
+
+    @cached_property
+    def group_size(self) -> Array:
+        """Number of items in each group."""
+        return np.bincount(self.group, weights=self.size, minlength=self.n_groups)
+
+    @cached_property
+    def _indicator(self) -> sp.csr_matrix:
+        n_items = len(self.of_item)
+        by_item = sp.csr_matrix(
+            (np.ones(n_items), self.of_item, np.arange(n_items + 1)),
+            shape=(n_items, len(self.group)),
+        )
+        return by_item.T.tocsr()
+
+    @cached_property
+    def _group_indicator(self) -> sp.csr_matrix:
+        starts = np.searchsorted(self.group, np.arange(self.n_groups + 1))
+        return sp.csr_matrix(
+            (self.size, np.arange(len(self.group)), starts), shape=(self.n_groups, len(self.group))
+        )
+
+    def means(self, V: Array) -> Array:
+        """Mean of V over each cell."""
+        return _divide(self._indicator @ V, self.size)
+
+    def group_means(self, cell_means: Array) -> Array:
+        """Mean over each group, from the means of its cells."""
+        return _divide(self._group_indicator @ cell_means, self.group_size)
+
+
+def score_cells(
+    y: Array, group: NDArray[np.intp], n_groups: int
+) -> tuple[Cells, NDArray[np.float64]]:
+    """The cells of (group, distinct score), and the score of each cell."""
+    order = np.lexsort((y, group))
+    g, s = group[order], y[order]
+    first = np.r_[True, (g[1:] != g[:-1]) | (s[1:] != s[:-1])][: len(y)]
+    of_item = np.empty(len(y), dtype=np.intp)
+    of_item[order] = np.cumsum(first) - 1
+    return Cells(of_item, g[first], n_groups), s[first]
+
+
+def _divide(sums: Array, size: Array) -> Array:
+    size = np.maximum(size, 1.0)  # an empty group has sums of zero
+    return sums / (size if sums.ndim == 1 else size[:, None])

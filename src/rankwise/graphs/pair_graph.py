@@ -1,0 +1,215 @@
+"""PairGraph: explicit preferences, one edge each."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.csgraph import connected_components
+
+from rankwise.graphs.protocol import GraphDescription, GraphRoot, gram_by_columns
+from rankwise.graphs.roots import ComponentRoot, items_of_components
+from rankwise.graphs.score_graph import COSTS
+from rankwise.options import check_option
+
+__all__ = ["PairGraph"]
+
+Array = NDArray[np.float64]
+
+
+class PairGraph:
+    """Explicit preferences: item ``winner[k]`` beats item ``loser[k]`` by ``magnitude[k]``.
+
+    Several edges between the same two items are fine, also in opposite directions
+    ([RankRLS09] section 2.1: the preference graph is a multigraph).
+
+    Parameters
+    ----------
+    winner, loser : array-like of int, shape (n_edges,)
+        Row numbers of the items in X.
+    magnitude : array-like of shape (n_edges,), optional
+        By how much; 1 if not given. Zero states a tie.
+    weight : array-like of shape (n_edges,), optional
+        Importance of the edge, positive; 1 if not given.
+    n_items : int, optional
+        Number of rows of X; the largest index plus one if not given.
+    cost : {"magnitude", "sign", "relative"}
+        "magnitude": f_winner − f_loser should be the magnitude (equation 21); "sign": it should be
+        1, or 0 for a tie (equation 20); "relative": the magnitude, with the weight divided by its
+        square (equation 22).
+
+    Examples
+    --------
+    >>> graph = PairGraph([0, 0, 1], [1, 2, 2], magnitude=[1, 2, 1])
+    >>> graph.n_items, graph.n_pairs
+    (3, 3)
+    >>> graph.divergence
+    array([ 3.,  0., -3.])
+    """
+
+    ties = "include"
+    group_weight = "pairs"
+
+    def __init__(
+        self,
+        winner: ArrayLike,
+        loser: ArrayLike,
+        magnitude: ArrayLike | None = None,
+        weight: ArrayLike | None = None,
+        n_items: int | None = None,
+        *,
+        cost: str = "magnitude",
+    ) -> None:
+        check_option("cost", cost, COSTS)
+        self.cost = cost
+        self.winner = _as_indices("winner", winner)
+        self.loser = _as_indices("loser", loser)
+        if len(self.winner) != len(self.loser):
+            raise ValueError(
+                f"winner has {len(self.winner)} entries but loser has {len(self.loser)}; "
+                "edge k says that winner[k] is preferred to loser[k]."
+            )
+        largest = max(self.winner.max(initial=-1), self.loser.max(initial=-1))
+        self.n_items = int(largest) + 1 if n_items is None else int(n_items)
+        self._check_edges(int(largest))
+        self.magnitude = _as_edge_values("magnitude", magnitude, len(self.winner))
+        self.weight = _as_edge_values("weight", weight, len(self.winner), positive=True)
+        if cost == "relative" and (self.magnitude == 0).any():
+            edge = int(np.argmax(self.magnitude == 0))
+            raise ValueError(
+                f"cost='relative' divides by the magnitude, and magnitude[{edge}] is 0; drop the "
+                "ties or use cost='magnitude'."
+            )
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of edges."""
+        return len(self.winner)
+
+    @cached_property
+    def edge_target(self) -> Array:
+        """δ_k: what f_winner − f_loser should be."""
+        return np.sign(self.magnitude) if self.cost == "sign" else self.magnitude
+
+    @cached_property
+    def edge_weight(self) -> Array:
+        """ω_k."""
+        if self.cost == "relative":
+            with np.errstate(over="ignore"):
+                return self.weight / self.magnitude**2
+        return self.weight
+
+    @cached_property
+    def total_weight(self) -> float:
+        """W, the sum of the weights."""
+        return float(self.edge_weight.sum())
+
+    @cached_property
+    def divergence(self) -> Array:
+        """The vector d = Σ ω δ (e_winner − e_loser)."""
+        flow = self.edge_weight * self.edge_target
+        gain = np.bincount(self.winner, weights=flow, minlength=self.n_items)
+        return gain - np.bincount(self.loser, weights=flow, minlength=self.n_items)
+
+    @cached_property
+    def laplacian_matrix(self) -> sp.csr_matrix:
+        """L = Σ ω (e_winner − e_loser)(e_winner − e_loser)ᵀ as a sparse matrix."""
+        i, j, w = self.winner, self.loser, self.edge_weight
+        rows, columns = np.r_[i, j, i, j], np.r_[j, i, i, j]
+        shape = (self.n_items, self.n_items)
+        return sp.coo_matrix((np.r_[-w, -w, w, w], (rows, columns)), shape=shape).tocsr()
+
+    @cached_property
+    def components(self) -> NDArray[np.intp]:
+        """For each item the number of its connected component."""
+        return connected_components(self.laplacian_matrix, directed=False)[1].astype(np.intp)
+
+    def laplacian(self, V: Array) -> Array:
+        """``L V``, O(number of distinct pairs) for each column."""
+        return np.asarray(self.laplacian_matrix @ V)
+
+    def whiten(self, V: Array) -> Array:
+        """``Fᵀ V`` with ``F Fᵀ = L``, F the Cholesky root of each component."""
+        return self.root().adjoint(V)
+
+    def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
+        """F with ``F Fᵀ = scale L + shift I``, dense in each component."""
+        L = scale * self.laplacian_matrix
+        return ComponentRoot(
+            items_of_components(self.components), lambda items: L[items][:, items].toarray(), shift
+        )
+
+    def gram(self, R: Any) -> Array:
+        """``Rᵀ L R``."""
+        return gram_by_columns(self.laplacian, R)
+
+    def pairs(self) -> PairGraph:
+        """The graph itself."""
+        return self
+
+    def describe(self) -> GraphDescription:
+        """Counts; the groups of explicit pairs are the connected components."""
+        size = np.bincount(self.components)
+        return GraphDescription(
+            n_items=self.n_items,
+            n_groups=len(size),
+            n_pairs=self.n_pairs,
+            n_tied_pairs=int((self.magnitude == 0).sum()),
+            ties=self.ties,
+            n_groups_without_pairs=int((size == 1).sum()),
+            n_isolated_items=int((size == 1).sum()),
+            total_weight=self.total_weight,
+        )
+
+    def _check_edges(self, largest: int) -> None:
+        if largest >= self.n_items:
+            raise ValueError(
+                f"an edge names item {largest}, but n_items is {self.n_items}; items are numbered "
+                "from 0 as the rows of X."
+            )
+        loops = self.winner == self.loser
+        if loops.any():
+            edge = int(np.argmax(loops))
+            raise ValueError(
+                f"edge {edge} prefers item {self.winner[edge]} to itself; drop it or correct it."
+            )
+
+
+def _as_indices(name: str, values: ArrayLike) -> NDArray[np.intp]:
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ValueError(
+            f"{name} has dtype {array.dtype} and shape {array.shape}; expected a flat array of "
+            "whole row numbers (encode item names first, e.g. with rankwise.datasets.read_pairs)."
+        )
+    if array.size and array.min() < 0:
+        edge = int(np.argmin(array))
+        raise ValueError(f"{name}[{edge}] is {array[edge]}; items are numbered from 0.")
+    return array.astype(np.intp)
+
+
+def _as_edge_values(
+    name: str, values: ArrayLike | None, n_edges: int, positive: bool = False
+) -> Array:
+    if values is None:
+        return np.ones(n_edges)
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (n_edges,):
+        raise ValueError(
+            f"{name} has shape {array.shape} but there are {n_edges} edges; pass one number for "
+            "each edge."
+        )
+    bad = ~np.isfinite(array) | ((array <= 0) if positive else (array < 0))
+    if bad.any():
+        edge = int(np.argmax(bad))
+        advice = (
+            "drop the edge instead of giving it no weight"
+            if positive
+            else "swap winner and loser to turn the preference round"
+        )
+        expected = "a positive number" if positive else "a number of at least 0"
+        raise ValueError(f"{name}[{edge}] is {array[edge]}, expected {expected}; {advice}.")
+    return array

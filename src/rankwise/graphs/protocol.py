@@ -1,0 +1,148 @@
+"""What every preference graph offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from rankwise.graphs.pair_graph import PairGraph
+
+__all__ = ["GraphDescription", "GraphRoot", "PreferenceGraph", "gram_by_columns"]
+
+Array = NDArray[np.float64]
+
+
+class GraphRoot(Protocol):
+    """A matrix F with ``F Fᵀ = scale L + shift I``, known by what it does to arrays."""
+
+    def apply(self, V: Array) -> Array:
+        """``F V``."""
+
+    def adjoint(self, V: Array) -> Array:
+        """``Fᵀ V``."""
+
+    def solve(self, d: Array) -> Array:
+        """Some b with ``F b = d``, for d in the range of F."""
+
+    def sandwich(self, K: Array) -> Array:
+        """``Fᵀ K F`` in place of the symmetric matrix K."""
+
+
+@runtime_checkable
+class PreferenceGraph(Protocol):
+    """Items and weighted preferences between them, known by what the graph does to a vector.
+
+    With edges k = (i → j), magnitudes δ_k and weights ω_k:
+
+        L = Σ ω_k (e_i − e_j)(e_i − e_j)ᵀ,      d = Σ ω_k δ_k (e_i − e_j)
+
+    [RankRLS09] section 2.3, where L = M Mᵀ and d = M N.
+    """
+
+    cost: str
+    ties: str
+    group_weight: str
+
+    @property
+    def n_items(self) -> int:
+        """Number of vertices."""
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of edges."""
+
+    @property
+    def total_weight(self) -> float:
+        """W = Σ ω_k."""
+
+    @property
+    def divergence(self) -> Array:
+        """The vector d; one column per output where the graph holds several."""
+
+    @property
+    def components(self) -> NDArray[np.intp]:
+        """For each item the number of its connected component."""
+
+    def laplacian(self, V: Array) -> Array:
+        """``L V`` for V of shape (n_items,) or (n_items, k)."""
+
+    def whiten(self, V: Array) -> Array:
+        """``Fᵀ V`` for one fixed F with ``F Fᵀ = L``."""
+
+    def gram(self, R: Any) -> Array:
+        """``Rᵀ L R`` for dense or sparse R of shape (n_items, p)."""
+
+    def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
+        """F with ``F Fᵀ = scale L + shift I``."""
+
+    def pairs(self) -> PairGraph:
+        """The edges, explicitly: the slow truth, for tests and small data."""
+
+    def describe(self) -> GraphDescription:
+        """Counts that tell what a learner would be trained on."""
+
+
+@dataclass(frozen=True)
+class GraphDescription:
+    """What a preference graph holds; prints as a small table.
+
+    Attributes
+    ----------
+    n_items, n_groups, n_pairs : int
+        Items, groups (connected components for explicit pairs) and edges.
+    n_tied_pairs : int
+        Pairs of equal score inside groups (edges of magnitude zero for explicit pairs), whether
+        or not they are edges.
+    ties : str
+        "include" if the tied pairs are edges, else "exclude".
+    n_groups_without_pairs : int
+        Groups that teach nothing.
+    n_isolated_items : int
+        Items that are in no pair.
+    total_weight : float
+        Sum of the weights of the edges.
+    """
+
+    n_items: int
+    n_groups: int
+    n_pairs: int
+    n_tied_pairs: int
+    ties: str
+    n_groups_without_pairs: int
+    n_isolated_items: int
+    total_weight: float
+
+    def __str__(self) -> str:
+        used = "in use" if self.ties == "include" else "not in use"
+        rows = [
+            ("items", f"{self.n_items:,}"),
+            ("groups", f"{self.n_groups:,}"),
+            ("pairs", f"{self.n_pairs:,}"),
+            ("tied pairs", f"{self.n_tied_pairs:,} ({used})"),
+            ("groups without pairs", f"{self.n_groups_without_pairs:,}"),
+            ("isolated items", f"{self.n_isolated_items:,}"),
+            ("total weight", f"{self.total_weight:g}"),
+        ]
+        return "\n".join(f"{name:<22}{value}" for name, value in rows)
+
+
+def gram_by_columns(laplacian: Callable[[Array], Array], R: Any, n_entries: int = 2**24) -> Array:
+    """``Rᵀ (L R)``, a chunk of columns at a time, so that R stays sparse and is never copied whole.
+
+    L takes constants to zero, so each column is centred first: features with a large offset
+    lose no digits.
+    """
+    n_items, n_columns = R.shape
+    out = np.empty((n_columns, n_columns))
+    width = max(1, min(n_columns, n_entries // max(1, n_items)))
+    for start in range(0, n_columns, width):
+        chunk = R[:, start : start + width]
+        chunk = chunk.toarray() if hasattr(chunk, "toarray") else chunk
+        centred = chunk - chunk.mean(axis=0, dtype=np.float64)
+        out[:, start : start + width] = R.T @ laplacian(centred)
+    return 0.5 * (out + out.T)

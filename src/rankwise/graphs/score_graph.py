@@ -1,0 +1,347 @@
+"""ScoreGraph: the preferences that scores induce inside groups, never materialised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.graphs.cells import Cells, score_cells
+from rankwise.graphs.protocol import GraphDescription, GraphRoot, gram_by_columns
+from rankwise.graphs.roots import ComponentRoot, NestedRoot, items_of_components
+from rankwise.graphs.scatter import Level, nested_scatter
+from rankwise.groups import encode_groups
+from rankwise.options import check_option
+from rankwise.targets import as_scores, split_target
+
+if TYPE_CHECKING:
+    from rankwise.graphs.pair_graph import PairGraph
+
+__all__ = ["ScoreGraph"]
+
+Array = NDArray[np.float64]
+COSTS = ("magnitude", "sign", "relative")
+TIES = ("include", "exclude")
+GROUP_WEIGHTS = ("pairs", "groups")
+BLOCK_ENTRIES = 2**22
+
+
+class ScoreGraph:
+    """All pairs inside each group, preferred by score.
+
+    With cells = (group, distinct score) and P the item-to-cell indicator, every cost below has
+    ``L = D − P C Pᵀ`` with one small block of C per group ([RankRLS09] equation 25 is the first):
+
+    * ``cost="magnitude"`` (equation 21): δ = y_i − y_j. With ties, L of a group of n items is n
+      times the centring matrix; without, the cliques of equal scores are taken out of it.
+    * ``cost="sign"`` (equation 20): δ = 1 for every pair of different scores.
+    * ``cost="relative"`` (equation 22): δ = y_i − y_j, weight 1/δ².
+
+    Parameters
+    ----------
+    y : array-like of shape (n_items,) or (n_items, n_outputs)
+        Scores, larger is better. Several outputs only where L does not depend on the scores, that
+        is for ``cost="magnitude", ties="include"``. A target of `make_target` is fine, too.
+    groups : array-like of shape (n_items,), optional
+        Group labels, any hashable ones in any order; None puts all items in one group.
+    cost : {"magnitude", "sign", "relative"}
+        Which of the three costs of [RankRLS09] section 2.4.
+    ties : {"include", "exclude"}
+        Whether pairs of equal score are edges of magnitude zero. Only the magnitude cost can have
+        them; the other two leave them out whatever is given here.
+    group_weight : {"pairs", "groups"}
+        "pairs": every pair counts alike; "groups": every group counts alike, a pair weighs one
+        over the number of pairs of its group ([RankRLS09] end of section 2.4).
+
+    Attributes
+    ----------
+    group_labels : ndarray
+        The distinct labels in the order of the group numbers.
+
+    Examples
+    --------
+    >>> graph = ScoreGraph([3, 1, 1, 5, 4], groups=["a", "a", "a", "b", "b"])
+    >>> graph.n_pairs
+    4
+    >>> graph.divergence
+    array([ 4., -2., -2.,  1., -1.])
+    >>> print(graph.describe())
+    items                 5
+    groups                2
+    pairs                 4
+    tied pairs            1 (in use)
+    groups without pairs  0
+    isolated items        0
+    total weight          4
+    """
+
+    def __init__(
+        self,
+        y: ArrayLike,
+        groups: ArrayLike | None = None,
+        *,
+        cost: str = "magnitude",
+        ties: str = "include",
+        group_weight: str = "pairs",
+    ) -> None:
+        check_option("cost", cost, COSTS)
+        check_option("ties", ties, TIES)
+        check_option("group_weight", group_weight, GROUP_WEIGHTS)
+        y, groups = split_target(y, groups)
+        self.y = as_scores(y)
+        self.cost = cost
+        self.ties = ties if cost == "magnitude" else "exclude"
+        self.group_weight = group_weight
+        self.groups, self.group_labels = encode_groups(groups, len(self.y))
+        if self.y.ndim == 2 and not self._same_for_all_scores:
+            raise ValueError(
+                f"y has {self.y.shape[1]} outputs, but with cost={cost!r} and ties={ties!r} the "
+                "pairs depend on the scores; make one ScoreGraph per output."
+            )
+        if self.cost == "relative" and not np.isfinite(self._within).all():
+            raise ValueError(
+                "cost='relative' weighs a pair by 1/(y_i − y_j)², which overflows: some scores "
+                "differ by less than 1e-150. Round the scores or use cost='magnitude'."
+            )
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.y)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups, those without pairs included."""
+        return len(self.group_labels)
+
+    @cached_property
+    def n_pairs(self) -> int:
+        """Number of pairs."""
+        return int(self._pairs_in_group.sum())
+
+    @cached_property
+    def total_weight(self) -> float:
+        """W, the sum of the weights of the pairs."""
+        if self.cost == "relative":
+            return float(0.5 * (self._cells.size @ self._within))
+        return float(self._pairs_in_group @ self._group_factor)
+
+    @cached_property
+    def divergence(self) -> Array:
+        """The vector d = Σ ω δ (e_i − e_j): L y for the magnitude cost, counts for sign."""
+        if self.cost == "magnitude":
+            return self.laplacian(self._centred_scores)
+        if self.cost == "sign":
+            return self._balance[self._cells.of_item]
+        out = np.zeros(len(self._cells.group))
+        for rows, columns, difference in self._score_differences():
+            share = np.divide(1.0, difference, out=np.zeros_like(difference), where=difference != 0)
+            out[rows] = np.einsum("brc,bc->br", share, self._cells.size[columns])
+        out *= self._group_factor[self._cells.group]
+        return out[self._cells.of_item]
+
+    @cached_property
+    def components(self) -> NDArray[np.intp]:
+        """For each item the number of its connected component; groups without pairs fall apart."""
+        lonely = self._pairs_in_group[self.groups] == 0
+        labels = np.where(lonely, self.n_groups + np.arange(self.n_items), self.groups)
+        return np.unique(labels, return_inverse=True)[1].astype(np.intp)
+
+    def laplacian(self, V: Array) -> Array:
+        """``L V`` in O(m), plus the square of the levels of each group for the relative cost."""
+        cells = self._cells
+        means = cells.means(V)
+        within = self._within if V.ndim == 1 else self._within[:, None]
+        out: Array = V * within[cells.of_item]
+        out += (self._between(means) - within * means)[cells.of_item]
+        return out
+
+    def whiten(self, V: Array) -> Array:
+        """``Fᵀ V`` with ``F Fᵀ = L``; "subtract the mean of the group, scale by √n" with ties."""
+        return self.root().adjoint(V)
+
+    def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
+        """F with ``F Fᵀ = scale L + shift I``; O(m) but for the relative cost."""
+        if self.cost == "relative":
+            return ComponentRoot(
+                items_of_components(self.components), lambda items: scale * self._dense(items), shift
+            )
+        between = np.zeros_like(self._within)
+        if self.ties == "exclude":
+            between = self._pull
+        return NestedRoot(self._cells, scale * self._within + shift, scale * between + shift, shift)
+
+    def gram(self, R: Any) -> Array:
+        """``Rᵀ L R``; for dense R in one blocked pass that adds only squares."""
+        if self.cost == "relative" or sp.issparse(R):
+            return gram_by_columns(self.laplacian, R)
+        levels = [Level(self._cells.of_item, self._within)]
+        if self.ties == "exclude":
+            pull = self._group_factor * self._cells.group_size
+            levels.append(Level(self._cells.group, pull))
+        return nested_scatter(R, levels)
+
+    def pairs(self) -> PairGraph:
+        """Every pair explicitly: for tests and small data, O(m²)."""
+        from rankwise.graphs.pair_graph import PairGraph
+
+        if self.y.ndim == 2:
+            raise ValueError("pairs() needs one output; make a ScoreGraph of one column of y.")
+        i, j = np.triu_indices(self.n_items, k=1)
+        keep = self.groups[i] == self.groups[j]
+        if self.ties == "exclude":
+            keep &= self.y[i] != self.y[j]
+        i, j = i[keep], j[keep]
+        swap = self.y[i] < self.y[j]
+        i, j = np.where(swap, j, i), np.where(swap, i, j)
+        return PairGraph(
+            i,
+            j,
+            magnitude=self.y[i] - self.y[j],
+            weight=self._group_factor[self.groups[i]],
+            n_items=self.n_items,
+            cost=self.cost,
+        )
+
+    def describe(self) -> GraphDescription:
+        """Counts of groups, pairs, ties (over all outputs) and of items that are in no pair."""
+        columns = self.y.reshape(self.n_items, -1).T
+        tied = sum(
+            _pairs(score_cells(y, self.groups, self.n_groups)[0].size).sum() for y in columns
+        )
+        empty = self._pairs_in_group == 0
+        return GraphDescription(
+            n_items=self.n_items,
+            n_groups=self.n_groups,
+            n_pairs=self.n_pairs,
+            n_tied_pairs=int(tied),
+            ties=self.ties,
+            n_groups_without_pairs=int(empty.sum()),
+            n_isolated_items=int(empty[self.groups].sum()),
+            total_weight=self.total_weight,
+        )
+
+    # -- the parts of L = D − P C Pᵀ ---------------------------------------------------------
+
+    @property
+    def _same_for_all_scores(self) -> bool:
+        return self.cost == "magnitude" and self.ties == "include"
+
+    @cached_property
+    def _cells_and_scores(self) -> tuple[Cells, Array]:
+        if self._same_for_all_scores:  # a cell need not tell scores apart
+            every = np.arange(self.n_groups)
+            return Cells(self.groups, every, self.n_groups), np.zeros(self.n_groups)
+        return score_cells(self.y, self.groups, self.n_groups)
+
+    @property
+    def _cells(self) -> Cells:
+        return self._cells_and_scores[0]
+
+    @cached_property
+    def _pairs_in_group(self) -> Array:
+        cells = self._cells
+        pairs = _pairs(cells.group_size)
+        if self.ties == "exclude":
+            pairs -= np.bincount(cells.group, weights=_pairs(cells.size), minlength=self.n_groups)
+        return pairs
+
+    @cached_property
+    def _group_factor(self) -> Array:
+        """Weight that `group_weight` gives to each pair of a group."""
+        pairs = self._pairs_in_group
+        if self.group_weight == "pairs":
+            return np.ones_like(pairs)
+        return np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 0)
+
+    @property
+    def _pull(self) -> Array:
+        """Eigenvalue of L on vectors that are constant in cells and sum to zero in the group."""
+        return (self._group_factor * self._cells.group_size)[self._cells.group]
+
+    @cached_property
+    def _within(self) -> Array:
+        """Eigenvalue of L on vectors that live in one cell and sum to zero there."""
+        cells = self._cells
+        if self.ties == "include":
+            return self._pull
+        if self.cost != "relative":
+            return self._pull - self._group_factor[cells.group] * cells.size
+        out = np.zeros(len(cells.group))
+        for rows, columns, difference in self._score_differences():
+            out[rows] = np.einsum("brc,bc->br", _inverse_square(difference), cells.size[columns])
+        return out * self._group_factor[cells.group]
+
+    def _between(self, means: Array) -> Array:
+        """L on vectors that are constant in cells, given by their value in each cell."""
+        cells = self._cells
+        if self.ties == "include":
+            return np.zeros_like(means)
+        if self.cost != "relative":
+            pull = self._pull if means.ndim == 1 else self._pull[:, None]
+            return pull * (means - cells.group_means(means)[cells.group])
+        columns_of = means.reshape(len(means), -1)
+        out = columns_of * self._within[:, None]
+        for rows, columns, difference in self._score_differences():
+            weight = _inverse_square(difference) * cells.size[columns][:, None, :]
+            weight *= self._group_factor[cells.group[rows]][:, :, None]
+            out[rows] -= weight @ columns_of[columns]
+        return out.reshape(means.shape)
+
+    @property
+    def _centred_scores(self) -> Array:
+        means = np.zeros((self.n_groups, *self.y.shape[1:]))
+        np.add.at(means, self.groups, self.y)
+        size = np.bincount(self.groups, minlength=self.n_groups).reshape(
+            -1, *(1,) * (self.y.ndim - 1)
+        )
+        return self.y - (means / np.maximum(size, 1))[self.groups]
+
+    @property
+    def _balance(self) -> Array:
+        """Number of lower minus number of higher items, for each cell, times the pair weight."""
+        cells = self._cells
+        lower = np.cumsum(cells.size) - cells.size
+        first = np.searchsorted(cells.group, np.arange(self.n_groups))
+        lower -= lower[first][cells.group]
+        higher = cells.group_size[cells.group] - lower - cells.size
+        return self._group_factor[cells.group] * (lower - higher)
+
+    def _score_differences(self) -> Iterator[tuple[NDArray[Any], NDArray[Any], Array]]:
+        """Blocks (cells a, cells b, s_a − s_b) that cover all pairs of cells of one group.
+
+        Groups with equally many levels are stacked; a block has a bounded number of entries.
+        """
+        cells, scores = self._cells_and_scores
+        levels = np.bincount(cells.group, minlength=self.n_groups)
+        first = np.cumsum(levels) - levels
+        for r in np.unique(levels[levels > 1]):
+            block = first[levels == r][:, None] + np.arange(r)
+            stack = max(1, BLOCK_ENTRIES // (r * r))
+            height = r if r * r <= BLOCK_ENTRIES else max(1, BLOCK_ENTRIES // r)
+            for k in range(0, len(block), stack):
+                columns = block[k : k + stack]
+                for top in range(0, r, height):
+                    rows = columns[:, top : top + height]
+                    yield rows, columns, scores[rows][:, :, None] - scores[columns][:, None, :]
+
+    def _dense(self, items: NDArray[np.intp]) -> Array:
+        """L of one component of the relative cost, as a matrix."""
+        difference = self.y[items][:, None] - self.y[items]
+        L = -_inverse_square(difference) * self._group_factor[self.groups[items[0]]]
+        L[np.diag_indices(len(items))] = -L.sum(axis=1)
+        return L
+
+
+def _inverse_square(difference: Array) -> Array:
+    with np.errstate(over="ignore"):
+        inverse = np.divide(1.0, difference, out=np.zeros_like(difference), where=difference != 0)
+        return inverse * inverse
+
+
+def _pairs(size: Array) -> Array:
+    return 0.5 * size * (size - 1)

@@ -1,0 +1,89 @@
+"""Losses: functions of a graph and of the scores f that a model gives to its items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rankwise.graphs import GraphRoot, PreferenceGraph
+from rankwise.graphs.scatter import plain_gram
+
+__all__ = ["SquaredLoss"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SquaredLoss:
+    """Mean squared error over the pairs, mixed with that over the items.
+
+        loss(f) = (1−β)/W Σ_k ω_k (δ_k − (f_i − f_j))² + β/m Σ_i (y_i − f_i)²
+
+    [RankRLS09] equation 11, [Pursuit13] equation 5. In matrix form the loss is
+    ``fᵀ A f − 2 fᵀ t`` plus a constant, with ``A = (1−β)/W L + β/m I`` and ``t`` likewise. β = 0 is
+    ranking, β = 1 plain regression.
+
+    Attributes
+    ----------
+    graph : PreferenceGraph
+        The pairs.
+    beta : float
+        Share of the regression part.
+    y : ndarray or None
+        Scores of the items; needed for beta > 0.
+    """
+
+    graph: PreferenceGraph
+    beta: float = 0.0
+    y: Array | None = None
+
+    @property
+    def _pair_share(self) -> float:
+        return (1.0 - self.beta) / self.graph.total_weight if self.beta < 1 else 0.0
+
+    @property
+    def _item_share(self) -> float:
+        return self.beta / self.graph.n_items
+
+    @cached_property
+    def target(self) -> Array:
+        """``t = (1−β)/W d + β/m y``."""
+        if self.y is None or self.beta == 0:
+            return self._pair_share * self.graph.divergence
+        if self.beta == 1:
+            return self._item_share * self.y
+        return self._pair_share * self.graph.divergence + self._item_share * self.y
+
+    def product(self, V: Array) -> Array:
+        """``A V``: half the Hessian of the loss."""
+        out = self._item_share * V
+        if self.beta < 1:
+            out += self._pair_share * self.graph.laplacian(V)
+        return out
+
+    def gradient(self, f: Array) -> Array:
+        """Half the gradient with respect to f, ``A f − t``."""
+        return self.product(f) - self.target
+
+    def gram(self, R: Any) -> Array:
+        """``Rᵀ A R`` for the features R of the items."""
+        out = np.zeros((R.shape[1], R.shape[1]))
+        if self.beta < 1:
+            out += self._pair_share * self.graph.gram(R)
+        if self.beta > 0:
+            product = (R.T @ R).toarray() if sp.issparse(R) else plain_gram(R)
+            out += self._item_share * product
+        return out
+
+    def moment(self, R: Any) -> Array:
+        """``Rᵀ t``."""
+        return np.asarray(R.T @ self.target)
+
+    def root(self) -> GraphRoot:
+        """F with ``F Fᵀ = A``."""
+        return self.graph.root(self._pair_share, self._item_share)

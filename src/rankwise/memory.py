@@ -1,0 +1,33 @@
+"""Refuse what would not fit before it is allocated."""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["available_bytes", "check_matrix_fits"]
+
+
+def available_bytes() -> int | None:
+    """Memory that can be had without swapping, or None where the system does not tell."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def check_matrix_fits(n_rows: int, n_columns: int, what: str, advice: str) -> None:
+    """Raise a ValueError that names the size if a float64 matrix exceeds the available memory."""
+    free = available_bytes()
+    needed = 8 * n_rows * n_columns
+    if free is not None and needed > free:
+        raise ValueError(
+            f"{what} of {n_rows:,} × {n_columns:,} would take {needed / 2**30:,.1f} GiB but only "
+            f"{free / 2**30:,.1f} GiB of memory are available; {advice}."
+        )

@@ -1,0 +1,122 @@
+"""Checks of what the user passed to a metric; the other modules of this folder trust them."""
+
+from __future__ import annotations
+
+import difflib
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.groups import Groups, encode_groups
+
+__all__ = ["check_choice", "check_cutoff", "check_data", "check_weights", "suggestion"]
+
+
+def check_data(
+    y_true: ArrayLike, y_score: ArrayLike, groups: ArrayLike | None
+) -> tuple[NDArray[Any], NDArray[Any], Groups]:
+    """Return relevance and scores as finite numeric arrays of fitting shapes, and the groups."""
+    y = np.asarray(y_true)
+    if y.dtype.names is not None:
+        y, groups = _split_target(y, groups)
+    y = _as_numbers("y_true", y)
+    score = _as_numbers("y_score", y_score)
+    if len(y) != len(score):
+        raise ValueError(
+            f"y_true has {len(y)} rows but y_score has {len(score)}; "
+            "pass one relevance and one score per item, in the same order."
+        )
+    if y.shape != score.shape and y.ndim == 2:
+        raise ValueError(
+            f"y_true has shape {y.shape} but y_score has shape {score.shape}; pass as many "
+            "score columns as y_true has, or flatten a single column with .ravel()."
+        )
+    return y, score, encode_groups(groups, len(y))
+
+
+def check_weights(sample_weight: ArrayLike | None, n_items: int) -> NDArray[np.float64] | None:
+    """Return the weights as float64, or None."""
+    if sample_weight is None:
+        return None
+    weights = _as_numbers("sample_weight", sample_weight).astype(np.float64)
+    if weights.shape != (n_items,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape} but there are {n_items} rows; "
+            f"pass one weight per row, shape ({n_items},)."
+        )
+    if weights.min() < 0:
+        row = int(np.argmax(weights < 0))
+        raise ValueError(f"sample_weight[{row}] is {weights[row]}; weights must be 0 or larger.")
+    return weights
+
+
+def check_choice(option: str, value: object, allowed: Sequence[str]) -> None:
+    """Raise unless ``value`` is one of the allowed words."""
+    if not isinstance(value, str) or value not in allowed:
+        listed = ", ".join(repr(word) for word in allowed)
+        raise ValueError(
+            f"{option}={value!r} is not known; {suggestion(value, allowed)}use {listed}."
+        )
+
+
+def check_cutoff(k: object, *, required: bool = False) -> int | None:
+    """Return the cut-off as an int; None means no cut-off, unless one is required."""
+    if k is None and not required:
+        return None
+    if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k <= 0:
+        expected = "a whole number of at least 1" + ("" if required else ", or None for no cut-off")
+        raise ValueError(f"k={k!r} is not a cut-off; pass {expected}.")
+    return int(k)
+
+
+def suggestion(value: object, allowed: Sequence[str]) -> str:
+    """Return ``"did you mean 'x'? "`` if some allowed word looks like ``value``, else ``""``."""
+    close = difflib.get_close_matches(str(value).lower(), allowed, n=1)
+    return f"did you mean {close[0]!r}? " if close else ""
+
+
+def _split_target(
+    target: NDArray[Any], groups: ArrayLike | None
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Take a structured target, as made by ``make_target``, apart."""
+    names = target.dtype.names or ()
+    if not {"score", "group"} <= set(names):
+        raise ValueError(
+            f"y_true is a structured array with the fields {', '.join(names)}; "
+            "expected 'score' and 'group', as rankwise.make_target(y, groups) makes them."
+        )
+    if groups is not None:
+        raise ValueError(
+            "y_true carries its groups (its 'group' field) and groups was passed too; "
+            "pass y_true['score'] to use other groups, or leave groups=None."
+        )
+    return target["score"], target["group"]
+
+
+def _as_numbers(name: str, values: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.dtype.kind == "O":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} has entries that are not numbers ({error}).") from None
+    if array.dtype.kind == "b":
+        array = array.astype(np.uint8)
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"{name} has dtype {array.dtype}; pass real numbers.")
+    if array.ndim not in (1, 2):
+        raise ValueError(
+            f"{name} has shape {array.shape}; pass shape (n_items,), or (n_items, n_outputs)."
+        )
+    if array.size == 0:
+        raise ValueError(f"{name} is empty (shape {array.shape}); there is nothing to evaluate.")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        where = tuple(int(index) for index in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(
+            f"{name} is {array[where]} in row {where[0]}; metrics need finite numbers, "
+            "so leave out the rows that have none, e.g. by mask = np.isfinite(y_true)."
+        )
+    return array

@@ -1,0 +1,294 @@
+"""Metrics of binary relevance that weigh the top of the list: AP, precision, reciprocal rank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.metrics.arguments import check_choice, check_cutoff
+from rankwise.metrics.averaging import GroupMetric, GroupValues, MetricValue, mean_over_groups
+from rankwise.metrics.ranking import Ranking, Targets
+from rankwise.metrics.stopping import pad_in_buckets, stop_probability
+
+__all__ = ["AP", "PRECISION", "RR", "average_precision", "precision", "reciprocal_rank"]
+
+_TIED_SCORES = ("average", "optimistic", "pessimistic", "order")
+
+
+def average_precision(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    relevant: float | None = None,
+    normalizer: str = "relevant",
+    tied_scores: str = "average",
+    undefined: str = "skip",
+    per_group: bool = False,
+) -> MetricValue:
+    r"""Average precision inside groups; its mean over groups is MAP.
+
+    .. math:: \mathrm{AP@}k = \frac{1}{N} \sum_{p=1}^{k} [\text{item at } p \text{ is relevant}]
+              \cdot \frac{\text{relevant items among the first } p}{p}
+
+    N is the number of relevant items of the group, in the first k or not, as in trec_eval
+    (``map_cut``). With ``normalizer="attainable"`` it is min(N, k), so that a perfect order has 1
+    also where more than k items are relevant. Tied scores get the expectation over all orders of
+    the tied items, in closed form [1]_; scikit-learn instead lets them enter all at once.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (m,) or (m, v), or structured target
+        Relevance.
+    y_score : array-like of shape (m,) or (m, v)
+        Predicted scores.
+    groups : array-like of shape (m,), optional
+        Group label of each row, in any order; None puts all rows in one group.
+    k : int, optional
+        Cut-off; by default the whole list counts.
+    relevant : float, optional
+        Items with ``y >= relevant`` are relevant; by default those with ``y > 0``.
+    normalizer : {"relevant", "attainable"}, default="relevant"
+        Divide by the number of relevant items, or by no more than k. The same without k.
+    tied_scores : {"average", "optimistic", "pessimistic", "order"}, default="average"
+        Expectation, or tied items by falling y, by rising y, or in the order of rows.
+    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+        What to do with groups that have no relevant item; trec_eval has "zero".
+    per_group : bool, default=False
+        Return one value per group, in the order of the sorted labels, instead of the mean.
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1]. One value per column for (m, v) input.
+
+    References
+    ----------
+    .. [1] McSherry, Najork: Computing information retrieval performance measures efficiently in
+       the presence of tied scores. ECIR 2008, sec. 3.
+
+    Examples
+    --------
+    >>> round(average_precision([1, 0, 1, 0], [4, 3, 2, 1]), 4)
+    0.8333
+    """
+    return mean_over_groups(
+        AP, y_true, y_score, groups, undefined=undefined, per_group=per_group,
+        k=k, relevant=relevant, normalizer=normalizer, tied_scores=tied_scores,
+    )  # fmt: skip
+
+
+def precision(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    k: int,
+    relevant: float | None = None,
+    tied_scores: str = "average",
+    undefined: str = "skip",
+    per_group: bool = False,
+) -> MetricValue:
+    """Fraction of relevant items among the first k of each group.
+
+    It divides by k even if a group has fewer items, and a group without relevant items has 0:
+    both as trec_eval and the LETOR scripts do. So it is defined for every group.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (m,) or (m, v), or structured target
+        Relevance.
+    y_score : array-like of shape (m,) or (m, v)
+        Predicted scores.
+    groups : array-like of shape (m,), optional
+        Group label of each row, in any order; None puts all rows in one group.
+    k : int
+        Cut-off.
+    relevant : float, optional
+        Items with ``y >= relevant`` are relevant; by default those with ``y > 0``.
+    tied_scores : {"average", "optimistic", "pessimistic", "order"}, default="average"
+        Expectation, or tied items by falling y, by rising y, or in the order of rows.
+    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+        Without effect, there are no undefined groups; here for uniformity.
+    per_group : bool, default=False
+        Return one value per group, in the order of the sorted labels, instead of the mean.
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1]. One value per column for (m, v) input.
+
+    Examples
+    --------
+    >>> precision([1, 0, 1, 0], [4, 3, 2, 1], k=2)
+    0.5
+    """
+    return mean_over_groups(
+        PRECISION, y_true, y_score, groups, undefined=undefined, per_group=per_group,
+        k=k, relevant=relevant, tied_scores=tied_scores,
+    )  # fmt: skip
+
+
+def reciprocal_rank(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    relevant: float | None = None,
+    tied_scores: str = "average",
+    undefined: str = "skip",
+    per_group: bool = False,
+) -> MetricValue:
+    r"""One over the place of the first relevant item of each group; its mean is MRR.
+
+    With tied scores, the expectation over all orders of the tied items: if n items share the
+    score of the first relevant one, r of them are relevant, and t items score higher [1]_,
+
+    .. math:: \sum_{i=1}^{n-r+1} \frac{1}{t + i} \binom{n - i}{r - 1} \Big/ \binom{n}{r}
+
+    Parameters
+    ----------
+    y_true : array-like of shape (m,) or (m, v), or structured target
+        Relevance.
+    y_score : array-like of shape (m,) or (m, v)
+        Predicted scores.
+    groups : array-like of shape (m,), optional
+        Group label of each row, in any order; None puts all rows in one group.
+    k : int, optional
+        Cut-off: 0 if no relevant item is among the first k.
+    relevant : float, optional
+        Items with ``y >= relevant`` are relevant; by default those with ``y > 0``.
+    tied_scores : {"average", "optimistic", "pessimistic", "order"}, default="average"
+        Expectation, or tied items by falling y, by rising y, or in the order of rows.
+    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+        What to do with groups that have no relevant item; trec_eval has "zero".
+    per_group : bool, default=False
+        Return one value per group, in the order of the sorted labels, instead of the mean.
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1]. One value per column for (m, v) input.
+
+    References
+    ----------
+    .. [1] McSherry, Najork: Computing information retrieval performance measures efficiently in
+       the presence of tied scores. ECIR 2008, sec. 3.
+
+    Examples
+    --------
+    >>> reciprocal_rank([0, 1, 1], [3, 2, 1])
+    0.5
+    """
+    return mean_over_groups(
+        RR, y_true, y_score, groups, undefined=undefined, per_group=per_group,
+        k=k, relevant=relevant, tied_scores=tied_scores,
+    )  # fmt: skip
+
+
+def _is_relevant(targets: Targets, relevant: float | None) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = targets.y > 0 if relevant is None else targets.y >= relevant
+    return found
+
+
+def _ap_by_group(
+    ranking: Ranking,
+    *,
+    k: int | None,
+    relevant: float | None,
+    normalizer: str,
+    tied_scores: str,
+) -> GroupValues:
+    k = check_cutoff(k)
+    check_choice("normalizer", normalizer, ("relevant", "attainable"))
+    check_choice("tied_scores", tied_scores, _TIED_SCORES)
+    targets = ranking.targets
+    hit = _is_relevant(targets, relevant)[ranking.order(tied_scores)]
+    if ranking.has_ties and tied_scores == "average":
+        hits_so_far = _expected_hits(ranking, hit)
+    else:
+        hits_so_far = np.where(hit, targets.cumulate(hit), 0)
+    earned = hits_so_far / targets.position
+    if k is not None:
+        earned[targets.position > k] = 0.0
+    n_relevant = targets.sum(hit)
+    n_best = np.minimum(n_relevant, k) if k and normalizer == "attainable" else n_relevant
+    values = np.full(targets.n_groups, np.nan)
+    np.divide(targets.sum(earned), n_best, out=values, where=n_relevant > 0)
+    return GroupValues(np.minimum(values, 1.0))
+
+
+def _expected_hits(ranking: Ranking, hit: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Mean, over the orders of tied items, of [relevant here] times relevant items so far.
+
+    In a block of n tied items with r relevant ones and b relevant ones above it, the item at
+    place i of the block is relevant with probability r / n, and then each of the i - 1 before it
+    in the block is so with probability (r - 1) / (n - 1).
+    """
+    first, n = ranking.block_starts, ranking.block_sizes
+    r = np.add.reduceat(hit, first, dtype=np.int64)
+    b = ranking.targets.cumulate(hit)[first] - hit[first]
+    per_place = (r - 1) / np.maximum(n - 1, 1)
+    before_in_block = np.arange(len(hit)) - np.repeat(first, n)
+    found = np.repeat(b + 1, n) + before_in_block * np.repeat(per_place, n)
+    expected: NDArray[np.float64] = np.repeat(r / n, n) * found
+    return expected
+
+
+def _precision_by_group(
+    ranking: Ranking, *, k: int, relevant: float | None, tied_scores: str
+) -> GroupValues:
+    check_cutoff(k, required=True)
+    check_choice("tied_scores", tied_scores, _TIED_SCORES)
+    targets = ranking.targets
+    hit: NDArray[Any] = _is_relevant(targets, relevant)[ranking.order(tied_scores)]
+    if tied_scores == "average":
+        hit = ranking.average(hit)
+    return GroupValues(targets.sum(np.where(targets.position <= k, hit, 0)) / k)
+
+
+def _rr_by_group(
+    ranking: Ranking, *, k: int | None, relevant: float | None, tied_scores: str
+) -> GroupValues:
+    k = check_cutoff(k)
+    check_choice("tied_scores", tied_scores, _TIED_SCORES)
+    targets = ranking.targets
+    hit = _is_relevant(targets, relevant)[ranking.order(tied_scores)]
+    if ranking.has_ties and tied_scores == "average":
+        starts, sizes = ranking.block_starts, ranking.block_sizes
+    else:
+        starts, sizes = np.arange(len(hit)), np.ones(len(hit), dtype=np.intp)
+    n_hits = np.add.reduceat(hit, starts, dtype=np.int64)
+    # the first block of each group that has a relevant item
+    blocks = np.flatnonzero(n_hits)
+    group = np.searchsorted(targets.starts, starts[blocks], side="right") - 1
+    defined, first = np.unique(group, return_index=True)
+    blocks = blocks[first]
+    above = targets.position[starts[blocks]] - 1
+    values = np.full(targets.n_groups, np.nan)
+    values[defined] = _first_hit_reciprocal(above, sizes[blocks], n_hits[blocks], k)
+    return GroupValues(values)
+
+
+def _first_hit_reciprocal(
+    above: NDArray[np.intp], n: NDArray[np.intp], r: NDArray[np.int64], k: int | None
+) -> NDArray[np.float64]:
+    """Mean of 1 / place of the first of r relevant among n items in random order, below others."""
+    values = np.empty(len(n))
+    for which, offset, valid in pad_in_buckets(n - r + 1):
+        hit_if_none_before = np.where(valid, r[which, None] / (n[which, None] - offset), 0.0)
+        place = above[which, None] + offset + 1
+        earned = stop_probability(hit_if_none_before) / place
+        if k is not None:
+            earned[place > k] = 0.0
+        values[which] = earned.sum(axis=1)
+    return values
+
+
+AP = GroupMetric("average_precision", _ap_by_group, "at least one relevant item")
+PRECISION = GroupMetric("precision", _precision_by_group, "nothing")
+RR = GroupMetric("reciprocal_rank", _rr_by_group, "at least one relevant item")

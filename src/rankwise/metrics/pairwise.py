@@ -1,0 +1,362 @@
+"""Metrics that judge every pair of a group alike: disagreement error, Kendall's tau, AUC."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.metrics.arguments import check_choice, check_weights
+from rankwise.metrics.averaging import GroupMetric, GroupValues, MetricValue, mean_over_groups
+from rankwise.metrics.inversions import count_inversions
+from rankwise.metrics.ranking import Ranking, Targets
+
+__all__ = [
+    "AUC",
+    "CONCORDANCE",
+    "DISAGREEMENT",
+    "TAU",
+    "auc",
+    "concordance",
+    "disagreement_error",
+    "kendall_tau",
+]
+
+
+def disagreement_error(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    tied_scores: str = "half",
+    average: str = "groups",
+    sample_weight: ArrayLike | None = None,
+    undefined: str = "skip",
+    per_group: bool = False,
+) -> MetricValue:
+    r"""Fraction of the pairs of a group that the scores put in the wrong order.
+
+    .. math:: \frac{1}{|E|} \sum_{(i, j) \in E} \frac{1 - \mathrm{sign}(f_i - f_j)}{2},
+              \qquad E = \{(i, j) : y_i > y_j, \text{ same group}\}
+
+    A pair with equal scores counts one half here, so that the error is 1 - AUC for two levels of
+    y, 0.5 for a constant score, and one minus the concordance index in general. [RankRLS09]_
+    eq. 1 counts it as wrong: ``tied_scores="wrong"``. Time O(m log m), no pair is formed.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (m,) or (m, v), or structured target
+        Relevance; larger is better, any real numbers.
+    y_score : array-like of shape (m,) or (m, v)
+        Predicted scores.
+    groups : array-like of shape (m,), optional
+        Group label of each row, in any order; None puts all rows in one group.
+    tied_scores : {"half", "wrong"}, default="half"
+        What a pair with equal scores counts: half an error, or, as in eq. 1, a whole one.
+    average : {"groups", "pairs"}, default="groups"
+        Mean over groups, or over all pairs of all groups.
+    sample_weight : array-like of shape (m,), optional
+        Non-negative; the pair (i, j) counts ``sample_weight[i] * sample_weight[j]``.
+    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+        What to do with groups that have no pair with different y.
+    per_group : bool, default=False
+        Return one value per group, in the order of the sorted labels, instead of the mean.
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1], 0 is best. One value per column for (m, v) input.
+
+    References
+    ----------
+    .. [RankRLS09] Pahikkala, Tsivtsivadze, Airola, Järvinen, Boberg: An efficient algorithm for
+       learning to rank from preference graphs. Machine Learning 75, 2009.
+
+    Examples
+    --------
+    >>> disagreement_error([3, 2, 1, 1, 0], [0.9, 0.1, 0.5, 0.2, 0.7], ["a", "a", "a", "b", "b"])
+    0.6666666666666666
+    """
+    return mean_over_groups(
+        DISAGREEMENT, y_true, y_score, groups, undefined=undefined, per_group=per_group,
+        tied_scores=tied_scores, average=average, sample_weight=sample_weight,
+    )  # fmt: skip
+
+
+def concordance(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    tied_scores: str = "half",
+    average: str = "groups",
+    sample_weight: ArrayLike | None = None,
+    undefined: str = "skip",
+    per_group: bool = False,
+) -> MetricValue:
+    """One minus the `disagreement_error`, with the same parameters: larger is better.
+
+    Examples
+    --------
+    >>> concordance([3, 2, 1], [0.9, 0.1, 0.5])
+    0.6666666666666667
+    """
+    return mean_over_groups(
+        CONCORDANCE, y_true, y_score, groups, undefined=undefined, per_group=per_group,
+        tied_scores=tied_scores, average=average, sample_weight=sample_weight,
+    )  # fmt: skip
+
+
+def kendall_tau(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    variant: str = "b",
+    undefined: str = "skip",
+    per_group: bool = False,
+) -> MetricValue:
+    r"""Kendall's rank correlation between relevance and scores, inside groups.
+
+    .. math:: \tau_b = \frac{C - D}{\sqrt{(n_0 - n_y)(n_0 - n_f)}}, \qquad
+              \tau_a = \frac{C - D}{n_0}
+
+    C and D count concordant and discordant pairs, :math:`n_0` all pairs, :math:`n_y` and
+    :math:`n_f` the pairs tied in relevance and in score. [RankRLS07]_ sec. 3.2 uses
+    :math:`\tau_b` for each sentence. Where relevance varies but all scores are equal, 0/0, we
+    return 0 (SciPy gives NaN): a constant model shows no correlation, and must not have its
+    worst groups skipped.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (m,) or (m, v), or structured target
+        Relevance; larger is better, any real numbers.
+    y_score : array-like of shape (m,) or (m, v)
+        Predicted scores.
+    groups : array-like of shape (m,), optional
+        Group label of each row, in any order; None puts all rows in one group.
+    variant : {"b", "a"}, default="b"
+        With or without correction for ties.
+    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+        What to do with groups whose y are all equal (in either variant: nothing to order).
+    per_group : bool, default=False
+        Return one value per group, in the order of the sorted labels, instead of the mean.
+
+    Returns
+    -------
+    float or ndarray
+        In [-1, 1]. One value per column for (m, v) input.
+
+    References
+    ----------
+    .. [RankRLS07] Pahikkala, Tsivtsivadze, Airola, Boberg, Salakoski: Learning to rank with
+       pairwise regularized least-squares. SIGIR workshop on learning to rank, 2007.
+
+    Examples
+    --------
+    >>> kendall_tau([1, 2, 3, 4], [10, 20, 40, 30])
+    0.6666666666666666
+    """
+    return mean_over_groups(
+        TAU, y_true, y_score, groups, undefined=undefined, per_group=per_group, variant=variant
+    )
+
+
+def auc(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    relevant: float | None = None,
+    undefined: str = "skip",
+    per_group: bool = False,
+) -> MetricValue:
+    r"""Area under the ROC curve inside groups: the Wilcoxon-Mann-Whitney statistic.
+
+    .. math:: \frac{1}{|P||N|} \sum_{i \in P} \sum_{j \in N}
+              \left([f_i > f_j] + \tfrac{1}{2} [f_i = f_j]\right)
+
+    Parameters
+    ----------
+    y_true : array-like of shape (m,) or (m, v), or structured target
+        Relevance.
+    y_score : array-like of shape (m,) or (m, v)
+        Predicted scores.
+    groups : array-like of shape (m,), optional
+        Group label of each row, in any order; None puts all rows in one group.
+    relevant : float, optional
+        Items with ``y >= relevant`` are the positive ones. By default the larger of the two
+        values in y; if y has more than two, this must be given.
+    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+        What to do with groups that do not have both positive and negative items.
+    per_group : bool, default=False
+        Return one value per group, in the order of the sorted labels, instead of the mean.
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1]. One value per column for (m, v) input.
+
+    Examples
+    --------
+    >>> auc([1, 0, 0, 1], [0.8, 0.3, 0.8, 0.9])
+    0.875
+    """
+    return mean_over_groups(
+        AUC, y_true, y_score, groups, undefined=undefined, per_group=per_group, relevant=relevant
+    )
+
+
+class PairCounts(NamedTuple):
+    """Pairs of each group; all of shape (n_groups,)."""
+
+    differing: NDArray[Any]
+    """Pairs with different y."""
+    discordant: NDArray[Any]
+    """Pairs whose scores are in the opposite order of y."""
+    undecided: NDArray[Any]
+    """Pairs with different y and equal scores."""
+
+
+def _count_pairs(ranking: Ranking) -> PairCounts:
+    targets = ranking.targets
+    order = ranking.order("optimistic")  # tied scores by falling y: no inversions among them
+    discordant = count_inversions(targets.levels[order], targets.starts)
+    differing = _pairs(targets.sizes) - _pairs_inside(targets.level_starts, targets)
+    undecided = np.zeros_like(differing)
+    if ranking.has_ties:
+        tied = _pairs_inside(ranking.block_starts, targets)
+        tied_twice = _pairs_inside(_cell_starts(ranking, order), targets)
+        undecided = tied - tied_twice
+    return PairCounts(differing, discordant, undecided)
+
+
+def _weigh_pairs(
+    ranking: Ranking, weights: NDArray[np.float64]
+) -> tuple[PairCounts, NDArray[np.float64]]:
+    """As `_count_pairs`, but the pair (i, j) counts ``weights[i] * weights[j]``.
+
+    Each group is counted in a unit of its own, its largest weight squared, since sums run over
+    all groups; returns the units too, relative to the largest.
+    """
+    targets = ranking.targets
+    order = ranking.order("optimistic")
+    largest = np.maximum.reduceat(weights[order], targets.starts)
+    largest[largest == 0] = 1.0
+    scaled = np.empty_like(weights)
+    scaled[order] = weights[order] / np.repeat(largest, targets.sizes)
+    discordant = count_inversions(targets.levels[order], targets.starts, scaled[order])
+    levels = targets.level_starts
+    differing = _weight_between(scaled[targets.order], targets.starts, levels, targets)
+    undecided = np.zeros_like(differing)
+    if ranking.has_ties:
+        cells = _cell_starts(ranking, order)
+        undecided = _weight_between(scaled[order], ranking.block_starts, cells, targets)
+    return PairCounts(differing, discordant, undecided), (largest / largest.max()) ** 2
+
+
+def _cell_starts(ranking: Ranking, order: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Where a new score, or a lower y with the same score, begins."""
+    levels = ranking.targets.levels[order]
+    opens = np.empty(len(levels), dtype=bool)
+    np.not_equal(levels[1:], levels[:-1], out=opens[1:])
+    opens[ranking.block_starts] = True
+    return np.flatnonzero(opens)
+
+
+def _pairs(n: NDArray[np.intp]) -> NDArray[np.int64]:
+    return n.astype(np.int64) * (n - 1) // 2
+
+
+def _pairs_inside(starts: NDArray[np.intp], targets: Targets) -> NDArray[Any]:
+    """Number of pairs inside the blocks of each group."""
+    sizes = np.diff(starts, append=len(targets.y))
+    first_block = np.searchsorted(starts, targets.starts)
+    inside: NDArray[Any] = np.add.reduceat(_pairs(sizes), first_block)
+    return inside
+
+
+def _weight_between(
+    weights: NDArray[np.float64],
+    outer: NDArray[np.intp],
+    inner: NDArray[np.intp],
+    targets: Targets,
+) -> NDArray[np.float64]:
+    """Weight, per group, of the pairs that share an outer block but not an inner one."""
+    sums = np.add.reduceat(weights, inner)
+    seen = np.concatenate([[0.0], np.cumsum(sums)])
+    first_inner = np.searchsorted(inner, outer)
+    n_inner = np.diff(first_inner, append=len(inner))
+    before = seen[:-1] - np.repeat(seen[first_inner], n_inner)
+    first_in_group = np.searchsorted(inner, targets.starts)
+    between: NDArray[np.float64] = np.add.reduceat(sums * before, first_in_group)
+    return between
+
+
+def _divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[np.float64]:
+    """Quotient, NaN where there is nothing to divide by."""
+    quotient = np.full(len(numerator), np.nan)
+    np.divide(numerator, denominator, out=quotient, where=denominator > 0)
+    return quotient
+
+
+def _disagreement_by_group(
+    ranking: Ranking, *, tied_scores: str, average: str, sample_weight: ArrayLike | None
+) -> GroupValues:
+    check_choice("tied_scores", tied_scores, ("half", "wrong"))
+    check_choice("average", average, ("groups", "pairs"))
+    weights = check_weights(sample_weight, len(ranking.targets.y))
+    if weights is None:
+        pairs, unit = _count_pairs(ranking), np.ones(ranking.targets.n_groups)
+    else:
+        pairs, unit = _weigh_pairs(ranking, weights)
+    share = 0.5 if tied_scores == "half" else 1.0
+    error = _divide(pairs.discordant + share * pairs.undecided, pairs.differing)
+    counted = pairs.differing * unit if average == "pairs" else None
+    return GroupValues(np.minimum(error, 1.0), counted)
+
+
+def _concordance_by_group(ranking: Ranking, **options: Any) -> GroupValues:
+    error, weights = _disagreement_by_group(ranking, **options)
+    return GroupValues(1.0 - error, weights)
+
+
+def _tau_by_group(ranking: Ranking, *, variant: str) -> GroupValues:
+    check_choice("variant", variant, ("b", "a"))
+    differing, discordant, undecided = _count_pairs(ranking)
+    targets = ranking.targets
+    everything = _pairs(targets.sizes)
+    untied = everything - _pairs_inside(ranking.block_starts, targets)
+    surplus = differing - undecided - 2 * discordant  # C - D
+    if variant == "a":
+        tau = _divide(surplus, everything)
+    else:
+        tau = _divide(surplus, np.sqrt(differing.astype(np.float64) * untied))
+        tau[untied == 0] = 0.0
+    tau[differing == 0] = np.nan
+    return GroupValues(np.clip(tau, -1.0, 1.0))
+
+
+def _auc_by_group(ranking: Ranking, *, relevant: float | None) -> GroupValues:
+    targets = ranking.targets
+    y, low, high = targets.y, targets.y.min(), targets.y.max()
+    if relevant is None and ((y != low) & (y != high)).any():
+        raise ValueError(
+            "y_true has more than two values; pass relevant=c to call items with y >= c positive, "
+            "or use disagreement_error, which takes any number of levels."
+        )
+    positive = (y >= (high if relevant is None else relevant))[ranking.order()]
+    n_positive = targets.sum(positive)
+    n_negative = targets.sizes - n_positive
+    place = ranking.average(targets.position)  # mid-ranks, 1 = top
+    above = targets.sum(np.where(positive, 0.0, place))  # each negative: the items above it
+    won = above - n_negative * (n_negative + 1) / 2
+    return GroupValues(_divide(won, n_positive * n_negative))
+
+
+_DIFFERENT = "two items with different y (and positive weights)"
+DISAGREEMENT = GroupMetric("disagreement_error", _disagreement_by_group, _DIFFERENT)
+CONCORDANCE = GroupMetric("concordance", _concordance_by_group, _DIFFERENT)
+TAU = GroupMetric("kendall_tau", _tau_by_group, "two items with different y")
+AUC = GroupMetric("auc", _auc_by_group, "both relevant and other items")

@@ -1,0 +1,178 @@
+"""Items sorted once inside their groups; every metric is a function of this view.
+
+    Targets   y and groups: everything that does not depend on the scores
+    Ranking   the same items ordered by a score, with its blocks of tied scores
+
+All groups are kept in flat arrays, one group after the other, so that a sum per group is one
+``np.add.reduceat`` and nothing is ever padded or looped over.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.groups import Groups
+
+__all__ = ["Ranking", "Targets"]
+
+Index = NDArray[np.intp]
+
+
+class Targets:
+    """Relevance ``y`` of items in groups.
+
+    Parameters
+    ----------
+    y : ndarray of shape (m,)
+        Finite numbers.
+    groups : Groups
+        The group of each item.
+    """
+
+    def __init__(self, y: NDArray[Any], groups: Groups) -> None:
+        self.y = y
+        self.labels = groups.labels
+        self.sizes: Index = groups.sizes
+        self.starts: Index = np.cumsum(self.sizes) - self.sizes
+        self._digits = _digits(groups.codes, groups.n_groups)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.sizes)
+
+    @cached_property
+    def position(self) -> Index:
+        """Place inside the group, 1, 2, ..., of each row of any array sorted by group."""
+        return np.arange(1, len(self.y) + 1) - np.repeat(self.starts, self.sizes)
+
+    @cached_property
+    def order(self) -> Index:
+        """Rows by group, highest y first."""
+        if self._grades is not None:
+            return self.by_group(np.argsort(self._grades, kind="stable"))
+        return self.by_group(np.argsort(self.y)[::-1])
+
+    @cached_property
+    def level_starts(self) -> Index:
+        """Where a new group or a lower y begins in ``y[order]``."""
+        return _block_starts(self.y[self.order], self.starts)
+
+    @cached_property
+    def levels(self) -> NDArray[Any]:
+        """Small integer for each row that orders a group like y does, 0 for the highest."""
+        if self._grades is not None and self._grades.dtype == np.uint8:
+            return self._grades
+        opens = np.zeros(len(self.y), dtype=np.uint32)
+        opens[self.level_starts] = 1
+        opens[self.starts] = 0
+        rank = np.cumsum(opens, dtype=np.uint32)
+        rank -= np.repeat(rank[self.starts], self.sizes)
+        levels = np.empty_like(rank)
+        levels[self.order] = rank
+        return levels
+
+    def by_group(self, order: Index) -> Index:
+        """Bring rows that are in some order into their groups; the order inside stays."""
+        for digit in self._digits:  # 16 bits at a time, for which NumPy has a radix sort
+            order = order[np.argsort(digit[order], kind="stable")]
+        return order
+
+    def sum(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Sum per group of an array that is sorted by group."""
+        dtype = np.int64 if values.dtype.kind in "biu" else np.float64
+        total: NDArray[Any] = np.add.reduceat(values, self.starts, dtype=dtype)
+        return total
+
+    def cumulate(self, counts: NDArray[Any]) -> NDArray[np.int64]:
+        """Cumulative sum that starts anew in each group, for an array of whole numbers."""
+        running: NDArray[np.int64] = np.cumsum(counts, dtype=np.int64)
+        running -= np.repeat(running[self.starts] - counts[self.starts], self.sizes)
+        return running
+
+    @cached_property
+    def _grades(self) -> NDArray[Any] | None:
+        """``max(y) - y`` as uint8 or uint16 if y has whole numbers of a short range, else None."""
+        high, low = self.y.max(), self.y.min()
+        span = int(high) - int(low)
+        if span >= 2**16 or (self.y.dtype.kind == "f" and (self.y != np.rint(self.y)).any()):
+            return None
+        grades: NDArray[Any] = (high - self.y).astype(np.uint8 if span < 2**8 else np.uint16)
+        return grades
+
+
+class Ranking:
+    """Items ordered by group and, inside a group, from the highest score to the lowest.
+
+    Parameters
+    ----------
+    targets : Targets
+        Relevance and groups.
+    score : ndarray of shape (m,)
+        Finite scores.
+    """
+
+    def __init__(self, targets: Targets, score: NDArray[Any]) -> None:
+        self.targets = targets
+        self._order = targets.by_group(np.argsort(score)[::-1])
+        self.block_starts = _block_starts(score[self._order], targets.starts)
+        self.has_ties = len(self.block_starts) < len(score)
+        self._resolved: dict[str, Index] = {}
+
+    @cached_property
+    def block_sizes(self) -> Index:
+        """Number of items in each block of tied scores."""
+        return np.diff(self.block_starts, append=len(self._order))
+
+    def order(self, tied_scores: str = "average") -> Index:
+        """Rows in ranked order.
+
+        ``tied_scores`` orders the tied: "optimistic" highest y first, "pessimistic" lowest y
+        first, "order" as the rows came; "average" leaves them as the sort did.
+        """
+        if not self.has_ties or tied_scores == "average":
+            return self._order
+        if tied_scores not in self._resolved:
+            self._resolved[tied_scores] = self._resolve(tied_scores)
+        return self._resolved[tied_scores]
+
+    def average(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Replace values in ranked order by their mean over each block of tied scores."""
+        if not self.has_ties:
+            return values
+        sums = np.add.reduceat(values, self.block_starts, dtype=np.float64)
+        return np.repeat(sums / self.block_sizes, self.block_sizes)
+
+    def _resolve(self, tied_scores: str) -> Index:
+        tied = np.flatnonzero(np.repeat(self.block_sizes > 1, self.block_sizes))
+        block = np.repeat(np.arange(len(self.block_sizes)), self.block_sizes)[tied]
+        rows = self._order[tied]
+        if tied_scores == "order":
+            place = rows
+        else:
+            place = self.targets.levels[rows].astype(np.int64)
+            if tied_scores == "pessimistic":
+                place = place.max() - place
+        order = self._order.copy()
+        order[tied] = rows[np.argsort(block * (place.max() + 1) + place)]
+        return order
+
+
+def _block_starts(values: NDArray[Any], group_starts: Index) -> Index:
+    """Where a new group or a new value begins."""
+    opens = np.empty(len(values), dtype=bool)
+    np.not_equal(values[1:], values[:-1], out=opens[1:])
+    opens[group_starts] = True
+    return np.flatnonzero(opens)
+
+
+def _digits(codes: Index, n_groups: int) -> list[NDArray[Any]]:
+    """Split the codes in digits of 16 bits, the lowest first; no digit for a single group."""
+    n_bits = (n_groups - 1).bit_length()
+    if n_bits <= 8:
+        return [codes.astype(np.uint8)] if n_bits else []
+    return [(codes >> shift).astype(np.uint16) for shift in range(0, n_bits, 16)]

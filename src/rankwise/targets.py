@@ -1,0 +1,102 @@
+"""What a learner is told about its items: scores, scores with groups in one array, or a graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.groups import encode_groups
+
+__all__ = ["as_scores", "make_target", "split_target"]
+
+
+def make_target(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
+    """Join scores and group labels in one structured array that scikit-learn can slice.
+
+    With metadata routing off (scikit-learn's default) ``GridSearchCV(...).fit(X, y, groups=g)``
+    gives the groups to the splitter only and the ranker would learn one global list. A target
+    that carries its groups cannot lose them.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_items,) or (n_items, n_outputs)
+        Scores.
+    groups : array-like of shape (n_items,)
+        Group labels. Integers and strings are kept; any other labels become codes.
+
+    Returns
+    -------
+    ndarray with fields "score" and "group"
+        Pass it as `y` to any estimator or metric of rankwise, with ``groups=None``.
+
+    Examples
+    --------
+    >>> target = make_target([3.0, 1.0, 2.0], ["a", "a", "b"])
+    >>> target["group"]
+    array(['a', 'a', 'b'], dtype='<U1')
+    """
+    scores = as_scores(y)
+    codes, labels = encode_groups(groups, len(scores))
+    members = labels[codes] if labels.dtype.kind in "iuU" else codes
+    target = np.empty(
+        len(scores),
+        dtype=[("score", np.float64, scores.shape[1:]), ("group", members.dtype)],
+    )
+    target["score"] = scores
+    target["group"] = members
+    return target
+
+
+def split_target(y: Any, groups: ArrayLike | None) -> tuple[Any, ArrayLike | None]:
+    """Take a target of `make_target` apart; anything else is passed through unchanged."""
+    if getattr(getattr(y, "dtype", None), "names", None) is None:
+        return y, groups
+    if set(y.dtype.names) != {"score", "group"}:
+        raise ValueError(
+            f"y is a structured array with the fields {list(y.dtype.names)}; expected the fields "
+            "'score' and 'group' as made by rankwise.make_target(y, groups)."
+        )
+    if groups is not None:
+        raise ValueError(
+            "y carries its groups (make_target) and groups was given as well; pass one of them."
+        )
+    return y["score"], y["group"]
+
+
+def as_scores(y: Any) -> NDArray[np.float64]:
+    """Finite real scores as float64, shape (n_items,) or (n_items, n_outputs)."""
+    if y is None:
+        raise ValueError(
+            "this ranker requires y to be passed, but the target y is None; give scores, "
+            "a target of make_target, or a preference graph."
+        )
+    array = np.asarray(y)
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y must hold real scores.")
+    try:
+        scores = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"y has dtype {array.dtype}, expected real numbers; map the labels to numbers so that "
+            "a larger number means a better item."
+        ) from None
+    if scores.ndim not in (1, 2) or 0 in scores.shape:
+        raise ValueError(
+            f"y has shape {scores.shape}; expected one score per item, shape (n_items,), "
+            "or several outputs, shape (n_items, n_outputs), and at least one item."
+        )
+    bad = ~np.isfinite(scores)
+    if bad.any():
+        row = int(np.argmax(bad.reshape(len(scores), -1).any(axis=1)))
+        what = (
+            "NaN"
+            if np.isnan(scores[row]).any()
+            else "infinity or a value too large for dtype('float64')"
+        )
+        raise ValueError(
+            f"Input y contains {what}. The first such row is {row}; give every item a finite score "
+            "or drop the row (only the semi-supervised learners take NaN, as 'not scored')."
+        )
+    return scores

@@ -1,0 +1,77 @@
+"""Slow truths: explicit pairs, double loops, dense solves. Nothing here is clever on purpose."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def score_edges(y, groups, cost="magnitude", ties="include", group_weight="pairs"):
+    """The list of (winner, loser, delta, omega) that the scores induce, by a double loop."""
+    edges = []
+    for i in range(len(y)):
+        for j in range(i):
+            if groups is not None and groups[i] != groups[j]:
+                continue
+            high, low = (i, j) if y[i] > y[j] else (j, i)
+            gap = y[high] - y[low]
+            if gap == 0 and (ties == "exclude" or cost != "magnitude"):
+                continue
+            delta = 1.0 if cost == "sign" else gap
+            omega = 1.0 / gap**2 if cost == "relative" else 1.0
+            edges.append((high, low, delta, omega))
+    if group_weight == "groups":
+        label = [0 if groups is None else groups[i] for i, *_ in edges]
+        edges = [(i, j, d, w / label.count(g)) for (i, j, d, w), g in zip(edges, label, strict=True)]
+    return edges
+
+
+def pair_edges(winner, loser, magnitude, weight, cost="magnitude"):
+    """The list of (winner, loser, delta, omega) of explicit preferences."""
+    edges = []
+    for i, j, gap, w in zip(winner, loser, magnitude, weight, strict=True):
+        delta = float(np.sign(gap)) if cost == "sign" else gap
+        edges.append((i, j, delta, w / gap**2 if cost == "relative" else w))
+    return edges
+
+
+def laplacian_and_divergence(edges, n_items):
+    """L = Σ ω (e_i − e_j)(e_i − e_j)ᵀ and d = Σ ω δ (e_i − e_j), edge by edge."""
+    L, d = np.zeros((n_items, n_items)), np.zeros(n_items)
+    for i, j, delta, omega in edges:
+        e = np.zeros(n_items)
+        e[i], e[j] = 1, -1
+        L += omega * np.outer(e, e)
+        d += omega * delta * e
+    return L, d
+
+
+def objective(edges, f, norm, alpha, beta=0.0, y=None):
+    """J(f), summed over the edges."""
+    total = sum(omega for *_, omega in edges)
+    value = alpha * norm
+    if beta < 1:
+        pairs = sum(w * (delta - (f[i] - f[j])) ** 2 for i, j, delta, w in edges)
+        value += (1 - beta) * pairs / total
+    if beta > 0:
+        value += beta * np.mean((y - f) ** 2)
+    return value
+
+
+def rank_rls(edges, K, alpha, beta=0.0, y=None):
+    """Dual coefficients: [RankRLS09] equation 17 with λ = α W, by one dense solve."""
+    m = len(K)
+    L, d = laplacian_and_divergence(edges, m)
+    total = sum(omega for *_, omega in edges) if edges else 1.0
+    A, t = (1 - beta) / total * L, (1 - beta) / total * d
+    if beta > 0:
+        A, t = A + beta / m * np.eye(m), t + beta / m * y
+    return np.linalg.solve(A @ K + alpha * np.eye(m), t)
+
+
+def ranks(scores, groups):
+    """1 + the number of better items of the same group."""
+    out = []
+    for i, s in enumerate(scores):
+        mates = [j for j in range(len(scores)) if groups is None or groups[j] == groups[i]]
+        out.append(1 + sum(scores[j] > s for j in mates))
+    return np.array(out)

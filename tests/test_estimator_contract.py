@@ -1,0 +1,24 @@
+"""What scikit-learn asks of every estimator, with no expected failure."""
+
+from __future__ import annotations
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from rankwise import RankRLS
+
+ESTIMATORS = [
+    RankRLS(),
+    RankRLS(cost="sign"),
+    RankRLS(cost="relative", ties="exclude"),
+    RankRLS(beta=0.5),
+    RankRLS(kernel="rbf"),
+    RankRLS(kernel="precomputed"),
+    RankRLS(kernel="rbf", n_basis=1),
+    RankRLS(solver="dual"),
+    RankRLS(solver="iterative"),
+]
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)

@@ -1,0 +1,258 @@
+"""Every metric equals its definition: double loops, and all orders of tied items."""
+
+import numpy as np
+import pytest
+from tests import oracle_metrics as oracle
+
+from rankwise.metrics import (
+    auc,
+    average_precision,
+    disagreement_error,
+    expected_reciprocal_rank,
+    kendall_tau,
+    ndcg,
+    precision,
+    reciprocal_rank,
+)
+from rankwise.metrics.inversions import count_inversions
+from rankwise.metrics.pairwise import concordance
+
+TIES = ["optimistic", "pessimistic", "order"]
+
+
+def random_lists(seed, n_distinct_scores=3, n_items=26, n_groups=6):
+    """Small groups of shuffled rows, most scores tied; one group has no relevant item."""
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, n_groups, n_items)
+    y = rng.integers(0, 4, n_items)
+    y[groups == 0] = 0
+    return y, rng.integers(0, n_distinct_scores, n_items).astype(float), groups
+
+
+@pytest.fixture(params=range(4))
+def tied(request):
+    return random_lists(request.param)
+
+
+@pytest.fixture(params=range(4))
+def untied(request):
+    return random_lists(request.param, n_distinct_scores=10**9, n_items=60)
+
+
+@pytest.mark.parametrize("gain", ["exponential", "linear"])
+@pytest.mark.parametrize("k", [None, 1, 3, 50])
+def test_ndcg_with_ties_is_the_mean_over_all_orders_of_tied_items(tied, k, gain):
+    truth = oracle.by_group(
+        lambda y, s: oracle.expected(lambda ys: oracle.ndcg_of_list(ys, k, gain), y, s), *tied
+    )
+    np.testing.assert_allclose(ndcg(*tied, k=k, gain=gain, per_group=True), truth, rtol=1e-12)
+
+
+@pytest.mark.parametrize("normalizer", ["relevant", "attainable"])
+@pytest.mark.parametrize(("k", "relevant"), [(None, None), (2, None), (None, 2), (3, 3)])
+def test_average_precision_with_ties_is_the_mean_over_all_orders(tied, k, relevant, normalizer):
+    options = {"k": k, "relevant": relevant, "normalizer": normalizer}
+    truth = oracle.by_group(
+        lambda y, s: oracle.expected(
+            lambda ys: oracle.average_precision_of_list(ys, **options), y, s
+        ),
+        *tied,
+    )
+    found = average_precision(*tied, **options, per_group=True)
+    np.testing.assert_allclose(found, truth, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("k", "relevant"), [(1, None), (3, 2), (50, None)])
+def test_precision_with_ties_is_the_mean_over_all_orders(tied, k, relevant):
+    truth = oracle.by_group(
+        lambda y, s: oracle.expected(lambda ys: oracle.precision_of_list(ys, k, relevant), y, s),
+        *tied,
+    )
+    found = precision(*tied, k=k, relevant=relevant, per_group=True)
+    np.testing.assert_allclose(found, truth, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("k", "relevant"), [(None, None), (2, None), (None, 2), (3, 3)])
+def test_reciprocal_rank_with_ties_is_the_mean_over_all_orders(tied, k, relevant):
+    truth = oracle.by_group(
+        lambda y, s: oracle.expected(
+            lambda ys: oracle.reciprocal_rank_of_list(ys, k, relevant), y, s
+        ),
+        *tied,
+    )
+    found = reciprocal_rank(*tied, k=k, relevant=relevant, per_group=True)
+    np.testing.assert_allclose(found, truth, rtol=1e-12)
+
+
+LISTWISE = {
+    "ndcg": (ndcg, oracle.ndcg_of_list),
+    "average_precision": (average_precision, oracle.average_precision_of_list),
+    "precision": (precision, oracle.precision_of_list),
+    "reciprocal_rank": (reciprocal_rank, oracle.reciprocal_rank_of_list),
+    "err": (expected_reciprocal_rank, oracle.err_of_list),
+}
+
+
+@pytest.mark.parametrize("tied_scores", TIES)
+@pytest.mark.parametrize("name", LISTWISE)
+def test_tied_items_are_ordered_as_asked(tied, name, tied_scores):
+    metric, of_list = LISTWISE[name]
+    extra = {"max_grade": 4} if name == "err" else {}
+    truth = oracle.by_group(
+        lambda y, s: oracle.resolved(lambda ys: of_list(ys, 3), y, s, tied_scores), *tied
+    )
+    found = metric(*tied, k=3, tied_scores=tied_scores, per_group=True, **extra)
+    np.testing.assert_allclose(found, truth, rtol=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 4, 100])
+@pytest.mark.parametrize("name", LISTWISE)
+def test_without_ties_the_metric_equals_its_definition(untied, name, k):
+    metric, of_list = LISTWISE[name]
+    extra = {"max_grade": 4} if name == "err" else {}
+    truth = oracle.by_group(
+        lambda y, s: oracle.resolved(lambda ys: of_list(ys, k), y, s, "order"), *untied
+    )
+    np.testing.assert_allclose(metric(*untied, k=k, per_group=True, **extra), truth, rtol=1e-12)
+
+
+def test_err_takes_the_largest_grade_of_the_data_as_top_of_the_scale():
+    y, score, groups = [1, 0, 3, 0], [1, 2, 3, 4], [0, 0, 1, 1]
+    found = expected_reciprocal_rank(y, score, groups, per_group=True)
+    truth = oracle.by_group(
+        lambda y, s: oracle.resolved(lambda ys: oracle.err_of_list(ys, None, 3), y, s, "order"),
+        y, score, groups,
+    )  # fmt: skip
+    np.testing.assert_allclose(found, truth)
+
+
+@pytest.mark.parametrize("tied_scores", ["half", "wrong"])
+def test_disagreement_error_equals_the_double_loop_over_pairs(tied, tied_scores):
+    truth = oracle.by_group(
+        lambda y, s: oracle.disagreement_error(y, s, tied_scores=tied_scores), *tied
+    )
+    found = disagreement_error(*tied, tied_scores=tied_scores, per_group=True)
+    np.testing.assert_allclose(found, truth, rtol=1e-14)
+
+
+@pytest.mark.parametrize("tied_scores", ["half", "wrong"])
+def test_weighted_disagreement_weighs_each_pair_by_the_product(tied, tied_scores):
+    y, score, groups = tied
+    rows = np.arange(len(y))
+    weights = np.random.default_rng(1).integers(0, 3, len(y)) * 0.7
+    truth = oracle.by_group(
+        lambda i, _: oracle.disagreement_error(
+            y[i], score[i], tied_scores=tied_scores, weights=weights[i]
+        ),
+        rows, rows, groups,
+    )  # fmt: skip
+    found = disagreement_error(
+        y, score, groups, tied_scores=tied_scores, sample_weight=weights, per_group=True
+    )
+    np.testing.assert_allclose(found, truth, rtol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_average_over_pairs_pools_the_pairs_of_all_groups(tied, weighted):
+    y, score, groups = tied
+    weights = np.linspace(0, 2, len(y)) if weighted else np.ones(len(y))
+    wrong, total = 0.0, 0.0
+    for label in set(groups):
+        i = groups == label
+        pairs = oracle.disagreement(y[i], score[i], weights=weights[i])
+        wrong, total = wrong + pairs[0], total + pairs[1]
+    found = disagreement_error(
+        y, score, groups, average="pairs", sample_weight=weights if weighted else None
+    )
+    assert found == pytest.approx(wrong / total, rel=1e-12)
+
+
+def test_disagreement_of_real_valued_y_equals_the_double_loop():
+    rng = np.random.default_rng(3)
+    y, score, groups = rng.normal(size=80), rng.normal(size=80), rng.integers(0, 3, 80)
+    truth = oracle.by_group(oracle.disagreement_error, y, score, groups)
+    np.testing.assert_allclose(disagreement_error(y, score, groups, per_group=True), truth)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 300.0, 1e9, -1.0, -1e9])
+def test_disagreement_does_not_depend_on_how_y_is_stored(scale):
+    y, score, groups = random_lists(7, n_items=50)
+    truth = disagreement_error(np.sign(scale) * y, score, groups, per_group=True)
+    found = disagreement_error(scale * y, score, groups, per_group=True)
+    np.testing.assert_array_equal(found, truth)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.float32, object])
+def test_dtypes_of_y_and_scores_do_not_matter(dtype):
+    y, score, groups = random_lists(7, n_items=50)
+    truth = disagreement_error(y, score, groups, per_group=True)
+    found = disagreement_error(y.astype(dtype), score.astype(dtype), groups, per_group=True)
+    np.testing.assert_array_equal(found, truth)
+
+
+def test_grades_over_the_whole_range_of_int8_keep_their_order():
+    y = np.array([-128, 127, 0], dtype=np.int8)
+    assert disagreement_error(y, [1, 3, 2]) == 0.0
+
+
+@pytest.mark.parametrize("variant", ["a", "b"])
+def test_kendall_tau_equals_the_double_loop_over_pairs(tied, variant):
+    truth = oracle.by_group(lambda y, s: oracle.kendall_tau(y, s, variant), *tied)
+    found = kendall_tau(*tied, variant=variant, per_group=True)
+    np.testing.assert_allclose(found, truth, rtol=1e-12, atol=1e-15)
+
+
+def test_auc_equals_the_double_loop_over_pairs(tied):
+    truth = oracle.by_group(lambda y, s: oracle.auc(y, s, relevant=2), *tied)
+    np.testing.assert_allclose(auc(*tied, relevant=2, per_group=True), truth, rtol=1e-14)
+
+
+def test_disagreement_of_two_levels_is_one_minus_auc(tied):
+    y, score, groups = tied
+    binary = np.where(y >= 2, 7.5, 3.0)
+    np.testing.assert_allclose(
+        disagreement_error(binary, score, groups, per_group=True),
+        1 - auc(binary, score, groups, per_group=True),
+        atol=1e-15,
+    )
+
+
+def test_concordance_is_one_minus_disagreement(tied):
+    np.testing.assert_allclose(
+        concordance(*tied, per_group=True), 1 - disagreement_error(*tied, per_group=True)
+    )
+
+
+@pytest.mark.parametrize("n_values", [1, 2, 5, 300, 10**6])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_inversions_equal_the_matrix_of_all_pairs(n_values, weighted):
+    rng = np.random.default_rng(n_values)
+    values = rng.integers(0, n_values, 700).astype(np.uint32)
+    starts = np.array([0, 1, 2, 60, 300, 301])
+    weights = rng.random(700) if weighted else None
+    truth = oracle.inversions(values, starts, weights)
+    np.testing.assert_allclose(count_inversions(values, starts, weights), truth, rtol=1e-12)
+
+
+def test_reversed_order_has_all_pairs_inverted_without_overflow():
+    n = 200_000  # more pairs than fit in 32 bits
+    values = np.arange(n, dtype=np.uint32)[::-1]
+    assert count_inversions(values, np.array([0]))[0] == n * (n - 1) // 2
+
+
+@pytest.mark.parametrize("n_groups", [200, 60_000, 70_000, 140_000])
+def test_any_number_of_groups_is_kept_apart(n_groups):
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(2 * n_groups)
+    groups, y, score = rows // 2, rows % 2, rng.normal(size=2 * n_groups)
+    worse, better = np.argsort(rows).reshape(-1, 2).T
+    truth = (score[better] < score[worse]).astype(float)
+    np.testing.assert_array_equal(disagreement_error(y, score, groups, per_group=True), truth)
+
+
+def test_tied_reciprocal_rank_stays_exact_for_a_long_tied_list():
+    n = 50_000
+    y = np.zeros(n)
+    y[123] = 1
+    harmonic = np.sum(1 / np.arange(1, n + 1))
+    assert reciprocal_rank(y, np.ones(n)) == pytest.approx(harmonic / n, rel=1e-10)
