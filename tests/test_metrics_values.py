@@ -195,6 +195,13 @@ def test_grades_over_the_whole_range_of_int8_keep_their_order():
     assert disagreement_error(y, [1, 3, 2]) == 0.0
 
 
+@pytest.mark.parametrize("span", [255, 256, 2**16 - 1, 2**16])
+def test_whole_numbers_of_any_span_keep_their_order(span):
+    y = np.array([0, span, 1, span - 1, 0, span])
+    assert disagreement_error(y, y, [0, 0, 0, 1, 1, 1]) == 0.0
+    assert ndcg(y, -y, gain="linear", tied_scores="pessimistic") < 1.0
+
+
 @pytest.mark.parametrize("variant", ["a", "b"])
 def test_kendall_tau_equals_the_double_loop_over_pairs(tied, variant):
     truth = oracle.by_group(lambda y, s: oracle.kendall_tau(y, s, variant), *tied)

@@ -1,7 +1,13 @@
-"""rankwise: learning to rank from scores, groups and pairwise preferences."""
+"""rankwise: learning to rank from scores, groups and pairwise preferences.
 
-from rankwise import metrics
-from rankwise.estimators import RankRLS
+>>> from rankwise import RankRLS
+>>> model = RankRLS().fit([[1.0], [2.0], [3.0]], [10, 20, 30])
+>>> model.rank([[0.0], [5.0]])
+array([2, 1])
+"""
+
+from rankwise import datasets, metrics
+from rankwise.estimators import RankRLS, RankRLSPath
 from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.targets import make_target
 
@@ -11,7 +17,9 @@ __all__ = [
     "PairGraph",
     "PreferenceGraph",
     "RankRLS",
+    "RankRLSPath",
     "ScoreGraph",
+    "datasets",
     "make_target",
     "metrics",
 ]

@@ -110,20 +110,19 @@ def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> NDArray[n
 
 
 def _as_label_array(groups: ArrayLike) -> NDArray[Any]:
+    labels: NDArray[Any]
     if isinstance(groups, (list, tuple)) and any(isinstance(g, tuple) for g in groups):
         labels = np.empty(len(groups), dtype=object)
         labels[:] = groups
-        return labels
-    if isinstance(groups, (list, tuple)) and len({type(g) for g in groups}) > 1:
-        return np.array(groups, dtype=object)  # NumPy would turn mixed labels into strings
-    labels = np.asarray(groups)
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
-    if labels.ndim != 1:
+    elif isinstance(groups, (list, tuple)) and len({type(g) for g in groups}) > 1:
+        labels = np.array(groups, dtype=object)  # NumPy would turn mixed labels into strings
+    else:
+        labels = np.asarray(groups)
+    if labels.ndim != 1 and labels.shape[1:] != (1,):
         raise ValueError(
             f"groups has shape {labels.shape}; pass one group label per row, shape (n_rows,)."
         )
-    return labels
+    return labels.reshape(len(labels))
 
 
 def _check_length(labels: NDArray[Any], n_items: int) -> None:

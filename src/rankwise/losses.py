@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.graphs import GraphRoot, PreferenceGraph
@@ -76,8 +75,7 @@ class SquaredLoss:
         if self.beta < 1:
             out += self._pair_share * self.graph.gram(R)
         if self.beta > 0:
-            product = (R.T @ R).toarray() if sp.issparse(R) else plain_gram(R)
-            out += self._item_share * product
+            out += self._item_share * plain_gram(R)
         return out
 
     def moment(self, R: Any) -> Array:

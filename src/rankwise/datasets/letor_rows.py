@@ -148,9 +148,7 @@ def _word_problem(word: bytes) -> str:
             f"{show(word)} is not in its place: the group is written once, in small letters, "
             f"right after the label, for {_FORM}."
         )
-    if b":" not in word:
-        return f"got {show(word)}, expected feature:value without spaces: {_FORM}."
-    return f"got {show(word)}: {_FORM}."
+    return f"got {show(word)}, expected feature:value without spaces: {_FORM}."
 
 
 def _feature_problem(feature: int, before: int, rules: RowRules) -> str | None:

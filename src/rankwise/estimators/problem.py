@@ -62,7 +62,7 @@ def ranking_losses(
 
 
 def _check_graph(
-    graph: Any, n_items: int, groups: ArrayLike | None, options: dict[str, str]
+    graph: PreferenceGraph, n_items: int, groups: ArrayLike | None, options: dict[str, str]
 ) -> PreferenceGraph:
     if groups is not None:
         raise ValueError(
@@ -95,22 +95,24 @@ def _losses_of_scores(
 def _check_something_to_rank(loss: SquaredLoss) -> None:
     if loss.beta == 1:
         return
-    about = loss.graph.describe()
-    if about.n_pairs == 0:
-        why = (
-            "found 1 sample (n_samples = 1)"
-            if about.n_items == 1
-            else f"{about.n_items} items in {about.n_groups} groups make no pair"
-        )
-        remedy = (
-            "all pairs are tied; give scores that differ, or use cost='magnitude', ties='include'"
-            if about.n_tied_pairs
-            else "give group labels that are shared by the items to be compared"
-        )
-        raise ValueError(f"there is nothing to rank: {why}; {remedy}.")
+    if loss.graph.n_pairs == 0:
+        raise ValueError(f"there is nothing to rank: {_why_no_pairs(loss.graph)}.")
     if loss.beta == 0 and not loss.target.any():
         warnings.warn(
             "no item is preferred to any other (all scores of a group are equal, or preferences "
             "cancel): the model will predict the same score for every item.",
             stacklevel=5,
         )
+
+
+def _why_no_pairs(graph: PreferenceGraph) -> str:
+    about = graph.describe()
+    if about.n_items == 1:
+        return "found 1 sample (n_samples = 1); give at least two items of one group"
+    found = f"{about.n_items} items in {about.n_groups} groups make no pair"
+    if about.n_tied_pairs:
+        return (
+            f"{found} because all pairs are tied; give scores that differ, or use "
+            "cost='magnitude', ties='include'"
+        )
+    return f"{found}; give group labels that are shared by the items to be compared"

@@ -26,7 +26,7 @@ __all__ = ["RankRLS", "RankRLSPath"]
 Array = NDArray[np.float64]
 
 
-class RankRLS(RankerMixin, BaseEstimator):  # type: ignore[misc]
+class RankRLS(RankerMixin, BaseEstimator):
     """Regularised least-squares ranking.
 
     Learns a function f from scores, scores in groups or pairwise preferences by minimising

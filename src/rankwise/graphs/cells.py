@@ -39,9 +39,19 @@ class Cells:
         return np.bincount(self.of_item, minlength=len(self.group)).astype(np.float64)
 
     @cached_property
+    def levels(self) -> NDArray[np.intp]:
+        """Number of cells in each group."""
+        return np.bincount(self.group, minlength=self.n_groups)
+
+    @cached_property
+    def first(self) -> NDArray[np.intp]:
+        """Number of the first cell of each group."""
+        return np.cumsum(self.levels) - self.levels
+
+    @cached_property
     def group_size(self) -> Array:
         """Number of items in each group."""
-        return np.bincount(self.group, weights=self.size, minlength=self.n_groups)
+        return np.asarray(self._group_indicator.sum(axis=1), dtype=np.float64).ravel()
 
     @cached_property
     def _indicator(self) -> sp.csr_matrix:
@@ -54,10 +64,9 @@ class Cells:
 
     @cached_property
     def _group_indicator(self) -> sp.csr_matrix:
-        starts = np.searchsorted(self.group, np.arange(self.n_groups + 1))
-        return sp.csr_matrix(
-            (self.size, np.arange(len(self.group)), starts), shape=(self.n_groups, len(self.group))
-        )
+        n_cells = len(self.group)
+        starts = np.r_[self.first, n_cells]
+        return sp.csr_matrix((self.size, np.arange(n_cells), starts), (self.n_groups, n_cells))
 
     def means(self, V: Array) -> Array:
         """Mean of V over each cell."""

@@ -111,8 +111,10 @@ class PairGraph:
     def divergence(self) -> Array:
         """The vector d = Σ ω δ (e_winner − e_loser)."""
         flow = self.edge_weight * self.edge_target
-        gain = np.bincount(self.winner, weights=flow, minlength=self.n_items)
-        return gain - np.bincount(self.loser, weights=flow, minlength=self.n_items)
+        d = np.zeros(self.n_items)
+        np.add.at(d, self.winner, flow)
+        np.subtract.at(d, self.loser, flow)
+        return d
 
     @cached_property
     def laplacian_matrix(self) -> sp.csr_matrix:

@@ -28,11 +28,22 @@ class Level(NamedTuple):
 
 
 class _Batch(NamedTuple):
-    """Means of finished families: row r stands for count[r] items and is called name[r]."""
+    """Means of families: row r stands for size[r] items and is number name[r] of its level."""
 
     rows: Array
-    count: Array
+    size: Array
     name: NDArray[np.intp]
+
+    def part(self, rows: slice) -> _Batch:
+        return _Batch(self.rows[rows], self.size[rows], self.name[rows])
+
+
+def _join(batches: list[_Batch]) -> _Batch:
+    return _Batch(
+        np.concatenate([batch.rows for batch in batches]),
+        np.concatenate([batch.size for batch in batches]),
+        np.concatenate([batch.name for batch in batches]),
+    )
 
 
 def nested_scatter(R: Any, levels: list[Level]) -> Array:
@@ -64,7 +75,9 @@ def nested_scatter(R: Any, levels: list[Level]) -> Array:
 
 
 def plain_gram(R: Any) -> Array:
-    """``Rᵀ R`` in float64, a block of rows at a time."""
+    """``Rᵀ R`` in float64; a block of rows at a time if R is dense."""
+    if hasattr(R, "toarray"):
+        return np.asarray((R.T @ R).toarray(), dtype=np.float64)
     gram = np.zeros((R.shape[1], R.shape[1]), order="F")
     for rows, _ in _blocks(R, None):
         gram = _accumulate(gram, rows)
@@ -82,15 +95,15 @@ class _Stage:
     def push(self, batch: _Batch) -> _Batch | None:
         parent = self.level.parent[batch.name]
         starts = np.flatnonzero(np.r_[True, parent[1:] != parent[:-1]])
-        means, count = _family_means(batch, starts)
+        means, size = _family_means(batch, starts)
         family = np.diff(np.r_[starts, len(parent)])
         rows = batch.rows
         if len(starts) == 1:
             rows -= means
         else:
             rows -= np.repeat(means, family, axis=0)
-        self._add(rows, self.level.weight[parent] * batch.count)
-        return self._close(_Batch(means, count, parent[starts]))
+        self._add(rows, self.level.weight[parent] * batch.size)
+        return self._close(_Batch(means, size, parent[starts]))
 
     def finish(self) -> _Batch | None:
         return self._merge_open()
@@ -101,24 +114,22 @@ class _Stage:
         if self.open and self.open[0].name[0] != pieces.name[0]:
             done.append(self._merge_open())
         if len(pieces.name) > 1:
-            self.open.append(_Batch(*(field[:1] for field in pieces)))
+            self.open.append(pieces.part(slice(0, 1)))
             done.append(self._merge_open())
-            done.append(_Batch(*(field[1:-1] for field in pieces)))
-        self.open.append(_Batch(*(field[-1:] for field in pieces)))
+            done.append(pieces.part(slice(1, -1)))
+        self.open.append(pieces.part(slice(-1, None)))
         finished = [batch for batch in done if batch is not None and len(batch.name)]
-        if not finished:
-            return None
-        return _Batch(*(np.concatenate(field) for field in zip(*finished, strict=True)))
+        return _join(finished) if finished else None
 
     def _merge_open(self) -> _Batch | None:
         if not self.open:
             return None
-        rows, count, name = (np.concatenate(field) for field in zip(*self.open, strict=True))
+        rows, size, name = _join(self.open)
         self.open = []
-        total = count.sum()
-        mean = (count @ rows / total)[None, :]
+        total = size.sum()
+        mean = (size @ rows / total)[None, :]
         if len(rows) > 1:
-            self._add(rows - mean, self.level.weight[name] * count)
+            self._add(rows - mean, self.level.weight[name] * size)
         return _Batch(mean, np.array([total]), name[:1])
 
     def _add(self, rows: Array, weight: Array) -> None:
@@ -127,13 +138,13 @@ class _Stage:
 
 
 def _family_means(batch: _Batch, starts: NDArray[np.intp]) -> tuple[Array, Array]:
-    count = np.add.reduceat(batch.count, starts)
+    size = np.add.reduceat(batch.size, starts)
     if len(starts) == 1:
-        return (batch.count @ batch.rows)[None, :] / count, count
+        return (batch.size @ batch.rows)[None, :] / size, size
     weighted = batch.rows
-    if (batch.count != 1).any():
-        weighted = batch.rows * batch.count[:, None]
-    return np.add.reduceat(weighted, starts, axis=0) / count[:, None], count
+    if (batch.size != 1).any():
+        weighted = batch.rows * batch.size[:, None]
+    return np.add.reduceat(weighted, starts, axis=0) / size[:, None], size
 
 
 def _sorting(levels: list[Level]) -> NDArray[np.intp] | None:
@@ -151,7 +162,6 @@ def _blocks(R: Any, order: NDArray[np.intp] | None) -> Iterator[tuple[Array, NDA
         stop = min(start + size, n_rows)
         names = np.arange(start, stop) if order is None else order[start:stop]
         rows = R[start:stop] if order is None else R[names]
-        rows = rows.toarray() if hasattr(rows, "toarray") else rows
         yield np.array(rows, dtype=np.float64, order="C", copy=order is None or None), names
 
 

@@ -139,8 +139,7 @@ class ScoreGraph:
             return self._balance[self._cells.of_item]
         out = np.zeros(len(self._cells.group))
         for rows, columns, difference in self._score_differences():
-            share = np.divide(1.0, difference, out=np.zeros_like(difference), where=difference != 0)
-            out[rows] = np.einsum("brc,bc->br", share, self._cells.size[columns])
+            out[rows] = np.einsum("brc,bc->br", _inverse(difference), self._cells.size[columns])
         out *= self._group_factor[self._cells.group]
         return out[self._cells.of_item]
 
@@ -168,7 +167,9 @@ class ScoreGraph:
         """F with ``F Fᵀ = scale L + shift I``; O(m) but for the relative cost."""
         if self.cost == "relative":
             return ComponentRoot(
-                items_of_components(self.components), lambda items: scale * self._dense(items), shift
+                items_of_components(self.components),
+                lambda items: scale * self._dense(items),
+                shift,
             )
         between = np.zeros_like(self._within)
         if self.ties == "exclude":
@@ -306,8 +307,7 @@ class ScoreGraph:
         """Number of lower minus number of higher items, for each cell, times the pair weight."""
         cells = self._cells
         lower = np.cumsum(cells.size) - cells.size
-        first = np.searchsorted(cells.group, np.arange(self.n_groups))
-        lower -= lower[first][cells.group]
+        lower -= lower[cells.first][cells.group]
         higher = cells.group_size[cells.group] - lower - cells.size
         return self._group_factor[cells.group] * (lower - higher)
 
@@ -317,10 +317,8 @@ class ScoreGraph:
         Groups with equally many levels are stacked; a block has a bounded number of entries.
         """
         cells, scores = self._cells_and_scores
-        levels = np.bincount(cells.group, minlength=self.n_groups)
-        first = np.cumsum(levels) - levels
-        for r in np.unique(levels[levels > 1]):
-            block = first[levels == r][:, None] + np.arange(r)
+        for r in np.unique(cells.levels[cells.levels > 1]):
+            block = cells.first[cells.levels == r][:, None] + np.arange(r)
             stack = max(1, BLOCK_ENTRIES // (r * r))
             height = r if r * r <= BLOCK_ENTRIES else max(1, BLOCK_ENTRIES // r)
             for k in range(0, len(block), stack):
@@ -339,8 +337,14 @@ class ScoreGraph:
 
 def _inverse_square(difference: Array) -> Array:
     with np.errstate(over="ignore"):
-        inverse = np.divide(1.0, difference, out=np.zeros_like(difference), where=difference != 0)
-        return inverse * inverse
+        return np.square(_inverse(difference))
+
+
+def _inverse(difference: Array) -> Array:
+    """1/difference, and 0 for a cell or item with itself or its equals."""
+    out = np.zeros_like(difference)
+    np.divide(1.0, difference, out=out, where=difference != 0)
+    return out
 
 
 def _pairs(size: Array) -> Array:

@@ -69,7 +69,6 @@ class Targets:
             return self._grades
         opens = np.zeros(len(self.y), dtype=np.uint32)
         opens[self.level_starts] = 1
-        opens[self.starts] = 0
         rank = np.cumsum(opens, dtype=np.uint32)
         rank -= np.repeat(rank[self.starts], self.sizes)
         levels = np.empty_like(rank)

@@ -80,7 +80,7 @@ def reduce_symmetric(A: Array, t: Array) -> Reduction:
     return reduction._replace(target=_rotate(reduction, columns, transpose=True))
 
 
-def solve_reduced(reduction: Reduction, shifts: Sequence[float]) -> tuple[Array, bool]:
+def solve_reduced(reduction: Reduction, shifts: Sequence[float] | Array) -> tuple[Array, bool]:
     """Solve ``(A + λI) x = t`` for every λ.
 
     Returns

@@ -1,0 +1,65 @@
+# Everything a person or CI runs. Each target sets up what it needs; only Python >= 3.11 and make must be there.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV ?= .venv
+BIN = $(VENV)/bin
+PYTEST = $(BIN)/python -m pytest -n 2
+
+.PHONY: help demo test check format test-oldest test-install bench experiments clean
+
+help:  ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+demo: $(VENV)/installed  ## Train, evaluate and show the result on data made on the spot
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/installed-test  ## Run all tests and doctests
+	$(PYTEST)
+
+check: $(VENV)/installed-test  ## Formatting, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(VENV)/installed-test  ## Format and fix what can be fixed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+test-oldest: $(VENV)-oldest/installed  ## The tests on the oldest versions that pyproject.toml allows
+	$(VENV)-oldest/bin/python -m pytest -n 2 tests
+
+test-install: ## Install as a user would, without test tools, and run the demo from there
+	rm -rf $(VENV)-install && $(PYTHON) -m venv $(VENV)-install
+	$(VENV)-install/bin/python -m pip install --quiet .
+	cd examples && ../$(VENV)-install/bin/python demo.py
+
+bench: $(VENV)/installed-bench  ## Measure the bars of the design; SIZE=short or full
+	$(BIN)/python -m benchmarks.bars --size $(or $(SIZE),full)
+
+experiments: $(VENV)/installed-test  ## Reproduce the papers' tables; DATA=directory of the data sets
+	for script in experiments/rankrls0*.py experiments/parse_ranking.py; do \
+	  $(BIN)/python -m experiments.$$(basename $$script .py) --data $(or $(DATA),../shared/data) || exit 1; done
+
+clean:  ## Remove environments and caches
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-install build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; name it with make PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/installed-test: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	touch $@
+
+$(VENV)/installed-bench: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --editable ".[bench]"
+	touch $@
+
+$(VENV)-oldest/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install --quiet --editable ".[test]" \
+	  "numpy==2.0.*" "scipy==1.13.*" "scikit-learn==1.7.0"
+	touch $@

@@ -1,0 +1,174 @@
+"""Metrics by name, and several of them in one report."""
+
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+from rankwise.errors import UndefinedMetricError
+from rankwise.metrics import evaluate, get_metric, metric_names, ndcg
+
+EVERY = [
+    *("ndcg@3", "map", "p@2", "mrr", "err", "auc(relevant=1)"),
+    *("disagreement", "concordance", "tau"),
+]
+
+# group a is defined for all metrics, b for none but precision
+Y, SCORE, GROUPS = [0, 1, 0, 2, 0], [0.3, 0.1, 0.2, 0.9, 0.4], ["b", "a", "b", "a", "a"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [
+        ("ndcg", "ndcg"),
+        ("nDCG@10", "ndcg@10"),
+        (" MAP@5 ", "map@5"),
+        ("precision@5", "p@5"),
+        ("P@5", "p@5"),
+        ("mrr@10", "mrr@10"),
+        ("err", "err"),
+        ("kendall-tau", "tau"),
+        ("disagreement_error", "disagreement"),
+        ("ndcg( gain = linear )@3", "ndcg(gain=linear)@3"),
+        ("map(tied_scores=order, relevant=2)", "map(relevant=2,tied_scores=order)"),
+        ("map(relevant=0.5)", "map(relevant=0.5)"),
+    ],
+)
+def test_a_metric_prints_as_its_name(typed, name):
+    assert str(get_metric(typed)) == repr(get_metric(typed)) == name
+
+
+@pytest.mark.parametrize("name", [*EVERY, "ndcg(gain=linear)@3", "map(relevant=0.5)@7"])
+def test_the_printed_name_gives_the_same_metric_back(name):
+    metric = get_metric(name)
+    assert get_metric(str(metric)) == metric
+    assert get_metric(metric) is metric
+
+
+def test_metrics_can_be_pickled_and_hashed():
+    metric = get_metric("ndcg(gain=linear)@3")
+    assert {pickle.loads(pickle.dumps(metric)): 1}[metric] == 1
+
+
+def test_only_the_disagreement_is_better_when_smaller():
+    cut = {"p": "@5"}
+    smaller = [n for n in metric_names() if not get_metric(n + cut.get(n, "")).greater_is_better]
+    assert smaller == ["disagreement"]
+
+
+def test_options_in_the_name_reach_the_metric():
+    y, score = [3, 1, 2], [1, 3, 2]
+    assert get_metric("ndcg(gain=linear)@2")(y, score) == ndcg(y, score, k=2, gain="linear")
+
+
+def test_options_of_the_call_win_over_those_of_the_name():
+    y, score = [3, 1, 2], [1, 3, 2]
+    assert get_metric("ndcg@2")(y, score, k=1, gain="linear") == ndcg(y, score, k=1, gain="linear")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ndgc@10", "'ndgc@10' is not known; did you mean 'ndcg'"),
+        ("accuracy", "known are ndcg, map, p, mrr, err, auc, disagreement, concordance, tau"),
+        ("", "'' is not known"),
+        ("ndcg@10@5", "is not known"),
+        ("p", "needs a cut-off, such as p@10"),
+        ("tau@5", "kendall_tau has no cut-off; leave out @5"),
+        ("ndcg@", "cut-off after @ must be a whole number"),
+        ("ndcg@ten", "cut-off after @ must be a whole number"),
+        ("ndcg@0", "k=0 is not a cut-off"),
+        ("ndcg(gian=linear)", "'gian=linear' is not an option; did you mean 'gain'"),
+        ("ndcg(linear)", "'linear' is not an option; .*gain=..., tied_scores=..."),
+        (10, "given by name, such as 'ndcg@10', got 10"),
+    ],
+)
+def test_unknown_names_are_refused_with_a_hint(name, message):
+    with pytest.raises(ValueError, match=message):
+        get_metric(name)
+
+
+def test_evaluate_agrees_with_the_single_metrics():
+    rng = np.random.default_rng(0)
+    y, groups = rng.integers(0, 3, 200), rng.integers(0, 30, 200)
+    score = rng.integers(0, 9, 200)
+    result = evaluate(y, score, groups, EVERY)
+    for name in EVERY:
+        single = get_metric(name)(y, score, groups, per_group=True)
+        np.testing.assert_array_equal(result.per_group[name], single)
+        assert result[name] == get_metric(name)(y, score, groups)
+
+
+def test_evaluate_pools_pairs_when_the_name_says_so():
+    y, score, groups = [0, 1, 0, 1, 1], [1, 2, 2, 1, 1], [0, 0, 1, 1, 1]
+    result = evaluate(y, score, groups, "disagreement(average=pairs)")
+    assert [row.mean for row in result] == [pytest.approx(2 / 3)]
+
+
+def test_evaluate_counts_the_groups_that_have_no_value():
+    result = evaluate(Y, SCORE, GROUPS, ["ndcg@3", "p@2"])
+    assert [(row.name, row.n_groups, row.n_undefined) for row in result] == [
+        ("ndcg@3", 2, 1),
+        ("p@2", 2, 0),
+    ]
+
+
+def test_evaluate_counts_undefined_groups_also_when_they_get_a_value():
+    (row,) = evaluate(Y, SCORE, GROUPS, ["ndcg"], undefined="one")
+    assert (row.n_undefined, row.mean) == (1, (1 + ndcg(Y, SCORE, GROUPS)) / 2)
+
+
+def test_evaluate_reports_nan_where_no_group_has_a_value():
+    result = evaluate([0, 0], [1, 2], None, ["ndcg", "p@1"])
+    assert np.isnan(result["ndcg"])
+    assert result["p@1"] == 0.0
+
+
+def test_evaluate_raises_on_request():
+    with pytest.raises(UndefinedMetricError, match="group 'b'"):
+        evaluate(Y, SCORE, GROUPS, ["ndcg"], undefined="raise")
+
+
+def test_evaluate_knows_the_labels_of_its_groups():
+    assert evaluate(Y, SCORE, GROUPS).groups.tolist() == ["a", "b"]
+
+
+def test_an_evaluation_is_found_under_any_spelling():
+    result = evaluate(Y, SCORE, GROUPS, ["precision@2", "P@2"])
+    assert len(result) == len(result.per_group) == 1
+    assert result["P@2"] == result[get_metric("p@2")] == result.to_dict()["p@2"]
+    np.testing.assert_array_equal(result.per_group["Precision@2"], result.per_group["p@2"])
+
+
+@pytest.mark.parametrize("look_up", [lambda r: r["map"], lambda r: r.per_group["map"]])
+def test_looking_up_what_was_not_evaluated_names_what_was(look_up):
+    with pytest.raises(KeyError, match="map was not evaluated, only ndcg, tau"):
+        look_up(evaluate(Y, SCORE, GROUPS, ["ndcg", "tau"]))
+
+
+def test_an_evaluation_prints_as_an_aligned_table():
+    result = evaluate(Y, SCORE, GROUPS, ["ndcg@10", "map(tied_scores=order)@3", "tau"])
+    lines = str(result).splitlines()
+    assert lines[0].split() == ["metric", "mean", "groups", "undefined"]
+    for heading, cells in (("mean", [f"{row.mean:.4f}" for row in result]), ("groups", ["2"] * 3)):
+        column = lines[0].index(heading)
+        assert [line[column:].split()[0] for line in lines[1:]] == cells
+
+
+def test_the_html_table_has_a_row_for_each_metric():
+    text = evaluate(Y, SCORE, GROUPS, ["ndcg", "tau"])._repr_html_()
+    assert text.count("<tr>") == 3
+    assert "<td>tau</td>" in text
+
+
+def test_to_frame_has_a_row_for_each_metric():
+    frame = evaluate(Y, SCORE, GROUPS, ["ndcg", "p@2"]).to_frame()
+    assert frame.index.tolist() == ["ndcg", "p@2"]
+    assert frame["undefined"].tolist() == [1, 0]
+
+
+def test_to_frame_without_pandas_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas, or use to_dict"):
+        evaluate(Y, SCORE, GROUPS).to_frame()
