@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from experiments.command_line import find_data
 
+from experiments.command_line import find_data
 from rankwise import RankRLS
 from rankwise.datasets import RankingData, read_letor
 

@@ -21,7 +21,9 @@ def score_edges(y, groups, cost="magnitude", ties="include", group_weight="pairs
             edges.append((high, low, delta, omega))
     if group_weight == "groups":
         label = [0 if groups is None else groups[i] for i, *_ in edges]
-        edges = [(i, j, d, w / label.count(g)) for (i, j, d, w), g in zip(edges, label, strict=True)]
+        edges = [
+            (i, j, d, w / label.count(g)) for (i, j, d, w), g in zip(edges, label, strict=True)
+        ]
     return edges
 
 

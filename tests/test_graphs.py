@@ -25,7 +25,9 @@ def _scores(rng, levels):
 def _score_case(cost, ties, group_weight, levels, grouped):
     def build(rng):
         y = _scores(rng, levels)
-        groups = rng.permutation(np.repeat(np.arange(7), [1, 1, 2, 4, 6, 7, 9])) if grouped else None
+        groups = (
+            rng.permutation(np.repeat(np.arange(7), [1, 1, 2, 4, 6, 7, 9])) if grouped else None
+        )
         graph = ScoreGraph(y, groups, cost=cost, ties=ties, group_weight=group_weight)
         return graph, oracle.score_edges(y, groups, cost, ties, group_weight)
 
@@ -162,7 +164,9 @@ def test_gram_keeps_its_digits_when_features_have_a_large_offset(case):
     graph, _, L, _, rng = case
     R = rng.integers(-4, 5, size=(M, 3)).astype(float)
     expected = R.T @ L @ R
-    np.testing.assert_allclose(graph.gram(R + 2.0**26), expected, atol=1e-7 * np.abs(expected).max())
+    np.testing.assert_allclose(
+        graph.gram(R + 2.0**26), expected, atol=1e-7 * np.abs(expected).max()
+    )
 
 
 def test_graph_survives_pickling(case):
@@ -267,7 +271,11 @@ def test_outputs_with_pairs_of_their_own_are_refused(cost):
 
 @pytest.mark.parametrize(
     "option, message",
-    [({"cost": "hinge"}, "'sign'"), ({"ties": "no"}, "'exclude'"), ({"group_weight": 3}, "'groups'")],
+    [
+        ({"cost": "hinge"}, "'sign'"),
+        ({"ties": "no"}, "'exclude'"),
+        ({"group_weight": 3}, "'groups'"),
+    ],
 )
 def test_unknown_options_are_refused_with_the_choices(option, message):
     with pytest.raises(ValueError, match=message):

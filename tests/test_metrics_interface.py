@@ -199,17 +199,20 @@ def test_a_single_column_keeps_its_axis():
         (lambda: average_precision([1], [1], k=0), "k=0 is not a cut-off"),
         (lambda: reciprocal_rank([1], [1], k=0), "k=0 is not a cut-off"),
         (lambda: expected_reciprocal_rank([1], [1], k=0), "k=0 is not a cut-off"),
-        (lambda: ndcg([1], [1], gain="lin"), "gain='lin' is not known; did you mean 'linear'"),
+        (lambda: ndcg([1], [1], gain="lin"), "gain='lin' is unknown; did you mean 'linear'"),
         (
             lambda: ndcg([1], [1], tied_scores="half"),
-            "tied_scores='half' is not .*'average'",
+            "tied_scores='half' is unknown.*'average'",
         ),
-        (lambda: average_precision([1], [1], normalizer="all"), "normalizer='all' is not known"),
-        (lambda: kendall_tau([1], [1], variant="c"), "variant='c' is not known; .*'b', 'a'"),
-        (lambda: disagreement_error([1], [1], tied_scores="skip"), "use 'half', 'wrong'"),
-        (lambda: disagreement_error([1], [1], average="micro"), "use 'groups', 'pairs'"),
-        (lambda: ndcg([1], [1], undefined=0), "undefined=0 is not known; use 'skip', 'zero'"),
-        (lambda: evaluate([1], [1], undefined="drop"), "undefined='drop' is not known"),
+        (lambda: average_precision([1], [1], normalizer="all"), "normalizer='all' is unknown"),
+        (lambda: kendall_tau([1], [1], variant="c"), "variant='c' is unknown; .*'b', 'a'"),
+        (lambda: disagreement_error([1], [1], tied_scores="skip"), "choose one of 'half', 'wrong'"),
+        (lambda: disagreement_error([1], [1], average="micro"), "choose one of 'groups', 'pairs'"),
+        (
+            lambda: ndcg([1], [1], undefined=0),
+            "undefined=0 is unknown; choose one of 'skip', 'zero'",
+        ),
+        (lambda: evaluate([1], [1], undefined="drop"), "undefined='drop' is unknown"),
         (lambda: auc([0, 1, 2], [1, 2, 3]), "more than two values; pass relevant=c"),
         (
             lambda: disagreement_error([0, 1], [1, 2], sample_weight=[1]),
@@ -235,7 +238,9 @@ def test_groups_next_to_a_structured_target_are_refused():
 
 def test_a_structured_target_with_other_fields_is_refused():
     target = np.zeros(2, dtype=[("relevance", float), ("query", int)])
-    with pytest.raises(ValueError, match="fields relevance, query; expected 'score' and 'group'"):
+    with pytest.raises(
+        ValueError, match=r"'relevance', 'query'.*expected the fields 'score' and 'group'"
+    ):
         ndcg(target, [1, 2])
 
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from tests import oracle_metrics as oracle
 
 from rankwise.metrics import (
     auc,
@@ -16,6 +15,7 @@ from rankwise.metrics import (
 )
 from rankwise.metrics.inversions import count_inversions
 from rankwise.metrics.pairwise import concordance
+from tests import oracle_metrics as oracle
 
 TIES = ["optimistic", "pessimistic", "order"]
 

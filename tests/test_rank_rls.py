@@ -37,7 +37,6 @@ def centred(f):
     return f - f.mean(axis=0)
 
 
-# name -> (estimator options, X given to fit, X given to predict, kernel between X and itself, X_new)
 def rbf(A, B):
     return pairwise_kernels(A, B, metric="rbf", gamma=0.3)
 
@@ -46,6 +45,7 @@ def linear(A, B):
     return A @ B.T
 
 
+# name -> (options of the estimator, how X is given, its kernel)
 WAYS = {
     "primal": ({}, lambda X: X, linear),
     "primal-sparse": ({}, sp.csr_matrix, linear),
@@ -57,7 +57,9 @@ WAYS = {
     "rbf-sparse": ({"kernel": "rbf", "gamma": 0.3}, sp.csr_matrix, rbf),
 }
 OPTIONS = list(
-    itertools.product(("magnitude", "sign", "relative"), ("include", "exclude"), ("pairs", "groups"))
+    itertools.product(
+        ("magnitude", "sign", "relative"), ("include", "exclude"), ("pairs", "groups")
+    )
 )
 
 
@@ -231,7 +233,7 @@ def test_duplicate_items_in_the_basis_do_not_matter(data):
 
 @pytest.mark.parametrize("basis", ["random", "kmeans++"])
 def test_basis_is_reproducible_by_its_seed(data, basis):
-    X, y, groups, X_new = data
+    X, y, groups, _ = data
     model = RankRLS(kernel="rbf", n_basis=6, basis=basis, random_state=3)
     one = model.fit(X, y, groups).basis_indices_
     np.testing.assert_array_equal(one, model.fit(X, y, groups).basis_indices_)
@@ -524,7 +526,7 @@ def test_contradictions_between_graph_and_estimator_are_refused(data):
 
 
 def test_other_structured_arrays_are_refused(data):
-    X, y, _, _ = data
+    X, _, _, _ = data
     other = np.zeros(M, dtype=[("event", bool), ("time", float)])
     refuse("'event', 'time'", X, other)
 

@@ -28,7 +28,9 @@ def test_every_python_block_runs_in_order(capsys):
     assert re.search(r"^\[\d \d \d \d\]$", printed, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("command", [line for block in blocks("console") for line in block.splitlines()])
+@pytest.mark.parametrize(
+    "command", [line for block in blocks("console") for line in block.splitlines()]
+)
 def test_every_command_is_one_that_make_knows(command):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     if command.startswith("make "):

@@ -172,7 +172,7 @@ def _encode_objects(labels: NDArray[Any]) -> Groups:
     code_of: dict[Any, int] = {}
     codes = np.empty(len(labels), dtype=np.intp)
     for row, label in enumerate(labels):
-        if label is None or label != label or type(label).__name__ == "NAType":
+        if label is None or type(label).__name__ == "NAType" or label != label:
             _raise_missing(row)
         try:
             codes[row] = code_of.setdefault(label, len(code_of))

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-__all__ = ["check_option"]
+import difflib
+from collections.abc import Sequence
+
+__all__ = ["check_option", "suggestion"]
 
 
-def check_option(name: str, value: object, allowed: tuple[str, ...]) -> None:
+def check_option(name: str, value: object, allowed: Sequence[str]) -> None:
     """Raise a ValueError that lists the choices unless the value is one of them."""
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         choices = ", ".join(map(repr, allowed))
-        raise ValueError(f"{name}={value!r} is unknown; choose one of {choices}.")
+        raise ValueError(
+            f"{name}={value!r} is unknown; {suggestion(value, allowed)}choose one of {choices}."
+        )
+
+
+def suggestion(value: object, allowed: Sequence[str]) -> str:
+    """Return ``"did you mean 'x'? "`` if some allowed word looks like `value`, else nothing."""
+    close = difflib.get_close_matches(str(value).lower(), allowed, n=1)
+    return f"did you mean {close[0]!r}? " if close else ""

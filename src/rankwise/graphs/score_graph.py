@@ -226,8 +226,6 @@ class ScoreGraph:
             total_weight=self.total_weight,
         )
 
-    # -- the parts of L = D − P C Pᵀ ---------------------------------------------------------
-
     @property
     def _same_for_all_scores(self) -> bool:
         return self.cost == "magnitude" and self.ties == "include"
@@ -329,8 +327,8 @@ class ScoreGraph:
 
     def _dense(self, items: NDArray[np.intp]) -> Array:
         """L of one component of the relative cost, as a matrix."""
-        difference = self.y[items][:, None] - self.y[items]
-        L = -_inverse_square(difference) * self._group_factor[self.groups[items[0]]]
+        difference: Array = self.y[items][:, None] - self.y[items]
+        L: Array = -_inverse_square(difference) * self._group_factor[self.groups[items[0]]]
         L[np.diag_indices(len(items))] = -L.sum(axis=1)
         return L
 

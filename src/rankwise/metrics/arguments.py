@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import difflib
 import numbers
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.groups import Groups, encode_groups
+from rankwise.targets import split_target
 
-__all__ = ["check_choice", "check_cutoff", "check_data", "check_weights", "suggestion"]
+__all__ = ["check_cutoff", "check_data", "check_weights"]
 
 
 def check_data(
     y_true: ArrayLike, y_score: ArrayLike, groups: ArrayLike | None
 ) -> tuple[NDArray[Any], NDArray[Any], Groups]:
     """Return relevance and scores as finite numeric arrays of fitting shapes, and the groups."""
-    y = np.asarray(y_true)
-    if y.dtype.names is not None:
-        y, groups = _split_target(y, groups)
-    y = _as_numbers("y_true", y)
+    y_true, groups = split_target(y_true, groups)
+    y = _as_numbers("y_true", y_true)
     score = _as_numbers("y_score", y_score)
     if len(y) != len(score):
         raise ValueError(
@@ -53,15 +50,6 @@ def check_weights(sample_weight: ArrayLike | None, n_items: int) -> NDArray[np.f
     return weights
 
 
-def check_choice(option: str, value: object, allowed: Sequence[str]) -> None:
-    """Raise unless ``value`` is one of the allowed words."""
-    if not isinstance(value, str) or value not in allowed:
-        listed = ", ".join(repr(word) for word in allowed)
-        raise ValueError(
-            f"{option}={value!r} is not known; {suggestion(value, allowed)}use {listed}."
-        )
-
-
 def check_cutoff(k: object, *, required: bool = False) -> int | None:
     """Return the cut-off as an int; None means no cut-off, unless one is required."""
     if k is None and not required:
@@ -70,30 +58,6 @@ def check_cutoff(k: object, *, required: bool = False) -> int | None:
         expected = "a whole number of at least 1" + ("" if required else ", or None for no cut-off")
         raise ValueError(f"k={k!r} is not a cut-off; pass {expected}.")
     return int(k)
-
-
-def suggestion(value: object, allowed: Sequence[str]) -> str:
-    """Return ``"did you mean 'x'? "`` if some allowed word looks like ``value``, else ``""``."""
-    close = difflib.get_close_matches(str(value).lower(), allowed, n=1)
-    return f"did you mean {close[0]!r}? " if close else ""
-
-
-def _split_target(
-    target: NDArray[Any], groups: ArrayLike | None
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Take a structured target, as made by ``make_target``, apart."""
-    names = target.dtype.names or ()
-    if not {"score", "group"} <= set(names):
-        raise ValueError(
-            f"y_true is a structured array with the fields {', '.join(names)}; "
-            "expected 'score' and 'group', as rankwise.make_target(y, groups) makes them."
-        )
-    if groups is not None:
-        raise ValueError(
-            "y_true carries its groups (its 'group' field) and groups was passed too; "
-            "pass y_true['score'] to use other groups, or leave groups=None."
-        )
-    return target["score"], target["group"]
 
 
 def _as_numbers(name: str, values: ArrayLike) -> NDArray[Any]:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.errors import UndefinedMetricError
-from rankwise.metrics.arguments import check_choice, check_data
+from rankwise.metrics.arguments import check_data
 from rankwise.metrics.ranking import Ranking, Targets
+from rankwise.options import check_option
 
 __all__ = [
     "UNDEFINED",
@@ -71,7 +72,7 @@ def mean_over_groups(
     **options: Any,
 ) -> MetricValue:
     """Evaluate a metric for raw input; the body of every public metric."""
-    check_choice("undefined", undefined, UNDEFINED)
+    check_option("undefined", undefined, UNDEFINED)
     y, score, encoded = check_data(y_true, y_score, groups)
     if score.ndim == 1:
         return _evaluate_one(

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.metrics.arguments import check_choice, check_cutoff
+from rankwise.metrics.arguments import check_cutoff
 from rankwise.metrics.averaging import GroupMetric, GroupValues, MetricValue, mean_over_groups
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.metrics.stopping import pad_in_buckets, stop_probability
+from rankwise.options import check_option
 
 __all__ = ["AP", "PRECISION", "RR", "average_precision", "precision", "reciprocal_rank"]
 
@@ -204,8 +205,8 @@ def _ap_by_group(
     tied_scores: str,
 ) -> GroupValues:
     k = check_cutoff(k)
-    check_choice("normalizer", normalizer, ("relevant", "attainable"))
-    check_choice("tied_scores", tied_scores, _TIED_SCORES)
+    check_option("normalizer", normalizer, ("relevant", "attainable"))
+    check_option("tied_scores", tied_scores, _TIED_SCORES)
     targets = ranking.targets
     hit = _is_relevant(targets, relevant)[ranking.order(tied_scores)]
     if ranking.has_ties and tied_scores == "average":
@@ -243,7 +244,7 @@ def _precision_by_group(
     ranking: Ranking, *, k: int, relevant: float | None, tied_scores: str
 ) -> GroupValues:
     check_cutoff(k, required=True)
-    check_choice("tied_scores", tied_scores, _TIED_SCORES)
+    check_option("tied_scores", tied_scores, _TIED_SCORES)
     targets = ranking.targets
     hit: NDArray[Any] = _is_relevant(targets, relevant)[ranking.order(tied_scores)]
     if tied_scores == "average":
@@ -255,7 +256,7 @@ def _rr_by_group(
     ranking: Ranking, *, k: int | None, relevant: float | None, tied_scores: str
 ) -> GroupValues:
     k = check_cutoff(k)
-    check_choice("tied_scores", tied_scores, _TIED_SCORES)
+    check_option("tied_scores", tied_scores, _TIED_SCORES)
     targets = ranking.targets
     hit = _is_relevant(targets, relevant)[ranking.order(tied_scores)]
     if ranking.has_ties and tied_scores == "average":

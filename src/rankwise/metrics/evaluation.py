@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.metrics.arguments import check_choice, check_data
+from rankwise.metrics.arguments import check_data
 from rankwise.metrics.averaging import UNDEFINED, mean, settle
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.metrics.registry import Metric, get_metric
+from rankwise.options import check_option
 
 __all__ = ["Evaluation", "EvaluationRow", "evaluate"]
 
@@ -162,7 +163,7 @@ def evaluate(
     ndcg@10       0.8155   3       1
     disagreement  0.5000   3       1
     """
-    check_choice("undefined", undefined, UNDEFINED)
+    check_option("undefined", undefined, UNDEFINED)
     chosen = [metrics] if isinstance(metrics, (str, Metric)) else metrics
     y, score, encoded = check_data(y_true, y_score, groups)
     if score.ndim != 1:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.metrics.arguments import check_choice, check_cutoff
+from rankwise.metrics.arguments import check_cutoff
 from rankwise.metrics.averaging import GroupMetric, GroupValues, MetricValue, mean_over_groups
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.metrics.stopping import pad_in_buckets, stop_probability
+from rankwise.options import check_option
 
 __all__ = ["ERR", "LARGEST_GRADE", "NDCG", "expected_reciprocal_rank", "ndcg"]
 
@@ -146,8 +147,8 @@ def expected_reciprocal_rank(
 
 def _ndcg_by_group(ranking: Ranking, *, k: int | None, gain: str, tied_scores: str) -> GroupValues:
     k = check_cutoff(k)
-    check_choice("gain", gain, ("exponential", "linear"))
-    check_choice("tied_scores", tied_scores, ("average", "optimistic", "pessimistic", "order"))
+    check_option("gain", gain, ("exponential", "linear"))
+    check_option("tied_scores", tied_scores, ("average", "optimistic", "pessimistic", "order"))
     targets = ranking.targets
     _check_grades("ndcg", targets, exponential=gain == "exponential")
     gains = targets.y.astype(np.float64)
@@ -176,7 +177,7 @@ def _err_by_group(
             "the orders of tied items has no closed form. Use 'pessimistic', 'optimistic' or "
             "'order', or ndcg, which averages."
         )
-    check_choice("tied_scores", tied_scores, ("pessimistic", "optimistic", "order"))
+    check_option("tied_scores", tied_scores, ("pessimistic", "optimistic", "order"))
     targets = ranking.targets
     _check_grades("expected_reciprocal_rank", targets, exponential=True)
     highest = float(targets.y.max() if max_grade is None else max_grade)

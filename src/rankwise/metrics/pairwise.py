@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.metrics.arguments import check_choice, check_weights
+from rankwise.metrics.arguments import check_weights
 from rankwise.metrics.averaging import GroupMetric, GroupValues, MetricValue, mean_over_groups
 from rankwise.metrics.inversions import count_inversions
 from rankwise.metrics.ranking import Ranking, Targets
+from rankwise.options import check_option
 
 __all__ = [
     "AUC",
@@ -304,8 +305,8 @@ def _divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[np.fl
 def _disagreement_by_group(
     ranking: Ranking, *, tied_scores: str, average: str, sample_weight: ArrayLike | None
 ) -> GroupValues:
-    check_choice("tied_scores", tied_scores, ("half", "wrong"))
-    check_choice("average", average, ("groups", "pairs"))
+    check_option("tied_scores", tied_scores, ("half", "wrong"))
+    check_option("average", average, ("groups", "pairs"))
     weights = check_weights(sample_weight, len(ranking.targets.y))
     if weights is None:
         pairs, unit = _count_pairs(ranking), np.ones(ranking.targets.n_groups)
@@ -323,7 +324,7 @@ def _concordance_by_group(ranking: Ranking, **options: Any) -> GroupValues:
 
 
 def _tau_by_group(ranking: Ranking, *, variant: str) -> GroupValues:
-    check_choice("variant", variant, ("b", "a"))
+    check_option("variant", variant, ("b", "a"))
     differing, discordant, undecided = _count_pairs(ranking)
     targets = ranking.targets
     everything = _pairs(targets.sizes)

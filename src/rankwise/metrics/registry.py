@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 
 from rankwise.metrics import binary, graded, pairwise
-from rankwise.metrics.arguments import check_cutoff, suggestion
+from rankwise.metrics.arguments import check_cutoff
 from rankwise.metrics.averaging import GroupMetric, GroupValues, MetricValue
 from rankwise.metrics.ranking import Ranking
+from rankwise.options import suggestion
 
 __all__ = ["Metric", "get_metric", "metric_names"]
 

@@ -1,0 +1,110 @@
+"""Group labels: anything hashable, in any order, and clear words for the usual mistakes."""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankwise.groups import encode_groups, groups_from_sizes
+
+LABELS = {
+    "strings": ["b", "a", "b", "c"],
+    "negative": [-3, 5, -3, 0],
+    "huge": [2**62, -(2**62), 2**62, 7],
+    "beyond float": [2**53, 2**53 + 1, 2**53, 2**53 + 2],
+    "unsigned": np.array([2**63 + 5, 3, 2**63 + 5, 4], dtype=np.uint64),
+    "bytes": np.array([-128, 127, -128, 0], dtype=np.int8),
+    "floats": [0.5, -1.0, 0.5, 2.0],
+    "bools and ints": [True, 2, True, 3],
+    "tuples": [(1, "x"), (0, "y"), (1, "x"), (2, "z")],
+    "mixed": ["a", 1, "a", (2, 3)],
+    "dates": [datetime.date(2026, 1, 2), datetime.date(2025, 1, 1)] * 2,
+    "datetime64": np.array(["2026-01-02", "2025-01-01"] * 2, dtype="datetime64[D]"),
+    "categorical": pd.Categorical(["b", "a", "b", "c"]),
+    "pandas": pd.Series(["b", "a", "b", "c"], index=[9, 8, 7, 6]),
+    "polars": pl.Series(["b", "a", "b", "c"]),
+    "column": np.array([[1], [0], [1], [2]]),
+}
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS.keys())
+def test_equal_labels_and_only_those_share_a_code(labels):
+    codes, distinct = encode_groups(labels, 4)
+    given = (
+        np.asarray(labels, dtype=object).tolist()
+        if not hasattr(labels, "to_list")
+        else list(labels)
+    )
+    given = [g[0] if isinstance(g, list) else g for g in given]
+    for i in range(4):
+        for j in range(4):
+            assert (codes[i] == codes[j]) == (given[i] == given[j])
+    assert sorted(set(codes)) == list(range(len(distinct)))
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3), min_size=1))
+def test_codes_are_those_of_numpy_unique(labels):
+    codes, distinct = encode_groups(np.array(labels), len(labels))
+    expected, inverse = np.unique(labels, return_inverse=True)
+    np.testing.assert_array_equal(distinct, expected)
+    np.testing.assert_array_equal(codes, inverse)
+
+
+def test_no_labels_mean_one_group():
+    assert encode_groups(None, 3).n_groups == 1
+    assert encode_groups(None, 3).sizes.tolist() == [3]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[1.0, np.nan], [None, "a"], ["a", pd.NA], np.array(["NaT", "2026-01-01"], "datetime64[D]")],
+)
+def test_missing_labels_are_refused_with_their_row(labels):
+    with pytest.raises(ValueError, match="no label in row"):
+        encode_groups(labels, 2)
+
+
+def test_wrong_length_is_refused():
+    with pytest.raises(ValueError, match="3 entries but there are 5 rows; pass one"):
+        encode_groups([1, 2, 3], 5)
+
+
+def test_group_sizes_are_recognised_as_such():
+    with pytest.raises(ValueError, match=r"look like group sizes.*groups_from_sizes"):
+        encode_groups([2, 3], 5)
+
+
+def test_labels_that_cannot_be_hashed_are_refused():
+    labels = np.empty(2, dtype=object)
+    labels[:] = [[1], [2]]
+    with pytest.raises(ValueError, match=r"groups\[0\] is a list"):
+        encode_groups(labels, 2)
+
+
+def test_a_table_of_labels_is_refused():
+    with pytest.raises(ValueError, match=r"shape \(2, 2\)"):
+        encode_groups([[1, 2], [3, 4]], 2)
+
+
+def test_sizes_become_labels_and_zero_is_a_size():
+    assert groups_from_sizes([2, 0, 3], 5).tolist() == [0, 0, 2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "sizes, n_items, message",
+    [
+        ([2, 3], 6, "sum to 5 but there are 6 rows"),
+        ([2, -1], None, r"sizes\[1\] is -1"),
+        ([1.5], None, "whole numbers"),
+        ([[1]], None, "flat"),
+    ],
+)
+def test_impossible_sizes_are_refused(sizes, n_items, message):
+    with pytest.raises(ValueError, match=message):
+        groups_from_sizes(sizes, n_items)

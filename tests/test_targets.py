@@ -1,0 +1,64 @@
+"""Targets that carry their groups, and scores at the border."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rankwise import RankRLS, make_target
+from rankwise.datasets import make_ranking
+from rankwise.targets import as_scores, split_target
+
+
+def test_target_keeps_scores_and_labels():
+    for labels in ([1, 5, 1], ["q1", "q2", "q1"]):
+        target = make_target([3.5, 1.0, 2.0], labels)
+        scores, groups = split_target(target, None)
+        np.testing.assert_array_equal(scores, [3.5, 1.0, 2.0])
+        np.testing.assert_array_equal(groups, labels)
+
+
+def test_labels_that_do_not_fit_an_array_become_codes():
+    assert make_target([1.0, 2.0, 3.0], [(1, 2), "a", (1, 2)])["group"].tolist() == [0, 1, 0]
+
+
+def test_target_with_several_outputs_keeps_its_shape():
+    assert make_target(np.ones((4, 2)), [0, 0, 1, 1])["score"].shape == (4, 2)
+
+
+def test_groups_reach_the_ranker_through_search_and_pipeline_with_routing_off():
+    X, y, groups = make_ranking(30, 12, 5, offset=5.0, noise=0.0, random_state=0)[:3]
+    model = make_pipeline(StandardScaler(), RankRLS())
+    search = GridSearchCV(model, {"rankrls__alpha": [1e-4, 1e-2]}, cv=GroupKFold(3))
+    search.fit(X, make_target(y, groups), groups=groups)
+    direct = RankRLS(search.best_params_["rankrls__alpha"])
+    direct.fit(StandardScaler().fit_transform(X), y, groups)
+    np.testing.assert_allclose(search.best_estimator_[-1].coef_, direct.coef_)
+    with_groups = cross_val_score(model, X, make_target(y, groups), groups=groups, cv=GroupKFold(3))
+    lost = cross_val_score(model, X, y, groups=groups, cv=GroupKFold(3))
+    assert with_groups.mean() > lost.mean() + 0.1  # what the structured target is for
+
+
+def test_integers_and_booleans_are_scores():
+    assert as_scores([True, False]).tolist() == [1.0, 0.0]
+    assert as_scores(np.array([1, 2], dtype=np.uint8)).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "y, message",
+    [
+        (None, "requires y"),
+        ([], "at least one item"),
+        (np.zeros((2, 2, 2)), r"shape \(2, 2, 2\)"),
+        (3.0, r"shape \(\)"),
+        (["high", "low"], "map the labels to numbers"),
+        ([1.0, np.nan], "contains NaN.*row is 1"),
+        ([-np.inf, 1.0], "contains infinity.*row is 0"),
+    ],
+)
+def test_what_is_not_a_score_is_refused(y, message):
+    with pytest.raises(ValueError, match=message):
+        as_scores(y)
