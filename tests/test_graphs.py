@@ -95,6 +95,27 @@ def test_counts_and_weights_equal_sum_over_pairs(case):
     assert graph.total_weight == pytest.approx(sum(omega for *_, omega in edges))
 
 
+def test_degrees_are_the_diagonal_of_the_laplacian(case):
+    graph, _, L, _, _ = case
+    np.testing.assert_allclose(graph.degrees, np.diag(L), rtol=1e-9, atol=1e-12)
+
+
+def test_subset_keeps_the_edges_between_its_items(case):
+    graph, edges, _, _, rng = case
+    items = rng.permutation(M)[:20]
+    kept = [(i, j, d) for i, j, d, _ in edges if i in items and j in items]
+    part = graph.subset(items)
+    assert part.n_items == 20
+    assert part.n_pairs == len(kept)
+    found = part.pairs()
+    named = zip(items[found.winner], items[found.loser], found.edge_target, strict=True)
+    pairs = {frozenset((i, j)): d for i, j, d in kept}
+    for i, j, d in named:
+        assert frozenset((i, j)) in pairs
+        if graph.group_weight == "pairs" and isinstance(graph, ScoreGraph):
+            assert d == pytest.approx(pairs[frozenset((i, j))])
+
+
 def test_components_join_exactly_the_items_connected_by_edges(case):
     graph, edges, _, _, _ = case
     reach = np.eye(M, dtype=bool)

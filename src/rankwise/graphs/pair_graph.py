@@ -124,6 +124,11 @@ class PairGraph:
         shape = (self.n_items, self.n_items)
         return sp.coo_matrix((np.r_[-w, -w, w, w], (rows, columns)), shape=shape).tocsr()
 
+    @property
+    def degrees(self) -> Array:
+        """Weight of the edges of each item: the diagonal of L."""
+        return np.asarray(self.laplacian_matrix.diagonal())
+
     @cached_property
     def components(self) -> NDArray[np.intp]:
         """For each item the number of its connected component."""
@@ -147,6 +152,21 @@ class PairGraph:
     def gram(self, R: Any) -> Array:
         """``Rᵀ L R``."""
         return gram_by_columns(self.laplacian, R)
+
+    def subset(self, items: NDArray[np.intp]) -> PairGraph:
+        """The graph of these items and the edges between them, numbered as given."""
+        number = np.full(self.n_items, -1)
+        number[items] = np.arange(len(items))
+        winner, loser = number[self.winner], number[self.loser]
+        kept = (winner >= 0) & (loser >= 0)
+        return PairGraph(
+            winner[kept],
+            loser[kept],
+            self.magnitude[kept],
+            self.weight[kept],
+            len(items),
+            cost=self.cost,
+        )
 
     def pairs(self) -> PairGraph:
         """The graph itself."""

@@ -65,6 +65,10 @@ class PreferenceGraph(Protocol):
         """The vector d; one column per output where the graph holds several."""
 
     @property
+    def degrees(self) -> Array:
+        """Weight of the edges of each item: the diagonal of L."""
+
+    @property
     def components(self) -> NDArray[np.intp]:
         """For each item the number of its connected component."""
 
@@ -79,6 +83,9 @@ class PreferenceGraph(Protocol):
 
     def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
         """F with ``F Fᵀ = scale L + shift I``."""
+
+    def subset(self, items: NDArray[np.intp]) -> PreferenceGraph:
+        """The graph of these items and the edges between them, numbered as given."""
 
     def pairs(self) -> PairGraph:
         """The edges, explicitly: the slow truth, for tests and small data."""

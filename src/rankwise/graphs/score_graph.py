@@ -143,6 +143,15 @@ class ScoreGraph:
         out *= self._group_factor[self._cells.group]
         return out[self._cells.of_item]
 
+    @property
+    def degrees(self) -> Array:
+        """Weight of the pairs of each item: the diagonal of L."""
+        cells = self._cells
+        weight = self._within
+        if self.ties == "include":  # an item is not paired with itself
+            weight = weight - self._group_factor
+        return weight[cells.of_item]
+
     @cached_property
     def components(self) -> NDArray[np.intp]:
         """For each item the number of its connected component; groups without pairs fall apart."""
@@ -185,6 +194,16 @@ class ScoreGraph:
             pull = self._group_factor * self._cells.group_size
             levels.append(Level(self._cells.group, pull))
         return nested_scatter(R, levels)
+
+    def subset(self, items: NDArray[np.intp]) -> ScoreGraph:
+        """The graph that the scores of these items induce."""
+        return ScoreGraph(
+            self.y[items],
+            self.group_labels[self.groups[items]],
+            cost=self.cost,
+            ties=self.ties,
+            group_weight=self.group_weight,
+        )
 
     def pairs(self) -> PairGraph:
         """Every pair explicitly: for tests and small data, O(m²)."""
