@@ -10,6 +10,7 @@ was a desktop of 2008), the features (they do not say theirs; ours are TF-IDF, s
 training documents with a fixed seed).
 """
 
+import os
 import time
 
 import numpy as np
@@ -68,6 +69,7 @@ def main(argv=None):
         f"{X.shape[1]} words, {int(y.sum())} documents about acq"
     )
     measure(X[train], y[train], X[test], y[test], 100)  # wakes up the threads of BLAS
+    load_before = os.getloadavg()[0]
     rows = []
     for n_inputs, (rank_rls, rank_svm) in PUBLISHED.items():
         if options.short and n_inputs > SHORT:
@@ -89,6 +91,8 @@ def main(argv=None):
     print_notes(
         "Machines and features differ, so compare the growth and the ratio of the columns, not "
         "seconds. RankSVM is the SVM-light implementation the paper timed; we did not run it.",
+        f"Load of the machine ({os.cpu_count()} processors) before and after: {load_before:.1f} and "
+        f"{os.getloadavg()[0]:.1f}. Other work beside this run can lengthen its times many times.",
         f"Ours: shortest of 5 runs up to {SHORT} inputs, else one; gamma = 1, alpha = 0.001.",
     )
 

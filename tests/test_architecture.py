@@ -17,6 +17,7 @@ LAYERS = [
     {"kernels", "losses", "metrics", "datasets"},
     {"solvers"},
     {"estimators"},
+    {"model_selection"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")

@@ -6,8 +6,8 @@
 array([2, 1])
 """
 
-from rankwise import datasets, metrics
-from rankwise.estimators import RankRLS, RankRLSPath
+from rankwise import datasets, metrics, model_selection
+from rankwise.estimators import RankRLS, RankRLSCV, RankRLSPath
 from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.targets import make_target
 
@@ -17,9 +17,11 @@ __all__ = [
     "PairGraph",
     "PreferenceGraph",
     "RankRLS",
+    "RankRLSCV",
     "RankRLSPath",
     "ScoreGraph",
     "datasets",
     "make_target",
     "metrics",
+    "model_selection",
 ]

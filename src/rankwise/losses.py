@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,30 @@ from numpy.typing import NDArray
 from rankwise.graphs import GraphRoot, PreferenceGraph
 from rankwise.graphs.scatter import plain_gram
 
-__all__ = ["SquaredLoss"]
+__all__ = ["LossPart", "SquaredLoss"]
 
 Array = NDArray[np.float64]
+
+
+class LossPart(NamedTuple):
+    """One of the two sums of `SquaredLoss`: ``share/T (fᵀ A f − 2 fᵀ t)`` with ``A = F Fᵀ``.
+
+    Attributes
+    ----------
+    share : float
+        1 − β for the pairs, β for the items.
+    root : GraphRoot
+        F.
+    target : ndarray
+        t.
+    amount : ndarray of shape (n_items,)
+        What each item adds to T: half the weight of its edges, or one.
+    """
+
+    share: float
+    root: GraphRoot
+    target: Array
+    amount: Array
 
 
 @dataclass(frozen=True)
@@ -85,3 +106,14 @@ class SquaredLoss:
     def root(self) -> GraphRoot:
         """F with ``F Fᵀ = A``."""
         return self.graph.root(self._pair_share, self._item_share)
+
+    def parts(self) -> list[LossPart]:
+        """The sum over pairs and the sum over items, those that have a share."""
+        graph, parts = self.graph, []
+        if self.beta < 1:
+            pairs = LossPart(1 - self.beta, graph.root(), graph.divergence, 0.5 * graph.degrees)
+            parts.append(pairs)
+        if self.beta > 0 and self.y is not None:
+            ones = np.ones(graph.n_items)
+            parts.append(LossPart(self.beta, graph.root(0.0, 1.0), self.y, ones))
+        return parts

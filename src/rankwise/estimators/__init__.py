@@ -1,5 +1,6 @@
 """Estimators: the models, in scikit-learn's interface."""
 
 from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
+from rankwise.estimators.rank_rls_cv import RankRLSCV
 
-__all__ = ["RankRLS", "RankRLSPath"]
+__all__ = ["RankRLS", "RankRLSCV", "RankRLSPath"]

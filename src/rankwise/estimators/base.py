@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.graphs import PairGraph, ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.metrics import disagreement_error
+from rankwise.metrics.edges import edge_disagreement
 from rankwise.targets import split_target
 
 __all__ = ["RankerMixin", "ranks_in_groups"]
@@ -109,14 +110,11 @@ def ranks_in_groups(
 
 
 def _edge_concordance(graph: PairGraph, scores: NDArray[np.floating[Any]]) -> float:
-    strict = graph.magnitude > 0
-    gap = (scores[graph.winner] - scores[graph.loser])[strict]
-    weight = graph.weight[strict]
-    if not strict.any():
+    weight = graph.weight * (graph.magnitude > 0)
+    if not weight.any():
         raise ValueError(
             "score is undefined: the graph has no edge of positive magnitude to be right about."
         )
-    right = (gap > 0) + 0.5 * (gap == 0)
-    if right.ndim == 2:
-        right = right.mean(axis=1)
-    return float(weight @ right / weight.sum())
+    columns = scores.reshape(len(scores), -1).T
+    wrong = [edge_disagreement(graph.winner, graph.loser, weight, column) for column in columns]
+    return float(1.0 - np.mean(wrong))

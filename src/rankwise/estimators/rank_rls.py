@@ -200,7 +200,7 @@ class RankRLS(RankerMixin, BaseEstimator):
         >>> from rankwise import RankRLS
         >>> path = RankRLS().path([[0.0], [1.0], [3.0]], [0, 1, 2], alphas=[0.1, 1.0, 10.0])
         >>> path.predict([[1.0]]).round(3)
-        array([[0.632, 0.53 , 0.206]])
+        array([[0.629, 0.529, 0.205]])
         """
         model = clone(self)
         checked = check_alphas(alphas, "alphas")
@@ -220,7 +220,7 @@ class RankRLS(RankerMixin, BaseEstimator):
             Scores.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = self._check_items(X, accept_sparse="csr", reset=False)
         return self._scores(X, self._columns).reshape((X.shape[0], *self._output_shape))
 
     def __sklearn_tags__(self) -> Any:
@@ -230,8 +230,14 @@ class RankRLS(RankerMixin, BaseEstimator):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
-    def _solve_for(self, X: Any, y: Any, groups: ArrayLike | None, alphas: Array) -> Array:
-        """Coefficients of shape (n_alphas, n, n_outputs); sets all attributes but them."""
+    def _prepare(
+        self, X: Any, y: Any, groups: ArrayLike | None, *, centre: bool = True
+    ) -> tuple[list[SquaredLoss], Design]:
+        """Check everything, and say what is to be minimised and how.
+
+        `centre` allows a dual linear model to shift the features, which changes kernel values
+        but not the weights.
+        """
         check_beta(self.beta)
         kernel = self._make_kernel()
         X = self._check_items(X, accept_sparse=False if kernel.is_precomputed else "csr")
@@ -245,8 +251,13 @@ class RankRLS(RankerMixin, BaseEstimator):
             n_basis=self.n_basis,
             basis=self.basis,
             random_state=self.random_state,
-            shift_invariant=self.beta == 0,
+            shift_invariant=centre and self.beta == 0,
         )
+        return losses, design
+
+    def _solve_for(self, X: Any, y: Any, groups: ArrayLike | None, alphas: Array) -> Array:
+        """Coefficients of shape (n_alphas, n, n_outputs); sets all attributes but them."""
+        losses, design = self._prepare(X, y, groups)
         found = [
             self._minimise(loss, design, alphas, keep=loss is not losses[-1]) for loss in losses
         ]
@@ -353,9 +364,10 @@ class RankRLSPath:
         columns = self.coefficients.transpose(1, 2, 0).reshape(n, -1)
         return model._scores(X, columns).reshape((X.shape[0], *model._output_shape, n_alphas))
 
-    def model(self, index: int) -> RankRLS:
-        """The fitted estimator of ``alphas[index]``."""
+    def model(self, index: int | NDArray[np.intp]) -> RankRLS:
+        """The fitted estimator of ``alphas[index]``; an array gives one index for each output."""
         model = copy.copy(self._template)
-        model.alpha = float(self.alphas[index])
-        model._store(self.coefficients[index])
+        at = np.broadcast_to(index, self.coefficients.shape[2])
+        model.alpha = float(self.alphas[at[0]]) if len(set(at)) == 1 else self.alphas[at]
+        model._store(np.stack([self.coefficients[k, :, j] for j, k in enumerate(at)], axis=1))
         return model

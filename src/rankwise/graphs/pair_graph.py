@@ -132,7 +132,8 @@ class PairGraph:
     @cached_property
     def components(self) -> NDArray[np.intp]:
         """For each item the number of its connected component."""
-        return connected_components(self.laplacian_matrix, directed=False)[1].astype(np.intp)
+        labels = connected_components(self.laplacian_matrix, directed=False)[1]
+        return np.asarray(labels, dtype=np.intp)
 
     def laplacian(self, V: Array) -> Array:
         """``L V``, O(number of distinct pairs) for each column."""

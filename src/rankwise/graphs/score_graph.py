@@ -118,6 +118,11 @@ class ScoreGraph:
         """Number of groups, those without pairs included."""
         return len(self.group_labels)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all items are in one group and every two of them are a pair."""
+        return self._same_for_all_scores and self.n_groups == 1
+
     @cached_property
     def n_pairs(self) -> int:
         """Number of pairs."""

@@ -52,7 +52,7 @@ def hold_out_primal(
 ) -> Iterator[tuple[Fold, Array]]:
     """Held-out scores of each fold, shape (|U|, n_outputs, n_alphas).
 
-        f_U = R_U (Σ share/(T − T_U) (Rᵀ A R − R_Uᵀ A_U R_U) + αI)⁻¹ Σ share/(T − T_U) (Rᵀ t − R_Uᵀ t_U)
+        f_U = R_U (Σ ω (Rᵀ A R − R_Uᵀ A_U R_U) + αI)⁻¹ Σ ω (Rᵀ t − R_Uᵀ t_U),   ω = share/(T − T_U)
 
     The Gram matrix of each fold is taken out of that of all, and one eigendecomposition of the
     p × p rest serves all alphas. A fold that holds most of the Gram matrix is not subtracted but
@@ -86,7 +86,7 @@ def hold_out_few(
     With ``Rᵀ A R = Q Λ Qᵀ`` decomposed once, Z = Fᵀ R Q and ``D = (Λ + λ)⁻¹``, taking out a fold is
     a downdate of rank |U|:
 
-        f_U = R_U Q (D + D Z_Uᵀ (I − Z_U D Z_Uᵀ)⁻¹ Z_U D) (Qᵀ Rᵀ t − Qᵀ R_Uᵀ t_U),    λ = α (T − T_U)
+        f_U = R_U Q (D + D Z_Uᵀ (I − Z_U D Z_Uᵀ)⁻¹ Z_U D) Qᵀ (Rᵀ t − R_Uᵀ t_U),   λ = α (T − T_U)
     """
     values, Q = scipy.linalg.eigh(part.white.T @ part.white, check_finite=False)
     values = np.maximum(values, 0.0)

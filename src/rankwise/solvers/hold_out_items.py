@@ -19,7 +19,16 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-__all__ = ["Resolvent", "Spectrum", "hold_out_items", "pair_differences", "resolvent", "spectrum"]
+__all__ = [
+    "Resolvent",
+    "Spectrum",
+    "hold_out_items",
+    "pair_differences",
+    "pair_disagreement",
+    "resolvent",
+    "spectrum_of_features",
+    "spectrum_of_kernel",
+]
 
 Array = NDArray[np.float64]
 
@@ -55,13 +64,15 @@ class Resolvent(NamedTuple):
     s: float
 
 
-def spectrum(R: Array | None, K: Array | None) -> Spectrum:
-    """From features with fewer columns than rows, or from a kernel matrix."""
-    if R is not None:
-        vectors, singular, _ = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
-        return Spectrum(singular**2, vectors)
-    values, vectors = scipy.linalg.eigh(K, check_finite=False)
-    return Spectrum(values, vectors)
+def spectrum_of_features(R: Array) -> Spectrum:
+    """Spectrum of K = R Rᵀ for features with fewer columns than rows."""
+    vectors, singular, _ = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
+    return Spectrum(singular**2, vectors)
+
+
+def spectrum_of_kernel(K: Array) -> Spectrum:
+    """Spectrum of a kernel matrix."""
+    return Spectrum(*scipy.linalg.eigh(K, check_finite=False))
 
 
 def resolvent(basis: Spectrum, alpha: float, beta: float, n: int) -> Resolvent:
@@ -113,9 +124,10 @@ def pair_differences(
 ) -> Iterator[tuple[slice, Array]]:
     """Leave-pair-out: blocks of rows i of ``f_i − f_j``, shape (rows, m, n_outputs).
 
-        f_i − f_j = y_i − y_j − [(G_jj + G_ij) u_i − (G_ii + G_ij) u_j] / (G_ii G_jj − G_ij²),  u = G y
+        f_i − f_j = y_i − y_j − [(G_jj + G_ij) u_i − (G_ii + G_ij) u_j] / (G_ii G_jj − G_ij²)
 
-    for every pair at once, in blocks of at most `n_entries` entries. The diagonal is zero.
+    with u = G y, for every pair at once, in blocks of at most `n_entries` entries. The diagonal
+    is zero.
     """
     if beta == 0:
         y = y - y.mean(axis=0)
@@ -138,6 +150,27 @@ def pair_differences(
             block[:, :, k] = y[rows, k, None] - y[:, k] - pull / determinant
         block[local, start + local] = 0.0
         yield rows, block
+
+
+def pair_disagreement(
+    basis: Spectrum, y: Array, alphas: Array, beta: float, n_entries: int = 2**21
+) -> Array:
+    """Share of the pairs with different y that leave-pair-out orders wrongly, ties one half.
+
+    Shape (n_outputs, n_alphas); nan for an output whose y are all equal.
+    """
+    wrong = np.zeros((y.shape[1], len(alphas)))
+    count = np.zeros(y.shape[1])
+    for k, alpha in enumerate(alphas):
+        for rows, block in pair_differences(basis, y, float(alpha), beta, n_entries):
+            for j, y_j in enumerate(y.T):
+                better = y_j[rows, None] > y_j
+                gap = block[:, :, j][better]
+                wrong[j, k] += np.count_nonzero(gap < 0) + 0.5 * np.count_nonzero(gap == 0)
+                count[j] += better.sum() if k == 0 else 0
+    return np.divide(
+        wrong, count[:, None], out=np.full_like(wrong, np.nan), where=count[:, None] > 0
+    )
 
 
 def _fitted(basis: Spectrum, part: Resolvent, y: Array) -> tuple[Array, Array]:

@@ -1,0 +1,270 @@
+"""Judge a list of alphas by held-out scores and a ranking metric."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.estimators.design import Design
+from rankwise.estimators.folds import Folds, make_folds
+from rankwise.estimators.held_out import held_out_scores, is_complete_list, item_spectrum
+from rankwise.estimators.rank_rls import RankRLS
+from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
+from rankwise.losses import SquaredLoss
+from rankwise.metrics import Metric
+from rankwise.metrics.edges import edge_disagreement
+from rankwise.solvers import minimise_dual, minimise_iteratively, minimise_primal
+from rankwise.solvers.hold_out_items import pair_disagreement
+
+__all__ = ["CrossValidation", "cross_validate_alphas", "default_alphas"]
+
+Array = NDArray[np.float64]
+PAIRWISE = ("disagreement", "concordance", "auc")
+LEAVE_PAIR_OUT_LIMIT = 1500
+ITEM_FOLDS = 10
+
+
+class CrossValidation(NamedTuple):
+    """Scores of all alphas for one setting of everything else.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        Candidates.
+    mean_score : ndarray of shape (n_alphas, n_outputs)
+        Mean of the metric over the groups where it is defined; nan if there is none.
+    group_score : ndarray of shape (n_groups, n_alphas) or (n_groups, n_alphas, n_outputs)
+        The metric in each group, nan where it is undefined; one row if the pairs are pooled.
+    groups : ndarray
+        Labels of the rows of group_score.
+    n_undefined : int
+        Number of groups left out of the mean.
+    way : str
+        "leave-group-out", "leave-pair-out", "folds of groups", "folds of items" or "folds of
+        edges".
+    predictions : ndarray or None
+        Held-out scores, shape (n_items, n_alphas) or (n_items, n_outputs, n_alphas).
+    """
+
+    alphas: Array
+    mean_score: Array
+    group_score: Array
+    groups: NDArray[Any]
+    n_undefined: int
+    way: str
+    predictions: Array | None
+
+
+def cross_validate_alphas(
+    model: RankRLS,
+    X: Any,
+    y: Any,
+    groups: ArrayLike | None,
+    alphas: Array | None,
+    cv: Any,
+    metric: Metric,
+) -> CrossValidation:
+    """Hold out, score, average; the model is a template whose alpha is not used."""
+    losses, design = model._prepare(X, y, groups, centre=False)
+    graph = losses[0].graph
+    if alphas is None:
+        alphas = default_alphas(losses[0], design)
+    way, cv = _choose_way(graph, cv, metric)
+    if isinstance(graph, PairGraph) and metric.name not in PAIRWISE[:2]:
+        raise ValueError(
+            f"scoring={metric.name!r} needs scores, but y is a graph of explicit preferences; use "
+            "scoring='disagreement' or 'concordance'."
+        )
+    if way == "leave-pair-out":
+        return _leave_pair_out(losses[0], design, alphas, metric)
+    if way == "folds of edges":
+        return _folds_of_edges(model, losses[0], design, alphas, cv, metric)
+    parts, columns = [], []
+    for loss in losses:
+        folds = make_folds(cv, loss.graph, np.empty((graph.n_items, 1)), loss.y)
+        held = held_out_scores(loss, design, folds, alphas, tol=model.tol, max_iter=model.max_iter)
+        columns.append(held)
+        parts.append(_score_groups(loss.graph, held, folds, metric))
+    scores = np.concatenate([part for part, _ in parts], axis=2)
+    predictions = np.concatenate(columns, axis=1)
+    single = not model._output_shape
+    return CrossValidation(
+        alphas,
+        _mean_defined(scores),
+        scores[:, :, 0] if single else scores,
+        parts[0][1],
+        int(np.isnan(scores).any(axis=(1, 2)).sum()),
+        way,
+        predictions[:, 0] if single else predictions,
+    )
+
+
+def default_alphas(loss: SquaredLoss, design: Design) -> Array:
+    """31 values from 1e-8 to 1e2 times the mean squared distance between the items of a pair.
+
+    That distance, ``tr(L K) / W``, is the sum of the eigenvalues of the system to be solved, so the
+    grid runs from no regularisation to nothing else, whatever the scale of features and the
+    amount of data.
+    """
+    R = design.matrix
+    if design.method == "dual":
+        scale = float(np.trace(loss.product(R)))
+    else:
+        width = max(1, 2**24 // R.shape[0])
+        scale = 0.0
+        for start in range(0, R.shape[1], width):
+            chunk = R[:, start : start + width]
+            chunk = chunk.toarray() if hasattr(chunk, "toarray") else np.asarray(chunk, dtype=float)
+            scale += float(np.sum(chunk * loss.product(chunk)))
+    if not scale > 0:
+        scale = 1.0  # constant features: every alpha gives the same model
+    return scale * np.logspace(-8, 2, 31)
+
+
+def _choose_way(graph: PreferenceGraph, cv: Any, metric: Metric) -> tuple[str, Any]:
+    several = _n_units(graph) > 1
+    if isinstance(cv, str):
+        if cv != "auto":
+            raise ValueError(f"cv={cv!r} is unknown; use 'auto', a number of folds or a splitter.")
+        if several:
+            return "leave-group-out", None
+        if isinstance(graph, PairGraph):
+            return "folds of edges", ITEM_FOLDS
+        small = 4 <= graph.n_items <= LEAVE_PAIR_OUT_LIMIT
+        if small and is_complete_list(graph) and metric.name in PAIRWISE:
+            return "leave-pair-out", None
+        return "folds of items", min(ITEM_FOLDS, graph.n_items)
+    if cv is None:
+        return "leave-group-out", None
+    if isinstance(graph, PairGraph) and not several:
+        return "folds of edges", cv
+    return ("folds of groups" if several else "folds of items"), cv
+
+
+def _n_units(graph: PreferenceGraph) -> int:
+    """Number of groups, or of connected components that have an edge."""
+    if isinstance(graph, ScoreGraph):
+        return graph.n_groups
+    return int((np.bincount(graph.components) > 1).sum())
+
+
+def _score_groups(
+    graph: PreferenceGraph, held: Array, folds: Folds, metric: Metric
+) -> tuple[Array, NDArray[Any]]:
+    """The metric in each group, or in each part of a group that one fold holds.
+
+    Shape (n_groups, n_alphas, n_outputs), and the labels of the groups.
+    """
+    if isinstance(graph, PairGraph):
+        return _score_components(graph, held, metric)
+    assert isinstance(graph, ScoreGraph)
+    fold = np.empty(graph.n_items, dtype=np.intp)
+    for k, U in enumerate(folds):
+        fold[U] = k
+    parts, unit = np.unique(graph.groups * len(folds) + fold, return_inverse=True)
+    Y = graph.y.reshape(graph.n_items, -1)
+    scores = [
+        metric(Y[:, j], held[:, j], unit, per_group=True, undefined="nan")
+        for j in range(Y.shape[1])
+    ]
+    return np.stack(scores, axis=2), graph.group_labels[parts // len(folds)]
+
+
+def _score_components(graph: PairGraph, held: Array, metric: Metric) -> tuple[Array, NDArray[Any]]:
+    unit, n_units = graph.components[graph.winner], int(graph.components.max()) + 1
+    weight = graph.weight * (graph.magnitude > 0)
+    error = np.stack(
+        [
+            edge_disagreement(graph.winner, graph.loser, weight, f, unit, n_units)
+            for f in held[:, 0].T
+        ],
+        axis=1,
+    )
+    value = 1.0 - error if metric.greater_is_better else error
+    return value[:, :, None], np.arange(len(value))
+
+
+def _leave_pair_out(
+    loss: SquaredLoss, design: Design, alphas: Array, metric: Metric
+) -> CrossValidation:
+    graph = loss.graph
+    assert isinstance(graph, ScoreGraph)
+    y = graph.y.reshape(graph.n_items, -1)
+    if metric.name == "auc":
+        metric(y, y)  # refuses scores of more than two levels
+    error = pair_disagreement(item_spectrum(design), y, alphas, loss.beta).T
+    score = 1.0 - error if metric.greater_is_better else error
+    rows = score[None, :, 0] if graph.y.ndim == 1 else score[None]
+    return CrossValidation(alphas, score, rows, graph.group_labels, 0, "leave-pair-out", None)
+
+
+def _folds_of_edges(
+    model: RankRLS, loss: SquaredLoss, design: Design, alphas: Array, n_folds: Any, metric: Metric
+) -> CrossValidation:
+    """One connected component: hold out edges instead of items, and train again for each fold."""
+    graph = loss.graph
+    assert isinstance(graph, PairGraph)
+    if not isinstance(n_folds, int) or not 2 <= n_folds <= graph.n_pairs:
+        raise ValueError(
+            f"cv={n_folds!r}: the preferences are all connected, so edges are held out; give a "
+            f"number of folds from 2 to the {graph.n_pairs} edges."
+        )
+    fold = np.random.default_rng(0).permutation(graph.n_pairs) % n_folds
+    wrong = np.empty((n_folds, len(alphas)))
+    for k in range(n_folds):
+        scores = _train_on_edges(model, graph, fold != k, loss.beta, design, alphas)
+        held = fold == k
+        weight = graph.weight[held] * (graph.magnitude[held] > 0)
+        for a, f in enumerate(scores.T):
+            wrong[k, a] = edge_disagreement(graph.winner[held], graph.loser[held], weight, f)[0]
+    score = 1.0 - wrong if metric.greater_is_better else wrong
+    return CrossValidation(
+        alphas,
+        _mean_defined(score[:, :, None]),
+        score,
+        np.arange(n_folds),
+        int(np.isnan(score).any(axis=1).sum()),
+        "folds of edges",
+        None,
+    )
+
+
+def _train_on_edges(
+    model: RankRLS,
+    graph: PairGraph,
+    kept: NDArray[np.bool_],
+    beta: float,
+    design: Design,
+    alphas: Array,
+) -> Array:
+    """Scores of all items, shape (n_items, n_alphas), from a part of the edges."""
+    part = PairGraph(
+        graph.winner[kept],
+        graph.loser[kept],
+        graph.magnitude[kept],
+        graph.weight[kept],
+        graph.n_items,
+        cost=graph.cost,
+    )
+    loss, matrix = SquaredLoss(part, beta), design.matrix
+    if design.method == "dual":
+        coef = minimise_dual(loss, matrix.copy(), alphas).coef
+    elif design.method == "primal":
+        coef = minimise_primal(loss, matrix, alphas).coef
+    else:
+        coef = minimise_iteratively(
+            loss, matrix, alphas, tol=model.tol, max_iter=model.max_iter
+        ).coef
+    return np.asarray(matrix @ coef[:, :, 0].T)
+
+
+def _mean_defined(scores: Array) -> Array:
+    """Mean over the first axis, leaving out nan; nan if nothing is left."""
+    defined = ~np.isnan(scores)
+    count = defined.sum(axis=0)
+    total = np.where(defined, scores, 0.0).sum(axis=0)
+    mean = np.full(total.shape, np.nan)
+    np.divide(total, count, out=mean, where=count > 0)
+    return mean

@@ -1,0 +1,93 @@
+"""Which items are held out together: folds from a splitter, a number, groups or components."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold, KFold
+
+from rankwise.graphs import PreferenceGraph, ScoreGraph
+
+__all__ = ["Folds", "group_folds", "make_folds"]
+
+Folds = list[NDArray[np.intp]]
+
+
+def group_folds(graph: PreferenceGraph) -> Folds:
+    """One fold for each group, or for each connected component of explicit preferences."""
+    labels = graph.groups if isinstance(graph, ScoreGraph) else graph.components
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(labels))[:-1])
+
+
+def make_folds(cv: Any, graph: PreferenceGraph, X: Any, y: Any) -> Folds:
+    """The test sets of a cross-validation; every item is in exactly one.
+
+    Parameters
+    ----------
+    cv : None, int, splitter or iterable of (train, test)
+        None holds out one group at a time; a number makes so many folds of whole groups, or of
+        items if there is one group only; anything else as in scikit-learn.
+    graph : PreferenceGraph
+        Its groups (connected components of explicit preferences) go to the splitter.
+    X, y
+        For the splitter.
+    """
+    labels = graph.groups if isinstance(graph, ScoreGraph) else graph.components
+    n_groups = int(labels.max()) + 1
+    if cv is None:
+        folds = group_folds(graph)
+        if len(folds) < 2:
+            raise ValueError(
+                "leave-group-out needs at least two groups, and there is one; pass groups, hold "
+                "out items with cv=10, or use leave_pair_out."
+            )
+        return folds
+    if isinstance(cv, numbers.Integral):
+        cv = int(cv)
+        n_units = n_groups if n_groups > 1 else graph.n_items
+        if not 2 <= cv <= n_units:
+            unit = "groups" if n_groups > 1 else "items"
+            raise ValueError(f"cv={cv}; expected 2 to {n_units} folds of the {n_units} {unit}.")
+        cv = GroupKFold(cv) if n_groups > 1 else KFold(cv, shuffle=True, random_state=0)
+    splits = cv.split(X, y, labels) if hasattr(cv, "split") else cv
+    return _check_splits(list(splits), graph.n_items)
+
+
+def _check_splits(splits: list[Any], n_items: int) -> Folds:
+    folds: Folds = []
+    owner = np.full(n_items, -1)
+    for k, (train, test) in enumerate(splits):
+        train, test = (_as_positions(part, n_items) for part in (train, test))
+        if len(np.intersect1d(train, test)):
+            raise ValueError(f"fold {k} of cv trains on items that it holds out.")
+        if len(train) + len(test) != n_items:
+            raise ValueError(
+                f"fold {k} of cv trains on {len(train)} and holds out {len(test)} of {n_items} "
+                "items; it must train on all items that it does not hold out."
+            )
+        if (owner[test] >= 0).any():
+            raise ValueError(f"folds {owner[test].max()} and {k} of cv overlap: they share items.")
+        owner[test] = k
+        folds.append(test)
+    if (owner < 0).any():
+        raise ValueError(
+            f"cv never holds out {int((owner < 0).sum())} of the {n_items} items; every item must "
+            "be in one test set (as KFold and GroupKFold do, and ShuffleSplit does not)."
+        )
+    return folds
+
+
+def _as_positions(part: Any, n_items: int) -> NDArray[np.intp]:
+    array = np.asarray(part)
+    if array.dtype == bool:
+        return np.flatnonzero(array)
+    positions: NDArray[np.intp] = np.unique(array.astype(np.intp))
+    if len(positions) != len(array) or (
+        len(array) and not 0 <= positions[0] <= positions[-1] < n_items
+    ):
+        raise ValueError(f"cv gives item numbers that repeat or are not in 0..{n_items - 1}.")
+    return positions

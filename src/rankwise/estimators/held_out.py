@@ -1,0 +1,175 @@
+"""Held-out scores of RankRLS: the shortcut where there is one, an honest refit where there is none.
+
+========================================  ====================  ===============================
+folds                                     model                 way
+========================================  ====================  ===============================
+no edge leaves them: groups, components   linear, basis         `hold_out_primal`, `hold_out_few`
+the same                                  kernel, β = 0 or 1    `hold_out_dual`
+items of one list, magnitude with ties    all but iterative     `hold_out_items`
+anything else                             any                   train again without the fold
+========================================  ====================  ===============================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rankwise.estimators.design import Design
+from rankwise.estimators.folds import Folds
+from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.losses import SquaredLoss
+from rankwise.solvers import minimise_dual, minimise_iteratively, minimise_primal
+from rankwise.solvers.hold_out import Part, hold_out_dual, hold_out_few, hold_out_primal
+from rankwise.solvers.hold_out_items import (
+    Spectrum,
+    hold_out_items,
+    spectrum_of_features,
+    spectrum_of_kernel,
+)
+
+__all__ = ["held_out_scores", "is_complete_list", "item_spectrum"]
+
+Array = NDArray[np.float64]
+HeldOut = Iterator[tuple[NDArray[np.intp], Array]]
+
+
+def held_out_scores(
+    loss: SquaredLoss,
+    design: Design,
+    folds: Folds,
+    alphas: Array,
+    *,
+    tol: float,
+    max_iter: int | None,
+) -> Array:
+    """Scores of every item by models that were trained without its fold.
+
+    Returns
+    -------
+    ndarray of shape (n_items, n_outputs, n_alphas)
+        For each alpha as a model refitted on the other folds would give.
+    """
+    targets = loss.target.reshape(len(loss.target), -1)
+    out = np.empty((*targets.shape, len(alphas)))
+    for held, scores in _choose(loss, design, folds, alphas, tol, max_iter):
+        out[held] = scores
+    return out
+
+
+def is_complete_list(graph: PreferenceGraph) -> bool:
+    """Whether every two items are an edge of magnitude y_i − y_j."""
+    return isinstance(graph, ScoreGraph) and graph.is_complete
+
+
+def item_spectrum(design: Design) -> Spectrum:
+    """Eigenvalues and vectors of the kernel matrix of a design."""
+    if design.method == "dual":
+        return spectrum_of_kernel(design.matrix)
+    R = _dense(design.matrix)
+    return spectrum_of_features(R) if R.shape[1] < R.shape[0] else spectrum_of_kernel(R @ R.T)
+
+
+def _choose(
+    loss: SquaredLoss, design: Design, folds: Folds, alphas: Array, tol: float, max_iter: int | None
+) -> HeldOut:
+    graph = loss.graph
+    closed = _closed(graph, folds)
+    whole = [U for U, is_closed in zip(folds, closed, strict=True) if is_closed]
+    cut = [U for U, is_closed in zip(folds, closed, strict=True) if not is_closed]
+    if design.method == "iterative":
+        yield from _refit(loss, design, folds, alphas, tol, max_iter)
+        return
+    if cut and is_complete_list(graph):
+        for U in cut:
+            _check_rest(graph.n_items - len(U) > 1 or loss.beta == 1)
+        y = loss.y if loss.y is not None else graph.y  # type: ignore[attr-defined]
+        items = hold_out_items(item_spectrum(design), y.reshape(len(y), -1), cut, alphas, loss.beta)
+        yield from items
+    else:
+        yield from _refit(loss, design, cut, alphas, tol, max_iter)
+    if not whole:
+        return
+    if design.method == "dual" and 0 < loss.beta < 1:
+        yield from _refit(loss, design, whole, alphas, tol, max_iter)
+    else:
+        yield from _closed_shortcut(loss, design, whole, alphas)
+
+
+def _closed_shortcut(loss: SquaredLoss, design: Design, folds: Folds, alphas: Array) -> HeldOut:
+    parts = loss.parts()
+    for part in parts:
+        for U in folds:
+            left = part.amount.sum() - part.amount[U].sum()
+            _check_rest(left > 1e-12 * part.amount.sum())
+    if design.method == "dual":
+        (part,) = parts
+        target = part.target.reshape(len(part.target), -1)
+        return hold_out_dual(design.matrix, part.root, target, part.amount, folds, alphas)
+    R = _dense(design.matrix)
+    white = [
+        Part(p.share, p.root.adjoint(R), p.target.reshape(len(R), -1), p.amount) for p in parts
+    ]
+    p, largest = R.shape[1], max(len(U) for U in folds)
+    cheap = len(alphas) * (2 * largest**2 * p + largest**3) < 10 * p**3
+    if cheap and len(white) == 1:
+        return hold_out_few(R, white[0], folds, alphas)
+    return hold_out_primal(R, white, folds, alphas)
+
+
+def _refit(
+    loss: SquaredLoss,
+    design: Design,
+    folds: Iterable[NDArray[np.intp]],
+    alphas: Array,
+    tol: float,
+    max_iter: int | None,
+) -> HeldOut:
+    """Train again without each fold, on the same features, basis or kernel matrix."""
+    every = np.arange(loss.graph.n_items)
+    for U in folds:
+        rest = np.setdiff1d(every, U)
+        graph = loss.graph.subset(rest)
+        _check_rest(loss.beta == 1 or graph.n_pairs > 0)
+        part = SquaredLoss(graph, loss.beta, None if loss.y is None else loss.y[rest])
+        if design.method == "dual":
+            a = minimise_dual(part, design.matrix[np.ix_(rest, rest)], alphas).coef
+            scores = design.matrix[np.ix_(U, rest)] @ a
+        else:
+            R = design.matrix
+            if design.method == "primal":
+                w = minimise_primal(part, R[rest], alphas).coef
+            else:
+                w = minimise_iteratively(part, R[rest], alphas, tol=tol, max_iter=max_iter).coef
+            scores = np.stack([R[U] @ columns for columns in w])
+        yield U, scores.transpose(1, 2, 0)
+
+
+def _closed(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
+    """For each fold whether no edge leaves it."""
+    fold = np.empty(graph.n_items, dtype=np.intp)
+    for k, U in enumerate(folds):
+        fold[U] = k
+    component = graph.components
+    low, high = np.full(component.max() + 1, len(folds)), np.full(component.max() + 1, -1)
+    np.minimum.at(low, component, fold)
+    np.maximum.at(high, component, fold)
+    closed = np.ones(len(folds), dtype=bool)
+    closed[fold[(low != high)[component]]] = False
+    return closed
+
+
+def _check_rest(enough: bool) -> None:
+    if not enough:
+        raise ValueError(
+            "a fold leaves no pair to train on: the pairs are all in one group (or fold). Use "
+            "more or smaller folds, or hold out items of one list."
+        )
+
+
+def _dense(R: Any) -> Array:
+    return np.asarray(R.toarray() if sp.issparse(R) else R, dtype=np.float64)

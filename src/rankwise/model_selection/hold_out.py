@@ -1,0 +1,108 @@
+"""Scores of held-out items at about the cost of one fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from rankwise.estimators.checks import check_alphas
+from rankwise.estimators.folds import make_folds
+from rankwise.estimators.held_out import held_out_scores
+from rankwise.estimators.rank_rls import RankRLS
+
+__all__ = ["cross_val_predict_groups", "leave_group_out_predict"]
+
+
+def leave_group_out_predict(
+    estimator: RankRLS,
+    X: Any,
+    y: Any,
+    groups: ArrayLike | None = None,
+    *,
+    alphas: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    """Scores of each group by a model that was trained on all other groups. Exact.
+
+    [RankRLS09] section 3.3, for every cost, kernel and number of outputs. The scores are those that
+    refitting the estimator without the group would give; see `cross_val_predict_groups` for which
+    models have a shortcut.
+
+    Parameters
+    ----------
+    estimator : RankRLS
+        Fitted or not; it is left as it is.
+    X, y, groups
+        As in ``RankRLS.fit``. The groups of a `PairGraph` are its connected components.
+    alphas : array-like of shape (n_alphas,), optional
+        Several values of alpha from one decomposition; the estimator's own if not given.
+
+    Returns
+    -------
+    ndarray of shape (n_items,), (n_items, n_outputs), or with alphas one more axis of n_alphas
+        Held-out scores; compare them only inside a group.
+
+    Examples
+    --------
+    >>> from rankwise import RankRLS
+    >>> from rankwise.datasets import make_ranking
+    >>> from rankwise.metrics import ndcg
+    >>> from rankwise.model_selection import leave_group_out_predict
+    >>> X, y, groups = make_ranking(n_queries=30, noise=0.5, random_state=0)[:3]
+    >>> scores = leave_group_out_predict(RankRLS(), X, y, groups, alphas=[1e-3, 1.0, 1e3])
+    >>> scores.shape
+    (600, 3)
+    >>> [round(ndcg(y, s, groups, k=10), 3) for s in scores.T]
+    [0.938, 0.938, 0.935]
+    """
+    return cross_val_predict_groups(estimator, X, y, groups, alphas=alphas)
+
+
+def cross_val_predict_groups(
+    estimator: RankRLS,
+    X: Any,
+    y: Any,
+    groups: ArrayLike | None = None,
+    *,
+    cv: Any = None,
+    alphas: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    """Scores of each fold by a model that was trained on all other folds. Exact.
+
+    Folds that no pair leaves (whole groups, whole connected components of explicit preferences)
+    and folds of items of a single list under ``cost="magnitude", ties="include"`` are computed
+    from one decomposition. All other folds, ``solver="iterative"``, and kernels with 0 < beta < 1
+    are trained again for each fold. A basis (`n_basis`) is chosen once, from all items.
+
+    Parameters
+    ----------
+    estimator : RankRLS
+        Fitted or not; it is left as it is.
+    X, y, groups
+        As in ``RankRLS.fit``.
+    cv : int, splitter or iterable of (train, test), optional
+        None leaves out one group at a time; a number makes as many folds of whole groups, or of
+        items if there is one list only. Splitters of scikit-learn get the groups.
+    alphas : array-like of shape (n_alphas,), optional
+        Several values of alpha; the estimator's own if not given.
+
+    Returns
+    -------
+    ndarray of shape (n_items,), (n_items, n_outputs), or with alphas one more axis of n_alphas
+        Held-out scores. Scores of different folds come from different models: compare them only
+        inside a fold.
+    """
+    checked = check_alphas([estimator.alpha] if alphas is None else alphas, "alphas")
+    model = clone(estimator)
+    losses, design = model._prepare(X, y, groups, centre=False)
+    columns = []
+    for loss in losses:
+        folds = make_folds(cv, loss.graph, np.empty((loss.graph.n_items, 1)), loss.y)
+        columns.append(
+            held_out_scores(loss, design, folds, checked, tol=model.tol, max_iter=model.max_iter)
+        )
+    scores = np.concatenate(columns, axis=1)
+    shape = (len(scores), *model._output_shape, len(checked))
+    return scores.reshape(shape if alphas is not None else shape[:-1])
