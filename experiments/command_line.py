@@ -9,15 +9,14 @@ DEFAULT_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 DEFAULT_OUTPUT = Path(__file__).resolve().parent / "output"
 
 
-def make_parser(doc, *, data=True, output=False):
+def make_parser(doc, *, output=False):
     """A parser with ``--data`` and ``--output``, described by a module's docstring."""
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    if data:
-        parser.add_argument(
-            "--data", type=Path, default=DEFAULT_DATA, help="folder of the data sets (%(default)s)"
-        )
+    parser.add_argument(
+        "--data", type=Path, default=DEFAULT_DATA, help="folder of the data sets (%(default)s)"
+    )
     if output:
         parser.add_argument(
             "--output", type=Path, default=DEFAULT_OUTPUT, help="folder for plots (%(default)s)"

@@ -6,7 +6,7 @@ Section 5.1: two objects with two inputs each, x1 and x2, x3 and x4, on a one-di
 space, scores 2, 1, 4, 3. Trained on the two relevant pairs, RankRLS orders both rightly; the four
 pairs between the objects outweigh them if they are included. The paper does not print the feature
 values: ours are the simplest that fit its description (relevant preferences go from left to right,
-irrelevant ones from right to left). No data are needed.
+irrelevant ones from right to left). ``--data`` is accepted and ignored.
 """
 
 import matplotlib.pyplot as plt
@@ -105,7 +105,7 @@ def plot(path):
 
 def main(argv=None):
     """Print the learned orders and write the figure."""
-    options = make_parser(__doc__, data=False, output=True).parse_args(argv)
+    options = make_parser(__doc__, output=True).parse_args(argv)
     rows = []
     for name, groups, expected in CASES:
         weight, order, error = learn(groups)

@@ -91,8 +91,8 @@ def main(argv=None):
     print_notes(
         "Machines and features differ, so compare the growth and the ratio of the columns, not "
         "seconds. RankSVM is the SVM-light implementation the paper timed; we did not run it.",
-        f"Load of the machine ({os.cpu_count()} processors) before and after: {load_before:.1f} and "
-        f"{os.getloadavg()[0]:.1f}. Other work beside this run can lengthen its times many times.",
+        f"Load of the machine ({os.cpu_count()} processors) before and after: {load_before:.1f}, "
+        f"{os.getloadavg()[0]:.1f}. Other work beside this run makes times many times longer.",
         f"Ours: shortest of 5 runs up to {SHORT} inputs, else one; gamma = 1, alpha = 0.001.",
     )
 

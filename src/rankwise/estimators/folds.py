@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,16 @@ def make_folds(cv: Any, graph: PreferenceGraph, X: Any, y: Any) -> Folds:
             unit = "groups" if n_groups > 1 else "items"
             raise ValueError(f"cv={cv}; expected 2 to {n_units} folds of the {n_units} {unit}.")
         cv = GroupKFold(cv) if n_groups > 1 else KFold(cv, shuffle=True, random_state=0)
-    splits = cv.split(X, y, labels) if hasattr(cv, "split") else cv
-    return _check_splits(list(splits), graph.n_items)
+    return _check_splits(_splits(cv, X, y, labels), graph.n_items)
+
+
+def _splits(cv: Any, X: Any, y: Any, labels: NDArray[np.intp]) -> list[Any]:
+    if not hasattr(cv, "split"):
+        return list(cv)
+    with warnings.catch_warnings():
+        # one call serves splitters that know groups and those that say that they do not
+        warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
+        return list(cv.split(X, y, labels))
 
 
 def _check_splits(splits: list[Any], n_items: int) -> Folds:

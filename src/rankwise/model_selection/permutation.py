@@ -1,0 +1,243 @@
+"""Permutation test: is a ranker better than chance on these data?"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from rankwise.errors import UndefinedMetricError
+from rankwise.estimators.checks import check_alphas
+from rankwise.estimators.cross_validation import (
+    LEAVE_PAIR_OUT_LIMIT,
+    PAIRWISE,
+    cross_validate_alphas,
+)
+from rankwise.estimators.folds import make_folds
+from rankwise.estimators.held_out import item_spectrum
+from rankwise.estimators.rank_rls import RankRLS
+from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.metrics import Metric, get_metric
+from rankwise.solvers.hold_out_items import pair_disagreement
+
+__all__ = ["PermutationTest", "permutation_test"]
+
+Array = NDArray[np.float64]
+CHUNK_ENTRIES = 2**24  # of one array of items × permutations × alphas; about eight exist at a time
+PAIR_CHUNK = 32  # outputs in one pass over all pairs
+PAIR_ENTRIES = 2**19  # pairs in one block of that pass
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PermutationTest:
+    """Result of `permutation_test`.
+
+    Attributes
+    ----------
+    pvalue : float
+        ``(1 + number of permutations at least as good) / (1 + n_permutations)``.
+    score : float
+        Cross-validated score of the data, in the units of the metric.
+    null_scores : ndarray of shape (n_permutations,)
+        The same for each permutation of the scores.
+    n_permutations : int
+        Number of permutations.
+    metric : str
+        The metric.
+    """
+
+    pvalue: float
+    score: float
+    null_scores: Array
+    n_permutations: int
+    metric: str
+
+    def __repr__(self) -> str:
+        return (
+            f"PermutationTest({self.metric}={self.score:.4g}, pvalue={self.pvalue:.4g}, "
+            f"n_permutations={self.n_permutations})"
+        )
+
+
+def permutation_test(
+    estimator: RankRLS,
+    X: Any,
+    y: Any,
+    groups: ArrayLike | None = None,
+    *,
+    n_permutations: int = 1000,
+    scoring: str | Metric = "disagreement",
+    alphas: ArrayLike | None = None,
+    cv: Any = "auto",
+    random_state: Any = None,
+) -> PermutationTest:
+    """How often scores that were shuffled are predicted as well as the real ones.
+
+    Under the null hypothesis the features say nothing about the order of the items of a group, so
+    the scores may be exchanged inside each group. Permuted scores are extra outputs of one model
+    and are cross-validated in parallel ([RankRLS09] section 4.1): with ``cost="magnitude",
+    ties="include"`` one decomposition serves all permutations. With other costs the pairs depend
+    on the scores, so each permutation has a decomposition of its own and takes as long as a fit.
+
+    Parameters
+    ----------
+    estimator : RankRLS
+        Fitted or not; it is left as it is.
+    X, y, groups
+        As in ``RankRLS.fit``, but not a `PairGraph`. Several outputs are permuted together, and
+        their scores averaged.
+    n_permutations : int
+        Number of permutations; the p-value cannot be below ``1 / (1 + n_permutations)``.
+    scoring : str or Metric
+        Any name of `rankwise.metrics`.
+    alphas : array-like of shape (n_alphas,), optional
+        Let the data and each permutation choose their best alpha, so that the p-value allows for
+        the choice. The estimator's own alpha if not given.
+    cv : "auto", int, splitter or iterable
+        As in `RankRLSCV`: "auto" leaves out one group at a time; a single list is judged by
+        leave-pair-out up to 1,500 items if the metric counts pairs, else by ten folds of items.
+        The folds are those of the data for all permutations.
+    random_state : int, RandomState or None
+        Seed of the permutations.
+
+    Returns
+    -------
+    PermutationTest
+        With ``pvalue``, ``score`` and ``null_scores``.
+
+    Notes
+    -----
+    A permutation counts as at least as good up to rounding, or if its score is undefined in every
+    fold. Memory: some arrays of n_items × n_permutations × n_alphas; beyond 2²⁴ entries the
+    permutations are taken in chunks, and each chunk of a leave-group-out decomposes again.
+
+    Examples
+    --------
+    >>> from rankwise import RankRLS
+    >>> from rankwise.datasets import make_ranking
+    >>> from rankwise.model_selection import permutation_test
+    >>> X, y, groups = make_ranking(n_queries=20, noise=0.5, random_state=0)[:3]
+    >>> permutation_test(RankRLS(), X, y, groups, n_permutations=199, random_state=0)
+    PermutationTest(disagreement=0.1132, pvalue=0.005, n_permutations=199)
+    """
+    metric = get_metric(scoring)
+    _check_number(n_permutations)
+    model, graph = _check_data(estimator, X, y, groups)
+    checked = check_alphas([model.alpha] if alphas is None else alphas, "alphas")
+    held_out = _choose_way(model, X, graph, checked, cv, metric)
+    n_outputs = graph.y[0].size
+    best = np.max if metric.greater_is_better else np.min
+    scores = []
+    for Y in _permuted(graph, n_permutations, len(checked), check_random_state(random_state)):
+        by_output = held_out(Y)  # (n_alphas, permutations × outputs)
+        by_permutation = by_output.reshape(len(checked), -1, n_outputs).mean(axis=2)
+        scores.append(best(by_permutation, axis=0))
+    observed, null = np.split(np.concatenate(scores), [1])
+    if np.isnan(observed[0]):
+        raise UndefinedMetricError(f"{metric} is undefined in some output, in every held-out fold.")
+    return PermutationTest(
+        pvalue=_pvalue(observed[0], null, metric.greater_is_better),
+        score=float(observed[0]),
+        null_scores=null,
+        n_permutations=int(n_permutations),
+        metric=metric.name,
+    )
+
+
+def _check_number(n_permutations: int) -> None:
+    if not isinstance(n_permutations, numbers.Integral) or n_permutations < 1:
+        raise ValueError(
+            f"n_permutations={n_permutations!r}; expected a whole number of at least 1."
+        )
+
+
+def _check_data(
+    estimator: RankRLS, X: Any, y: Any, groups: ArrayLike | None
+) -> tuple[RankRLS, ScoreGraph]:
+    """A copy of the estimator, and the scores with their groups."""
+    if not isinstance(estimator, RankRLS):
+        raise ValueError(
+            f"permutation_test takes a RankRLS, got {type(estimator).__name__}; pass alphas to "
+            "choose among several, or use sklearn.model_selection.permutation_test_score."
+        )
+    model = clone(estimator)
+    if not isinstance(y, PreferenceGraph):
+        return model, ScoreGraph(y, groups)
+    if not isinstance(y, ScoreGraph):
+        raise ValueError(
+            f"y is a {type(y).__name__}; only scores can be permuted, explicit preferences cannot."
+        )
+    if groups is not None:
+        raise ValueError("y is a graph that knows its groups, and groups was given as well.")
+    return model.set_params(cost=y.cost, ties=y.ties, group_weight=y.group_weight), y
+
+
+def _choose_way(
+    model: RankRLS, X: Any, graph: ScoreGraph, alphas: Array, cv: Any, metric: Metric
+) -> Callable[[Array], Array]:
+    """A function from outputs, shape (m, k), to their held-out scores, shape (n_alphas, k)."""
+    all_are_pairs = graph.n_groups == 1 and model.cost == "magnitude" and model.ties == "include"
+    is_small = 4 <= graph.n_items <= LEAVE_PAIR_OUT_LIMIT
+    if isinstance(cv, str) and all_are_pairs and is_small and metric.name in PAIRWISE:
+        return _leave_pair_out(model, X, graph.y, alphas, metric)
+    if not (cv is None or isinstance(cv, str | numbers.Integral)):
+        every = np.arange(graph.n_items)
+        folds = make_folds(cv, graph, np.empty((graph.n_items, 1)), graph.y)
+        cv = [(np.setdiff1d(every, U), U) for U in folds]  # the same for all chunks
+    groups = graph.group_labels[graph.groups]
+
+    def by_folds(Y: Array) -> Array:
+        return cross_validate_alphas(model, X, Y, groups, alphas, cv, metric).mean_score
+
+    return by_folds
+
+
+def _leave_pair_out(
+    model: RankRLS, X: Any, y: Array, alphas: Array, metric: Metric
+) -> Callable[[Array], Array]:
+    """As `_choose_way`; the decomposition is done here, once."""
+    metric(y, y, undefined="raise")
+    losses, design = model._prepare(X, y, None, centre=False)
+    spectrum, beta = item_spectrum(design), losses[0].beta
+
+    def by_pairs(Y: Array) -> Array:
+        error = np.concatenate(
+            [
+                pair_disagreement(spectrum, Y[:, k : k + PAIR_CHUNK], alphas, beta, PAIR_ENTRIES)
+                for k in range(0, Y.shape[1], PAIR_CHUNK)
+            ]
+        ).T
+        return 1.0 - error if metric.greater_is_better else error
+
+    return by_pairs
+
+
+def _permuted(
+    graph: ScoreGraph, n_permutations: int, n_alphas: int, rng: np.random.RandomState
+) -> Iterator[Array]:
+    """The scores, then permutations of them inside the groups, as columns of chunks."""
+    m, codes = graph.n_items, graph.groups
+    y = graph.y.reshape(m, -1)
+    by_group = np.argsort(codes, kind="stable")
+    width = max(1, CHUNK_ENTRIES // (y.size * n_alphas))
+    for start in range(0, n_permutations + 1, width):
+        order = np.empty((m, min(width, n_permutations + 1 - start)), dtype=np.intp)
+        for k in range(order.shape[1]):
+            if start + k == 0:
+                order[:, 0] = np.arange(m)
+            else:  # by group, and at random inside
+                order[by_group, k] = np.argsort(codes + rng.random_sample(m))
+        yield y[order].reshape(m, -1)
+
+
+def _pvalue(observed: float, null: Array, greater_is_better: bool) -> float:
+    """Share of the permutations at least as good, the data among them; undefined ones count."""
+    gain = null - observed if greater_is_better else observed - null
+    as_good = np.isnan(null) | (gain >= -1e-12 * max(1.0, abs(observed)))
+    return float((1 + as_good.sum()) / (1 + len(null)))

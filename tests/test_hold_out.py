@@ -1,0 +1,318 @@
+"""Every shortcut equals refitting the estimator fold by fold."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, ShuffleSplit
+
+from rankwise import PairGraph, RankRLS, ScoreGraph, make_target
+from rankwise.estimators import held_out
+from rankwise.model_selection import (
+    cross_val_predict_groups,
+    leave_group_out_predict,
+    leave_pair_out,
+)
+
+M = 30
+ALPHAS = np.array([1e-3, 0.1, 5.0])
+WAYS = {
+    "primal": ({}, 3),
+    "primal-wide-folds-small": ({"solver": "primal"}, 25),
+    "dual": ({"solver": "dual"}, 40),
+    "iterative": ({"solver": "iterative", "tol": 1e-13}, 3),
+    "rbf": ({"kernel": "rbf", "gamma": 0.2}, 3),
+    "basis": ({"kernel": "rbf", "gamma": 0.2, "basis": [0, 3, 7, 11, 20]}, 3),
+}
+OPTIONS = list(
+    itertools.product(
+        ("magnitude", "sign", "relative"), ("include", "exclude"), ("pairs", "groups")
+    )
+)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(3)
+
+
+def items(rng, p):
+    y = rng.integers(0, 4, M) + 0.5 * rng.integers(0, 2, M)
+    groups = rng.permutation(np.repeat(np.arange(6), [1, 2, 4, 6, 8, 9]))
+    return rng.normal(size=(M, p)) + 3, y, groups
+
+
+def refit(model, X, y, groups, folds):
+    """The slow truth: a new estimator for each fold and alpha; a basis keeps its items."""
+    out = np.empty((M, *np.shape(y)[1:], len(ALPHAS)))
+    for U in folds:
+        rest = np.setdiff1d(np.arange(M), U)
+        for k, alpha in enumerate(ALPHAS):
+            part = RankRLS(**{**model.get_params(), "alpha": alpha})
+            X_rest, X_held = X[rest], X[U]
+            if not isinstance(model.basis, str):  # features of the basis, then a linear model
+                R = basis_features(model, X)
+                part.set_params(kernel="linear", basis="random", solver="primal")
+                X_rest, X_held = R[rest], R[U]
+            part.fit(X_rest, y[rest], None if groups is None else groups[rest])
+            out[U, ..., k] = part.predict(X_held)
+    return out
+
+
+def basis_features(model, X):
+    from rankwise.kernels import Kernel, basis_root
+
+    K = Kernel("rbf", model.gamma).matrix(X, X[model.basis])
+    return K @ basis_root(K[model.basis])
+
+
+def group_folds(groups):
+    return [np.flatnonzero(groups == g) for g in np.unique(groups)]
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("cost, ties, group_weight", OPTIONS)
+@pytest.mark.parametrize("way", WAYS)
+def test_leave_group_out_equals_refitting(rng, way, cost, ties, group_weight, beta):
+    options, p = WAYS[way]
+    X, y, groups = items(rng, p)
+    model = RankRLS(cost=cost, ties=ties, group_weight=group_weight, beta=beta, **options)
+    scores = leave_group_out_predict(model, X, y, groups, alphas=ALPHAS)
+    np.testing.assert_allclose(scores, refit(model, X, y, groups, group_folds(groups)), atol=1e-7)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("cost, ties", [("magnitude", "include"), ("sign", "exclude")])
+def test_leave_group_out_with_several_outputs_equals_refitting(rng, way, cost, ties):
+    options, p = WAYS[way]
+    X, y, groups = items(rng, p)
+    Y = np.column_stack([y, y[::-1]])
+    model = RankRLS(0.1, cost=cost, ties=ties, **options)
+    scores = leave_group_out_predict(model, X, Y, groups, alphas=ALPHAS)
+    assert scores.shape == (M, 2, 3)
+    np.testing.assert_allclose(scores, refit(model, X, Y, groups, group_folds(groups)), atol=1e-7)
+    alone = leave_group_out_predict(model, X, Y, groups)
+    np.testing.assert_allclose(alone, scores[..., 1], atol=1e-7)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("cost, ties", [("magnitude", "include"), ("magnitude", "exclude")])
+@pytest.mark.parametrize("cv", [2, 7, LeaveOneOut(), KFold(4)], ids=str)
+def test_folds_of_items_of_one_list_equal_refitting(rng, way, beta, cost, ties, cv):
+    options, p = WAYS[way]
+    X, y, _ = items(rng, p)
+    model = RankRLS(cost=cost, ties=ties, beta=beta, **options)
+    scores = cross_val_predict_groups(model, X, y, cv=cv, alphas=ALPHAS)
+    splitter = KFold(cv, shuffle=True, random_state=0) if isinstance(cv, int) else cv
+    folds = [test for _, test in splitter.split(X)]
+    np.testing.assert_allclose(scores, refit(model, X, y, None, folds), atol=1e-7)
+
+
+@pytest.mark.parametrize("cv", [2, 3, GroupKFold(4)], ids=str)
+@pytest.mark.parametrize("way", WAYS)
+def test_folds_of_groups_equal_refitting(rng, way, cv):
+    options, p = WAYS[way]
+    X, y, groups = items(rng, p)
+    model = RankRLS(**options)
+    scores = cross_val_predict_groups(model, X, y, groups, cv=cv, alphas=ALPHAS)
+    splitter = GroupKFold(cv) if isinstance(cv, int) else cv
+    folds = [test for _, test in splitter.split(X, y, groups)]
+    np.testing.assert_allclose(scores, refit(model, X, y, groups, folds), atol=1e-7)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_folds_that_cut_groups_equal_refitting(rng, way):
+    options, p = WAYS[way]
+    X, y, groups = items(rng, p)
+    model = RankRLS(cost="sign", **options)
+    cv = KFold(3, shuffle=True, random_state=1)
+    scores = cross_val_predict_groups(model, X, y, groups, cv=cv, alphas=ALPHAS)
+    folds = [test for _, test in cv.split(X)]
+    np.testing.assert_allclose(scores, refit(model, X, y, groups, folds), atol=1e-7)
+
+
+@pytest.mark.parametrize("cost", ["magnitude", "sign", "relative"])
+@pytest.mark.parametrize("way", WAYS)
+def test_leave_component_out_equals_refitting(rng, way, cost):
+    options, p = WAYS[way]
+    X, _, groups = items(rng, p)
+    i, j = np.triu_indices(M, 1)
+    same = np.flatnonzero(groups[i] == groups[j])
+    edges = rng.choice(same, 60)
+    graph = PairGraph(
+        i[edges], j[edges], rng.uniform(0.5, 2, 60), rng.uniform(1, 2, 60), M, cost=cost
+    )
+    model = RankRLS(**options)
+    scores = leave_group_out_predict(model, X, graph, alphas=ALPHAS)
+    for c in range(graph.components.max() + 1):
+        U = np.flatnonzero(graph.components == c)
+        rest = np.setdiff1d(np.arange(M), U)
+        Z = X if isinstance(model.basis, str) else basis_features(model, X)
+        part = model if isinstance(model.basis, str) else RankRLS(solver="primal")
+        expected = part.path(Z[rest], graph.subset(rest), alphas=ALPHAS).predict(Z[U])
+        np.testing.assert_allclose(scores[U], expected, atol=1e-7)
+
+
+def test_sparse_features_and_structured_targets_give_the_same(rng):
+    X, y, groups = items(rng, 3)
+    plain = leave_group_out_predict(RankRLS(), X, y, groups)
+    target = make_target(y, groups)
+    np.testing.assert_allclose(leave_group_out_predict(RankRLS(), X, target), plain, atol=1e-10)
+    graph = ScoreGraph(y, groups)
+    np.testing.assert_allclose(leave_group_out_predict(RankRLS(), X, graph), plain, atol=1e-10)
+    sparse = leave_group_out_predict(RankRLS(), sp.csr_matrix(X), y, groups)
+    np.testing.assert_allclose(sparse, plain, atol=1e-9)
+    K = X @ X.T
+    given = leave_group_out_predict(RankRLS(kernel="precomputed"), K, y, groups)
+    np.testing.assert_allclose(given, plain, atol=1e-9)
+
+
+def test_a_fold_that_holds_nearly_everything_keeps_its_digits(rng):
+    X, y, groups = items(rng, 3)
+    X[groups == 5] *= 1e6
+    scores = leave_group_out_predict(RankRLS(), X, y, groups, alphas=ALPHAS)
+    U = np.flatnonzero(groups == 5)
+    expected = refit(RankRLS(), X, y, groups, [U])
+    np.testing.assert_allclose(scores[U], expected[U], rtol=1e-6)
+
+
+def test_shortcuts_are_taken_where_the_docs_say_so(rng, monkeypatch):
+    X, y, groups = items(rng, 3)
+
+    def no_refit(*args):
+        assert not list(args[2]), "trained again"
+        return iter(())
+
+    monkeypatch.setattr(held_out, "_refit", no_refit)
+    for options in ({}, {"kernel": "rbf"}, {"beta": 1}, {"cost": "relative"}, {"beta": 0.5}):
+        leave_group_out_predict(RankRLS(**options), X, y, groups)
+        if "cost" not in options:
+            cross_val_predict_groups(RankRLS(**options), X, y, cv=5)
+    with pytest.raises(AssertionError, match="trained again"):
+        cross_val_predict_groups(RankRLS(cost="sign"), X, y, cv=5)
+    with pytest.raises(AssertionError, match="trained again"):
+        leave_group_out_predict(RankRLS(kernel="rbf", beta=0.5), X, y, groups)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), log_alpha=st.floats(-6, 3))
+def test_leave_group_out_equals_refitting_for_any_groups(seed, log_alpha):
+    rng = np.random.default_rng(seed)
+    X, y, groups = rng.normal(size=(18, 4)), rng.normal(size=18).round(1), rng.integers(0, 5, 18)
+    groups[:4] = [0, 0, 1, 1]
+    alpha = 10.0**log_alpha
+    scores = leave_group_out_predict(RankRLS(alpha), X, y, groups)
+    for g in np.unique(groups):
+        rest = groups != g
+        expected = RankRLS(alpha).fit(X[rest], y[rest], groups[rest]).predict(X[~rest])
+        np.testing.assert_allclose(scores[~rest], expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "iterative"])
+def test_leave_pair_out_equals_refitting(rng, way, beta):
+    options, p = WAYS[way]
+    X, y, _ = items(rng, p)
+    Y = np.column_stack([y, rng.normal(size=M)])
+    model = RankRLS(0.1, beta=beta, **options)
+    result = leave_pair_out(model, X, Y)
+    Z = X if isinstance(model.basis, str) else basis_features(model, X)
+    part = model if isinstance(model.basis, str) else RankRLS(0.1, beta=beta, solver="primal")
+    wrong, count = np.zeros(2), np.zeros(2)
+    for i, j in itertools.combinations(range(M), 2):
+        rest = np.setdiff1d(np.arange(M), [i, j])
+        f = part.fit(Z[rest], Y[rest]).predict(Z[[i, j]])
+        np.testing.assert_allclose(result.differences[i, j], f[0] - f[1], atol=1e-7)
+        np.testing.assert_allclose(result.differences[j, i], f[1] - f[0], atol=1e-7)
+        order = np.sign(Y[i] - Y[j])
+        wrong += (order * (f[0] - f[1]) < 0) & (order != 0)
+        count += order != 0
+        if (i, j) > (2, 20):
+            break  # the differences are checked; count the rest from them
+    i, j = np.triu_indices(M, 1)
+    order = np.sign(Y[i] - Y[j])
+    expected = ((order * result.differences[i, j] < 0).sum(0)) / (order != 0).sum(0)
+    np.testing.assert_allclose(result.disagreement, expected)
+    np.testing.assert_allclose(result.auc, 1 - expected)
+    np.testing.assert_array_equal(result.n_pairs, (order != 0).sum(0))
+
+
+def test_leave_pair_out_along_alphas_and_in_blocks(rng, monkeypatch):
+    X, y, _ = items(rng, 3)
+    result = leave_pair_out(RankRLS(), X, y, alphas=ALPHAS)
+    assert result.disagreement.shape == (3,)
+    single = leave_pair_out(RankRLS(ALPHAS[1]), X, y)
+    assert isinstance(single.disagreement, float)
+    assert single.disagreement == pytest.approx(result.disagreement[1])
+    module = importlib.import_module("rankwise.model_selection.leave_pair_out")
+    monkeypatch.setattr(module, "BLOCK_ENTRIES", 4 * M)
+    rows = [(r.start, block) for r, block in result.blocks(ALPHAS[1])]
+    assert len(rows) > 5
+    np.testing.assert_allclose(
+        np.concatenate([block for _, block in rows]), single.differences, atol=1e-12
+    )
+    with pytest.raises(ValueError, match=r"blocks\(alpha\)"):
+        _ = result.differences
+
+
+# -- bad input ------------------------------------------------------------------------------------
+
+
+def test_one_group_only_is_refused(rng):
+    X, y, _ = items(rng, 3)
+    with pytest.raises(ValueError, match="at least two groups"):
+        leave_group_out_predict(RankRLS(), X, y)
+
+
+def test_a_fold_that_leaves_nothing_to_learn_from_is_refused(rng):
+    X, y, _ = items(rng, 3)
+    lonely = np.where(np.arange(M) < 10, 0, np.arange(M))
+    for model in (RankRLS(), RankRLS(kernel="rbf"), RankRLS(solver="iterative")):
+        with pytest.raises(ValueError, match="no pair to train on"):
+            leave_group_out_predict(model, X, y, lonely)
+    with pytest.raises(ValueError, match="no pair to train on"):
+        cross_val_predict_groups(RankRLS(), X[:2], y[:2], cv=2)
+
+
+@pytest.mark.parametrize(
+    "cv, message",
+    [
+        (1, "expected 2 to 6 folds of the 6 groups"),
+        (7, "expected 2 to 6 folds"),
+        (ShuffleSplit(3, random_state=0), "overlap|never holds out"),
+        ([(range(30), range(30))], "trains on items that it holds out"),
+        ([(range(10, 30), range(5))], "trains on 20 and holds out 5 of 30"),
+        ([(range(10, 30), range(10))], "never holds out 20"),
+        ([(range(10, 30), range(10)), (range(20), range(20, 31))], "not in 0..29"),
+    ],
+)
+def test_impossible_folds_are_refused(rng, cv, message):
+    X, y, groups = items(rng, 3)
+    with pytest.raises(ValueError, match=message):
+        cross_val_predict_groups(RankRLS(), X, y, groups, cv=cv)
+
+
+def test_leave_pair_out_refuses_what_it_cannot_do(rng):
+    X, y, groups = items(rng, 3)
+    for model, target in [
+        (RankRLS(cost="sign"), y),
+        (RankRLS(ties="exclude"), y),
+        (RankRLS(), make_target(y, groups)),
+        (RankRLS(), PairGraph([0], [1], None, None, M)),
+    ]:
+        with pytest.raises(ValueError, match="scores of one list"):
+            leave_pair_out(model, X, target)
+    with pytest.raises(ValueError, match="at least 4 items"):
+        leave_pair_out(RankRLS(), X[:3], y[:3])
+    with (
+        pytest.warns(UserWarning, match="no item"),
+        pytest.raises(ValueError, match="all scores are"),
+    ):
+        leave_pair_out(RankRLS(), X, np.ones(M))
