@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rankwise import RankRLS
+from rankwise import RankRLS, RankRLSCV
 
 ESTIMATORS = [
     RankRLS(),
@@ -16,6 +16,9 @@ ESTIMATORS = [
     RankRLS(kernel="rbf", n_basis=1),
     RankRLS(solver="dual"),
     RankRLS(solver="iterative"),
+    RankRLSCV(),
+    RankRLSCV(kernel="rbf", gamma=[0.1, 1.0]),
+    RankRLSCV(kernel="precomputed", cv=3),
 ]
 
 

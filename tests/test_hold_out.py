@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, ShuffleSplit
 
 from rankwise import PairGraph, RankRLS, ScoreGraph, make_target
@@ -49,19 +50,15 @@ def items(rng, p):
 
 
 def refit(model, X, y, groups, folds):
-    """The slow truth: a new estimator for each fold and alpha; a basis keeps its items."""
+    """The slow truth: a new estimator for each fold; a basis keeps its items."""
     out = np.empty((M, *np.shape(y)[1:], len(ALPHAS)))
+    if not isinstance(model.basis, str):  # features of the basis, then a linear model
+        X = basis_features(model, X)
+        model = clone(model).set_params(kernel="linear", basis="random", solver="primal")
     for U in folds:
         rest = np.setdiff1d(np.arange(M), U)
-        for k, alpha in enumerate(ALPHAS):
-            part = RankRLS(**{**model.get_params(), "alpha": alpha})
-            X_rest, X_held = X[rest], X[U]
-            if not isinstance(model.basis, str):  # features of the basis, then a linear model
-                R = basis_features(model, X)
-                part.set_params(kernel="linear", basis="random", solver="primal")
-                X_rest, X_held = R[rest], R[U]
-            part.fit(X_rest, y[rest], None if groups is None else groups[rest])
-            out[U, ..., k] = part.predict(X_held)
+        labels = None if groups is None else groups[rest]
+        out[U] = model.path(X[rest], y[rest], labels, alphas=ALPHAS).predict(X[U])
     return out
 
 

@@ -124,7 +124,7 @@ def permutation_test(
     >>> from rankwise.model_selection import permutation_test
     >>> X, y, groups = make_ranking(n_queries=20, noise=0.5, random_state=0)[:3]
     >>> permutation_test(RankRLS(), X, y, groups, n_permutations=199, random_state=0)
-    PermutationTest(disagreement=0.1132, pvalue=0.005, n_permutations=199)
+    PermutationTest(disagreement=0.09211, pvalue=0.005, n_permutations=199)
     """
     metric = get_metric(scoring)
     _check_number(n_permutations)
@@ -184,7 +184,8 @@ def _choose_way(
     """A function from outputs, shape (m, k), to their held-out scores, shape (n_alphas, k)."""
     all_are_pairs = graph.n_groups == 1 and model.cost == "magnitude" and model.ties == "include"
     is_small = 4 <= graph.n_items <= LEAVE_PAIR_OUT_LIMIT
-    if isinstance(cv, str) and all_are_pairs and is_small and metric.name in PAIRWISE:
+    is_auto = isinstance(cv, str) and cv == "auto"
+    if is_auto and all_are_pairs and is_small and metric.name in PAIRWISE:
         return _leave_pair_out(model, X, graph.y, alphas, metric)
     if not (cv is None or isinstance(cv, str | numbers.Integral)):
         every = np.arange(graph.n_items)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from rankwise.errors import UndefinedMetricError
 from rankwise.metrics import Metric, get_metric
 
 __all__ = ["RankingScorer", "make_ranking_scorer"]
 
 
+@dataclass(frozen=True, repr=False)
 class RankingScorer:
     """Callable ``scorer(estimator, X, y, groups=None)``, as `make_ranking_scorer` makes it.
 
@@ -20,22 +23,14 @@ class RankingScorer:
     ----------
     metric : Metric
         The metric.
-    options : dict
+    options : tuple of (str, value)
         Options of the metric that are not part of its name.
     """
 
-    def __init__(self, metric: Metric, options: dict[str, Any]) -> None:
-        self.metric = metric
-        self.options = options
+    metric: Metric
+    options: tuple[tuple[str, Any], ...] = ()
 
-    def __call__(
-        self,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        groups: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
+    def __call__(self, estimator: Any, X: Any, y: Any, groups: ArrayLike | None = None) -> float:
         """Score the predictions of an estimator; larger is better.
 
         Parameters
@@ -47,9 +42,7 @@ class RankingScorer:
         y : array-like, or target of `make_target`
             True scores.
         groups : array-like of shape (n_items,), optional
-            Group labels, unless y carries them.
-        sample_weight : array-like of shape (n_items,), optional
-            Weights of the items, for the metrics that take them: disagreement and concordance.
+            Group labels, unless y carries them; None makes all items one list.
 
         Returns
         -------
@@ -57,19 +50,78 @@ class RankingScorer:
             The metric, its negative for errors; the mean over several outputs; nan if the metric
             is undefined in every group.
         """
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        options = {**self.options, **weights}
-        skip = options.pop("undefined", "skip") == "skip"
-        if not skip:
-            options["undefined"] = self.options["undefined"]
-        return self._signed_mean(y, estimator.predict(X), groups, options, skip)
+        options = dict(self.options)
+        predicted = estimator.predict(X)
+        try:
+            value = float(np.mean(self.metric(y, predicted, groups, **options)))
+        except UndefinedMetricError:
+            if options.get("undefined") == "raise":
+                raise
+            return float("nan")
+        return value if self.metric.greater_is_better else -value
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Ask scikit-learn for the groups (when metadata routing is on)."""
+        """Ask scikit-learn for the groups; it does so when metadata routing is on."""
         request = MetadataRequest(owner=self)
         request.score.add_request(param="groups", alias=True)
         return request
 
+    def _accept_sample_weight(self) -> bool:
+        """What scikit-learn >= 1.9 asks if an estimator is fitted with sample_weight."""
+        return False
+
     def __repr__(self) -> str:
-        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        options = "".join(f", {name}={value!r}" for name, value in self.options)
         return f"make_ranking_scorer({self.metric.name!r}{options})"
+
+
+def make_ranking_scorer(metric: str | Metric, **options: Any) -> RankingScorer:
+    """Make a scorer for GridSearchCV, cross_validate and the like from a ranking metric.
+
+    The scorer knows the groups of the items if they come with y (`make_target`), or, with
+    metadata routing on, by itself: it requests them without ``set_score_request``. Errors are
+    negated, so that larger is better.
+
+    Parameters
+    ----------
+    metric : str or Metric
+        As `rankwise.metrics.get_metric` reads it: "ndcg@10", "disagreement", "p(relevant=2)@5".
+    **options
+        Further options of the metric, such as ``gain="linear"`` or ``undefined="zero"``.
+
+    Returns
+    -------
+    RankingScorer
+        Can be pickled, cloned and used with any estimator whose `predict` gives scores.
+
+    Notes
+    -----
+    A fold where the metric is undefined in every group (no relevant item, no two items of
+    different y) gets nan, and scikit-learn ranks a candidate with such a fold last and warns.
+    Folds of several groups avoid this; `RankRLSCV` leaves undefined groups out of its mean and
+    counts them. ``undefined="zero"`` (or "one") gives every undefined group that value instead,
+    and ``undefined="raise"`` an error.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GridSearchCV, GroupKFold
+    >>> from rankwise import RankRLS, make_target
+    >>> from rankwise.datasets import make_ranking
+    >>> from rankwise.model_selection import make_ranking_scorer
+    >>> X, y, groups = make_ranking(n_queries=30, noise=0.5, random_state=0)[:3]
+    >>> scorer = make_ranking_scorer("ndcg@10", gain="linear")
+    >>> scorer
+    make_ranking_scorer('ndcg@10', gain='linear')
+    >>> search = GridSearchCV(RankRLS(), {"alpha": [1e-3, 1e3]}, scoring=scorer, cv=GroupKFold(5))
+    >>> search.fit(X, make_target(y, groups), groups=groups).best_params_
+    {'alpha': 0.001}
+    """
+    found = get_metric(metric)
+    if options.get("per_group"):
+        raise ValueError("a scorer gives one number, so per_group=True cannot be used here.")
+    try:  # complain about options now, not in the middle of a search
+        found([1, 0], [1, 0], **{**options, "undefined": "nan"})
+    except TypeError as error:
+        raise ValueError(f"{found.name} has no such option: {error}.") from None
+    found([1, 0], [1, 0], undefined=options.get("undefined", "nan"))
+    return RankingScorer(found, tuple(sorted(options.items())))

@@ -1,0 +1,214 @@
+"""Paired comparison of rankers over groups."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from rankwise.metrics import evaluate
+from rankwise.model_selection import Comparison, compare
+
+
+@pytest.fixture
+def errors():
+    rng = np.random.default_rng(0)
+    hard = rng.random(30)
+    return {
+        "good": 0.2 * hard + 0.01 * rng.random(30),
+        "same": 0.2 * hard + 0.01 * rng.random(30),
+        "bad": 0.4 * hard + 0.1,
+    }
+
+
+def signed_rank_p(differences):
+    """Two-sided p-value of the signed-rank sum by trying all signs; zeros count for no side."""
+    d = np.asarray(differences)
+    ranks = scipy.stats.rankdata(np.abs(d)) * (d != 0)
+    sums = [np.dot(signs, ranks) for signs in itertools.product([-1, 1], repeat=len(d))]
+    return np.mean(np.abs(sums) >= abs(np.dot(np.sign(d), ranks)) - 1e-9)
+
+
+def test_rows_hold_means_differences_and_counts(errors):
+    result = compare(errors)
+    assert [(row.a, row.b) for row in result] == [
+        ("good", "same"),
+        ("good", "bad"),
+        ("same", "bad"),
+    ]
+    row = result.rows[1]
+    difference = errors["good"] - errors["bad"]
+    assert row.mean_a == pytest.approx(errors["good"].mean())
+    assert row.mean_b == pytest.approx(errors["bad"].mean())
+    assert row.difference == pytest.approx(difference.mean())
+    assert (row.wins, row.ties, row.losses) == (30, 0, 0)
+    assert row.significant
+    assert len(result) == 3
+    assert (result.n_groups, result.n_dropped) == (30, 0)
+
+
+@pytest.mark.parametrize("n", [5, 30, 150])
+def test_p_value_is_that_of_scipy(n):
+    a, b = np.random.default_rng(n).random((2, n))
+    expected = scipy.stats.wilcoxon(a, b).pvalue
+    assert compare({"a": a, "b": b}).rows[0].p == pytest.approx(expected)
+
+
+def test_exact_p_value_is_close_to_the_normal_one_with_many_ties():
+    rng = np.random.default_rng(0)
+    differences = rng.integers(-2, 4, size=100) / 8
+    exact = compare({"a": differences, "b": np.zeros(100)}).rows[0].p
+    normal = scipy.stats.wilcoxon(differences, zero_method="pratt").pvalue
+    assert exact == pytest.approx(normal, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "differences",
+    [
+        [0.1, -0.2, 0.3, 0.4, 0.5],
+        [0.1, 0.1, -0.1, 0.2, 0.0, 0.0, 0.4],
+        [0.5, 0.0],
+        [0.3],
+    ],
+    ids=str,
+)
+def test_p_value_of_few_groups_tries_all_signs(differences):
+    result = compare({"a": differences, "b": np.zeros(len(differences))})
+    assert result.rows[0].p == pytest.approx(signed_rank_p(differences))
+
+
+def test_interval_covers_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    hits = 0
+    for _ in range(400):
+        row = compare({"a": rng.normal(0.3, 1, 20), "b": np.zeros(20)}, confidence=0.9).rows[0]
+        hits += row.low <= 0.3 <= row.high
+    assert 0.855 < hits / 400 < 0.945  # three standard errors
+
+
+def test_interval_is_that_of_the_t_test(errors):
+    row = compare(errors, confidence=0.99).rows[0]
+    test = scipy.stats.ttest_rel(errors["good"], errors["same"])
+    assert (row.low, row.high) == pytest.approx(tuple(test.confidence_interval(0.99)))
+
+
+def test_holm_correction_steps_down():
+    from rankwise.model_selection.comparison import _holm
+
+    assert _holm([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.09, 0.09, 0.5])
+    assert _holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
+
+
+def test_correction_is_over_all_comparisons(errors):
+    one = compare({name: errors[name] for name in ("good", "bad")}).rows[0]
+    three = {(row.a, row.b): row for row in compare(errors)}["good", "bad"]
+    assert one.p_holm == one.p == three.p
+    assert three.p_holm > three.p
+
+
+def test_equal_rankers_have_p_one(errors):
+    row = compare({"a": errors["bad"], "b": errors["bad"].copy()}).rows[0]
+    assert (row.p, row.p_holm, row.ties, row.significant) == (1.0, 1.0, 30, False)
+    assert (row.difference, row.low, row.high) == (0.0, 0.0, 0.0)
+
+
+def test_rounding_errors_are_ties():
+    a = np.array([0.1 + 0.2, 0.5, 0.7, 0.9])
+    row = compare({"a": a, "b": [0.3, 0.5, 0.7, 0.8]}).rows[0]
+    assert (row.wins, row.ties, row.losses) == (0, 3, 1)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_scale_of_the_values_does_not_matter(errors, scale):
+    p = [row.p for row in compare({name: scale * v for name, v in errors.items()})]
+    assert p == pytest.approx([row.p for row in compare(errors)])
+
+
+def test_undefined_groups_are_dropped_for_all_and_counted(errors):
+    holed = {name: values.copy() for name, values in errors.items()}
+    holed["good"][3] = np.nan
+    holed["bad"][[3, 7]] = np.nan
+    result = compare(holed)
+    kept = compare({name: np.delete(values, [3, 7]) for name, values in errors.items()})
+    assert result.rows == kept.rows
+    assert (result.n_groups, result.n_dropped) == (28, 2)
+    assert "28 groups, 2 left out as undefined" in str(result)
+
+
+def test_greater_is_better_swaps_wins_and_losses(errors):
+    error, score = compare(errors), compare(errors, greater_is_better=True)
+    for low, high in zip(error, score, strict=True):
+        assert (low.wins, low.losses) == (high.losses, high.wins)
+        assert low.p == high.p
+
+
+def test_baseline_is_compared_with_each_other_ranker(errors):
+    result = compare(errors, baseline="same")
+    assert [(row.a, row.b) for row in result] == [("good", "same"), ("bad", "same")]
+
+
+def test_one_group_has_no_interval():
+    row = compare({"a": [0.1], "b": [0.2]}).rows[0]
+    assert np.isnan([row.low, row.high]).all()
+    assert row.p == 1.0
+
+
+def test_values_of_an_evaluation_can_be_compared():
+    y, groups = [1, 0, 1, 0, 0, 0], ["a", "a", "b", "b", "c", "c"]
+    scores = {"up": [1, 0, 1, 0, 1, 0], "down": [0, 1, 0, 1, 0, 1]}
+    values = {name: evaluate(y, s, groups, ["map"]).per_group["map"] for name, s in scores.items()}
+    result = compare(values, greater_is_better=True)
+    assert (result.n_groups, result.n_dropped, result.rows[0].wins) == (2, 1, 2)
+
+
+def test_table_is_aligned(errors):
+    lines = repr(compare(errors)).splitlines()
+    assert len(lines) == 5
+    at = lines[0].index("mean b")
+    assert all(line[at - 1] == " " and line[at].isdigit() for line in lines[1:4])
+    assert lines[2].endswith("*")
+    assert str(compare(errors)) == repr(compare(errors))
+
+
+def test_html_escapes_names(errors):
+    page = compare({"a<b>": errors["good"], "b": errors["bad"]})._repr_html_()
+    assert "a&lt;b&gt;" in page
+    assert "<b>" not in page
+
+
+def test_frame_has_one_row_a_comparison(errors):
+    frame = compare(errors).to_frame()
+    assert list(frame.columns[:3]) == ["a", "b", "mean_a"]
+    assert frame.shape == (3, 13)
+
+
+def test_frame_without_pandas_says_what_to_do(errors, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    result = compare(errors)
+    assert isinstance(result, Comparison)
+    with pytest.raises(ImportError, match="pip install pandas, or use rows"):
+        result.to_frame()
+
+
+@pytest.mark.parametrize(
+    "values, options, message",
+    [
+        ({"a": [1, 2]}, {}, "at least two rankers"),
+        ([[1, 2], [2, 3]], {}, "mapping"),
+        ({"a": [1, 2], "b": [1]}, {}, r"different numbers of groups: \{'a': 2, 'b': 1\}"),
+        ({"a": [1, np.nan], "b": [np.nan, 1]}, {}, "no group is left"),
+        ({"a": [], "b": []}, {}, "no group is left"),
+        ({"a": [[1, 2]], "b": [[1, 2]]}, {}, "flat list"),
+        ({"a": [1, np.inf], "b": [1, 2]}, {}, "finite"),
+        ({"a": 1.0, "b": 2.0}, {}, "flat list"),
+        ({"a": [1], "b": [2]}, {"confidence": 95}, "between 0 and 1"),
+        ({"a": [1], "b": [2]}, {"baseline": "c"}, "not among the rankers a, b"),
+    ],
+    ids=str,
+)
+def test_bad_input(values, options, message):
+    with pytest.raises(ValueError, match=message):
+        compare(values, **options)

@@ -1,0 +1,143 @@
+"""Scorers by the name of a metric; how they fare inside searches is in test_sklearn_interop."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, cross_validate
+
+from rankwise import RankRLS, make_target
+from rankwise.datasets import make_ranking
+from rankwise.errors import UndefinedMetricError
+from rankwise.metrics import disagreement_error, get_metric, ndcg
+from rankwise.model_selection import make_ranking_scorer
+
+
+@pytest.fixture
+def data():
+    return make_ranking(n_queries=12, n_features=4, noise=1.0, random_state=0)[:3]
+
+
+@pytest.fixture
+def model(data):
+    return RankRLS().fit(*data)
+
+
+@pytest.mark.parametrize("name", ["ndcg@3", "map", "mrr", "tau", "concordance", "err@5"])
+def test_scorer_gives_the_metric(data, model, name):
+    X, y, groups = data
+    expected = get_metric(name)(y, model.predict(X), groups)
+    assert make_ranking_scorer(name)(model, X, y, groups) == expected
+    assert make_ranking_scorer(get_metric(name))(model, X, y, groups=groups) == expected
+
+
+def test_errors_are_negated(data, model):
+    X, y, groups = data
+    error = disagreement_error(y, model.predict(X), groups)
+    assert make_ranking_scorer("disagreement")(model, X, y, groups) == -error
+
+
+def test_groups_may_come_with_the_target(data, model):
+    X, y, groups = data
+    scorer = make_ranking_scorer("ndcg@3")
+    with_groups = scorer(model, X, y, groups)
+    assert scorer(model, X, make_target(y, groups)) == with_groups
+    assert scorer(model, X, y) != with_groups
+
+
+def test_options_reach_the_metric(data, model):
+    X, y, groups = data
+    scorer = make_ranking_scorer("ndcg", k=3, gain="linear")
+    assert scorer(model, X, y, groups) == ndcg(y, model.predict(X), groups, k=3, gain="linear")
+
+
+def test_several_outputs_are_averaged(data):
+    X, y, groups = data
+    Y = np.c_[y, -y]
+    model = RankRLS().fit(X, Y, groups)
+    scorer = make_ranking_scorer("disagreement")
+    each = [disagreement_error(Y[:, j], model.predict(X)[:, j], groups) for j in range(2)]
+    assert scorer(model, X, Y, groups) == pytest.approx(-np.mean(each))
+    assert scorer(model, X, make_target(Y, groups)) == pytest.approx(-np.mean(each))
+
+
+def test_undefined_is_nan_unless_told_otherwise(data, model):
+    X, _, groups = data
+    nothing = np.zeros(len(X))
+    assert np.isnan(make_ranking_scorer("map")(model, X, nothing, groups))
+    assert make_ranking_scorer("map", undefined="one")(model, X, nothing, groups) == 1.0
+    with pytest.raises(UndefinedMetricError, match="undefined"):
+        make_ranking_scorer("map", undefined="raise")(model, X, nothing, groups)
+
+
+def test_fold_without_a_value_is_nan_in_cross_validation(data):
+    X, y, groups = data
+    y = np.where(groups == groups[0], 0.0, y)
+    own = groups == groups[0]
+    folds = [(~own, own), (own | (groups == groups[-1]), ~own & (groups != groups[-1]))]
+    folds = [(np.flatnonzero(a), np.flatnonzero(b)) for a, b in folds]
+    scores = cross_validate(
+        RankRLS(), X, make_target(y, groups), cv=folds, scoring=make_ranking_scorer("map")
+    )["test_score"]
+    assert np.isnan(scores).tolist() == [True, False]
+
+
+def test_scorer_survives_pickling_and_cloning(data, model):
+    scorer = make_ranking_scorer("ndcg@3", gain="linear")
+    assert pickle.loads(pickle.dumps(scorer)) == scorer
+    search = clone(GridSearchCV(RankRLS(), {"alpha": [1.0]}, scoring=scorer))
+    assert search.scoring == scorer
+    assert search.scoring(model, *data) == scorer(model, *data)
+
+
+def test_repr_is_the_call_that_makes_it():
+    scorer = make_ranking_scorer("nDCG@10", undefined="zero", gain="linear")
+    assert repr(scorer) == "make_ranking_scorer('ndcg@10', gain='linear', undefined='zero')"
+    assert eval(repr(scorer)) == scorer
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_groups_are_requested_whether_or_not_routing_is_on(enabled):
+    with sklearn.config_context(enable_metadata_routing=enabled):
+        request = make_ranking_scorer("map").get_metadata_routing()
+    assert request.score.requests == {"groups": True}
+
+
+def test_any_estimator_that_predicts_scores_can_be_scored(data):
+    X, y, groups = data
+    model = Ridge().fit(X, y)
+    scorer = make_ranking_scorer("ndcg@3")
+    assert scorer(model, X, y, groups) == ndcg(y, model.predict(X), groups, k=3)
+
+
+def test_weights_of_another_estimator_are_not_the_scorers(data):
+    X, y, _ = data
+    scoring = {"tau": make_ranking_scorer("tau"), "map": make_ranking_scorer("map")}
+    search = GridSearchCV(Ridge(), {"alpha": [1.0]}, scoring=scoring, refit="tau", cv=3)
+    if "_check_scorers_accept_sample_weight" in dir(search):
+        with pytest.warns(UserWarning, match="does not support sample_weight"):
+            search.fit(X, y, sample_weight=np.ones(len(y)))
+    else:
+        search.fit(X, y, sample_weight=np.ones(len(y)))
+    assert np.isfinite(search.cv_results_["mean_test_tau"]).all()
+
+
+@pytest.mark.parametrize(
+    "name, options, message",
+    [
+        ("accuracy", {}, "not known"),
+        ("ndcg@3", {"gian": "linear"}, "ndcg@3 has no such option"),
+        ("ndcg@3", {"gain": "cubic"}, "gain='cubic' is unknown"),
+        ("map", {"undefined": "maybe"}, "undefined='maybe' is unknown"),
+        ("map", {"per_group": True}, "one number"),
+    ],
+    ids=str,
+)
+def test_bad_options_are_refused_at_once(name, options, message):
+    with pytest.raises(ValueError, match=message):
+        make_ranking_scorer(name, **options)
