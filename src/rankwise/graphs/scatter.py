@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg.blas import dsyrk
 
 __all__ = ["Level", "nested_scatter", "plain_gram"]
 
 Array = NDArray[np.float64]
 BLOCK_BYTES = 2**22
+BLOCKS_OF_A_TASK = 8
 
 
 def block_rows(n_columns: int) -> int:
@@ -57,31 +58,28 @@ def nested_scatter(R: Any, levels: list[Level]) -> Array:
     the scatter of the block means around the family mean. Only squares are ever added: no
     cancellation, whatever the offset of the features.
     """
-    n_columns = R.shape[1]
-    gram = np.zeros((n_columns, n_columns), order="F")
+    gram = np.zeros((R.shape[1], R.shape[1]))
+    levels = _without_only_children(levels)
+    if not levels:
+        return gram
     stages = [_Stage(gram, level) for level in levels]
-    rows_in_order = _sorting(levels)
-    for rows, names in _blocks(R, rows_in_order):
-        batch: _Batch | None = _Batch(rows, np.ones(len(rows)), names)
-        for stage in stages:
-            if batch is not None:
-                batch = stage.push(batch)
+    for pieces in _scatter_of_rows(gram, R, levels[0]):
+        _pass_on(stages[0].close(pieces), stages[1:])
     for k, stage in enumerate(stages):
-        batch = stage.finish()
-        for later in stages[k + 1 :]:
-            if batch is not None:
-                batch = later.push(batch)
-    return _fill_upper(gram)
+        _pass_on(stage.finish(), stages[k + 1 :])
+    return gram
 
 
 def plain_gram(R: Any) -> Array:
     """``Rᵀ R`` in float64; a block of rows at a time if R is dense."""
     if hasattr(R, "toarray"):
         return np.asarray((R.T @ R).toarray(), dtype=np.float64)
-    gram = np.zeros((R.shape[1], R.shape[1]), order="F")
-    for rows, _ in _blocks(R, None):
-        gram = _accumulate(gram, rows)
-    return _fill_upper(gram)
+    gram = np.zeros((R.shape[1], R.shape[1]))
+    size = block_rows(R.shape[1])
+    for start in range(0, R.shape[0], size):
+        rows = np.ascontiguousarray(R[start : start + size], dtype=np.float64)
+        gram += rows.T @ rows
+    return gram
 
 
 class _Stage:
@@ -94,83 +92,119 @@ class _Stage:
 
     def push(self, batch: _Batch) -> _Batch | None:
         parent = self.level.parent[batch.name]
-        starts = np.flatnonzero(np.r_[True, parent[1:] != parent[:-1]])
-        means, size = _family_means(batch, starts)
-        family = np.diff(np.r_[starts, len(parent)])
-        rows = batch.rows
-        if len(starts) == 1:
-            rows -= means
-        else:
-            rows -= np.repeat(means, family, axis=0)
-        self._add(rows, self.level.weight[parent] * batch.size)
-        return self._close(_Batch(means, size, parent[starts]))
+        means = _scatter(self.gram, batch.rows, parent, self.level.weight, batch.size)
+        return self.close(means)
 
-    def finish(self) -> _Batch | None:
-        return self._merge_open()
-
-    def _close(self, pieces: _Batch) -> _Batch | None:
+    def close(self, pieces: _Batch) -> _Batch | None:
         """Keep the last parent open, since the next batch may continue it."""
         done = []
         if self.open and self.open[0].name[0] != pieces.name[0]:
-            done.append(self._merge_open())
+            done.append(self.finish())
         if len(pieces.name) > 1:
             self.open.append(pieces.part(slice(0, 1)))
-            done.append(self._merge_open())
+            done.append(self.finish())
             done.append(pieces.part(slice(1, -1)))
         self.open.append(pieces.part(slice(-1, None)))
         finished = [batch for batch in done if batch is not None and len(batch.name)]
         return _join(finished) if finished else None
 
-    def _merge_open(self) -> _Batch | None:
+    def finish(self) -> _Batch | None:
+        """Put the pieces of the open parent together."""
         if not self.open:
             return None
         rows, size, name = _join(self.open)
         self.open = []
-        total = size.sum()
-        mean = (size @ rows / total)[None, :]
-        if len(rows) > 1:
-            self._add(rows - mean, self.level.weight[name] * size)
-        return _Batch(mean, np.array([total]), name[:1])
-
-    def _add(self, rows: Array, weight: Array) -> None:
-        rows *= np.sqrt(weight)[:, None]
-        self.gram = _accumulate(self.gram, rows)
+        return _scatter(self.gram, rows, name, self.level.weight, size)
 
 
-def _family_means(batch: _Batch, starts: NDArray[np.intp]) -> tuple[Array, Array]:
-    size = np.add.reduceat(batch.size, starts)
-    if len(starts) == 1:
-        return (batch.size @ batch.rows)[None, :] / size, size
-    weighted = batch.rows
-    if (batch.size != 1).any():
-        weighted = batch.rows * batch.size[:, None]
-    return np.add.reduceat(weighted, starts, axis=0) / size[:, None], size
+def _pass_on(batch: _Batch | None, stages: list[_Stage]) -> None:
+    for stage in stages:
+        if batch is not None:
+            batch = stage.push(batch)
 
 
-def _sorting(levels: list[Level]) -> NDArray[np.intp] | None:
+def _scatter_of_rows(gram: Array, R: Any, level: Level) -> Iterator[_Batch]:
+    """Add the scatter of the rows around the mean of their family in each block; those means."""
+    n_rows, n_columns = R.shape
+    height = min(block_rows(n_columns), n_rows)
+    order = _sorting(level.parent)
+    copy, out = np.empty((2, height, n_columns))
+    ones = np.ones(height)
+    for start in range(0, n_rows, height):
+        block = slice(start, min(start + height, n_rows))
+        rows = block if order is None else order[block]
+        X = _rows(R, rows, copy)
+        n = len(X)
+        yield _scatter(gram, X, level.parent[rows], level.weight, ones[:n], out[:n])
+
+
+def _scatter(
+    gram: Array,
+    X: Array,
+    parent: NDArray[np.intp],
+    weight: Array,
+    size: Array,
+    out: Array | None = None,
+) -> _Batch:
+    """Add the scatter of the rows of X around the means of runs of equal parents; the means.
+
+    Row r stands for size[r] items; `out` is room for the centred rows.
+    """
+    starts = np.flatnonzero(np.r_[True, parent[1:] != parent[:-1]])
+    if len(starts) == 1 and (size == size[0]).all():  # one long family: nothing to gather
+        mean = X.sum(axis=0, keepdims=True) / len(X)
+        centred = np.subtract(X, mean, out=out)
+        gram += weight[parent[0]] * size[0] * (centred.T @ centred)
+        return _Batch(mean, np.array([size.sum()]), parent[:1])
+    ends = np.r_[starts, len(parent)]
+    total = np.add.reduceat(size, starts)
+    means = sp.csr_array((size, np.arange(len(X)), ends), shape=(len(starts), len(X))) @ X
+    means /= total[:, None]
+    family = np.repeat(np.arange(len(starts)), np.diff(ends))
+    centred = np.take(means, family, axis=0, out=out, mode="clip")
+    np.subtract(X, centred, out=centred)
+    centred *= np.sqrt(weight[parent] * size)[:, None]
+    gram += centred.T @ centred
+    return _Batch(means, total, parent[starts])
+
+
+def _rows(R: Any, rows: slice | NDArray[np.intp], copy: Array) -> Array:
+    """Rows of R as a float64 array in C order; a view if possible, else in place of `copy`."""
+    plain = isinstance(R, np.ndarray) and R.dtype == np.float64 and R.flags.c_contiguous
+    if isinstance(rows, slice):
+        if plain:
+            view: Array = R[rows]
+            return view
+        copy = copy[: rows.stop - rows.start]
+        copy[:] = R[rows]
+        return copy
+    copy = copy[: len(rows)]
+    if plain:
+        return np.take(R, rows, axis=0, out=copy, mode="clip")
+    copy[:] = R[rows]
+    return copy
+
+
+def _without_only_children(levels: list[Level]) -> list[Level]:
+    """Leave out levels where no parent has two children: they have no scatter."""
+    kept: list[Level] = []
+    above: NDArray[np.intp] | None = None  # from the children of this level to those dropped
+    for level in levels:
+        parent = level.parent if above is None else level.parent[above]
+        if np.bincount(parent).max(initial=0) > 1:
+            kept.append(Level(parent, level.weight))
+            above = None
+        else:
+            above = parent
+    return kept
+
+
+def _sorting(parent: NDArray[np.intp]) -> NDArray[np.intp] | None:
     """Row order that makes every family contiguous; None if the rows are so already."""
-    parent = levels[0].parent
     if (parent[1:] >= parent[:-1]).all():
         return None
-    return np.argsort(parent, kind="stable")
-
-
-def _blocks(R: Any, order: NDArray[np.intp] | None) -> Iterator[tuple[Array, NDArray[np.intp]]]:
-    n_rows, n_columns = R.shape
-    size = block_rows(n_columns)
-    for start in range(0, n_rows, size):
-        stop = min(start + size, n_rows)
-        names = np.arange(start, stop) if order is None else order[start:stop]
-        rows = R[start:stop] if order is None else R[names]
-        yield np.array(rows, dtype=np.float64, order="C", copy=order is None or None), names
-
-
-def _accumulate(gram: Array, rows: Array) -> Array:
-    out: Array = dsyrk(1.0, rows.T, beta=1.0, c=gram, lower=1, overwrite_c=1)
-    return out
-
-
-def _fill_upper(gram: Array) -> Array:
-    upper = np.triu_indices(len(gram), k=1)
-    gram[upper] = gram.T[upper]
-    return gram
+    n_rows = len(parent)
+    ones = np.ones(n_rows, dtype=np.int8)
+    indicator = sp.csr_array((ones, parent, np.arange(n_rows + 1)), (n_rows, parent.max() + 1))
+    order: NDArray[np.intp] = indicator.tocsc().indices  # counting sort: 7 × argsort
+    return order
