@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
 
 
-def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+def blocks(language, page=ROOT / "README.md"):
+    return re.findall(
+        rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL
+    )
 
 
 def test_every_python_block_runs_in_order(capsys):
@@ -26,6 +27,15 @@ def test_every_python_block_runs_in_order(capsys):
     assert "(1000, 4)" in printed
     assert "rankrls__alpha" in printed
     assert re.search(r"^\[\d \d \d \d\]$", printed, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")], ids=str
+)
+def test_every_python_block_of_the_docs_runs_in_order(page):
+    namespace: dict[str, object] = {}
+    for block in blocks("python", page):
+        exec(compile(block, page.name, "exec"), namespace)
 
 
 @pytest.mark.parametrize(

@@ -154,9 +154,9 @@ random_state
             for params in grid
         ]
         choice = self._choose(runs, metric.greater_is_better)
-        best = runs[choice.kernel]
-        path = self._model(**grid[choice.kernel]).path(X, y, groups, alphas=best.alphas)
-        self.best_estimator_ = path.model(choice.alphas)
+        chosen, which = np.unique(runs[choice.kernel].alphas[choice.alphas], return_inverse=True)
+        path = self._model(**grid[choice.kernel]).path(X, y, groups, alphas=chosen)
+        self.best_estimator_ = path.model(which if len(chosen) > 1 else 0)
         self._report(runs, grid, choice)
         validate_data(self, X, skip_check_array=True)
         return self
