@@ -1,4 +1,4 @@
-"""NDCG as the evaluation script of LETOR 2.0 and 3.0 counts it."""
+"""NDCG as the evaluation script of LETOR 3.0 counts it (that of 2.0, we assume, did the same)."""
 
 import numpy as np
 

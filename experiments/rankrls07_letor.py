@@ -206,7 +206,8 @@ NOTES = {
         "Data differ: LETOR 3.0 with 45 features here, LETOR 2.0 with 25 features in the paper.",
         "The paper says that only label 2 is relevant for MAP; its figures fit LETOR's script, "
         "where labels 1 and 2 are.",
-        "LETOR's script discounts places 1 and 2 alike; compare its columns with the paper's.",
+        "LETOR's script discounts places 1 and 2 alike. The paper does not say how it counts NDCG; "
+        "its RankSVM and RankBoost are LETOR's own baselines.",
     ),
     "mq2008": ("Data differ: the paper has no figures for MQ2008 (LETOR 4.0, 46 features).",),
 }

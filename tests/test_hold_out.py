@@ -198,6 +198,24 @@ def test_shortcuts_are_taken_where_the_docs_say_so(rng, monkeypatch):
         leave_group_out_predict(RankRLS(kernel="rbf", beta=0.5), X, y, groups)
 
 
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "iterative"])
+def test_what_teaches_nothing_predicts_ties_and_not_rounding(rng, way):
+    options, p = WAYS[way]
+    X, _, groups = items(rng, p)
+    lone = np.zeros(M)
+    lone[5] = 1.0
+    model = RankRLS(1.0, **options)
+    assert leave_pair_out(model, X, lone).auc == 0.5
+    first = [(np.arange(6, M), np.arange(6)), (np.arange(6), np.arange(6, M))]
+    held = cross_val_predict_groups(model, X, np.column_stack([lone, rng.normal(size=M)]), cv=first)
+    assert not held[:6, 0].any()
+    assert held[:6, 1].any()
+    only = np.where(groups == 5, rng.normal(size=M), 0.1)
+    scores = leave_group_out_predict(model, X, only, groups)
+    assert not scores[groups == 5].any()
+    assert scores[groups != 5].any()
+
+
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**6), log_alpha=st.floats(-6, 3))
 def test_leave_group_out_equals_refitting_for_any_groups(seed, log_alpha):

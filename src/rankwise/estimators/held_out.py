@@ -56,8 +56,13 @@ def held_out_scores(
     """
     targets = loss.target.reshape(len(loss.target), -1)
     out = np.empty((*targets.shape, len(alphas)))
+    preferring = _preferring(loss.graph, targets)
+    total = preferring.sum(axis=0)
     for held, scores in _choose(loss, design, folds, alphas, tol, max_iter):
         out[held] = scores
+        if loss.beta == 0:  # where nothing is left to learn from, rounding must not order items
+            silent = np.flatnonzero(preferring[held].sum(axis=0) == total)
+            out[held[:, None], silent] = 0.0
     return out
 
 
@@ -72,6 +77,18 @@ def item_spectrum(design: Design) -> Spectrum:
         return spectrum_of_kernel(design.matrix)
     R = _dense(design.matrix)
     return spectrum_of_features(R) if R.shape[1] < R.shape[0] else spectrum_of_kernel(R @ R.T)
+
+
+def _preferring(graph: PreferenceGraph, targets: Array) -> NDArray[np.bool_]:
+    """For each item and output whether the item is not tied with all others.
+
+    In a complete list that is meant of the larger part of the items: those that differ from the
+    median do so from at least half of the others.
+    """
+    if is_complete_list(graph):
+        y = graph.y.reshape(targets.shape)  # type: ignore[attr-defined]
+        return np.asarray(y != np.sort(y, axis=0)[(len(y) - 1) // 2])
+    return np.asarray(np.abs(targets) > 1e-13 * np.abs(targets).max(axis=0))
 
 
 def _choose(

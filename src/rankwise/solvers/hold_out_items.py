@@ -126,11 +126,12 @@ def pair_differences(
 
         f_i − f_j = y_i − y_j − [(G_jj + G_ij) u_i − (G_ii + G_ij) u_j] / (G_ii G_jj − G_ij²)
 
-    with u = G y, for every pair at once, in blocks of at most `n_entries` entries. The diagonal
-    is zero.
+    with u = G y, for every pair at once, in blocks of at most `n_entries` entries. What rounding
+    leaves of a difference of zero is set to zero: a rest that is all tied must predict a tie.
     """
     if beta == 0:
         y = y - y.mean(axis=0)
+    noise = 64 * np.finfo(float).eps * np.abs(y).max(axis=0)
     m = len(y)
     part = resolvent(basis, alpha, beta, m - 2)
     u, _ = _fitted(basis, part, y)
@@ -143,12 +144,12 @@ def pair_differences(
         G -= np.outer(part.v[rows] / part.s, part.v)
         local = np.arange(rows.stop - rows.start)
         determinant = g[rows, None] * g - G * G
-        determinant[local, start + local] = 1.0
+        determinant[local, start + local] = np.inf
         block = np.empty((len(local), m, y.shape[1]))
         for k in range(y.shape[1]):
             pull = (g + G) * u[rows, k, None] - (g[rows, None] + G) * u[:, k]
             block[:, :, k] = y[rows, k, None] - y[:, k] - pull / determinant
-        block[local, start + local] = 0.0
+        block[np.abs(block) < noise] = 0.0
         yield rows, block
 
 
