@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankwise.estimators.base import RankerMixin
+from rankwise.estimators.base import RankerMixin, notice_lost_groups
 from rankwise.estimators.checks import check_alphas, check_beta
 from rankwise.estimators.design import Design, make_design
 from rankwise.estimators.problem import ranking_losses
@@ -171,6 +171,7 @@ class RankRLS(RankerMixin, BaseEstimator):
         RankRLS
             The fitted estimator.
         """
+        notice_lost_groups(y, groups, "fit")
         coefficients = self._solve_for(X, y, groups, check_alphas([self.alpha], "alpha"))
         self._store(coefficients[0])
         return self

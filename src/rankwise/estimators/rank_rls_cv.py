@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.errors import UndefinedMetricError
-from rankwise.estimators.base import RankerMixin
+from rankwise.estimators.base import RankerMixin, notice_lost_groups
 from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.cross_validation import CrossValidation, cross_validate_alphas
 from rankwise.estimators.rank_rls import RankRLS
@@ -146,6 +146,7 @@ random_state
         RankRLSCV
             The fitted estimator.
         """
+        notice_lost_groups(y, groups, "fit")
         metric = get_metric(self.scoring)
         alphas = None if self.alphas is None else check_alphas(self.alphas, "alphas")
         grid = self._kernel_grid()
