@@ -128,7 +128,6 @@ def test_chunks_give_what_one_pass_gives(grouped, monkeypatch, cost):
     options["cv"] = list(options["cv"].split(X, y, groups))
     whole = permutation_test(RankRLS(cost=cost), X, y, groups, **options)
     monkeypatch.setattr(permutation, "CHUNK_ENTRIES", 7 * len(y))
-    monkeypatch.setattr(permutation, "PAIR_CHUNK", 4)
     parts = permutation_test(RankRLS(cost=cost), X, y, groups, **options)
     np.testing.assert_allclose(parts.null_scores, whole.null_scores, atol=1e-12)
     pairs = permutation_test(RankRLS(), X, y, n_permutations=20, random_state=5)

@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -22,6 +23,7 @@ from rankwise import memory as memory_module
 from tests import oracle
 
 M, P, N = 26, 4, 9
+SKLEARN = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
 
 
 @pytest.fixture
@@ -333,7 +335,8 @@ def test_frames_give_their_names_and_the_same_model(data):
         table = frame({name: X[:, k] for k, name in enumerate(names)})
         labels = frame({"y": y, "q": [f"query {g}" for g in groups]})
         model = RankRLS().fit(table, labels["y"], groups=labels["q"])
-        assert list(model.feature_names_in_) == names
+        if frame is pd.DataFrame or SKLEARN >= (1, 9):  # older ones see no names in polars 2
+            assert list(model.feature_names_in_) == names
         new = frame({name: X_new[:, k] for k, name in enumerate(names)})
         np.testing.assert_allclose(model.predict(new), plain, atol=1e-10)
 

@@ -30,8 +30,6 @@ __all__ = ["PermutationTest", "permutation_test"]
 
 Array = NDArray[np.float64]
 CHUNK_ENTRIES = 2**24  # of one array of items × permutations × alphas; about eight exist at a time
-PAIR_CHUNK = 32  # outputs in one pass over all pairs
-PAIR_ENTRIES = 2**19  # pairs in one block of that pass
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -208,12 +206,7 @@ def _leave_pair_out(
     spectrum, beta = item_spectrum(design), losses[0].beta
 
     def by_pairs(Y: Array) -> Array:
-        error = np.concatenate(
-            [
-                pair_disagreement(spectrum, Y[:, k : k + PAIR_CHUNK], alphas, beta, PAIR_ENTRIES)
-                for k in range(0, Y.shape[1], PAIR_CHUNK)
-            ]
-        ).T
+        error = pair_disagreement(spectrum, Y, alphas, beta).T
         return 1.0 - error if metric.greater_is_better else error
 
     return by_pairs

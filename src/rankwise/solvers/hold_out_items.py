@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+PRODUCT_ENTRIES = 2**21  # of G computed by one matrix product
 
 
 class Spectrum(NamedTuple):
@@ -131,47 +132,80 @@ def pair_differences(
     """
     if beta == 0:
         y = y - y.mean(axis=0)
-    noise = 64 * np.finfo(float).eps * np.abs(y).max(axis=0)
-    m = len(y)
-    part = resolvent(basis, alpha, beta, m - 2)
+    noise = _rounding(y)
+    part = resolvent(basis, alpha, beta, len(y) - 2)
     u, _ = _fitted(basis, part, y)
-    scaled = basis.vectors * part.factors
-    g = np.einsum("ij,ij->i", scaled, basis.vectors) + part.rest - part.v**2 / part.s
-    height = max(1, n_entries // m)
-    for start in range(0, m, height):
-        rows = slice(start, min(start + height, m))
-        G = scaled[rows] @ basis.vectors.T
-        G -= np.outer(part.v[rows] / part.s, part.v)
-        local = np.arange(rows.stop - rows.start)
-        determinant = g[rows, None] * g - G * G
-        determinant[local, start + local] = np.inf
-        block = np.empty((len(local), m, y.shape[1]))
+    for rows, pull_i, pull_j, determinant in _pair_blocks(basis, part, max(1, n_entries // y.size)):
+        block = np.empty((*determinant.shape, y.shape[1]))
         for k in range(y.shape[1]):
-            pull = (g + G) * u[rows, k, None] - (g[rows, None] + G) * u[:, k]
+            pull = pull_i * u[rows, k, None] - pull_j * u[:, k]
             block[:, :, k] = y[rows, k, None] - y[:, k] - pull / determinant
         block[np.abs(block) < noise] = 0.0
+        local = np.arange(len(block))
+        block[local, rows.start + local] = 0.0
         yield rows, block
 
 
 def pair_disagreement(
-    basis: Spectrum, y: Array, alphas: Array, beta: float, n_entries: int = 2**21
+    basis: Spectrum, y: Array, alphas: Array, beta: float, n_entries: int = 2**15
 ) -> Array:
     """Share of the pairs with different y that leave-pair-out orders wrongly, ties one half.
 
-    Shape (n_outputs, n_alphas); nan for an output whose y are all equal.
+    Shape (n_outputs, n_alphas); nan for an output whose y are all equal. The sign of a difference
+    is that of its numerator over the (positive) determinant, so nothing is divided; blocks of
+    n_entries stay in the cache while all outputs pass over them.
     """
+    if beta == 0:
+        y = y - y.mean(axis=0)
+    noise = _rounding(y)
     wrong = np.zeros((y.shape[1], len(alphas)))
-    count = np.zeros(y.shape[1])
+    height = max(1, n_entries // len(y))
     for k, alpha in enumerate(alphas):
-        for rows, block in pair_differences(basis, y, float(alpha), beta, n_entries):
-            for j, y_j in enumerate(y.T):
-                better = y_j[rows, None] > y_j
-                gap = block[:, :, j][better]
-                wrong[j, k] += np.count_nonzero(gap < 0) + 0.5 * np.count_nonzero(gap == 0)
-                count[j] += better.sum() if k == 0 else 0
-    return np.divide(
-        wrong, count[:, None], out=np.full_like(wrong, np.nan), where=count[:, None] > 0
-    )
+        part = resolvent(basis, float(alpha), beta, len(y) - 2)
+        u, _ = _fitted(basis, part, y)
+        for rows, pull_i, pull_j, determinant in _pair_blocks(basis, part, height):
+            for j, (y_j, u_j) in enumerate(zip(y.T, u.T, strict=True)):
+                gap = y_j[rows, None] - y_j
+                agreement = gap * determinant
+                agreement -= pull_i * u_j[rows, None]
+                agreement += pull_j * u_j
+                agreement[np.abs(agreement) < noise[j] * determinant] = 0.0
+                agreement *= gap
+                wrong[j, k] += np.count_nonzero(agreement < 0)
+                wrong[j, k] += 0.5 * np.count_nonzero((agreement == 0) & (gap != 0))
+    tied = [np.unique(column, return_counts=True)[1].astype(float) for column in y.T]
+    count = len(y) ** 2 - np.array([n @ n for n in tied])[:, None]  # ordered pairs
+    share: Array = np.full_like(wrong, np.nan)
+    np.divide(wrong, count, out=share, where=count > 0)
+    return share
+
+
+def _rounding(y: Array) -> Array:
+    """What rounding may leave of a difference of zero, for each output."""
+    return np.asarray(64 * np.finfo(float).eps * np.abs(y).max(axis=0))
+
+
+def _pair_blocks(
+    basis: Spectrum, part: Resolvent, height: int
+) -> Iterator[tuple[slice, Array, Array, Array]]:
+    """Blocks of rows i of ``G_jj + G_ij``, ``G_ii + G_ij`` and ``G_ii G_jj − G_ij²``.
+
+    G comes from matrix products of many rows, the blocks are of `height` rows at most.
+    """
+    m = len(part.v)
+    scaled = basis.vectors * part.factors
+    g = np.einsum("ij,ij->i", scaled, basis.vectors) + part.rest - part.v**2 / part.s
+    many = max(height, PRODUCT_ENTRIES // m)
+    for top in range(0, m, many):
+        product = scaled[top : top + many] @ basis.vectors.T
+        for start in range(top, min(top + many, m), height):
+            rows = slice(start, min(start + height, top + len(product)))
+            G = product[start - top : rows.stop - top]
+            G -= np.outer(part.v[rows] / part.s, part.v)
+            determinant = g[rows, None] * g - G * G
+            local = np.arange(len(G))
+            determinant[local, start + local] = 1.0
+            yield rows, g + G, g[rows, None] + G, determinant
 
 
 def _fitted(basis: Spectrum, part: Resolvent, y: Array) -> tuple[Array, Array]:
