@@ -117,7 +117,9 @@ def test_bars_are_printed_with_a_verdict(capsys):
     assert all("met" in line or "missed by" in line for line in lines[4:])
 
 
-def test_verdict_compares_the_shortest_times():
+def test_verdict_compares_the_shortest_times_or_the_medians():
     ratio = bars.Ratio(numerator=(3.0, 9.0), denominator=(2.0, 2.0))
-    assert bars.verdict(ratio, 1.5) == "met"
-    assert bars.verdict(ratio, 1.25) == "missed by 0.25"
+    bar = bars.Bar("", 1.5, bars.metrics)
+    assert bars.verdict(ratio, bar) == "met"
+    assert bars.verdict(ratio, bar._replace(limit=1.25)) == "missed by 0.25"
+    assert bars.verdict(ratio, bar._replace(by_median=True)) == "missed by 3.00"

@@ -1,0 +1,184 @@
+"""What a number must beat (DESIGN.md section 9): ratios of two times of the same run.
+
+    python -m benchmarks.bars [--size short|full] [--only PATTERN] [--repeat N]
+
+Numerator and denominator take turns (A B A B ...) in this process; the ratio is that of the
+shortest times (of the medians where a new process is started), that of the medians is shown beside
+it. Only the full size is the size of the bar.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics.pairwise import rbf_kernel
+
+from benchmarks import hold_out
+from benchmarks.libraries.rankwise_rls import N_ALPHAS
+from benchmarks.measure import blas_threads, load_per_core
+from benchmarks.problems import SIZES
+from rankwise import RankRLS
+from rankwise.metrics import average_precision, disagreement_error, ndcg
+
+Work = Callable[[], Any]
+GAMMA = 0.1
+
+
+class Bar(NamedTuple):
+    """`numerator` should take at most `limit` times as long as `denominator`."""
+
+    name: str
+    limit: float
+    prepare: Callable[[str], tuple[Work, Work]]
+    by_median: bool = False
+
+
+class Ratio(NamedTuple):
+    """Shortest and median time of each, in seconds."""
+
+    numerator: tuple[float, float]
+    denominator: tuple[float, float]
+
+    @property
+    def of_minima(self) -> float:
+        return self.numerator[0] / self.denominator[0]
+
+    @property
+    def of_medians(self) -> float:
+        return self.numerator[1] / self.denominator[1]
+
+
+def one_alpha(size: str) -> tuple[Work, Work]:
+    X, y = _curved_list(size)
+    alpha = 1e-4
+    ridge = KernelRidge(alpha=alpha * (len(y) - 1) / 2, kernel="rbf", gamma=GAMMA)
+    rls = RankRLS(alpha, kernel="rbf", gamma=GAMMA)
+    return lambda: rls.fit(X, y), lambda: ridge.fit(X, y)
+
+
+def all_alphas(size: str) -> tuple[Work, Work]:
+    X, y = _curved_list(size)
+    K = rbf_kernel(X, gamma=GAMMA)
+    rls = RankRLS(kernel="rbf", gamma=GAMMA)
+    alphas = np.logspace(-7, -1, N_ALPHAS)
+    return lambda: rls.path(X, y, alphas=alphas), lambda: scipy.linalg.eigh(K)
+
+
+def primal(order: str) -> Callable[[str], tuple[Work, Work]]:
+    def prepare(size: str) -> tuple[Work, Work]:
+        n_rows, n_features = {
+            "tiny": (300, 5),
+            "short": (100_000, 136),
+            "full": (1_000_000, 136),
+        }[size]
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((n_rows, n_features))
+        y = rng.integers(0, 5, n_rows).astype(float)
+        groups = {
+            "one list": lambda: None,
+            "groups in order": lambda: np.arange(n_rows) // 100,
+            "groups shuffled": lambda: rng.permutation(n_rows) // 100,
+        }[order]()
+        return lambda: RankRLS().fit(X, y, groups), lambda: X.T @ X
+
+    return prepare
+
+
+def metrics(size: str) -> tuple[Work, Work]:
+    n_rows = {"tiny": 300, "short": 100_000, "full": 1_000_000}[size]
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 5, n_rows).astype(float)
+    scores = y + rng.standard_normal(n_rows)
+    groups = np.arange(n_rows) // 100
+
+    def three() -> None:
+        ndcg(y, scores, groups, k=10)
+        average_precision(y > 2, scores, groups)
+        disagreement_error(y, scores, groups)
+
+    return three, lambda: np.lexsort((scores, groups))
+
+
+def importing(size: str) -> tuple[Work, Work]:
+    def run(code: str) -> Work:
+        return lambda: subprocess.run([sys.executable, "-c", code], check=True)
+
+    return run("import rankwise"), run("import sklearn.linear_model")
+
+
+BARS = [
+    Bar("kernel RankRLS, one alpha / KernelRidge.fit", 1.1, one_alpha),
+    Bar("kernel RankRLS, 31 alphas / one eigh", 0.6, all_alphas),
+    Bar("leave-pair-out, 31 alphas / eigh + 31 products", 1.5, hold_out.leave_every_pair_out),
+    Bar("leave-group-out, 31 alphas / one primal fit", 31.0, hold_out.leave_group_out),
+    Bar("leave-group-out, 31 alphas / refitting", 1.0, hold_out.against_refitting),
+    Bar("primal fit, groups in order / X.T @ X", 1.5, primal("groups in order")),
+    Bar("primal fit, groups shuffled / X.T @ X", 1.5, primal("groups shuffled")),
+    Bar("primal fit, one list / X.T @ X", 1.5, primal("one list")),
+    Bar("NDCG@10 + MAP + disagreement / one lexsort", 5.0, metrics),
+    Bar("import rankwise / import sklearn.linear_model", 1.1, importing, by_median=True),
+]
+
+
+def measure(numerator: Work, denominator: Work, repeat: int) -> Ratio:
+    """Take turns; one turn before counts for nothing."""
+    seconds: tuple[list[float], list[float]] = ([], [])
+    for turn in range(repeat + 1):
+        for times, work in zip(seconds, (numerator, denominator), strict=True):
+            start = time.perf_counter()
+            work()
+            if turn:
+                times.append(time.perf_counter() - start)
+    return Ratio(*((min(times), statistics.median(times)) for times in seconds))
+
+
+def verdict(ratio: Ratio, bar: Bar) -> str:
+    missing = (ratio.of_medians if bar.by_median else ratio.of_minima) - bar.limit
+    return "met" if missing <= 0 else f"missed by {missing:.2f}"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    options = _parse(arguments)
+    head = ("work", "seconds", "against", "ratio", "median", "bar", "")
+    line = "| {:<46} | {:>8} | {:>8} | {:>6} | {:>6} | {:>5} | {:<16} |"
+    print(
+        f"size {options.size}, {blas_threads()} BLAS threads, load per core {load_per_core():.1f}\n"
+    )
+    print(line.format(*head))
+    print("|" + "|".join("-" * width for width in (48, 10, 10, 8, 8, 7, 18)) + "|")
+    for bar in BARS:
+        if options.only and not re.search(options.only, bar.name, re.IGNORECASE):
+            continue
+        ratio = measure(*bar.prepare(options.size), options.repeat)
+        times = f"{ratio.numerator[0]:.3g}", f"{ratio.denominator[0]:.3g}"
+        ratios = f"{ratio.of_minima:.2f}", f"{ratio.of_medians:.2f}"
+        print(line.format(bar.name, *times, *ratios, bar.limit, verdict(ratio, bar)), flush=True)
+
+
+def _curved_list(size: str) -> tuple[np.ndarray, np.ndarray]:
+    n_items = {"tiny": 50, "short": 1000, "full": 4000}[size]
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_items, 10))
+    return X, np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.standard_normal(n_items)
+
+
+def _parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bars", description="Ratios.")
+    parser.add_argument("--size", choices=SIZES, default="short")
+    parser.add_argument("--only", help="regular expression for the name of a bar")
+    parser.add_argument("--repeat", type=int, default=5, help="turns; 5 if not given")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""The bars of exact cross-validation: what is measured against what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from sklearn.metrics.pairwise import rbf_kernel
+
+from rankwise import RankRLS
+from rankwise.model_selection import leave_group_out_predict, leave_pair_out
+
+Work = Callable[[], Any]
+ALPHAS = np.logspace(-6, 2, 31)
+
+
+def leave_group_out(size: str) -> tuple[Work, Work]:
+    """31 alphas by leave-group-out against one primal fit."""
+    X, y, groups = _queries(*{"tiny": (300, 5), "short": (20_000, 46), "full": (100_000, 46)}[size])
+    return (
+        lambda: leave_group_out_predict(RankRLS(), X, y, groups, alphas=ALPHAS),
+        lambda: RankRLS().fit(X, y, groups),
+    )
+
+
+def against_refitting(size: str) -> tuple[Work, Work]:
+    """31 alphas by leave-group-out against training again without each group.
+
+    The loop is kind: each refit is a path that serves all alphas.
+    """
+    X, y, groups = _queries(*{"tiny": (300, 5), "short": (5_000, 46), "full": (20_000, 46)}[size])
+
+    def refit() -> None:
+        for group in np.unique(groups):
+            rest = groups != group
+            path = RankRLS().path(X[rest], y[rest], groups[rest], alphas=ALPHAS)
+            path.predict(X[~rest])
+
+    return lambda: leave_group_out_predict(RankRLS(), X, y, groups, alphas=ALPHAS), refit
+
+
+def leave_every_pair_out(size: str) -> tuple[Work, Work]:
+    """31 alphas by leave-pair-out against one eigh and 31 matrix products of that size."""
+    m = {"tiny": 60, "short": 600, "full": 2000}[size]
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((m, 10)), rng.standard_normal(m)
+    K = rbf_kernel(X, gamma=0.1)
+
+    def limit() -> None:
+        scipy.linalg.eigh(K)
+        for _ in ALPHAS:
+            K @ K
+
+    model = RankRLS(kernel="rbf", gamma=0.1)
+    return lambda: leave_pair_out(model, X, y, alphas=ALPHAS), limit
+
+
+def _queries(n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_rows, n_features))
+    y = X @ rng.standard_normal(n_features) + rng.standard_normal(n_rows)
+    return X, y.round(), rng.permutation(n_rows) // 100

@@ -1,0 +1,43 @@
+"""LightGBM and XGBoost: 100 boosted trees for relevance levels in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks.libraries.interface import Library, Model
+from benchmarks.problems import Problem
+
+N_TREES = 100
+N_THREADS: int | None = None  # all
+
+
+def _lightgbm(problem: Problem) -> Callable[[], Model]:
+    from lightgbm import LGBMRanker
+
+    sizes = np.unique(problem.groups, return_counts=True)[1]
+
+    def fit() -> Model:
+        model = LGBMRanker(n_estimators=N_TREES, n_jobs=N_THREADS, random_state=0, verbosity=-1)
+        model.fit(problem.X, problem.y.astype(int), group=sizes)
+        return Model(model.predict)
+
+    return fit
+
+
+def _xgboost(problem: Problem) -> Callable[[], Model]:
+    from xgboost import XGBRanker
+
+    def fit() -> Model:
+        model = XGBRanker(n_estimators=N_TREES, n_jobs=N_THREADS, random_state=0)
+        model.fit(problem.X, problem.y, qid=problem.groups)
+        return Model(model.predict)
+
+    return fit
+
+
+LIBRARIES = [
+    Library("LightGBM", lambda problem: problem.has_levels, _lightgbm, "lightgbm"),
+    Library("XGBoost", lambda problem: problem.has_levels, _xgboost, "xgboost"),
+]
