@@ -11,7 +11,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "rankwise"
 LAYERS = [
-    {"errors", "options", "memory", "groups"},
+    {"errors", "options", "memory", "groups", "progress"},
     {"targets"},
     {"graphs"},
     {"kernels", "losses", "metrics", "datasets"},

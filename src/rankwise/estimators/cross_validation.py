@@ -9,12 +9,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.estimators.design import Design
 from rankwise.estimators.folds import Folds, make_folds
-from rankwise.estimators.held_out import held_out_scores, is_complete_list, item_spectrum
+from rankwise.estimators.held_out import (
+    Refit,
+    held_out_scores,
+    is_complete_list,
+    item_spectrum,
+)
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.losses import SquaredLoss
 from rankwise.metrics import Metric
 from rankwise.metrics.edges import edge_disagreement
+from rankwise.progress import track
 from rankwise.solvers import minimise_dual, minimise_iteratively, minimise_primal
 from rankwise.solvers.hold_out_items import pair_disagreement
 
@@ -84,7 +90,7 @@ def cross_validate_alphas(
     parts, columns = [], []
     for loss in losses:
         folds = make_folds(cv, loss.graph, np.empty((graph.n_items, 1)), loss.y)
-        held = held_out_scores(loss, design, folds, alphas, tol=model.tol, max_iter=model.max_iter)
+        held = held_out_scores(loss, design, folds, alphas, Refit(model.tol, model.max_iter))
         columns.append(held)
         parts.append(_score_groups(loss.graph, held, folds, metric))
     scores = np.concatenate([part for part, _ in parts], axis=2)
@@ -213,7 +219,7 @@ def _folds_of_edges(
         )
     fold = np.random.default_rng(0).permutation(graph.n_pairs) % n_folds
     wrong = np.empty((n_folds, len(alphas)))
-    for k in range(n_folds):
+    for k in track(range(n_folds), "training again without edges"):
         scores = _train_on_edges(model, graph, fold != k, loss.beta, design, alphas)
         held = fold == k
         weight = graph.weight[held] * (graph.magnitude[held] > 0)

@@ -12,8 +12,8 @@ anything else                             any                   train again with
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +23,7 @@ from rankwise.estimators.design import Design
 from rankwise.estimators.folds import Folds
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.losses import SquaredLoss
+from rankwise.progress import track
 from rankwise.solvers import minimise_dual, minimise_iteratively, minimise_primal
 from rankwise.solvers.hold_out import Part, hold_out_dual, hold_out_few, hold_out_primal
 from rankwise.solvers.hold_out_items import (
@@ -32,10 +33,18 @@ from rankwise.solvers.hold_out_items import (
     spectrum_of_kernel,
 )
 
-__all__ = ["held_out_scores", "is_complete_list", "item_spectrum"]
+__all__ = ["Refit", "held_out_scores", "is_complete_list", "item_spectrum"]
 
 Array = NDArray[np.float64]
 HeldOut = Iterator[tuple[NDArray[np.intp], Array]]
+
+
+class Refit(NamedTuple):
+    """How folds without a shortcut are trained: limits of the iterative solver, a bar or none."""
+
+    tol: float
+    max_iter: int | None
+    progress: bool | None = None
 
 
 def held_out_scores(
@@ -43,9 +52,7 @@ def held_out_scores(
     design: Design,
     folds: Folds,
     alphas: Array,
-    *,
-    tol: float,
-    max_iter: int | None,
+    refit: Refit,
 ) -> Array:
     """Scores of every item by models that were trained without its fold.
 
@@ -58,7 +65,7 @@ def held_out_scores(
     out = np.empty((*targets.shape, len(alphas)))
     preferring = _preferring(loss.graph, targets)
     total = preferring.sum(axis=0)
-    for held, scores in _choose(loss, design, folds, alphas, tol, max_iter):
+    for held, scores in _choose(loss, design, folds, alphas, refit):
         out[held] = scores
         if loss.beta == 0:  # where nothing is left to learn from, rounding must not order items
             silent = np.flatnonzero(preferring[held].sum(axis=0) == total)
@@ -92,14 +99,14 @@ def _preferring(graph: PreferenceGraph, targets: Array) -> NDArray[np.bool_]:
 
 
 def _choose(
-    loss: SquaredLoss, design: Design, folds: Folds, alphas: Array, tol: float, max_iter: int | None
+    loss: SquaredLoss, design: Design, folds: Folds, alphas: Array, refit: Refit
 ) -> HeldOut:
     graph = loss.graph
     closed = _closed(graph, folds)
     whole = [U for U, is_closed in zip(folds, closed, strict=True) if is_closed]
     cut = [U for U, is_closed in zip(folds, closed, strict=True) if not is_closed]
     if design.method == "iterative":
-        yield from _refit(loss, design, folds, alphas, tol, max_iter)
+        yield from _refit(loss, design, folds, alphas, refit)
         return
     if cut and is_complete_list(graph):
         for U in cut:
@@ -108,11 +115,11 @@ def _choose(
         items = hold_out_items(item_spectrum(design), y.reshape(len(y), -1), cut, alphas, loss.beta)
         yield from items
     else:
-        yield from _refit(loss, design, cut, alphas, tol, max_iter)
+        yield from _refit(loss, design, cut, alphas, refit)
     if not whole:
         return
     if design.method == "dual" and 0 < loss.beta < 1:
-        yield from _refit(loss, design, whole, alphas, tol, max_iter)
+        yield from _refit(loss, design, whole, alphas, refit)
     else:
         yield from _closed_shortcut(loss, design, whole, alphas)
 
@@ -141,14 +148,13 @@ def _closed_shortcut(loss: SquaredLoss, design: Design, folds: Folds, alphas: Ar
 def _refit(
     loss: SquaredLoss,
     design: Design,
-    folds: Iterable[NDArray[np.intp]],
+    folds: Folds,
     alphas: Array,
-    tol: float,
-    max_iter: int | None,
+    refit: Refit,
 ) -> HeldOut:
     """Train again without each fold, on the same features, basis or kernel matrix."""
     every = np.arange(loss.graph.n_items)
-    for U in folds:
+    for U in track(folds, "training again without a fold", refit.progress):
         rest = np.setdiff1d(every, U)
         graph = loss.graph.subset(rest)
         _check_rest(loss.beta == 1 or graph.n_pairs > 0)
@@ -161,7 +167,9 @@ def _refit(
             if design.method == "primal":
                 w = minimise_primal(part, R[rest], alphas).coef
             else:
-                w = minimise_iteratively(part, R[rest], alphas, tol=tol, max_iter=max_iter).coef
+                w = minimise_iteratively(
+                    part, R[rest], alphas, tol=refit.tol, max_iter=refit.max_iter
+                ).coef
             scores = np.stack([R[U] @ columns for columns in w])
         yield U, scores.transpose(1, 2, 0)
 

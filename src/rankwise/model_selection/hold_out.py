@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.folds import make_folds
-from rankwise.estimators.held_out import held_out_scores
+from rankwise.estimators.held_out import Refit, held_out_scores
 from rankwise.estimators.rank_rls import RankRLS
 
 __all__ = ["cross_val_predict_groups", "leave_group_out_predict"]
@@ -23,6 +23,7 @@ def leave_group_out_predict(
     groups: ArrayLike | None = None,
     *,
     alphas: ArrayLike | None = None,
+    progress: bool | None = None,
 ) -> NDArray[np.float64]:
     """Scores of each group by a model that was trained on all other groups. Exact.
 
@@ -38,6 +39,8 @@ def leave_group_out_predict(
         As in ``RankRLS.fit``. The groups of a `PairGraph` are its connected components.
     alphas : array-like of shape (n_alphas,), optional
         Several values of alpha from one decomposition; the estimator's own if not given.
+    progress : bool, optional
+        Whether to draw a bar while folds are trained again; by default only on a terminal.
 
     Returns
     -------
@@ -57,7 +60,7 @@ def leave_group_out_predict(
     >>> [round(ndcg(y, s, groups, k=10), 3) for s in scores.T]
     [0.938, 0.938, 0.935]
     """
-    return cross_val_predict_groups(estimator, X, y, groups, alphas=alphas)
+    return cross_val_predict_groups(estimator, X, y, groups, alphas=alphas, progress=progress)
 
 
 def cross_val_predict_groups(
@@ -68,6 +71,7 @@ def cross_val_predict_groups(
     *,
     cv: Any = None,
     alphas: ArrayLike | None = None,
+    progress: bool | None = None,
 ) -> NDArray[np.float64]:
     """Scores of each fold by a model that was trained on all other folds. Exact.
 
@@ -87,6 +91,8 @@ def cross_val_predict_groups(
         items if there is one list only. Splitters of scikit-learn get the groups.
     alphas : array-like of shape (n_alphas,), optional
         Several values of alpha; the estimator's own if not given.
+    progress : bool, optional
+        Whether to draw a bar while folds are trained again; by default only on a terminal.
 
     Returns
     -------
@@ -97,12 +103,11 @@ def cross_val_predict_groups(
     checked = check_alphas([estimator.alpha] if alphas is None else alphas, "alphas")
     model = clone(estimator)
     losses, design = model._prepare(X, y, groups, centre=False)
+    refit = Refit(model.tol, model.max_iter, progress)
     columns = []
     for loss in losses:
         folds = make_folds(cv, loss.graph, np.empty((loss.graph.n_items, 1)), loss.y)
-        columns.append(
-            held_out_scores(loss, design, folds, checked, tol=model.tol, max_iter=model.max_iter)
-        )
+        columns.append(held_out_scores(loss, design, folds, checked, refit))
     scores = np.concatenate(columns, axis=1)
     shape = (len(scores), *model._output_shape, len(checked))
     return scores.reshape(shape if alphas is not None else shape[:-1])

@@ -1,0 +1,33 @@
+"""Progress is drawn for a person and not for a file."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise import RankRLS
+from rankwise.model_selection import cross_val_predict_groups
+from rankwise.progress import track
+
+
+def test_all_steps_are_passed_on_and_counted(capsys):
+    assert list(track(["a", "b", "c"], "work", show=True)) == ["a", "b", "c"]
+    drawn = capsys.readouterr().err
+    assert [f"{done}/3" in drawn for done in range(4)] == [True] * 4
+    assert drawn.endswith("\n")
+
+
+def test_nothing_is_drawn_where_nobody_looks(capsys):
+    assert list(track([1, 2], "work")) == [1, 2]
+    assert list(track([], "work", show=True)) == []
+    assert capsys.readouterr().err == ""
+
+
+def test_only_folds_that_are_trained_again_show_progress(capsys):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
+    cross_val_predict_groups(RankRLS(), X, y, cv=5, progress=True)
+    assert capsys.readouterr().err == ""
+    cross_val_predict_groups(RankRLS(cost="sign"), X, y, cv=5, progress=True)
+    assert "5/5" in capsys.readouterr().err
+    cross_val_predict_groups(RankRLS(cost="sign"), X, y, cv=5)
+    assert capsys.readouterr().err == ""
