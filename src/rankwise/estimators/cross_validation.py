@@ -21,7 +21,7 @@ from rankwise.losses import SquaredLoss
 from rankwise.metrics import Metric
 from rankwise.metrics.edges import edge_disagreement
 from rankwise.progress import track
-from rankwise.solvers import minimise_dual, minimise_iteratively, minimise_primal
+from rankwise.solvers import minimise
 from rankwise.solvers.hold_out_items import pair_disagreement
 
 __all__ = ["CrossValidation", "cross_validate_alphas", "default_alphas"]
@@ -254,16 +254,16 @@ def _train_on_edges(
         graph.n_items,
         cost=graph.cost,
     )
-    loss, matrix = SquaredLoss(part, beta), design.matrix
-    if design.method == "dual":
-        coef = minimise_dual(loss, matrix.copy(), alphas).coef
-    elif design.method == "primal":
-        coef = minimise_primal(loss, matrix, alphas).coef
-    else:
-        coef = minimise_iteratively(
-            loss, matrix, alphas, tol=model.tol, max_iter=model.max_iter
-        ).coef
-    return np.asarray(matrix @ coef[:, :, 0].T)
+    matrix = design.matrix.copy() if design.method == "dual" else design.matrix
+    coef = minimise(
+        design.method,
+        SquaredLoss(part, beta),
+        matrix,
+        alphas,
+        tol=model.tol,
+        max_iter=model.max_iter,
+    ).coef
+    return np.asarray(design.matrix @ coef[:, :, 0].T)
 
 
 def _mean_defined(scores: Array) -> Array:

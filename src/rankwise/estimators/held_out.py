@@ -24,7 +24,7 @@ from rankwise.estimators.folds import Folds
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.losses import SquaredLoss
 from rankwise.progress import track
-from rankwise.solvers import minimise_dual, minimise_iteratively, minimise_primal
+from rankwise.solvers import minimise
 from rankwise.solvers.hold_out import Part, hold_out_dual, hold_out_few, hold_out_primal
 from rankwise.solvers.hold_out_items import (
     Spectrum,
@@ -159,18 +159,13 @@ def _refit(
         graph = loss.graph.subset(rest)
         _check_rest(loss.beta == 1 or graph.n_pairs > 0)
         part = SquaredLoss(graph, loss.beta, None if loss.y is None else loss.y[rest])
-        if design.method == "dual":
-            a = minimise_dual(part, design.matrix[np.ix_(rest, rest)], alphas).coef
-            scores = design.matrix[np.ix_(U, rest)] @ a
-        else:
-            R = design.matrix
-            if design.method == "primal":
-                w = minimise_primal(part, R[rest], alphas).coef
-            else:
-                w = minimise_iteratively(
-                    part, R[rest], alphas, tol=refit.tol, max_iter=refit.max_iter
-                ).coef
-            scores = np.stack([R[U] @ columns for columns in w])
+        is_dual = design.method == "dual"
+        seen = design.matrix[np.ix_(rest, rest)] if is_dual else design.matrix[rest]
+        held = design.matrix[np.ix_(U, rest)] if is_dual else design.matrix[U]
+        coef = minimise(
+            design.method, part, seen, alphas, tol=refit.tol, max_iter=refit.max_iter
+        ).coef
+        scores = np.stack([held @ columns for columns in coef])
         yield U, scores.transpose(1, 2, 0)
 
 

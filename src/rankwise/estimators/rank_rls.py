@@ -19,7 +19,7 @@ from rankwise.estimators.design import Design, make_design
 from rankwise.estimators.problem import ranking_losses
 from rankwise.kernels import Kernel
 from rankwise.losses import SquaredLoss
-from rankwise.solvers import Solutions, minimise_dual, minimise_iteratively, minimise_primal
+from rankwise.solvers import Solutions, minimise
 
 __all__ = ["RankRLS", "RankRLSPath"]
 
@@ -271,13 +271,9 @@ class RankRLS(RankerMixin, BaseEstimator):
     def _minimise(
         self, loss: SquaredLoss, design: Design, alphas: Array, *, keep: bool
     ) -> Solutions:
-        if design.method == "primal":
-            return minimise_primal(loss, design.matrix, alphas)
-        if design.method == "dual":
-            return minimise_dual(loss, design.matrix.copy() if keep else design.matrix, alphas)
-        return minimise_iteratively(
-            loss, design.matrix, alphas, tol=self.tol, max_iter=self.max_iter
-        )
+        copy = keep and design.method == "dual"  # the solver overwrites a kernel matrix
+        matrix = design.matrix.copy() if copy else design.matrix
+        return minimise(design.method, loss, matrix, alphas, tol=self.tol, max_iter=self.max_iter)
 
     def _describe_fit(
         self, losses: list[SquaredLoss], design: Design, found: list[Solutions]

@@ -11,7 +11,13 @@ from rankwise.losses import SquaredLoss
 from rankwise.solvers.closed_form import reduce_symmetric, solve_reduced, solve_symmetric
 from rankwise.solvers.iterative import conjugate_gradient
 
-__all__ = ["Solutions", "minimise_dual", "minimise_iteratively", "minimise_primal"]
+__all__ = [
+    "Solutions",
+    "minimise",
+    "minimise_dual",
+    "minimise_iteratively",
+    "minimise_primal",
+]
 
 Array = NDArray[np.float64]
 
@@ -35,6 +41,17 @@ class Solutions(NamedTuple):
     is_definite: bool = True
     n_iter: int = 1
     unfinished: tuple[float, ...] = ()
+
+
+def minimise(
+    method: str, loss: SquaredLoss, matrix: Any, shifts: Array, *, tol: float, max_iter: int | None
+) -> Solutions:
+    """By the method of a design, "primal", "dual" or "iterative"; a dual matrix is overwritten."""
+    if method == "primal":
+        return minimise_primal(loss, matrix, shifts)
+    if method == "dual":
+        return minimise_dual(loss, matrix, shifts)
+    return minimise_iteratively(loss, matrix, shifts, tol=tol, max_iter=max_iter)
 
 
 def minimise_primal(loss: SquaredLoss, R: Any, shifts: Array) -> Solutions:
