@@ -13,7 +13,6 @@ __all__ = ["Level", "nested_scatter", "plain_gram"]
 
 Array = NDArray[np.float64]
 BLOCK_BYTES = 2**22
-BLOCKS_OF_A_TASK = 8
 
 
 def block_rows(n_columns: int) -> int:
