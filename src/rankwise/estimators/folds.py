@@ -11,17 +11,11 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold
 
 from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.graphs.roots import items_of_components
 
-__all__ = ["Folds", "group_folds", "make_folds"]
+__all__ = ["Folds", "make_folds"]
 
 Folds = list[NDArray[np.intp]]
-
-
-def group_folds(graph: PreferenceGraph) -> Folds:
-    """One fold for each group, or for each connected component of explicit preferences."""
-    labels = graph.groups if isinstance(graph, ScoreGraph) else graph.components
-    order = np.argsort(labels, kind="stable")
-    return np.split(order, np.cumsum(np.bincount(labels))[:-1])
 
 
 def make_folds(cv: Any, graph: PreferenceGraph, X: Any, y: Any) -> Folds:
@@ -40,7 +34,7 @@ def make_folds(cv: Any, graph: PreferenceGraph, X: Any, y: Any) -> Folds:
     labels = graph.groups if isinstance(graph, ScoreGraph) else graph.components
     n_groups = int(labels.max()) + 1
     if cv is None:
-        folds = group_folds(graph)
+        folds = items_of_components(labels)
         if len(folds) < 2:
             raise ValueError(
                 "leave-group-out needs at least two groups, and there is one; pass groups, hold "
