@@ -23,7 +23,7 @@ import scipy.linalg
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 
-from benchmarks import hold_out
+from benchmarks import hold_out, ranking_pursuit
 from benchmarks.libraries.rankwise_rls import N_ALPHAS
 from benchmarks.measure import blas_threads, load_per_core
 from benchmarks.problems import SIZES
@@ -122,6 +122,8 @@ BARS = [
     Bar("leave-pair-out, 31 alphas / eigh + 31 products", 1.5, hold_out.leave_every_pair_out),
     Bar("leave-group-out, 31 alphas / one primal fit", 31.0, hold_out.leave_group_out),
     Bar("leave-group-out, 31 alphas / refitting", 1.0, hold_out.against_refitting),
+    Bar("pursuit of items / OMP on whitened data", 1.25, ranking_pursuit.items),
+    Bar("pursuit of features / OMP on whitened data", 1.25, ranking_pursuit.features),
     Bar("primal fit, groups in order / X.T @ X", 1.5, primal("groups in order")),
     Bar("primal fit, groups shuffled / X.T @ X", 1.5, primal("groups shuffled")),
     Bar("primal fit, one list / X.T @ X", 1.5, primal("one list")),

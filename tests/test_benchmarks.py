@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from benchmarks import bars, run
+from benchmarks import bars, co_rank_rls, run
 from benchmarks.libraries import LIBRARIES, boosting
 from benchmarks.measure import COLUMNS, measure, objective
 from benchmarks.problems import PROBLEMS
@@ -123,3 +123,11 @@ def test_verdict_compares_the_shortest_times_or_the_medians():
     assert bars.verdict(ratio, bar) == "met"
     assert bars.verdict(ratio, bar._replace(limit=1.25)) == "missed by 0.25"
     assert bars.verdict(ratio, bar._replace(by_median=True)) == "missed by 3.00"
+
+
+def test_co_rank_rls_prints_a_slope_and_two_tables(capsys):
+    co_rank_rls.main(["--size", "tiny", "--repeat", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("| unscored rows |") for line in lines) == 2
+    assert any(line.startswith("slope of log time over log rows") for line in lines)
+    assert co_rank_rls.slope([1, 10, 100], [2.0, 20.0, 200.0]) == pytest.approx(1)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rankwise import RankRLS, RankRLSCV
+from rankwise import (
+    CoRankRLS,
+    CoRankRLSCV,
+    RankingPursuit,
+    RankingPursuitCV,
+    RankRLS,
+    RankRLSCV,
+    View,
+)
 
 ESTIMATORS = [
     RankRLS(),
@@ -19,6 +27,20 @@ ESTIMATORS = [
     RankRLSCV(),
     RankRLSCV(kernel="rbf", gamma=[0.1, 1.0]),
     RankRLSCV(kernel="precomputed", cv=3),
+    CoRankRLS(kernel="rbf"),
+    CoRankRLS(views=1),
+    CoRankRLS(views=[View(), View(kernel="rbf", n_basis=1)]),
+    CoRankRLS(kernel="precomputed", n_basis=3),
+    CoRankRLSCV(kernel="rbf"),
+    CoRankRLSCV(nus=[1.0], views=1, cv=2),
+    RankingPursuit(),
+    RankingPursuit(5, beta=0.5, backfit="every", cost="sign"),
+    RankingPursuit(5, kernel="linear", dictionary="features", backfit=None),
+    RankingPursuit(5, kernel="precomputed"),
+    RankingPursuit(5, dictionary=2, n_iter_no_change=2, validation_fraction=0.5),
+    RankingPursuit(3, views=2),
+    RankingPursuit(3, views=[View(), View(kernel="rbf"), View(kernel="polynomial")]),
+    RankingPursuitCV(5),
 ]
 
 

@@ -83,6 +83,19 @@ def test_laplacian_kills_constants_of_components(case):
     assert np.abs(graph.laplacian(constants)).max() <= 1e-9 * np.abs(L).max()
 
 
+def test_squared_magnitude_equals_sum_over_pairs(case):
+    graph, edges, _, _, _ = case
+    assert graph.squared_magnitude == pytest.approx(sum(w * d**2 for _, _, d, w in edges))
+
+
+def test_sparse_norms_equal_the_diagonal_of_the_gram_matrix(case):
+    graph, _, L, _, rng = case
+    R = rng.normal(size=(M, 5)) * (rng.random((M, 5)) < 0.3)
+    for convert in (sp.csr_matrix, sp.csc_array):
+        norms = graph.sparse_norms(convert(R))
+        np.testing.assert_allclose(norms, np.diag(R.T @ L @ R), atol=1e-9 * np.abs(L).max())
+
+
 def test_divergence_equals_sum_over_pairs(case):
     graph, _, _, d, _ = case
     np.testing.assert_allclose(graph.divergence, d, rtol=1e-9, atol=1e-10)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from rankwise import PairGraph, ScoreGraph
 from rankwise.losses import SquaredLoss
@@ -28,6 +29,13 @@ def test_gradient_is_half_the_finite_difference_of_the_sum_over_edges(case):
     np.testing.assert_allclose(2 * loss.gradient(f), numeric, atol=1e-7)
 
 
+def test_value_is_the_sum_over_edges(case):
+    loss, value, rng = case
+    f = rng.normal(size=M)
+    assert loss.value(f) == pytest.approx(value(f))
+    assert loss.at_zero == pytest.approx(value(np.zeros(M)))
+
+
 def test_product_is_half_the_hessian(case):
     loss, _, rng = case
     f, v = rng.normal(size=M), rng.normal(size=M)
@@ -39,6 +47,8 @@ def test_gram_moment_and_root_belong_to_the_same_quadratic_form(case):
     R = rng.normal(size=(M, 3))
     np.testing.assert_allclose(loss.gram(R), R.T @ loss.product(R), atol=1e-12)
     np.testing.assert_allclose(loss.moment(R), R.T @ loss.target, atol=1e-12)
+    norms = loss.sparse_norms(sp.csr_matrix(R))
+    np.testing.assert_allclose(norms, np.diag(loss.gram(R)), atol=1e-12)
     F = loss.root().apply(np.eye(M))
     np.testing.assert_allclose(F @ F.T, loss.product(np.eye(M)), atol=1e-12)
 

@@ -29,6 +29,14 @@ def test_target_with_several_outputs_keeps_its_shape():
     assert make_target(np.ones((4, 2)), [0, 0, 1, 1])["score"].shape == (4, 2)
 
 
+def test_nan_is_an_unscored_item_where_that_is_allowed():
+    target = make_target([3.0, np.nan], ["a", "b"])
+    np.testing.assert_array_equal(target["score"], [3.0, np.nan])
+    assert np.isnan(as_scores([np.nan, 1.0], allow_nan=True)).tolist() == [True, False]
+    with pytest.raises(ValueError, match=r"contains infinity.*row is 1"):
+        as_scores([np.nan, np.inf], allow_nan=True)
+
+
 def test_groups_reach_the_ranker_through_search_and_pipeline_with_routing_off():
     X, y, groups = make_ranking(30, 12, 5, offset=5.0, noise=0.0, random_state=0)[:3]
     model = make_pipeline(StandardScaler(), RankRLS())

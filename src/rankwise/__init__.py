@@ -7,19 +7,35 @@ array([2, 1])
 """
 
 from rankwise import datasets, metrics, model_selection
-from rankwise.estimators import RankRLS, RankRLSCV, RankRLSPath
+from rankwise.estimators import (
+    CoRankRLS,
+    CoRankRLSCV,
+    CoRankRLSPath,
+    RankingPursuit,
+    RankingPursuitCV,
+    RankRLS,
+    RankRLSCV,
+    RankRLSPath,
+    View,
+)
 from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.targets import make_target
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CoRankRLS",
+    "CoRankRLSCV",
+    "CoRankRLSPath",
     "PairGraph",
     "PreferenceGraph",
     "RankRLS",
     "RankRLSCV",
     "RankRLSPath",
+    "RankingPursuit",
+    "RankingPursuitCV",
     "ScoreGraph",
+    "View",
     "datasets",
     "make_target",
     "metrics",

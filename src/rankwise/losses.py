@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.graphs import GraphRoot, PreferenceGraph
+from rankwise.graphs.protocol import sums_of_squares
 from rankwise.graphs.scatter import plain_gram
 
 __all__ = ["LossPart", "SquaredLoss"]
@@ -81,10 +82,24 @@ class SquaredLoss:
 
     def product(self, V: Array) -> Array:
         """``A V``: half the Hessian of the loss."""
+        if self.beta == 0:
+            return self._pair_share * self.graph.laplacian(V)
         out = self._item_share * V
         if self.beta < 1:
             out += self._pair_share * self.graph.laplacian(V)
         return out
+
+    @cached_property
+    def at_zero(self) -> float:
+        """The loss of f = 0, ``(1−β)/W Σ ω δ² + β/m Σ y²``."""
+        value = self._pair_share * self.graph.squared_magnitude if self.beta < 1 else 0.0
+        if self.y is not None and self.beta > 0:
+            value += self._item_share * float(np.sum(self.y**2))
+        return value
+
+    def value(self, f: Array) -> float:
+        """The loss itself, ``fᵀ A f − 2 fᵀ t`` plus the loss of f = 0."""
+        return float(np.sum(f * (self.gradient(f) - self.target))) + self.at_zero
 
     def gradient(self, f: Array) -> Array:
         """Half the gradient with respect to f, ``A f − t``."""
@@ -97,6 +112,15 @@ class SquaredLoss:
             out += self._pair_share * self.graph.gram(R)
         if self.beta > 0:
             out += self._item_share * plain_gram(R)
+        return out
+
+    def sparse_norms(self, R: Any) -> Array:
+        """``rᵀ A r`` for every column r of sparse R."""
+        out = np.zeros(R.shape[1])
+        if self.beta < 1:
+            out += self._pair_share * self.graph.sparse_norms(R)
+        if self.beta > 0:
+            out += self._item_share * sums_of_squares(R)
         return out
 
     def moment(self, R: Any) -> Array:

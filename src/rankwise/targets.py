@@ -22,7 +22,7 @@ def make_target(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
     Parameters
     ----------
     y : array-like of shape (n_items,) or (n_items, n_outputs)
-        Scores.
+        Scores; NaN for unscored items, which only the semi-supervised learners take.
     groups : array-like of shape (n_items,)
         Group labels. Integers and strings are kept; any other labels become codes.
 
@@ -37,7 +37,7 @@ def make_target(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
     >>> target["group"]
     array(['a', 'a', 'b'], dtype='<U1')
     """
-    scores = as_scores(y)
+    scores = as_scores(y, allow_nan=True)
     codes, labels = encode_groups(groups, len(scores))
     members = labels[codes] if labels.dtype.kind in "iuU" else codes
     target = np.empty(
@@ -65,8 +65,11 @@ def split_target(y: Any, groups: ArrayLike | None) -> tuple[Any, ArrayLike | Non
     return y["score"], y["group"]
 
 
-def as_scores(y: Any) -> NDArray[np.float64]:
-    """Finite real scores as float64, shape (n_items,) or (n_items, n_outputs)."""
+def as_scores(y: Any, *, allow_nan: bool = False) -> NDArray[np.float64]:
+    """Finite real scores as float64, shape (n_items,) or (n_items, n_outputs).
+
+    With `allow_nan` a score may be NaN, "not scored", as the semi-supervised learners take it.
+    """
     if y is None:
         raise ValueError(
             "this ranker requires y to be passed, but the target y is None; give scores, "
@@ -87,12 +90,12 @@ def as_scores(y: Any) -> NDArray[np.float64]:
             f"y has shape {scores.shape}; expected one score per item, shape (n_items,), "
             "or several outputs, shape (n_items, n_outputs), and at least one item."
         )
-    bad = ~np.isfinite(scores)
+    bad = np.isinf(scores) if allow_nan else ~np.isfinite(scores)
     if bad.any():
         row = int(np.argmax(bad.reshape(len(scores), -1).any(axis=1)))
         what = (
             "NaN"
-            if np.isnan(scores[row]).any()
+            if np.isnan(scores[row]).any() and not allow_nan
             else "infinity or a value too large for dtype('float64')"
         )
         raise ValueError(

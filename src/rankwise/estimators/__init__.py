@@ -1,6 +1,21 @@
 """Estimators: the models, in scikit-learn's interface."""
 
+from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSPath
+from rankwise.estimators.co_rank_rls_cv import CoRankRLSCV
 from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
 from rankwise.estimators.rank_rls_cv import RankRLSCV
+from rankwise.estimators.ranking_pursuit import RankingPursuit
+from rankwise.estimators.ranking_pursuit_cv import RankingPursuitCV
+from rankwise.estimators.views import View
 
-__all__ = ["RankRLS", "RankRLSCV", "RankRLSPath"]
+__all__ = [
+    "CoRankRLS",
+    "CoRankRLSCV",
+    "CoRankRLSPath",
+    "RankRLS",
+    "RankRLSCV",
+    "RankRLSPath",
+    "RankingPursuit",
+    "RankingPursuitCV",
+    "View",
+]

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.options import check_option
 
-__all__ = ["check_alphas", "check_basis", "check_beta"]
+__all__ = ["check_alphas", "check_basis", "check_beta", "check_nus"]
 
 BASES = ("random", "kmeans++")
 
@@ -27,6 +27,23 @@ def check_alphas(alphas: ArrayLike, name: str) -> NDArray[np.float64]:
         raise ValueError(
             f"{name}: got {checked[bad][0]}, expected a positive finite number; alpha is the "
             "weight of the regulariser, and for almost none pass something small such as 1e-9."
+        )
+    return checked
+
+
+def check_nus(nus: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Finite numbers from 0, as an array of one dimension."""
+    try:
+        checked = np.asarray(nus, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: got {nus!r}, expected numbers from 0.") from None
+    if checked.ndim != 1 or not len(checked):
+        raise ValueError(f"{name} has shape {checked.shape}; expected a flat list of numbers.")
+    bad = ~(np.isfinite(checked) & (checked >= 0))
+    if bad.any():
+        raise ValueError(
+            f"{name}: got {checked[bad][0]}, expected a finite number from 0 (the views are "
+            "trained independently) upwards (they agree more and more)."
         )
     return checked
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,15 @@ from rankwise.progress import track
 from rankwise.solvers import minimise
 from rankwise.solvers.hold_out_items import pair_disagreement
 
-__all__ = ["CrossValidation", "cross_validate_alphas", "default_alphas"]
+__all__ = [
+    "CrossValidation",
+    "alpha_grid",
+    "cross_validate_alphas",
+    "default_alphas",
+    "mean_defined",
+    "score_groups",
+    "warn_at_edge",
+]
 
 Array = NDArray[np.float64]
 PAIRWISE = ("disagreement", "concordance", "auc")
@@ -92,13 +101,13 @@ def cross_validate_alphas(
         folds = make_folds(cv, loss.graph, np.empty((graph.n_items, 1)), loss.y)
         held = held_out_scores(loss, design, folds, alphas, Refit(model.tol, model.max_iter))
         columns.append(held)
-        parts.append(_score_groups(loss.graph, held, folds, metric))
+        parts.append(score_groups(loss.graph, held, folds, metric))
     scores = np.concatenate([part for part, _ in parts], axis=2)
     predictions = np.concatenate(columns, axis=1)
     single = not model._output_shape
     return CrossValidation(
         alphas,
-        _mean_defined(scores),
+        mean_defined(scores),
         scores[:, :, 0] if single else scores,
         parts[0][1],
         int(np.isnan(scores).any(axis=(1, 2)).sum()),
@@ -124,6 +133,11 @@ def default_alphas(loss: SquaredLoss, design: Design) -> Array:
             chunk = R[:, start : start + width]
             chunk = chunk.toarray() if hasattr(chunk, "toarray") else np.asarray(chunk, dtype=float)
             scale += float(np.sum(chunk * loss.product(chunk)))
+    return alpha_grid(scale)
+
+
+def alpha_grid(scale: float) -> Array:
+    """31 values from 1e-8 to 1e2 times the scale, the sum of the eigenvalues of a system."""
     if not scale > 0:
         scale = 1.0  # constant features: every alpha gives the same model
     return scale * np.logspace(-8, 2, 31)
@@ -156,7 +170,7 @@ def _n_units(graph: PreferenceGraph) -> int:
     return int((np.bincount(graph.components) > 1).sum())
 
 
-def _score_groups(
+def score_groups(
     graph: PreferenceGraph, held: Array, folds: Folds, metric: Metric
 ) -> tuple[Array, NDArray[Any]]:
     """The metric in each group, or in each part of a group that one fold holds.
@@ -228,7 +242,7 @@ def _folds_of_edges(
     score = 1.0 - wrong if metric.greater_is_better else wrong
     return CrossValidation(
         alphas,
-        _mean_defined(score[:, :, None]),
+        mean_defined(score[:, :, None]),
         score,
         np.arange(n_folds),
         int(np.isnan(score).any(axis=1).sum()),
@@ -266,7 +280,19 @@ def _train_on_edges(
     return np.asarray(design.matrix @ coef[:, :, 0].T)
 
 
-def _mean_defined(scores: Array) -> Array:
+def warn_at_edge(name: str, grid: Array, scores: Array, at: int, *, stacklevel: int) -> None:
+    """Warn if the grid of the user ends at the choice `at`, where the score still improves."""
+    order = np.argsort(grid)
+    for edge, inside in ((order[0], order[1:]), (order[-1], order[:-1])):
+        if at == edge and len(inside) and (scores[inside] != scores[at]).all():
+            warnings.warn(
+                f"the best {name} {grid[at]:g} is at the edge of the grid from {grid.min():g} to "
+                f"{grid.max():g}; extend the grid.",
+                stacklevel=stacklevel,
+            )
+
+
+def mean_defined(scores: Array) -> Array:
     """Mean over the first axis, leaving out nan; nan if nothing is left."""
     defined = ~np.isnan(scores)
     count = defined.sum(axis=0)

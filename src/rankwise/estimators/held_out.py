@@ -33,7 +33,7 @@ from rankwise.solvers.hold_out_items import (
     spectrum_of_kernel,
 )
 
-__all__ = ["Refit", "held_out_scores", "is_complete_list", "item_spectrum"]
+__all__ = ["Refit", "check_rest", "held_out_scores", "is_complete_list", "item_spectrum"]
 
 Array = NDArray[np.float64]
 HeldOut = Iterator[tuple[NDArray[np.intp], Array]]
@@ -110,7 +110,7 @@ def _choose(
         return
     if cut and is_complete_list(graph):
         for U in cut:
-            _check_rest(graph.n_items - len(U) > 1 or loss.beta == 1)
+            check_rest(graph.n_items - len(U) > 1 or loss.beta == 1)
         y = loss.y if loss.y is not None else graph.y  # type: ignore[attr-defined]
         items = hold_out_items(item_spectrum(design), y.reshape(len(y), -1), cut, alphas, loss.beta)
         yield from items
@@ -129,7 +129,7 @@ def _closed_shortcut(loss: SquaredLoss, design: Design, folds: Folds, alphas: Ar
     for part in parts:
         for U in folds:
             left = part.amount.sum() - part.amount[U].sum()
-            _check_rest(left > 1e-12 * part.amount.sum())
+            check_rest(left > 1e-12 * part.amount.sum())
     if design.method == "dual":
         (part,) = parts
         target = part.target.reshape(len(part.target), -1)
@@ -157,7 +157,7 @@ def _refit(
     for U in track(folds, "training again without a fold", refit.progress):
         rest = np.setdiff1d(every, U)
         graph = loss.graph.subset(rest)
-        _check_rest(loss.beta == 1 or graph.n_pairs > 0)
+        check_rest(loss.beta == 1 or graph.n_pairs > 0)
         part = SquaredLoss(graph, loss.beta, None if loss.y is None else loss.y[rest])
         is_dual = design.method == "dual"
         seen = design.matrix[np.ix_(rest, rest)] if is_dual else design.matrix[rest]
@@ -183,7 +183,8 @@ def _closed(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
     return closed
 
 
-def _check_rest(enough: bool) -> None:
+def check_rest(enough: bool) -> None:
+    """Raise a ValueError if a fold leaves nothing to train on."""
     if not enough:
         raise ValueError(
             "a fold leaves no pair to train on: the pairs are all in one group (or fold). Use "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
@@ -15,7 +14,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rankwise.errors import UndefinedMetricError
 from rankwise.estimators.base import RankerMixin, notice_lost_groups
 from rankwise.estimators.checks import check_alphas
-from rankwise.estimators.cross_validation import CrossValidation, cross_validate_alphas
+from rankwise.estimators.cross_validation import (
+    CrossValidation,
+    cross_validate_alphas,
+    warn_at_edge,
+)
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.metrics import get_metric
 
@@ -232,16 +235,9 @@ random_state
 
     def _warn_at_edge(self, run: CrossValidation, best: _Choice) -> None:
         """Warn if the grid of the user ends where the score still improves."""
-        order = np.argsort(run.alphas)
         score = run.mean_score if self.alpha_per_output else run.mean_score.mean(1, keepdims=True)
         for j, at in enumerate(best.alphas):
-            for edge, inside in ((order[0], order[1:]), (order[-1], order[:-1])):
-                if at == edge and len(inside) and (score[inside, j] != score[at, j]).all():
-                    warnings.warn(
-                        f"the best alpha {run.alphas[at]:g} is at the edge of the grid from "
-                        f"{run.alphas.min():g} to {run.alphas.max():g}; extend the grid.",
-                        stacklevel=4,
-                    )
+            warn_at_edge("alpha", run.alphas, score[:, j], at, stacklevel=5)
 
     def _report(
         self, runs: list[CrossValidation], grid: list[dict[str, Any]], choice: _Choice

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from rankwise.graphs.protocol import sums_of_squares
 
 __all__ = ["Cells", "score_cells"]
 
@@ -71,6 +74,24 @@ class Cells:
     def means(self, V: Array) -> Array:
         """Mean of V over each cell."""
         return _divide(self._indicator @ V, self.size)
+
+    def sparse_norms(self, R: Any, within: Array, between: Array) -> Array:
+        """``rᵀ L r`` for every column r of sparse R, in time linear in its non-zeros.
+
+        L scales deviations from the mean of the cell by `within` and those of cell means from the
+        mean of the group by `between`; sums of squares about means are had from plain sums.
+        """
+        cell_sums = self._indicator @ R
+        norms = sums_of_squares(R, within[self.of_item])
+        norms += sums_of_squares(cell_sums, (between - within) / self.size)
+        if between.any():
+            of_cell = np.arange(len(self.group))
+            shape = (self.n_groups, len(of_cell))
+            members = sp.csr_matrix((np.ones(len(of_cell)), (self.group, of_cell)), shape)
+            pull = np.zeros(self.n_groups)
+            pull[self.group] = between
+            norms -= sums_of_squares(members @ cell_sums, pull / self.group_size)
+        return norms
 
     def group_means(self, cell_means: Array) -> Array:
         """Mean over each group, from the means of its cells."""

@@ -107,6 +107,11 @@ class PairGraph:
         """W, the sum of the weights."""
         return float(self.edge_weight.sum())
 
+    @property
+    def squared_magnitude(self) -> float:
+        """Σ ω δ²."""
+        return float(self.edge_weight @ self.edge_target**2)
+
     @cached_property
     def divergence(self) -> Array:
         """The vector d = Σ ω δ (e_winner − e_loser)."""
@@ -142,6 +147,10 @@ class PairGraph:
     def whiten(self, V: Array) -> Array:
         """``Fᵀ V`` with ``F Fᵀ = L``, F the Cholesky root of each component."""
         return self.root().adjoint(V)
+
+    def sparse_norms(self, R: Any) -> Array:
+        """``rᵀ L r`` for every column r of sparse R."""
+        return np.asarray(R.multiply(self.laplacian_matrix @ R).sum(axis=0)).ravel()
 
     def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
         """F with ``F Fᵀ = scale L + shift I``, dense in each component."""

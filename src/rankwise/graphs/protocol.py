@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
 
-__all__ = ["GraphDescription", "GraphRoot", "PreferenceGraph", "gram_by_columns"]
+__all__ = [
+    "GraphDescription",
+    "GraphRoot",
+    "PreferenceGraph",
+    "gram_by_columns",
+    "sums_of_squares",
+]
 
 Array = NDArray[np.float64]
 
@@ -61,6 +67,10 @@ class PreferenceGraph(Protocol):
         """W = Σ ω_k."""
 
     @property
+    def squared_magnitude(self) -> float:
+        """Σ ω_k δ_k², over all outputs."""
+
+    @property
     def divergence(self) -> Array:
         """The vector d; one column per output where the graph holds several."""
 
@@ -80,6 +90,9 @@ class PreferenceGraph(Protocol):
 
     def gram(self, R: Any) -> Array:
         """``Rᵀ L R`` for dense or sparse R of shape (n_items, p)."""
+
+    def sparse_norms(self, R: Any) -> Array:
+        """``rᵀ L r`` for every column r of sparse R."""
 
     def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
         """F with ``F Fᵀ = scale L + shift I``."""
@@ -136,6 +149,12 @@ class GraphDescription:
             ("total weight", f"{self.total_weight:g}"),
         ]
         return "\n".join(f"{name:<22}{value}" for name, value in rows)
+
+
+def sums_of_squares(S: Any, weight: Array | None = None) -> Array:
+    """``Σ_i w_i s_i²`` for every column s of sparse S; the weights are 1 if not given."""
+    weight = np.ones(S.shape[0]) if weight is None else weight
+    return np.asarray(S.multiply(S).T @ weight)
 
 
 def gram_by_columns(laplacian: Callable[[Array], Array], R: Any, n_entries: int = 2**24) -> Array:

@@ -135,6 +135,13 @@ class ScoreGraph:
             return float(0.5 * (self._cells.size @ self._within))
         return float(self._pairs_in_group @ self._group_factor)
 
+    @property
+    def squared_magnitude(self) -> float:
+        """Σ ω δ²; 1 for each pair under the sign cost, else δ = y_i − y_j and the sum is yᵀ d."""
+        if self.cost == "sign":
+            return self.total_weight
+        return float(np.sum(self._centred_scores * self.divergence))
+
     @cached_property
     def divergence(self) -> Array:
         """The vector d = Σ ω δ (e_i − e_j): L y for the magnitude cost, counts for sign."""
@@ -199,6 +206,14 @@ class ScoreGraph:
             pull = self._group_factor * self._cells.group_size
             levels.append(Level(self._cells.group, pull))
         return nested_scatter(R, levels)
+
+    def sparse_norms(self, R: Any) -> Array:
+        """``rᵀ L r`` for every column r of sparse R; O(non-zeros) but for the relative cost."""
+        if self.cost == "relative":
+            columns = (R[:, [j]].toarray()[:, 0] for j in range(R.shape[1]))
+            return np.array([r @ self.laplacian(r) for r in columns])
+        between = np.zeros_like(self._within) if self.ties == "include" else self._pull
+        return self._cells.sparse_norms(R, self._within, between)
 
     def subset(self, items: NDArray[np.intp]) -> ScoreGraph:
         """The graph that the scores of these items induce."""

@@ -14,7 +14,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-__all__ = ["Reduction", "reduce_symmetric", "solve_reduced", "solve_symmetric"]
+__all__ = ["Reduction", "reduce_symmetric", "solve_reduced", "solve_shifted", "solve_symmetric"]
 
 Array = NDArray[np.float64]
 
@@ -37,6 +37,19 @@ class Reduction(NamedTuple):
     reflectors: Array
     scales: Array
     target: Array
+
+
+def solve_shifted(A: Array, t: Array, shifts: Sequence[float] | Array) -> tuple[Array, bool]:
+    """Solve ``(A + λI) x = t`` for every λ: Cholesky for one, one reduction for many.
+
+    The symmetric matrix A is overwritten. Returns x of shape (n_shifts, n, n_outputs) and whether
+    every A + λI was positive definite.
+    """
+    t = t.reshape(len(t), -1)
+    if len(shifts) == 1:
+        x, is_definite = solve_symmetric(A, t, float(shifts[0]))
+        return x[None], is_definite
+    return solve_reduced(reduce_symmetric(A, t), shifts)
 
 
 def solve_symmetric(A: Array, t: Array, shift: float) -> tuple[Array, bool]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.losses import SquaredLoss
-from rankwise.solvers.closed_form import reduce_symmetric, solve_reduced, solve_symmetric
+from rankwise.solvers.closed_form import solve_shifted
 from rankwise.solvers.iterative import conjugate_gradient
 
 __all__ = [
@@ -56,7 +56,7 @@ def minimise(
 
 def minimise_primal(loss: SquaredLoss, R: Any, shifts: Array) -> Solutions:
     """``(Rᵀ A R + λI) w = Rᵀ t``, [RankRLS09] equation 28."""
-    return Solutions(*_solve(loss.gram(R), loss.moment(R), shifts))
+    return Solutions(*solve_shifted(loss.gram(R), loss.moment(R), shifts))
 
 
 def minimise_dual(loss: SquaredLoss, K: Array, shifts: Array) -> Solutions:
@@ -65,7 +65,7 @@ def minimise_dual(loss: SquaredLoss, K: Array, shifts: Array) -> Solutions:
     With ``F Fᵀ = A`` and ``F b = t``, solve ``(Fᵀ K F + λI) c = b``; then ``a = F c``.
     """
     root = loss.root()
-    c, is_definite = _solve(root.sandwich(K), root.solve(loss.target), shifts)
+    c, is_definite = solve_shifted(root.sandwich(K), root.solve(loss.target), shifts)
     return Solutions(np.stack([root.apply(columns) for columns in c]), is_definite)
 
 
@@ -83,12 +83,3 @@ def minimise_iteratively(
         if not result.converged:
             unfinished.append(float(shifts[k]))
     return Solutions(coef, True, n_iter, tuple(unfinished))
-
-
-def _solve(A: Array, t: Array, shifts: Array) -> tuple[Array, bool]:
-    """Cholesky for one λ, one reduction for many."""
-    t = t.reshape(len(t), -1)
-    if len(shifts) == 1:
-        x, is_definite = solve_symmetric(A, t, float(shifts[0]))
-        return x[None], is_definite
-    return solve_reduced(reduce_symmetric(A, t), shifts)

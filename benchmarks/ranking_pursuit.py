@@ -1,0 +1,54 @@
+"""The bars of ranking pursuit: scikit-learn's orthogonal matching pursuit on whitened data.
+
+With ``F Fᵀ = L`` the ranking loss of f is ``‖Fᵀ y − Fᵀ f‖²``, so a regression pursuit on the
+columns ``Fᵀ k``, scaled to norm one, chooses as RankingPursuit does with ``backfit="every"``.
+Whitening and scaling belong to the work of the peer; kernel values are given to both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import orthogonal_mp
+from sklearn.metrics.pairwise import rbf_kernel
+
+from rankwise import RankingPursuit, ScoreGraph
+
+Work = Callable[[], Any]
+
+
+def items(size: str) -> tuple[Work, Work]:
+    """Basis items of a kernel model; the dictionary is all items."""
+    m, n_steps = {"tiny": (40, 5), "short": (1_000, 50), "full": (4_000, 100)}[size]
+    X, y, groups = _queries(m, 10)
+    K = rbf_kernel(X, gamma=0.1)
+    model = RankingPursuit(n_steps, kernel="precomputed", backfit="every")
+    return lambda: model.fit(K, y, groups), lambda: peer(K, y, groups, n_steps)
+
+
+def features(size: str) -> tuple[Work, Work]:
+    """Greedy feature selection."""
+    m, p, n_steps = {"tiny": (60, 12, 4), "short": (5_000, 300, 30), "full": (20_000, 1_000, 100)}[
+        size
+    ]
+    X, y, groups = _queries(m, p)
+    model = RankingPursuit(n_steps, kernel="linear", dictionary="features", backfit="every")
+    return lambda: model.fit(X, y, groups), lambda: peer(X, y, groups, n_steps)
+
+
+def peer(K: np.ndarray, y: np.ndarray, groups: np.ndarray, n_steps: int) -> np.ndarray:
+    """Coefficients of the columns of K by orthogonal matching pursuit on whitened data."""
+    graph = ScoreGraph(y, groups)
+    white = graph.whiten(K)
+    norms = np.linalg.norm(white, axis=0)
+    white /= norms
+    return orthogonal_mp(white, graph.whiten(y), n_nonzero_coefs=n_steps) / norms
+
+
+def _queries(n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_rows, n_features))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + X[:, 3] + rng.standard_normal(n_rows)
+    return X, y, np.arange(n_rows) // 20

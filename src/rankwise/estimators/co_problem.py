@@ -1,0 +1,186 @@
+"""From items, scores and views to the stacked system of CoRankRLS."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from rankwise.estimators.unscored import PartlyScored
+from rankwise.estimators.views import FittedView, StackedFeatures, View, fit_view
+from rankwise.losses import SquaredLoss
+from rankwise.memory import check_matrix_fits
+from rankwise.solvers.co_regularized import (
+    CoSystem,
+    coupling,
+    scored_system,
+    solve_co_regularized,
+)
+
+__all__ = ["CoProblem", "fit_views", "warn_about_flat_views"]
+
+Array = NDArray[np.float64]
+FLAT = 1e-24  # scatter of a constant view, relative to the square of its features
+
+
+@dataclass(frozen=True)
+class CoProblem:
+    """What CoRankRLS minimises, for every alpha and nu.
+
+    Attributes
+    ----------
+    X : array or sparse matrix
+        All items.
+    views : sequence of FittedView
+        Views with their bases.
+    part : PartlyScored
+        Which rows are scored.
+    loss : SquaredLoss
+        Loss of the scored rows.
+    known_coupling : ndarray or None
+        C, if it is known already.
+    """
+
+    X: Any
+    views: Sequence[FittedView]
+    part: PartlyScored
+    loss: SquaredLoss
+    known_coupling: Array | None = None
+
+    @cached_property
+    def system(self) -> CoSystem:
+        """B, C and E of [CoRankRLS10] equation 18."""
+        n = sum(self.sizes)
+        advice = "give the views fewer columns or a smaller n_basis, linear ones, too"
+        check_matrix_fits(n, n, "the stacked system of all views", advice)
+        X = self.X[self.part.scored]
+        B, E = scored_system((view.features(X) for view in self.views), self.loss)
+        return CoSystem(B, self._coupling(), E)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Number of features of each view."""
+        return [view.n_features for view in self.views]
+
+    @property
+    def starts(self) -> NDArray[np.intp]:
+        """Where the features of the second and later views start in the stacked system."""
+        return np.cumsum(self.sizes)[:-1]
+
+    def without(self, held: NDArray[np.intp]) -> CoProblem:
+        """The problem of training without some of the scored rows, counted among the scored.
+
+        They are left out altogether, also of what views agree on. So where views agree on the
+        unscored rows, C stays as it is and is not computed again.
+        """
+        kept = np.setdiff1d(np.arange(len(self.part.scored)), held)
+        loss = SquaredLoss(self.loss.graph.subset(kept))
+        known = self.system.coupling if self.part.agrees_on_unscored else None
+        return replace(self, part=self.part.without(held), loss=loss, known_coupling=known)
+
+    def coefficients(self, nus: Array, alphas: Array) -> tuple[list[Array], float]:
+        """Coefficients of each view, shape (n, n_nus, n_alphas), and the smallest usable alpha.
+
+        [CoRankRLS10] section 5: one reduction for each nu serves all alphas.
+        """
+        found = [solve_co_regularized(self.system, float(nu), alphas) for nu in nus]
+        w = np.stack([solution.T for solution, _ in found], axis=1)
+        coef = [
+            view.coefficients(part.reshape(len(part), -1)).reshape(-1, *w.shape[1:])
+            for view, part in zip(self.views, np.split(w, self.starts), strict=True)
+        ]
+        return coef, max(floor for _, floor in found)
+
+    def _coupling(self) -> Array:
+        if self.known_coupling is not None:
+            return self.known_coupling
+        rows, graph = self.part.agreement(self.loss.graph.group_weight)
+        return coupling(StackedFeatures(self.views, self.X, rows), self.sizes, graph)
+
+
+def fit_views(
+    views: int | Sequence[View],
+    shared: View,
+    X: Any,
+    n_basis: int,
+    random_state: Any,
+    names: Sequence[str] | None,
+) -> list[FittedView]:
+    """The views that the user gave, or as many random bases of the whole data as asked for.
+
+    Parameters
+    ----------
+    views : int or sequence of View
+        Number of random bases, or the views themselves.
+    shared : View
+        Kernel of the views with random bases.
+    X : array or sparse matrix
+        All items, scored or not.
+    n_basis : int
+        Number of basis items of views that do not say; fewer if there are too few items.
+    random_state : int, RandomState or None
+        Seed.
+    names : sequence of str or None
+        Names of the columns.
+    """
+    rng = check_random_state(random_state)
+    if isinstance(n_basis, bool) or not isinstance(n_basis, numbers.Integral) or n_basis < 1:
+        raise ValueError(f"n_basis={n_basis!r}; expected a whole number of at least 1.")
+    if isinstance(views, numbers.Integral) and not isinstance(views, bool):
+        given = _random_bases(int(views), shared, X, int(n_basis), rng)
+    else:
+        given = _check_views(views)
+    return [fit_view(view, X, rng, n_basis=int(n_basis), names=names) for view in given]
+
+
+def warn_about_flat_views(problem: CoProblem) -> None:
+    """Warn of views whose features are the same for all items of a group."""
+    B, C, _ = problem.system
+    first = StackedFeatures(problem.views, problem.X, np.arange(1))[:]
+    scatter, size = np.diag(B) + np.diag(C), first[0] ** 2
+    for k, view in enumerate(np.split(np.arange(len(scatter)), problem.starts)):
+        if scatter[view].sum() <= FLAT * size[view].sum():
+            warnings.warn(
+                f"view {k} sees the same features in all items of every group: it cannot order "
+                "them, and agreement draws the other views to predicting ties, too. Leave it out "
+                "or give it other columns.",
+                stacklevel=5,
+            )
+
+
+def _random_bases(
+    n_views: int, shared: View, X: Any, n_basis: int, rng: np.random.RandomState
+) -> list[View]:
+    """Views that differ in their basis alone; no item is in two of them."""
+    n_items = X.shape[0]
+    if not 1 <= n_views <= n_items:
+        raise ValueError(
+            f"views={n_views}; expected a number of views from 1 to {n_items}, the number of "
+            "training items, or a list of View."
+        )
+    size = min(n_basis, n_items // n_views)
+    if n_views > 1 and shared.kernel == "linear" and size >= X.shape[1]:
+        warnings.warn(
+            f"{n_views} linear views of all {X.shape[1]} features with {size} basis items each are "
+            "the same view: all of them learn what RankRLS learns. Use a kernel, fewer basis items "
+            "than features, or a list of View with different columns.",
+            stacklevel=5,
+        )
+    rows = rng.permutation(n_items)[: n_views * size].reshape(n_views, size)
+    return [View(**{**shared.get_params(), "basis": np.sort(basis)}) for basis in rows]
+
+
+def _check_views(views: Any) -> list[View]:
+    is_list = isinstance(views, (list, tuple))
+    if not is_list or not views or not all(isinstance(view, View) for view in views):
+        raise ValueError(
+            f"views={views!r}; expected a number of random bases or a list with at least one View."
+        )
+    return list(views)

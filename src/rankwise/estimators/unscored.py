@@ -1,0 +1,160 @@
+"""Targets with unscored rows: NaN in y, groups over all rows."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from rankwise.estimators.base import RankerMixin, notice_lost_groups
+from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.groups import Groups, encode_groups
+from rankwise.metrics import disagreement_error
+from rankwise.metrics.arguments import check_weights
+from rankwise.targets import as_scores, split_target
+
+__all__ = ["PartlyScored", "SemiSupervisedMixin", "split_unscored"]
+
+Array = NDArray[np.float64]
+
+
+class PartlyScored(NamedTuple):
+    """Rows with a score and rows without.
+
+    Attributes
+    ----------
+    scored, unscored : ndarray of int
+        Row numbers, in ascending order.
+    y : ndarray of shape (n_scored,)
+        Scores of the scored rows.
+    groups : Groups
+        Groups of all rows.
+    """
+
+    scored: NDArray[np.intp]
+    unscored: NDArray[np.intp]
+    y: Array
+    groups: Groups
+
+    @property
+    def scored_labels(self) -> NDArray[Any]:
+        """Group labels of the scored rows."""
+        labels: NDArray[Any] = self.groups.labels[self.groups.codes[self.scored]]
+        return labels
+
+    @property
+    def agrees_on_unscored(self) -> bool:
+        """Whether two unscored rows share a group, so that there is something to agree on."""
+        return bool(np.bincount(self.groups.codes[self.unscored]).max(initial=0) > 1)
+
+    def agreement(self, group_weight: str = "pairs") -> tuple[NDArray[np.intp], ScoreGraph]:
+        """Rows on whose order views are to agree, and all pairs of them inside groups.
+
+        The unscored rows; the scored ones if there are none, or if no two of them share a group.
+        """
+        rows = self.unscored if self.agrees_on_unscored else self.scored
+        zeros = np.zeros(len(rows))  # all pairs of a group, whatever the scores
+        return rows, ScoreGraph(zeros, self.groups.codes[rows], group_weight=group_weight)
+
+    def without(self, held: NDArray[np.intp]) -> PartlyScored:
+        """The same rows but for some of the scored ones, counted among the scored."""
+        kept = np.setdiff1d(np.arange(len(self.scored)), held)
+        return self._replace(scored=self.scored[kept], y=self.y[kept])
+
+
+def split_unscored(y: Any, groups: ArrayLike | None, n_items: int) -> PartlyScored:
+    """Tell scored from unscored rows, and refuse what is neither.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_items,)
+        Scores, NaN for a row without; or a target of `make_target`.
+    groups : array-like of shape (n_items,), optional
+        Group labels of all rows; None puts all in one group.
+    n_items : int
+        Number of rows of X.
+    """
+    if isinstance(y, PreferenceGraph):
+        raise ValueError(
+            f"y is a {type(y).__name__}, which cannot hold unscored rows; pass scores with NaN for "
+            "the rows that have none, and groups."
+        )
+    y, groups = split_target(y, groups)
+    scores = as_scores(y, allow_nan=True)
+    if len(scores) != n_items:
+        raise ValueError(
+            f"y has {len(scores)} entries but X has {n_items} rows; pass one score per row, NaN "
+            "for a row without a score."
+        )
+    if scores.shape[1:] not in ((), (1,)):
+        raise ValueError(
+            f"y has {scores.shape[1]} outputs; semi-supervised learners take one, so fit a model "
+            "for each column."
+        )
+    scores = column_or_1d(scores, warn=True)
+    missing = np.isnan(scores)
+    if missing.all():
+        raise ValueError(
+            f"none of the {n_items} rows has a score (y is all NaN); there is nothing to learn the "
+            "order from. Score the rows of at least one group."
+        )
+    scored, unscored = np.flatnonzero(~missing), np.flatnonzero(missing)
+    part = PartlyScored(scored, unscored, scores[scored], encode_groups(groups, n_items))
+    if len(unscored) and not part.agrees_on_unscored:
+        warnings.warn(
+            f"no two of the {len(unscored)} unscored rows are in one group, so there is nothing "
+            "to learn from them, and views agree on the scored rows instead. Give unscored rows "
+            "group labels that they share with other unscored rows.",
+            stacklevel=4,
+        )
+    return part
+
+
+class SemiSupervisedMixin(RankerMixin):
+    """A ranker that takes NaN in y as "not scored", in `fit` and in `score`."""
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Mean over groups of the fraction of scored pairs that are ordered rightly.
+
+        Parameters
+        ----------
+        X, groups, sample_weight
+            As in ``RankRLS.score``.
+        y : array-like or target of `make_target`
+            True scores; rows with NaN do not count.
+
+        Returns
+        -------
+        float
+            1 minus the disagreement error; tied predictions count one half.
+        """
+        if isinstance(y, PreferenceGraph):
+            return super().score(X, y, groups, sample_weight)
+        check_is_fitted(self)
+        notice_lost_groups(y, groups, "score")
+        y, groups = split_target(y, groups)
+        y = as_scores(y, allow_nan=True)
+        predicted = self.predict(X)  # type: ignore[attr-defined]
+        if len(y) != len(predicted):
+            raise ValueError(f"y has {len(y)} entries but X has {len(predicted)} rows.")
+        scored = np.flatnonzero(~np.isnan(y.reshape(len(y), -1)).any(axis=1))
+        if not len(scored):
+            raise ValueError("score needs rows with a score, but y is all NaN.")
+        codes = encode_groups(groups, len(y)).codes
+        weight = check_weights(sample_weight, len(y))
+        error = disagreement_error(
+            y[scored],
+            predicted[scored],
+            codes[scored],
+            sample_weight=None if weight is None else weight[scored],
+        )
+        return float(1.0 - np.mean(error))
