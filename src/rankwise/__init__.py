@@ -7,7 +7,7 @@ array([2, 1])
 """
 
 from rankwise import datasets, metrics, model_selection
-from rankwise.estimators import RankRLS, RankRLSCV, RankRLSPath
+from rankwise.estimators import RankRLS, RankRLSCV, RankRLSPath, RankSVM, RankSVMPath
 from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.targets import make_target
 
@@ -19,6 +19,8 @@ __all__ = [
     "RankRLS",
     "RankRLSCV",
     "RankRLSPath",
+    "RankSVM",
+    "RankSVMPath",
     "ScoreGraph",
     "datasets",
     "make_target",

@@ -10,7 +10,7 @@ from typing import Any
 from rankwise._compiled import twin
 
 try:
-    from rankwise._compiled import order_sweep as _sweep
+    from rankwise._compiled import order_sweep as _sweep  # type: ignore[attr-defined]
 except ImportError:
     _sweep = None
 

@@ -42,9 +42,7 @@ def sort_by_group(order: Indices, group: Levels, starts: Indices) -> Indices:
     return sorted_order
 
 
-def count_violated(
-    scores: NDArray[Any], level: Levels, starts: Indices
-) -> tuple[Counts, Counts]:
+def count_violated(scores: NDArray[Any], level: Levels, starts: Indices) -> tuple[Counts, Counts]:
     """Count, for items sorted by score inside groups, the violated pairs they lose and win.
 
     A pair is violated if the item of higher level scores less than the other plus one:
@@ -69,9 +67,7 @@ def count_violated(
     return lost, won
 
 
-def sum_violated(
-    scores: NDArray[Any], level: Levels, starts: Indices, values: Floats
-) -> Floats:
+def sum_violated(scores: NDArray[Any], level: Levels, starts: Indices, values: Floats) -> Floats:
     """Sum, for items sorted by score inside groups, the values over their violated pairs.
 
     The same pairs as in `count_violated`; each adds the value of its other item.

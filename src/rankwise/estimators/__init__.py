@@ -2,5 +2,6 @@
 
 from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
 from rankwise.estimators.rank_rls_cv import RankRLSCV
+from rankwise.estimators.rank_svm import RankSVM, RankSVMPath
 
-__all__ = ["RankRLS", "RankRLSCV", "RankRLSPath"]
+__all__ = ["RankRLS", "RankRLSCV", "RankRLSPath", "RankSVM", "RankSVMPath"]

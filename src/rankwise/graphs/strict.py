@@ -92,9 +92,7 @@ class StrictOrder:
 
     def __init__(self, graph: ScoreGraph) -> None:
         if graph.cost == "magnitude" and graph.ties == "include":  # other pairs: count again
-            graph = ScoreGraph(
-                graph.y, graph.groups, cost="sign", group_weight=graph.group_weight
-            )
+            graph = ScoreGraph(graph.y, graph.groups, cost="sign", group_weight=graph.group_weight)
         self._graph = graph
         cells = graph.cells
         self._level = (cells.of_item - cells.first[cells.group][cells.of_item]).astype(np.int32)
@@ -148,7 +146,7 @@ class StrictOrder:
         """Weight of each pair of an item."""
         if self._graph.group_weight == "pairs":
             return 1.0
-        return self._graph.pair_weights[self._graph.groups]
+        return np.asarray(self._graph.pair_weights[self._graph.groups])
 
 
 class _ViolatedOrder:
@@ -203,7 +201,6 @@ class StrictEdges:
         f = np.asarray(f, dtype=np.float64)
         short = f[self.winner] - f[self.loser] < 1
         return _ViolatedEdges(f, self.winner[short], self.loser[short], self.weight[short])
-
 
     def sample(self, step: int) -> None:
         """No part of the items: it would have few edges left."""

@@ -136,16 +136,16 @@ def _on_face(Q: Array, c: Array) -> Array:
     bordered[np.arange(n), np.arange(n)] += 1e-14 * n
     bordered[n, :n] = bordered[:n, n] = scale / scale.max()
     right = np.append(c * scale, 1 / scale.max())
-    return _solve(bordered, right)[:n] * scale
+    return np.asarray(_solve(bordered, right)[:n] * scale)
 
 
 def _solve(A: Array, b: Array) -> Array:
     try:
-        return np.linalg.solve(A, b)
+        return np.asarray(np.linalg.solve(A, b), dtype=np.float64)
     except np.linalg.LinAlgError:
         return np.asarray(np.linalg.lstsq(A, b)[0])
 
 
 def _on_simplex(x: Array) -> Array:
     x = np.maximum(x, 0.0)
-    return x / x.sum()
+    return np.asarray(x / x.sum())

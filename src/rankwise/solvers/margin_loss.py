@@ -199,4 +199,4 @@ def _variance(R: NDArray[Any]) -> Array:
         total += shifted.sum(axis=0)
         squares += np.einsum("ij,ij->j", shifted, shifted)
     variance = squares / R.shape[0] - (total / R.shape[0]) ** 2
-    return np.maximum(variance, 0.0)
+    return np.asarray(np.maximum(variance, 0.0))

@@ -136,4 +136,4 @@ class Line:
         return self._objective._point(w, self.start.scores + self._step(trial.t), trial.loss)
 
     def _step(self, t: float) -> NDArray[Any]:
-        return self._change * self._change.dtype.type(t)
+        return np.asarray(self._change * self._change.dtype.type(t))
