@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rankwise import RankRLS, RankRLSCV
+from rankwise import RankRLS, RankRLSCV, RankSVM, RankSVMCV
 
 ESTIMATORS = [
     RankRLS(),
@@ -19,6 +19,14 @@ ESTIMATORS = [
     RankRLSCV(),
     RankRLSCV(kernel="rbf", gamma=[0.1, 1.0]),
     RankRLSCV(kernel="precomputed", cv=3),
+    RankSVM(),
+    RankSVM(loss="squared_hinge"),
+    RankSVM(solver="bmrm", group_weight="groups"),
+    RankSVM(kernel="rbf", warm_start=True),
+    RankSVM(kernel="precomputed"),
+    RankSVM(kernel="rbf", n_basis=1),
+    RankSVMCV(cv=2),
+    RankSVMCV(kernel="rbf", gamma=[0.1, 1.0], cv=2, loss="squared_hinge"),
 ]
 
 

@@ -7,7 +7,7 @@ array([2, 1])
 """
 
 from rankwise import datasets, metrics, model_selection
-from rankwise.estimators import RankRLS, RankRLSCV, RankRLSPath, RankSVM, RankSVMPath
+from rankwise.estimators import RankRLS, RankRLSCV, RankRLSPath, RankSVM, RankSVMCV, RankSVMPath
 from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.targets import make_target
 
@@ -20,6 +20,7 @@ __all__ = [
     "RankRLSCV",
     "RankRLSPath",
     "RankSVM",
+    "RankSVMCV",
     "RankSVMPath",
     "ScoreGraph",
     "datasets",

@@ -15,6 +15,7 @@ from rankwise.estimators.base import notice_lost_groups
 from rankwise.estimators.checks import check_alphas, check_beta
 from rankwise.estimators.design import Design, make_design
 from rankwise.estimators.kernel_model import KernelModel, ModelPath
+from rankwise.estimators.least_squares_task import LeastSquaresTask
 from rankwise.estimators.problem import ranking_losses
 from rankwise.losses import SquaredLoss
 from rankwise.solvers import Solutions, minimise
@@ -234,6 +235,11 @@ class RankRLS(KernelModel):
             shift_invariant=centre and self.beta == 0,
         )
         return losses, design
+
+    def _task(self, X: Any, y: Any, groups: ArrayLike | None) -> LeastSquaresTask:
+        """The model and its data, ready for cross-validation."""
+        losses, design = self._prepare(X, y, groups, centre=False)
+        return LeastSquaresTask(losses, design, self._output_shape, self.tol, self.max_iter)
 
     def _solve_for(self, X: Any, y: Any, groups: ArrayLike | None, alphas: Array) -> Array:
         """Coefficients of shape (n_alphas, n, n_outputs); sets all attributes but them."""

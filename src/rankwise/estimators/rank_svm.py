@@ -22,10 +22,11 @@ from rankwise.estimators.callbacks import (
 from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.design import Design, make_features
 from rankwise.estimators.kernel_model import KernelModel, ModelPath
+from rankwise.estimators.margin_task import MarginTask
 from rankwise.estimators.problem import strict_graph, why_no_pairs
-from rankwise.graphs import PairGraph
-from rankwise.graphs.strict import strict_preferences
-from rankwise.losses import HingeLoss, MarginLoss, SquaredHingeLoss
+from rankwise.graphs import PairGraph, PreferenceGraph
+from rankwise.graphs.strict import StrictPreferences, strict_preferences
+from rankwise.losses import HingeLoss, SquaredHingeLoss
 from rankwise.options import check_option
 from rankwise.solvers.margin_loss import Iterate, MarginSolution, minimise_margin
 from rankwise.solvers.margin_objective import MarginObjective
@@ -33,7 +34,10 @@ from rankwise.solvers.margin_objective import MarginObjective
 __all__ = ["RankSVM", "RankSVMPath"]
 
 Array = NDArray[np.float64]
-LOSSES = {"hinge": HingeLoss, "squared_hinge": SquaredHingeLoss}
+LOSSES: dict[str, type[HingeLoss | SquaredHingeLoss]] = {
+    "hinge": HingeLoss,
+    "squared_hinge": SquaredHingeLoss,
+}
 SOLVERS = ("auto", "lbfgs", "newton-cg", "bmrm")
 
 
@@ -199,11 +203,17 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         """
         notice_lost_groups(y, groups, "fit")
         alpha = float(check_alphas([self.alpha], "alpha")[0])
-        loss, design = self._prepare(X, y, groups)
+        _, preferences, design = self._prepare(X, y, groups)
         task = FitTask(self, self.max_iter, X=X, y=y, metadata={"groups": groups})
         start = self._last_weights(design)
         self._store_design(design)
-        solution = self._minimise(loss, design, alpha, task=task, start=start)
+        solution = self._minimise(
+            preferences,
+            design.matrix,
+            alpha,
+            start=start,
+            report=lambda w: task.iteration(lambda: self._attributes(design, w)),
+        )
         self._report(solution)
         self._store(design.coefficients(solution.best.w[:, None]))
         task.end()
@@ -240,16 +250,55 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         """
         checked = check_alphas(alphas, "alphas")
         model = clone(self)
-        loss, design = model._prepare(X, y, groups)
+        _, preferences, design = model._prepare(X, y, groups)
         model._store_design(design)
-        solutions = model._solve_path(loss, design, checked)
+        solutions = model._solve_path(preferences, design.matrix, checked)
         model._warn_unfinished(solutions, checked)
         W = np.stack([solution.best.w for solution in solutions], axis=1)
         coefficients = design.coefficients(W).T[:, :, None]
         return RankSVMPath(model, checked, coefficients, solutions)
 
-    def _prepare(self, X: Any, y: Any, groups: ArrayLike | None) -> tuple[MarginLoss, Design]:
-        """Check everything, and say what is to be minimised."""
+    def _task(self, X: Any, y: Any, groups: ArrayLike | None) -> MarginTask:
+        """The model and its data, ready for cross-validation."""
+        graph, _, design = self._prepare(X, y, groups)
+
+        def solve(R: Any, preferences: StrictPreferences, alphas: Array) -> Array:
+            solutions = self._solve_path(preferences, R, alphas)
+            self._warn_unfinished(solutions, alphas)
+            return np.stack([solution.best.w for solution in solutions])
+
+        return MarginTask(graph, design, solve)
+
+    def _prepare(
+        self, X: Any, y: Any, groups: ArrayLike | None
+    ) -> tuple[PreferenceGraph, StrictPreferences, Design]:
+        """Check everything, and say what is to be learnt from which features."""
+        self._check_options()
+        kernel = self._make_kernel()
+        X = self._check_items(X, accept_sparse=False if kernel.is_precomputed else "csr")
+        graph = strict_graph(X.shape[0], y, groups, self.group_weight)
+        preferences = strict_preferences(graph)
+        if not preferences.n_pairs:
+            raise ValueError(f"there is nothing to rank: {why_no_pairs(graph)}.")
+        if isinstance(graph, PairGraph) and preferences.n_pairs < graph.n_pairs:
+            warnings.warn(
+                f"{graph.n_pairs - preferences.n_pairs} of {graph.n_pairs} edges have magnitude 0: "
+                "they state ties, which RankSVM cannot use and leaves out (RankRLS uses them).",
+                stacklevel=4,
+            )
+        self.n_pairs_ = preferences.n_pairs
+        design = make_features(
+            kernel, X, n_basis=self.n_basis, basis=self.basis, random_state=self.random_state
+        )
+        if not design.is_definite:
+            warnings.warn(
+                f"the kernel {self.kernel!r} is not positive semidefinite on these data; its "
+                "negative part is left out.",
+                stacklevel=4,
+            )
+        return graph, preferences, design
+
+    def _check_options(self) -> None:
         check_option("loss", self.loss, tuple(LOSSES))
         check_option("solver", self.solver, SOLVERS)
         if self.solver == "newton-cg" and self.loss == "hinge":
@@ -261,50 +310,27 @@ class RankSVM(CallbackSupportMixin, KernelModel):
             raise ValueError(f"tol={self.tol!r}; expected a number between 0 and 1, such as 1e-3.")
         if not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
             raise ValueError(f"max_iter={self.max_iter!r}; expected a whole number of at least 1.")
-        kernel = self._make_kernel()
-        X = self._check_items(X, accept_sparse=False if kernel.is_precomputed else "csr")
-        graph = strict_graph(X.shape[0], y, groups, self.group_weight)
-        preferences = strict_preferences(graph)
-        if not preferences.n_pairs:
-            raise ValueError(f"there is nothing to rank: {why_no_pairs(graph)}.")
-        if isinstance(graph, PairGraph) and preferences.n_pairs < graph.n_pairs:
-            warnings.warn(
-                f"{graph.n_pairs - preferences.n_pairs} of {graph.n_pairs} edges have magnitude 0: "
-                "they state ties, which RankSVM cannot use and leaves out (RankRLS uses them).",
-                stacklevel=3,
-            )
         by_loss = "lbfgs" if self.loss == "hinge" else "newton-cg"
         self.solver_: str = by_loss if self.solver == "auto" else self.solver
-        self.n_pairs_ = preferences.n_pairs
-        design = make_features(
-            kernel, X, n_basis=self.n_basis, basis=self.basis, random_state=self.random_state
-        )
-        if not design.is_definite:
-            warnings.warn(
-                f"the kernel {self.kernel!r} is not positive semidefinite on these data; its "
-                "negative part is left out.",
-                stacklevel=3,
-            )
-        return LOSSES[self.loss](preferences), design
 
     def _minimise(
         self,
-        loss: MarginLoss,
-        design: Design,
+        preferences: StrictPreferences,
+        R: Any,
         alpha: float,
         *,
-        task: FitTask | None = None,
+        report: Callable[[Array], bool] | None = None,
         **options: Any,
     ) -> MarginSolution:
         line = ProgressLine(type(self).__name__, self.verbose)
 
         def watch(now: Iterate) -> bool:
             line.show(now.objective, now.gap)
-            return task is not None and task.iteration(lambda: self._attributes(design, now.w))
+            return report is not None and report(now.w)
 
         try:
             return minimise_margin(
-                MarginObjective(design.matrix, loss, alpha),
+                MarginObjective(R, LOSSES[self.loss](preferences), alpha),
                 self.solver_,
                 tol=self.tol,
                 max_iter=self.max_iter,
@@ -314,12 +340,14 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         finally:
             line.close()
 
-    def _solve_path(self, loss: MarginLoss, design: Design, alphas: Array) -> list[MarginSolution]:
+    def _solve_path(
+        self, preferences: StrictPreferences, R: Any, alphas: Array
+    ) -> list[MarginSolution]:
         """Solutions in the order given, found from the largest alpha to the smallest."""
         solutions: dict[int, MarginSolution] = {}
         warm = None
         for k in np.argsort(-alphas, kind="stable"):
-            solutions[k] = self._minimise(loss, design, float(alphas[k]), warm=warm)
+            solutions[k] = self._minimise(preferences, R, float(alphas[k]), warm=warm)
             warm = solutions[k].warm
         return [solutions[k] for k in range(len(alphas))]
 

@@ -106,6 +106,8 @@ def maximise_on_simplex(Q: Array, c: Array, start: Array, max_steps: int = 500) 
     for _ in range(max_steps):
         face = np.flatnonzero(active)
         target = _on_face(Q[np.ix_(face, face)], c[face])
+        if not np.isfinite(target).all():
+            break
         if (target < 0).any():
             falling = target < 0
             ratio = np.ones(len(face))
@@ -130,7 +132,8 @@ def _on_face(Q: Array, c: Array) -> Array:
     """Maximiser of ``cᵀ x − xᵀ Q x / 2`` subject to Σ x = 1 alone."""
     n = len(c)
     diagonal = Q.diagonal()
-    scale = 1 / np.sqrt(np.maximum(diagonal, 1e-30 * diagonal.max() + 1e-300))
+    least = max(1e-24 * float(diagonal.max()), 1e-16 * float(np.abs(c).max()), 1e-300)
+    scale = 1 / np.sqrt(np.maximum(diagonal, least))
     bordered = np.zeros((n + 1, n + 1))
     bordered[:n, :n] = Q * scale[:, None] * scale
     bordered[np.arange(n), np.arange(n)] += 1e-14 * n
