@@ -90,7 +90,7 @@ def make_features(
     basis: str | ArrayLike = "random",
     random_state: Any = None,
 ) -> Design:
-    """Explicit features for a solver that needs them: X itself, or an empirical kernel map.
+    """Explicit features for a loss over pairs: X itself, or an empirical kernel map.
 
     [RankRLS09] sections 4.2 and 4.4.
     """
@@ -99,14 +99,25 @@ def make_features(
     if kernel.is_linear:
         return Design("primal", X, lambda w: w)
     design = _kernel_design(kernel, X, "auto")
-    root = kernel_root(design.matrix)
-    return Design(
-        "primal",
-        root.features,
-        root.coefficients,
-        design.items,
-        is_definite=root.is_definite,
-    )
+    root = kernel_root(_centre(design.matrix))
+
+    def coefficients(w: Array) -> Array:
+        a = root.coefficients(w)
+        return np.asarray(a - a.mean(axis=0))  # a centred kernel does not see the mean
+
+    return Design("primal", root.features, coefficients, design.items, is_definite=root.is_definite)
+
+
+def _centre(K: Array) -> Array:
+    """Centre the features of a kernel matrix, in its place.
+
+    A loss over pairs sees differences only, so that its dual coefficients sum to zero and no
+    constant matters; a conditionally positive kernel becomes a positive one.
+    """
+    mean = K.mean(axis=0)
+    K -= mean
+    K -= (mean - mean.mean())[:, None]
+    return K
 
 
 def _kernel_design(kernel: Kernel, X: Any, solver: str) -> Design:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from rankwise.estimators.design import Design
 from rankwise.estimators.folds import Folds
 from rankwise.estimators.least_squares_task import pair_distance
+from rankwise.estimators.margin_training import MarginTrainer
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.graphs.strict import strict_preferences
 from rankwise.losses import SquaredLoss
@@ -32,18 +32,16 @@ class MarginTask:
         The preferences.
     design : Design
         Features of the items.
-    solve : callable
-        From features, preferences and alphas to weights of shape (n_alphas, n_features).
+    trainer : MarginTrainer
+        How to train.
     """
 
     output_shape: tuple[int, ...] = ()
     has_leave_pair_out = False
 
-    def __init__(
-        self, graph: Any, design: Design, solve: Callable[[Any, Any, Array], Array]
-    ) -> None:
+    def __init__(self, graph: Any, design: Design, trainer: MarginTrainer) -> None:
         self.graphs = [graph]
-        self._R, self._design, self._solve = design.matrix, design, solve
+        self._R, self._design, self._trainer = design.matrix, design, trainer
 
     def default_alphas(self) -> Array:
         """15 values from 1e-7 to 1 times the mean squared distance between items of a pair."""
@@ -78,4 +76,6 @@ class MarginTask:
                 "a fold leaves no preference to train on: they are all in one group (or fold). Use "
                 "more or smaller folds."
             )
-        return self._solve(R, preferences, alphas)
+        solutions = self._trainer.train_path(preferences, R, alphas)
+        self._trainer.warn_unfinished(solutions, alphas, stacklevel=6)
+        return np.stack([solution.best.w for solution in solutions])

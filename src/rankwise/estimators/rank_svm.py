@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from collections.abc import Callable
 from typing import Any, Self
@@ -10,35 +9,22 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.estimators.base import notice_lost_groups
-from rankwise.estimators.callbacks import (
-    CallbackSupportMixin,
-    FitTask,
-    ProgressLine,
-    with_callbacks,
-)
+from rankwise.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.design import Design, make_features
 from rankwise.estimators.kernel_model import KernelModel, ModelPath
 from rankwise.estimators.margin_task import MarginTask
+from rankwise.estimators.margin_training import MarginTrainer
 from rankwise.estimators.problem import strict_graph, why_no_pairs
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.graphs.strict import StrictPreferences, strict_preferences
-from rankwise.losses import HingeLoss, SquaredHingeLoss
-from rankwise.options import check_option
-from rankwise.solvers.margin_loss import Iterate, MarginSolution, minimise_margin
-from rankwise.solvers.margin_objective import MarginObjective
+from rankwise.solvers.margin_loss import MarginSolution
 
 __all__ = ["RankSVM", "RankSVMPath"]
 
 Array = NDArray[np.float64]
-LOSSES: dict[str, type[HingeLoss | SquaredHingeLoss]] = {
-    "hinge": HingeLoss,
-    "squared_hinge": SquaredHingeLoss,
-}
-SOLVERS = ("auto", "lbfgs", "newton-cg", "bmrm")
 
 
 class RankSVM(CallbackSupportMixin, KernelModel):
@@ -203,11 +189,13 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         """
         notice_lost_groups(y, groups, "fit")
         alpha = float(check_alphas([self.alpha], "alpha")[0])
+        trainer = self._make_trainer()
         _, preferences, design = self._prepare(X, y, groups)
         task = FitTask(self, self.max_iter, X=X, y=y, metadata={"groups": groups})
         start = self._last_weights(design)
         self._store_design(design)
-        solution = self._minimise(
+        self.solver_ = trainer.method
+        solution = trainer.train(
             preferences,
             design.matrix,
             alpha,
@@ -217,7 +205,7 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         self._report(solution)
         self._store(design.coefficients(solution.best.w[:, None]))
         task.end()
-        self._warn_unfinished([solution], [alpha])
+        trainer.warn_unfinished([solution], [alpha])
         return self
 
     def path(
@@ -250,30 +238,26 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         """
         checked = check_alphas(alphas, "alphas")
         model = clone(self)
+        trainer = model._make_trainer()
         _, preferences, design = model._prepare(X, y, groups)
         model._store_design(design)
-        solutions = model._solve_path(preferences, design.matrix, checked)
-        model._warn_unfinished(solutions, checked)
+        model.solver_ = trainer.method
+        solutions = trainer.train_path(preferences, design.matrix, checked)
+        trainer.warn_unfinished(solutions, checked)
         W = np.stack([solution.best.w for solution in solutions], axis=1)
         coefficients = design.coefficients(W).T[:, :, None]
         return RankSVMPath(model, checked, coefficients, solutions)
 
     def _task(self, X: Any, y: Any, groups: ArrayLike | None) -> MarginTask:
         """The model and its data, ready for cross-validation."""
+        trainer = self._make_trainer()
         graph, _, design = self._prepare(X, y, groups)
-
-        def solve(R: Any, preferences: StrictPreferences, alphas: Array) -> Array:
-            solutions = self._solve_path(preferences, R, alphas)
-            self._warn_unfinished(solutions, alphas)
-            return np.stack([solution.best.w for solution in solutions])
-
-        return MarginTask(graph, design, solve)
+        return MarginTask(graph, design, trainer)
 
     def _prepare(
         self, X: Any, y: Any, groups: ArrayLike | None
     ) -> tuple[PreferenceGraph, StrictPreferences, Design]:
         """Check everything, and say what is to be learnt from which features."""
-        self._check_options()
         kernel = self._make_kernel()
         X = self._check_items(X, accept_sparse=False if kernel.is_precomputed else "csr")
         graph = strict_graph(X.shape[0], y, groups, self.group_weight)
@@ -298,58 +282,8 @@ class RankSVM(CallbackSupportMixin, KernelModel):
             )
         return graph, preferences, design
 
-    def _check_options(self) -> None:
-        check_option("loss", self.loss, tuple(LOSSES))
-        check_option("solver", self.solver, SOLVERS)
-        if self.solver == "newton-cg" and self.loss == "hinge":
-            raise ValueError(
-                "solver='newton-cg' needs a smooth loss; use loss='squared_hinge', or "
-                "solver='lbfgs' for the hinge."
-            )
-        if not isinstance(self.tol, numbers.Real) or not 0 < self.tol < 1:
-            raise ValueError(f"tol={self.tol!r}; expected a number between 0 and 1, such as 1e-3.")
-        if not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
-            raise ValueError(f"max_iter={self.max_iter!r}; expected a whole number of at least 1.")
-        by_loss = "lbfgs" if self.loss == "hinge" else "newton-cg"
-        self.solver_: str = by_loss if self.solver == "auto" else self.solver
-
-    def _minimise(
-        self,
-        preferences: StrictPreferences,
-        R: Any,
-        alpha: float,
-        *,
-        report: Callable[[Array], bool] | None = None,
-        **options: Any,
-    ) -> MarginSolution:
-        line = ProgressLine(type(self).__name__, self.verbose)
-
-        def watch(now: Iterate) -> bool:
-            line.show(now.objective, now.gap)
-            return report is not None and report(now.w)
-
-        try:
-            return minimise_margin(
-                MarginObjective(R, LOSSES[self.loss](preferences), alpha),
-                self.solver_,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                watch=watch,
-                **options,
-            )
-        finally:
-            line.close()
-
-    def _solve_path(
-        self, preferences: StrictPreferences, R: Any, alphas: Array
-    ) -> list[MarginSolution]:
-        """Solutions in the order given, found from the largest alpha to the smallest."""
-        solutions: dict[int, MarginSolution] = {}
-        warm = None
-        for k in np.argsort(-alphas, kind="stable"):
-            solutions[k] = self._minimise(preferences, R, float(alphas[k]), warm=warm)
-            warm = solutions[k].warm
-        return [solutions[k] for k in range(len(alphas))]
+    def _make_trainer(self) -> MarginTrainer:
+        return MarginTrainer(self.loss, self.solver, self.tol, self.max_iter, self.verbose)
 
     def _attributes(self, design: Design, w: Array) -> dict[str, Any]:
         """What a model with these weights would have; for callbacks that want to predict."""
@@ -380,24 +314,6 @@ class RankSVM(CallbackSupportMixin, KernelModel):
             "lower_bound": np.array([step.bound for step in solution.history]),
             "gap": np.array([step.gap for step in solution.history]),
         }
-
-    def _warn_unfinished(self, solutions: list[MarginSolution], alphas: Any) -> None:
-        worst = max(range(len(alphas)), key=lambda k: solutions[k].best.gap)
-        if solutions[worst].end == "converged":
-            return
-        reason = {
-            "max_iter": "reached max_iter; raise it, tol or alpha, or scale the features",
-            "interrupted": "was interrupted; the model is the best one found so far",
-            "stalled": "cannot go on within rounding errors; raise tol or alpha, or scale the "
-            "features",
-        }[solutions[worst].end]
-        warnings.warn(
-            f"RankSVM {reason}. After {len(solutions[worst].history)} iterations at "
-            f"alpha={alphas[worst]:g} the relative gap is {solutions[worst].best.gap:.1e}, "
-            f"tol={self.tol:g}.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
 
 
 class RankSVMPath(ModelPath[RankSVM]):

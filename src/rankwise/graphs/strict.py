@@ -137,7 +137,7 @@ class StrictOrder:
         """Subtract the mean of each group."""
         v = np.asarray(v, dtype=np.float64)
         if self._graph.n_groups == 1:
-            return v - v.mean()
+            return np.asarray(v - v.mean())
         means = np.bincount(self._group, weights=v) / self._size
         return np.asarray(v - means[self._group])
 
@@ -154,10 +154,13 @@ class _ViolatedOrder:
         self._pairs, self._order = pairs, order
         self.scores = scores
         self._sorted = scores[order], pairs._level[order], pairs._starts
-        lost, won = count_violated(*self._sorted)
-        self._degree = self._scatter(won + lost)
-        self.divergence = self._scatter(won - lost)
-        self.weight = 0.5 * float(self._degree.sum())
+        self._lost, self._won = count_violated(*self._sorted)
+        self.divergence = self._scatter(self._won - self._lost)
+        self.weight = float(self._scatter(self._lost).sum())
+
+    @cached_property
+    def _degree(self) -> Array:
+        return self._scatter(self._won + self._lost)
 
     def laplacian(self, v: Array) -> Array:
         centred = self._pairs.centre(v)

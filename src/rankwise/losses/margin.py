@@ -37,7 +37,9 @@ class LossAt(NamedTuple):
 class MarginLoss(Protocol):
     """What the solvers need of a loss."""
 
-    preferences: StrictPreferences
+    @property
+    def preferences(self) -> StrictPreferences:
+        """The pairs."""
 
     def at(self, f: NDArray[Any]) -> LossAt:
         """Value and derivatives at the scores f."""
