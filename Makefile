@@ -27,10 +27,13 @@ format: $(VENV)/installed-test  ## Format and fix what can be fixed
 test-oldest: $(VENV)-oldest/installed  ## The tests on the oldest versions that pyproject.toml allows
 	$(VENV)-oldest/bin/python -m pytest -n 2 tests
 
-test-install: ## Install as a user would, without test tools, and run the demo from there
+test-install: ## Install as a user would, without test tools, run the demo; once more without a C compiler
 	rm -rf $(VENV)-install && $(PYTHON) -m venv $(VENV)-install
 	$(VENV)-install/bin/python -m pip install --quiet .
 	cd examples && ../$(VENV)-install/bin/python demo.py
+	CC=false $(VENV)-install/bin/python -m pip install --quiet --no-deps --target $(VENV)-install/plain .
+	cd $(VENV)-install/plain && ../bin/python -c "import rankwise, rankwise._compiled as c; \
+	  assert not c.IS_COMPILED; rankwise.RankSVM().fit([[0], [1]], [0, 1])"
 
 bench: $(VENV)/installed-bench  ## Measure the bars of the design; SIZE=short or full
 	$(BIN)/python -m benchmarks.bars --size $(or $(SIZE),full)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.optimize
 
 
 def score_edges(y, groups, cost="magnitude", ties="include", group_weight="pairs"):
@@ -77,3 +78,33 @@ def ranks(scores, groups):
         mates = [j for j in range(len(scores)) if groups is None or groups[j] == groups[i]]
         out.append(1 + sum(scores[j] > s for j in mates))
     return np.array(out)
+
+
+def margin_objective(edges, f, norm, alpha, loss="hinge"):
+    """1/W Σ ω max(0, 1 − (f_i − f_j)) + α ‖f‖², or with the square, summed over the edges."""
+    total = sum(omega for *_, omega in edges)
+    power = {"hinge": 1, "squared_hinge": 2}[loss]
+    return (
+        alpha * norm + sum(w * max(0.0, 1 - (f[i] - f[j])) ** power for i, j, _, w in edges) / total
+    )
+
+
+def rank_svm(edges, X, alpha, loss="hinge"):
+    """The minimum of the RankSVM objective, from the dual over explicit pairs.
+
+    With d_k = x_i − x_j and w = Σ λ_k d_k/(2α) the dual is Σ λ_k − ‖Σ λ_k d_k‖²/(4α) over
+    0 ≤ λ_k ≤ ω_k/W for the hinge, and has −λ_k² W/(4 ω_k) for its square. Returns the weights, the
+    value of the dual and that of the primal; the minimum is between the two.
+    """
+    D = np.array([X[i] - X[j] for i, j, *_ in edges])
+    share = np.array([w for *_, w in edges]) / sum(w for *_, w in edges)
+    bend = 0.0 if loss == "hinge" else 1 / (4 * share)
+    upper = share if loss == "hinge" else np.full(len(share), np.inf)
+
+    Q = D @ D.T / (2 * alpha) + np.diag(2 * bend * np.ones(len(D)))
+    root = np.linalg.cholesky(Q + 1e-13 * np.trace(Q) * np.eye(len(Q)))
+    right = np.linalg.solve(root, np.ones(len(Q)))  # min ½ λᵀQλ − Σλ as least squares
+    dual = scipy.optimize.lsq_linear(root.T, right, (0, upper), method="bvls", tol=1e-15).x
+    low = dual.sum() - 0.5 * dual @ Q @ dual
+    w = D.T @ dual / (2 * alpha)
+    return w, low, margin_objective(edges, X @ w, w @ w, alpha, loss)

@@ -11,13 +11,15 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "rankwise"
 LAYERS = [
-    {"errors", "options", "memory", "groups", "progress"},
-    {"targets"},
+    {"errors", "options", "memory", "groups", "progress", "_compiled"},
+    {"targets", "environment"},
     {"graphs"},
     {"kernels", "losses", "metrics", "datasets"},
     {"solvers"},
     {"estimators"},
     {"model_selection"},
+    {"cli"},
+    {"__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")

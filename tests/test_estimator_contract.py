@@ -11,6 +11,8 @@ from rankwise import (
     RankingPursuitCV,
     RankRLS,
     RankRLSCV,
+    RankSVM,
+    RankSVMCV,
     View,
 )
 
@@ -41,6 +43,14 @@ ESTIMATORS = [
     RankingPursuit(3, views=2),
     RankingPursuit(3, views=[View(), View(kernel="rbf"), View(kernel="polynomial")]),
     RankingPursuitCV(5),
+    RankSVM(),
+    RankSVM(loss="squared_hinge"),
+    RankSVM(solver="bmrm", group_weight="groups"),
+    RankSVM(kernel="rbf", warm_start=True),
+    RankSVM(kernel="precomputed"),
+    RankSVM(kernel="rbf", n_basis=1),
+    RankSVMCV(cv=2),
+    RankSVMCV(kernel="rbf", gamma=[0.1, 1.0], cv=2, loss="squared_hinge"),
 ]
 
 

@@ -13,7 +13,6 @@ from rankwise.metrics import (
     precision,
     reciprocal_rank,
 )
-from rankwise.metrics.inversions import count_inversions
 from rankwise.metrics.pairwise import concordance
 from tests import oracle_metrics as oracle
 
@@ -228,23 +227,6 @@ def test_concordance_is_one_minus_disagreement(tied):
     np.testing.assert_allclose(
         concordance(*tied, per_group=True), 1 - disagreement_error(*tied, per_group=True)
     )
-
-
-@pytest.mark.parametrize("n_values", [1, 2, 5, 300, 10**6])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_inversions_equal_the_matrix_of_all_pairs(n_values, weighted):
-    rng = np.random.default_rng(n_values)
-    values = rng.integers(0, n_values, 700).astype(np.uint32)
-    starts = np.array([0, 1, 2, 60, 300, 301])
-    weights = rng.random(700) if weighted else None
-    truth = oracle.inversions(values, starts, weights)
-    np.testing.assert_allclose(count_inversions(values, starts, weights), truth, rtol=1e-12)
-
-
-def test_reversed_order_has_all_pairs_inverted_without_overflow():
-    n = 200_000  # more pairs than fit in 32 bits
-    values = np.arange(n, dtype=np.uint32)[::-1]
-    assert count_inversions(values, np.array([0]))[0] == n * (n - 1) // 2
 
 
 @pytest.mark.parametrize("n_groups", [200, 60_000, 70_000, 140_000])

@@ -16,6 +16,9 @@ from rankwise.estimators import (
     RankRLS,
     RankRLSCV,
     RankRLSPath,
+    RankSVM,
+    RankSVMCV,
+    RankSVMPath,
     View,
 )
 from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
@@ -32,6 +35,9 @@ __all__ = [
     "RankRLS",
     "RankRLSCV",
     "RankRLSPath",
+    "RankSVM",
+    "RankSVMCV",
+    "RankSVMPath",
     "RankingPursuit",
     "RankingPursuitCV",
     "ScoreGraph",

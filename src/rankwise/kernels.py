@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.utils import check_random_state
 
-__all__ = ["Kernel", "basis_root", "choose_basis"]
+__all__ = ["Kernel", "KernelRoot", "basis_root", "choose_basis", "kernel_root"]
 
 Array = NDArray[np.float64]
 CHUNK_ENTRIES = 2**23
@@ -121,3 +121,46 @@ def basis_root(K_bb: Array) -> Array:
     values, vectors = scipy.linalg.eigh(K_bb)
     keep = values > values[-1] * len(values) * np.finfo(float).eps
     return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
+
+
+class KernelRoot(NamedTuple):
+    """Features R of the items with ``K = R Rᵀ``: the empirical kernel map.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_items, rank)
+        R.
+    coefficients : callable
+        Takes weights w on R to dual coefficients a with ``K a = R w``.
+    is_definite : bool
+        False if K has negative eigenvalues, which R leaves out.
+    """
+
+    features: Array
+    coefficients: Callable[[Array], Array]
+    is_definite: bool
+
+
+def kernel_root(K: Array) -> KernelRoot:
+    """The empirical kernel map of a whole kernel matrix, [RankRLS09] section 4.2.
+
+    A pivoted Cholesky factorisation, which also finds the rank; the dual coefficients are on the
+    pivots alone. A matrix that is not positive semidefinite goes by its eigenvectors instead.
+    """
+    factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=1)
+    order = pivots - 1
+    R = np.zeros((len(K), rank))
+    R[order] = np.tril(factor[:, :rank])
+    probe = np.random.default_rng(0).standard_normal(len(K))
+    exact = K @ probe
+    if np.linalg.norm(R @ (R.T @ probe) - exact) > 1e-6 * np.linalg.norm(exact):
+        U = basis_root(K)
+        return KernelRoot(K @ U, lambda w: np.asarray(U @ w), False)
+
+    def on_pivots(w: Array) -> Array:
+        a = np.zeros((len(K), *w.shape[1:]))
+        head = factor[:rank, :rank]
+        a[order[:rank]] = scipy.linalg.solve_triangular(head, w, lower=True, trans="T")
+        return a
+
+    return KernelRoot(R, on_pivots, True)

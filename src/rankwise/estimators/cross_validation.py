@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from rankwise.estimators.design import Design
 from rankwise.estimators.folds import Folds, make_folds
-from rankwise.estimators.held_out import (
-    Refit,
-    held_out_scores,
-    is_complete_list,
-    item_spectrum,
-)
-from rankwise.estimators.rank_rls import RankRLS
 from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
-from rankwise.losses import SquaredLoss
 from rankwise.metrics import Metric
 from rankwise.metrics.edges import edge_disagreement
 from rankwise.progress import track
-from rankwise.solvers import minimise
-from rankwise.solvers.hold_out_items import pair_disagreement
 
 __all__ = [
     "CrossValidation",
+    "Task",
     "alpha_grid",
     "cross_validate_alphas",
-    "default_alphas",
+    "hold_out_folds",
     "mean_defined",
     "score_groups",
     "warn_at_edge",
@@ -72,39 +63,64 @@ class CrossValidation(NamedTuple):
     predictions: Array | None
 
 
+class Task(Protocol):
+    """A learner with its data: can be trained without some items, for many alphas at once.
+
+    Attributes
+    ----------
+    graphs : list of PreferenceGraph
+        One for all outputs, or one for each.
+    output_shape : tuple
+        () for one output, (n_outputs,) for y of two dimensions.
+    """
+
+    graphs: list[Any]
+    output_shape: tuple[int, ...]
+
+    @property
+    def has_leave_pair_out(self) -> bool:
+        """Whether `leave_pair_out` is exact and cheap."""
+
+    def default_alphas(self) -> Array:
+        """Candidates for data of any scale."""
+
+    def held_out(
+        self, graph: int, folds: Folds, alphas: Array, progress: bool | None = None
+    ) -> Array:
+        """Scores of every item by models without its fold, (n_items, n_outputs, n_alphas)."""
+
+    def from_edges(self, edges: PairGraph, alphas: Array) -> Array:
+        """Scores of all items, (n_items, n_alphas), from a part of the edges."""
+
+    def leave_pair_out(self, alphas: Array) -> Array:
+        """Disagreement of all pairs, (n_alphas, n_outputs)."""
+
+
 def cross_validate_alphas(
-    model: RankRLS,
-    X: Any,
-    y: Any,
-    groups: ArrayLike | None,
-    alphas: Array | None,
-    cv: Any,
-    metric: Metric,
+    task: Task, alphas: Array | None, cv: Any, metric: Metric
 ) -> CrossValidation:
-    """Hold out, score, average; the model is a template whose alpha is not used."""
-    losses, design = model._prepare(X, y, groups, centre=False)
-    graph = losses[0].graph
+    """Hold out, score, average."""
+    graph = task.graphs[0]
     if alphas is None:
-        alphas = default_alphas(losses[0], design)
-    way, cv = _choose_way(graph, cv, metric)
+        alphas = task.default_alphas()
+    way, cv = _choose_way(task, cv, metric)
     if isinstance(graph, PairGraph) and metric.name not in PAIRWISE[:2]:
         raise ValueError(
             f"scoring={metric.name!r} needs scores, but y is a graph of explicit preferences; use "
             "scoring='disagreement' or 'concordance'."
         )
     if way == "leave-pair-out":
-        return _leave_pair_out(losses[0], design, alphas, metric)
+        return _leave_pair_out(task, alphas, metric)
     if way == "folds of edges":
-        return _folds_of_edges(model, losses[0], design, alphas, cv, metric)
-    parts, columns = [], []
-    for loss in losses:
-        folds = make_folds(cv, loss.graph, np.empty((graph.n_items, 1)), loss.y)
-        held = held_out_scores(loss, design, folds, alphas, Refit(model.tol, model.max_iter))
+        return _folds_of_edges(task, alphas, cv, metric)
+    parts: list[tuple[Array, NDArray[Any]]] = []
+    columns = []
+    for folds, held in hold_out_folds(task, cv, alphas):
         columns.append(held)
-        parts.append(score_groups(loss.graph, held, folds, metric))
+        parts.append(score_groups(task.graphs[len(parts)], held, folds, metric))
     scores = np.concatenate([part for part, _ in parts], axis=2)
     predictions = np.concatenate(columns, axis=1)
-    single = not model._output_shape
+    single = not task.output_shape
     return CrossValidation(
         alphas,
         mean_defined(scores),
@@ -116,34 +132,25 @@ def cross_validate_alphas(
     )
 
 
-def default_alphas(loss: SquaredLoss, design: Design) -> Array:
-    """31 values from 1e-8 to 1e2 times the mean squared distance between the items of a pair.
-
-    That distance, ``tr(L K) / W``, is the sum of the eigenvalues of the system to be solved, so the
-    grid runs from no regularisation to nothing else, whatever the scale of features and the
-    amount of data.
-    """
-    R = design.matrix
-    if design.method == "dual":
-        scale = float(np.trace(loss.product(R)))
-    else:
-        width = max(1, 2**24 // R.shape[0])
-        scale = 0.0
-        for start in range(0, R.shape[1], width):
-            chunk = R[:, start : start + width]
-            chunk = chunk.toarray() if hasattr(chunk, "toarray") else np.asarray(chunk, dtype=float)
-            scale += float(np.sum(chunk * loss.product(chunk)))
-    return alpha_grid(scale)
+def hold_out_folds(
+    task: Task, cv: Any, alphas: Array, progress: bool | None = None
+) -> Iterator[tuple[Folds, Array]]:
+    """For each graph of the task the folds and the held-out scores."""
+    for k, graph in enumerate(task.graphs):
+        y = graph.y if isinstance(graph, ScoreGraph) else None
+        folds = make_folds(cv, graph, np.empty((graph.n_items, 1)), y)
+        yield folds, task.held_out(k, folds, alphas, progress)
 
 
-def alpha_grid(scale: float) -> Array:
+def alpha_grid(scale: float, powers: tuple[int, int, int] = (-8, 2, 31)) -> Array:
     """31 values from 1e-8 to 1e2 times the scale, the sum of the eigenvalues of a system."""
     if not scale > 0:
         scale = 1.0  # constant features: every alpha gives the same model
-    return scale * np.logspace(-8, 2, 31)
+    return scale * np.logspace(*powers)
 
 
-def _choose_way(graph: PreferenceGraph, cv: Any, metric: Metric) -> tuple[str, Any]:
+def _choose_way(task: Task, cv: Any, metric: Metric) -> tuple[str, Any]:
+    graph = task.graphs[0]
     several = _n_units(graph) > 1
     if isinstance(cv, str):
         if cv != "auto":
@@ -153,7 +160,7 @@ def _choose_way(graph: PreferenceGraph, cv: Any, metric: Metric) -> tuple[str, A
         if isinstance(graph, PairGraph):
             return "folds of edges", ITEM_FOLDS
         small = 4 <= graph.n_items <= LEAVE_PAIR_OUT_LIMIT
-        if small and is_complete_list(graph) and metric.name in PAIRWISE:
+        if small and task.has_leave_pair_out and metric.name in PAIRWISE:
             return "leave-pair-out", None
         return "folds of items", min(ITEM_FOLDS, graph.n_items)
     if cv is None:
@@ -206,26 +213,20 @@ def _score_components(graph: PairGraph, held: Array, metric: Metric) -> tuple[Ar
     return value[:, :, None], np.arange(len(value))
 
 
-def _leave_pair_out(
-    loss: SquaredLoss, design: Design, alphas: Array, metric: Metric
-) -> CrossValidation:
-    graph = loss.graph
-    assert isinstance(graph, ScoreGraph)
+def _leave_pair_out(task: Task, alphas: Array, metric: Metric) -> CrossValidation:
+    graph = task.graphs[0]
     y = graph.y.reshape(graph.n_items, -1)
     if metric.name == "auc":
         metric(y, y)  # refuses scores of more than two levels
-    error = pair_disagreement(item_spectrum(design), y, alphas, loss.beta).T
+    error = task.leave_pair_out(alphas)
     score = 1.0 - error if metric.greater_is_better else error
     rows = score[None, :, 0] if graph.y.ndim == 1 else score[None]
     return CrossValidation(alphas, score, rows, graph.group_labels, 0, "leave-pair-out", None)
 
 
-def _folds_of_edges(
-    model: RankRLS, loss: SquaredLoss, design: Design, alphas: Array, n_folds: Any, metric: Metric
-) -> CrossValidation:
+def _folds_of_edges(task: Task, alphas: Array, n_folds: Any, metric: Metric) -> CrossValidation:
     """One connected component: hold out edges instead of items, and train again for each fold."""
-    graph = loss.graph
-    assert isinstance(graph, PairGraph)
+    graph = task.graphs[0]
     if not isinstance(n_folds, int) or not 2 <= n_folds <= graph.n_pairs:
         raise ValueError(
             f"cv={n_folds!r}: the preferences are all connected, so edges are held out; give a "
@@ -234,7 +235,7 @@ def _folds_of_edges(
     fold = np.random.default_rng(0).permutation(graph.n_pairs) % n_folds
     wrong = np.empty((n_folds, len(alphas)))
     for k in track(range(n_folds), "training again without edges"):
-        scores = _train_on_edges(model, graph, fold != k, loss.beta, design, alphas)
+        scores = task.from_edges(_keep_edges(graph, fold != k), alphas)
         held = fold == k
         weight = graph.weight[held] * (graph.magnitude[held] > 0)
         for a, f in enumerate(scores.T):
@@ -251,16 +252,8 @@ def _folds_of_edges(
     )
 
 
-def _train_on_edges(
-    model: RankRLS,
-    graph: PairGraph,
-    kept: NDArray[np.bool_],
-    beta: float,
-    design: Design,
-    alphas: Array,
-) -> Array:
-    """Scores of all items, shape (n_items, n_alphas), from a part of the edges."""
-    part = PairGraph(
+def _keep_edges(graph: PairGraph, kept: NDArray[np.bool_]) -> PairGraph:
+    return PairGraph(
         graph.winner[kept],
         graph.loser[kept],
         graph.magnitude[kept],
@@ -268,16 +261,6 @@ def _train_on_edges(
         graph.n_items,
         cost=graph.cost,
     )
-    matrix = design.matrix.copy() if design.method == "dual" else design.matrix
-    coef = minimise(
-        design.method,
-        SquaredLoss(part, beta),
-        matrix,
-        alphas,
-        tol=model.tol,
-        max_iter=model.max_iter,
-    ).coef
-    return np.asarray(design.matrix @ coef[:, :, 0].T)
 
 
 def warn_at_edge(name: str, grid: Array, scores: Array, at: int, *, stacklevel: int) -> None:

@@ -1,4 +1,4 @@
-"""The design of a least-squares ranker: which matrix the solver sees, and the way back from it."""
+"""The design of a ranker: which matrix the solver sees, and the way back from it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.estimators.checks import check_basis
-from rankwise.kernels import Kernel, basis_root, choose_basis
+from rankwise.kernels import Kernel, basis_root, choose_basis, kernel_root
 from rankwise.memory import available_bytes, check_matrix_fits
 from rankwise.options import check_option
 
-__all__ = ["Design", "make_design"]
+__all__ = ["Design", "make_design", "make_features"]
 
 Array = NDArray[np.float64]
 SOLVERS = ("auto", "primal", "dual", "iterative")
@@ -36,6 +36,8 @@ class Design(NamedTuple):
         The items that the coefficients of a kernel model belong to.
     basis : ndarray of int or None
         Their row numbers, if they are a basis.
+    is_definite : bool
+        False if negative eigenvalues of the kernel had to be left out.
     """
 
     method: str
@@ -43,6 +45,7 @@ class Design(NamedTuple):
     coefficients: Callable[[Array], Array]
     items: Any = None
     basis: NDArray[np.intp] | None = None
+    is_definite: bool = True
 
 
 def make_design(
@@ -77,6 +80,44 @@ def make_design(
             X.shape[1], X.shape[1], "a Gram matrix", "use solver='iterative' for so many features"
         )
     return Design(method, X, lambda w: w)
+
+
+def make_features(
+    kernel: Kernel,
+    X: Any,
+    *,
+    n_basis: int | None = None,
+    basis: str | ArrayLike = "random",
+    random_state: Any = None,
+) -> Design:
+    """Explicit features for a loss over pairs: X itself, or an empirical kernel map.
+
+    [RankRLS09] sections 4.2 and 4.4.
+    """
+    if n_basis is not None or not isinstance(basis, str):
+        return _basis_design(kernel, X, "auto", n_basis, basis, random_state)
+    if kernel.is_linear:
+        return Design("primal", X, lambda w: w)
+    design = _kernel_design(kernel, X, "auto")
+    root = kernel_root(_centre(design.matrix))
+
+    def coefficients(w: Array) -> Array:
+        a = root.coefficients(w)
+        return np.asarray(a - a.mean(axis=0))  # a centred kernel does not see the mean
+
+    return Design("primal", root.features, coefficients, design.items, is_definite=root.is_definite)
+
+
+def _centre(K: Array) -> Array:
+    """Centre the features of a kernel matrix, in its place.
+
+    A loss over pairs sees differences only, so that its dual coefficients sum to zero and no
+    constant matters; a conditionally positive kernel becomes a positive one.
+    """
+    mean = K.mean(axis=0)
+    K -= mean
+    K -= (mean - mean.mean())[:, None]
+    return K
 
 
 def _kernel_design(kernel: Kernel, X: Any, solver: str) -> Design:

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import column_or_1d
 
 from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.losses import SquaredLoss
 from rankwise.targets import as_scores, split_target
 
-__all__ = ["ranking_losses"]
+__all__ = ["ranking_losses", "strict_graph", "why_no_pairs"]
 
 Array = NDArray[np.float64]
 DEFAULTS = {"cost": "magnitude", "ties": "include", "group_weight": "pairs"}
@@ -49,16 +50,51 @@ def ranking_losses(
         shape = () if scores is None else scores.shape[1:]
     else:
         y, groups = split_target(y, groups)
-        scores = as_scores(y)
-        if len(scores) != n_items:
-            raise ValueError(
-                f"y has {len(scores)} entries but X has {n_items} rows; pass one score per row."
-            )
+        scores = _check_length(as_scores(y), n_items)
         losses = _losses_of_scores(scores, groups, options, beta)
         shape = scores.shape[1:]
     for loss in losses:
         _check_something_to_rank(loss)
     return losses, shape
+
+
+def strict_graph(
+    n_items: int, y: Any, groups: ArrayLike | None, group_weight: str
+) -> ScoreGraph | PairGraph:
+    """The graph whose strict preferences a margin loss is taken over; at least one of them."""
+    if isinstance(y, PreferenceGraph):
+        graph = _check_graph(y, n_items, groups, {"group_weight": group_weight})
+        if not isinstance(graph, (ScoreGraph, PairGraph)):
+            raise TypeError(
+                f"y is a {type(graph).__name__}; RankSVM takes scores, a ScoreGraph or a PairGraph."
+            )
+    else:
+        y, groups = split_target(y, groups)
+        scores = _check_length(as_scores(_one_output(y)), n_items)
+        graph = ScoreGraph(scores, groups, cost="sign", group_weight=group_weight)
+    if isinstance(graph, ScoreGraph) and graph.y.ndim == 2:
+        _one_output(graph.y)
+    return graph
+
+
+def _one_output(y: Any) -> Any:
+    shape = np.shape(y)
+    if len(shape) != 2:
+        return y
+    if shape[1] > 1:
+        raise ValueError(
+            f"y has shape {shape}; RankSVM learns one output, so fit one RankSVM for each column "
+            "(RankRLS learns several at once)."
+        )
+    return column_or_1d(y, warn=True)
+
+
+def _check_length(scores: Array, n_items: int) -> Array:
+    if len(scores) != n_items:
+        raise ValueError(
+            f"y has {len(scores)} entries but X has {n_items} rows; pass one score per row."
+        )
+    return scores
 
 
 def _check_graph(
@@ -96,7 +132,7 @@ def _check_something_to_rank(loss: SquaredLoss) -> None:
     if loss.beta == 1:
         return
     if loss.graph.n_pairs == 0:
-        raise ValueError(f"there is nothing to rank: {_why_no_pairs(loss.graph)}.")
+        raise ValueError(f"there is nothing to rank: {why_no_pairs(loss.graph)}.")
     if loss.beta == 0 and not loss.target.any():
         warnings.warn(
             "no item is preferred to any other (all scores of a group are equal, or preferences "
@@ -105,7 +141,8 @@ def _check_something_to_rank(loss: SquaredLoss) -> None:
         )
 
 
-def _why_no_pairs(graph: PreferenceGraph) -> str:
+def why_no_pairs(graph: PreferenceGraph) -> str:
+    """The reason why a graph has no (strict) pairs, and what to do."""
     about = graph.describe()
     if about.n_items == 1:
         return "found 1 sample (n_samples = 1); give at least two items of one group"

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankwise.estimators.base import RankerMixin, notice_lost_groups
+from rankwise.estimators.base import notice_lost_groups
 from rankwise.estimators.checks import check_alphas, check_beta
 from rankwise.estimators.design import Design, make_design
+from rankwise.estimators.kernel_model import KernelModel, ModelPath
+from rankwise.estimators.least_squares_task import LeastSquaresTask
 from rankwise.estimators.problem import ranking_losses
-from rankwise.kernels import Kernel
 from rankwise.losses import SquaredLoss
 from rankwise.solvers import Solutions, minimise
 
@@ -26,7 +25,7 @@ __all__ = ["RankRLS", "RankRLSPath"]
 Array = NDArray[np.float64]
 
 
-class RankRLS(RankerMixin, BaseEstimator):
+class RankRLS(KernelModel):
     """Regularised least-squares ranking.
 
     Learns a function f from scores, scores in groups or pairwise preferences by minimising
@@ -207,28 +206,9 @@ class RankRLS(RankerMixin, BaseEstimator):
         checked = check_alphas(alphas, "alphas")
         return RankRLSPath(model, checked, model._solve_for(X, y, groups, checked))
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Score items; larger is better, and only differences (inside a group) have a meaning.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_items, n_features)
-            Items; kernel values to the training items if ``kernel="precomputed"``.
-
-        Returns
-        -------
-        ndarray of shape (n_items,) or (n_items, n_outputs)
-            Scores.
-        """
-        check_is_fitted(self)
-        X = self._check_items(X, accept_sparse="csr", reset=False)
-        return self._scores(X, self._columns).reshape((X.shape[0], *self._output_shape))
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
     def _prepare(
@@ -256,6 +236,11 @@ class RankRLS(RankerMixin, BaseEstimator):
         )
         return losses, design
 
+    def _task(self, X: Any, y: Any, groups: ArrayLike | None) -> LeastSquaresTask:
+        """The model and its data, ready for cross-validation."""
+        losses, design = self._prepare(X, y, groups, centre=False)
+        return LeastSquaresTask(losses, design, self._output_shape, self.tol, self.max_iter)
+
     def _solve_for(self, X: Any, y: Any, groups: ArrayLike | None, alphas: Array) -> Array:
         """Coefficients of shape (n_alphas, n, n_outputs); sets all attributes but them."""
         losses, design = self._prepare(X, y, groups)
@@ -282,12 +267,7 @@ class RankRLS(RankerMixin, BaseEstimator):
         self.n_pairs_ = n_pairs[0] if len(losses) == 1 else np.array(n_pairs)
         self.solver_ = design.method
         self.n_iter_ = max(solutions.n_iter for solutions in found)
-        for name in ("coef_", "dual_coef_", "X_fit_", "basis_indices_"):
-            self.__dict__.pop(name, None)  # of an earlier fit with other parameters
-        if design.items is not None:
-            self.X_fit_ = design.items
-        if design.basis is not None:
-            self.basis_indices_ = design.basis
+        self._store_design(design)
         if not all(solutions.is_definite for solutions in found):
             warnings.warn(
                 f"the kernel {self.kernel!r} is not positive semidefinite on these data: the "
@@ -305,36 +285,8 @@ class RankRLS(RankerMixin, BaseEstimator):
                 stacklevel=4,
             )
 
-    def _make_kernel(self) -> Kernel:
-        return Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params or {})
 
-    def _check_items(self, X: Any, **options: Any) -> Any:
-        return validate_data(self, X, dtype=[np.float64, np.float32], **options)
-
-    def _store(self, columns: Array) -> None:
-        """Keep coefficients of shape (n, n_outputs) under their public names."""
-        single = not self._output_shape
-        if self._make_kernel().is_linear:
-            self.coef_ = columns[:, 0].copy() if single else np.ascontiguousarray(columns.T)
-        else:
-            self.dual_coef_ = columns[:, 0].copy() if single else np.ascontiguousarray(columns)
-
-    @property
-    def _columns(self) -> Array:
-        if hasattr(self, "coef_"):
-            return np.asarray(np.atleast_2d(self.coef_).T)
-        return self.dual_coef_.reshape(len(self.dual_coef_), -1)
-
-    def _scores(self, X: Any, columns: Array) -> NDArray[Any]:
-        kernel = self._make_kernel()
-        if kernel.is_linear:
-            return np.asarray(X @ columns.astype(X.dtype, copy=False))
-        if kernel.is_precomputed and hasattr(self, "basis_indices_"):
-            X = X[:, self.basis_indices_]
-        return kernel.product(X, getattr(self, "X_fit_", None), columns)
-
-
-class RankRLSPath:
+class RankRLSPath(ModelPath[RankRLS]):
     """Models along a list of alphas, as `RankRLS.path` returns them.
 
     Attributes
@@ -344,27 +296,3 @@ class RankRLSPath:
     coefficients : ndarray of shape (n_alphas, n, n_outputs)
         Weights of the features (linear kernel) or of the training or basis items.
     """
-
-    def __init__(self, template: RankRLS, alphas: Array, coefficients: Array) -> None:
-        self._template = template
-        self.alphas = alphas
-        self.coefficients = coefficients
-
-    def __len__(self) -> int:
-        return len(self.alphas)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Scores of all models, shape (n_items, n_alphas) or (n_items, n_outputs, n_alphas)."""
-        model = self._template
-        X = model._check_items(X, accept_sparse="csr", reset=False)
-        n_alphas, n, _ = self.coefficients.shape
-        columns = self.coefficients.transpose(1, 2, 0).reshape(n, -1)
-        return model._scores(X, columns).reshape((X.shape[0], *model._output_shape, n_alphas))
-
-    def model(self, index: int | NDArray[np.intp]) -> RankRLS:
-        """The fitted estimator of ``alphas[index]``; an array gives one index for each output."""
-        model = copy.copy(self._template)
-        at = np.broadcast_to(index, self.coefficients.shape[2])
-        model.alpha = float(self.alphas[at[0]]) if len(set(at)) == 1 else self.alphas[at]
-        model._store(np.stack([self.coefficients[k, :, j] for j, k in enumerate(at)], axis=1))
-        return model

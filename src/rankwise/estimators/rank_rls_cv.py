@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from numpy.typing import ArrayLike
 
-from rankwise.errors import UndefinedMetricError
-from rankwise.estimators.base import RankerMixin, notice_lost_groups
-from rankwise.estimators.checks import check_alphas
-from rankwise.estimators.cross_validation import (
-    CrossValidation,
-    cross_validate_alphas,
-    warn_at_edge,
-)
+from rankwise.estimators.alpha_search import AlphaSearch
 from rankwise.estimators.rank_rls import RankRLS
-from rankwise.metrics import get_metric
 
 __all__ = ["RankRLSCV"]
 
-Array = NDArray[np.float64]
 
-
-class _Choice(NamedTuple):
-    """Where the best score is: in which kernel, at which alpha of each output."""
-
-    kernel: int
-    alphas: NDArray[np.intp]
-    score: float
-
-
-class RankRLSCV(RankerMixin, BaseEstimator):
+class RankRLSCV(AlphaSearch):
     """RankRLS that chooses alpha, and kernel parameters if lists are given, by exact hold-out.
 
     With groups every alpha is judged by leave-group-out, without by leave-pair-out: each at
@@ -91,6 +69,8 @@ random_state
     (0.932, 'leave-group-out')
     """
 
+    model_class = RankRLS
+
     def __init__(
         self,
         alphas: ArrayLike | None = None,
@@ -136,137 +116,7 @@ random_state
         self.alpha_per_output = alpha_per_output
         self.store_predictions = store_predictions
 
-    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
-        """Choose the parameters, then learn from all data.
-
-        Parameters
-        ----------
-        X, y, groups
-            As in ``RankRLS.fit``.
-
-        Returns
-        -------
-        RankRLSCV
-            The fitted estimator.
-        """
-        notice_lost_groups(y, groups, "fit")
-        metric = get_metric(self.scoring)
-        alphas = None if self.alphas is None else check_alphas(self.alphas, "alphas")
-        grid = self._kernel_grid()
-        runs = [
-            cross_validate_alphas(self._model(**params), X, y, groups, alphas, self.cv, metric)
-            for params in grid
-        ]
-        choice = self._choose(runs, metric.greater_is_better)
-        chosen, which = np.unique(runs[choice.kernel].alphas[choice.alphas], return_inverse=True)
-        path = self._model(**grid[choice.kernel]).path(X, y, groups, alphas=chosen)
-        self.best_estimator_ = path.model(which if len(chosen) > 1 else 0)
-        self._report(runs, grid, choice)
-        validate_data(self, X, skip_check_array=True)
-        return self
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Score items by the model of the best parameters; see ``RankRLS.predict``."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict(X)
-
-    def __getattr__(self, name: str) -> Any:
-        shared = {
-            "coef_",
-            "dual_coef_",
-            "X_fit_",
-            "basis_indices_",
-            "n_pairs_",
-            "solver_",
-            "n_iter_",
-        }
-        if name in shared and "best_estimator_" in self.__dict__:
-            return getattr(self.best_estimator_, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
-
-    def _model(self, **kernel: Any) -> RankRLS:
-        shared = set(RankRLS().get_params()) - {"alpha", *kernel}
-        return RankRLS(**kernel, **{name: getattr(self, name) for name in shared})
-
-    def _kernel_grid(self) -> list[dict[str, Any]]:
-        """Every combination of the kernel parameters that are given as lists."""
-        values = {
-            name: list(value) if np.ndim(value) else [value]
-            for name, value in (
-                ("gamma", self.gamma),
-                ("degree", self.degree),
-                ("coef0", self.coef0),
-            )
-        }
-        for name, choices in values.items():
-            if not choices:
-                raise ValueError(f"{name} is an empty list; give at least one value to try.")
-        return [
-            dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())
-        ]
-
-    def _choose(self, runs: list[CrossValidation], greater_is_better: bool) -> _Choice:
-        sign = 1.0 if greater_is_better else -1.0
-        choices = []
-        for k, run in enumerate(runs):
-            score = sign * run.mean_score  # (n_alphas, n_outputs)
-            if np.isnan(score).all():
-                continue
-            if not self.alpha_per_output:
-                score = score.mean(axis=1, keepdims=True)
-            at = np.array([_largest(column, run.alphas) for column in score.T])
-            choices.append(_Choice(k, at, sign * float(np.mean(score[at, np.arange(len(at))]))))
-        if not choices:
-            raise UndefinedMetricError(
-                f"{get_metric(self.scoring)} is undefined in every held-out fold; use larger "
-                "folds, another cv or another scoring."
-            )
-        best = max(choices, key=lambda choice: sign * choice.score)
-        if self.alphas is not None:
-            self._warn_at_edge(runs[best.kernel], best)
-        return best
-
-    def _warn_at_edge(self, run: CrossValidation, best: _Choice) -> None:
-        """Warn if the grid of the user ends where the score still improves."""
-        score = run.mean_score if self.alpha_per_output else run.mean_score.mean(1, keepdims=True)
-        for j, at in enumerate(best.alphas):
-            warn_at_edge("alpha", run.alphas, score[:, j], at, stacklevel=5)
-
-    def _report(
-        self, runs: list[CrossValidation], grid: list[dict[str, Any]], choice: _Choice
-    ) -> None:
-        alphas = runs[choice.kernel].alphas[choice.alphas]
-        self.alpha_ = float(alphas[0]) if not self.alpha_per_output else alphas
-        self.best_score_ = choice.score
-        searched = {n for n in ("gamma", "degree", "coef0") if np.ndim(getattr(self, n))}
-        self.best_params_ = {
-            "alpha": self.alpha_,
-            **{name: grid[choice.kernel][name] for name in searched},
-        }
-        single = runs[0].mean_score.shape[1] == 1
-        self.cv_results_ = {
-            "alphas": [run.alphas for run in runs],
-            "params": grid,
-            "mean_score": np.stack(
-                [run.mean_score[:, 0] if single else run.mean_score for run in runs]
-            ),
-            "group_score": [run.group_score for run in runs],
-            "groups": runs[0].groups,
-            "n_undefined": runs[choice.kernel].n_undefined,
-            "cv": runs[0].way,
-        }
-        if self.store_predictions:
-            self.cv_results_["predictions"] = [run.predictions for run in runs]
-
-
-def _largest(scores: Array, alphas: Array) -> int:
-    """The best score; of equal ones that of the largest alpha, the simplest model."""
-    best = np.flatnonzero(scores == np.nanmax(scores))
-    return int(best[np.argmax(alphas[best])])

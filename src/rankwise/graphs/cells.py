@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise._compiled import sort_by_group
 from rankwise.graphs.protocol import sums_of_squares
 
 __all__ = ["Cells", "score_cells"]
@@ -102,7 +103,10 @@ def score_cells(
     y: Array, group: NDArray[np.intp], n_groups: int
 ) -> tuple[Cells, NDArray[np.float64]]:
     """The cells of (group, distinct score), and the score of each cell."""
-    order = np.lexsort((y, group))
+    order = np.argsort(y)
+    if n_groups > 1:
+        size = np.bincount(group, minlength=n_groups)
+        order = sort_by_group(order, group.astype(np.int32), np.cumsum(size) - size)
     g, s = group[order], y[order]
     first = np.r_[True, (g[1:] != g[:-1]) | (s[1:] != s[:-1])][: len(y)]
     of_item = np.empty(len(y), dtype=np.intp)

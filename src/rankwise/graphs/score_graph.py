@@ -132,8 +132,21 @@ class ScoreGraph:
     def total_weight(self) -> float:
         """W, the sum of the weights of the pairs."""
         if self.cost == "relative":
-            return float(0.5 * (self._cells.size @ self._within))
-        return float(self._pairs_in_group @ self._group_factor)
+            return float(0.5 * (self.cells.size @ self._within))
+        return float(self._pairs_in_group @ self.pair_weights)
+
+    @property
+    def cells(self) -> Cells:
+        """Items that the graph cannot tell apart: groups, or groups × distinct scores."""
+        return self._cells_and_scores[0]
+
+    @cached_property
+    def pair_weights(self) -> Array:
+        """Weight that `group_weight` gives to each pair of a group, shape (n_groups,)."""
+        pairs = self._pairs_in_group
+        if self.group_weight == "pairs":
+            return np.ones_like(pairs)
+        return np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 0)
 
     @property
     def squared_magnitude(self) -> float:
@@ -148,20 +161,20 @@ class ScoreGraph:
         if self.cost == "magnitude":
             return self.laplacian(self._centred_scores)
         if self.cost == "sign":
-            return self._balance[self._cells.of_item]
-        out = np.zeros(len(self._cells.group))
+            return self._balance[self.cells.of_item]
+        out = np.zeros(len(self.cells.group))
         for rows, columns, difference in self._score_differences():
-            out[rows] = np.einsum("brc,bc->br", _inverse(difference), self._cells.size[columns])
-        out *= self._group_factor[self._cells.group]
-        return out[self._cells.of_item]
+            out[rows] = np.einsum("brc,bc->br", _inverse(difference), self.cells.size[columns])
+        out *= self.pair_weights[self.cells.group]
+        return out[self.cells.of_item]
 
     @property
     def degrees(self) -> Array:
         """Weight of the pairs of each item: the diagonal of L."""
-        cells = self._cells
+        cells = self.cells
         weight = self._within
         if self.ties == "include":  # an item is not paired with itself
-            weight = weight - self._group_factor
+            weight = weight - self.pair_weights
         return weight[cells.of_item]
 
     @cached_property
@@ -173,7 +186,7 @@ class ScoreGraph:
 
     def laplacian(self, V: Array) -> Array:
         """``L V`` in O(m), plus the square of the levels of each group for the relative cost."""
-        cells = self._cells
+        cells = self.cells
         means = cells.means(V)
         within = self._within if V.ndim == 1 else self._within[:, None]
         out: Array = V * within[cells.of_item]
@@ -195,16 +208,16 @@ class ScoreGraph:
         between = np.zeros_like(self._within)
         if self.ties == "exclude":
             between = self._pull
-        return NestedRoot(self._cells, scale * self._within + shift, scale * between + shift, shift)
+        return NestedRoot(self.cells, scale * self._within + shift, scale * between + shift, shift)
 
     def gram(self, R: Any) -> Array:
         """``Rᵀ L R``; for dense R in one blocked pass that adds only squares."""
         if self.cost == "relative" or sp.issparse(R):
             return gram_by_columns(self.laplacian, R)
-        levels = [Level(self._cells.of_item, self._within)]
+        levels = [Level(self.cells.of_item, self._within)]
         if self.ties == "exclude":
-            pull = self._group_factor * self._cells.group_size
-            levels.append(Level(self._cells.group, pull))
+            pull = self.pair_weights * self.cells.group_size
+            levels.append(Level(self.cells.group, pull))
         return nested_scatter(R, levels)
 
     def sparse_norms(self, R: Any) -> Array:
@@ -213,7 +226,7 @@ class ScoreGraph:
             columns = (R[:, [j]].toarray()[:, 0] for j in range(R.shape[1]))
             return np.array([r @ self.laplacian(r) for r in columns])
         between = np.zeros_like(self._within) if self.ties == "include" else self._pull
-        return self._cells.sparse_norms(R, self._within, between)
+        return self.cells.sparse_norms(R, self._within, between)
 
     def subset(self, items: NDArray[np.intp]) -> ScoreGraph:
         """The graph that the scores of these items induce."""
@@ -242,7 +255,7 @@ class ScoreGraph:
             i,
             j,
             magnitude=self.y[i] - self.y[j],
-            weight=self._group_factor[self.groups[i]],
+            weight=self.pair_weights[self.groups[i]],
             n_items=self.n_items,
             cost=self.cost,
         )
@@ -276,47 +289,35 @@ class ScoreGraph:
             return Cells(self.groups, every, self.n_groups), np.zeros(self.n_groups)
         return score_cells(self.y, self.groups, self.n_groups)
 
-    @property
-    def _cells(self) -> Cells:
-        return self._cells_and_scores[0]
-
     @cached_property
     def _pairs_in_group(self) -> Array:
-        cells = self._cells
+        cells = self.cells
         pairs = _pairs(cells.group_size)
         if self.ties == "exclude":
             pairs -= np.bincount(cells.group, weights=_pairs(cells.size), minlength=self.n_groups)
         return pairs
 
-    @cached_property
-    def _group_factor(self) -> Array:
-        """Weight that `group_weight` gives to each pair of a group."""
-        pairs = self._pairs_in_group
-        if self.group_weight == "pairs":
-            return np.ones_like(pairs)
-        return np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 0)
-
     @property
     def _pull(self) -> Array:
         """Eigenvalue of L on vectors that are constant in cells and sum to zero in the group."""
-        return (self._group_factor * self._cells.group_size)[self._cells.group]
+        return (self.pair_weights * self.cells.group_size)[self.cells.group]
 
     @cached_property
     def _within(self) -> Array:
         """Eigenvalue of L on vectors that live in one cell and sum to zero there."""
-        cells = self._cells
+        cells = self.cells
         if self.ties == "include":
             return self._pull
         if self.cost != "relative":
-            return self._pull - self._group_factor[cells.group] * cells.size
+            return self._pull - self.pair_weights[cells.group] * cells.size
         out = np.zeros(len(cells.group))
         for rows, columns, difference in self._score_differences():
             out[rows] = np.einsum("brc,bc->br", _inverse_square(difference), cells.size[columns])
-        return out * self._group_factor[cells.group]
+        return out * self.pair_weights[cells.group]
 
     def _between(self, means: Array) -> Array:
         """L on vectors that are constant in cells, given by their value in each cell."""
-        cells = self._cells
+        cells = self.cells
         if self.ties == "include":
             return np.zeros_like(means)
         if self.cost != "relative":
@@ -326,7 +327,7 @@ class ScoreGraph:
         out = columns_of * self._within[:, None]
         for rows, columns, difference in self._score_differences():
             weight = _inverse_square(difference) * cells.size[columns][:, None, :]
-            weight *= self._group_factor[cells.group[rows]][:, :, None]
+            weight *= self.pair_weights[cells.group[rows]][:, :, None]
             out[rows] -= weight @ columns_of[columns]
         return out.reshape(means.shape)
 
@@ -342,11 +343,11 @@ class ScoreGraph:
     @property
     def _balance(self) -> Array:
         """Number of lower minus number of higher items, for each cell, times the pair weight."""
-        cells = self._cells
+        cells = self.cells
         lower = np.cumsum(cells.size) - cells.size
         lower -= lower[cells.first][cells.group]
         higher = cells.group_size[cells.group] - lower - cells.size
-        return self._group_factor[cells.group] * (lower - higher)
+        return self.pair_weights[cells.group] * (lower - higher)
 
     def _score_differences(self) -> Iterator[tuple[NDArray[Any], NDArray[Any], Array]]:
         """Blocks (cells a, cells b, s_a − s_b) that cover all pairs of cells of one group.
@@ -367,7 +368,7 @@ class ScoreGraph:
     def _dense(self, items: NDArray[np.intp]) -> Array:
         """L of one component of the relative cost, as a matrix."""
         difference: Array = self.y[items][:, None] - self.y[items]
-        L: Array = -_inverse_square(difference) * self._group_factor[self.groups[items[0]]]
+        L: Array = -_inverse_square(difference) * self.pair_weights[self.groups[items[0]]]
         L[np.diag_indices(len(items))] = -L.sum(axis=1)
         return L
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise._compiled import count_inversions, weigh_inversions
 from rankwise.metrics.arguments import check_weights
 from rankwise.metrics.averaging import GroupMetric, GroupValues, MetricValue, mean_over_groups
-from rankwise.metrics.inversions import count_inversions
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.options import check_option
 
@@ -223,7 +223,7 @@ class PairCounts(NamedTuple):
 def _count_pairs(ranking: Ranking) -> PairCounts:
     targets = ranking.targets
     order = ranking.order("optimistic")  # tied scores by falling y: no inversions among them
-    discordant = count_inversions(targets.levels[order], targets.starts)
+    discordant = count_inversions(targets.levels[order].astype(np.int32), targets.starts)
     differing = _pairs(targets.sizes) - _pairs_inside(targets.level_starts, targets)
     undecided = np.zeros_like(differing)
     if ranking.has_ties:
@@ -247,9 +247,11 @@ def _weigh_pairs(
     largest[largest == 0] = 1.0
     scaled = np.empty_like(weights)
     scaled[order] = weights[order] / np.repeat(largest, targets.sizes)
-    discordant = count_inversions(targets.levels[order], targets.starts, scaled[order])
-    levels = targets.level_starts
-    differing = _weight_between(scaled[targets.order], targets.starts, levels, targets)
+    levels = targets.levels[order].astype(np.int32)
+    discordant = weigh_inversions(levels, targets.starts, scaled[order])
+    differing = _weight_between(
+        scaled[targets.order], targets.starts, targets.level_starts, targets
+    )
     undecided = np.zeros_like(differing)
     if ranking.has_ties:
         cells = _cell_starts(ranking, order)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise._compiled import sort_by_group
 from rankwise.groups import Groups
 
 __all__ = ["Ranking", "Targets"]
@@ -38,7 +39,7 @@ class Targets:
         self.labels = groups.labels
         self.sizes: Index = groups.sizes
         self.starts: Index = np.cumsum(self.sizes) - self.sizes
-        self._digits = _digits(groups.codes, groups.n_groups)
+        self._codes = groups.codes.astype(np.int32)
 
     @property
     def n_groups(self) -> int:
@@ -77,9 +78,10 @@ class Targets:
 
     def by_group(self, order: Index) -> Index:
         """Bring rows that are in some order into their groups; the order inside stays."""
-        for digit in self._digits:  # 16 bits at a time, for which NumPy has a radix sort
-            order = order[np.argsort(digit[order], kind="stable")]
-        return order
+        if self.n_groups == 1:
+            return order
+        sorted_order: Index = sort_by_group(np.ascontiguousarray(order), self._codes, self.starts)
+        return sorted_order
 
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
         """Sum per group of an array that is sorted by group."""
@@ -167,11 +169,3 @@ def _block_starts(values: NDArray[Any], group_starts: Index) -> Index:
     np.not_equal(values[1:], values[:-1], out=opens[1:])
     opens[group_starts] = True
     return np.flatnonzero(opens)
-
-
-def _digits(codes: Index, n_groups: int) -> list[NDArray[Any]]:
-    """Split the codes in digits of 16 bits, the lowest first; no digit for a single group."""
-    n_bits = (n_groups - 1).bit_length()
-    if n_bits <= 8:
-        return [codes.astype(np.uint8)] if n_bits else []
-    return [(codes >> shift).astype(np.uint16) for shift in range(0, n_bits, 16)]

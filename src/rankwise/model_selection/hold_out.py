@@ -9,15 +9,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from rankwise.estimators.checks import check_alphas
-from rankwise.estimators.folds import make_folds
-from rankwise.estimators.held_out import Refit, held_out_scores
+from rankwise.estimators.cross_validation import hold_out_folds
 from rankwise.estimators.rank_rls import RankRLS
+from rankwise.estimators.rank_svm import RankSVM
 
 __all__ = ["cross_val_predict_groups", "leave_group_out_predict"]
 
 
 def leave_group_out_predict(
-    estimator: RankRLS,
+    estimator: RankRLS | RankSVM,
     X: Any,
     y: Any,
     groups: ArrayLike | None = None,
@@ -33,7 +33,7 @@ def leave_group_out_predict(
 
     Parameters
     ----------
-    estimator : RankRLS
+    estimator : RankRLS or RankSVM
         Fitted or not; it is left as it is.
     X, y, groups
         As in ``RankRLS.fit``. The groups of a `PairGraph` are its connected components.
@@ -64,7 +64,7 @@ def leave_group_out_predict(
 
 
 def cross_val_predict_groups(
-    estimator: RankRLS,
+    estimator: RankRLS | RankSVM,
     X: Any,
     y: Any,
     groups: ArrayLike | None = None,
@@ -78,11 +78,12 @@ def cross_val_predict_groups(
     Folds that no pair leaves (whole groups, whole connected components of explicit preferences)
     and folds of items of a single list under ``cost="magnitude", ties="include"`` are computed
     from one decomposition. All other folds, ``solver="iterative"``, and kernels with 0 < beta < 1
-    are trained again for each fold. A basis (`n_basis`) is chosen once, from all items.
+    are trained again for each fold, and so is RankSVM, along a warm-started path. A basis
+    (`n_basis`) is chosen once, from all items.
 
     Parameters
     ----------
-    estimator : RankRLS
+    estimator : RankRLS or RankSVM
         Fitted or not; it is left as it is.
     X, y, groups
         As in ``RankRLS.fit``.
@@ -100,14 +101,15 @@ def cross_val_predict_groups(
         Held-out scores. Scores of different folds come from different models: compare them only
         inside a fold.
     """
+    if not isinstance(estimator, (RankRLS, RankSVM)):
+        raise TypeError(
+            f"estimator is a {type(estimator).__name__}; expected RankRLS or RankSVM. For other "
+            "rankers use sklearn.model_selection.cross_val_predict with GroupKFold."
+        )
     checked = check_alphas([estimator.alpha] if alphas is None else alphas, "alphas")
     model = clone(estimator)
-    losses, design = model._prepare(X, y, groups, centre=False)
-    refit = Refit(model.tol, model.max_iter, progress)
-    columns = []
-    for loss in losses:
-        folds = make_folds(cv, loss.graph, np.empty((loss.graph.n_items, 1)), loss.y)
-        columns.append(held_out_scores(loss, design, folds, checked, refit))
+    task = model._task(X, y, groups)
+    columns = [held for _, held in hold_out_folds(task, cv, checked, progress)]
     scores = np.concatenate(columns, axis=1)
-    shape = (len(scores), *model._output_shape, len(checked))
+    shape = (len(scores), *task.output_shape, len(checked))
     return scores.reshape(shape if alphas is not None else shape[:-1])

@@ -110,6 +110,11 @@ def leave_pair_out(
     >>> result.auc.round(3)
     array([0.944, 0.939])
     """
+    if not isinstance(estimator, RankRLS):
+        raise TypeError(
+            f"estimator is a {type(estimator).__name__}; leave_pair_out is exact for RankRLS only. "
+            "For other rankers hold out whole groups or folds of items."
+        )
     checked = check_alphas([estimator.alpha] if alphas is None else alphas, "alphas")
     model = clone(estimator)
     losses, design = model._prepare(X, y, None, centre=False)

@@ -192,7 +192,7 @@ def _choose_way(
     groups = graph.group_labels[graph.groups]
 
     def by_folds(Y: Array) -> Array:
-        return cross_validate_alphas(model, X, Y, groups, alphas, cv, metric).mean_score
+        return cross_validate_alphas(model._task(X, Y, groups), alphas, cv, metric).mean_score
 
     return by_folds
 

@@ -1,4 +1,4 @@
-"""Losses: functions of a graph and of the scores f that a model gives to its items."""
+"""The squared loss over the edges of a graph, mixed with that over its items."""
 
 from __future__ import annotations
 

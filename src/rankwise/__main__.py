@@ -1,0 +1,5 @@
+"""``python -m rankwise`` is the command ``rankwise``."""
+
+from rankwise.cli import main
+
+main()

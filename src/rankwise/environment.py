@@ -1,0 +1,58 @@
+"""What this installation is made of: versions, the compiled module, BLAS, memory."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from rankwise._compiled import IS_COMPILED
+from rankwise.memory import available_bytes
+
+__all__ = ["describe_environment"]
+
+PACKAGES = ("rankwise", "numpy", "scipy", "scikit-learn")
+EXTRAS = {"cli": ("typer", "rich"), "plot": ("matplotlib",), "dask": ("dask", "distributed")}
+
+
+def describe_environment() -> dict[str, Any]:
+    """Everything that a report of a problem should say.
+
+    Returns
+    -------
+    dict
+        "versions", "compiled" (False if the slower NumPy sweeps are in use), "blas" (a list with
+        library and threads of each), "extras" and "available_gib".
+
+    Examples
+    --------
+    >>> from rankwise.environment import describe_environment
+    >>> sorted(describe_environment())
+    ['available_gib', 'blas', 'compiled', 'extras', 'platform', 'versions']
+    """
+    from threadpoolctl import threadpool_info  # comes with scikit-learn
+
+    free = available_bytes()
+    return {
+        "versions": {"python": platform.python_version()} | {p: _version(p) for p in PACKAGES},
+        "platform": platform.platform(),
+        "compiled": IS_COMPILED,
+        "blas": [
+            f"{pool['internal_api']} {pool.get('version')}, {pool['num_threads']} threads"
+            for pool in threadpool_info()
+            if pool["user_api"] == "blas"
+        ],
+        "extras": {
+            name: all(importlib.util.find_spec(package) for package in packages)
+            for name, packages in EXTRAS.items()
+        },
+        "available_gib": None if free is None else round(free / 2**30, 1),
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # run from a source tree that was not installed
+        return "not installed"

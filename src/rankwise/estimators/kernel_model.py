@@ -1,0 +1,137 @@
+"""What all linear and kernel rankers share: kernel, items, coefficients, predictions, paths."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rankwise.estimators.base import RankerMixin
+from rankwise.estimators.design import Design
+from rankwise.kernels import Kernel
+
+__all__ = ["KernelModel", "ModelPath", "set_kernel_tags"]
+
+Array = NDArray[np.float64]
+
+
+class KernelModel(RankerMixin, BaseEstimator):
+    """A ranker whose scores are ``X coef_`` or ``k(X, X_fit_) dual_coef_``."""
+
+    alpha: Any
+    kernel: str | Callable[..., float]
+    gamma: float | None
+    degree: float
+    coef0: float
+    kernel_params: dict[str, Any] | None
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Score items; larger is better, and only differences (inside a group) have a meaning.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items; kernel values to the training items if ``kernel="precomputed"``.
+
+        Returns
+        -------
+        ndarray of shape (n_items,) or (n_items, n_outputs)
+            Scores.
+        """
+        check_is_fitted(self)
+        X = self._check_items(X, accept_sparse="csr", reset=False)
+        return self._scores(X, self._columns).reshape((X.shape[0], *self._output_shape))
+
+    def __sklearn_tags__(self) -> Any:
+        return set_kernel_tags(super().__sklearn_tags__(), self.kernel)
+
+    def _make_kernel(self) -> Kernel:
+        return Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params or {})
+
+    def _check_items(self, X: Any, **options: Any) -> Any:
+        return validate_data(self, X, dtype=[np.float64, np.float32], **options)
+
+    def _store_design(self, design: Design) -> None:
+        """Forget an earlier fit with other parameters, keep the items of this one."""
+        for name in ("coef_", "dual_coef_", "X_fit_", "basis_indices_"):
+            self.__dict__.pop(name, None)
+        if design.items is not None:
+            self.X_fit_ = design.items
+        if design.basis is not None:
+            self.basis_indices_ = design.basis
+
+    def _store(self, columns: Array) -> None:
+        """Keep coefficients of shape (n, n_outputs) under their public names."""
+        single = not self._output_shape
+        if self._make_kernel().is_linear:
+            self.coef_ = columns[:, 0].copy() if single else np.ascontiguousarray(columns.T)
+        else:
+            self.dual_coef_ = columns[:, 0].copy() if single else np.ascontiguousarray(columns)
+
+    @property
+    def _columns(self) -> Array:
+        if hasattr(self, "coef_"):
+            return np.asarray(np.atleast_2d(self.coef_).T)
+        return self.dual_coef_.reshape(len(self.dual_coef_), -1)
+
+    _output_shape: tuple[int, ...] = ()
+
+    def _scores(self, X: Any, columns: Array) -> NDArray[Any]:
+        kernel = self._make_kernel()
+        if kernel.is_linear:
+            return np.asarray(X @ columns.astype(X.dtype, copy=False))
+        if kernel.is_precomputed and hasattr(self, "basis_indices_"):
+            X = X[:, self.basis_indices_]
+        return kernel.product(X, getattr(self, "X_fit_", None), columns)
+
+
+def set_kernel_tags(tags: Any, kernel: Any) -> Any:
+    """Tell scikit-learn whether X may be sparse, and whether it is a kernel matrix."""
+    precomputed = isinstance(kernel, str) and kernel == "precomputed"
+    tags.input_tags.sparse = not precomputed
+    tags.input_tags.pairwise = precomputed
+    return tags
+
+
+Model = TypeVar("Model", bound=KernelModel)
+
+
+class ModelPath(Generic[Model]):
+    """Models along a list of alphas.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        In the order given.
+    coefficients : ndarray of shape (n_alphas, n, n_outputs)
+        Weights of the features (linear kernel) or of the training or basis items.
+    """
+
+    def __init__(self, template: Model, alphas: Array, coefficients: Array) -> None:
+        self._template = template
+        self.alphas = alphas
+        self.coefficients = coefficients
+
+    def __len__(self) -> int:
+        return len(self.alphas)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Scores of all models, shape (n_items, n_alphas) or (n_items, n_outputs, n_alphas)."""
+        model = self._template
+        X = model._check_items(X, accept_sparse="csr", reset=False)
+        n_alphas, n, _ = self.coefficients.shape
+        columns = self.coefficients.transpose(1, 2, 0).reshape(n, -1)
+        return model._scores(X, columns).reshape((X.shape[0], *model._output_shape, n_alphas))
+
+    def model(self, index: int | NDArray[np.intp]) -> Model:
+        """The fitted estimator of ``alphas[index]``; an array gives one index for each output."""
+        model = copy.copy(self._template)
+        at = np.broadcast_to(index, self.coefficients.shape[2])
+        model.alpha = float(self.alphas[at[0]]) if len(set(at)) == 1 else self.alphas[at]
+        model._store(np.stack([self.coefficients[k, :, j] for j, k in enumerate(at)], axis=1))
+        return model

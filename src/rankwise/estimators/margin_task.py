@@ -1,0 +1,83 @@
+"""Cross-validation of RankSVM: a warm-started path over alpha for every fold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.estimators.cross_validation import alpha_grid
+from rankwise.estimators.design import Design
+from rankwise.estimators.folds import Folds
+from rankwise.estimators.least_squares_task import pair_distance
+from rankwise.estimators.margin_training import MarginTrainer
+from rankwise.graphs import PairGraph, PreferenceGraph
+from rankwise.graphs.strict import strict_preferences
+from rankwise.losses import SquaredLoss
+from rankwise.progress import track
+
+__all__ = ["MarginTask"]
+
+Array = NDArray[np.float64]
+
+
+class MarginTask:
+    """RankSVM with its data, as `cross_validate_alphas` wants it.
+
+    Held-out items stay in the kernel map or basis that all folds share; they are not trained on.
+
+    Parameters
+    ----------
+    graph : ScoreGraph or PairGraph
+        The preferences.
+    design : Design
+        Features of the items.
+    trainer : MarginTrainer
+        How to train.
+    """
+
+    output_shape: tuple[int, ...] = ()
+    has_leave_pair_out = False
+
+    def __init__(self, graph: Any, design: Design, trainer: MarginTrainer) -> None:
+        self.graphs = [graph]
+        self._R, self._design, self._trainer = design.matrix, design, trainer
+
+    def default_alphas(self) -> Array:
+        """15 values from 1e-7 to 1 times the mean squared distance between items of a pair."""
+        distance = pair_distance(SquaredLoss(self.graphs[0]), self._design)
+        return alpha_grid(distance, (-7, 0, 15))
+
+    def held_out(
+        self, graph: int, folds: Folds, alphas: Array, progress: bool | None = None
+    ) -> Array:
+        """Train again without each fold."""
+        whole = self.graphs[graph]
+        out = np.empty((whole.n_items, 1, len(alphas)))
+        every = np.arange(whole.n_items)
+        for held in track(folds, "training again without a fold", progress):
+            rest = np.setdiff1d(every, held)
+            weights = self._train(self._R[rest], whole.subset(rest), alphas)
+            out[held, 0] = self._R[held] @ weights.T.astype(self._R.dtype, copy=False)
+        return out
+
+    def from_edges(self, edges: PairGraph, alphas: Array) -> Array:
+        """Train again."""
+        weights = self._train(self._R, edges, alphas)
+        return np.asarray(self._R @ weights.T.astype(self._R.dtype, copy=False))
+
+    def leave_pair_out(self, alphas: Array) -> Array:
+        """Never asked for: `has_leave_pair_out` is False."""
+        raise NotImplementedError
+
+    def _train(self, R: Any, graph: PreferenceGraph, alphas: Array) -> Array:
+        preferences = strict_preferences(graph)
+        if not preferences.n_pairs:
+            raise ValueError(
+                "a fold leaves no preference to train on: they are all in one group (or fold). Use "
+                "more or smaller folds."
+            )
+        solutions = self._trainer.train_path(preferences, R, alphas)
+        self._trainer.warn_unfinished(solutions, alphas, stacklevel=6)
+        return np.stack([solution.best.w for solution in solutions])

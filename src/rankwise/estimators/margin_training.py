@@ -1,0 +1,119 @@
+"""Training of RankSVM: options checked, progress shown, an unfinished search reported."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from rankwise.estimators.callbacks import ProgressLine
+from rankwise.graphs.strict import StrictPreferences
+from rankwise.losses import HingeLoss, SquaredHingeLoss
+from rankwise.options import check_option
+from rankwise.solvers.margin_loss import Iterate, MarginSolution, minimise_margin
+from rankwise.solvers.margin_objective import MarginObjective
+
+__all__ = ["MarginTrainer"]
+
+Array = NDArray[np.float64]
+LOSSES: dict[str, type[HingeLoss | SquaredHingeLoss]] = {
+    "hinge": HingeLoss,
+    "squared_hinge": SquaredHingeLoss,
+}
+SOLVERS = ("auto", "lbfgs", "newton-cg", "bmrm")
+REASONS = {
+    "max_iter": "reached max_iter; raise it, tol or alpha, or scale the features",
+    "interrupted": "was interrupted; the model is the best one found so far",
+    "stalled": "cannot go on within rounding errors; raise tol or alpha, or scale the features",
+}
+
+
+class MarginTrainer:
+    """The options of a RankSVM that say how it is trained.
+
+    Parameters
+    ----------
+    loss, solver, tol, max_iter, verbose
+        As in `RankSVM`.
+
+    Attributes
+    ----------
+    method : str
+        The solver, "auto" resolved.
+    """
+
+    def __init__(self, loss: str, solver: str, tol: Any, max_iter: Any, verbose: int) -> None:
+        check_option("loss", loss, tuple(LOSSES))
+        check_option("solver", solver, SOLVERS)
+        if solver == "newton-cg" and loss == "hinge":
+            raise ValueError(
+                "solver='newton-cg' needs a smooth loss; use loss='squared_hinge', or "
+                "solver='lbfgs' for the hinge."
+            )
+        if not isinstance(tol, numbers.Real) or not 0 < float(tol) < 1:
+            raise ValueError(f"tol={tol!r}; expected a number between 0 and 1, such as 1e-3.")
+        if not isinstance(max_iter, numbers.Integral) or max_iter < 1:
+            raise ValueError(f"max_iter={max_iter!r}; expected a whole number of at least 1.")
+        by_loss = "lbfgs" if loss == "hinge" else "newton-cg"
+        self.method = by_loss if solver == "auto" else solver
+        self._loss, self._tol = LOSSES[loss], float(tol)
+        self._max_iter, self._verbose = int(max_iter), verbose
+
+    def train(
+        self,
+        preferences: StrictPreferences,
+        R: Any,
+        alpha: float,
+        *,
+        report: Callable[[Array], bool] | None = None,
+        **options: Any,
+    ) -> MarginSolution:
+        """Minimise for one alpha; `report` gets the best weights so far and may ask to stop."""
+        line = ProgressLine("RankSVM", self._verbose)
+
+        def watch(now: Iterate) -> bool:
+            line.show(now.objective, now.gap)
+            return report is not None and report(now.w)
+
+        try:
+            return minimise_margin(
+                MarginObjective(R, self._loss(preferences), alpha),
+                self.method,
+                tol=self._tol,
+                max_iter=self._max_iter,
+                watch=watch,
+                **options,
+            )
+        finally:
+            line.close()
+
+    def train_path(
+        self, preferences: StrictPreferences, R: Any, alphas: Array
+    ) -> list[MarginSolution]:
+        """Solutions in the order given, found from the largest alpha to the smallest."""
+        solutions: dict[int, MarginSolution] = {}
+        warm = None
+        for k in np.argsort(-alphas, kind="stable"):
+            solutions[k] = self.train(preferences, R, float(alphas[k]), warm=warm)
+            warm = solutions[k].warm
+        return [solutions[k] for k in range(len(alphas))]
+
+    def warn_unfinished(
+        self, solutions: list[MarginSolution], alphas: Any, stacklevel: int = 3
+    ) -> None:
+        """Warn if the worst of the solutions did not reach the tolerance."""
+        worst = max(range(len(alphas)), key=lambda k: solutions[k].best.gap)
+        if solutions[worst].end == "converged":
+            return
+        warnings.warn(
+            f"RankSVM {REASONS[solutions[worst].end]}. After {len(solutions[worst].history)} "
+            f"iterations at alpha={alphas[worst]:g} the relative gap is "
+            f"{solutions[worst].best.gap:.1e}, tol={self._tol:g}.",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )

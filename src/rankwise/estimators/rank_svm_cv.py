@@ -1,0 +1,110 @@
+"""RankSVMCV: RankSVM with alpha and kernel parameters chosen along warm-started paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from rankwise.estimators.alpha_search import AlphaSearch
+from rankwise.estimators.rank_svm import RankSVM
+
+__all__ = ["RankSVMCV"]
+
+
+class RankSVMCV(AlphaSearch):
+    """RankSVM that chooses alpha, and kernel parameters if lists are given, by cross-validation.
+
+    Every fold is trained once along the whole list of alphas, from the largest to the smallest:
+    weights and cutting planes of one alpha serve the next. The model is then trained on all data
+    with the best parameters.
+
+    Parameters
+    ----------
+    alphas : array-like of shape (n_alphas,), optional
+        Candidates. By default 15 values from 1e-7 to 1 times the mean squared distance between
+        the items of a pair, which suits any scale of features and any amount of data.
+    cv : int, splitter, iterable or None
+        A number makes as many folds of whole groups, of items if there is one list only, or of
+        edges if y is a connected PairGraph. None leaves out one group at a time; anything else as
+        in `rankwise.model_selection.cross_val_predict_groups`.
+    scoring : str or Metric
+        Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
+    gamma, degree, coef0
+        Kernel parameters; a list of values is searched.
+    store_predictions : bool
+        Keep the held-out scores in ``cv_results_["predictions"]``.
+    loss, kernel, kernel_params, group_weight, n_basis, basis, tol, max_iter, solver, verbose, \
+random_state
+        As in `RankSVM`.
+
+    Attributes
+    ----------
+    alpha_ : float
+        Chosen alpha.
+    best_score_ : float
+        Its score, in the units of the metric.
+    best_params_ : dict
+        Alpha and the chosen kernel parameters.
+    cv_results_ : dict
+        "alphas", "params" (list of kernel parameters), "mean_score" of shape (n_params, n_alphas),
+        "group_score" (list of arrays of shape (n_groups, n_alphas)), "groups" (their labels),
+        "n_undefined", "cv" (which way was taken), and "predictions" if asked for.
+    best_estimator_ : RankSVM
+        The model trained on all data; also gives `gap_` and `history_`.
+    coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_, n_iter_
+        As in `RankSVM`.
+
+    Examples
+    --------
+    >>> from rankwise import RankSVMCV
+    >>> from rankwise.datasets import make_ranking
+    >>> X, y, groups = make_ranking(n_queries=50, noise=0.5, random_state=0)[:3]
+    >>> model = RankSVMCV(scoring="ndcg@10").fit(X, y, groups)
+    >>> round(model.best_score_, 2), model.cv_results_["cv"]
+    (0.93, 'folds of groups')
+    """
+
+    model_class = RankSVM
+
+    def __init__(
+        self,
+        alphas: ArrayLike | None = None,
+        *,
+        cv: Any = 5,
+        scoring: Any = "disagreement",
+        loss: str = "hinge",
+        kernel: str | Callable[..., float] = "linear",
+        gamma: Any = None,
+        degree: Any = 3,
+        coef0: Any = 1,
+        kernel_params: dict[str, Any] | None = None,
+        group_weight: str = "pairs",
+        n_basis: int | None = None,
+        basis: str | ArrayLike = "random",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        solver: str = "auto",
+        verbose: int = 0,
+        random_state: Any = None,
+        store_predictions: bool = False,
+    ) -> None:
+        self.alphas = alphas
+        self.cv = cv
+        self.scoring = scoring
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.group_weight = group_weight
+        self.n_basis = n_basis
+        self.basis = basis
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.verbose = verbose
+        self.random_state = random_state
+        self.store_predictions = store_predictions

@@ -1,0 +1,233 @@
+"""Strict preferences, and which of them a vector of scores violates: what a margin loss needs."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise._compiled import count_violated, sort_by_group, sum_violated
+from rankwise.graphs.pair_graph import PairGraph
+from rankwise.graphs.protocol import PreferenceGraph
+from rankwise.graphs.score_graph import ScoreGraph
+
+__all__ = ["StrictEdges", "StrictOrder", "StrictPreferences", "Violated", "strict_preferences"]
+
+Array = NDArray[np.float64]
+
+
+class Violated(Protocol):
+    """The pairs (i → j) with ``f_i − f_j < 1``: a preference graph in which every δ is one.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_items,)
+        f, shifted by a constant in each group, which changes no difference and keeps digits.
+    weight : float
+        Σ ω over these pairs.
+    divergence : ndarray of shape (n_items,)
+        Σ ω (e_i − e_j).
+    """
+
+    scores: Array
+    weight: float
+    divergence: Array
+
+    def laplacian(self, v: Array) -> Array:
+        """``L v`` with L = Σ ω (e_i − e_j)(e_i − e_j)ᵀ."""
+
+
+class StrictPreferences(Protocol):
+    """Pairs (i → j), all of them strict, known by which of them a score vector violates."""
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs."""
+
+    @property
+    def total_weight(self) -> float:
+        """W, the sum of the weights of the pairs."""
+
+    def violated(self, f: NDArray[Any]) -> Violated:
+        """The pairs whose scores differ by less than one, or in the wrong direction."""
+
+    def sample(self, step: int) -> tuple[NDArray[np.intp], StrictPreferences] | None:
+        """About one of `step` items with the pairs among them; None where that makes no sense."""
+
+
+def strict_preferences(graph: PreferenceGraph) -> StrictPreferences:
+    """The strict preferences of a graph; ties are left out.
+
+    Raises
+    ------
+    ValueError
+        For a ScoreGraph with ``cost="relative"``, whose pairs each have a weight of their own.
+    """
+    if isinstance(graph, PairGraph):
+        return StrictEdges(graph)
+    if not isinstance(graph, ScoreGraph):
+        raise TypeError(f"expected a ScoreGraph or a PairGraph, got {type(graph).__name__}.")
+    if graph.cost == "relative":
+        raise ValueError(
+            "a ScoreGraph with cost='relative' weighs every pair differently, which the sweep over "
+            "sorted scores cannot do; use cost='sign', or graph.pairs() for a small graph."
+        )
+    return StrictOrder(graph)
+
+
+class StrictOrder:
+    """All pairs of different score inside each group, never formed.
+
+    Parameters
+    ----------
+    graph : ScoreGraph
+        Gives scores of one output, groups and the weights of the groups.
+    """
+
+    def __init__(self, graph: ScoreGraph) -> None:
+        if graph.cost == "magnitude" and graph.ties == "include":  # other pairs: count again
+            graph = ScoreGraph(graph.y, graph.groups, cost="sign", group_weight=graph.group_weight)
+        self._graph = graph
+        cells = graph.cells
+        self._level = (cells.of_item - cells.first[cells.group][cells.of_item]).astype(np.int32)
+        self._group = graph.groups.astype(np.int32)
+        self._size = np.bincount(graph.groups, minlength=graph.n_groups)
+        self._starts = np.cumsum(self._size) - self._size
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self._graph.n_items
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs of different score."""
+        return self._graph.n_pairs
+
+    @property
+    def total_weight(self) -> float:
+        """W, the sum of the weights of the pairs."""
+        return self._graph.total_weight
+
+    def violated(self, f: NDArray[Any]) -> Violated:
+        """One sort and one sweep: [TreeRSVM11] algorithm 2."""
+        scores = self.centre(f)
+        order = np.argsort(scores)
+        if self._graph.n_groups > 1:
+            order = sort_by_group(order, self._group, self._starts)
+        return _ViolatedOrder(self, scores, order)
+
+    def sample(self, step: int) -> tuple[NDArray[np.intp], StrictPreferences] | None:
+        """Every so many groups if there are enough of them, else every so many levels of each."""
+        n_groups = self._graph.n_groups
+        if n_groups >= 100 * step:
+            rows = np.flatnonzero(self._graph.groups % step == 0)
+        else:
+            rows = np.sort(np.lexsort((self._level, self._group))[::step])
+        part = StrictOrder(self._graph.subset(rows))
+        return (rows, part) if part.n_pairs else None
+
+    def centre(self, v: NDArray[Any]) -> Array:
+        """Subtract the mean of each group."""
+        v = np.asarray(v, dtype=np.float64)
+        if self._graph.n_groups == 1:
+            return np.asarray(v - v.mean())
+        means = np.bincount(self._group, weights=v) / self._size
+        return np.asarray(v - means[self._group])
+
+    @cached_property
+    def weight_of_item(self) -> Array | float:
+        """Weight of each pair of an item."""
+        if self._graph.group_weight == "pairs":
+            return 1.0
+        return np.asarray(self._graph.pair_weights[self._graph.groups])
+
+
+class _ViolatedOrder:
+    def __init__(self, pairs: StrictOrder, scores: Array, order: NDArray[np.intp]) -> None:
+        self._pairs, self._order = pairs, order
+        self.scores = scores
+        self._sorted = scores[order], pairs._level[order], pairs._starts
+        self._lost, self._won = count_violated(*self._sorted)
+        self.divergence = self._scatter(self._won - self._lost)
+        self.weight = float(self._scatter(self._lost).sum())
+
+    @cached_property
+    def _degree(self) -> Array:
+        return self._scatter(self._won + self._lost)
+
+    def laplacian(self, v: Array) -> Array:
+        centred = self._pairs.centre(v)
+        others = self._scatter(sum_violated(*self._sorted, centred[self._order]))
+        return self._degree * centred - others
+
+    def _scatter(self, values: NDArray[Any]) -> Array:
+        out = np.empty(len(values))
+        out[self._order] = values
+        out *= self._pairs.weight_of_item
+        return out
+
+
+class StrictEdges:
+    """The edges of a PairGraph that have a positive magnitude.
+
+    Parameters
+    ----------
+    graph : PairGraph
+        Gives the edges and their weights; magnitudes of zero are ties and left out.
+    """
+
+    def __init__(self, graph: PairGraph) -> None:
+        strict = graph.magnitude > 0
+        self.n_items = graph.n_items
+        self.winner, self.loser = graph.winner[strict], graph.loser[strict]
+        self.weight = graph.edge_weight[strict]
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of edges."""
+        return len(self.winner)
+
+    @cached_property
+    def total_weight(self) -> float:
+        """W, the sum of the weights of the edges."""
+        return float(self.weight.sum())
+
+    def violated(self, f: NDArray[Any]) -> Violated:
+        """Look at every edge."""
+        f = np.asarray(f, dtype=np.float64)
+        short = f[self.winner] - f[self.loser] < 1
+        return _ViolatedEdges(f, self.winner[short], self.loser[short], self.weight[short])
+
+    def sample(self, step: int) -> None:
+        """No part of the items: it would have few edges left."""
+        return None
+
+
+class _ViolatedEdges:
+    def __init__(
+        self,
+        scores: Array,
+        winner: NDArray[np.intp],
+        loser: NDArray[np.intp],
+        weight: Array,
+    ) -> None:
+        self.scores = scores
+        self._winner, self._loser, self._weight = winner, loser, weight
+        self.weight = float(weight.sum())
+        self.divergence = self._flow(weight)
+
+    def laplacian(self, v: Array) -> Array:
+        return self._flow(self._weight * (v[self._winner] - v[self._loser]))
+
+    def _flow(self, along: Array) -> Array:
+        """Σ along_k (e_winner − e_loser)."""
+        n = len(self.scores)
+        into = np.bincount(self._winner, weights=along, minlength=n)
+        return np.asarray(into - np.bincount(self._loser, weights=along, minlength=n))

@@ -1,0 +1,23 @@
+"""The paper's solver: plain bundle optimisation of the regularised risk (BMRM)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rankwise.solvers.bundle import Bundle
+from rankwise.solvers.margin_objective import MarginObjective, Point, Step
+
+__all__ = ["cutting_plane"]
+
+
+def cutting_plane(objective: MarginObjective, start: Point, bundle: Bundle) -> Iterator[Step]:
+    """Yield the lowest points of ever more planes: [TreeRSVM11] algorithm 1.
+
+    Converges for every α > 0, but slowly for small ones; kept as the reference.
+    """
+    point = start
+    while True:
+        bundle.add(point.slope, point.offset)
+        bound, lowest = bundle.solve(objective.alpha)
+        yield Step(point, bound)
+        point = objective.at(lowest)

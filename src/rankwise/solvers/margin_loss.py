@@ -1,0 +1,202 @@
+"""Minimise ``loss(R w) + α ‖w‖²`` for a margin loss until a certified relative gap is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.sparsefuncs import mean_variance_axis
+
+from rankwise.graphs.scatter import block_rows
+from rankwise.losses import MarginLoss
+from rankwise.solvers.bundle import Bundle
+from rankwise.solvers.cutting_plane import cutting_plane
+from rankwise.solvers.margin_objective import MarginObjective, Step
+from rankwise.solvers.quasi_newton import InverseHessian, quasi_newton
+from rankwise.solvers.truncated_newton import truncated_newton
+
+__all__ = ["Iterate", "MarginSolution", "Warm", "minimise_margin"]
+
+Array = NDArray[np.float64]
+SAMPLE_STEP = 16  # a first solution is found on one sixteenth of the items
+SAMPLED_FROM = 20_000  # if there are at least so many
+STALLED = 20  # iterations without any change: rounding allows no more
+
+
+class Iterate(NamedTuple):
+    """The state after an iteration.
+
+    Attributes
+    ----------
+    w : ndarray of shape (n_features,)
+        The best weights so far.
+    objective : float
+        Their objective.
+    bound : float
+        No weights have an objective below this.
+    """
+
+    w: Array
+    objective: float
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """``(objective − bound)/objective``."""
+        return max(0.0, 1.0 - self.bound / self.objective)
+
+
+class Warm(NamedTuple):
+    """What one solution leaves to the next one on the same data and loss, at another α."""
+
+    w: Array
+    bundle: Bundle
+
+
+class MarginSolution(NamedTuple):
+    """The best point found.
+
+    Attributes
+    ----------
+    best : Iterate
+        Weights, objective and bound.
+    history : list of Iterate
+        After each iteration, without the weights.
+    end : {"converged", "max_iter", "stalled", "interrupted"}
+        Why it stopped.
+    warm : Warm
+        For the next α.
+    """
+
+    best: Iterate
+    history: list[Iterate]
+    end: str
+    warm: Warm
+
+
+def minimise_margin(
+    objective: MarginObjective,
+    method: str,
+    *,
+    tol: float,
+    max_iter: int,
+    start: Array | None = None,
+    warm: Warm | None = None,
+    watch: Callable[[Iterate], bool] | None = None,
+) -> MarginSolution:
+    """Iterate until the gap is at most `tol`.
+
+    Parameters
+    ----------
+    objective : MarginObjective
+        What to minimise.
+    method : {"lbfgs", "newton-cg", "bmrm"}
+        How.
+    tol : float
+        Relative gap between the objective and its certified lower bound.
+    max_iter : int
+        Limit of iterations on all items.
+    start : ndarray of shape (n_features,), optional
+        First weights; zero, or the solution on a sample of the items, if not given.
+    warm : Warm, optional
+        From a solution with the same loss and features at another α; its planes stay valid.
+    watch : callable, optional
+        Called after each iteration; True stops.
+
+    Returns
+    -------
+    MarginSolution
+        Also after Ctrl-C, which ends the search and nothing else.
+    """
+    bundle = Bundle(objective.R.shape[1]) if warm is None else warm.bundle
+    memory = InverseHessian(_feature_scale(objective.R, objective.alpha))
+    best = Iterate(np.zeros(objective.R.shape[1]), np.inf, 0.0)
+    history: list[Iterate] = []
+    end = "stalled"
+    try:
+        if start is None:
+            start = warm.w if warm is not None else _solve_sample(objective, method, tol, memory)
+        unchanged = 0
+        for step in _steps(method, objective, start, bundle, memory):
+            before, best = best, _better(best, step)
+            unchanged = unchanged + 1 if before[1:] == best[1:] else 0
+            history.append(best._replace(w=np.zeros(0)))
+            stop = watch is not None and watch(best)
+            if best.gap <= tol:
+                end = "converged"
+                break
+            if stop or len(history) >= max_iter:
+                end = "interrupted" if stop else "max_iter"
+                break
+            if unchanged >= STALLED:
+                break
+    except KeyboardInterrupt:
+        end = "interrupted"
+    if not history:  # interrupted before the first look at all items
+        best = _better(best, Step(objective.at(best.w if start is None else start), 0.0))
+        history.append(best._replace(w=np.zeros(0)))
+    return MarginSolution(best, history, end, Warm(best.w, bundle))
+
+
+def _steps(
+    method: str, objective: MarginObjective, start: Array, bundle: Bundle, memory: InverseHessian
+) -> Iterator[Step]:
+    point = objective.at(start)
+    if method == "bmrm":
+        return cutting_plane(objective, point, bundle)
+    if method == "newton-cg":
+        return truncated_newton(objective, point, bundle, memory.scale)
+    return quasi_newton(objective, point, bundle, memory)
+
+
+def _better(best: Iterate, step: Step) -> Iterate:
+    bound = max(best.bound, step.bound)
+    if step.point.value < best.objective:
+        return Iterate(step.point.w, step.point.value, bound)
+    return best._replace(bound=bound)
+
+
+def _solve_sample(
+    objective: MarginObjective, method: str, tol: float, memory: InverseHessian
+) -> Array:
+    """Weights from a part of the items, and the curvature learnt on the way; zero if too few."""
+    zero = np.zeros(objective.R.shape[1])
+    preferences = objective.loss.preferences
+    if method == "bmrm" or preferences.n_items < SAMPLED_FROM:
+        return zero
+    sample = preferences.sample(SAMPLE_STEP)
+    if sample is None:
+        return zero
+    rows, part = sample
+    loss: MarginLoss = type(objective.loss)(part)  # type: ignore[call-arg]
+    small = MarginObjective(objective.R[rows], loss, objective.alpha)
+    best = Iterate(zero, np.inf, 0.0)
+    for k, step in enumerate(_steps(method, small, zero, Bundle(len(zero)), memory)):
+        best = _better(best, step)
+        if best.gap <= tol or k > 100:
+            break
+    return best.w
+
+
+def _feature_scale(R: Any, alpha: float) -> Array:
+    """About the inverse of the diagonal of the Hessian: features may be on any scale."""
+    if sp.issparse(R):
+        variance = mean_variance_axis(R.tocsr(), axis=0)[1]
+    else:
+        variance = _variance(R)
+    return np.asarray(1 / (variance + 2 * alpha), dtype=np.float64)
+
+
+def _variance(R: NDArray[Any]) -> Array:
+    """Of the columns, in one pass over blocks of rows and without a copy of R."""
+    total, squares = np.zeros((2, R.shape[1]))
+    height = block_rows(R.shape[1])
+    for start in range(0, R.shape[0], height):
+        shifted = R[start : start + height] - R[0].astype(np.float64)
+        total += shifted.sum(axis=0)
+        squares += np.einsum("ij,ij->j", shifted, shifted)
+    variance = squares / R.shape[0] - (total / R.shape[0]) ** 2
+    return np.asarray(np.maximum(variance, 0.0))

@@ -1,0 +1,108 @@
+"""L-BFGS with a bundle: quasi-Newton steps find the point, the planes on the way certify it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.solvers.bundle import Bundle
+from rankwise.solvers.line_search import lowest_on_line, weak_wolfe
+from rankwise.solvers.margin_objective import MarginObjective, Point, Step
+
+__all__ = ["InverseHessian", "quasi_newton"]
+
+Array = NDArray[np.float64]
+MEMORY = 30
+PATIENCE = 10  # iterations without real progress before bundle steps take over
+FURTHER = 0.1  # how far beyond the lowest point of a line the second plane is taken
+
+
+class InverseHessian:
+    """The limited-memory BFGS approximation, as a product with a vector.
+
+    Parameters
+    ----------
+    scale : ndarray of shape (n_features,)
+        Diagonal to start from, up to a factor that the newest pair sets.
+    """
+
+    def __init__(self, scale: Array) -> None:
+        self.scale = scale
+        self._pairs: deque[tuple[Array, Array, float]] = deque(maxlen=MEMORY)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def update(self, step: Array, change: Array) -> None:
+        """Learn that `step` changed the gradient by `change`; too small a change is left out."""
+        product = float(step @ change)
+        if product > 1e-12 * np.linalg.norm(step) * np.linalg.norm(change):
+            self._pairs.append((step, change, product))
+
+    def times(self, gradient: Array) -> Array:
+        """The two-loop recursion."""
+        q = gradient.copy()
+        shares = []
+        for step, change, product in reversed(self._pairs):
+            share = float(step @ q) / product
+            q -= share * change
+            shares.append(share)
+        q *= self.scale
+        if self._pairs:
+            _, change, product = self._pairs[-1]
+            q *= product / float(change @ (self.scale * change))
+        for (step, change, product), share in zip(self._pairs, reversed(shares), strict=True):
+            q += (share - float(change @ q) / product) * step
+        return q
+
+
+def quasi_newton(
+    objective: MarginObjective, start: Point, bundle: Bundle, memory: InverseHessian
+) -> Iterator[Step]:
+    """Yield ever lower points, and ever higher bounds, until no step leads further down.
+
+    DESIGN.md section 5. Where kinks slow the quasi-Newton steps (few pairs, small α) steps towards
+    the lowest point of the bundle take over.
+    """
+    point, steps = start, []
+    bundle.add(point.slope, point.offset)
+    while True:
+        bound, _ = bundle.solve(objective.alpha)
+        steps.append(Step(point, bound))
+        yield steps[-1]
+        if len(steps) > PATIENCE and _is_slow(steps[-1 - PATIENCE], steps[-1]):
+            break
+        direction = -memory.times(point.gradient)
+        line = objective.line(point, direction)
+        trial = weak_wolfe(line) if line.slope < 0 else None
+        if trial is None:
+            break
+        new = line.point(trial)
+        memory.update(new.w - point.w, new.gradient - point.gradient)
+        point = new
+        bundle.add(point.slope, point.offset)
+    yield from bundle_steps(objective, point, bundle)
+
+
+def _is_slow(before: Step, now: Step) -> bool:
+    """Whether neither the gap was halved nor the bound (while it is low) doubled."""
+    closed = now.point.value - now.bound < 0.5 * (before.point.value - before.bound)
+    return not closed and now.bound < 2 * before.bound
+
+
+def bundle_steps(objective: MarginObjective, point: Point, bundle: Bundle) -> Iterator[Step]:
+    """Search the line to the lowest point of the bundle; two new planes, near the best point."""
+    while True:
+        bound, lowest = bundle.solve(objective.alpha)
+        yield Step(point, bound)
+        line = objective.line(point, lowest - point.w)
+        trial = lowest_on_line(line)
+        t = 0.0
+        if trial is not None:
+            point, t = line.point(trial), trial.t
+            bundle.add(point.slope, point.offset)
+        further = line.point(line.at(t + FURTHER * (1 - t) if t < 1 else t * (1 + FURTHER)))
+        bundle.add(further.slope, further.offset)

@@ -1,0 +1,142 @@
+"""The sweeps over sorted scores, compiled and in NumPy, against double loops."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rankwise._compiled as sweeps
+from rankwise._compiled import twin
+from tests import oracle_metrics
+
+MODULES = [sweeps, twin]
+
+
+@st.composite
+def sorted_groups(draw):
+    """Groups with ties in scores and levels, scores that differ by exactly one among them."""
+    sizes = draw(st.lists(st.integers(1, 9), min_size=1, max_size=5))
+    step = draw(st.sampled_from([0.25, 0.5, 1.0]))
+    kind = draw(st.sampled_from([np.float32, np.float64]))
+    scores, level = [], []
+    for n in sizes:
+        scores += sorted(draw(st.lists(st.integers(-6, 6), min_size=n, max_size=n)))
+        level += draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
+    starts = np.cumsum(sizes) - sizes
+    return (np.array(scores) * step).astype(kind), np.array(level, dtype=np.int32), starts
+
+
+def violated_pairs(scores, level, starts):
+    """(loser, winner) by a double loop: same group, higher level, less than one above."""
+    group = np.searchsorted(starts, np.arange(len(scores)), side="right")
+    return [
+        (i, j)
+        for i in range(len(scores))
+        for j in range(len(scores))
+        if group[i] == group[j] and level[i] < level[j] and scores[j] < scores[i] + 1
+    ]
+
+
+def test_the_compiled_module_is_built():
+    assert sweeps.IS_COMPILED, "install a C compiler and reinstall: pip install -e ."
+
+
+@pytest.mark.parametrize("module", MODULES, ids=["active", "twin"])
+@given(case=sorted_groups())
+def test_counts_are_those_of_a_double_loop(module, case):
+    """[TreeRSVM11] algorithm 2: the frequencies of equations 5 and 6."""
+    lost, won = module.count_violated(*case)
+    pairs = violated_pairs(*case)
+    m = len(case[0])
+    np.testing.assert_array_equal(lost, np.bincount([i for i, _ in pairs], minlength=m))
+    np.testing.assert_array_equal(won, np.bincount([j for _, j in pairs], minlength=m))
+
+
+@pytest.mark.parametrize("module", MODULES, ids=["active", "twin"])
+@given(case=sorted_groups(), seed=st.integers(0, 10))
+def test_sums_are_those_of_a_double_loop(module, case, seed):
+    values = np.random.default_rng(seed).normal(size=len(case[0]))
+    truth = np.zeros(len(values))
+    for i, j in violated_pairs(*case):
+        truth[i] += values[j]
+        truth[j] += values[i]
+    np.testing.assert_allclose(module.sum_violated(*case, values), truth, atol=1e-12)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=["active", "twin"])
+@given(case=sorted_groups(), seed=st.integers(0, 10))
+def test_an_order_is_sorted_by_group_and_stays_inside(module, case, seed):
+    _, _, starts = case
+    m = len(case[0])
+    sizes = np.diff(starts, append=m)
+    rng = np.random.default_rng(seed)
+    group = rng.permutation(np.repeat(np.arange(len(starts)), sizes)).astype(np.int32)
+    order = rng.permutation(m)
+    truth = sorted(order, key=lambda item: group[item])
+    np.testing.assert_array_equal(module.sort_by_group(order, group, starts), truth)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=["active", "twin"])
+@pytest.mark.parametrize("n_levels", [1, 2, 5, 300, 10**6])
+def test_inversions_equal_the_matrix_of_all_pairs(module, n_levels):
+    rng = np.random.default_rng(n_levels)
+    level = rng.integers(0, n_levels, 700).astype(np.int32)
+    starts = np.array([0, 1, 2, 60, 300, 301])
+    truth = oracle_metrics.inversions(level, starts)
+    np.testing.assert_array_equal(module.count_inversions(level, starts), truth)
+    weights = rng.random(700)
+    truth = oracle_metrics.inversions(level, starts, weights)
+    np.testing.assert_allclose(module.weigh_inversions(level, starts, weights), truth, rtol=1e-12)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=["active", "twin"])
+def test_a_reversed_order_has_all_pairs_inverted_without_overflow(module):
+    n = 200_000  # more pairs than fit in 32 bits
+    level = np.arange(n, dtype=np.int32)[::-1].copy()
+    assert module.count_inversions(level, np.array([0]))[0] == n * (n - 1) // 2
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 1000), n_levels=st.sampled_from([2, 40, 5000]))
+def test_compiled_and_numpy_agree_on_thousands_of_items(seed, n_levels):
+    rng = np.random.default_rng(seed)
+    m = 5000
+    starts = np.unique(np.r_[0, rng.integers(0, m, 6)])
+    scores = np.concatenate([np.sort(part) for part in np.split(rng.normal(size=m), starts[1:])])
+    level = rng.integers(0, n_levels, m).astype(np.int32)
+    for fast, slow in zip(
+        sweeps.count_violated(scores, level, starts),
+        twin.count_violated(scores, level, starts),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(fast, slow)
+    values = rng.normal(size=m)
+    np.testing.assert_allclose(
+        sweeps.sum_violated(scores, level, starts, values),
+        twin.sum_violated(scores, level, starts, values),
+        atol=1e-9,
+    )
+
+
+def test_without_the_compiled_module_numpy_steps_in_with_one_warning():
+    code = """
+import sys, warnings
+sys.modules["rankwise._compiled.order_sweep"] = None
+import rankwise, rankwise._compiled as sweeps
+assert not sweeps.IS_COMPILED
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for _ in range(2):
+        model = rankwise.RankSVM().fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+print(len(caught), caught[0].message)
+print(model.rank([[0.0], [5.0]]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("1 rankwise was installed without its compiled module"), done
+    assert "C compiler" in done.stdout
+    assert done.stdout.endswith("[2 1]\n")

@@ -1,0 +1,132 @@
+"""Violated pairs and margin losses against explicit edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankwise import PairGraph, ScoreGraph
+from rankwise.graphs.strict import strict_preferences
+from rankwise.losses import HingeLoss, SquaredHingeLoss
+from tests import oracle
+
+M = 14
+LOSSES = {"hinge": HingeLoss, "squared_hinge": SquaredHingeLoss}
+
+
+def scored(seed, **options):
+    rng = np.random.default_rng(seed)
+    y, groups = rng.integers(0, 4, M).astype(float), rng.integers(0, 3, M)
+    edges = oracle.score_edges(y, groups, "sign", group_weight=options.get("group_weight", "pairs"))
+    return ScoreGraph(y, groups, **options), edges
+
+
+def explicit(seed, cost):
+    rng = np.random.default_rng(seed)
+    winner = rng.integers(0, M, 40)
+    loser = (winner + rng.integers(1, M, 40)) % M
+    magnitude, weight = rng.integers(cost == "relative", 3, 40) * 1.0, rng.random(40) + 0.1
+    graph = PairGraph(winner, loser, magnitude, weight, n_items=M, cost=cost)
+    edges = oracle.pair_edges(winner, loser, magnitude, weight, cost)
+    return graph, [edge for edge in edges if edge[2] > 0]
+
+
+CASES = {
+    "sign": lambda: scored(0, cost="sign"),
+    "magnitude": lambda: scored(1),
+    "magnitude without ties": lambda: scored(2, ties="exclude"),
+    "groups alike": lambda: scored(3, cost="sign", group_weight="groups"),
+    "groups alike, magnitude": lambda: scored(4, group_weight="groups"),
+    "edges": lambda: explicit(5, "magnitude"),
+    "edges, sign": lambda: explicit(6, "sign"),
+    "edges, relative": lambda: explicit(7, "relative"),
+}
+
+
+@pytest.fixture(params=CASES)
+def case(request):
+    return CASES[request.param]()
+
+
+@pytest.fixture
+def scores():
+    """On a grid of tenths: some margins are exactly one, others shorter by rounding."""
+    return np.round(np.random.default_rng(8).normal(size=M) * 1.5, 1)
+
+
+def test_violated_pairs_are_those_that_a_filter_of_the_edges_finds(case, scores):
+    graph, edges = case
+    preferences = strict_preferences(graph)
+    assert preferences.n_pairs == len(edges)
+    assert preferences.total_weight == pytest.approx(sum(w for *_, w in edges))
+    f = scores + np.random.default_rng(0).normal(size=M) * 1e-3  # no margin is exactly one
+    short = [(i, j, 1.0, w) for i, j, _, w in edges if f[i] - f[j] < 1]
+    assert 0 < len(short) < len(edges)
+    L, d = oracle.laplacian_and_divergence(short, M)
+    violated = preferences.violated(f)
+    v = np.random.default_rng(1).normal(size=M) + 5
+    assert violated.weight == pytest.approx(sum(w for *_, w in short))
+    np.testing.assert_allclose(violated.divergence, d, atol=1e-12)
+    np.testing.assert_allclose(violated.laplacian(v), L @ v, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_loss_is_the_sum_over_edges_of_equation_4(case, scores, loss):
+    graph, edges = case
+    at = LOSSES[loss](strict_preferences(graph)).at(scores)
+    assert at.value == pytest.approx(oracle.margin_objective(edges, scores, 0, 0, loss), rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gradient_gives_a_plane_below_the_loss(case, scores, loss):
+    """The inequality that equations 5 and 6 are made for; also where margins are exactly one."""
+    graph, edges = case
+    at = LOSSES[loss](strict_preferences(graph)).at(scores)
+    rng = np.random.default_rng(2)
+    for size in (1e-6, 0.1, 3.0):
+        other = scores + size * rng.normal(size=M)
+        plane = at.value + at.gradient @ (other - scores)
+        assert oracle.margin_objective(edges, other, 0, 0, loss) >= plane - 1e-12
+
+
+def test_squared_hinge_hessian_is_the_laplacian_of_the_violated_pairs(case, scores):
+    graph, _ = case
+    loss = SquaredHingeLoss(strict_preferences(graph))
+    f = scores + np.random.default_rng(3).normal(size=M) * 1e-3
+    v, h = np.random.default_rng(4).normal(size=M), 1e-7
+    numeric = (loss.at(f + h * v).gradient - loss.at(f - h * v).gradient) / (2 * h)
+    np.testing.assert_allclose(loss.at(f).curvature(v), numeric, atol=1e-6)
+
+
+def test_scores_far_from_zero_lose_no_digits(case, scores):
+    graph, _ = case
+    if isinstance(graph, ScoreGraph):
+        loss = SquaredHingeLoss(strict_preferences(graph))
+        shifted = loss.at(scores + 2.0**30)
+        assert shifted.value == pytest.approx(loss.at(scores).value, rel=1e-6)
+
+
+def test_float32_scores_are_compared_exactly():
+    graph = ScoreGraph([0, 1])
+    f = np.array([-0.1, 0.9], dtype=np.float32)  # differ by a little less than one
+    assert strict_preferences(graph).violated(f).weight == 1
+
+
+def test_a_sample_has_whole_groups_or_every_so_many_levels():
+    many = ScoreGraph(np.tile([0, 1, 2], 1000), np.repeat(np.arange(1000), 3), cost="sign")
+    rows, part = strict_preferences(many).sample(10)
+    assert len(rows) == 300
+    assert part.n_pairs == 300
+    one = ScoreGraph(np.arange(1000) % 50, cost="sign")
+    rows, part = strict_preferences(one).sample(10)
+    assert len(rows) == 100
+    assert set(one.y[rows]) == set(range(50))
+    assert strict_preferences(ScoreGraph([0, 1], cost="sign")).sample(10) is None
+    assert strict_preferences(PairGraph([0], [1])).sample(10) is None
+
+
+def test_relative_costs_of_scores_are_refused():
+    graph = ScoreGraph([1.0, 2.0, 4.0], cost="relative")
+    with pytest.raises(ValueError, match=r"graph\.pairs\(\)"):
+        strict_preferences(graph)
+    assert strict_preferences(graph.pairs()).n_pairs == 3
