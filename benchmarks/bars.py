@@ -4,7 +4,8 @@
 
 Numerator and denominator take turns (A B A B ...) in this process; the ratio is that of the
 shortest times (of the medians where a new process is started), that of the medians is shown beside
-it. Only the full size is the size of the bar.
+it. The peak of memory is what the work allocates in a first turn, which does not count for the
+time. Only the full size is the size of the bar.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
+import tracemalloc
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -44,10 +46,11 @@ class Bar(NamedTuple):
 
 
 class Ratio(NamedTuple):
-    """Shortest and median time of each, in seconds."""
+    """Shortest and median time of each, in seconds, and the peaks of what each allocates."""
 
     numerator: tuple[float, float]
     denominator: tuple[float, float]
+    peak_mib: tuple[float, float] = (0.0, 0.0)
 
     @property
     def of_minima(self) -> float:
@@ -133,15 +136,24 @@ BARS = [
 
 
 def measure(numerator: Work, denominator: Work, repeat: int) -> Ratio:
-    """Take turns; one turn before counts for nothing."""
+    """Take turns, after one that measures memory."""
+    peaks = peak_of(numerator), peak_of(denominator)
     seconds: tuple[list[float], list[float]] = ([], [])
-    for turn in range(repeat + 1):
+    for _ in range(repeat):
         for times, work in zip(seconds, (numerator, denominator), strict=True):
             start = time.perf_counter()
             work()
-            if turn:
-                times.append(time.perf_counter() - start)
-    return Ratio(*((min(times), statistics.median(times)) for times in seconds))
+            times.append(time.perf_counter() - start)
+    return Ratio(*((min(times), statistics.median(times)) for times in seconds), peaks)
+
+
+def peak_of(work: Work) -> float:
+    """Most memory that the work holds at a time, in MiB; that of other processes is not seen."""
+    tracemalloc.start()
+    work()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / 2**20
 
 
 def verdict(ratio: Ratio, bar: Bar) -> str:
@@ -151,20 +163,22 @@ def verdict(ratio: Ratio, bar: Bar) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     options = _parse(arguments)
-    head = ("work", "seconds", "against", "ratio", "median", "bar", "")
-    line = "| {:<46} | {:>8} | {:>8} | {:>6} | {:>6} | {:>5} | {:<16} |"
+    head = ("work", "seconds", "against", "ratio", "median", "bar", "", "MiB", "against")
+    line = "| {:<46} | {:>8} | {:>8} | {:>6} | {:>6} | {:>5} | {:<16} | {:>6} | {:>7} |"
     print(
         f"size {options.size}, {blas_threads()} BLAS threads, load per core {load_per_core():.1f}\n"
     )
     print(line.format(*head))
-    print("|" + "|".join("-" * width for width in (48, 10, 10, 8, 8, 7, 18)) + "|")
+    print("|" + "|".join("-" * width for width in (48, 10, 10, 8, 8, 7, 18, 8, 9)) + "|")
     for bar in BARS:
         if options.only and not re.search(options.only, bar.name, re.IGNORECASE):
             continue
         ratio = measure(*bar.prepare(options.size), options.repeat)
         times = f"{ratio.numerator[0]:.3g}", f"{ratio.denominator[0]:.3g}"
         ratios = f"{ratio.of_minima:.2f}", f"{ratio.of_medians:.2f}"
-        print(line.format(bar.name, *times, *ratios, bar.limit, verdict(ratio, bar)), flush=True)
+        peaks = (f"{peak:.3g}" for peak in ratio.peak_mib)
+        row = (bar.name, *times, *ratios, bar.limit, verdict(ratio, bar), *peaks)
+        print(line.format(*row), flush=True)
 
 
 def _curved_list(size: str) -> tuple[np.ndarray, np.ndarray]:

@@ -34,10 +34,23 @@ class Problem:
     alpha: float = 1e-3
     kernel: str = "linear"
     gamma: float | None = None
+    n_basis: int | None = None
+    tol: float = 1e-8  # of iterative solvers
 
     @property
     def is_linear(self) -> bool:
         return self.kernel == "linear"
+
+    @property
+    def is_sparse(self) -> bool:
+        return sp.issparse(self.X)
+
+    @property
+    def basis(self) -> NDArray[np.intp] | None:
+        """Rows of the basis: those that scikit-learn's Nystroem draws with seed 0."""
+        if self.n_basis is None:
+            return None
+        return np.random.RandomState(0).permutation(self.X.shape[0])[: self.n_basis]
 
     @property
     def has_scores(self) -> bool:
@@ -113,8 +126,34 @@ def pairs(size: str) -> Problem:
     return Problem("pairs", X, graph, None, X, strength, None, alpha=1e-6)
 
 
+def basis(size: str) -> Problem:
+    """One long list with a curved utility, for the Gaussian kernel on some of its items."""
+    n_train, n_basis = {"tiny": (80, 12), "short": (20_000, 200), "full": (200_000, 500)}[size]
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((n_train + n_train // 10, 10))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.standard_normal(len(X))
+    data = _split(X, y, n_train)
+    return Problem("basis", *data, alpha=1e-4, kernel="rbf", gamma=0.1, n_basis=n_basis)
+
+
+def sparse(size: str) -> Problem:
+    """One list of documents: 30 words each, few of them common and most of them rare."""
+    n_train, n_words = {"tiny": (90, 40), "short": (20_000, 10_000), "full": (300_000, 200_000)}[
+        size
+    ]
+    rng = np.random.default_rng(6)
+    n_rows = n_train + n_train // 10
+    rows = np.repeat(np.arange(n_rows), 30)
+    words = np.minimum(rng.pareto(0.6, len(rows)).astype(int), n_words - 1)
+    X = sp.csr_matrix((np.ones(len(rows)), (rows, words)), shape=(n_rows, n_words))
+    X = X.log1p()
+    y = X @ rng.standard_normal(n_words) + rng.standard_normal(n_rows)
+    return Problem("sparse", *_split(X, y, n_train), alpha=1e-4, tol=1e-6)
+
+
 PROBLEMS: dict[str, Callable[[str], Problem]] = {
-    problem.__name__: problem for problem in (letor, kernel, one_list, many_outputs, pairs)
+    problem.__name__: problem
+    for problem in (letor, kernel, one_list, many_outputs, pairs, basis, sparse)
 }
 
 

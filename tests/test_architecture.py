@@ -17,7 +17,7 @@ LAYERS = [
     {"kernels", "losses", "metrics", "datasets"},
     {"solvers"},
     {"estimators"},
-    {"model_selection"},
+    {"model_selection", "dask"},
     {"cli"},
     {"__main__"},
 ]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from benchmarks import bars, co_rank_rls, run
+from benchmarks import bars, co_rank_rls, out_of_core, run
 from benchmarks.libraries import LIBRARIES, boosting
 from benchmarks.measure import COLUMNS, measure, objective
 from benchmarks.problems import PROBLEMS
@@ -131,3 +131,25 @@ def test_co_rank_rls_prints_a_slope_and_two_tables(capsys):
     assert sum(line.startswith("| unscored rows |") for line in lines) == 2
     assert any(line.startswith("slope of log time over log rows") for line in lines)
     assert co_rank_rls.slope([1, 10, 100], [2.0, 20.0, 200.0]) == pytest.approx(1)
+
+
+def test_out_of_core_trains_on_the_file_it_writes_in_bounded_memory(tmp_path, capsys):
+    row = out_of_core.measure(0.003, 500, str(tmp_path))
+    assert row["chunks"] > 3
+    assert row["pairs"] == row["rows"] * 99 // 2
+    assert np.isfinite(row["coef"]).all()
+    assert row["peak_mib"] < row["mib_before"] + 200
+    assert list(tmp_path.iterdir()) == []
+    out_of_core.main(["--size", "tiny", "--chunks", "500", "--folder", str(tmp_path)])
+    assert "peak MiB" in capsys.readouterr().out
+
+
+def test_scaling_table_compares_with_one_worker():
+    pytest.importorskip("distributed")
+    from benchmarks.dask_scaling import Row, table
+
+    strong = [Row("RankRLS", 1, 100, 3.0), Row("RankRLS", 2, 100, 2.0)]
+    strong += [row._replace(model="RankSVM") for row in strong]
+    lines = table(strong, [row._replace(rows=200) for row in strong if row.workers == 2])
+    assert "| RankRLS, strong | 2 | 100 | 2 | 0.75 |" in lines
+    assert "| RankSVM, weak | 2 | 200 | 2 | 1.50 |" in lines

@@ -11,8 +11,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
-from rankwise.datasets import RankingData, groups_from_sizes, read_letor
-from rankwise.datasets import letor as letor_module
+from rankwise.datasets import RankingData, groups_from_sizes, letor_blocks, read_letor
 
 TOY = b"""\
 # a comment line
@@ -75,7 +74,7 @@ def test_ids_are_the_comments_of_the_rows(tmp_path):
 
 def test_small_blocks_give_the_same_data(tmp_path, monkeypatch):
     path = save(tmp_path / "toy.txt", TOY)
-    monkeypatch.setattr(letor_module, "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(letor_blocks, "BLOCK_BYTES", 1)
     check_toy(read_letor(path))
     check_toy(read_letor(path, sparse=True))
     with pytest.raises(ValueError, match=r"toy\.txt:5: "):

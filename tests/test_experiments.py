@@ -15,6 +15,7 @@ from experiments import (
     parse_ranking,
     rankrls07_letor,
     rankrls09_figure2,
+    rankrls09_reuters_all,
     rankrls09_table1,
     rankrls09_table3,
 )
@@ -206,3 +207,14 @@ def test_parse_ranking(capsys):
         assert validation < 0.5
         assert 0 < error < 0.5
         assert tau > 0
+
+
+@needs("reuters21578")
+def test_reuters_all_trains_on_more_than_twelve_thousand_documents_and_words(capsys):
+    rankrls09_reuters_all.main(["--data", str(DATA), "--short"])
+    printed = capsys.readouterr().out
+    assert "12902 documents, 13515 words" in printed
+    assert "25.0 million pairs" in printed
+    for line in table_rows(printed, "0.01 ", "0.001", "0.0001", "1e-05"):
+        assert int(line.split()[2]) < 300
+        assert numbers(line)[-1] > 0.98

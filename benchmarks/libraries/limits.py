@@ -52,11 +52,11 @@ def _sort(problem: Problem) -> Callable[[], Model]:
 
 
 def _has_kernel(problem: Problem) -> bool:
-    return not problem.is_linear
+    return not problem.is_linear and problem.n_basis is None
 
 
 def _has_dense_features(problem: Problem) -> bool:
-    return problem.is_linear and problem.has_scores
+    return problem.is_linear and problem.has_scores and not problem.is_sparse
 
 
 LIBRARIES = [

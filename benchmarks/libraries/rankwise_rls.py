@@ -16,7 +16,10 @@ N_ALPHAS = 31
 
 
 def estimator(problem: Problem, **options: Any) -> RankRLS:
-    return RankRLS(problem.alpha, kernel=problem.kernel, gamma=problem.gamma, **options)
+    if problem.basis is not None:
+        options["basis"] = problem.basis
+    model = RankRLS(problem.alpha, kernel=problem.kernel, gamma=problem.gamma, tol=problem.tol)
+    return model.set_params(**options)
 
 
 def path_alphas(problem: Problem) -> np.ndarray:
@@ -25,10 +28,10 @@ def path_alphas(problem: Problem) -> np.ndarray:
 
 
 def squared_norm(model: RankRLS, problem: Problem) -> float:
-    """wᵀ w, or aᵀ K a = aᵀ f for a kernel model."""
+    """wᵀ w, or aᵀ K a = aᵀ f, over the training or basis items, for a kernel model."""
     if problem.is_linear:
         return float(np.sum(model.coef_**2))
-    return float(np.sum(model.dual_coef_ * model.predict(problem.X)))
+    return float(np.sum(model.dual_coef_ * model.predict(model.X_fit_)))
 
 
 def _fit(cost: str) -> Callable[[Problem], Callable[[], Model]]:

@@ -82,8 +82,10 @@ class Kernel:
         if self.is_precomputed:
             return np.asarray(X @ coef)
         size = max(1, CHUNK_ENTRIES // max(1, Y.shape[0]))
-        starts = range(0, X.shape[0], size)
-        return np.concatenate([self.matrix(X[s : s + size], Y) @ coef for s in starts])
+        out = np.empty((X.shape[0], *coef.shape[1:]))
+        for start in range(0, X.shape[0], size):
+            out[start : start + size] = self.matrix(X[start : start + size], Y) @ coef
+        return out
 
 
 def choose_basis(X: Any, n_basis: int, how: str | ArrayLike, random_state: Any) -> NDArray[np.intp]:
@@ -113,7 +115,7 @@ def choose_basis(X: Any, n_basis: int, how: str | ArrayLike, random_state: Any) 
 
 
 def basis_root(K_bb: Array) -> Array:
-    """U with ``U Uᵀ = K_bb⁺``, rank-revealing: nearly dependent basis items are merged.
+    """U with ``U Uᵀ = K_bb⁺``, rank-revealing: duplicates and near duplicates are merged.
 
     With R = K_mb U the primal solution on R is that of sparse RankRLS, [RankRLS09] equations 41
     and 42, and U w are the coefficients of the basis items.

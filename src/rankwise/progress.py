@@ -3,13 +3,54 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from typing import Self, TypeVar
 
-__all__ = ["track"]
+__all__ = ["IterationLine", "Meter", "track"]
 
 T = TypeVar("T")
 WIDTH = 30
+
+
+class Meter:
+    """A bar that tells how much is done.
+
+    Parameters
+    ----------
+    what : str
+        What is being done, in front of the bar.
+    total : int
+        How much there is to do.
+    show : bool, optional
+        Whether to draw; by default only if standard error is a terminal.
+
+    Attributes
+    ----------
+    is_shown : bool
+        Whether anything is drawn.
+    """
+
+    def __init__(self, what: str, total: int, show: bool | None = None) -> None:
+        self.is_shown = sys.stderr.isatty() if show is None else show
+        self._what, self._total = what, total
+        self._drawn: int | None = None
+
+    def update(self, done: int) -> None:
+        """Draw the bar if it has changed."""
+        if not self.is_shown or done == self._drawn:
+            return
+        self._drawn = done
+        filled = WIDTH * done // self._total
+        bar = "█" * filled + "·" * (WIDTH - filled)
+        sys.stderr.write(f"\r{self._what} {bar} {done}/{self._total}")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Draw the full bar and end the line."""
+        self.update(self._total)
+        if self.is_shown:
+            sys.stderr.write("\n")
 
 
 def track(steps: Sequence[T], what: str, show: bool | None = None) -> Iterator[T]:
@@ -24,18 +65,46 @@ def track(steps: Sequence[T], what: str, show: bool | None = None) -> Iterator[T
     show : bool, optional
         Whether to draw; by default only if standard error is a terminal.
     """
-    is_shown = sys.stderr.isatty() if show is None else show
+    if not steps:
+        return
+    meter = Meter(what, len(steps), show)
     for done, step in enumerate(steps):
-        if is_shown:
-            _draw(what, done, len(steps))
+        meter.update(done)
         yield step
-    if is_shown and steps:
-        _draw(what, len(steps), len(steps))
-        sys.stderr.write("\n")
+    meter.close()
 
 
-def _draw(what: str, done: int, total: int) -> None:
-    filled = WIDTH * done // total
-    bar = "█" * filled + "·" * (WIDTH - filled)
-    sys.stderr.write(f"\r{what} {bar} {done}/{total}")
-    sys.stderr.flush()
+class IterationLine:
+    """A line that counts the iterations of a solver, drawn anew after each of them.
+
+    Used in a ``with`` block, which ends the line.
+
+    Parameters
+    ----------
+    what : str
+        What is being done, in front of the count.
+    show : bool, optional
+        Whether to draw; by default only if standard error is a terminal.
+    delay : float
+        Seconds before the line appears; short work leaves no trace.
+    """
+
+    def __init__(self, what: str, show: bool | None = None, delay: float = 1.0) -> None:
+        self._what = what
+        self._is_shown = sys.stderr.isatty() if show is None else show
+        self._from = time.monotonic() + delay
+        self._is_drawn = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __call__(self, n_iter: int, residual: float) -> None:
+        """Draw the state after an iteration."""
+        if self._is_shown and time.monotonic() >= self._from:
+            self._is_drawn = True
+            sys.stderr.write(f"\r{self._what} iteration {n_iter}, residual {residual:.1e}   ")
+            sys.stderr.flush()
+
+    def __exit__(self, *error: object) -> None:
+        if self._is_drawn:
+            sys.stderr.write("\n")

@@ -7,9 +7,10 @@
 """
 
 from rankwise.datasets.group_sizes import read_group_sizes, write_group_sizes
-from rankwise.datasets.letor import RankingData, read_letor
+from rankwise.datasets.letor import read_letor
 from rankwise.datasets.letor_writer import write_letor
 from rankwise.datasets.pairs import PairData, read_pairs
+from rankwise.datasets.ranking_data import RankingData
 from rankwise.datasets.synthetic import RankingProblem, make_ranking
 from rankwise.groups import groups_from_sizes
 

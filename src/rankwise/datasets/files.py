@@ -11,23 +11,26 @@ import os
 import secrets
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import IO, TypeAlias, cast
 
 from rankwise.errors import LetorFormatError
 
-__all__ = ["PathLike", "numbered_lines", "replace_file"]
+__all__ = ["PathLike", "Watch", "numbered_lines", "replace_file"]
 
 PathLike: TypeAlias = str | os.PathLike[str]
+Watch: TypeAlias = Callable[[int], None]  # gets the number of bytes of the file read so far
 
+_LINES_BETWEEN_LOOKS = 1000
 _BZIP2_MARKS = (b"1AY&SY", b"\x17rE8P\x90")  # first block, or end of an empty stream
 
 
-def numbered_lines(path: str) -> Iterator[tuple[int, bytes]]:
+def numbered_lines(path: str, watch: Watch | None = None) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a text file with their numbers, counted from one.
 
-    gzip, bzip2 and xz files are recognised by their first bytes, not by their name.
+    gzip, bzip2 and xz files are recognised by their first bytes, not by their name. `watch` is
+    told now and then how much of the file, compressed as it is, has been read.
 
     Raises
     ------
@@ -41,6 +44,8 @@ def numbered_lines(path: str) -> Iterator[tuple[int, bytes]]:
         stream = _decompressed(raw)
         try:
             for number, line in enumerate(stream, start=1):
+                if watch is not None and number % _LINES_BETWEEN_LOOKS == 0:
+                    watch(raw.tell())
                 if b"\0" in line:
                     raise LetorFormatError(
                         path,

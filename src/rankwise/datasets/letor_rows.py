@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from rankwise.datasets.tokens import MAX_LABEL, distinct_labels, finite_number, show
 from rankwise.errors import LetorFormatError
 
-__all__ = ["LARGEST_FEATURE", "QueryIds", "RowRules", "row_problem", "split_row"]
+__all__ = [
+    "LARGEST_FEATURE",
+    "QidRule",
+    "QueryIds",
+    "RowRules",
+    "check_qid",
+    "row_problem",
+    "split_row",
+]
 
 LARGEST_FEATURE = 2**31 - 1
 _MISSING = {b"", b"NULL", b"NA", b"N/A", b"NAN", b"NONE", b"?", b"-"}
@@ -44,19 +52,14 @@ def split_row(line: bytes) -> tuple[bytes, bytes | None, bytes]:
     return words[0] + b" " + features, words[1][4:], comment
 
 
-class QueryIds:
-    """The qid of every row: all rows have one, or none has.
-
-    A qid never passes through a floating point number, and one that spells no number is a string.
-    """
+class QidRule:
+    """All rows have a qid, or none has."""
 
     def __init__(self) -> None:
-        self._codes = array("q")
-        self._code_of: dict[bytes, int] = {}
         self._first: tuple[str, bool] | None = None
 
-    def append(self, qid: bytes | None, path: str, line: int) -> None:
-        """Take the qid of the next row, None for a row without."""
+    def check(self, qid: bytes | None, path: str, line: int) -> None:
+        """Look at the qid of the next row, None for a row without."""
         if self._first is None:
             self._first = (f"{path}:{line}", qid is not None)
         where, expected = self._first
@@ -68,11 +71,27 @@ class QueryIds:
                 f"this row has {has}, but the first row ({where}) {had}. Give every row a qid "
                 "right after its label, or none at all.",
             )
+
+
+class QueryIds:
+    """The qid of every row.
+
+    A qid never passes through a floating point number, and one that spells no number is a string.
+    """
+
+    def __init__(self) -> None:
+        self._codes = array("q")
+        self._code_of: dict[bytes, int] = {}
+        self._rule = QidRule()
+
+    def append(self, qid: bytes | None, path: str, line: int) -> None:
+        """Take the qid of the next row, None for a row without."""
+        self._rule.check(qid, path, line)
         if qid is None:
             return
         code = self._code_of.get(qid)
         if code is None:
-            _check_qid(qid, path, line)
+            check_qid(qid, path, line)
             code = self._code_of[qid] = len(self._code_of)
         self._codes.append(code)
 
@@ -85,7 +104,8 @@ class QueryIds:
         return groups
 
 
-def _check_qid(qid: bytes, path: str, line: int) -> None:
+def check_qid(qid: bytes, path: str, line: int) -> None:
+    """Raise a LetorFormatError unless the qid is a short text in UTF-8."""
     if not qid:
         raise LetorFormatError(
             path, line, "'qid:' has no group behind it. Write for example qid:7, without a space."

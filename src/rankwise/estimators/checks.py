@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import numbers
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import assert_all_finite, check_array
 
 from rankwise.options import check_option
 
-__all__ = ["check_alphas", "check_basis", "check_beta", "check_nus"]
+__all__ = [
+    "basis_points",
+    "check_alphas",
+    "check_basis",
+    "check_beta",
+    "check_finite",
+    "check_nus",
+]
 
 BASES = ("random", "kmeans++")
 
@@ -68,7 +77,7 @@ def check_basis(n_basis: int | None, basis: str | ArrayLike, n_items: int) -> in
     if rows.ndim != 1 or not len(rows) or rows.dtype.kind not in "iu":
         raise ValueError(
             f"basis has dtype {rows.dtype} and shape {rows.shape}; expected a flat array of row "
-            "numbers."
+            "numbers, or an array of points with the features of X where points are taken."
         )
     if rows.min() < 0 or rows.max() >= n_items:
         worst = rows.min() if rows.min() < 0 else rows.max()
@@ -78,3 +87,29 @@ def check_basis(n_basis: int | None, basis: str | ArrayLike, n_items: int) -> in
     if n_basis is not None and n_basis != len(rows):
         raise ValueError(f"n_basis={n_basis} but basis names {len(rows)} rows; drop n_basis.")
     return len(rows)
+
+
+def basis_points(basis: Any, n_basis: int | None, n_features: int) -> Any:
+    """Basis points, one row of features each, checked; None if `basis` is anything else.
+
+    Points need not be training items, may be more than those, and may have duplicates, which
+    `basis_root` merges.
+    """
+    if isinstance(basis, str) or np.ndim(basis) != 2:
+        return None
+    points = check_array(
+        basis, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="basis"
+    )
+    if points.shape[1] != n_features:
+        raise ValueError(
+            f"basis has points with {points.shape[1]} features but X has {n_features}; give each "
+            "basis point the features of X, or a flat array of row numbers."
+        )
+    if n_basis is not None and n_basis != points.shape[0]:
+        raise ValueError(f"n_basis={n_basis} but basis has {points.shape[0]} points; drop n_basis.")
+    return points
+
+
+def check_finite(X: Any, estimator: Any) -> None:
+    """Raise the error of scikit-learn's `validate_data` if X has NaN or infinity."""
+    assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")

@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.estimators.checks import check_basis
-from rankwise.kernels import Kernel, basis_root, choose_basis, kernel_root
+from rankwise.estimators.views import StackedFeatures, fit_basis
+from rankwise.kernels import Kernel, kernel_root
 from rankwise.memory import available_bytes, check_matrix_fits
 from rankwise.options import check_option
 
-__all__ = ["Design", "make_design", "make_features"]
+__all__ = ["Design", "is_read_once", "make_design", "make_features"]
 
 Array = NDArray[np.float64]
 SOLVERS = ("auto", "primal", "dual", "iterative")
@@ -28,14 +28,15 @@ class Design(NamedTuple):
     ----------
     method : {"primal", "dual", "iterative"}
         How to solve.
-    matrix : array or sparse matrix
-        Features R of the items for "primal" and "iterative", the kernel matrix for "dual".
+    matrix : array, sparse matrix or StackedFeatures
+        Features R of the items for "primal" and "iterative", the kernel matrix for "dual". Features
+        that a basis gives are made when they are read; see `stored`.
     coefficients : callable
         Takes solutions, shape (n, k), to coefficients of features or kernel items.
     items : array, sparse matrix or None
         The items that the coefficients of a kernel model belong to.
     basis : ndarray of int or None
-        Their row numbers, if they are a basis.
+        Their row numbers, if they are a basis of rows.
     is_definite : bool
         False if negative eigenvalues of the kernel had to be left out.
     """
@@ -46,6 +47,18 @@ class Design(NamedTuple):
     items: Any = None
     basis: NDArray[np.intp] | None = None
     is_definite: bool = True
+
+    def stored(self) -> Design:
+        """The same with all features in memory, for those who read them more than once."""
+        if not isinstance(self.matrix, StackedFeatures):
+            return self
+        check_matrix_fits(*self.matrix.shape, "a kernel matrix", "use a smaller n_basis")
+        return self._replace(matrix=self.matrix[:])
+
+
+def is_read_once(kernel: Kernel, X: Any, solver: str) -> bool:
+    """Whether the design of X is primal on X itself, dense: its Gram matrix tells of NaN in X."""
+    return kernel.is_linear and not sp.issparse(X) and _linear_method(X, solver) == "primal"
 
 
 def make_design(
@@ -95,7 +108,7 @@ def make_features(
     [RankRLS09] sections 4.2 and 4.4.
     """
     if n_basis is not None or not isinstance(basis, str):
-        return _basis_design(kernel, X, "auto", n_basis, basis, random_state)
+        return _basis_design(kernel, X, "auto", n_basis, basis, random_state).stored()
     if kernel.is_linear:
         return Design("primal", X, lambda w: w)
     design = _kernel_design(kernel, X, "auto")
@@ -126,11 +139,7 @@ def _kernel_design(kernel: Kernel, X: Any, solver: str) -> Design:
             f"solver={solver!r} needs explicit features; with kernel={kernel.function!r} use "
             "solver='auto', or n_basis for a primal solution on basis items."
         )
-    if kernel.is_precomputed and X.shape[0] != X.shape[1]:
-        raise ValueError(
-            f"X has shape {X.shape}; kernel='precomputed' needs the square matrix of kernel "
-            "values between all training items."
-        )
+    _check_square(kernel, X)
     _check_kernel_fits(X.shape[0])
     items = None if kernel.is_precomputed else X
     return Design("dual", kernel.matrix(X), lambda a: a, items)
@@ -144,7 +153,10 @@ def _basis_design(
     basis: str | ArrayLike,
     random_state: Any,
 ) -> Design:
-    """R = K_mb K_bb^(−1/2), then primal: [RankRLS09] equations 41 and 42."""
+    """R = K_mb K_bb^(−1/2), then primal: [RankRLS09] equations 41 and 42.
+
+    Only a block of rows of R is in memory at a time.
+    """
     if kernel.is_linear:
         raise ValueError(
             "n_basis and basis are for kernel models; a linear model already has just one weight "
@@ -152,12 +164,12 @@ def _basis_design(
         )
     if solver not in ("auto", "primal"):
         raise ValueError(f"a basis is solved by solver='primal', not {solver!r}.")
-    rows = choose_basis(X, check_basis(n_basis, basis, X.shape[0]), basis, random_state)
-    check_matrix_fits(X.shape[0], len(rows), "a kernel matrix", "use a smaller n_basis")
-    items = None if kernel.is_precomputed else X[rows]
-    K_mb = kernel.matrix(X)[:, rows] if kernel.is_precomputed else kernel.matrix(X, items)
-    root = basis_root(K_mb[rows])
-    return Design("primal", K_mb @ root, lambda w: root @ w, items, rows)
+    _check_square(kernel, X)
+    size = n_basis if isinstance(basis, str) else np.shape(basis)[0]
+    if isinstance(size, int):  # anything else is refused by fit_basis
+        check_matrix_fits(size, size, "the kernel matrix of a basis", "use a smaller n_basis")
+    view = fit_basis(kernel, X, n_basis, basis, random_state)
+    return Design("primal", StackedFeatures([view], X), view.coefficients, view.items, view.basis)
 
 
 def _linear_method(X: Any, solver: str) -> str:
@@ -169,6 +181,14 @@ def _linear_method(X: Any, solver: str) -> str:
     if too_large or (sp.issparse(X) and smaller > SPARSE_DIRECT_LIMIT):
         return "iterative"
     return "primal" if X.shape[1] <= X.shape[0] else "dual"
+
+
+def _check_square(kernel: Kernel, X: Any) -> None:
+    if kernel.is_precomputed and X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"X has shape {X.shape}; kernel='precomputed' needs the square matrix of kernel "
+            "values between all training items."
+        )
 
 
 def _check_kernel_fits(n_items: int) -> None:

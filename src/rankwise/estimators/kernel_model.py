@@ -18,6 +18,8 @@ from rankwise.kernels import Kernel
 __all__ = ["KernelModel", "ModelPath", "set_kernel_tags"]
 
 Array = NDArray[np.float64]
+LEARNT = ("coef_", "dual_coef_", "X_fit_", "basis_indices_")
+LEARNT_IN_CHUNKS = ("n_samples_seen_", "_chunks", "_view")
 
 
 class KernelModel(RankerMixin, BaseEstimator):
@@ -58,12 +60,15 @@ class KernelModel(RankerMixin, BaseEstimator):
 
     def _store_design(self, design: Design) -> None:
         """Forget an earlier fit with other parameters, keep the items of this one."""
-        for name in ("coef_", "dual_coef_", "X_fit_", "basis_indices_"):
-            self.__dict__.pop(name, None)
+        self._forget()
         if design.items is not None:
             self.X_fit_ = design.items
         if design.basis is not None:
             self.basis_indices_ = design.basis
+
+    def _forget(self) -> None:
+        for name in (*LEARNT, *LEARNT_IN_CHUNKS):
+            self.__dict__.pop(name, None)
 
     def _store(self, columns: Array) -> None:
         """Keep coefficients of shape (n, n_outputs) under their public names."""

@@ -92,14 +92,6 @@ def pair_distance(loss: SquaredLoss, design: Design) -> float:
 
     The sum of the eigenvalues of the system that RankRLS solves.
     """
-    R = design.matrix
     if design.method == "dual":
-        scale = float(np.trace(loss.product(R)))
-    else:
-        width = max(1, 2**24 // R.shape[0])
-        scale = 0.0
-        for start in range(0, R.shape[1], width):
-            chunk = R[:, start : start + width]
-            chunk = chunk.toarray() if hasattr(chunk, "toarray") else np.asarray(chunk, dtype=float)
-            scale += float(np.sum(chunk * loss.product(chunk)))
-    return scale
+        return float(np.trace(loss.product(design.matrix)))
+    return float(loss.norms(design.matrix).sum())

@@ -18,7 +18,7 @@ from rankwise.options import check_option
 from rankwise.solvers.margin_loss import Iterate, MarginSolution, minimise_margin
 from rankwise.solvers.margin_objective import MarginObjective
 
-__all__ = ["MarginTrainer"]
+__all__ = ["MarginTrainer", "report_solution"]
 
 Array = NDArray[np.float64]
 LOSSES: dict[str, type[HingeLoss | SquaredHingeLoss]] = {
@@ -45,6 +45,8 @@ class MarginTrainer:
     ----------
     method : str
         The solver, "auto" resolved.
+    loss : type
+        The loss, a function of strict preferences.
     """
 
     def __init__(self, loss: str, solver: str, tol: Any, max_iter: Any, verbose: int) -> None:
@@ -61,7 +63,7 @@ class MarginTrainer:
             raise ValueError(f"max_iter={max_iter!r}; expected a whole number of at least 1.")
         by_loss = "lbfgs" if loss == "hinge" else "newton-cg"
         self.method = by_loss if solver == "auto" else solver
-        self._loss, self._tol = LOSSES[loss], float(tol)
+        self.loss, self._tol = LOSSES[loss], float(tol)
         self._max_iter, self._verbose = int(max_iter), verbose
 
     def train(
@@ -74,6 +76,18 @@ class MarginTrainer:
         **options: Any,
     ) -> MarginSolution:
         """Minimise for one alpha; `report` gets the best weights so far and may ask to stop."""
+        return self.minimise(
+            MarginObjective(R, self.loss(preferences), alpha), report=report, **options
+        )
+
+    def minimise(
+        self,
+        objective: MarginObjective,
+        *,
+        report: Callable[[Array], bool] | None = None,
+        **options: Any,
+    ) -> MarginSolution:
+        """Minimise an objective until the tolerance is reached, and show the progress."""
         line = ProgressLine("RankSVM", self._verbose)
 
         def watch(now: Iterate) -> bool:
@@ -82,7 +96,7 @@ class MarginTrainer:
 
         try:
             return minimise_margin(
-                MarginObjective(R, self._loss(preferences), alpha),
+                objective,
                 self.method,
                 tol=self._tol,
                 max_iter=self._max_iter,
@@ -117,3 +131,16 @@ class MarginTrainer:
             ConvergenceWarning,
             stacklevel=stacklevel,
         )
+
+
+def report_solution(model: Any, solution: MarginSolution) -> None:
+    """Set the attributes of a RankSVM that say how good its solution is."""
+    model.objective_ = solution.best.objective
+    model.lower_bound_ = solution.best.bound
+    model.gap_ = solution.best.gap
+    model.n_iter_ = len(solution.history)
+    model.history_ = {
+        "objective": np.array([step.objective for step in solution.history]),
+        "lower_bound": np.array([step.bound for step in solution.history]),
+        "gap": np.array([step.gap for step in solution.history]),
+    }

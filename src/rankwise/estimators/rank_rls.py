@@ -12,12 +12,14 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.estimators.base import notice_lost_groups
-from rankwise.estimators.checks import check_alphas, check_beta
-from rankwise.estimators.design import Design, make_design
-from rankwise.estimators.kernel_model import KernelModel, ModelPath
+from rankwise.estimators.checks import check_alphas, check_beta, check_finite
+from rankwise.estimators.chunked import ChunkedFit
+from rankwise.estimators.design import Design, is_read_once, make_design
+from rankwise.estimators.kernel_model import ModelPath
 from rankwise.estimators.least_squares_task import LeastSquaresTask
 from rankwise.estimators.problem import ranking_losses
 from rankwise.losses import SquaredLoss
+from rankwise.progress import IterationLine
 from rankwise.solvers import Solutions, minimise
 
 __all__ = ["RankRLS", "RankRLSPath"]
@@ -25,7 +27,7 @@ __all__ = ["RankRLS", "RankRLSPath"]
 Array = NDArray[np.float64]
 
 
-class RankRLS(KernelModel):
+class RankRLS(ChunkedFit):
     """Regularised least-squares ranking.
 
     Learns a function f from scores, scores in groups or pairwise preferences by minimising
@@ -62,16 +64,19 @@ class RankRLS(KernelModel):
         for beta > 0 centre y or add a constant feature if the level matters.
     n_basis : int, optional
         Train a kernel model on this many basis items only: the sparse RankRLS of [RankRLS09]
-        section 3.5, memory and time linear in the number of items.
-    basis : {"random", "kmeans++"} or array of int
-        How the basis is chosen, or the row numbers of the basis items.
+        section 3.5. Time linear in the number of items; kernel values are made a block of rows at a
+        time and not stored.
+    basis : {"random", "kmeans++"}, array of int, or array of shape (n_basis, n_features)
+        How the basis is chosen, the row numbers of the basis items (for example `basis_indices_`
+        of a `RankingPursuit`), or points of any kind; duplicates among points do no harm.
     solver : {"auto", "primal", "dual", "iterative"}
         "primal": one weight per feature or basis item, O(m p²); "dual": one per item, O(m³);
-        "iterative": conjugate gradients for large sparse X. "auto" takes the cheapest.
+        "iterative": conjugate gradients for large sparse X, which stays as it is, O(non-zeros) an
+        iteration ([RankRLS09] section 4.3). "auto" takes the cheapest.
     tol : float
-        Relative residual of the iterative solver.
+        Residual of the iterative solver, relative to the right-hand side.
     max_iter : int, optional
-        Limit of the iterative solver.
+        Limit of the iterative solver; ten times the number of features if None.
     random_state : int, RandomState or None
         Seed of the choice of basis items.
 
@@ -84,13 +89,15 @@ class RankRLS(KernelModel):
     X_fit_ : ndarray or sparse matrix
         Those items (not for precomputed kernels).
     basis_indices_ : ndarray of int
-        Row numbers of the basis items (if a basis was used).
+        Row numbers of the basis items (if a basis of rows was used).
     n_pairs_ : int or ndarray of shape (n_outputs,)
         Number of pairs trained on; an array if the pairs depend on the output.
     solver_ : str
         The solver in use.
     n_iter_ : int
         Iterations of the iterative solver; 1 for the others.
+    n_samples_seen_ : int
+        Rows of all chunks (if trained by `partial_fit`).
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of str
@@ -212,16 +219,20 @@ class RankRLS(KernelModel):
         return tags
 
     def _prepare(
-        self, X: Any, y: Any, groups: ArrayLike | None, *, centre: bool = True
+        self, X: Any, y: Any, groups: ArrayLike | None, *, to_fit: bool = True
     ) -> tuple[list[SquaredLoss], Design]:
         """Check everything, and say what is to be minimised and how.
 
-        `centre` allows a dual linear model to shift the features, which changes kernel values
-        but not the weights.
+        `to_fit` allows what serves one fit only: a dual linear model may shift the features, which
+        changes kernel values but not the weights; features of a basis are made as they are read;
+        and the Gram matrix tells whether dense features are finite, see `_check_found`.
         """
         check_beta(self.beta)
         kernel = self._make_kernel()
-        X = self._check_items(X, accept_sparse=False if kernel.is_precomputed else "csr")
+        sparse = False if kernel.is_precomputed else "csr"
+        X = self._check_items(X, accept_sparse=sparse, ensure_all_finite=False)
+        if not (to_fit and is_read_once(kernel, X, self.solver)):
+            check_finite(X, self)
         losses, self._output_shape = ranking_losses(
             X.shape[0], y, groups, self.cost, self.ties, self.group_weight, self.beta
         )
@@ -232,13 +243,14 @@ class RankRLS(KernelModel):
             n_basis=self.n_basis,
             basis=self.basis,
             random_state=self.random_state,
-            shift_invariant=centre and self.beta == 0,
+            shift_invariant=to_fit and self.beta == 0,
         )
-        return losses, design
+        several_passes = len(losses) > 1 or 0 < self.beta < 1
+        return losses, design if to_fit and not several_passes else design.stored()
 
     def _task(self, X: Any, y: Any, groups: ArrayLike | None) -> LeastSquaresTask:
         """The model and its data, ready for cross-validation."""
-        losses, design = self._prepare(X, y, groups, centre=False)
+        losses, design = self._prepare(X, y, groups, to_fit=False)
         return LeastSquaresTask(losses, design, self._output_shape, self.tol, self.max_iter)
 
     def _solve_for(self, X: Any, y: Any, groups: ArrayLike | None, alphas: Array) -> Array:
@@ -247,6 +259,7 @@ class RankRLS(KernelModel):
         found = [
             self._minimise(loss, design, alphas, keep=loss is not losses[-1]) for loss in losses
         ]
+        self._check_found(design, found)
         self._describe_fit(losses, design, found)
         coef = np.concatenate([solutions.coef for solutions in found], axis=2)
         n_alphas, n, n_outputs = coef.shape
@@ -258,7 +271,22 @@ class RankRLS(KernelModel):
     ) -> Solutions:
         copy = keep and design.method == "dual"  # the solver overwrites a kernel matrix
         matrix = design.matrix.copy() if copy else design.matrix
-        return minimise(design.method, loss, matrix, alphas, tol=self.tol, max_iter=self.max_iter)
+        tol, max_iter = self.tol, self.max_iter
+        with IterationLine("RankRLS") as line:
+            return minimise(
+                design.method, loss, matrix, alphas, tol=tol, max_iter=max_iter, watch=line
+            )
+
+    def _check_found(self, design: Design, found: list[Solutions]) -> None:
+        """Say what is wrong with X if a solution is not finite: usually NaN, else overflow."""
+        if all(np.isfinite(solutions.coef).all() for solutions in found):
+            return
+        if design.method == "primal" and self._make_kernel().is_linear:
+            check_finite(design.matrix, self)
+        raise ValueError(
+            "the squares of some features or kernel values overflow; scale the features, for "
+            "example with sklearn.preprocessing.StandardScaler."
+        )
 
     def _describe_fit(
         self, losses: list[SquaredLoss], design: Design, found: list[Solutions]

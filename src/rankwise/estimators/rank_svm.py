@@ -16,7 +16,7 @@ from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.design import Design, make_features
 from rankwise.estimators.kernel_model import KernelModel, ModelPath
 from rankwise.estimators.margin_task import MarginTask
-from rankwise.estimators.margin_training import MarginTrainer
+from rankwise.estimators.margin_training import MarginTrainer, report_solution
 from rankwise.estimators.problem import strict_graph, why_no_pairs
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.graphs.strict import StrictPreferences, strict_preferences
@@ -60,8 +60,9 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         Whether every pair or every group counts alike ([TreeRSVM11] end of section 4).
     n_basis : int, optional
         Train a kernel model on this many basis items only.
-    basis : {"random", "kmeans++"} or array of int
-        How the basis is chosen, or the row numbers of the basis items.
+    basis : {"random", "kmeans++"}, array of int, or array of shape (n_basis, n_features)
+        How the basis is chosen, the row numbers of the basis items (for example `basis_indices_`
+        of a `RankingPursuit`), or points of any kind; duplicates among points do no harm.
     tol : float
         Stop when ``(J − lower bound)/J`` is at most this.
     max_iter : int
@@ -87,7 +88,7 @@ class RankSVM(CallbackSupportMixin, KernelModel):
     X_fit_ : ndarray or sparse matrix
         Those items (not for precomputed kernels).
     basis_indices_ : ndarray of int
-        Row numbers of the basis items (if a basis was used).
+        Row numbers of the basis items (if a basis of rows was used).
     objective_ : float
         J of the model.
     lower_bound_ : float
@@ -202,7 +203,7 @@ class RankSVM(CallbackSupportMixin, KernelModel):
             start=start,
             report=lambda w: task.iteration(lambda: self._attributes(design, w)),
         )
-        self._report(solution)
+        report_solution(self, solution)
         self._store(design.coefficients(solution.best.w[:, None]))
         task.end()
         trainer.warn_unfinished([solution], [alpha])
@@ -304,17 +305,6 @@ class RankSVM(CallbackSupportMixin, KernelModel):
             return None
         return np.asarray(design.matrix.T @ before)
 
-    def _report(self, solution: MarginSolution) -> None:
-        self.objective_ = solution.best.objective
-        self.lower_bound_ = solution.best.bound
-        self.gap_ = solution.best.gap
-        self.n_iter_ = len(solution.history)
-        self.history_ = {
-            "objective": np.array([step.objective for step in solution.history]),
-            "lower_bound": np.array([step.bound for step in solution.history]),
-            "gap": np.array([step.gap for step in solution.history]),
-        }
-
 
 class RankSVMPath(ModelPath[RankSVM]):
     """Models along a list of alphas, as `RankSVM.path` returns them.
@@ -346,5 +336,5 @@ class RankSVMPath(ModelPath[RankSVM]):
     def model(self, index: int | NDArray[np.intp]) -> RankSVM:
         """The fitted estimator of ``alphas[index]``."""
         model = super().model(index)
-        model._report(self._solutions[int(np.ravel(index)[0])])
+        report_solution(model, self._solutions[int(np.ravel(index)[0])])
         return model

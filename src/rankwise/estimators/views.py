@@ -11,13 +11,14 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from rankwise.estimators.checks import check_basis
+from rankwise.estimators.checks import basis_points, check_basis
 from rankwise.kernels import Kernel, basis_root, choose_basis
 
 __all__ = [
     "FittedView",
     "StackedFeatures",
     "View",
+    "fit_basis",
     "fit_view",
     "take_columns",
     "view_columns",
@@ -49,8 +50,8 @@ class View(BaseEstimator):
     n_basis : int, optional
         Number of basis items. None leaves it to the learner; a linear view then uses its columns
         as they are.
-    basis : {"random", "kmeans++"} or array of int
-        How the basis is chosen, or the row numbers of the basis items.
+    basis : {"random", "kmeans++"}, array of int, or array of shape (n_basis, n_features)
+        How the basis is chosen, the row numbers of the basis items, or points with all columns.
 
     Examples
     --------
@@ -85,7 +86,8 @@ class FittedView(NamedTuple):
     n_features : int
         Number r of columns of R_v.
     basis : ndarray of int or None
-        Row numbers of the basis items; None if the features are the columns themselves.
+        Row numbers of the basis items; None for given points, or if the features are the columns
+        themselves.
     items : array, sparse matrix or None
         Those columns of the basis items; None for precomputed kernels.
     root : ndarray of shape (n_basis, r) or None
@@ -125,24 +127,28 @@ class FittedView(NamedTuple):
 
 
 class StackedFeatures:
-    """``[R_1 … R_M]`` of some rows of X, made a block of rows at a time when it is indexed.
+    """``[R_1 … R_M]`` of some rows of X (all if None), made a block at a time when it is indexed.
 
-    Offers what `PreferenceGraph.gram` asks of features, so Gram matrices over any number of rows
-    need the memory of one block.
+    Offers what `PreferenceGraph.gram` and `PreferenceGraph.system` ask of features, so Gram
+    matrices over any number of rows need the memory of one block.
     """
 
-    def __init__(self, views: Sequence[FittedView], X: Any, rows: NDArray[np.intp]) -> None:
+    def __init__(
+        self, views: Sequence[FittedView], X: Any, rows: NDArray[np.intp] | None = None
+    ) -> None:
         self._views = views
         self._X = X
         self._rows = rows
-        self.shape = (len(rows), sum(view.n_features for view in views))
+        n_rows = X.shape[0] if rows is None else len(rows)
+        self.shape = (n_rows, sum(view.n_features for view in views))
 
     def __getitem__(self, part: slice | NDArray[np.intp]) -> Array:
         """Dense features of these of the rows."""
-        X = self._X[self._rows[part]]
+        X = self._X[part if self._rows is None else self._rows[part]]
         blocks = [view.features(X) for view in self._views]
         dense = [block.toarray() if sp.issparse(block) else block for block in blocks]
-        return np.hstack(dense).astype(np.float64, copy=False)
+        whole = dense[0] if len(dense) == 1 else np.hstack(dense)
+        return np.asarray(whole, dtype=np.float64)
 
 
 def fit_view(
@@ -182,10 +188,33 @@ def fit_view(
         if kernel.is_linear:
             return FittedView(kernel, columns, n_columns)
         asked = n_items if n_basis is None else min(n_basis, n_items)
-    count = check_basis(asked, view.basis, n_items)
-    needs_columns = isinstance(view.basis, str) and view.basis != "random"
+    return fit_basis(kernel, X, asked, view.basis, random_state, columns)
+
+
+def fit_basis(
+    kernel: Kernel,
+    X: Any,
+    n_basis: int | None,
+    basis: str | ArrayLike,
+    random_state: Any,
+    columns: Columns = None,
+) -> FittedView:
+    """The view of a kernel on basis items that are chosen from the rows of X, or on given points.
+
+    The kernel matrix of precomputed values is square.
+    """
+    points = basis_points(basis, n_basis, X.shape[1])
+    if points is not None:
+        if kernel.is_precomputed:
+            raise ValueError(
+                "basis gives points, but kernel='precomputed' has no kernel values to them; give "
+                "row numbers of the kernel matrix."
+            )
+        return _with_basis(kernel, columns, take_columns(points, columns), None)
+    count = check_basis(n_basis, basis, X.shape[0])
+    needs_columns = isinstance(basis, str) and basis != "random"
     seen = take_columns(X, columns) if needs_columns else X
-    rows = choose_basis(seen, count, view.basis, random_state)
+    rows = choose_basis(seen, count, basis, random_state)
     return _with_basis(kernel, columns, take_columns(X[rows], columns), rows)
 
 
@@ -242,10 +271,12 @@ def _numbers(columns: NDArray[Any], n_features: int, names: Sequence[str] | None
     )
 
 
-def _with_basis(kernel: Kernel, columns: Columns, items: Any, rows: NDArray[np.intp]) -> FittedView:
-    """The view with these rows, of which `items` are the columns, as its basis."""
+def _with_basis(
+    kernel: Kernel, columns: Columns, items: Any, rows: NDArray[np.intp] | None
+) -> FittedView:
+    """The view with these items, rows of X unless they are points of their own, as its basis."""
     root = basis_root(kernel.matrix(items[:, rows] if kernel.is_precomputed else items))
     if not root.shape[1]:  # every kernel value is zero, and so is every score
-        root = np.zeros((len(rows), 1))
+        root = np.zeros((items.shape[0], 1))
     kept = None if kernel.is_precomputed else items
     return FittedView(kernel, columns, root.shape[1], rows, kept, root)

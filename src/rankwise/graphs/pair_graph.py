@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
-from rankwise.graphs.protocol import GraphDescription, GraphRoot, gram_by_columns
+from rankwise.graphs.protocol import GraphDescription, GraphRoot, system_by_columns
 from rankwise.graphs.roots import ComponentRoot, items_of_components
 from rankwise.graphs.score_graph import COSTS
 from rankwise.options import check_option
@@ -161,7 +161,11 @@ class PairGraph:
 
     def gram(self, R: Any) -> Array:
         """``Rᵀ L R``."""
-        return gram_by_columns(self.laplacian, R)
+        return self.system(R, np.empty((self.n_items, 0)))[0]
+
+    def system(self, R: Any, t: Array) -> tuple[Array, Array]:
+        """``Rᵀ L R`` and ``Rᵀ t``."""
+        return system_by_columns(self.laplacian, R, t)
 
     def subset(self, items: NDArray[np.intp]) -> PairGraph:
         """The graph of these items and the edges between them, numbered as given."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.memory import check_matrix_fits
+
 if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
 
@@ -16,8 +18,8 @@ __all__ = [
     "GraphDescription",
     "GraphRoot",
     "PreferenceGraph",
-    "gram_by_columns",
     "sums_of_squares",
+    "system_by_columns",
 ]
 
 Array = NDArray[np.float64]
@@ -91,6 +93,9 @@ class PreferenceGraph(Protocol):
     def gram(self, R: Any) -> Array:
         """``Rᵀ L R`` for dense or sparse R of shape (n_items, p)."""
 
+    def system(self, R: Any, t: Array) -> tuple[Array, Array]:
+        """``Rᵀ L R`` and ``Rᵀ t``, in one pass over the rows of R where the graph allows it."""
+
     def sparse_norms(self, R: Any) -> Array:
         """``rᵀ L r`` for every column r of sparse R."""
 
@@ -157,13 +162,18 @@ def sums_of_squares(S: Any, weight: Array | None = None) -> Array:
     return np.asarray(S.multiply(S).T @ weight)
 
 
-def gram_by_columns(laplacian: Callable[[Array], Array], R: Any, n_entries: int = 2**24) -> Array:
-    """``Rᵀ (L R)``, a chunk of columns at a time, so that R stays sparse and is never copied whole.
+def system_by_columns(
+    laplacian: Callable[[Array], Array], R: Any, t: Array, n_entries: int = 2**24
+) -> tuple[Array, Array]:
+    """``Rᵀ (L R)`` and ``Rᵀ t``, a chunk of columns at a time: sparse R is never copied whole.
 
     L takes constants to zero, so each column is centred first: features with a large offset
-    lose no digits.
+    lose no digits. Features that are made a row at a time have no columns and are stored here.
     """
     n_items, n_columns = R.shape
+    if not hasattr(R, "T"):
+        check_matrix_fits(n_items, n_columns, "the features of all items", "use a smaller n_basis")
+        R = R[:]
     out = np.empty((n_columns, n_columns))
     width = max(1, min(n_columns, n_entries // max(1, n_items)))
     for start in range(0, n_columns, width):
@@ -171,4 +181,4 @@ def gram_by_columns(laplacian: Callable[[Array], Array], R: Any, n_entries: int 
         chunk = chunk.toarray() if hasattr(chunk, "toarray") else chunk
         centred = chunk - chunk.mean(axis=0, dtype=np.float64)
         out[:, start : start + width] = R.T @ laplacian(centred)
-    return 0.5 * (out + out.T)
+    return 0.5 * (out + out.T), np.asarray(R.T @ t)

@@ -1,23 +1,30 @@
-"""Weighted scatter matrices of nested groups in one pass over the rows, without a second copy."""
+"""Weighted scatter matrices of nested groups in one pass over the rows, without a second copy.
+
+Features may be an array, or anything that has a shape and gives dense rows when it is indexed, such
+as kernel values that are computed a block of rows at a time and never stored.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-__all__ = ["Level", "nested_scatter", "plain_gram"]
+__all__ = ["Level", "block_rows", "nested_scatter", "plain_gram", "plain_system"]
 
 Array = NDArray[np.float64]
-BLOCK_BYTES = 2**22
+BLOCK_BYTES = 2**23
+FAR = 0.999  # rows are centred if the means hold this share of the squares of some column
+LONG_FAMILY = 8  # rows; shorter families are centred row by row in any case
 
 
 def block_rows(n_columns: int) -> int:
-    """Rows of a block that stays in the cache."""
-    return max(64, BLOCK_BYTES // (8 * max(1, n_columns)))
+    """Rows of a block that stays in the cache, or that is no larger than the Gram matrix."""
+    return max(64, n_columns, BLOCK_BYTES // (8 * max(1, n_columns)))
 
 
 class Level(NamedTuple):
@@ -46,39 +53,49 @@ def _join(batches: list[_Batch]) -> _Batch:
     )
 
 
-def nested_scatter(R: Any, levels: list[Level]) -> Array:
-    """Σ over levels of the weighted scatter of children around the mean of their parent.
+def nested_scatter(R: Any, levels: list[Level], target: Array) -> tuple[Array, Array]:
+    """Σ over levels of the weighted scatter of children around the mean of their parent; ``Rᵀ t``.
 
         G = Σ_levels Σ_parents weight_p Σ_{children c of p} n_c (μ_c − μ_p)(μ_c − μ_p)ᵀ
 
-    Children of the first level are the rows of R, children of the next its parents. Rows are
-    read in blocks that fit the cache, centred by the mean of their family *inside the block* and
-    accumulated by a rank-k update; families that straddle blocks are put right afterwards with
-    the scatter of the block means around the family mean. Only squares are ever added: no
-    cancellation, whatever the offset of the features.
+    Children of the first level are the rows of R, children of the next its parents. Rows are read
+    once, in blocks that fit the cache, and each block adds the scatter of its rows around the mean
+    of their family *inside the block* (`_RowScatter`); families that straddle blocks are put right
+    afterwards with the scatter of the block means around the family mean.
     """
-    gram = np.zeros((R.shape[1], R.shape[1]))
+    gram, moment = _empty_system(R, target)
     levels = _without_only_children(levels)
     if not levels:
-        return gram
+        return gram, plain_system(R, target)[1]
     stages = [_Stage(gram, level) for level in levels]
-    for pieces in _scatter_of_rows(gram, R, levels[0]):
+    for pieces in _scatter_of_rows(gram, moment, R, levels[0], target):
         _pass_on(stages[0].close(pieces), stages[1:])
     for k, stage in enumerate(stages):
         _pass_on(stage.finish(), stages[k + 1 :])
-    return gram
+    return gram, moment
 
 
-def plain_gram(R: Any) -> Array:
-    """``Rᵀ R`` in float64; a block of rows at a time if R is dense."""
-    if hasattr(R, "toarray"):
-        return np.asarray((R.T @ R).toarray(), dtype=np.float64)
-    gram = np.zeros((R.shape[1], R.shape[1]))
+def plain_system(R: Any, target: Array) -> tuple[Array, Array]:
+    """``Rᵀ R`` and ``Rᵀ t`` in float64; a block of rows at a time unless R is sparse."""
+    if sp.issparse(R):
+        return np.asarray((R.T @ R).toarray(), dtype=np.float64), np.asarray(R.T @ target)
+    gram, moment = _empty_system(R, target)
     size = block_rows(R.shape[1])
     for start in range(0, R.shape[0], size):
         rows = np.ascontiguousarray(R[start : start + size], dtype=np.float64)
         gram += rows.T @ rows
-    return gram
+        moment += rows.T @ target[start : start + size]
+    return gram, moment
+
+
+def plain_gram(R: Any) -> Array:
+    """``Rᵀ R`` in float64."""
+    return plain_system(R, np.empty((R.shape[0], 0)))[0]
+
+
+def _empty_system(R: Any, target: Array) -> tuple[Array, Array]:
+    n_columns = R.shape[1]
+    return np.zeros((n_columns, n_columns)), np.zeros((n_columns, *target.shape[1:]))
 
 
 class _Stage:
@@ -109,8 +126,8 @@ class _Stage:
 
     def finish(self) -> _Batch | None:
         """Put the pieces of the open parent together."""
-        if not self.open:
-            return None
+        if len(self.open) < 2:
+            return self.open.pop() if self.open else None
         rows, size, name = _join(self.open)
         self.open = []
         return _scatter(self.gram, rows, name, self.level.weight, size)
@@ -122,66 +139,167 @@ def _pass_on(batch: _Batch | None, stages: list[_Stage]) -> None:
             batch = stage.push(batch)
 
 
-def _scatter_of_rows(gram: Array, R: Any, level: Level) -> Iterator[_Batch]:
+def _scatter_of_rows(
+    gram: Array, moment: Array, R: Any, level: Level, target: Array
+) -> Iterator[_Batch]:
     """Add the scatter of the rows around the mean of their family in each block; those means."""
     n_rows, n_columns = R.shape
     height = min(block_rows(n_columns), n_rows)
-    order = _sorting(level.parent)
-    copy, out = np.empty((2, height, n_columns))
-    ones = np.ones(height)
-    for start in range(0, n_rows, height):
-        block = slice(start, min(start + height, n_rows))
+    scatter = _RowScatter(gram, moment, level.weight, height)
+    parent = level.parent
+    is_sorted = (parent[1:] >= parent[:-1]).all()
+    if not is_sorted and _is_plain(R) and LONG_FAMILY * (parent.max() + 1) <= n_rows:
+        yield scatter.add_unsorted(R, parent, target)
+        return
+    order = None if is_sorted else _sorting(parent)
+    parent = parent if order is None else parent[order]
+    for block in _blocks_of_families(parent, height):
         rows = block if order is None else order[block]
-        X = _rows(R, rows, copy)
-        n = len(X)
-        yield _scatter(gram, X, level.parent[rows], level.weight, ones[:n], out[:n])
+        X = np.ascontiguousarray(R[rows], dtype=np.float64)
+        yield scatter.add(X, parent[block], target[rows])
+
+
+class _RowScatter:
+    """Adds ``Σ w (x − μ)(x − μ)ᵀ`` over the rows of a block, μ the means of its families; ``Xᵀ t``.
+
+    Columns that are near zero, seen from their deviations, are not centred row by row: the sums of
+    squares lose the squares of the means afterwards, ``Σ w x xᵀ − Σ w n μ μᵀ``, which saves a pass
+    over the block and costs at most the three digits of `FAR`. A column that would lose more (a
+    large offset, or the same value in a whole family) is found from the two sums, and rows are
+    centred from then on; only squares of deviations are added then, and nothing cancels.
+
+    The product comes first, the means and ``Xᵀ t`` after it where possible: BLAS hides the way of
+    the rows from memory to the cache, a sum over them does not.
+    """
+
+    def __init__(self, gram: Array, moment: Array, weight: Array, height: int) -> None:
+        self._gram, self._moment, self._weight = gram, moment, weight
+        self._height = height
+        self._is_far = False
+
+    @cached_property
+    def _room(self) -> Array:
+        """Room for the rows of a block."""
+        return np.empty((self._height, len(self._gram)))
+
+    def add(self, X: Array, parent: NDArray[np.intp], t: Array) -> _Batch:
+        """Take a block whose rows are sorted by parent; the means of its families."""
+        starts = _starts(parent)
+        size = np.diff(starts, append=len(parent))
+        weight = self._weight[parent[starts]]
+        family = np.repeat(np.arange(len(starts)), size)
+        if LONG_FAMILY * len(starts) > len(X):
+            self._is_far = True
+        means = cache(lambda: _run_means(X, starts, np.ones(len(X)), size))
+        self._add(lambda: self._squares(X, means, family, weight), means, weight * size)
+        self._moment += X.T @ t
+        return _Batch(means(), size.astype(np.float64), parent[starts])
+
+    def add_unsorted(self, R: Array, parent: NDArray[np.intp], t: Array) -> _Batch:
+        """Take all rows as they stand, without gathering families; the means of all of them.
+
+        Means first, in a pass of their own, so that rows can be centred in any order. The first
+        block tells whether they need to be, most of the time.
+        """
+        size = np.bincount(parent)
+        weight = self._weight[: len(size)]
+        indicator = (np.ones(len(R)), parent, np.arange(len(R) + 1))
+        means = np.asarray(sp.csc_array(indicator, shape=(len(size), len(R))) @ R)
+        means /= np.maximum(size, 1)[:, None]
+        first = R[: self._height]
+        self._is_far = bool((size @ means**2 > FAR * len(R) * (first**2).mean(axis=0)).any())
+
+        def squares() -> Array:
+            total = np.zeros_like(self._gram)
+            self._moment[:] = 0.0
+            for block in _blocks(len(R), self._height):
+                total += self._squares(R[block], lambda: means, parent[block], weight)
+                self._moment += R[block].T @ t[block]
+            return total
+
+        self._add(squares, lambda: means, weight * size)
+        return _Batch(means, size.astype(np.float64), np.arange(len(size)))
+
+    def _add(
+        self, squares_of: Callable[[], Array], means_of: Callable[[], Array], weight: Array
+    ) -> None:
+        """Add squares less those of the means, so weighted, or squares of centred rows."""
+        squares = squares_of()
+        if not self._is_far:
+            root = means_of() * np.sqrt(weight)[:, None]
+            lost = root.T @ root
+            self._is_far = bool((np.diagonal(lost) > FAR * np.diagonal(squares)).any())
+            squares = squares_of() if self._is_far else squares - lost
+        self._gram += squares
+
+    def _squares(
+        self,
+        X: Array,
+        means_of: Callable[[], Array],
+        family: NDArray[np.intp],
+        weight: Array,
+    ) -> Array:
+        """``Σ w z zᵀ``, z the rows, centred if they are far from zero."""
+        Z = X
+        if self._is_far:
+            Z = np.take(means_of(), family, axis=0, out=self._room[: len(X)], mode="clip")
+            np.subtract(X, Z, out=Z)
+        if (weight == weight[0]).all():
+            return np.asarray(weight[0] * (Z.T @ Z))
+        Z = np.multiply(Z, np.sqrt(weight)[family, None], out=self._room[: len(X)])
+        return np.asarray(Z.T @ Z)
 
 
 def _scatter(
-    gram: Array,
-    X: Array,
-    parent: NDArray[np.intp],
-    weight: Array,
-    size: Array,
-    out: Array | None = None,
+    gram: Array, rows: Array, parent: NDArray[np.intp], weight: Array, size: Array
 ) -> _Batch:
-    """Add the scatter of the rows of X around the means of runs of equal parents; the means.
+    """Add the scatter of the rows around the means of runs of equal parents; the means.
 
-    Row r stands for size[r] items; `out` is room for the centred rows.
+    Row r stands for size[r] items.
     """
-    starts = np.flatnonzero(np.r_[True, parent[1:] != parent[:-1]])
-    if len(starts) == 1 and (size == size[0]).all():  # one long family: nothing to gather
-        mean = X.sum(axis=0, keepdims=True) / len(X)
-        centred = np.subtract(X, mean, out=out)
-        gram += weight[parent[0]] * size[0] * (centred.T @ centred)
-        return _Batch(mean, np.array([size.sum()]), parent[:1])
-    ends = np.r_[starts, len(parent)]
+    starts = _starts(parent)
     total = np.add.reduceat(size, starts)
-    means = sp.csr_array((size, np.arange(len(X)), ends), shape=(len(starts), len(X))) @ X
-    means /= total[:, None]
-    family = np.repeat(np.arange(len(starts)), np.diff(ends))
-    centred = np.take(means, family, axis=0, out=out, mode="clip")
-    np.subtract(X, centred, out=centred)
+    means = _run_means(rows, starts, size, total)
+    centred = rows - np.repeat(means, np.diff(starts, append=len(rows)), axis=0)
     centred *= np.sqrt(weight[parent] * size)[:, None]
     gram += centred.T @ centred
     return _Batch(means, total, parent[starts])
 
 
-def _rows(R: Any, rows: slice | NDArray[np.intp], copy: Array) -> Array:
-    """Rows of R as a float64 array in C order; a view if possible, else in place of `copy`."""
-    plain = isinstance(R, np.ndarray) and R.dtype == np.float64 and R.flags.c_contiguous
-    if isinstance(rows, slice):
-        if plain:
-            view: Array = R[rows]
-            return view
-        copy = copy[: rows.stop - rows.start]
-        copy[:] = R[rows]
-        return copy
-    copy = copy[: len(rows)]
-    if plain:
-        return np.take(R, rows, axis=0, out=copy, mode="clip")
-    copy[:] = R[rows]
-    return copy
+def _starts(parent: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Where runs of equal parents begin."""
+    return np.flatnonzero(np.concatenate(([True], parent[1:] != parent[:-1])))
+
+
+def _run_means(rows: Array, starts: NDArray[np.intp], size: Array, total: Any) -> Array:
+    """Means of runs of rows; row r stands for size[r] items, a run for so many in total."""
+    if len(starts) == 1:
+        mean: Array = size @ rows / total[0]
+        return mean[None]
+    indicator = (size, np.arange(len(rows)), np.append(starts, len(rows)))
+    return np.asarray(sp.csr_array(indicator, (len(starts), len(rows))) @ rows / total[:, None])
+
+
+def _blocks(n_rows: int, height: int) -> Iterator[slice]:
+    for start in range(0, n_rows, height):
+        yield slice(start, min(start + height, n_rows))
+
+
+def _blocks_of_families(parent: NDArray[np.intp], height: int) -> Iterator[slice]:
+    """Blocks of sorted rows that end where a family ends, unless it is longer than a block."""
+    start = 0
+    while start < len(parent):
+        stop = min(start + height, len(parent))
+        if stop < len(parent):
+            whole = int(np.searchsorted(parent, parent[stop]))
+            stop = whole if whole > start else stop
+        yield slice(start, stop)
+        start = stop
+
+
+def _is_plain(R: Any) -> bool:
+    """Whether blocks of rows need no copy."""
+    return isinstance(R, np.ndarray) and R.dtype == np.float64 and R.flags.c_contiguous
 
 
 def _without_only_children(levels: list[Level]) -> list[Level]:
@@ -198,10 +316,8 @@ def _without_only_children(levels: list[Level]) -> list[Level]:
     return kept
 
 
-def _sorting(parent: NDArray[np.intp]) -> NDArray[np.intp] | None:
-    """Row order that makes every family contiguous; None if the rows are so already."""
-    if (parent[1:] >= parent[:-1]).all():
-        return None
+def _sorting(parent: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Row order that makes every family contiguous."""
     n_rows = len(parent)
     ones = np.ones(n_rows, dtype=np.int8)
     indicator = sp.csr_array((ones, parent, np.arange(n_rows + 1)), (n_rows, parent.max() + 1))

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.graphs.cells import Cells, score_cells
-from rankwise.graphs.protocol import GraphDescription, GraphRoot, gram_by_columns
+from rankwise.graphs.protocol import GraphDescription, GraphRoot, system_by_columns
 from rankwise.graphs.roots import ComponentRoot, NestedRoot, items_of_components
 from rankwise.graphs.scatter import Level, nested_scatter
 from rankwise.groups import encode_groups
@@ -211,14 +211,18 @@ class ScoreGraph:
         return NestedRoot(self.cells, scale * self._within + shift, scale * between + shift, shift)
 
     def gram(self, R: Any) -> Array:
-        """``Rᵀ L R``; for dense R in one blocked pass that adds only squares."""
+        """``Rᵀ L R``; see `system`."""
+        return self.system(R, np.empty((self.n_items, 0)))[0]
+
+    def system(self, R: Any, t: Array) -> tuple[Array, Array]:
+        """``Rᵀ L R`` and ``Rᵀ t``; for dense R in one blocked pass over its rows."""
         if self.cost == "relative" or sp.issparse(R):
-            return gram_by_columns(self.laplacian, R)
+            return system_by_columns(self.laplacian, R, t)
         levels = [Level(self.cells.of_item, self._within)]
         if self.ties == "exclude":
             pull = self.pair_weights * self.cells.group_size
             levels.append(Level(self.cells.group, pull))
-        return nested_scatter(R, levels)
+        return nested_scatter(R, levels, t)
 
     def sparse_norms(self, R: Any) -> Array:
         """``rᵀ L r`` for every column r of sparse R; O(non-zeros) but for the relative cost."""

@@ -7,11 +7,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.graphs import GraphRoot, PreferenceGraph
 from rankwise.graphs.protocol import sums_of_squares
-from rankwise.graphs.scatter import plain_gram
+from rankwise.graphs.scatter import plain_gram, plain_system
 
 __all__ = ["LossPart", "SquaredLoss"]
 
@@ -107,12 +108,29 @@ class SquaredLoss:
 
     def gram(self, R: Any) -> Array:
         """``Rᵀ A R`` for the features R of the items."""
-        out = np.zeros((R.shape[1], R.shape[1]))
-        if self.beta < 1:
-            out += self._pair_share * self.graph.gram(R)
+        return self.system(R)[0]
+
+    def system(self, R: Any) -> tuple[Array, Array]:
+        """``Rᵀ A R`` and ``Rᵀ t``, in one pass over the rows of R (two for 0 < β < 1)."""
+        if self.beta == 1:
+            gram, moment = plain_system(R, self.target)
+            return self._item_share * gram, moment
+        gram, moment = self.graph.system(R, self.target)
+        gram *= self._pair_share
         if self.beta > 0:
-            out += self._item_share * plain_gram(R)
-        return out
+            gram += self._item_share * plain_gram(R)
+        return gram, moment
+
+    def norms(self, R: Any, n_entries: int = 2**24) -> Array:
+        """``rᵀ A r`` for every column r of R, a chunk of columns at a time if R is dense."""
+        if sp.issparse(R):
+            return self.sparse_norms(R)
+        width = max(1, n_entries // R.shape[0])
+        chunks = (
+            np.asarray(R[:, start : start + width], dtype=np.float64)
+            for start in range(0, R.shape[1], width)
+        )
+        return np.concatenate([np.sum(V * self.product(V), axis=0) for V in chunks])
 
     def sparse_norms(self, R: Any) -> Array:
         """``rᵀ A r`` for every column r of sparse R."""

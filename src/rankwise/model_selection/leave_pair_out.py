@@ -117,7 +117,7 @@ def leave_pair_out(
         )
     checked = check_alphas([estimator.alpha] if alphas is None else alphas, "alphas")
     model = clone(estimator)
-    losses, design = model._prepare(X, y, None, centre=False)
+    losses, design = model._prepare(X, y, None, to_fit=False)
     loss = losses[0]
     scores = _scores_of_complete_list(loss, len(losses))
     basis = item_spectrum(design)

@@ -202,7 +202,7 @@ def _leave_pair_out(
 ) -> Callable[[Array], Array]:
     """As `_choose_way`; the decomposition is done here, once."""
     metric(y, y, undefined="raise")
-    losses, design = model._prepare(X, y, None, centre=False)
+    losses, design = model._prepare(X, y, None, to_fit=False)
     spectrum, beta = item_spectrum(design), losses[0].beta
 
     def by_pairs(Y: Array) -> Array:

@@ -43,9 +43,11 @@ def solve_shifted(A: Array, t: Array, shifts: Sequence[float] | Array) -> tuple[
     """Solve ``(A + λI) x = t`` for every λ: Cholesky for one, one reduction for many.
 
     The symmetric matrix A is overwritten. Returns x of shape (n_shifts, n, n_outputs) and whether
-    every A + λI was positive definite.
+    every A + λI was positive definite. x is nan if A is not finite.
     """
     t = t.reshape(len(t), -1)
+    if not np.isfinite(np.diagonal(A)).all():
+        return np.full((len(shifts), *t.shape), np.nan), True
     if len(shifts) == 1:
         x, is_definite = solve_symmetric(A, t, float(shifts[0]))
         return x[None], is_definite

@@ -1,58 +1,92 @@
-"""Conjugate gradients on ``(Rᵀ A R + λI) w = Rᵀ t``, never forming the matrix."""
+"""Preconditioned conjugate gradients: symmetric systems known by their product with vectors."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator, cg
 
-from rankwise.losses import SquaredLoss
-
-__all__ = ["IterativeSolution", "conjugate_gradient"]
+__all__ = ["IterativeSolution", "Watch", "conjugate_gradients"]
 
 Array = NDArray[np.float64]
+Watch = Callable[[int, float], None]  # told the number of iterations and the largest residual
 
 
 class IterativeSolution(NamedTuple):
-    """Weights, the largest number of iterations over the outputs, and whether all converged."""
+    """Solutions of all right-hand sides.
 
-    coef: Array
+    Attributes
+    ----------
+    x : ndarray of shape (n, k)
+        One column for each right-hand side.
+    n_iter : int
+        Iterations until the last column was done.
+    converged : bool
+        Whether every column reached the tolerance.
+    """
+
+    x: Array
     n_iter: int
     converged: bool
 
 
-def conjugate_gradient(
-    R: Any,
-    loss: SquaredLoss,
-    shift: float,
+def conjugate_gradients(
+    product: Callable[[Array], Array],
+    t: Array,
+    diagonal: Array,
     *,
     tol: float,
-    max_iter: int | None,
+    max_iter: int | None = None,
     start: Array | None = None,
+    watch: Watch | None = None,
 ) -> IterativeSolution:
-    """Solve for each output of the loss; one iteration costs two products with R and one with A.
+    """Solve ``A x = t`` for every column of t, with one product an iteration for all of them.
 
-    [RankRLS09] section 4.3. `tol` bounds the residual relative to the right-hand side.
+    Textbook preconditioned conjugate gradients (Shewchuk 1994, section 12) with the diagonal of A
+    as preconditioner. Each column has its own step lengths; a column that is done leaves the
+    product.
+
+    Parameters
+    ----------
+    product : callable
+        Takes V of shape (n, k) to ``A V``; A is symmetric and positive definite.
+    t : ndarray of shape (n, k)
+        Right-hand sides.
+    diagonal : ndarray of shape (n,)
+        Diagonal of A, or anything positive that is near it.
+    tol : float
+        A column is done when the norm of its residual is at most this times that of its t.
+    max_iter : int, optional
+        Limit; ten times n if None.
+    start : ndarray of shape (n, k), optional
+        First guess; zero if not given.
+    watch : callable, optional
+        Called after each iteration.
     """
-    n_features = R.shape[1]
-    operator = LinearOperator(
-        (n_features, n_features),
-        matvec=lambda w: R.T @ loss.product(R @ w) + shift * w,
-        dtype=np.float64,
-    )
-    target = loss.moment(R).reshape(n_features, -1)
-    coef = np.zeros_like(target) if start is None else start.reshape(target.shape).copy()
-    counts = np.zeros(target.shape[1], dtype=int)
-    converged = True
-    for k, t in enumerate(target.T):
-
-        def count(_: Array, k: int = k) -> None:
-            counts[k] += 1
-
-        coef[:, k], info = cg(
-            operator, t, x0=coef[:, k], rtol=tol, atol=0.0, maxiter=max_iter, callback=count
-        )
-        converged = converged and info == 0
-    return IterativeSolution(coef, max(1, int(counts.max(initial=0))), converged)
+    x = np.zeros_like(t) if start is None else start.copy()
+    residual = t.copy() if start is None else t - product(x)
+    size = np.linalg.norm(t, axis=0)
+    goal = tol * size
+    columns = np.flatnonzero(np.linalg.norm(residual, axis=0) > goal)  # those not yet done
+    r = residual[:, columns]
+    p = z = r / diagonal[:, None]
+    rz = np.sum(r * z, axis=0)
+    limit = 10 * len(t) if max_iter is None else max_iter
+    n_iter = 0
+    while len(columns) and n_iter < limit:
+        q = product(p)
+        step = rz / np.sum(p * q, axis=0)
+        x[:, columns] += step * p
+        r -= step * q
+        n_iter += 1
+        norm = np.linalg.norm(r, axis=0)
+        if watch is not None:
+            watch(n_iter, float(np.max(norm / size[columns])))
+        going = norm > goal[columns]
+        columns, r, p, rz = columns[going], r[:, going], p[:, going], rz[going]
+        z = r / diagonal[:, None]
+        rz_before, rz = rz, np.sum(r * z, axis=0)
+        p = z + (rz / rz_before) * p
+    return IterativeSolution(x, n_iter, not len(columns))

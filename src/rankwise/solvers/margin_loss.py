@@ -18,7 +18,7 @@ from rankwise.solvers.margin_objective import MarginObjective, Step
 from rankwise.solvers.quasi_newton import InverseHessian, quasi_newton
 from rankwise.solvers.truncated_newton import truncated_newton
 
-__all__ = ["Iterate", "MarginSolution", "Warm", "minimise_margin"]
+__all__ = ["Iterate", "MarginSolution", "Warm", "feature_variance", "minimise_margin"]
 
 Array = NDArray[np.float64]
 SAMPLE_STEP = 16  # a first solution is found on one sixteenth of the items
@@ -85,6 +85,7 @@ def minimise_margin(
     max_iter: int,
     start: Array | None = None,
     warm: Warm | None = None,
+    scale: Array | None = None,
     watch: Callable[[Iterate], bool] | None = None,
 ) -> MarginSolution:
     """Iterate until the gap is at most `tol`.
@@ -103,6 +104,9 @@ def minimise_margin(
         First weights; zero, or the solution on a sample of the items, if not given.
     warm : Warm, optional
         From a solution with the same loss and features at another α; its planes stay valid.
+    scale : ndarray of shape (n_features,), optional
+        About the inverse of the diagonal of the Hessian; from the variance of the columns of R if
+        not given.
     watch : callable, optional
         Called after each iteration; True stops.
 
@@ -112,7 +116,7 @@ def minimise_margin(
         Also after Ctrl-C, which ends the search and nothing else.
     """
     bundle = Bundle(objective.R.shape[1]) if warm is None else warm.bundle
-    memory = InverseHessian(_feature_scale(objective.R, objective.alpha))
+    memory = InverseHessian(_feature_scale(objective) if scale is None else scale)
     best = Iterate(np.zeros(objective.R.shape[1]), np.inf, 0.0)
     history: list[Iterate] = []
     end = "stalled"
@@ -181,13 +185,16 @@ def _solve_sample(
     return best.w
 
 
-def _feature_scale(R: Any, alpha: float) -> Array:
+def _feature_scale(objective: MarginObjective) -> Array:
     """About the inverse of the diagonal of the Hessian: features may be on any scale."""
+    return 1 / (feature_variance(objective.R) + 2 * objective.alpha)
+
+
+def feature_variance(R: Any) -> Array:
+    """Of the columns of R, dense or sparse."""
     if sp.issparse(R):
-        variance = mean_variance_axis(R.tocsr(), axis=0)[1]
-    else:
-        variance = _variance(R)
-    return np.asarray(1 / (variance + 2 * alpha), dtype=np.float64)
+        return np.asarray(mean_variance_axis(R.tocsr(), axis=0)[1], dtype=np.float64)
+    return _variance(R)
 
 
 def _variance(R: NDArray[Any]) -> Array:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rankwise.losses import SquaredLoss
 from rankwise.solvers.closed_form import solve_shifted
-from rankwise.solvers.iterative import conjugate_gradient
+from rankwise.solvers.iterative import Watch, conjugate_gradients
 
 __all__ = [
     "Solutions",
@@ -44,19 +44,31 @@ class Solutions(NamedTuple):
 
 
 def minimise(
-    method: str, loss: SquaredLoss, matrix: Any, shifts: Array, *, tol: float, max_iter: int | None
+    method: str,
+    loss: SquaredLoss,
+    matrix: Any,
+    shifts: Array,
+    *,
+    tol: float,
+    max_iter: int | None,
+    watch: Watch | None = None,
 ) -> Solutions:
     """By the method of a design, "primal", "dual" or "iterative"; a dual matrix is overwritten."""
     if method == "primal":
         return minimise_primal(loss, matrix, shifts)
     if method == "dual":
         return minimise_dual(loss, matrix, shifts)
-    return minimise_iteratively(loss, matrix, shifts, tol=tol, max_iter=max_iter)
+    return minimise_iteratively(loss, matrix, shifts, tol=tol, max_iter=max_iter, watch=watch)
 
 
 def minimise_primal(loss: SquaredLoss, R: Any, shifts: Array) -> Solutions:
-    """``(Rᵀ A R + λI) w = Rᵀ t``, [RankRLS09] equation 28."""
-    return Solutions(*solve_shifted(loss.gram(R), loss.moment(R), shifts))
+    """``(Rᵀ A R + λI) w = Rᵀ t``, [RankRLS09] equation 28.
+
+    R is read once; the solution is nan if R is not finite.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        gram, moment = loss.system(R)
+    return Solutions(*solve_shifted(gram, moment, shifts))
 
 
 def minimise_dual(loss: SquaredLoss, K: Array, shifts: Array) -> Solutions:
@@ -70,16 +82,35 @@ def minimise_dual(loss: SquaredLoss, K: Array, shifts: Array) -> Solutions:
 
 
 def minimise_iteratively(
-    loss: SquaredLoss, R: Any, shifts: Array, *, tol: float, max_iter: int | None
+    loss: SquaredLoss,
+    R: Any,
+    shifts: Array,
+    *,
+    tol: float,
+    max_iter: int | None,
+    watch: Watch | None = None,
 ) -> Solutions:
-    """The primal system by conjugate gradients, from the largest λ down, each from the last."""
-    n_outputs = loss.target.reshape(len(loss.target), -1).shape[1]
-    coef = np.empty((len(shifts), R.shape[1], n_outputs))
+    """``(Rᵀ A R + λI) w = Rᵀ t`` by conjugate gradients, [RankRLS09] section 4.3.
+
+    The matrix is never formed: an iteration costs two products with R and one with A, linear in the
+    non-zeros of R and the items or edges of the graph. The λ are taken from the largest down, each
+    from the solution of the last.
+    """
+    norms = np.maximum(loss.norms(R), 0.0)
+    t = loss.moment(R).reshape(R.shape[1], -1)
+    coef = np.empty((len(shifts), *t.shape))
     start, n_iter, unfinished = None, 1, []
     for k in np.argsort(shifts)[::-1]:
-        result = conjugate_gradient(R, loss, shifts[k], tol=tol, max_iter=max_iter, start=start)
-        coef[k] = start = result.coef
+        shift = float(shifts[k])
+
+        def product(W: Array, shift: float = shift) -> Array:
+            return np.asarray(R.T @ loss.product(R @ W) + shift * W)
+
+        result = conjugate_gradients(
+            product, t, norms + shift, tol=tol, max_iter=max_iter, start=start, watch=watch
+        )
+        coef[k] = start = result.x
         n_iter = max(n_iter, result.n_iter)
         if not result.converged:
-            unfinished.append(float(shifts[k]))
+            unfinished.append(shift)
     return Solutions(coef, True, n_iter, tuple(unfinished))

@@ -1,0 +1,29 @@
+"""RankRLS and RankSVM on Dask arrays and data frames that are spread over a cluster.
+
+Needs the extra ``dask`` (``pip install 'rankwise[dask]'``) and is imported on demand only. The
+estimators have the parameters and, to rounding or tolerance, the coefficients of their namesakes
+in `rankwise`; `fit` computes on the workers, the client sees sums only, and `predict` is lazy.
+
+>>> import dask.array as da
+>>> import numpy as np
+>>> from rankwise.dask import RankRLS
+>>> X = da.from_array(np.arange(12.0).reshape(6, 2), chunks=(2, 2))
+>>> y = da.from_array(np.array([1.0, 2, 3, 0, 1, 2]), chunks=2)
+>>> model = RankRLS(alpha=0.01).fit(X, y, groups=da.from_array(np.repeat([7, 8], 3), chunks=2))
+>>> model.predict(X)
+dask.array<..., shape=(6,), dtype=float64, chunksize=(2,), chunktype=numpy.ndarray>
+"""
+
+try:
+    import dask.array
+    import dask.dataframe  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "rankwise.dask needs Dask with arrays and data frames; install the extra: "
+        "pip install 'rankwise[dask]'."
+    ) from error
+
+from rankwise.dask.rank_rls import RankRLS
+from rankwise.dask.rank_svm import RankSVM
+
+__all__ = ["RankRLS", "RankSVM"]

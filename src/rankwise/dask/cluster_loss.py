@@ -1,0 +1,161 @@
+"""A margin loss as a function of the weights, summed over parts that stay on the workers."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import dask
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.dask.parts import Part
+from rankwise.estimators.views import FittedView
+from rankwise.graphs import ScoreGraph
+from rankwise.graphs.strict import strict_preferences
+from rankwise.losses import HingeLoss, LossAt, SquaredHingeLoss
+from rankwise.solvers.margin_loss import feature_variance
+
+__all__ = ["ClusterLoss", "prepare_parts"]
+
+Array = NDArray[np.float64]
+
+
+class _MarginPart(NamedTuple):
+    """Features of some whole groups and the loss over their pairs; no loss if there is no pair."""
+
+    R: Any
+    loss: HingeLoss | SquaredHingeLoss | None
+
+
+class _PartSummary(NamedTuple):
+    n_items: int
+    n_pairs: int
+    weight: float
+    mean: Array
+    variance: Array
+
+
+def prepare_parts(
+    parts: list[Any],
+    view: FittedView,
+    loss: type[HingeLoss | SquaredHingeLoss],
+    group_weight: str,
+) -> list[Any]:
+    """Features and losses of all parts, kept on the workers; lost ones are made again."""
+    shared, prepare = dask.delayed(view, traverse=False), dask.delayed(_prepare)
+    return list(dask.persist(*(prepare(part, shared, loss, group_weight) for part in parts)))
+
+
+class ClusterLoss:
+    """``loss(w)`` and its derivatives in the weights: the sum over the parts.
+
+    To the solvers it is a margin loss of items whose features are the identity, so that scores
+    and weights are the same thing; one evaluation is one computation of the cluster.
+
+    Parameters
+    ----------
+    parts : list of delayed
+        As `prepare_parts` makes them.
+
+    Attributes
+    ----------
+    n_items, n_pairs : int
+        Of all parts.
+    total_weight : float
+        W, the sum of the weights of the pairs.
+    variance : ndarray of shape (n_features,)
+        Of the features.
+    n_evaluations : int
+        How often `at` was called.
+    """
+
+    def __init__(self, parts: list[Any]) -> None:
+        self._parts = parts
+        found = self._compute(_summarise)
+        counts = np.array([part.n_items for part in found], dtype=np.float64)
+        self.n_items = int(counts.sum())
+        self.n_pairs = sum(part.n_pairs for part in found)
+        self.total_weight = float(sum(part.weight for part in found))
+        share = counts / counts.sum()
+        means = np.stack([part.mean for part in found])
+        within = share @ np.stack([part.variance for part in found])
+        self.variance: Array = within + share @ (means - share @ means) ** 2
+        self.n_evaluations = 0
+
+    @property
+    def preferences(self) -> Any:
+        """What the solvers ask about the pairs: how many items there are, and for a sample."""
+        return self
+
+    def sample(self, step: int) -> None:
+        """No sample: its rows would have to come to the client."""
+        return None
+
+    def at(self, w: NDArray[Any]) -> LossAt:
+        """One pass over all parts; every product with the Hessian is one more."""
+        self.n_evaluations += 1
+        found = self._compute(_evaluate, w)
+        value = sum(value for value, _ in found) / self.total_weight
+        gradient = sum(slope for _, slope in found) / self.total_weight
+
+        def curvature(v: Array) -> Array:
+            return np.asarray(sum(self._compute(_curvature, w, v)) / self.total_weight)
+
+        return LossAt(float(value), np.asarray(gradient), curvature)
+
+    def _compute(self, function: Any, *arguments: Any) -> tuple[Any, ...]:
+        task = dask.delayed(function)
+        return tuple(dask.compute(*(task(part, *arguments) for part in self._parts)))
+
+
+def _prepare(
+    part: Part,
+    view: FittedView,
+    loss: type[HingeLoss | SquaredHingeLoss],
+    group_weight: str,
+) -> _MarginPart:
+    """On a worker."""
+    if not len(part.y):
+        return _MarginPart(np.zeros((0, view.n_features)), None)
+    if part.y.shape[1] > 1:
+        raise ValueError(f"y has {part.y.shape[1]} outputs; fit one RankSVM for each.")
+    graph = ScoreGraph(part.y[:, 0], part.groups, cost="sign", group_weight=group_weight)
+    preferences = strict_preferences(graph)
+    return _MarginPart(view.features(part.X), loss(preferences) if preferences.n_pairs else None)
+
+
+def _summarise(part: _MarginPart) -> _PartSummary:
+    n_items, n_features = part.R.shape
+    if not n_items:
+        return _PartSummary(0, 0, 0.0, np.zeros(n_features), np.zeros(n_features))
+    mean = np.asarray(part.R.mean(axis=0), dtype=np.float64).ravel()
+    variance = feature_variance(part.R)
+    if part.loss is None:
+        return _PartSummary(n_items, 0, 0.0, mean, variance)
+    pairs = part.loss.preferences
+    return _PartSummary(n_items, pairs.n_pairs, pairs.total_weight, mean, variance)
+
+
+def _evaluate(part: _MarginPart, w: Array) -> tuple[float, Array]:
+    """Loss and gradient in the weights, each times the weight of the pairs of the part."""
+    if part.loss is None:
+        return 0.0, np.zeros(len(w))
+    weight = part.loss.preferences.total_weight
+    loss = part.loss.at(_scores(part, w))
+    return weight * loss.value, weight * _pull_back(part, loss.gradient)
+
+
+def _curvature(part: _MarginPart, w: Array, v: Array) -> Array:
+    if part.loss is None:
+        return np.zeros(len(w))
+    loss = part.loss.at(_scores(part, w))
+    curved = loss.curvature(np.asarray(_scores(part, v), dtype=np.float64))
+    return part.loss.preferences.total_weight * _pull_back(part, curved)
+
+
+def _scores(part: _MarginPart, w: Array) -> NDArray[Any]:
+    return np.asarray(part.R @ w.astype(part.R.dtype, copy=False))
+
+
+def _pull_back(part: _MarginPart, u: Array) -> Array:
+    return np.asarray(part.R.T @ u.astype(part.R.dtype, copy=False), dtype=np.float64)

@@ -1,0 +1,165 @@
+"""What the estimators on Dask collections share: basis items, lazy scores, the way back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.dask.parts import Blocks, Survey, is_lazy, take_rows, whole_rows
+from rankwise.estimators.checks import check_basis
+from rankwise.estimators.chunked import fixed_view, has_fixed_features
+from rankwise.estimators.kernel_model import KernelModel
+from rankwise.estimators.views import FittedView, fit_basis
+
+__all__ = ["LazyModel"]
+
+
+class LazyModel(KernelModel):
+    """A linear or basis model that is trained and asked through Dask collections."""
+
+    n_basis: int | None
+    basis: str | ArrayLike
+    random_state: Any
+
+    def predict(self, X: Any) -> Any:
+        """Score items; lazily if X is lazy.
+
+        Parameters
+        ----------
+        X : dask array or data frame, or anything that the model of `rankwise` takes
+            Items.
+
+        Returns
+        -------
+        dask array (for an array), dask series or data frame (for a data frame), or ndarray
+            Scores; larger is better.
+        """
+        if not is_lazy(X):
+            return super().predict(X)
+        check_is_fitted(self)
+        model, shape = self.to_local(), self._output_shape
+        if isinstance(X, dd.DataFrame):
+            self._check_columns(len(X.columns), list(X.columns))
+            names = range(shape[0]) if shape else None
+            meta = [(name, np.float64) for name in names] if names else ("score", np.float64)
+            return X.map_partitions(_score_frame, model, meta=meta)
+        self._check_columns(X.shape[1], None)
+        X = whole_rows(X)
+        is_float32 = X.dtype == np.float32 and self._make_kernel().is_linear
+        dtype = np.float32 if is_float32 else np.float64
+        layout: dict[str, Any] = {"drop_axis": 1}
+        if shape:
+            layout = {"chunks": (X.chunks[0], (shape[0],))}
+        empty = np.empty((0,) * (1 + len(shape)), dtype=dtype)
+        return da.map_blocks(_score_block, X, model=model, dtype=dtype, meta=empty, **layout)
+
+    def rank(self, X: Any, groups: Any = None) -> NDArray[np.intp]:
+        """Rank the items inside their groups, for data in memory; see `rankwise`."""
+        self._refuse_lazy("rank", X, groups)
+        return super().rank(X, groups)
+
+    def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> float:
+        """Mean over groups of the pairs ordered rightly, for data in memory; see `rankwise`."""
+        self._refuse_lazy("score", X, y, groups)
+        return super().score(X, y, groups, sample_weight)
+
+    def to_local(self) -> Any:
+        """The same model as an estimator of `rankwise`, without Dask."""
+        check_is_fitted(self)
+        model = self._make_local()
+        model.__dict__.update(
+            {
+                name: value
+                for name, value in self.__dict__.items()
+                if name.endswith("_") or name == "_output_shape"
+            }
+        )
+        return model
+
+    def _make_local(self) -> Any:
+        raise NotImplementedError
+
+    def _refuse_lazy(self, method: str, *collections: Any) -> None:
+        if any(is_lazy(collection) for collection in collections):
+            raise TypeError(
+                f"{method} needs all rows of a group at once; compute predict(X), scores and "
+                "groups first and use rankwise.metrics, or pass data in memory."
+            )
+
+    def _check_columns(self, n_columns: float, names: list[Any] | None) -> None:
+        expected = list(getattr(self, "feature_names_in_", []))
+        if n_columns != self.n_features_in_:
+            raise ValueError(
+                f"X has {n_columns} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        if names is not None and expected and names != expected:
+            raise ValueError(
+                f"the columns of X are {names}, but the model was trained on {expected}; give "
+                "them in the same order."
+            )
+
+    def _learn_columns(self, X: Any) -> None:
+        """Note the number of columns and, of a data frame, their names."""
+        if not has_fixed_features(self):
+            raise ValueError(
+                f"kernel={self.kernel!r} with n_basis={self.n_basis!r} needs all items at once; on "
+                "Dask collections use kernel='linear' without a basis, or any other kernel but "
+                "'precomputed' with n_basis or basis."
+            )
+        if np.isnan(X.shape[1]):
+            raise ValueError(
+                "X has an unknown number of columns; call X.compute_chunk_sizes() first."
+            )
+        self._forget()
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = int(X.shape[1])
+        if isinstance(X, dd.DataFrame) and all(isinstance(name, str) for name in X.columns):
+            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+
+    def _fixed_view(self, blocks: Blocks, seen: Survey) -> FittedView:
+        """The basis that the model of `rankwise` would have; its items come to the client."""
+        kernel = self._make_kernel()
+        if kernel.is_linear:
+            return fixed_view(self, np.empty((0, self.n_features_in_)))
+        points, n_basis = self.basis, self.n_basis
+        if isinstance(self.basis, str) or np.ndim(self.basis) == 1:
+            self.basis_indices_ = self._basis_rows(int(seen.n_rows.sum()))
+            points, n_basis = take_rows(blocks, seen.n_rows, self.basis_indices_), None
+        view = fit_basis(kernel, np.empty((0, self.n_features_in_)), n_basis, points, None)
+        self.X_fit_ = view.items
+        return view
+
+    def _basis_rows(self, n_rows: int) -> NDArray[np.intp]:
+        n_basis = check_basis(self.n_basis, self.basis, n_rows)
+        if not isinstance(self.basis, str):
+            return np.asarray(self.basis, dtype=np.intp)
+        if self.basis != "random":
+            raise ValueError(
+                f"basis={self.basis!r} would look at all rows many times; use basis='random', or "
+                "choose the points on a sample and pass them as basis."
+            )
+        rng = check_random_state(self.random_state)
+        return np.sort(rng.choice(n_rows, size=n_basis, replace=False)).astype(np.intp)
+
+
+def _score_block(block: Any, model: Any) -> NDArray[Any]:
+    if block.shape[0] == 0:
+        dtype = np.result_type(getattr(block, "dtype", np.float64), np.float32)
+        return np.zeros((0, *model._output_shape), dtype=dtype)
+    return np.asarray(model.predict(block))
+
+
+def _score_frame(frame: Any, model: Any) -> Any:
+    import pandas as pd
+
+    scores = _score_block(frame, model)
+    if scores.ndim == 2:
+        return pd.DataFrame(scores, index=frame.index)
+    return pd.Series(scores, index=frame.index, name="score", dtype=np.float64)

@@ -1,0 +1,217 @@
+"""RankRLS on a cluster: every part adds up its pairs, the sums are merged in a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, Self
+
+import dask
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwise.dask.lazy_model import LazyModel
+from rankwise.dask.parts import Part, Survey, align, survey
+from rankwise.dask.whole_groups import gather_groups
+from rankwise.estimators import RankRLS as LocalRankRLS
+from rankwise.estimators.checks import check_alphas
+from rankwise.estimators.chunked import pair_rule
+from rankwise.estimators.views import FittedView
+from rankwise.graphs.lumps import PairRule
+from rankwise.solvers.accumulate import ONE_LIST, Accumulator
+
+__all__ = ["RankRLS"]
+
+MERGED_AT_ONCE = 8
+LARGEST_OPEN = 2**30  # bytes that the rows of split groups may take on one worker, by estimate
+
+
+class RankRLS(LazyModel):
+    """Regularised least-squares ranking of Dask collections, with the coefficients of one machine.
+
+    Minimises what `rankwise.RankRLS` does. Each part of the data adds up its ``Rᵀ L R`` and
+    ``Rᵀ d`` ([RankRLS09] equation 28) on a worker; of groups that have rows in several parts it
+    also passes on the rows, or what they can be reduced to. The sums are merged in a tree and the
+    client solves one system of p × p.
+
+    Parameters
+    ----------
+    alpha, kernel, gamma, degree, coef0, kernel_params, cost, ties, group_weight, beta
+        As in `rankwise.RankRLS`; a kernel other than "linear" needs a basis.
+    n_basis : int, optional
+        Number of basis items.
+    basis : "random", array of int, or array of shape (n_basis, n_features)
+        How the basis is chosen, or row numbers, or the points themselves.
+    shuffle : bool
+        First move rows so that every group is whole in one part. Not needed, but cheaper if many
+        groups are split: if rows of groups are spread at random.
+    random_state : int, RandomState or None
+        Seed of the choice of basis items: the same as on one machine.
+
+    Attributes
+    ----------
+    coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, n_features_in_, feature_names_in_
+        As in `rankwise.RankRLS`.
+    n_split_groups_ : int
+        Groups that had rows in several parts.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> import rankwise
+    >>> from rankwise.dask import RankRLS
+    >>> rng = np.random.default_rng(0)
+    >>> X, y, groups = rng.random((90, 2)), rng.random(90), np.repeat(np.arange(9), 10)
+    >>> lazy = [da.from_array(values, chunks=25) for values in (X, y, groups)]
+    >>> model = RankRLS(alpha=0.1).fit(*lazy)
+    >>> np.allclose(model.coef_, rankwise.RankRLS(alpha=0.1).fit(X, y, groups).coef_, rtol=1e-10)
+    True
+    >>> model.n_split_groups_
+    2
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        *,
+        kernel: str | Callable[..., float] = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        cost: str = "magnitude",
+        ties: str = "include",
+        group_weight: str = "pairs",
+        beta: float = 0.0,
+        n_basis: int | None = None,
+        basis: str | ArrayLike = "random",
+        shuffle: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.cost = cost
+        self.ties = ties
+        self.group_weight = group_weight
+        self.beta = beta
+        self.n_basis = n_basis
+        self.basis = basis
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Learn from items and their scores, on the workers.
+
+        Parameters
+        ----------
+        X : dask array or data frame of shape (n_items, n_features)
+            Items. Blocks of unknown length are fine.
+        y : dask array, series or data frame, or array-like
+            Scores, with the blocks of X; larger is better.
+        groups : dask array or series, or array-like, optional
+            Group labels, with the blocks of X; None compares all items.
+
+        Returns
+        -------
+        RankRLS
+            The fitted estimator.
+        """
+        alphas = check_alphas([self.alpha], "alpha")
+        shape = _output_shape(y)
+        n_outputs = shape[0] if shape else 1
+        rule = pair_rule(self, n_outputs)
+        blocks = align(X, y, groups)
+        self._learn_columns(X)
+        seen = survey(blocks)
+        self.n_split_groups_ = len(seen.split)
+        view = self._fixed_view(blocks, seen)
+        parts = blocks.parts
+        keep: list[set[Hashable]] = [{ONE_LIST}] * len(parts)
+        if groups is not None and self.shuffle:
+            parts, keep = gather_groups(parts, seen), [set()] * len(parts)
+        elif groups is not None:
+            _check_room(seen, view.n_features + n_outputs, rule)
+            keep = seen.split_by_part()
+        sums = _merged(parts, keep, view, (view.n_features, n_outputs, rule, self.beta))
+        if not sums.n_pairs and self.beta < 1:
+            raise ValueError(
+                f"there is nothing to rank: {sums.n_items} items make no pair; give group labels "
+                "that are shared by items to be compared, and scores that differ."
+            )
+        self._output_shape, self.n_pairs_ = shape, sums.n_pairs
+        self._store(view.coefficients(sums.solve(alphas)[0]))
+        return self
+
+    def _make_local(self) -> LocalRankRLS:
+        own = self.get_params(deep=False)
+        return LocalRankRLS(**{name: own[name] for name in own if name != "shuffle"})
+
+
+def _output_shape(y: Any) -> tuple[int, ...]:
+    shape = np.shape(y) if not hasattr(y, "shape") else y.shape
+    return () if len(shape) == 1 else (int(shape[1]),)
+
+
+def _check_room(seen: Survey, n_columns: int, rule: PairRule) -> None:
+    """Refuse to bring more rows of split groups together than a worker may hold."""
+    rows = [sum(where.values()) for where in seen.split.values()]
+    if not rule.tells_scores_apart:
+        rows = [min(n, n_columns + 1) for n in rows]
+    n_bytes = 8 * n_columns * sum(rows)
+    if n_bytes > LARGEST_OPEN:
+        raise ValueError(
+            f"{len(rows)} groups have rows in several blocks, {n_bytes / 2**30:,.1f} GiB of them "
+            f"to be merged on one worker (at most {LARGEST_OPEN / 2**30:g} GiB); pass shuffle=True "
+            "to make the groups whole first, or cut the blocks between groups."
+        )
+
+
+def _merged(
+    parts: list[Any],
+    keep: list[set[Hashable]],
+    view: FittedView,
+    settings: tuple[int, int, PairRule, float],
+) -> Accumulator:
+    """The sums of all parts, from a tree of tasks."""
+    shared = dask.delayed(view, traverse=False)
+    accumulate, merge = dask.delayed(_add_up), dask.delayed(_merge)
+    sums = [
+        accumulate(part, shared, settings, labels) for part, labels in zip(parts, keep, strict=True)
+    ]
+    while len(sums) > 1:
+        starts = range(0, len(sums), MERGED_AT_ONCE)
+        sums = [merge(sums[start : start + MERGED_AT_ONCE]) for start in starts]
+    result: Accumulator = dask.compute(dask.delayed(_settled)(sums[0]))[0]
+    return result
+
+
+def _add_up(
+    part: Part,
+    view: FittedView,
+    settings: tuple[int, int, PairRule, float],
+    keep: set[Hashable],
+) -> Accumulator:
+    """On a worker: the sums of one part; rows of the groups in `keep` are passed on."""
+    sums = Accumulator(*settings, open_bytes=2 * LARGEST_OPEN)
+    if len(part.y):
+        sums.add(view.features(part.X), part.y, part.groups, keep=keep, remember=False)
+    return sums
+
+
+def _merge(parts: list[Accumulator]) -> Accumulator:
+    """On a worker: all sums in one; those given may be read again if a worker dies."""
+    sums = parts[0].copy()
+    for other in parts[1:]:
+        sums.merge(other)
+    return sums
+
+
+def _settled(sums: Accumulator) -> Accumulator:
+    """On a worker: the sums alone, without rows, for the client."""
+    sums = sums.copy()
+    sums.settle()
+    return sums

@@ -1,0 +1,172 @@
+"""RankSVM on a cluster: parts evaluate loss and gradient, the client runs the solver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from rankwise.dask.cluster_loss import ClusterLoss, prepare_parts
+from rankwise.dask.lazy_model import LazyModel
+from rankwise.dask.parts import Survey, align, survey
+from rankwise.dask.whole_groups import gather_groups
+from rankwise.estimators import RankSVM as LocalRankSVM
+from rankwise.estimators.checks import check_alphas
+from rankwise.estimators.margin_training import MarginTrainer, report_solution
+from rankwise.graphs.score_graph import GROUP_WEIGHTS
+from rankwise.options import check_option
+from rankwise.solvers.margin_objective import MarginObjective
+
+__all__ = ["RankSVM"]
+
+
+class RankSVM(LazyModel):
+    """Ranking support vector machine on Dask collections, trained to a certified gap.
+
+    Minimises what `rankwise.RankSVM` does, by the same solver. The parts stay on the workers; for
+    each point that the solver looks at they compute loss and subgradient of their groups, and the
+    client adds them up. Every group must be whole in one part: this is checked.
+
+    Parameters
+    ----------
+    alpha, loss, kernel, gamma, degree, coef0, kernel_params, group_weight
+        As in `rankwise.RankSVM`; a kernel other than "linear" needs a basis.
+    n_basis : int, optional
+        Number of basis items.
+    basis : "random", array of int, or array of shape (n_basis, n_features)
+        How the basis is chosen, or row numbers, or the points themselves.
+    tol, max_iter, verbose
+        As in `rankwise.RankSVM`.
+    solver : {"auto", "lbfgs", "newton-cg", "bmrm"}
+        As in `rankwise.RankSVM`, but "auto" is "lbfgs" for both losses, which looks at the data
+        less often.
+    shuffle : bool
+        Move rows between parts if a group is split; without it split groups are refused.
+    random_state : int, RandomState or None
+        Seed of the choice of basis items.
+
+    Attributes
+    ----------
+    coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, n_features_in_, feature_names_in_
+        As in `rankwise.RankSVM`.
+    objective_, lower_bound_, gap_, n_iter_, history_, solver_
+        As in `rankwise.RankSVM`.
+    n_split_groups_ : int
+        Groups that had rows in several parts.
+    n_evaluations_ : int
+        How often loss and gradient of all parts were computed.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from rankwise.dask import RankSVM
+    >>> rng = np.random.default_rng(0)
+    >>> X, y, groups = rng.random((90, 2)), rng.random(90), np.repeat(np.arange(9), 10)
+    >>> lazy = [da.from_array(values, chunks=30) for values in (X, y, groups)]
+    >>> RankSVM(alpha=0.1).fit(*lazy).gap_ <= 1e-3
+    True
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        *,
+        loss: str = "hinge",
+        kernel: str | Callable[..., float] = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        group_weight: str = "pairs",
+        n_basis: int | None = None,
+        basis: str | ArrayLike = "random",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        solver: str = "auto",
+        shuffle: bool = False,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.group_weight = group_weight
+        self.n_basis = n_basis
+        self.basis = basis
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.shuffle = shuffle
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Learn from items and their scores, on the workers.
+
+        Parameters
+        ----------
+        X : dask array or data frame of shape (n_items, n_features)
+            Items. Blocks of unknown length are fine.
+        y : dask array or series, or array-like
+            Scores, with the blocks of X; larger is better, and only their order counts.
+        groups : dask array or series, or array-like, optional
+            Group labels, with the blocks of X. None compares all items, which must then be in one
+            block.
+
+        Returns
+        -------
+        RankSVM
+            The fitted estimator.
+        """
+        alpha = float(check_alphas([self.alpha], "alpha")[0])
+        check_option("group_weight", self.group_weight, GROUP_WEIGHTS)
+        method = "lbfgs" if self.solver == "auto" else self.solver
+        trainer = MarginTrainer(self.loss, method, self.tol, self.max_iter, self.verbose)
+        blocks = align(X, y, groups)
+        self._learn_columns(X)
+        seen = survey(blocks)
+        self.n_split_groups_ = len(seen.split)
+        self._check_whole(seen, grouped=groups is not None)
+        view = self._fixed_view(blocks, seen)
+        parts = gather_groups(blocks.parts, seen) if seen.split else blocks.parts
+        loss = ClusterLoss(prepare_parts(parts, view, trainer.loss, self.group_weight))
+        if not loss.n_pairs:
+            raise ValueError(
+                f"there is nothing to rank: {loss.n_items} items make no pair of different "
+                "scores; give group labels that are shared by the items to be compared."
+            )
+        n = view.n_features
+        objective = MarginObjective(sp.identity(n, format="csr"), loss, alpha)
+        solution = trainer.minimise(objective, scale=1 / (loss.variance + 2 * alpha))
+        self.solver_, self.n_pairs_ = trainer.method, loss.n_pairs
+        self.n_evaluations_ = loss.n_evaluations
+        report_solution(self, solution)
+        self._store(view.coefficients(solution.best.w[:, None]))
+        trainer.warn_unfinished([solution], [alpha])
+        return self
+
+    def _check_whole(self, seen: Survey, grouped: bool) -> None:
+        if not grouped and np.count_nonzero(seen.n_rows) > 1:
+            raise ValueError(
+                f"without groups all {seen.n_rows.sum()} rows are one list, but they are in "
+                f"{np.count_nonzero(seen.n_rows)} blocks; give groups, or one block (X.rechunk), "
+                "or use RankRLS, which takes a list of any length."
+            )
+        if seen.split and not self.shuffle:
+            raise ValueError(
+                f"{len(seen.split)} groups have rows in several blocks, among them "
+                f"{next(iter(seen.split))!r}; RankSVM needs every group whole in one. Pass "
+                "shuffle=True to move their rows, or cut the blocks between groups."
+            )
+
+    def _make_local(self) -> LocalRankSVM:
+        own = self.get_params(deep=False)
+        return LocalRankSVM(**{name: own[name] for name in own if name != "shuffle"})

@@ -1,0 +1,45 @@
+"""What a ranking file holds, as arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    Matrix: TypeAlias = NDArray[Any] | csr_matrix
+
+__all__ = ["RankingData", "as_ids"]
+
+
+class RankingData(NamedTuple):
+    """Items to rank; ``X, y, groups = data[:3]`` unpacks what `fit` takes.
+
+    Attributes
+    ----------
+    X : ndarray or csr_matrix of shape (n_rows, n_features)
+        Features.
+    y : ndarray of shape (n_rows,), float64
+        Relevance labels; larger is better.
+    groups : ndarray of shape (n_rows,) or None
+        Group (query) label of each row, or None if the file has none: one list.
+    ids : ndarray of str objects of shape (n_rows,) or None
+        Comment of each row.
+    """
+
+    X: Matrix
+    y: NDArray[np.float64]
+    groups: NDArray[Any] | None
+    ids: NDArray[np.object_] | None = None
+
+
+def as_ids(comments: list[bytes] | None) -> NDArray[np.object_] | None:
+    """The comments of rows as text without surrounding blanks; None if they were not asked for."""
+    if comments is None:
+        return None
+    ids = np.empty(len(comments), dtype=object)
+    ids[:] = [comment.decode("utf-8", "backslashreplace").strip() for comment in comments]
+    return ids

@@ -1,0 +1,245 @@
+"""Lumps: items of one group that are known by their number, their mean and their scatter alone.
+
+What a preference graph adds to the normal equations of RankRLS needs no more than that. A lump is
+one row, or the rows of one cell (same group, same score) once they would take more room than their
+scatter matrix: the sums over the pairs of a group can be had from its lumps, and lumps can wait
+for rows of their group that come later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rankwise.graphs.cells import Cells, score_cells
+from rankwise.graphs.scatter import block_rows
+from rankwise.graphs.score_graph import ScoreGraph
+
+__all__ = ["Lumps", "PairRule", "PairSums", "sums_of_lumps", "sums_of_rows"]
+
+Array = NDArray[np.float64]
+
+
+class PairRule(NamedTuple):
+    """Which pairs there are and what they weigh, as in `ScoreGraph`."""
+
+    cost: str
+    ties: str
+    group_weight: str
+
+    @property
+    def tells_scores_apart(self) -> bool:
+        """Whether the pairs depend on the scores: ties are left out."""
+        return not (self.cost == "magnitude" and self.ties == "include")
+
+
+@dataclass(frozen=True)
+class PairSums:
+    """Sums over the pairs of some groups.
+
+    Attributes
+    ----------
+    gram : ndarray of shape (n_features, n_features)
+        ``Rᵀ L R``.
+    moment : ndarray of shape (n_features, n_outputs)
+        ``Rᵀ d``.
+    weight : float
+        W, the sum of the weights of the pairs.
+    n_pairs : int
+        How many there are.
+    """
+
+    gram: Array
+    moment: Array
+    weight: float
+    n_pairs: int
+
+    def plus(self, other: PairSums, factor: int = 1) -> PairSums:
+        """``self + factor · other``."""
+        return PairSums(
+            self.gram + factor * other.gram,
+            self.moment + factor * other.moment,
+            self.weight + factor * other.weight,
+            self.n_pairs + factor * other.n_pairs,
+        )
+
+
+class Lumps(NamedTuple):
+    """The lumps of one group.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_lumps,)
+        Number of items in each.
+    means : ndarray of shape (n_lumps, n_features + n_outputs)
+        Mean of the features and of the scores.
+    scatters : dict of int to ndarray
+        ``Σ (z − mean)(z − mean)ᵀ`` of the lumps that have one; zero for the others.
+    """
+
+    counts: Array
+    means: Array
+    scatters: dict[int, Array]
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory in use."""
+        n_columns: int = self.means.shape[1]
+        return 8 * (self.means.size + len(self.counts) + len(self.scatters) * n_columns**2)
+
+    @classmethod
+    def of_rows(cls, Z: Array) -> Lumps:
+        """Every row by itself."""
+        return cls(np.ones(len(Z)), Z, {})
+
+    @classmethod
+    def join(cls, parts: Sequence[Lumps]) -> Lumps:
+        """All of them, one after the other."""
+        starts = np.cumsum([0, *(len(part.counts) for part in parts)])
+        scatters = {
+            int(start) + lump: scatter
+            for start, part in zip(starts, parts, strict=False)
+            for lump, scatter in part.scatters.items()
+        }
+        counts = np.concatenate([part.counts for part in parts])
+        return cls(counts, np.concatenate([part.means for part in parts]), scatters)
+
+    def compressed(self, rule: PairRule, n_features: int) -> Lumps:
+        """The same with one lump for every cell whose lumps take more room than one matrix."""
+        n_columns: int = self.means.shape[1]
+        if len(self.counts) + n_columns * len(self.scatters) <= n_columns + 1:
+            return self
+        cell = np.zeros(len(self.counts), dtype=np.intp)
+        if rule.tells_scores_apart:
+            cell = np.unique(self.means[:, n_features], return_inverse=True)[1]
+        n_lumps = np.bincount(cell)
+        n_matrices = np.bincount(cell[list(self.scatters)], minlength=len(n_lumps))
+        crowded = np.flatnonzero((n_lumps > 1) & (n_lumps + n_columns * n_matrices > n_columns + 1))
+        if not len(crowded):
+            return self
+        parts = [self._part(np.flatnonzero(~np.isin(cell, crowded)))]
+        for number in crowded:
+            one = self._part(np.flatnonzero(cell == number))._as_one_lump()
+            if rule.tells_scores_apart:  # rounding must not make another score of the mean
+                one.means[0, n_features:] = self.means[np.argmax(cell == number), n_features:]
+            parts.append(one)
+        return Lumps.join(parts)
+
+    def _part(self, lumps: NDArray[np.intp]) -> Lumps:
+        scatters = {
+            new: self.scatters[int(old)]
+            for new, old in enumerate(lumps)
+            if int(old) in self.scatters
+        }
+        return Lumps(self.counts[lumps], self.means[lumps], scatters)
+
+    def _as_one_lump(self) -> Lumps:
+        total = self.counts.sum()
+        mean = self.counts @ self.means / total
+        scatter: Array = np.zeros((len(mean), len(mean)))
+        height = block_rows(len(mean))
+        for start in range(0, len(self.counts), height):
+            block = slice(start, start + height)
+            deviation = (self.means[block] - mean) * np.sqrt(self.counts[block])[:, None]
+            scatter += deviation.T @ deviation
+        for inner in self.scatters.values():
+            scatter += inner
+        return Lumps(np.array([total]), mean[None], {0: scatter})
+
+
+def sums_of_rows(R: Any, y: Array, groups: NDArray[np.intp], rule: PairRule) -> PairSums:
+    """Sums over the pairs of items with features R and scores y of shape (n_items, n_outputs)."""
+    graph = ScoreGraph(_outputs(y), groups, **rule._asdict())
+    gram, moment = graph.system(R, graph.divergence.reshape(y.shape))
+    return PairSums(gram, moment, graph.total_weight, graph.n_pairs)
+
+
+def sums_of_lumps(groups: Sequence[Lumps], n_features: int, rule: PairRule) -> PairSums:
+    """Sums over the pairs of groups that are given by their lumps.
+
+    With n items in a lump of mean z and scatter S, and L the Laplacian, which is the same for all
+    items of a cell but for the scale w with which it takes out their mean:
+
+        Zᵀ L Z = Σ_lumps w S + Σ_lumps n z (L z)ᵀ
+    """
+    lumps = Lumps.join(groups)
+    of_group = np.repeat(np.arange(len(groups)), [len(group.counts) for group in groups])
+    graph = _LumpGraph(lumps.counts, lumps.means[:, n_features:], of_group, rule)
+    Z = _centred(lumps.means, of_group, len(groups))
+    gram = (Z * lumps.counts[:, None]).T @ graph.laplacian(Z)
+    gram = 0.5 * (gram + gram.T)
+    within = graph.within_of_item
+    for lump, scatter in lumps.scatters.items():
+        gram += within[lump] * scatter
+    moment = gram[:n_features, n_features:]
+    if rule.cost == "sign":
+        moment = Z[:, :n_features].T @ (lumps.counts * graph.divergence)[:, None]
+    return PairSums(
+        gram[:n_features, :n_features].copy(), moment.copy(), graph.total_weight, graph.n_pairs
+    )
+
+
+class _LumpGraph(ScoreGraph):
+    """A ScoreGraph each of whose items stands for several of equal score.
+
+    Vectors give one value for each lump; with ties in, the scores of a lump may differ and y is
+    their mean.
+    """
+
+    def __init__(self, counts: Array, y: Array, groups: NDArray[np.intp], rule: PairRule) -> None:
+        self._counts = counts
+        super().__init__(_outputs(y), groups, **rule._asdict())
+
+    @property
+    def within_of_item(self) -> Array:
+        """By how much L scales the deviation from the mean of the cell, for each lump."""
+        return np.asarray(self._within[self.cells.of_item])
+
+    @cached_property
+    def _cells_and_scores(self) -> tuple[Cells, Array]:
+        if self._same_for_all_scores:
+            every = np.arange(self.n_groups)
+            cells, scores = Cells(self.groups, every, self.n_groups), np.zeros(self.n_groups)
+        else:
+            cells, scores = score_cells(self.y, self.groups, self.n_groups)
+        return _CountedCells(cells, self._counts), scores
+
+
+class _CountedCells(Cells):
+    """Cells of items that each stand for several."""
+
+    def __init__(self, cells: Cells, counts: Array) -> None:
+        super().__init__(cells.of_item, cells.group, cells.n_groups)
+        self._counts = counts
+
+    @cached_property
+    def size(self) -> Array:
+        sizes = np.bincount(self.of_item, weights=self._counts, minlength=len(self.group))
+        return sizes.astype(np.float64, copy=False)
+
+    @cached_property
+    def _indicator(self) -> sp.csr_matrix:
+        n_items = len(self.of_item)
+        by_item = sp.csr_matrix(
+            (self._counts, self.of_item, np.arange(n_items + 1)),
+            shape=(n_items, len(self.group)),
+        )
+        return by_item.T.tocsr()
+
+
+def _outputs(y: Array) -> Array:
+    return y[:, 0] if y.shape[1] == 1 else y
+
+
+def _centred(Z: Array, of_group: NDArray[np.intp], n_groups: int) -> Array:
+    """Z less a constant in each group, which L does not see: keeps digits."""
+    means = np.zeros((n_groups, Z.shape[1]))
+    np.add.at(means, of_group, Z)
+    means /= np.bincount(of_group, minlength=n_groups)[:, None]
+    return np.asarray(Z - means[of_group])

@@ -1,0 +1,305 @@
+"""The normal equations of RankRLS, added up over chunks of rows in any order.
+
+Every sum over pairs is the sum over the groups. A group whose rows come in several chunks has
+pairs between the chunks, too, so its rows are kept, as `Lumps`, until no more of them can come:
+
+    sums(A ∪ B) = sums(A) + sums(B) + [pairs of one item of A and one of B]
+
+and the bracket is had from the lumps of the groups that are in both. The result is that of one
+`fit` on all rows, whatever the chunks and their order. Rounding is that of a fit on rows in another
+order; only with ``group_weight="groups"``, where the weight of a pair falls as its group grows and
+the bracket is a difference, a row that is far out can cost a digit or two more.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.graphs.lumps import Lumps, PairRule, PairSums, sums_of_lumps, sums_of_rows
+from rankwise.graphs.scatter import plain_gram
+from rankwise.groups import encode_groups
+from rankwise.solvers.closed_form import solve_shifted
+
+__all__ = ["ONE_LIST", "Accumulator"]
+
+Array = NDArray[np.float64]
+OPEN_BYTES = 2**27
+ONE_LIST = None  # the name of the group that all rows are in if there are no groups
+
+
+@dataclass(frozen=True)
+class _ItemSums:
+    """Sums over items, for the regression part: how many, ``Rᵀ R`` and ``Rᵀ y``."""
+
+    n_items: int
+    gram: Array
+    moment: Array
+
+    def plus(self, other: _ItemSums) -> _ItemSums:
+        gram, moment = self.gram + other.gram, self.moment + other.moment
+        return _ItemSums(self.n_items + other.n_items, gram, moment)
+
+
+class Accumulator:
+    """Sums over chunks of rows from which RankRLS can be solved.
+
+    Parameters
+    ----------
+    n_features, n_outputs : int
+        Columns of the features R and of the scores.
+    rule : PairRule
+        Cost, ties and group weight.
+    beta : float
+        Share of the regression part.
+    open_bytes : int
+        How much memory the rows of groups that may go on can take, at least that of four Gram
+        matrices. Beyond it the groups that were seen longest ago are closed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rule = PairRule("magnitude", "include", "pairs")
+    >>> sums = Accumulator(n_features=1, n_outputs=1, rule=rule, beta=0.0)
+    >>> sums.add(np.array([[0.0], [1.0]]), np.array([[0.0], [1.0]]), groups=["a", "b"])
+    >>> sums.add(np.array([[2.0], [5.0]]), np.array([[4.0], [3.0]]), groups=["a", "b"])
+    >>> sums.n_pairs
+    2
+    >>> sums.solve([0.5])[0].round(3)
+    array([[0.762]])
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_outputs: int,
+        rule: PairRule,
+        beta: float,
+        open_bytes: int = OPEN_BYTES,
+    ) -> None:
+        self.n_features, self.n_outputs = n_features, n_outputs
+        self.rule, self.beta = rule, beta
+        self._limit = max(open_bytes, 32 * (n_features + n_outputs) ** 2)
+        moment = np.zeros((n_features, n_outputs))
+        square = np.zeros((n_features, n_features))
+        self._pairs = PairSums(square, moment, 0.0, 0)
+        self._items = _ItemSums(0, square if beta > 0 else np.zeros((0, 0)), moment)
+        self._open: dict[Hashable, Lumps] = {}  # those seen last are last
+        self._closed: set[Hashable] = set()
+        self._has_groups: bool | None = None
+
+    @property
+    def n_items(self) -> int:
+        """Number of rows so far."""
+        return self._items.n_items
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs so far."""
+        return self._pairs.n_pairs
+
+    @property
+    def open_bytes(self) -> int:
+        """Memory that the rows of open groups take."""
+        return sum(lumps.n_bytes for lumps in self._open.values())
+
+    def add(
+        self,
+        R: Any,
+        y: Array,
+        groups: ArrayLike | None,
+        *,
+        keep: Collection[Hashable] | None = None,
+        remember: bool = True,
+    ) -> None:
+        """Add rows.
+
+        Parameters
+        ----------
+        R : array or sparse matrix of shape (n_rows, n_features)
+            Features.
+        y : ndarray of shape (n_rows, n_outputs)
+            Scores.
+        groups : array-like of shape (n_rows,) or None
+            Group labels.
+        keep : collection of labels, optional
+            The groups that may go on in another chunk; by default all of them.
+        remember : bool
+            Whether to remember the labels of the others, so that it is noticed if one does come
+            back.
+        """
+        codes, labels = encode_groups(groups, R.shape[0])
+        names: list[Hashable] = [ONE_LIST] if groups is None else labels.tolist()
+        self._check_kind(groups is not None)
+        self._check_open(names)
+        opened = self._rows_to_keep(R, y, codes, names, keep)
+        sums = self._sums_of_chunk(R, y, codes, names, opened)
+        self._absorb(sums, self._sum_items(R, y), opened)
+        self._has_groups = groups is not None
+        passing = set(names) - set(opened)
+        if keep is not None:
+            passing.update(name for name in opened if name not in keep)
+        self._close(passing, remember)
+
+    def copy(self) -> Accumulator:
+        """One that can be added to while this one stays as it is."""
+        other = copy.copy(self)
+        other._open, other._closed = dict(self._open), set(self._closed)
+        return other
+
+    def settle(self) -> None:
+        """Give up the rows of open groups, when no more rows can come; the sums stay."""
+        self._close(list(self._open), remember=True)
+
+    def merge(self, other: Accumulator) -> None:
+        """Add all that another accumulator of the same kind was given; it is left as it is."""
+        if other._has_groups is None:
+            return
+        self._check_kind(other._has_groups)
+        for own, theirs in ((self, other), (other, self)):
+            own._check_open([*theirs._open, *theirs._closed])
+        self._absorb(other._pairs, other._items, other._open)
+        self._has_groups = other._has_groups
+        self._closed |= other._closed
+
+    def solve(self, alphas: ArrayLike) -> Array:
+        """Solutions of shape (n_alphas, n_features, n_outputs): [RankRLS09] equation 28.
+
+        Zero as long as there is no pair (and no regression part).
+        """
+        gram, moment = np.zeros_like(self._pairs.gram), np.zeros_like(self._pairs.moment)
+        if self.beta < 1 and self._pairs.weight > 0:
+            share = (1 - self.beta) / self._pairs.weight
+            gram += share * self._pairs.gram
+            moment += share * self._pairs.moment
+        if self.beta > 0 and self.n_items:
+            gram += self.beta / self.n_items * self._items.gram
+            moment += self.beta / self.n_items * self._items.moment
+        return solve_shifted(gram, moment, np.asarray(alphas, dtype=np.float64))[0]
+
+    def _rows_to_keep(
+        self,
+        R: Any,
+        y: Array,
+        codes: NDArray[np.intp],
+        names: list[Hashable],
+        keep: Collection[Hashable] | None,
+    ) -> dict[Hashable, Lumps]:
+        """Lumps of the groups that go on or may do so, as many as there is room for."""
+        last = np.zeros(len(names), dtype=np.intp)
+        last[codes] = np.arange(len(codes))
+        rows_of = _Rows(codes, len(names))
+        opened, n_bytes = {}, 0
+        for code in np.argsort(-last):
+            name = names[code]
+            may_go_on = keep is None or name in keep
+            if name in self._open or (may_go_on and n_bytes < self._limit):
+                rows = rows_of[code]
+                lumps = Lumps.of_rows(np.hstack([_dense(R, rows), y[rows]]))
+                opened[name] = lumps.compressed(self.rule, self.n_features)
+                n_bytes += opened[name].n_bytes
+        return dict(reversed(opened.items()))
+
+    def _sums_of_chunk(
+        self,
+        R: Any,
+        y: Array,
+        codes: NDArray[np.intp],
+        names: list[Hashable],
+        opened: dict[Hashable, Lumps],
+    ) -> PairSums:
+        """By rows, but for groups that were compressed: their scatter is there already."""
+        lumpy = np.array([name in opened and bool(opened[name].scatters) for name in names])
+        if not lumpy.any():
+            return sums_of_rows(R, y, codes, self.rule)
+        packed = [opened[names[code]] for code in np.flatnonzero(lumpy)]
+        sums = sums_of_lumps(packed, self.n_features, self.rule)
+        rest = np.flatnonzero(~lumpy[codes])
+        if len(rest):
+            sums = sums.plus(sums_of_rows(R[rest], y[rest], codes[rest], self.rule))
+        return sums
+
+    def _sum_items(self, R: Any, y: Array) -> _ItemSums:
+        if self.beta == 0:
+            return _ItemSums(R.shape[0], self._items.gram, self._items.moment)
+        return _ItemSums(R.shape[0], plain_gram(R), np.asarray(R.T @ y, dtype=np.float64))
+
+    def _absorb(self, pairs: PairSums, items: _ItemSums, opened: dict[Hashable, Lumps]) -> None:
+        """Add sums, and the pairs between the new rows and the old ones of the same groups."""
+        both = [name for name in opened if name in self._open]
+        if both:
+            old, new = [self._open[name] for name in both], [opened[name] for name in both]
+            joined = [Lumps.join(parts) for parts in zip(old, new, strict=True)]
+            pairs = pairs.plus(sums_of_lumps(joined, self.n_features, self.rule))
+            for part in (old, new):
+                pairs = pairs.plus(sums_of_lumps(part, self.n_features, self.rule), -1)
+            packed = (lumps.compressed(self.rule, self.n_features) for lumps in joined)
+            opened = {**opened, **dict(zip(both, packed, strict=True))}
+        self._pairs = self._pairs.plus(pairs)
+        self._items = self._items.plus(items)
+        for name, lumps in opened.items():
+            self._open.pop(name, None)
+            self._open[name] = lumps
+        self._make_room()
+
+    def _make_room(self) -> None:
+        excess = self.open_bytes - self._limit
+        oldest = []
+        for name, lumps in self._open.items():
+            if excess <= 0:
+                break
+            excess -= lumps.n_bytes
+            oldest.append(name)
+        self._close(oldest, remember=True)
+
+    def _close(self, names: Iterable[Hashable], remember: bool) -> None:
+        for name in names:
+            self._open.pop(name, None)
+            if remember:
+                self._closed.add(name)
+
+    def _check_kind(self, has_groups: bool) -> None:
+        if self._has_groups not in (None, has_groups):
+            raise ValueError(
+                f"groups {'are given' if has_groups else 'is None'} in this chunk but "
+                f"{'were None' if has_groups else 'were given'} before; give every chunk its "
+                "groups, or none at all if all rows are one list."
+            )
+
+    def _check_open(self, names: list[Hashable]) -> None:
+        gone = self._closed.intersection(names)
+        if gone:
+            raise ValueError(
+                f"{_name_of(min(gone, key=str))} has rows in several chunks, but its earlier rows "
+                f"are no longer kept ({len(gone)} such groups): a chunk was said to have whole "
+                f"groups, or the groups seen since take more than {self._limit / 2**20:,.0f} MiB. "
+                "Bring the rows of a group in the same chunk or in chunks that follow each other, "
+                "for example by sorting the rows by group; cost='magnitude' with ties takes least "
+                "room."
+            )
+
+
+class _Rows:
+    """Row numbers by group, from one sort."""
+
+    def __init__(self, codes: NDArray[np.intp], n_groups: int) -> None:
+        self._order = np.argsort(codes, kind="stable")
+        self._ends = np.cumsum(np.bincount(codes, minlength=n_groups))
+
+    def __getitem__(self, code: np.intp) -> NDArray[np.intp]:
+        start = self._ends[code - 1] if code else 0
+        return self._order[start : self._ends[code]]
+
+
+def _dense(R: Any, rows: NDArray[np.intp]) -> Array:
+    part = R[rows]
+    return np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
+
+
+def _name_of(name: Hashable) -> str:
+    return "the one list of all rows" if name is ONE_LIST else f"group {name!r}"

@@ -1,0 +1,166 @@
+"""The iterative solver, [RankRLS09] section 4.3, against dense truths, and on large sparse X."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from rankwise import PairGraph, RankRLS, RankRLSCV, ScoreGraph
+from rankwise.losses import SquaredLoss
+from rankwise.progress import IterationLine
+from rankwise.solvers.iterative import conjugate_gradients
+from rankwise.solvers.squared_loss import minimise_iteratively
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(3)
+
+
+def sparse_list(rng, m=300, p=200):
+    """Counts of words that are common or rare, and scores that some of them explain."""
+    counts = rng.poisson(3.0 / np.arange(1, p + 1) ** 0.7, size=(m, p)).astype(float)
+    X = sp.csr_array(counts)
+    return X, X @ rng.normal(size=p) + rng.normal(size=m), rng.integers(0, 12, m)
+
+
+def test_conjugate_gradients_solve_every_column_to_the_tolerance(rng):
+    B = rng.normal(size=(30, 30))
+    A = B @ B.T + 1e-2 * np.eye(30)
+    t = rng.normal(size=(30, 3)) * [1.0, 1e6, 1e-6]
+    found = conjugate_gradients(lambda V: A @ V, t, np.diag(A), tol=1e-10)
+    assert found.converged
+    residual = np.linalg.norm(A @ found.x - t, axis=0) / np.linalg.norm(t, axis=0)
+    assert residual.max() < 1e-8
+    alone = conjugate_gradients(lambda V: A @ V, t[:, 1:2], np.diag(A), tol=1e-10)
+    np.testing.assert_allclose(found.x[:, 1:2], alone.x, rtol=1e-6)
+
+
+def test_a_zero_right_hand_side_and_an_exact_start_take_no_iteration(rng):
+    A = np.diag([1.0, 2.0, 3.0])
+    t = rng.normal(size=(3, 1))
+    found = conjugate_gradients(lambda V: A @ V, 0 * t, np.ones(3), tol=1e-8)
+    assert (found.n_iter, found.converged, found.x.any()) == (0, True, False)
+    exact = np.linalg.solve(A, t)
+    found = conjugate_gradients(lambda V: A @ V, t, np.ones(3), tol=1e-8, start=exact)
+    assert found.n_iter == 0
+    np.testing.assert_array_equal(found.x, exact)
+
+
+def test_the_diagonal_of_the_matrix_solves_a_diagonal_system_at_once(rng):
+    d = np.logspace(-6, 6, 40)
+    t = rng.normal(size=(40, 1))
+    found = conjugate_gradients(lambda V: d[:, None] * V, t, d, tol=1e-12)
+    assert found.n_iter == 1
+    np.testing.assert_allclose(found.x[:, 0], t[:, 0] / d)
+
+
+@pytest.mark.parametrize("form", ["sparse", "dense"])
+@pytest.mark.parametrize(
+    "options", [{}, {"cost": "sign"}, {"cost": "relative"}, {"beta": 0.3}, {"beta": 1.0}], ids=str
+)
+def test_iterative_solution_equals_the_primal_one(rng, options, form):
+    X, y, groups = sparse_list(rng)
+    y = np.round(y)
+    given = X if form == "sparse" else X.toarray()
+    exact = RankRLS(0.1, solver="primal", **options).fit(X.toarray(), y, groups)
+    model = RankRLS(0.1, solver="iterative", tol=1e-12, **options).fit(given, y, groups)
+    assert model.solver_ == "iterative"
+    assert model.n_iter_ > 1
+    np.testing.assert_allclose(model.coef_, exact.coef_, atol=1e-6 * np.abs(exact.coef_).max())
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_norms_are_the_diagonal_of_the_system(rng, form, beta):
+    X, y, groups = sparse_list(rng, 60, 20)
+    loss = SquaredLoss(ScoreGraph(y, groups), beta, y)
+    R = form(X.toarray())
+    np.testing.assert_allclose(loss.norms(R), np.diag(loss.system(X.toarray())[0]), atol=1e-10)
+    np.testing.assert_allclose(loss.norms(X.toarray(), 60), loss.norms(R), atol=1e-10)
+
+
+def test_several_outputs_are_solved_by_one_product_each_iteration(rng):
+    X, y, groups = sparse_list(rng)
+    Y = np.column_stack([y, -2 * y, rng.normal(size=len(y))])
+    model = RankRLS(0.1, solver="iterative", tol=1e-12).fit(X, Y, groups)
+    exact = RankRLS(0.1, solver="primal").fit(X.toarray(), Y, groups)
+    np.testing.assert_allclose(model.coef_, exact.coef_, atol=1e-8)
+
+
+def test_an_alpha_path_is_warm_started_from_the_largest(rng):
+    X, y, groups = sparse_list(rng)
+    alphas = np.logspace(-3, 0, 7)
+    loss = SquaredLoss(ScoreGraph(y, groups))
+    steps = []
+    path = minimise_iteratively(
+        loss, X, alphas, tol=1e-8, max_iter=None, watch=lambda n, _: steps.append(n)
+    )
+    cold = [minimise_iteratively(loss, X, [a], tol=1e-8, max_iter=None).n_iter for a in alphas]
+    assert len(steps) < sum(cold)
+    exact = RankRLS().path(X.toarray(), y, groups, alphas=alphas)
+    np.testing.assert_allclose(path.coef, exact.coefficients, atol=1e-6)
+
+
+def test_unfinished_iterations_warn_and_name_the_alpha(rng):
+    X, y, groups = sparse_list(rng)
+    model = RankRLS(solver="iterative", max_iter=2)
+    with pytest.warns(ConvergenceWarning, match="after 2 iterations .* at alpha=0.001; raise"):
+        model.fit(X, y, groups)
+    assert model.n_iter_ == 2
+    with pytest.warns(ConvergenceWarning, match="at alpha=1e-05"):
+        model.path(X, y, groups, alphas=[1e-5, 1e-3])
+
+
+@pytest.mark.filterwarnings("ignore:the best alpha")
+def test_cross_validation_trains_iteratively_again_without_each_fold(rng):
+    X, y, groups = sparse_list(rng, 90, 30)
+    alphas = [1e-2, 1.0]
+    by_cg = RankRLSCV(alphas, solver="iterative", tol=1e-12).fit(X, y, groups)
+    exact = RankRLSCV(alphas).fit(X.toarray(), y, groups)
+    np.testing.assert_allclose(
+        by_cg.cv_results_["mean_score"], exact.cv_results_["mean_score"], atol=1e-9
+    )
+
+
+def test_a_hundred_thousand_rows_and_columns_are_never_densified(rng):
+    n, p = 100_000, 120_000
+    rows = np.repeat(np.arange(n), 5)
+    X = sp.csr_matrix((rng.normal(size=5 * n), (rows, rng.integers(0, p, 5 * n))), shape=(n, p))
+    y = X @ rng.normal(size=p)
+    tracemalloc.start()
+    model = RankRLS(1e-5, tol=1e-6).fit(X, y, np.arange(n) // 50)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert model.solver_ == "iterative"
+    assert peak < 2**28  # a dense row of X for each item would be 96 GB
+    assert model.score(X, y, np.arange(n) // 50) > 0.9
+
+
+def test_a_million_edges_between_items_with_sparse_features(rng):
+    n, p, k = 20_000, 8_000, 1_000_000
+    X = sp.random(n, p, 1e-3, "csr", random_state=rng)
+    truth = X @ rng.normal(size=p)
+    one = rng.integers(0, n, k)
+    other = (one + rng.integers(1, n, k)) % n
+    gap = truth[one] - truth[other]
+    winner, loser = np.where(gap > 0, one, other), np.where(gap > 0, other, one)
+    graph = PairGraph(winner, loser, np.abs(gap), n_items=n)
+    model = RankRLS(1e-6, solver="iterative", tol=1e-6).fit(X, graph)
+    assert model.score(X, graph) > 0.95
+
+
+def test_the_line_of_iterations_appears_only_for_long_work_and_a_person(capsys):
+    with IterationLine("RankRLS", show=True, delay=0.0) as line:
+        line(3, 0.5)
+        line(4, 0.25)
+    assert "RankRLS iteration 4, residual 2.5e-01" in (drawn := capsys.readouterr().err)
+    assert drawn.endswith("\n")
+    for options in ({"delay": 0.0}, {"show": True, "delay": 60.0}):
+        with IterationLine("RankRLS", **options) as line:
+            line(1, 1.0)
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,356 @@
+"""partial_fit and merge: whatever the chunks and their order, the model of one fit on all rows."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from rankwise import PairGraph, RankRLS, make_target
+from rankwise.datasets import make_ranking
+from rankwise.graphs.lumps import Lumps, PairRule, sums_of_lumps, sums_of_rows
+from rankwise.solvers import accumulate
+from rankwise.solvers.accumulate import Accumulator
+
+RULES = [
+    ("magnitude", "include"),
+    ("magnitude", "exclude"),
+    ("sign", "exclude"),
+    ("relative", "exclude"),
+]
+
+
+def problem(seed=0, n_rows=60, n_features=4, n_groups=5, n_levels=3):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_rows, n_features)) + 3
+    y = rng.integers(0, n_levels, n_rows) + 0.1 if n_levels else rng.standard_normal(n_rows)
+    return X, y, rng.integers(0, n_groups, n_rows)
+
+
+def assert_same(model, expected, rtol=1e-9):
+    name = "coef_" if hasattr(expected, "coef_") else "dual_coef_"
+    scale = np.abs(getattr(expected, name)).max()
+    np.testing.assert_allclose(getattr(model, name), getattr(expected, name), atol=rtol * scale)
+    assert model.n_pairs_ == expected.n_pairs_
+
+
+def in_chunks(model, X, y, groups, chunks):
+    for rows in chunks:
+        model.partial_fit(X[rows], y[rows], None if groups is None else groups[rows])
+    return model
+
+
+def shuffled_chunks(n_rows, sizes, seed):
+    rows = np.random.default_rng(seed).permutation(n_rows)
+    cuts = np.unique(np.clip(np.cumsum(sizes), 1, n_rows - 1))
+    return np.split(rows, cuts)
+
+
+@pytest.mark.parametrize("cost, ties", RULES)
+@pytest.mark.parametrize("group_weight", ["pairs", "groups"])
+@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("grouped", [True, False])
+def test_chunks_of_any_rows_give_the_model_of_one_fit(cost, ties, group_weight, beta, grouped):
+    X, y, groups = problem()
+    groups = groups if grouped else None
+    options = {"cost": cost, "ties": ties, "group_weight": group_weight, "beta": beta}
+    model = in_chunks(RankRLS(0.1, **options), X, y, groups, shuffled_chunks(60, [7, 2, 30, 1], 1))
+    assert_same(model, RankRLS(0.1, **options).fit(X, y, groups))
+    assert model.n_samples_seen_ == 60
+
+
+@pytest.mark.parametrize("cost, ties", RULES)
+def test_long_groups_are_kept_as_scatter_matrices_and_still_exact(cost, ties):
+    X, y, groups = problem(n_rows=400, n_groups=2)
+    options = {"cost": cost, "ties": ties}
+    model = in_chunks(RankRLS(0.1, **options), X, y, groups, shuffled_chunks(400, [90] * 4, 2))
+    assert_same(model, RankRLS(0.1, **options).fit(X, y, groups))
+    assert model._chunks.open_bytes < X.nbytes
+
+
+def test_one_list_takes_one_matrix_however_long_it_gets():
+    X, y, _ = problem(n_rows=5000, n_levels=0)
+    model = in_chunks(RankRLS(0.1), X, y, None, np.split(np.arange(5000), 10))
+    assert_same(model, RankRLS(0.1).fit(X, y))
+    assert model._chunks.open_bytes < 8 * 60
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 2**16),
+    sizes=st.lists(st.integers(1, 12), min_size=1, max_size=6),
+    rule=st.sampled_from(RULES),
+    group_weight=st.sampled_from(["pairs", "groups"]),
+    order=st.randoms(use_true_random=False),
+)
+def test_any_tree_of_merges_in_any_order_gives_the_same(seed, sizes, rule, group_weight, order):
+    X, y, groups = problem(seed, n_rows=30, n_features=2, n_groups=3)
+    options = {"cost": rule[0], "ties": rule[1], "group_weight": group_weight}
+    chunks = shuffled_chunks(30, sizes, seed)
+    models = [RankRLS(0.1, **options).partial_fit(X[r], y[r], groups[r]) for r in chunks]
+    while len(models) > 1:
+        order.shuffle(models)
+        models.append(models.pop(0).merge(models.pop(0)))
+    expected = RankRLS(0.1, **options).fit(X, y, groups)
+    assert_same(models[0], expected)
+    assert_same(in_chunks(RankRLS(0.1, **options), X, y, groups, chunks), expected)
+
+
+def test_merge_leaves_the_other_model_as_it_was():
+    X, y, groups = problem()
+    one = RankRLS(0.1).partial_fit(X[:30], y[:30], groups[:30])
+    two = RankRLS(0.1).partial_fit(X[30:], y[30:], groups[30:])
+    before = two.coef_.copy()
+    one.merge(two)
+    one.partial_fit(X[:5], y[:5], groups[:5])
+    np.testing.assert_array_equal(two.coef_, before)
+    assert_same(two, RankRLS(0.1).fit(X[30:], y[30:], groups[30:]))
+
+
+def test_the_coefficients_are_those_of_the_rows_so_far_after_every_chunk():
+    X, y, groups = problem()
+    model = RankRLS(0.1)
+    for end in range(10, 61, 10):
+        model.partial_fit(X[end - 10 : end], y[end - 10 : end], groups[end - 10 : end])
+        assert_same(model, RankRLS(0.1).fit(X[:end], y[:end], groups[:end]))
+
+
+def test_whole_groups_are_not_kept():
+    X, y, groups = make_ranking(n_queries=20, random_state=0)[:3]
+    model = RankRLS(0.1)
+    for part in np.split(np.arange(20), 4):
+        rows = np.isin(groups, part)
+        model.partial_fit(X[rows], y[rows], groups[rows], whole_groups=True)
+        assert model._chunks.open_bytes == 0
+    assert_same(model, RankRLS(0.1).fit(X, y, groups))
+
+
+def test_a_group_that_comes_back_after_whole_groups_is_refused_and_nothing_changes():
+    X, y, groups = problem()
+    model = RankRLS(0.1).partial_fit(X, y, groups, whole_groups=True)
+    before = model.coef_.copy()
+    with pytest.raises(ValueError, match="group 3 has rows in several chunks"):
+        model.partial_fit(X[:2], y[:2], [3, 77])
+    np.testing.assert_array_equal(model.coef_, before)
+    assert_same(
+        model.partial_fit(X, y, groups + 10), RankRLS(0.1).fit(*twice(X, y, groups, groups + 10))
+    )
+
+
+def twice(X, y, groups, others):
+    return np.vstack([X, X]), np.r_[y, y], np.r_[groups, others]
+
+
+def test_without_room_the_groups_seen_last_stay_open_and_the_others_are_refused(monkeypatch):
+    monkeypatch.setattr(accumulate, "OPEN_BYTES", 0)
+    X, y, _ = problem(n_rows=200, n_features=2)
+    groups = np.repeat(np.arange(20), 10)
+    chunks = np.split(np.arange(200), np.arange(15, 200, 15))  # every second group is cut
+
+    def accumulator():
+        return Accumulator(2, 1, PairRule("sign", "exclude", "pairs"), 0.0, open_bytes=400)
+
+    sums = accumulator()
+    for rows in chunks:
+        sums.add(X[rows], y[rows, None], groups[rows])
+        assert sums.open_bytes <= 400
+    expected = RankRLS(0.1, cost="sign").fit(X, y, groups)
+    np.testing.assert_allclose(sums.solve([0.1])[0, :, 0], expected.coef_, rtol=1e-9)
+    with pytest.raises(ValueError, match="group 0 has rows in several chunks"):
+        sums.add(X[:1], y[:1, None], [0])
+    other = accumulator()
+    other.add(X[:1], y[:1, None], [0])
+    for one, two in ((sums, other), (other, sums)):
+        with pytest.raises(ValueError, match="no longer kept"):
+            one.merge(two)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "polynomial"])
+def test_a_kernel_on_basis_items_of_the_first_chunk_is_the_fit_on_that_basis(kernel):
+    X, y, groups = problem()
+    model = RankRLS(0.1, kernel=kernel, n_basis=8, random_state=0)
+    in_chunks(model, X, y, groups, [np.arange(20), np.arange(20, 45), np.arange(45, 60)])
+    expected = RankRLS(0.1, kernel=kernel, basis=model.basis_indices_).fit(X, y, groups)
+    assert_same(model, expected, rtol=1e-6)
+    np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-7, atol=1e-9)
+
+
+def test_models_with_the_same_basis_points_can_be_merged():
+    X, y, groups = problem()
+    models = [RankRLS(0.1, kernel="rbf", basis=X[:7]) for _ in range(2)]
+    for model, rows in zip(models, [slice(0, 25), slice(25, 60)], strict=True):
+        model.partial_fit(X[rows], y[rows], groups[rows])
+    merged = models[0].merge(models[1])
+    expected = RankRLS(0.1, kernel="rbf", basis=np.arange(7)).fit(X, y, groups)
+    np.testing.assert_allclose(merged.predict(X), expected.predict(X), rtol=1e-7, atol=1e-9)
+
+
+def test_duplicate_basis_points_are_merged():
+    X, y, groups = problem()
+    doubled = RankRLS(0.1, kernel="rbf", basis=np.vstack([X[:7], X[:7]]))
+    single = RankRLS(0.1, kernel="rbf", basis=X[:7])
+    scores = [model.partial_fit(X, y, groups).predict(X) for model in (doubled, single)]
+    np.testing.assert_allclose(*scores, rtol=1e-7, atol=1e-9)
+
+
+def test_several_outputs():
+    X, y, groups = problem()
+    Y = np.c_[y, -y, y**2]
+    model = in_chunks(RankRLS(0.1), X, Y, groups, shuffled_chunks(60, [20, 20], 3))
+    assert_same(model, RankRLS(0.1).fit(X, Y, groups))
+    assert model.predict(X).shape == (60, 3)
+
+
+@pytest.mark.parametrize(
+    "convert", [sp.csr_matrix, lambda X: X.astype(np.float32), np.asfortranarray]
+)
+def test_sparse_single_precision_and_column_order(convert):
+    X, y, groups = problem()
+    X = np.round(X)  # single precision is exact
+    model = RankRLS(0.1)
+    for rows in shuffled_chunks(60, [20, 20], 3):
+        model.partial_fit(convert(X[rows]), y[rows], groups[rows])
+    assert_same(model, RankRLS(0.1).fit(X, y, groups))
+
+
+def test_targets_that_carry_their_groups_and_labels_of_any_kind():
+    X, y, groups = problem()
+    names = np.array(["a", "b", "c", "d", "e"])[groups]
+    expected = RankRLS(0.1).fit(X, y, groups)
+    model = RankRLS(0.1)
+    for rows in shuffled_chunks(60, [20, 20], 3):
+        model.partial_fit(X[rows], make_target(y[rows], names[rows]))
+    assert_same(model, expected)
+    model = RankRLS(0.1)
+    for rows in shuffled_chunks(60, [20, 20], 3):
+        model.partial_fit(X[rows], y[rows], [(0, name) for name in names[rows]])
+    assert_same(model, expected)
+
+
+def test_a_large_offset_of_the_features_costs_no_digits():
+    X, y, groups = problem()
+    chunks = shuffled_chunks(60, [20, 20], 3)
+    expected = RankRLS(1e-3).fit(X, y, groups)
+    assert_same(in_chunks(RankRLS(1e-3), X + 1e6, y, groups, chunks), expected, rtol=1e-7)
+
+
+def test_chunks_without_pairs_give_zero_until_there_is_one():
+    model = RankRLS(0.1).partial_fit([[1.0]], [2.0], ["a"])
+    assert model.n_pairs_ == 0
+    np.testing.assert_array_equal(model.coef_, [0.0])
+    model.partial_fit([[2.0]], [3.0], ["a"])
+    assert_same(model, RankRLS(0.1).fit([[1.0], [2.0]], [2.0, 3.0]))
+
+
+def test_alpha_may_change_and_other_parameters_may_not():
+    X, y, groups = problem()
+    model = RankRLS(0.1).partial_fit(X[:30], y[:30], groups[:30])
+    model.set_params(alpha=7.0).partial_fit(X[30:], y[30:], groups[30:])
+    assert_same(model, RankRLS(7.0).fit(X, y, groups))
+    with pytest.raises(ValueError, match="cost is 'sign' but was 'magnitude'"):
+        model.set_params(cost="sign").partial_fit(X, y, groups)
+
+
+def test_fit_forgets_the_chunks_and_clones_and_copies_know_what_they_should():
+    X, y, groups = problem()
+    model = RankRLS(0.1).partial_fit(X[:30], y[:30], groups[:30])
+    restored = pickle.loads(pickle.dumps(model))
+    assert_same(restored.partial_fit(X[30:], y[30:], groups[30:]), RankRLS(0.1).fit(X, y, groups))
+    later = clone(model).partial_fit(X[30:], y[30:], groups[30:])
+    assert_same(later, RankRLS(0.1).fit(X[30:], y[30:], groups[30:]))
+    model.fit(X, y, groups)
+    assert not hasattr(model, "n_samples_seen_")
+    assert_same(
+        model.partial_fit(X[:30], y[:30], groups[:30]),
+        RankRLS(0.1).fit(X[:30], y[:30], groups[:30]),
+    )
+
+
+def test_what_cannot_be_learnt_in_chunks_has_no_partial_fit():
+    for model in (
+        RankRLS(kernel="rbf"),
+        RankRLS(kernel="precomputed", n_basis=3),
+        RankRLS(n_basis=3),
+    ):
+        assert not hasattr(model, "partial_fit")
+    with pytest.raises(AttributeError) as error:
+        RankRLS(kernel="rbf").partial_fit([[0.0], [1.0]], [0, 1])
+    assert "features that do not change from chunk to chunk" in str(error.value.__cause__)
+
+
+@pytest.mark.parametrize(
+    "message, X, y, groups",
+    [
+        (r"no rows \(shape \(0, 4\)\); leave out empty chunks", np.zeros((0, 4)), [], []),
+        ("X has 3 features, but RankRLS is expecting 4", np.zeros((2, 3)), [0, 1], [0, 0]),
+        ("y has 1 entries but X has 2 rows", np.zeros((2, 4)), [0], [0, 0]),
+        ("outputs of shape", np.zeros((2, 4)), [[0, 1], [1, 0]], [0, 0]),
+        ("groups is None in this chunk but were given before", np.zeros((2, 4)), [0, 1], None),
+        ("groups has 1 entries", np.zeros((2, 4)), [0, 1], [0]),
+        ("contains NaN", np.full((2, 4), np.nan), [0, 1], [0, 0]),
+        ("preferences cannot be cut", np.zeros((2, 4)), PairGraph([0], [1], n_items=2), None),
+    ],
+)
+def test_a_bad_chunk_is_refused_and_changes_nothing(message, X, y, groups):
+    good = problem()
+    model = RankRLS(0.1).partial_fit(*good)
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(X, y, groups)
+    assert_same(model, RankRLS(0.1).fit(*good))
+    assert model.n_samples_seen_ == 60
+
+
+def test_bad_first_chunks():
+    X, y, groups = problem()
+    with pytest.raises(ValueError, match="the first chunk, from which the basis items are chosen"):
+        RankRLS(kernel="rbf", n_basis=100).partial_fit(X, y, groups)
+    with pytest.raises(ValueError, match="basis has points with 3 features but X has 4"):
+        RankRLS(kernel="rbf", basis=np.zeros((2, 3))).partial_fit(X, y, groups)
+    with pytest.raises(ValueError, match="train one model per output"):
+        RankRLS(cost="sign").partial_fit(X, np.c_[y, y], groups)
+    model = RankRLS(0.1)
+    with pytest.raises(ValueError, match="groups has 3 entries"):
+        model.partial_fit(X[:, :2], y, groups[:3])
+    assert_same(model.partial_fit(X, y, groups), RankRLS(0.1).fit(X, y, groups))
+
+
+def test_models_that_do_not_belong_together_are_not_merged():
+    X, y, groups = problem()
+    model = RankRLS().partial_fit(X, y, groups)
+    for other, message in [
+        (RankRLS().fit(X, y, groups), "has not learnt by partial_fit"),
+        (RankRLS().partial_fit(X[:, :2], y, groups), "4 and 2 features"),
+        (RankRLS(cost="sign").partial_fit(X, y, groups), "cost is 'magnitude' in one model"),
+        (RankRLS(beta=0.5).partial_fit(X, y, groups), "beta is 0.0 in one model"),
+        (RankRLS().partial_fit(X, np.c_[y, y], groups), "output_shape"),
+        (RankRLS(kernel="rbf", n_basis=3).partial_fit(X, y, groups), "different kernels or basis"),
+        (RankRLS().partial_fit(X, y), "groups is None in this chunk"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.merge(other)
+    with pytest.raises(ValueError, match="this model has not learnt"):
+        RankRLS().fit(X, y, groups).merge(model)
+    assert_same(model, RankRLS().fit(X, y, groups))
+
+
+@pytest.mark.parametrize("cost, ties", RULES)
+@pytest.mark.parametrize("group_weight", ["pairs", "groups"])
+def test_sums_over_lumps_are_sums_over_rows(cost, ties, group_weight):
+    X, y, groups = problem(n_rows=120, n_groups=3)
+    rule = PairRule(cost, ties, group_weight)
+    rows = sums_of_rows(X, y[:, None], groups, rule)
+    lumps = [Lumps.of_rows(np.c_[X, y][groups == g]) for g in range(3)]
+    packed = [one.compressed(rule, 4) for one in lumps]
+    assert any(one.scatters for one in packed)
+    assert sum(one.counts.sum() for one in packed) == 120
+    for part in (lumps, packed):
+        sums = sums_of_lumps(part, 4, rule)
+        np.testing.assert_allclose(sums.gram, rows.gram, rtol=1e-10)
+        np.testing.assert_allclose(sums.moment, rows.moment, rtol=1e-10, atol=1e-12)
+        assert sums.weight == pytest.approx(rows.weight)
+        assert sums.n_pairs == rows.n_pairs
