@@ -23,6 +23,7 @@ from rankwise.estimators.cross_validation import (
 )
 from rankwise.estimators.folds import Folds, make_folds
 from rankwise.estimators.held_out import check_rest
+from rankwise.estimators.kernel_model import set_kernel_tags
 from rankwise.estimators.unscored import SemiSupervisedMixin
 from rankwise.estimators.views import View
 from rankwise.graphs import ScoreGraph
@@ -189,10 +190,7 @@ random_state
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
+        return set_kernel_tags(super().__sklearn_tags__(), self.kernel)
 
     def _model(self) -> CoRankRLS:
         shared = set(CoRankRLS().get_params(deep=False)) - {"alpha", "nu"}
