@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from rankwise.graphs.scatter import block_rows
 from rankwise.losses import MarginLoss
 from rankwise.solvers.bundle import Bundle
+from rankwise.solvers.curvature import inverse_curvature, second_moment
 from rankwise.solvers.cutting_plane import cutting_plane
 from rankwise.solvers.margin_objective import MarginObjective, Step
 from rankwise.solvers.quasi_newton import InverseHessian, quasi_newton
@@ -54,6 +52,7 @@ class Warm(NamedTuple):
 
     w: Array
     bundle: Bundle
+    moment: Array
 
 
 class MarginSolution(NamedTuple):
@@ -112,7 +111,8 @@ def minimise_margin(
         Also after Ctrl-C, which ends the search and nothing else.
     """
     bundle = Bundle(objective.R.shape[1]) if warm is None else warm.bundle
-    memory = InverseHessian(_feature_scale(objective.R, objective.alpha))
+    moment = second_moment(objective) if warm is None else warm.moment
+    memory = InverseHessian(inverse_curvature(moment, objective.alpha))
     best = Iterate(np.zeros(objective.R.shape[1]), np.inf, 0.0)
     history: list[Iterate] = []
     end = "stalled"
@@ -138,7 +138,7 @@ def minimise_margin(
     if not history:  # interrupted before the first look at all items
         best = _better(best, Step(objective.at(best.w if start is None else start), 0.0))
         history.append(best._replace(w=np.zeros(0)))
-    return MarginSolution(best, history, end, Warm(best.w, bundle))
+    return MarginSolution(best, history, end, Warm(best.w, bundle, moment))
 
 
 def _steps(
@@ -148,7 +148,7 @@ def _steps(
     if method == "bmrm":
         return cutting_plane(objective, point, bundle)
     if method == "newton-cg":
-        return truncated_newton(objective, point, bundle, memory.scale)
+        return truncated_newton(objective, point, bundle, memory.first_guess)
     return quasi_newton(objective, point, bundle, memory)
 
 
@@ -179,24 +179,3 @@ def _solve_sample(
         if best.gap <= tol or k > 100:
             break
     return best.w
-
-
-def _feature_scale(R: Any, alpha: float) -> Array:
-    """About the inverse of the diagonal of the Hessian: features may be on any scale."""
-    if sp.issparse(R):
-        variance = mean_variance_axis(R.tocsr(), axis=0)[1]
-    else:
-        variance = _variance(R)
-    return np.asarray(1 / (variance + 2 * alpha), dtype=np.float64)
-
-
-def _variance(R: NDArray[Any]) -> Array:
-    """Of the columns, in one pass over blocks of rows and without a copy of R."""
-    total, squares = np.zeros((2, R.shape[1]))
-    height = block_rows(R.shape[1])
-    for start in range(0, R.shape[0], height):
-        shifted = R[start : start + height] - R[0].astype(np.float64)
-        total += shifted.sum(axis=0)
-        squares += np.einsum("ij,ij->j", shifted, shifted)
-    variance = squares / R.shape[0] - (total / R.shape[0]) ** 2
-    return np.asarray(np.maximum(variance, 0.0))
