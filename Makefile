@@ -40,7 +40,8 @@ bench: $(VENV)/installed-bench  ## Measure the bars of the design; SIZE=short or
 
 experiments: $(VENV)/installed-test  ## Reproduce the papers' tables; DATA=directory of the data sets
 	for name in rankrls07_letor rankrls09_table1 rankrls09_table3 rankrls09_figure2 rankrls09_tables45 \
-	  parse_ranking leave_pair_out_bias letor_leave_query_out; do \
+	  parse_ranking leave_pair_out_bias letor_leave_query_out rankrls09_table5 rankrls09_table6 \
+	  treersvm11_figure1 treersvm11_covtype; do \
 	  $(BIN)/python -m experiments.$$name --data $(or $(DATA),../shared/data) || exit 1; done
 
 clean:  ## Remove environments and caches

@@ -361,6 +361,20 @@ def test_constant_features_and_identical_rows(loss):
     assert low * (1 - 1e-9) <= model.objective_ <= high * 1.001
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("alpha", [10.0, 1e3, 1e12])
+def test_strong_regularisation_still_orders(loss, alpha):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 5)) * 0.1
+    y = X[:, 0] + 0.05 * rng.normal(size=100)
+    model = RankSVM(alpha, loss=loss).fit(X, y)
+    assert model.gap_ <= 1e-3
+    assert model.score(X, y) > 0.8
+    assert model.lower_bound_ <= model.objective_
+    path = RankSVM(loss=loss).path(X, y, alphas=[alpha, 1e-3])
+    assert path.model(0).score(X, y) > 0.8
+
+
 @pytest.mark.parametrize("scale", [1e12, 1e-12])
 def test_only_the_order_of_the_scores_counts(scale):
     X, y, groups = small_problem(2, n_levels=0, n_groups=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -113,32 +114,63 @@ def minimise_margin(
     bundle = Bundle(objective.R.shape[1]) if warm is None else warm.bundle
     moment = second_moment(objective) if warm is None else warm.moment
     memory = InverseHessian(inverse_curvature(moment, objective.alpha))
-    best = Iterate(np.zeros(objective.R.shape[1]), np.inf, 0.0)
-    history: list[Iterate] = []
-    end = "stalled"
+    run = _Run(tol, max_iter, watch, Iterate(np.zeros(objective.R.shape[1]), np.inf, 0.0))
     try:
         if start is None:
             start = warm.w if warm is not None else _solve_sample(objective, method, tol, memory)
-        unchanged = 0
-        for step in _steps(method, objective, start, bundle, memory):
-            before, best = best, _better(best, step)
-            unchanged = unchanged + 1 if before[1:] == best[1:] else 0
-            history.append(best._replace(w=np.zeros(0)))
-            stop = watch is not None and watch(best)
-            if best.gap <= tol:
-                end = "converged"
-                break
-            if stop or len(history) >= max_iter:
-                end = "interrupted" if stop else "max_iter"
-                break
-            if unchanged >= STALLED:
-                break
+        run.follow(_steps(method, objective, start, bundle, memory))
     except KeyboardInterrupt:
-        end = "interrupted"
-    if not history:  # interrupted before the first look at all items
-        best = _better(best, Step(objective.at(best.w if start is None else start), 0.0))
-        history.append(best._replace(w=np.zeros(0)))
-    return MarginSolution(best, history, end, Warm(best.w, bundle, moment))
+        run.end = "interrupted"
+    if not run.history:  # interrupted before the first look at all items
+        run.take(Step(objective.at(run.best.w if start is None else start), 0.0))
+    if not run.best.w.any():
+        _leave_zero(run, objective, bundle)
+    return MarginSolution(run.best, run.history, run.end, Warm(run.best.w, bundle, moment))
+
+
+@dataclass
+class _Run:
+    """The best point of a search so far, and why the search ended."""
+
+    tol: float
+    max_iter: int
+    watch: Callable[[Iterate], bool] | None
+    best: Iterate
+    history: list[Iterate] = field(default_factory=list)
+    end: str = "stalled"
+
+    def follow(self, steps: Iterator[Step]) -> None:
+        """Take steps until one of the reasons to stop."""
+        unchanged = 0
+        for step in steps:
+            before = self.best
+            self.take(step)
+            unchanged = unchanged + 1 if before[1:] == self.best[1:] else 0
+            stop = self.watch is not None and self.watch(self.best)
+            if self.best.gap <= self.tol:
+                self.end = "converged"
+            elif stop or len(self.history) >= self.max_iter:
+                self.end = "interrupted" if stop else "max_iter"
+            elif unchanged < STALLED:
+                continue
+            return
+
+    def take(self, step: Step) -> None:
+        """Keep what is better than before."""
+        self.best = _better(self.best, step)
+        self.history.append(self.best._replace(w=np.zeros(0)))
+
+
+def _leave_zero(run: _Run, objective: MarginObjective, bundle: Bundle) -> None:
+    """Move to the lowest point of the planes if it is as good: zero weights order nothing.
+
+    With a large α zero is within the tolerance, and its neighbours differ from it by rounding.
+    """
+    point = objective.at(bundle.solve(objective.alpha)[1])
+    candidate = Iterate(point.w, point.value, run.best.bound)
+    if candidate.gap <= max(run.best.gap, run.tol):
+        run.best = candidate
+        run.history[-1] = candidate._replace(w=np.zeros(0))
 
 
 def _steps(

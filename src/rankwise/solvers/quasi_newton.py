@@ -72,7 +72,7 @@ def quasi_newton(
     recent: deque[_Progress] = deque(maxlen=PATIENCE + 1)
     bundle.add(point.slope, point.offset)
     while True:
-        bound, _ = bundle.solve(objective.alpha)
+        bound, _ = bundle.solve(objective.alpha, point.value)
         yield Step(point, bound)
         recent.append(_Progress(point.value - bound, bound))
         if len(recent) > PATIENCE and _is_slow(recent[0], recent[-1]):
@@ -102,7 +102,7 @@ def _is_slow(before: _Progress, now: _Progress) -> bool:
 def bundle_steps(objective: MarginObjective, point: Point, bundle: Bundle) -> Iterator[Step]:
     """Search the line to the lowest point of the bundle; two new planes, near the best point."""
     while True:
-        bound, lowest = bundle.solve(objective.alpha)
+        bound, lowest = bundle.solve(objective.alpha, point.value)
         yield Step(point, bound)
         line = objective.line(point, lowest - point.w)
         trial = lowest_on_line(line)

@@ -43,7 +43,7 @@ def truncated_newton(
     point = start
     while True:
         bundle.add(point.slope, point.offset)
-        bound, _ = bundle.solve(objective.alpha)
+        bound, _ = bundle.solve(objective.alpha, point.value)
         yield Step(point, bound)
         line = objective.line(point, _newton_direction(objective, point, precondition))
         trial = weak_wolfe(line) if line.slope < 0 else None
