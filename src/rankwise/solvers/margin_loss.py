@@ -167,7 +167,7 @@ def _leave_zero(run: _Run, objective: MarginObjective, bundle: Bundle) -> None:
     With a large α zero is within the tolerance, and its neighbours differ from it by rounding.
     """
     point = objective.at(bundle.solve(objective.alpha)[1])
-    candidate = Iterate(point.w, point.value, run.best.bound)
+    candidate = Iterate(point.w, point.value, min(run.best.bound, point.value))
     if candidate.gap <= max(run.best.gap, run.tol):
         run.best = candidate
         run.history[-1] = candidate._replace(w=np.zeros(0))
@@ -185,10 +185,10 @@ def _steps(
 
 
 def _better(best: Iterate, step: Step) -> Iterate:
-    bound = max(best.bound, step.bound)
-    if step.point.value < best.objective:
-        return Iterate(step.point.w, step.point.value, bound)
-    return best._replace(bound=bound)
+    w, objective = best.w, best.objective
+    if step.point.value < objective:
+        w, objective = step.point.w, step.point.value
+    return Iterate(w, objective, min(max(best.bound, step.bound), objective))  # but for rounding
 
 
 def _solve_sample(
