@@ -31,6 +31,7 @@ test-install: ## Install as a user would, without test tools, run the demo; once
 	rm -rf $(VENV)-install && $(PYTHON) -m venv $(VENV)-install
 	$(VENV)-install/bin/python -m pip install --quiet .
 	cd examples && ../$(VENV)-install/bin/python demo.py
+	rm -rf build
 	CC=false $(VENV)-install/bin/python -m pip install --quiet --no-deps --target $(VENV)-install/plain .
 	cd $(VENV)-install/plain && ../bin/python -c "import rankwise, rankwise._compiled as c; \
 	  assert not c.IS_COMPILED; rankwise.RankSVM().fit([[0], [1]], [0, 1])"
