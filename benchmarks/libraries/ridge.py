@@ -52,7 +52,10 @@ def _kernel_ridge(problem: Problem) -> Callable[[], Model]:
 
 LIBRARIES = [
     Library(
-        "Ridge", lambda problem: problem.is_linear and problem.has_scores, _ridge, "scikit-learn"
+        "Ridge",
+        lambda problem: problem.is_linear and problem.has_scores and not problem.has_margin_loss,
+        _ridge,
+        "scikit-learn",
     ),
     Library("KernelRidge", lambda problem: not problem.is_linear, _kernel_ridge, "scikit-learn"),
 ]
