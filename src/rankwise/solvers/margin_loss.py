@@ -85,6 +85,7 @@ def minimise_margin(
     max_iter: int,
     start: Array | None = None,
     warm: Warm | None = None,
+    moment: Array | None = None,
     watch: Callable[[Iterate], bool] | None = None,
 ) -> MarginSolution:
     """Iterate until the gap is at most `tol`.
@@ -103,6 +104,8 @@ def minimise_margin(
         First weights; zero, or the solution on a sample of the items, if not given.
     warm : Warm, optional
         From a solution with the same loss and features at another α; its planes stay valid.
+    moment : ndarray of shape (n_features, n_features) or (n_features,), optional
+        Second moment of the differences of pairs, or its diagonal; computed if not given.
     watch : callable, optional
         Called after each iteration; True stops.
 
@@ -112,7 +115,8 @@ def minimise_margin(
         Also after Ctrl-C, which ends the search and nothing else.
     """
     bundle = Bundle(objective.R.shape[1]) if warm is None else warm.bundle
-    moment = second_moment(objective) if warm is None else warm.moment
+    if moment is None:
+        moment = second_moment(objective) if warm is None else warm.moment
     memory = InverseHessian(inverse_curvature(moment, objective.alpha))
     run = _Run(tol, max_iter, watch, Iterate(np.zeros(objective.R.shape[1]), np.inf, 0.0))
     try:
