@@ -31,6 +31,7 @@ test-install: ## Install as a user would, without test tools, run the demo; once
 	rm -rf $(VENV)-install && $(PYTHON) -m venv $(VENV)-install
 	$(VENV)-install/bin/python -m pip install --quiet .
 	cd examples && ../$(VENV)-install/bin/python demo.py
+	rm -rf build
 	CC=false $(VENV)-install/bin/python -m pip install --quiet --no-deps --target $(VENV)-install/plain .
 	cd $(VENV)-install/plain && ../bin/python -c "import rankwise, rankwise._compiled as c; \
 	  assert not c.IS_COMPILED; rankwise.RankSVM().fit([[0], [1]], [0, 1])"
@@ -39,8 +40,10 @@ bench: $(VENV)/installed-bench  ## Measure the bars of the design; SIZE=short or
 	$(BIN)/python -m benchmarks.bars --size $(or $(SIZE),full)
 
 experiments: $(VENV)/installed-test  ## Reproduce the papers' tables; DATA=directory of the data sets
-	for name in rankrls07_letor rankrls09_table1 rankrls09_reuters_all rankrls09_table3 rankrls09_figure2 rankrls09_tables45 \
-	  parse_ranking leave_pair_out_bias letor_leave_query_out; do \
+	for name in rankrls07_letor rankrls09_table1 rankrls09_reuters_all rankrls09_table3 rankrls09_figure2 \
+	  rankrls09_tables45 parse_ranking leave_pair_out_bias letor_leave_query_out rankrls09_table5 \
+	  rankrls09_table6 treersvm11_figure1 treersvm11_covtype corankrls10_parses corankrls10_letor \
+	  pursuit13_jester pursuit13_movielens pursuit13_gain; do \
 	  $(BIN)/python -m experiments.$$name --data $(or $(DATA),../shared/data) || exit 1; done
 
 clean:  ## Remove environments and caches

@@ -11,6 +11,7 @@ time. Only the full size is the size of the bar.
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import statistics
 import subprocess
@@ -25,8 +26,9 @@ import scipy.linalg
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 
-from benchmarks import hold_out, ranking_pursuit
+from benchmarks import hold_out, margin, ranking_pursuit
 from benchmarks.libraries.rankwise_rls import N_ALPHAS
+from benchmarks.margin_problems import even_features, mixed_features
 from benchmarks.measure import blas_threads, load_per_core
 from benchmarks.problems import SIZES
 from rankwise import RankRLS
@@ -37,12 +39,17 @@ GAMMA = 0.1
 
 
 class Bar(NamedTuple):
-    """`numerator` should take at most `limit` times as long as `denominator`."""
+    """`numerator` should take at most `limit` times as long as `denominator`.
+
+    With `growth` (by size, how many times as many rows the numerator has) it is the slope of log
+    time over log rows that should be at most `limit`.
+    """
 
     name: str
     limit: float
     prepare: Callable[[str], tuple[Work, Work]]
     by_median: bool = False
+    growth: dict[str, float] | None = None
 
 
 class Ratio(NamedTuple):
@@ -59,6 +66,11 @@ class Ratio(NamedTuple):
     @property
     def of_medians(self) -> float:
         return self.numerator[1] / self.denominator[1]
+
+    def as_slope(self, growth: float) -> Ratio:
+        """Logarithms instead of seconds, so that the ratios are slopes."""
+        logs = math.log(self.of_minima), math.log(self.of_medians)
+        return Ratio(logs, (math.log(growth), math.log(growth)))
 
 
 def one_alpha(size: str) -> tuple[Work, Work]:
@@ -130,6 +142,20 @@ BARS = [
     Bar("primal fit, groups in order / X.T @ X", 1.5, primal("groups in order")),
     Bar("primal fit, groups shuffled / X.T @ X", 1.5, primal("groups shuffled")),
     Bar("primal fit, one list / X.T @ X", 1.5, primal("one list")),
+    Bar("RankSVM, mixed features / 2 products + argsort", 25.0, margin.certified(mixed_features)),
+    Bar("RankSVM, even features / 2 products + argsort", 25.0, margin.certified(even_features)),
+    Bar(
+        "RankSVM, mixed features, slope over rows",
+        1.15,
+        margin.growing(mixed_features),
+        growth=margin.GROWTH,
+    ),
+    Bar(
+        "RankSVM, even features, slope over rows",
+        1.15,
+        margin.growing(even_features),
+        growth=margin.GROWTH,
+    ),
     Bar("NDCG@10 + MAP + disagreement / one lexsort", 5.0, metrics),
     Bar("import rankwise / import sklearn.linear_model", 1.1, importing, by_median=True),
 ]
@@ -175,6 +201,8 @@ def main(arguments: list[str] | None = None) -> None:
             continue
         ratio = measure(*bar.prepare(options.size), options.repeat)
         times = f"{ratio.numerator[0]:.3g}", f"{ratio.denominator[0]:.3g}"
+        if bar.growth is not None:
+            ratio = ratio.as_slope(bar.growth[options.size])
         ratios = f"{ratio.of_minima:.2f}", f"{ratio.of_medians:.2f}"
         peaks = (f"{peak:.3g}" for peak in ratio.peak_mib)
         row = (bar.name, *times, *ratios, bar.limit, verdict(ratio, bar), *peaks)

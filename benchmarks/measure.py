@@ -22,9 +22,15 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from benchmarks.libraries import LIBRARIES, Model
+from benchmarks.margin_problems import MARGIN_PROBLEMS
 from benchmarks.problems import PROBLEMS, Problem
 from rankwise import ScoreGraph
+from rankwise.graphs.strict import strict_preferences
+from rankwise.losses import HingeLoss, SquaredHingeLoss
 from rankwise.metrics import disagreement_error, ndcg
+
+ALL_PROBLEMS = PROBLEMS | MARGIN_PROBLEMS
+MARGIN_LOSSES = {"hinge": HingeLoss, "squared_hinge": SquaredHingeLoss}
 
 COLUMNS = (
     "problem", "size", "rows", "features", "outputs", "library", "version", "threads", "load",
@@ -36,8 +42,10 @@ COLUMNS = (
 def measure(problem_name: str, library_name: str, size: str, repeat: int) -> dict[str, Any]:
     """One row of the table."""
     library = LIBRARIES[library_name]
-    library.prepare(PROBLEMS[problem_name]("tiny"))()  # imports and thread pools are not the fit
-    problem = PROBLEMS[problem_name](size)
+    library.prepare(
+        ALL_PROBLEMS[problem_name]("tiny")
+    )()  # imports and thread pools are not the fit
+    problem = ALL_PROBLEMS[problem_name](size)
     work = library.prepare(problem)
     gc.collect()
     before = _start_of_peak()
@@ -59,7 +67,7 @@ def measure(problem_name: str, library_name: str, size: str, repeat: int) -> dic
         "repeats": repeat,
         "seconds_min": min(seconds),
         "seconds_median": statistics.median(seconds),
-        "peak_mib": max(0.0, _peak_mib() - before),
+        "peak_mib": model.peak_mib or max(0.0, _peak_mib() - before),
         "objective": objective(problem, model),
         **quality(problem, model),
         "error": "",
@@ -67,9 +75,10 @@ def measure(problem_name: str, library_name: str, size: str, repeat: int) -> dic
 
 
 def objective(problem: Problem, model: Model) -> float | None:
-    """J(f) of RankRLS with the magnitude cost, over pairs that are not formed for scores.
+    """J(f) of RankSVM, or of RankRLS with the magnitude cost, with no pair of scores formed.
 
-    ``Σ ω (δ − (f_i − f_j))² = eᵀ L e`` with ``e = y − f``; several outputs are summed.
+    For the squared loss ``Σ ω (δ − (f_i − f_j))² = eᵀ L e`` with ``e = y − f``; several outputs are
+    summed.
     """
     if model.predict is None or model.squared_norm is None:
         return None
@@ -80,6 +89,9 @@ def objective(problem: Problem, model: Model) -> float | None:
         residual = graph.magnitude - (f[graph.winner] - f[graph.loser])
         return float(graph.weight @ residual**2 / graph.total_weight + penalty)
     graph = ScoreGraph(problem.y, problem.groups)
+    if problem.has_margin_loss:
+        loss = MARGIN_LOSSES[problem.loss](strict_preferences(graph))
+        return float(loss.at(f).value + penalty)
     residual = problem.y - f.reshape(problem.y.shape)
     return float(np.sum(residual * graph.laplacian(residual)) / graph.total_weight + penalty)
 

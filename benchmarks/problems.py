@@ -18,10 +18,11 @@ SIZES = ("tiny", "short", "full")  # tiny is for the smoke test
 
 @dataclass(frozen=True)
 class Problem:
-    """Data, and the objective that RankRLS is to minimise on them.
+    """Data, and the objective that is to be minimised on them.
 
     y is an array, or a PairGraph where only preferences are known. Groups are None or sorted, which
-    the boosting libraries need.
+    the boosting libraries need. The loss is "squared" (RankRLS), "hinge" or "squared_hinge"
+    (RankSVM); `few_pairs` says that the pairs can be formed.
     """
 
     name: str
@@ -36,6 +37,12 @@ class Problem:
     gamma: float | None = None
     n_basis: int | None = None
     tol: float = 1e-8  # of iterative solvers
+    loss: str = "squared"
+    few_pairs: bool = False
+
+    @property
+    def has_margin_loss(self) -> bool:
+        return self.loss != "squared"
 
     @property
     def is_linear(self) -> bool:

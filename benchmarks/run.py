@@ -1,6 +1,7 @@
 """Problems × libraries → CSV.
 
     python -m benchmarks.run [--size short|full] [--only PATTERN] [--repeat N] [--output FILE]
+                             [--svmrank PATH] [--liblinear-ranksvm PATH]
 
 Each pair runs in a process of its own, so that its peak of memory is its own.
 """
@@ -20,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.libraries import LIBRARIES
-from benchmarks.measure import COLUMNS
-from benchmarks.problems import PROBLEMS, SIZES
+from benchmarks.libraries.programs import LIBRARIES as PROGRAMS
+from benchmarks.measure import ALL_PROBLEMS, COLUMNS
+from benchmarks.problems import SIZES
 
 ROOT = Path(__file__).parents[1]
 SHOWN = (
@@ -33,6 +35,9 @@ Row = dict[str, Any]
 
 def main(arguments: list[str] | None = None) -> None:
     options = _parse(arguments)
+    for library in PROGRAMS:
+        if path := vars(options)[library.option.replace("-", "_")]:
+            os.environ[library.variable] = str(path.resolve(strict=True))
     rows = []
     for problem, library in pairs_to_run(options.only):
         row = run_one(problem, library, options.size, options.repeat)
@@ -51,8 +56,9 @@ def pairs_to_run(only: str | None) -> Iterator[tuple[str, str]]:
     """Names of the problems and of the libraries that can be asked for them."""
     missing = [library for library in LIBRARIES.values() if not library.is_installed]
     for library in missing:
-        print(f"{library.name}: skipped, {library.package} is not installed", file=sys.stderr)
-    for name, load in PROBLEMS.items():
+        how = f" (--{library.option} PATH)" if library.option else ""
+        print(f"{library.name}: skipped, {library.package} is not installed{how}", file=sys.stderr)
+    for name, load in ALL_PROBLEMS.items():
         small = load("tiny")
         for library in LIBRARIES.values():
             wanted = only is None or re.search(only, f"{name} / {library.name}", re.IGNORECASE)
@@ -128,6 +134,8 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--output", type=Path, help="CSV file; by default results/<commit>-<size>.csv"
     )
+    for library in PROGRAMS:
+        parser.add_argument(f"--{library.option}", type=Path, help=f"a built {library.package}")
     return parser.parse_args(arguments)
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.command_line import find_data
-from rankwise import RankRLS
+from rankwise import RankRLS, RankSVM
 from rankwise.datasets import RankingData, read_letor
 
 __all__ = ["ALPHAS", "Fold", "Learner", "read_folds", "score_test_part", "with_labels"]
@@ -31,7 +31,7 @@ class Learner(NamedTuple):
     """What competes for one column of a table: the best candidate and alpha on validation wins."""
 
     name: str
-    candidates: tuple[RankRLS, ...]
+    candidates: tuple[RankRLS | RankSVM, ...]
     uses_groups: bool = True
     has_constant: bool = False
 
@@ -60,7 +60,7 @@ def score_test_part(learner, fold, quality, alphas=ALPHAS):
     """Scores of the test part by the model that is best on the validation part, and that model.
 
     `quality` takes (y, scores of shape (n, n_alphas), groups) to n_alphas numbers, larger is
-    better. One reduction of the matrix serves all alphas.
+    better. One path of models serves all alphas.
     """
     X, X_validation, X_test = (_features(part.X, learner.has_constant) for part in fold)
     best, chosen = -np.inf, None

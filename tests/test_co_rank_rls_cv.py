@@ -160,7 +160,7 @@ def test_default_grid_follows_the_scale_of_the_features(data):
     grid = one.cv_results_["alphas"]
     np.testing.assert_allclose(scaled.cv_results_["alphas"], 1e6 * grid, rtol=1e-9)
     np.testing.assert_allclose(scaled.predict(1000 * X), one.predict(X), atol=1e-6)
-    np.testing.assert_array_equal(one.cv_results_["nus"], [0, 0.01, 0.1, 1, 10, 100])
+    np.testing.assert_array_equal(one.cv_results_["nus"], [0, 0.1, 1, 10, 100, 1e3, 1e4])
     scored = oracle_semi.scored_edges(y, groups)
     distance = [np.sum((X[i] - X[j]) ** 2) for i, j, *_ in scored]
     assert grid[-1] == pytest.approx(100 * np.mean(distance) / 2)  # two views share the columns

@@ -82,6 +82,24 @@ def test_an_order_is_sorted_by_group_and_stays_inside(module, case, seed):
 
 
 @pytest.mark.parametrize("module", MODULES, ids=["active", "twin"])
+@given(
+    sizes=st.lists(st.sampled_from([1, 2, 5, 16, 17, 40, 150]), min_size=1, max_size=6),
+    n_values=st.sampled_from([3, 10**6]),
+    seed=st.integers(0, 100),
+)
+def test_items_are_sorted_inside_their_groups(module, sizes, n_values, seed):
+    rng = np.random.default_rng(seed)
+    m, starts = sum(sizes), np.cumsum(sizes) - sizes
+    order, scores = rng.permutation(m), rng.integers(0, n_values, m).astype(float)
+    found = module.sort_in_groups(scores, order, starts)
+    for first, n in zip(starts, sizes, strict=True):
+        part = order[first : first + n]
+        np.testing.assert_array_equal(
+            found[first : first + n], part[np.argsort(scores[part], kind="stable")]
+        )
+
+
+@pytest.mark.parametrize("module", MODULES, ids=["active", "twin"])
 @pytest.mark.parametrize("n_levels", [1, 2, 5, 300, 10**6])
 def test_inversions_equal_the_matrix_of_all_pairs(module, n_levels):
     rng = np.random.default_rng(n_levels)

@@ -15,7 +15,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from rankwise import PairGraph, RankSVM, ScoreGraph, make_target
 from rankwise.datasets import make_ranking
 from rankwise.losses import HingeLoss
-from rankwise.solvers import margin_loss
+from rankwise.solvers import curvature, margin_loss
 from tests import oracle
 
 LOSSES = ["hinge", "squared_hinge"]
@@ -152,7 +152,7 @@ def test_sparse_and_float32_features_give_the_dense_model(loss):
     for other in (sp.csr_matrix(X), sp.csr_array(X), sp.csc_matrix(X), X.astype(np.float32)):
         model = RankSVM(0.01, loss=loss, tol=1e-5).fit(other, y, groups)
         assert model.objective_ == pytest.approx(dense.objective_, rel=2e-5)
-        np.testing.assert_allclose(model.predict(other), dense.predict(X), atol=0.02)
+        np.testing.assert_allclose(model.predict(other), dense.predict(X), atol=0.05)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -361,6 +361,20 @@ def test_constant_features_and_identical_rows(loss):
     assert low * (1 - 1e-9) <= model.objective_ <= high * 1.001
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("alpha", [10.0, 1e3, 1e12])
+def test_strong_regularisation_still_orders(loss, alpha):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 5)) * 0.1
+    y = X[:, 0] + 0.05 * rng.normal(size=100)
+    model = RankSVM(alpha, loss=loss).fit(X, y)
+    assert model.gap_ <= 1e-3
+    assert model.score(X, y) > 0.8
+    assert model.lower_bound_ <= model.objective_
+    path = RankSVM(loss=loss).path(X, y, alphas=[alpha, 1e-3])
+    assert path.model(0).score(X, y) > 0.8
+
+
 @pytest.mark.parametrize("scale", [1e12, 1e-12])
 def test_only_the_order_of_the_scores_counts(scale):
     X, y, groups = small_problem(2, n_levels=0, n_groups=2)
@@ -382,6 +396,28 @@ def test_features_on_very_different_scales():
     low, high, _ = minimum(X, y, groups, 1.0, "squared_hinge")
     model = RankSVM(1.0, loss="squared_hinge").fit(X, y, groups)
     assert low * (1 - 1e-6) <= model.objective_ <= high * 1.001
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_many_features_go_by_the_diagonal_of_the_curvature(loss, monkeypatch):
+    X, y, groups = small_problem(4, m=30, p=8, n_groups=3)
+    few = RankSVM(0.01, loss=loss, tol=1e-5).fit(X, y, groups)
+    monkeypatch.setattr(curvature, "MAX_FEATURES", 4)
+    many = RankSVM(0.01, loss=loss, tol=1e-5).fit(X, y, groups)
+    assert many.objective_ == pytest.approx(few.objective_, rel=2e-5)
+    assert not np.array_equal(many.coef_, few.coef_)
+
+
+def test_features_that_a_sample_misses_are_learnt_all_the_same():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60_000, 3))
+    X[:, 2] = 0
+    X[[1, 7, 11], 2] = 5.0  # none of them is in the samples
+    y = X[:, 0] + 2 * X[:, 2] + rng.normal(size=len(X))
+    model = RankSVM(1e-4).fit(X, y)
+    assert model.gap_ <= 1e-3
+    assert model.n_iter_ < 30
+    assert model.coef_[2] > 0
 
 
 def test_groups_of_one_row_teach_nothing():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from rankwise import PairGraph, ScoreGraph
+from rankwise.graphs import strict
 from rankwise.graphs.strict import strict_preferences
 from rankwise.losses import HingeLoss, SquaredHingeLoss
 from tests import oracle
@@ -123,6 +125,38 @@ def test_a_sample_has_whole_groups_or_every_so_many_levels():
     assert set(one.y[rows]) == set(range(50))
     assert strict_preferences(ScoreGraph([0, 1], cost="sign")).sample(10) is None
     assert strict_preferences(PairGraph([0], [1])).sample(10) is None
+
+
+def test_second_moment_is_the_mean_over_the_pairs(case):
+    graph, edges = case
+    R = np.random.default_rng(5).normal(size=(M, 3))
+    truth = sum(w * np.outer(R[i] - R[j], R[i] - R[j]) for i, j, _, w in edges)
+    found = strict_preferences(graph).second_moment(R)
+    np.testing.assert_allclose(found, truth / sum(w for *_, w in edges), atol=1e-12)
+    sparse = strict_preferences(graph).second_moment(sp.csr_matrix(R))
+    np.testing.assert_allclose(found, sparse, atol=1e-12)
+
+
+def test_second_moment_of_many_items_comes_from_a_sample(monkeypatch):
+    rng = np.random.default_rng(0)
+    R, y, groups = rng.normal(size=(4000, 2)), rng.normal(size=4000), rng.integers(0, 5, 4000)
+    preferences = strict_preferences(ScoreGraph(y, groups, cost="sign"))
+    whole = preferences.second_moment(R)
+    monkeypatch.setattr(strict, "MOMENT_ITEMS", 500)
+    part = preferences.second_moment(R)
+    assert not np.array_equal(whole, part)
+    np.testing.assert_allclose(part, whole, atol=0.3)
+    edges = PairGraph(rng.integers(0, 2000, 4000), rng.integers(2000, 4000, 4000))
+    np.testing.assert_allclose(strict_preferences(edges).second_moment(R), whole, atol=0.3)
+
+
+def test_small_and_large_groups_are_sorted_alike(scores, monkeypatch):
+    graph, _ = scored(0, cost="sign")
+    small = strict_preferences(graph).violated(scores)
+    monkeypatch.setattr(strict, "SMALL_GROUP", 0)
+    large = strict_preferences(graph).violated(scores)
+    np.testing.assert_array_equal(small.divergence, large.divergence)
+    np.testing.assert_allclose(small.laplacian(scores), large.laplacian(scores))
 
 
 def test_relative_costs_of_scores_are_refused():

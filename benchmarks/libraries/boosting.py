@@ -1,4 +1,7 @@
-"""LightGBM and XGBoost: 100 boosted trees for relevance levels in groups."""
+"""LightGBM and XGBoost: 100 boosted trees for relevance levels in groups.
+
+They minimise a loss of their own, so they run once, and not for the squared hinge again.
+"""
 
 from __future__ import annotations
 
@@ -26,18 +29,33 @@ def _lightgbm(problem: Problem) -> Callable[[], Model]:
     return fit
 
 
-def _xgboost(problem: Problem) -> Callable[[], Model]:
-    from xgboost import XGBRanker
+def _xgboost(objective: str) -> Callable[[Problem], Callable[[], Model]]:
+    def prepare(problem: Problem) -> Callable[[], Model]:
+        from xgboost import XGBRanker
 
-    def fit() -> Model:
-        model = XGBRanker(n_estimators=N_TREES, n_jobs=N_THREADS, random_state=0)
-        model.fit(problem.X, problem.y, qid=problem.groups)
-        return Model(model.predict)
+        def fit() -> Model:
+            model = XGBRanker(
+                n_estimators=N_TREES, n_jobs=N_THREADS, random_state=0, objective=objective
+            )
+            model.fit(problem.X, problem.y, qid=problem.groups)
+            return Model(model.predict)
 
-    return fit
+        return fit
+
+    return prepare
+
+
+def _is_for_trees(problem: Problem) -> bool:
+    return problem.has_levels and problem.loss != "squared_hinge"
 
 
 LIBRARIES = [
-    Library("LightGBM", lambda problem: problem.has_levels, _lightgbm, "lightgbm"),
-    Library("XGBoost", lambda problem: problem.has_levels, _xgboost, "xgboost"),
+    Library("LightGBM", _is_for_trees, _lightgbm, "lightgbm"),
+    Library("XGBoost", _is_for_trees, _xgboost("rank:ndcg"), "xgboost"),
+    Library(
+        "XGBoost pairwise",
+        lambda problem: _is_for_trees(problem) and problem.has_margin_loss,
+        _xgboost("rank:pairwise"),
+        "xgboost",
+    ),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from importlib import metadata
 from importlib.util import find_spec
@@ -18,11 +19,15 @@ class Model(NamedTuple):
     predict : callable or None
         Scores of items; None for a limit, which computes something that every method needs.
     squared_norm : callable or None
-        Gives ‖f‖² summed over the outputs, where the objective of RankRLS is meant for the model.
+        Gives ‖f‖² summed over the outputs, where the objective of the problem is meant for the
+        model.
+    peak_mib : float or None
+        Peak memory where the work was done in a process of its own.
     """
 
     predict: Callable[[Any], Any] | None = None
     squared_norm: Callable[[], float] | None = None
+    peak_mib: float | None = None
 
 
 class Library(NamedTuple):
@@ -37,18 +42,29 @@ class Library(NamedTuple):
     prepare : callable
         Untimed; takes the problem to the timed function, which takes nothing and gives a `Model`.
     package : str
-        Distribution whose version is reported, and which must be installed.
+        Distribution whose version is reported, and which must be installed; for a program its
+        name.
+    option : str
+        For a program: the option of `benchmarks.run` that tells its path. The path is in the
+        environment (`variable`), so that the process of each row knows it.
     """
 
     name: str
     solves: Callable[[Problem], bool]
     prepare: Callable[[Problem], Callable[[], Model]]
     package: str
+    option: str = ""
+
+    @property
+    def variable(self) -> str:
+        return "RANKWISE_BENCH_" + self.option.upper().replace("-", "_")
 
     @property
     def is_installed(self) -> bool:
+        if self.option:
+            return bool(os.environ.get(self.variable))
         return find_spec(self.package.replace("scikit-learn", "sklearn")) is not None
 
     @property
     def version(self) -> str:
-        return metadata.version(self.package)
+        return "" if self.option else metadata.version(self.package)

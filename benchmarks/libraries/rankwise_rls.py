@@ -57,8 +57,17 @@ def _fit_path(problem: Problem) -> Callable[[], Model]:
     return fit
 
 
+def _has_squared_loss(problem: Problem) -> bool:
+    return not problem.has_margin_loss
+
+
 LIBRARIES = [
-    Library("rankwise RankRLS", lambda problem: True, _fit("magnitude"), "rankwise"),
-    Library("rankwise RankRLS sign", lambda problem: problem.has_levels, _fit("sign"), "rankwise"),
-    Library("rankwise RankRLS 31 alphas", lambda problem: True, _fit_path, "rankwise"),
+    Library("rankwise RankRLS", _has_squared_loss, _fit("magnitude"), "rankwise"),
+    Library(
+        "rankwise RankRLS sign",
+        lambda problem: _has_squared_loss(problem) and problem.has_levels,
+        _fit("sign"),
+        "rankwise",
+    ),
+    Library("rankwise RankRLS 31 alphas", _has_squared_loss, _fit_path, "rankwise"),
 ]

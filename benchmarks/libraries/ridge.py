@@ -102,12 +102,16 @@ def _kernel_ridge(problem: Problem) -> Callable[[], Model]:
     return fit
 
 
+def _is_regression(problem: Problem) -> bool:
+    return problem.is_linear and problem.has_scores and not problem.has_margin_loss
+
+
 def _is_dense_regression(problem: Problem) -> bool:
-    return problem.is_linear and problem.has_scores and not problem.is_sparse
+    return _is_regression(problem) and not problem.is_sparse
 
 
 def _is_sparse_regression(problem: Problem) -> bool:
-    return problem.is_linear and problem.has_scores and problem.is_sparse
+    return _is_regression(problem) and problem.is_sparse
 
 
 def _has_full_kernel(problem: Problem) -> bool:

@@ -19,6 +19,7 @@ __all__ = [
     "count_inversions",
     "count_violated",
     "sort_by_group",
+    "sort_in_groups",
     "sum_violated",
     "weigh_inversions",
 ]
@@ -52,5 +53,6 @@ def _best(name: str) -> Callable[..., Any]:
 count_inversions = _best("count_inversions")
 count_violated = _best("count_violated")
 sort_by_group = _best("sort_by_group")
+sort_in_groups = _best("sort_in_groups")
 sum_violated = _best("sum_violated")
 weigh_inversions = _best("weigh_inversions")

@@ -18,6 +18,9 @@ from libc.string cimport memset
 
 import numpy as np
 
+cdef enum:
+    RUN = 16  # so many items are sorted by insertion
+
 
 def sort_by_group(
     const Py_ssize_t[::1] order, const int32_t[::1] group, const Py_ssize_t[::1] starts
@@ -31,6 +34,30 @@ def sort_by_group(
         for i in range(order.shape[0]):
             put[place[group[order[i]]]] = order[i]
             place[group[order[i]]] += 1
+    return out
+
+
+def sort_in_groups(
+    const double[::1] scores, const Py_ssize_t[::1] order, const Py_ssize_t[::1] starts
+):
+    """Sort the items of each group by score; for many small groups, by insertion and merging."""
+    cdef Py_ssize_t g, first, last, width, low
+    out = np.array(order)
+    cdef Py_ssize_t[::1] items = out, spare = np.empty_like(out)
+    with nogil:
+        for g in range(starts.shape[0]):
+            first, last = starts[g], _end(starts, g, order.shape[0])
+            low = first
+            while low < last:
+                _insert(scores, items, low, min(low + RUN, last))
+                low += RUN
+            width = RUN
+            while width < last - first:
+                low = first
+                while low + width < last:
+                    _merge(scores, items, spare, low, low + width, min(low + 2 * width, last))
+                    low += 2 * width
+                width *= 2
     return out
 
 
@@ -145,6 +172,38 @@ cdef inline Py_ssize_t _end(
     const Py_ssize_t[::1] starts, Py_ssize_t g, Py_ssize_t n_items
 ) noexcept nogil:
     return starts[g + 1] if g + 1 < starts.shape[0] else n_items
+
+
+cdef inline void _insert(
+    const double[::1] scores, Py_ssize_t[::1] items, Py_ssize_t low, Py_ssize_t high
+) noexcept nogil:
+    cdef Py_ssize_t i, j, item
+    for i in range(low + 1, high):
+        item, j = items[i], i
+        while j > low and scores[items[j - 1]] > scores[item]:
+            items[j] = items[j - 1]
+            j -= 1
+        items[j] = item
+
+
+cdef inline void _merge(
+    const double[::1] scores,
+    Py_ssize_t[::1] items,
+    Py_ssize_t[::1] spare,
+    Py_ssize_t low,
+    Py_ssize_t middle,
+    Py_ssize_t high,
+) noexcept nogil:
+    cdef Py_ssize_t i = low, j = middle, k
+    for k in range(low, high):
+        if j >= high or (i < middle and scores[items[i]] <= scores[items[j]]):
+            spare[k] = items[i]
+            i += 1
+        else:
+            spare[k] = items[j]
+            j += 1
+    for k in range(low, high):
+        items[k] = spare[k]
 
 
 cdef int32_t _n_levels(const int32_t[::1] level, Py_ssize_t first, Py_ssize_t last) noexcept nogil:

@@ -16,6 +16,7 @@ __all__ = [
     "count_inversions",
     "count_violated",
     "sort_by_group",
+    "sort_in_groups",
     "sum_violated",
     "weigh_inversions",
 ]
@@ -39,6 +40,23 @@ def sort_by_group(order: Indices, group: Levels, starts: Indices) -> Indices:
         Where each group starts in the result.
     """
     sorted_order: Indices = order[np.argsort(group[order], kind="stable")]
+    return sorted_order
+
+
+def sort_in_groups(scores: Floats, order: Indices, starts: Indices) -> Indices:
+    """Sort the items of each group by score.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (m,)
+        Of the items.
+    order : ndarray of shape (m,)
+        The items by group.
+    starts : ndarray of shape (n_groups,)
+        Where each group starts in `order`.
+    """
+    group = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
+    sorted_order: Indices = order[np.lexsort((scores[order], group))]
     return sorted_order
 
 

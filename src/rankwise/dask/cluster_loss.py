@@ -13,7 +13,8 @@ from rankwise.estimators.views import FittedView
 from rankwise.graphs import ScoreGraph
 from rankwise.graphs.strict import strict_preferences
 from rankwise.losses import HingeLoss, LossAt, SquaredHingeLoss
-from rankwise.solvers.margin_loss import feature_variance
+from rankwise.solvers.curvature import second_moment
+from rankwise.solvers.margin_objective import MarginObjective
 
 __all__ = ["ClusterLoss", "prepare_parts"]
 
@@ -31,8 +32,7 @@ class _PartSummary(NamedTuple):
     n_items: int
     n_pairs: int
     weight: float
-    mean: Array
-    variance: Array
+    moment: Array | None
 
 
 def prepare_parts(
@@ -63,8 +63,8 @@ class ClusterLoss:
         Of all parts.
     total_weight : float
         W, the sum of the weights of the pairs.
-    variance : ndarray of shape (n_features,)
-        Of the features.
+    moment : ndarray
+        Second moment of the differences of pairs, as `second_moment` gives it; None without pairs.
     n_evaluations : int
         How often `at` was called.
     """
@@ -72,14 +72,11 @@ class ClusterLoss:
     def __init__(self, parts: list[Any]) -> None:
         self._parts = parts
         found = self._compute(_summarise)
-        counts = np.array([part.n_items for part in found], dtype=np.float64)
-        self.n_items = int(counts.sum())
+        self.n_items = sum(part.n_items for part in found)
         self.n_pairs = sum(part.n_pairs for part in found)
         self.total_weight = float(sum(part.weight for part in found))
-        share = counts / counts.sum()
-        means = np.stack([part.mean for part in found])
-        within = share @ np.stack([part.variance for part in found])
-        self.variance: Array = within + share @ (means - share @ means) ** 2
+        weighted = [part.weight * part.moment for part in found if part.moment is not None]
+        self.moment = sum(weighted) / self.total_weight if weighted else None
         self.n_evaluations = 0
 
     @property
@@ -125,15 +122,11 @@ def _prepare(
 
 
 def _summarise(part: _MarginPart) -> _PartSummary:
-    n_items, n_features = part.R.shape
-    if not n_items:
-        return _PartSummary(0, 0, 0.0, np.zeros(n_features), np.zeros(n_features))
-    mean = np.asarray(part.R.mean(axis=0), dtype=np.float64).ravel()
-    variance = feature_variance(part.R)
     if part.loss is None:
-        return _PartSummary(n_items, 0, 0.0, mean, variance)
+        return _PartSummary(part.R.shape[0], 0, 0.0, None)
     pairs = part.loss.preferences
-    return _PartSummary(n_items, pairs.n_pairs, pairs.total_weight, mean, variance)
+    moment = second_moment(MarginObjective(part.R, part.loss, 0.0))
+    return _PartSummary(part.R.shape[0], pairs.n_pairs, pairs.total_weight, moment)
 
 
 def _evaluate(part: _MarginPart, w: Array) -> tuple[float, Array]:

@@ -145,7 +145,7 @@ class RankSVM(LazyModel):
             )
         n = view.n_features
         objective = MarginObjective(sp.identity(n, format="csr"), loss, alpha)
-        solution = trainer.minimise(objective, scale=1 / (loss.variance + 2 * alpha))
+        solution = trainer.minimise(objective, moment=loss.moment)
         self.solver_, self.n_pairs_ = trainer.method, loss.n_pairs
         self.n_evaluations_ = loss.n_evaluations
         report_solution(self, solution)

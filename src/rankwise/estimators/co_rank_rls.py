@@ -17,6 +17,7 @@ from rankwise.estimators.base import notice_lost_groups
 from rankwise.estimators.checks import check_alphas, check_nus
 from rankwise.estimators.co_problem import CoProblem, fit_views, warn_about_flat_views
 from rankwise.estimators.cross_validation import mean_defined
+from rankwise.estimators.kernel_model import set_kernel_tags
 from rankwise.estimators.problem import ranking_losses
 from rankwise.estimators.unscored import SemiSupervisedMixin, split_unscored
 from rankwise.estimators.views import View
@@ -253,10 +254,7 @@ class CoRankRLS(SemiSupervisedMixin, BaseEstimator):
         return 0.5 * (out + out.T)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
+        return set_kernel_tags(super().__sklearn_tags__(), self.kernel)
 
     def _prepare(self, X: Any, y: Any, groups: ArrayLike | None) -> CoProblem:
         """Check everything, choose the bases, and say what is to be minimised."""

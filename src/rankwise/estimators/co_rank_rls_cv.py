@@ -23,6 +23,7 @@ from rankwise.estimators.cross_validation import (
 )
 from rankwise.estimators.folds import Folds, make_folds
 from rankwise.estimators.held_out import check_rest
+from rankwise.estimators.kernel_model import set_kernel_tags
 from rankwise.estimators.unscored import SemiSupervisedMixin
 from rankwise.estimators.views import View
 from rankwise.graphs import ScoreGraph
@@ -31,7 +32,7 @@ from rankwise.metrics import get_metric
 __all__ = ["CoRankRLSCV"]
 
 Array = NDArray[np.float64]
-NUS = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0)
+NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # with few scores large ones may be best
 AUTO_FOLDS = 5
 
 
@@ -50,7 +51,7 @@ class CoRankRLSCV(SemiSupervisedMixin, BaseEstimator):
         Candidates. By default 31 values from 1e-8 to 1e2 times the mean squared distance between
         the items of a scored pair, averaged over the views.
     nus : array-like of shape (n_nus,), optional
-        Candidates; by default 0, 0.01, 0.1, 1, 10 and 100.
+        Candidates; by default 0 and powers of ten from 0.1 to 10,000.
     cv : "auto", None, int, splitter or iterable
         "auto" makes up to five folds of whole groups of the scored rows, or of the scored rows if
         they are one list; None holds out one group at a time. Splitters see the scored rows only,
@@ -87,7 +88,7 @@ random_state
     >>> views = [View(slice(0, 5)), View(slice(5, None))]
     >>> model = CoRankRLSCV(views=views).fit(X, y, groups)
     >>> model.cv_results_["mean_score"].shape
-    (6, 31)
+    (7, 31)
     >>> model.n_unscored_
     600
     """
@@ -189,10 +190,7 @@ random_state
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
+        return set_kernel_tags(super().__sklearn_tags__(), self.kernel)
 
     def _model(self) -> CoRankRLS:
         shared = set(CoRankRLS().get_params(deep=False)) - {"alpha", "nu"}

@@ -233,7 +233,7 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         Examples
         --------
         >>> from rankwise import RankSVM
-        >>> path = RankSVM().path([[0.0], [1.0], [3.0]], [0, 1, 2], alphas=[0.01, 1.0])
+        >>> path = RankSVM(tol=1e-6).path([[0.0], [1.0], [3.0]], [0, 1, 2], alphas=[0.01, 1.0])
         >>> path.predict([[1.0]]).round(2)
         array([[1. , 0.5]])
         """

@@ -21,6 +21,7 @@ from rankwise.estimators.held_out_stages import (
     validation_rows,
     without_rows,
 )
+from rankwise.estimators.kernel_model import set_kernel_tags
 from rankwise.estimators.pursuit_path import (
     PursuitFunction,
     Validation,
@@ -283,10 +284,7 @@ class RankingPursuit(SemiSupervisedMixin, BaseEstimator):
         yield from self._staged(X).T
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
+        return set_kernel_tags(super().__sklearn_tags__(), self.kernel)
 
     def _staged(self, X: Any) -> Array:
         """Mean scores of the views after each step, shape (n_items, n_steps)."""

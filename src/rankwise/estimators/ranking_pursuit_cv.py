@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rankwise.errors import UndefinedMetricError
 from rankwise.estimators.base import notice_lost_groups
 from rankwise.estimators.held_out_stages import Judge, folds_of_scored, make_judge, scores_of
+from rankwise.estimators.kernel_model import set_kernel_tags
 from rankwise.estimators.ranking_pursuit import RankingPursuit
 from rankwise.estimators.unscored import SemiSupervisedMixin
 from rankwise.estimators.views import View
@@ -190,10 +191,7 @@ train_error_
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
+        return set_kernel_tags(super().__sklearn_tags__(), self.kernel)
 
     def _model(self, n_basis: int, params: dict[str, Any]) -> RankingPursuit:
         shared = set(RankingPursuit().get_params()) - PATIENCE - {"n_basis"}

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise._compiled import count_violated, sort_by_group, sum_violated
+from rankwise._compiled import count_violated, sort_by_group, sort_in_groups, sum_violated
 from rankwise.graphs.pair_graph import PairGraph
 from rankwise.graphs.protocol import PreferenceGraph
 from rankwise.graphs.score_graph import ScoreGraph
@@ -16,6 +16,8 @@ from rankwise.graphs.score_graph import ScoreGraph
 __all__ = ["StrictEdges", "StrictOrder", "StrictPreferences", "Violated", "strict_preferences"]
 
 Array = NDArray[np.float64]
+SMALL_GROUP = 200  # mean size of groups that are sorted one by one, not all at once
+MOMENT_ITEMS = 20_000
 
 
 class Violated(Protocol):
@@ -59,6 +61,9 @@ class StrictPreferences(Protocol):
 
     def sample(self, step: int) -> tuple[NDArray[np.intp], StrictPreferences] | None:
         """About one of `step` items with the pairs among them; None where that makes no sense."""
+
+    def second_moment(self, R: Any) -> Array:
+        """Mean of ``(r_i − r_j)(r_i − r_j)ᵀ`` over the pairs, or over a part of them if many."""
 
 
 def strict_preferences(graph: PreferenceGraph) -> StrictPreferences:
@@ -118,12 +123,17 @@ class StrictOrder:
     def violated(self, f: NDArray[Any]) -> Violated:
         """One sort and one sweep: [TreeRSVM11] algorithm 2."""
         scores = self.centre(f)
-        order = np.argsort(scores)
-        if self._graph.n_groups > 1:
-            order = sort_by_group(order, self._group, self._starts)
-        return _ViolatedOrder(self, scores, order)
+        return _ViolatedOrder(self, scores, self._sort(scores))
 
-    def sample(self, step: int) -> tuple[NDArray[np.intp], StrictPreferences] | None:
+    def _sort(self, scores: Array) -> NDArray[np.intp]:
+        n_groups = self._graph.n_groups
+        if n_groups * SMALL_GROUP > self.n_items:
+            order: NDArray[np.intp] = sort_in_groups(scores, self._by_group, self._starts)
+            return order
+        order = np.argsort(scores)
+        return order if n_groups == 1 else sort_by_group(order, self._group, self._starts)
+
+    def sample(self, step: int) -> tuple[NDArray[np.intp], StrictOrder] | None:
         """Every so many groups if there are enough of them, else every so many levels of each."""
         n_groups = self._graph.n_groups
         if n_groups >= 100 * step:
@@ -133,6 +143,15 @@ class StrictOrder:
         part = StrictOrder(self._graph.subset(rows))
         return (rows, part) if part.n_pairs else None
 
+    def second_moment(self, R: Any) -> Array:
+        """``Rᵀ L R/W``, of a sample of the items if there are many."""
+        part = self
+        if self.n_items > 2 * MOMENT_ITEMS:
+            sample = self.sample(self.n_items // MOMENT_ITEMS)
+            if sample is not None:
+                part, R = sample[1], R[sample[0]]
+        return part._graph.gram(R) / part.total_weight
+
     def centre(self, v: NDArray[Any]) -> Array:
         """Subtract the mean of each group."""
         v = np.asarray(v, dtype=np.float64)
@@ -140,6 +159,12 @@ class StrictOrder:
             return np.asarray(v - v.mean())
         means = np.bincount(self._group, weights=v) / self._size
         return np.asarray(v - means[self._group])
+
+    @cached_property
+    def _by_group(self) -> NDArray[np.intp]:
+        every = np.arange(self.n_items)
+        order: NDArray[np.intp] = sort_by_group(every, self._group, self._starts)
+        return order
 
     @cached_property
     def weight_of_item(self) -> Array | float:
@@ -156,7 +181,9 @@ class _ViolatedOrder:
         self._sorted = scores[order], pairs._level[order], pairs._starts
         self._lost, self._won = count_violated(*self._sorted)
         self.divergence = self._scatter(self._won - self._lost)
-        self.weight = float(self._scatter(self._lost).sum())
+        weight = pairs.weight_of_item
+        own = weight if isinstance(weight, float) else weight[order]
+        self.weight = float((self._lost * own).sum())
 
     @cached_property
     def _degree(self) -> Array:
@@ -208,6 +235,14 @@ class StrictEdges:
     def sample(self, step: int) -> None:
         """No part of the items: it would have few edges left."""
         return None
+
+    def second_moment(self, R: Any) -> Array:
+        """Of every so many edges if there are many."""
+        some = slice(None, None, 1 + self.n_pairs // MOMENT_ITEMS)
+        D = R[self.winner[some]] - R[self.loser[some]]
+        D = np.asarray(D.toarray() if hasattr(D, "toarray") else D, dtype=np.float64)
+        weight = self.weight[some]
+        return np.asarray((D * weight[:, None]).T @ D / weight.sum())
 
 
 class _ViolatedEdges:

@@ -19,6 +19,7 @@ __all__ = ["Bundle", "maximise_on_simplex"]
 Array = NDArray[np.float64]
 MAX_PLANES = 250
 MAX_ENTRIES = 2**27  # one GiB of planes
+SLACK = 0.02  # of the gap, that a solution of the master problem may leave
 
 
 class Bundle:
@@ -52,8 +53,8 @@ class Bundle:
         self._offsets = np.append(self._offsets, offset)
         self._mix = np.append(self._mix, 0.0)
 
-    def solve(self, alpha: float) -> tuple[float, Array]:
-        """Solve the master problem.
+    def solve(self, alpha: float, best: float = np.inf) -> tuple[float, Array]:
+        """Solve the master problem, exactly enough to judge an objective of `best`.
 
         Returns
         -------
@@ -62,7 +63,8 @@ class Bundle:
         w : ndarray of shape (n_features,)
             Where the planes and the regulariser together are lowest.
         """
-        self._mix = maximise_on_simplex(self._gram / (2 * alpha), self._offsets, self._mix)
+        Q = self._gram / (2 * alpha)
+        self._mix = maximise_on_simplex(Q, self._offsets, self._mix, best)
         used = self._mix > 0
         slope = self._mix[used] @ self._slopes[used]
         bound = float(self._mix @ self._offsets - slope @ slope / (4 * alpha))
@@ -82,7 +84,9 @@ class Bundle:
         self._mix[-1] = 1.0
 
 
-def maximise_on_simplex(Q: Array, c: Array, start: Array, max_steps: int = 500) -> Array:
+def maximise_on_simplex(
+    Q: Array, c: Array, start: Array, ceiling: float = np.inf, max_steps: int = 500
+) -> Array:
     """Maximise ``cᵀ x − xᵀ Q x / 2`` over x ≥ 0 with Σ x = 1, by the active-set method.
 
     Parameters
@@ -93,6 +97,9 @@ def maximise_on_simplex(Q: Array, c: Array, start: Array, max_steps: int = 500) 
         Linear part.
     start : ndarray of shape (n,)
         A point of the simplex.
+    ceiling : float
+        What the maximum cannot exceed: what is lacking of the maximum need only be small beside
+        what is lacking of the ceiling.
     max_steps : int
         Limit of changes of the active set.
 
@@ -122,7 +129,10 @@ def maximise_on_simplex(Q: Array, c: Array, start: Array, max_steps: int = 500) 
         gain = c - Q @ x
         best, reached = int(np.argmax(gain)), float(x @ gain)
         improved = float(c @ x - 0.5 * (x @ Q @ x))
-        if active[best] or gain[best] - reached <= 1e-10 * abs(improved):
+        enough = 1e-10 * abs(improved)
+        if np.isfinite(ceiling):
+            enough = max(enough, SLACK * (ceiling - improved))
+        if active[best] or gain[best] - reached <= enough:
             break
         active[best] = True
     return x if float(c @ x - 0.5 * (x @ Q @ x)) >= value else start

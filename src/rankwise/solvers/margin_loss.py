@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from rankwise.graphs.scatter import block_rows
 from rankwise.losses import MarginLoss
 from rankwise.solvers.bundle import Bundle
+from rankwise.solvers.curvature import inverse_curvature, second_moment
 from rankwise.solvers.cutting_plane import cutting_plane
 from rankwise.solvers.margin_objective import MarginObjective, Step
 from rankwise.solvers.quasi_newton import InverseHessian, quasi_newton
 from rankwise.solvers.truncated_newton import truncated_newton
 
-__all__ = ["Iterate", "MarginSolution", "Warm", "feature_variance", "minimise_margin"]
+__all__ = ["Iterate", "MarginSolution", "Warm", "minimise_margin"]
 
 Array = NDArray[np.float64]
 SAMPLE_STEP = 16  # a first solution is found on one sixteenth of the items
@@ -54,6 +53,7 @@ class Warm(NamedTuple):
 
     w: Array
     bundle: Bundle
+    moment: Array
 
 
 class MarginSolution(NamedTuple):
@@ -85,7 +85,7 @@ def minimise_margin(
     max_iter: int,
     start: Array | None = None,
     warm: Warm | None = None,
-    scale: Array | None = None,
+    moment: Array | None = None,
     watch: Callable[[Iterate], bool] | None = None,
 ) -> MarginSolution:
     """Iterate until the gap is at most `tol`.
@@ -104,9 +104,8 @@ def minimise_margin(
         First weights; zero, or the solution on a sample of the items, if not given.
     warm : Warm, optional
         From a solution with the same loss and features at another α; its planes stay valid.
-    scale : ndarray of shape (n_features,), optional
-        About the inverse of the diagonal of the Hessian; from the variance of the columns of R if
-        not given.
+    moment : ndarray of shape (n_features, n_features) or (n_features,), optional
+        Second moment of the differences of pairs, or its diagonal; computed if not given.
     watch : callable, optional
         Called after each iteration; True stops.
 
@@ -116,33 +115,66 @@ def minimise_margin(
         Also after Ctrl-C, which ends the search and nothing else.
     """
     bundle = Bundle(objective.R.shape[1]) if warm is None else warm.bundle
-    memory = InverseHessian(_feature_scale(objective) if scale is None else scale)
-    best = Iterate(np.zeros(objective.R.shape[1]), np.inf, 0.0)
-    history: list[Iterate] = []
-    end = "stalled"
+    if moment is None:
+        moment = second_moment(objective) if warm is None else warm.moment
+    memory = InverseHessian(inverse_curvature(moment, objective.alpha))
+    run = _Run(tol, max_iter, watch, Iterate(np.zeros(objective.R.shape[1]), np.inf, 0.0))
     try:
         if start is None:
             start = warm.w if warm is not None else _solve_sample(objective, method, tol, memory)
-        unchanged = 0
-        for step in _steps(method, objective, start, bundle, memory):
-            before, best = best, _better(best, step)
-            unchanged = unchanged + 1 if before[1:] == best[1:] else 0
-            history.append(best._replace(w=np.zeros(0)))
-            stop = watch is not None and watch(best)
-            if best.gap <= tol:
-                end = "converged"
-                break
-            if stop or len(history) >= max_iter:
-                end = "interrupted" if stop else "max_iter"
-                break
-            if unchanged >= STALLED:
-                break
+        run.follow(_steps(method, objective, start, bundle, memory))
     except KeyboardInterrupt:
-        end = "interrupted"
-    if not history:  # interrupted before the first look at all items
-        best = _better(best, Step(objective.at(best.w if start is None else start), 0.0))
-        history.append(best._replace(w=np.zeros(0)))
-    return MarginSolution(best, history, end, Warm(best.w, bundle))
+        run.end = "interrupted"
+    if not run.history:  # interrupted before the first look at all items
+        run.take(Step(objective.at(run.best.w if start is None else start), 0.0))
+    if not run.best.w.any():
+        _leave_zero(run, objective, bundle)
+    return MarginSolution(run.best, run.history, run.end, Warm(run.best.w, bundle, moment))
+
+
+@dataclass
+class _Run:
+    """The best point of a search so far, and why the search ended."""
+
+    tol: float
+    max_iter: int
+    watch: Callable[[Iterate], bool] | None
+    best: Iterate
+    history: list[Iterate] = field(default_factory=list)
+    end: str = "stalled"
+
+    def follow(self, steps: Iterator[Step]) -> None:
+        """Take steps until one of the reasons to stop."""
+        unchanged = 0
+        for step in steps:
+            before = self.best
+            self.take(step)
+            unchanged = unchanged + 1 if before[1:] == self.best[1:] else 0
+            stop = self.watch is not None and self.watch(self.best)
+            if self.best.gap <= self.tol:
+                self.end = "converged"
+            elif stop or len(self.history) >= self.max_iter:
+                self.end = "interrupted" if stop else "max_iter"
+            elif unchanged < STALLED:
+                continue
+            return
+
+    def take(self, step: Step) -> None:
+        """Keep what is better than before."""
+        self.best = _better(self.best, step)
+        self.history.append(self.best._replace(w=np.zeros(0)))
+
+
+def _leave_zero(run: _Run, objective: MarginObjective, bundle: Bundle) -> None:
+    """Move to the lowest point of the planes if it is as good: zero weights order nothing.
+
+    With a large α zero is within the tolerance, and its neighbours differ from it by rounding.
+    """
+    point = objective.at(bundle.solve(objective.alpha)[1])
+    candidate = Iterate(point.w, point.value, min(run.best.bound, point.value))
+    if candidate.gap <= max(run.best.gap, run.tol):
+        run.best = candidate
+        run.history[-1] = candidate._replace(w=np.zeros(0))
 
 
 def _steps(
@@ -152,15 +184,15 @@ def _steps(
     if method == "bmrm":
         return cutting_plane(objective, point, bundle)
     if method == "newton-cg":
-        return truncated_newton(objective, point, bundle, memory.scale)
+        return truncated_newton(objective, point, bundle, memory.first_guess)
     return quasi_newton(objective, point, bundle, memory)
 
 
 def _better(best: Iterate, step: Step) -> Iterate:
-    bound = max(best.bound, step.bound)
-    if step.point.value < best.objective:
-        return Iterate(step.point.w, step.point.value, bound)
-    return best._replace(bound=bound)
+    w, objective = best.w, best.objective
+    if step.point.value < objective:
+        w, objective = step.point.w, step.point.value
+    return Iterate(w, objective, min(max(best.bound, step.bound), objective))  # but for rounding
 
 
 def _solve_sample(
@@ -183,27 +215,3 @@ def _solve_sample(
         if best.gap <= tol or k > 100:
             break
     return best.w
-
-
-def _feature_scale(objective: MarginObjective) -> Array:
-    """About the inverse of the diagonal of the Hessian: features may be on any scale."""
-    return 1 / (feature_variance(objective.R) + 2 * objective.alpha)
-
-
-def feature_variance(R: Any) -> Array:
-    """Of the columns of R, dense or sparse."""
-    if sp.issparse(R):
-        return np.asarray(mean_variance_axis(R.tocsr(), axis=0)[1], dtype=np.float64)
-    return _variance(R)
-
-
-def _variance(R: NDArray[Any]) -> Array:
-    """Of the columns, in one pass over blocks of rows and without a copy of R."""
-    total, squares = np.zeros((2, R.shape[1]))
-    height = block_rows(R.shape[1])
-    for start in range(0, R.shape[0], height):
-        shifted = R[start : start + height] - R[0].astype(np.float64)
-        total += shifted.sum(axis=0)
-        squares += np.einsum("ij,ij->j", shifted, shifted)
-    variance = squares / R.shape[0] - (total / R.shape[0]) ** 2
-    return np.asarray(np.maximum(variance, 0.0))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +26,12 @@ class InverseHessian:
 
     Parameters
     ----------
-    scale : ndarray of shape (n_features,)
-        Diagonal to start from, up to a factor that the newest pair sets.
+    first_guess : callable
+        Product of a first approximation with a vector; its scale is set by the newest pair.
     """
 
-    def __init__(self, scale: Array) -> None:
-        self.scale = scale
+    def __init__(self, first_guess: Callable[[Array], Array]) -> None:
+        self.first_guess = first_guess
         self._pairs: deque[tuple[Array, Array, float]] = deque(maxlen=MEMORY)
 
     def __len__(self) -> int:
@@ -50,10 +51,10 @@ class InverseHessian:
             share = float(step @ q) / product
             q -= share * change
             shares.append(share)
-        q *= self.scale
+        q = self.first_guess(q)
         if self._pairs:
             _, change, product = self._pairs[-1]
-            q *= product / float(change @ (self.scale * change))
+            q *= product / float(change @ self.first_guess(change))
         for (step, change, product), share in zip(self._pairs, reversed(shares), strict=True):
             q += (share - float(change @ q) / product) * step
         return q
@@ -67,13 +68,14 @@ def quasi_newton(
     DESIGN.md section 5. Where kinks slow the quasi-Newton steps (few pairs, small α) steps towards
     the lowest point of the bundle take over.
     """
-    point, steps = start, []
+    point = start
+    recent: deque[_Progress] = deque(maxlen=PATIENCE + 1)
     bundle.add(point.slope, point.offset)
     while True:
-        bound, _ = bundle.solve(objective.alpha)
-        steps.append(Step(point, bound))
-        yield steps[-1]
-        if len(steps) > PATIENCE and _is_slow(steps[-1 - PATIENCE], steps[-1]):
+        bound, _ = bundle.solve(objective.alpha, point.value)
+        yield Step(point, bound)
+        recent.append(_Progress(point.value - bound, bound))
+        if len(recent) > PATIENCE and _is_slow(recent[0], recent[-1]):
             break
         direction = -memory.times(point.gradient)
         line = objective.line(point, direction)
@@ -87,16 +89,20 @@ def quasi_newton(
     yield from bundle_steps(objective, point, bundle)
 
 
-def _is_slow(before: Step, now: Step) -> bool:
+class _Progress(NamedTuple):
+    gap: float
+    bound: float
+
+
+def _is_slow(before: _Progress, now: _Progress) -> bool:
     """Whether neither the gap was halved nor the bound (while it is low) doubled."""
-    closed = now.point.value - now.bound < 0.5 * (before.point.value - before.bound)
-    return not closed and now.bound < 2 * before.bound
+    return now.gap > 0.5 * before.gap and now.bound < 2 * before.bound
 
 
 def bundle_steps(objective: MarginObjective, point: Point, bundle: Bundle) -> Iterator[Step]:
     """Search the line to the lowest point of the bundle; two new planes, near the best point."""
     while True:
-        bound, lowest = bundle.solve(objective.alpha)
+        bound, lowest = bundle.solve(objective.alpha, point.value)
         yield Step(point, bound)
         line = objective.line(point, lowest - point.w)
         trial = lowest_on_line(line)

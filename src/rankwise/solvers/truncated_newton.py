@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,10 @@ MAX_PRODUCTS = 50
 
 
 def truncated_newton(
-    objective: MarginObjective, start: Point, bundle: Bundle, scale: Array
+    objective: MarginObjective,
+    start: Point,
+    bundle: Bundle,
+    precondition: Callable[[Array], Array],
 ) -> Iterator[Step]:
     """Yield ever lower points until no step leads further down.
 
@@ -34,32 +37,31 @@ def truncated_newton(
         First point.
     bundle : Bundle
         Gets a plane for every point; close to the minimum one plane is a tight bound.
-    scale : ndarray of shape (n_features,)
-        Diagonal preconditioner.
+    precondition : callable
+        Product of about the inverse of the Hessian with a vector.
     """
     point = start
     while True:
         bundle.add(point.slope, point.offset)
-        bound, _ = bundle.solve(objective.alpha)
+        bound, _ = bundle.solve(objective.alpha, point.value)
         yield Step(point, bound)
-        line = objective.line(point, _newton_direction(objective, point, scale))
+        line = objective.line(point, _newton_direction(objective, point, precondition))
         trial = weak_wolfe(line) if line.slope < 0 else None
         if trial is None:
             return
         point = line.point(trial)
 
 
-def _newton_direction(objective: MarginObjective, point: Point, scale: Array) -> Array:
+def _newton_direction(
+    objective: MarginObjective, point: Point, precondition: Callable[[Array], Array]
+) -> Array:
     def hessian(v: Array) -> Array:
         curved = point.loss.curvature(np.asarray(objective.scores(v), dtype=np.float64))
         return objective.pull_back(curved) + 2 * objective.alpha * v
 
-    def precondition(v: Array) -> Array:
-        return scale * v
-
     n = len(point.w)
     gradient = point.gradient
-    accuracy = min(0.1, float(np.sqrt(gradient @ (scale * gradient))))
+    accuracy = min(0.1, float(np.sqrt(gradient @ precondition(gradient))))
     direction, _ = cg(
         LinearOperator((n, n), matvec=hessian, dtype=np.float64),
         -gradient,

@@ -1,0 +1,84 @@
+"""Runs of RankSVM on one list of scored items, with the time of every iteration."""
+
+import time
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from rankwise import RankSVM, ScoreGraph
+from rankwise.graphs.strict import strict_preferences
+from rankwise.losses import HingeLoss
+from rankwise.solvers.margin_loss import minimise_margin
+from rankwise.solvers.margin_objective import MarginObjective
+
+__all__ = ["Course", "Fit", "follow", "make_objective", "shortest_time", "standardise", "time_fit"]
+
+
+class Fit(NamedTuple):
+    """One training run."""
+
+    seconds: float
+    iterations: int
+    gap: float
+    objective: float
+
+    def text(self, tol):
+        """Seconds and iterations; the gap that is left, if it is larger than `tol`."""
+        left = "" if self.gap <= tol else f", gap {self.gap:.1g}"
+        return f"{self.seconds:.2f} s ({self.iterations}{left})"
+
+
+class Course(NamedTuple):
+    """The state after each iteration: seconds from the start, objective, lower bound."""
+
+    seconds: np.ndarray
+    objective: np.ndarray
+    bound: np.ndarray
+
+
+def standardise(X):
+    """Features with mean 0 and variance 1; constant ones become 0."""
+    scale = X.std(axis=0)
+    return (X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+
+
+def make_objective(X, y, alpha, loss=HingeLoss):
+    """The objective of RankSVM over all pairs of different y."""
+    return MarginObjective(X, loss(strict_preferences(ScoreGraph(y, cost="sign"))), alpha)
+
+
+def time_fit(model, X, y, clock=time.perf_counter):
+    """Fit the RankSVM and say how long it took; the limit of iterations is not worth a warning."""
+    assert isinstance(model, RankSVM)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        start = clock()
+        model.fit(X, y)
+        seconds = clock() - start
+    return Fit(seconds, model.n_iter_, model.gap_, model.objective_)
+
+
+def follow(objective, solver, *, tol, max_iter):
+    """Minimise, and keep what every iteration reached and when."""
+    seconds, states = [], []
+
+    def watch(now):
+        seconds.append(time.perf_counter() - start)
+        states.append((now.objective, now.bound))
+        return False
+
+    start = time.perf_counter()
+    minimise_margin(objective, solver, tol=tol, max_iter=max_iter, watch=watch)
+    return Course(np.array(seconds), *np.array(states).T)
+
+
+def shortest_time(work, repeats, clock=time.perf_counter):
+    """Seconds of the fastest of several runs."""
+    times = []
+    for _ in range(repeats):
+        start = clock()
+        work()
+        times.append(clock() - start)
+    return min(times)
