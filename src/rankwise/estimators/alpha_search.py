@@ -7,32 +7,22 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from rankwise.errors import UndefinedMetricError
 from rankwise.estimators.base import RankerMixin, notice_lost_groups
+from rankwise.estimators.best_model import BestModel
 from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.cross_validation import (
     CrossValidation,
     cross_validate_alphas,
     warn_at_edge,
 )
-from rankwise.estimators.kernel_model import set_kernel_tags
 from rankwise.metrics import get_metric
 
 __all__ = ["AlphaSearch"]
 
 Array = NDArray[np.float64]
-SHARED = (
-    "coef_",
-    "dual_coef_",
-    "X_fit_",
-    "basis_indices_",
-    "n_pairs_",
-    "solver_",
-    "n_iter_",
-)
 
 
 class _Choice(NamedTuple):
@@ -43,8 +33,18 @@ class _Choice(NamedTuple):
     score: float
 
 
-class AlphaSearch(RankerMixin, BaseEstimator):
+class AlphaSearch(RankerMixin, BestModel):
     """Shared by RankRLSCV and RankSVMCV, which say what is trained and how it is judged."""
+
+    shown = (
+        "coef_",
+        "dual_coef_",
+        "X_fit_",
+        "basis_indices_",
+        "n_pairs_",
+        "solver_",
+        "n_iter_",
+    )
 
     model_class: Any
     """The estimator that is trained; its parameters but alpha are the search's, too."""
@@ -85,20 +85,6 @@ class AlphaSearch(RankerMixin, BaseEstimator):
         self._report(runs, grid, choice)
         validate_data(self, X, skip_check_array=True)
         return self
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Score items by the model of the best parameters; see ``predict`` of the model."""
-        check_is_fitted(self)
-        scores: NDArray[Any] = self.best_estimator_.predict(X)
-        return scores
-
-    def __getattr__(self, name: str) -> Any:
-        if name in SHARED and "best_estimator_" in self.__dict__:
-            return getattr(self.best_estimator_, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __sklearn_tags__(self) -> Any:
-        return set_kernel_tags(super().__sklearn_tags__(), self.kernel)
 
     def _model(self, **kernel: Any) -> Any:
         shared = set(self.get_params()) & set(self.model_class().get_params()) - set(kernel)

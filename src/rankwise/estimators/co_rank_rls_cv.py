@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.errors import UndefinedMetricError
 from rankwise.estimators.base import notice_lost_groups
+from rankwise.estimators.best_model import BestModel
 from rankwise.estimators.checks import check_alphas, check_nus
 from rankwise.estimators.co_problem import CoProblem
 from rankwise.estimators.co_rank_rls import CoRankRLS
@@ -23,7 +23,6 @@ from rankwise.estimators.cross_validation import (
 )
 from rankwise.estimators.folds import Folds, make_folds
 from rankwise.estimators.held_out import check_rest
-from rankwise.estimators.kernel_model import set_kernel_tags
 from rankwise.estimators.unscored import SemiSupervisedMixin
 from rankwise.estimators.views import View
 from rankwise.graphs import ScoreGraph
@@ -36,7 +35,7 @@ NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # with few scores large ones may b
 AUTO_FOLDS = 5
 
 
-class CoRankRLSCV(SemiSupervisedMixin, BaseEstimator):
+class CoRankRLSCV(SemiSupervisedMixin, BestModel):
     """CoRankRLS that chooses alpha and nu by holding out scored groups.
 
     For each fold and each nu one reduction of the stacked system serves all alphas
@@ -92,6 +91,16 @@ random_state
     >>> model.n_unscored_
     600
     """
+
+    best_estimator_: CoRankRLS
+    shown = (
+        "views_",
+        "view_coef_",
+        "basis_indices_",
+        "n_scored_",
+        "n_unscored_",
+        "n_pairs_",
+    )
 
     def __init__(
         self,
@@ -161,11 +170,6 @@ random_state
         validate_data(self, X, skip_check_array=True)
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Score items by the model of the best parameters; see ``CoRankRLS.predict``."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict(X)
-
     def predict_views(self, X: Any) -> NDArray[Any]:
         """Score items by each view; see ``CoRankRLS.predict_views``."""
         check_is_fitted(self)
@@ -175,22 +179,6 @@ random_state
         """How differently the views order items; see ``CoRankRLS.view_disagreement``."""
         check_is_fitted(self)
         return self.best_estimator_.view_disagreement(X, groups)
-
-    def __getattr__(self, name: str) -> Any:
-        shared = {
-            "views_",
-            "view_coef_",
-            "basis_indices_",
-            "n_scored_",
-            "n_unscored_",
-            "n_pairs_",
-        }
-        if name in shared and "best_estimator_" in self.__dict__:
-            return getattr(self.best_estimator_, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __sklearn_tags__(self) -> Any:
-        return set_kernel_tags(super().__sklearn_tags__(), self.kernel)
 
     def _model(self) -> CoRankRLS:
         shared = set(CoRankRLS().get_params(deep=False)) - {"alpha", "nu"}

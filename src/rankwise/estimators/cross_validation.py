@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -78,8 +78,8 @@ class Task(Protocol):
     output_shape: tuple[int, ...]
 
     @property
-    def has_leave_pair_out(self) -> bool:
-        """Whether `leave_pair_out` is exact and cheap."""
+    def leave_pair_out(self) -> Callable[[Array], Array] | None:
+        """Disagreement of all pairs, (n_alphas, n_outputs), where it is exact and cheap."""
 
     def default_alphas(self) -> Array:
         """Candidates for data of any scale."""
@@ -91,9 +91,6 @@ class Task(Protocol):
 
     def from_edges(self, edges: PairGraph, alphas: Array) -> Array:
         """Scores of all items, (n_items, n_alphas), from a part of the edges."""
-
-    def leave_pair_out(self, alphas: Array) -> Array:
-        """Disagreement of all pairs, (n_alphas, n_outputs)."""
 
 
 def cross_validate_alphas(
@@ -160,7 +157,7 @@ def _choose_way(task: Task, cv: Any, metric: Metric) -> tuple[str, Any]:
         if isinstance(graph, PairGraph):
             return "folds of edges", ITEM_FOLDS
         small = 4 <= graph.n_items <= LEAVE_PAIR_OUT_LIMIT
-        if small and task.has_leave_pair_out and metric.name in PAIRWISE:
+        if small and task.leave_pair_out and metric.name in PAIRWISE:
             return "leave-pair-out", None
         return "folds of items", min(ITEM_FOLDS, graph.n_items)
     if cv is None:
@@ -218,6 +215,7 @@ def _leave_pair_out(task: Task, alphas: Array, metric: Metric) -> CrossValidatio
     y = graph.y.reshape(graph.n_items, -1)
     if metric.name == "auc":
         metric(y, y)  # refuses scores of more than two levels
+    assert task.leave_pair_out is not None  # as `_choose_way` has seen
     error = task.leave_pair_out(alphas)
     score = 1.0 - error if metric.greater_is_better else error
     rows = score[None, :, 0] if graph.y.ndim == 1 else score[None]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -47,11 +49,6 @@ class LeastSquaresTask:
         self._tol, self._max_iter = tol, max_iter
         self.graphs = [loss.graph for loss in losses]
 
-    @property
-    def has_leave_pair_out(self) -> bool:
-        """For one list in which every two items are a pair."""
-        return is_complete_list(self.graphs[0])
-
     def default_alphas(self) -> Array:
         """31 values from 1e-8 to 1e2 times the mean squared distance between items of a pair.
 
@@ -80,7 +77,12 @@ class LeastSquaresTask:
         ).coef
         return np.asarray(matrix @ coef[:, :, 0].T)
 
-    def leave_pair_out(self, alphas: Array) -> Array:
+    @property
+    def leave_pair_out(self) -> Callable[[Array], Array] | None:
+        """For one list in which every two items are a pair."""
+        return self._leave_pair_out if is_complete_list(self.graphs[0]) else None
+
+    def _leave_pair_out(self, alphas: Array) -> Array:
         """[RankRLS09] section 3.4."""
         y = self.graphs[0].y  # type: ignore[attr-defined]
         spectrum = item_spectrum(self.design)

@@ -38,7 +38,7 @@ class MarginTask:
     """
 
     output_shape: tuple[int, ...] = ()
-    has_leave_pair_out = False
+    leave_pair_out = None
 
     def __init__(self, graph: Any, design: Design, trainer: MarginTrainer) -> None:
         self.graphs = [graph]
@@ -66,10 +66,6 @@ class MarginTask:
         """Train again."""
         weights = self._train(self._R, edges, alphas)
         return np.asarray(self._R @ weights.T.astype(self._R.dtype, copy=False))
-
-    def leave_pair_out(self, alphas: Array) -> Array:
-        """Never asked for: `has_leave_pair_out` is False."""
-        raise NotImplementedError
 
     def _train(self, R: Any, graph: PreferenceGraph, alphas: Array) -> Array:
         preferences = strict_preferences(graph)

@@ -8,14 +8,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.errors import UndefinedMetricError
 from rankwise.estimators.base import notice_lost_groups
+from rankwise.estimators.best_model import BestModel
 from rankwise.estimators.held_out_stages import Judge, folds_of_scored, make_judge, scores_of
-from rankwise.estimators.kernel_model import set_kernel_tags
 from rankwise.estimators.ranking_pursuit import RankingPursuit
 from rankwise.estimators.unscored import SemiSupervisedMixin
 from rankwise.estimators.views import View
@@ -25,17 +24,6 @@ __all__ = ["RankingPursuitCV"]
 
 Array = NDArray[np.float64]
 SEARCHED = ("gamma", "degree", "coef0", "nu")
-SHARED = {
-    "basis_indices_",
-    "choice_path_",
-    "coef_",
-    "coef_path_",
-    "dual_coef_",
-    "intercept_",
-    "n_pairs_",
-    "search_",
-    "train_error_",
-}
 PATIENCE = {"n_iter_no_change", "validation_fraction", "scoring", "tol"}
 
 
@@ -47,7 +35,7 @@ class _Run(NamedTuple):
     by_group: Array
 
 
-class RankingPursuitCV(SemiSupervisedMixin, BaseEstimator):
+class RankingPursuitCV(SemiSupervisedMixin, BestModel):
     """RankingPursuit that chooses its number of steps, and parameters given as lists, by folds.
 
     One pursuit for each fold serves all numbers of steps up to `n_basis`. The model is then trained
@@ -96,6 +84,19 @@ train_error_
     >>> model.n_basis_ <= 30, model.best_params_["gamma"] in (0.001, 0.01)
     (True, True)
     """
+
+    best_estimator_: RankingPursuit
+    shown = (
+        "basis_indices_",
+        "choice_path_",
+        "coef_",
+        "coef_path_",
+        "dual_coef_",
+        "intercept_",
+        "n_pairs_",
+        "search_",
+        "train_error_",
+    )
 
     def __init__(
         self,
@@ -170,11 +171,6 @@ train_error_
         validate_data(self, X, skip_check_array=True)
         return self
 
-    def predict(self, X: Any) -> Array:
-        """Score items by the model of the best parameters; see ``RankingPursuit.predict``."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict(X)
-
     def predict_views(self, X: Any) -> Array:
         """Scores by each view; see ``RankingPursuit.predict_views``."""
         check_is_fitted(self)
@@ -184,14 +180,6 @@ train_error_
         """Scores after each step; see ``RankingPursuit.staged_predict``."""
         check_is_fitted(self)
         return self.best_estimator_.staged_predict(X)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in SHARED and "best_estimator_" in self.__dict__:
-            return getattr(self.best_estimator_, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __sklearn_tags__(self) -> Any:
-        return set_kernel_tags(super().__sklearn_tags__(), self.kernel)
 
     def _model(self, n_basis: int, params: dict[str, Any]) -> RankingPursuit:
         shared = set(RankingPursuit().get_params()) - PATIENCE - {"n_basis"}

@@ -139,7 +139,8 @@ class StrictOrder:
         if n_groups >= 100 * step:
             rows = np.flatnonzero(self._graph.groups % step == 0)
         else:
-            rows = np.sort(np.lexsort((self._level, self._group))[::step])
+            by_level = np.argsort(self._graph.cells.of_item, kind="stable")
+            rows = np.sort(by_level[::step])
         part = StrictOrder(self._graph.subset(rows))
         return (rows, part) if part.n_pairs else None
 

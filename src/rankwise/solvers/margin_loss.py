@@ -22,6 +22,7 @@ __all__ = ["Iterate", "MarginSolution", "Warm", "minimise_margin"]
 Array = NDArray[np.float64]
 SAMPLE_STEP = 16  # a first solution is found on one sixteenth of the items
 SAMPLED_FROM = 20_000  # if there are at least so many
+SAMPLE_ITERATIONS = 102  # it is only a start
 STALLED = 20  # iterations without any change: rounding allows no more
 
 
@@ -209,9 +210,6 @@ def _solve_sample(
     rows, part = sample
     loss: MarginLoss = type(objective.loss)(part)  # type: ignore[call-arg]
     small = MarginObjective(objective.R[rows], loss, objective.alpha)
-    best = Iterate(zero, np.inf, 0.0)
-    for k, step in enumerate(_steps(method, small, zero, Bundle(len(zero)), memory)):
-        best = _better(best, step)
-        if best.gap <= tol or k > 100:
-            break
-    return best.w
+    run = _Run(tol, SAMPLE_ITERATIONS, None, Iterate(zero, np.inf, 0.0))
+    run.follow(_steps(method, small, zero, Bundle(len(zero)), memory))
+    return run.best.w
