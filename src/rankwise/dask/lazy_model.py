@@ -27,6 +27,9 @@ class LazyModel(KernelModel):
     basis: str | ArrayLike
     random_state: Any
 
+    local_class: Any
+    """The estimator of `rankwise` with the same parameters but `shuffle`."""
+
     def predict(self, X: Any) -> Any:
         """Score items; lazily if X is lazy.
 
@@ -72,7 +75,8 @@ class LazyModel(KernelModel):
     def to_local(self) -> Any:
         """The same model as an estimator of `rankwise`, without Dask."""
         check_is_fitted(self)
-        model = self._make_local()
+        own = self.get_params(deep=False)
+        model = self.local_class(**{name: own[name] for name in own if name != "shuffle"})
         model.__dict__.update(
             {
                 name: value
@@ -81,9 +85,6 @@ class LazyModel(KernelModel):
             }
         )
         return model
-
-    def _make_local(self) -> Any:
-        raise NotImplementedError
 
     def _refuse_lazy(self, method: str, *collections: Any) -> None:
         if any(is_lazy(collection) for collection in collections):

@@ -70,6 +70,8 @@ class RankRLS(LazyModel):
     2
     """
 
+    local_class = LocalRankRLS
+
     def __init__(
         self,
         alpha: float = 1e-3,
@@ -145,10 +147,6 @@ class RankRLS(LazyModel):
         self._output_shape, self.n_pairs_ = shape, sums.n_pairs
         self._store(view.coefficients(sums.solve(alphas)[0]))
         return self
-
-    def _make_local(self) -> LocalRankRLS:
-        own = self.get_params(deep=False)
-        return LocalRankRLS(**{name: own[name] for name in own if name != "shuffle"})
 
 
 def _output_shape(y: Any) -> tuple[int, ...]:

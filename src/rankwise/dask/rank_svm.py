@@ -71,6 +71,8 @@ class RankSVM(LazyModel):
     True
     """
 
+    local_class = LocalRankSVM
+
     def __init__(
         self,
         alpha: float = 1e-3,
@@ -166,7 +168,3 @@ class RankSVM(LazyModel):
                 f"{next(iter(seen.split))!r}; RankSVM needs every group whole in one. Pass "
                 "shuffle=True to move their rows, or cut the blocks between groups."
             )
-
-    def _make_local(self) -> LocalRankSVM:
-        own = self.get_params(deep=False)
-        return LocalRankSVM(**{name: own[name] for name in own if name != "shuffle"})
