@@ -17,7 +17,8 @@ LAYERS = [
     {"kernels", "losses", "metrics", "datasets"},
     {"solvers"},
     {"estimators"},
-    {"model_selection", "dask"},
+    {"model_selection", "dask", "persistence", "leaderboard"},
+    {"plot", "report"},
     {"cli"},
     {"__main__"},
 ]
@@ -69,8 +70,19 @@ def test_importing_rankwise_loads_nothing_beyond_scikit_learn():
     assert set(loaded) <= {"rankwise", "gzip", "bz2", "lzma", "csv"}, loaded
 
 
+def test_the_front_door_opens_without_waiting_for_the_heavy_packages():
+    code = "import sys, rankwise.cli; print('numpy' in sys.modules, 'sklearn' in sys.modules)"
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert printed.split() == ["False", "False"]
+
+
 def test_front_door_lists_what_it_exports():
     import rankwise
 
     for name in rankwise.__all__:
         assert hasattr(rankwise, name)
+        assert name in dir(rankwise)
+    with pytest.raises(AttributeError, match="no attribute 'RankForest'"):
+        _ = rankwise.RankForest

@@ -6,23 +6,35 @@
 array([2, 1])
 """
 
-from rankwise import datasets, metrics, model_selection
-from rankwise.estimators import (
-    CoRankRLS,
-    CoRankRLSCV,
-    CoRankRLSPath,
-    RankingPursuit,
-    RankingPursuitCV,
-    RankRLS,
-    RankRLSCV,
-    RankRLSPath,
-    RankSVM,
-    RankSVMCV,
-    RankSVMPath,
-    View,
-)
-from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
-from rankwise.targets import make_target
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rankwise import (
+        datasets,
+        leaderboard,
+        metrics,
+        model_selection,
+        persistence,
+        plot,
+        report,
+    )
+    from rankwise.estimators import (
+        CoRankRLS,
+        CoRankRLSCV,
+        CoRankRLSPath,
+        RankingPursuit,
+        RankingPursuitCV,
+        RankRLS,
+        RankRLSCV,
+        RankRLSPath,
+        RankSVM,
+        RankSVMCV,
+        RankSVMPath,
+        View,
+    )
+    from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
+    from rankwise.targets import make_target
 
 __version__ = "0.1.0"
 
@@ -43,7 +55,33 @@ __all__ = [
     "ScoreGraph",
     "View",
     "datasets",
+    "leaderboard",
     "make_target",
     "metrics",
     "model_selection",
+    "persistence",
+    "plot",
+    "report",
 ]
+
+_HOMES = {
+    "PairGraph": "graphs",
+    "PreferenceGraph": "graphs",
+    "ScoreGraph": "graphs",
+    "make_target": "targets",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import on first use, so that ``rankwise --help`` need not wait for scikit-learn."""
+    if name not in __all__:
+        raise AttributeError(f"module 'rankwise' has no attribute {name!r}")
+    if name.islower() and name not in _HOMES:
+        return import_module(f"rankwise.{name}")
+    found = getattr(import_module(f"rankwise.{_HOMES.get(name, 'estimators')}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

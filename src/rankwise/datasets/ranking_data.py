@@ -27,13 +27,16 @@ class RankingData(NamedTuple):
     groups : ndarray of shape (n_rows,) or None
         Group (query) label of each row, or None if the file has none: one list.
     ids : ndarray of str objects of shape (n_rows,) or None
-        Comment of each row.
+        Comment or name of each row.
+    feature_names : ndarray of str objects of shape (n_features,) or None
+        Names of the columns of X, if the file has any.
     """
 
     X: Matrix
     y: NDArray[np.float64]
     groups: NDArray[Any] | None
     ids: NDArray[np.object_] | None = None
+    feature_names: NDArray[np.object_] | None = None
 
 
 def as_ids(comments: list[bytes] | None) -> NDArray[np.object_] | None:

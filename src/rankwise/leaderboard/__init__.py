@@ -1,0 +1,1 @@
+"""Ratings of items from comparisons, with intervals."""

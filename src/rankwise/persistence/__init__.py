@@ -1,0 +1,1 @@
+"""Save and load fitted rankers: one file, no pickle."""

@@ -1,0 +1,1 @@
+"""Pictures of rankers, in the style of scikit-learn's displays."""

@@ -1,0 +1,1 @@
+"""One self-contained page that shows how well a ranker orders a data set."""
