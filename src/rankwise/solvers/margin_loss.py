@@ -117,7 +117,7 @@ def minimise_margin(
     """
     bundle = Bundle(objective.R.shape[1]) if warm is None else warm.bundle
     if moment is None:
-        moment = second_moment(objective) if warm is None else warm.moment
+        moment = _first_moment(objective, method) if warm is None else warm.moment
     memory = InverseHessian(inverse_curvature(moment, objective.alpha))
     run = _Run(tol, max_iter, watch, Iterate(np.zeros(objective.R.shape[1]), np.inf, 0.0))
     try:
@@ -131,6 +131,11 @@ def minimise_margin(
     if not run.best.w.any():
         _leave_zero(run, objective, bundle)
     return MarginSolution(run.best, run.history, run.end, Warm(run.best.w, bundle, moment))
+
+
+def _first_moment(objective: MarginObjective, method: str) -> Array:
+    """What tells the solver the curvature; BMRM asks for none."""
+    return np.ones(objective.R.shape[1]) if method == "bmrm" else second_moment(objective)
 
 
 @dataclass
