@@ -1,1 +1,21 @@
-"""Pictures of rankers, in the style of scikit-learn's displays."""
+"""Pictures of rankers, in the style of scikit-learn's displays.
+
+A display holds numbers; ``plot`` draws them with matplotlib (extra ``plot``), which is imported
+only then. The class methods ``from_...`` compute the numbers and draw them.
+"""
+
+from rankwise.plot.alpha_path import AlphaPathDisplay
+from rankwise.plot.curves import Curve
+from rankwise.plot.group_comparison import GroupComparisonDisplay
+from rankwise.plot.preference_graph import PreferenceGraphDisplay
+from rankwise.plot.staged_error import StagedErrorDisplay
+from rankwise.plot.unscored_curve import UnscoredCurveDisplay
+
+__all__ = [
+    "AlphaPathDisplay",
+    "Curve",
+    "GroupComparisonDisplay",
+    "PreferenceGraphDisplay",
+    "StagedErrorDisplay",
+    "UnscoredCurveDisplay",
+]

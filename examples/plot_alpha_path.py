@@ -1,0 +1,75 @@
+r"""
+Choosing alpha by exact leave-query-out
+=======================================
+
+How strongly should a ranker be regularised? The honest answer comes from queries that it has not
+seen: train without a query, rank its documents, see how good the ranking is, and do so for each
+query and each alpha. With 40 queries and 25 values of alpha these are 1,000 fits.
+
+For least squares none of them has to be made. One decomposition gives the scores of every
+held-out query for every alpha, and they are *equal* to those of the 1,000 models. This example
+draws the curve, and then trains some of the models again to see whether that is true.
+"""
+
+# %%
+# Data with few queries and many features
+# ---------------------------------------
+# Forty queries of four documents each and ninety features, of which only ten matter: without
+# regularisation there is much to get wrong.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from rankwise import RankRLS
+from rankwise.datasets import make_ranking
+from rankwise.metrics import disagreement_error
+from rankwise.plot import AlphaPathDisplay
+
+X, y, groups = make_ranking(
+    n_queries=40, n_documents=4, n_features=90, n_informative=10, noise=0.3, random_state=0
+)[:3]
+alphas = np.logspace(-4, 2, 25)
+
+# %%
+# The curve, the choice, and the coefficients
+# -------------------------------------------
+# The upper picture has the share of pairs in the wrong order, averaged over the held-out queries;
+# the band is one standard error of that mean. Below are the weights of the features, which shrink
+# as alpha grows.
+#
+# The crosses are the truth, from models that really were trained 40 times without a query.
+
+display = AlphaPathDisplay.from_data(
+    RankRLS(), X, y, groups, alphas=alphas, name="exact, one decomposition"
+)
+
+
+def refit(alpha):
+    """The same number the slow way."""
+    errors = []
+    for query in np.unique(groups):
+        rest, held = groups != query, groups == query
+        model = RankRLS(alpha).fit(X[rest], y[rest], groups[rest])
+        errors.append(disagreement_error(y[held], model.predict(X[held]), undefined="nan"))
+    return np.nanmean(errors)
+
+
+some = alphas[::6]
+truth = np.array([refit(alpha) for alpha in some])
+display.ax_.plot(some, truth, "kx", markersize=9, markeredgewidth=2, label="trained again 40 times")
+display.ax_.legend()
+plt.show()
+
+# %%
+# The two agree to the last digits that matter:
+
+fast = display.curves[0].mean[::6]
+print(f"largest difference: {np.abs(fast - truth).max():.1e}")
+
+# %%
+# Everything to the left of the minimum fits noise, everything to the right forgets what was there
+# to learn. Forty queries of four documents are 240 pairs, so the curve is jagged and the band wide:
+# do not read much into the difference between two neighbouring alphas.
+#
+# The data were chosen, as the third of three, for a clear valley. With more documents in a query
+# the curve was nearly flat up to alpha = 1, and the choice mattered little.

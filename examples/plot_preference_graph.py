@@ -1,0 +1,77 @@
+r"""
+A leaderboard from matches
+==========================
+
+Not all data come as scores. Here eight teams have played some matches against each other, and all
+we know is who won and by how many goals. Each match is an edge of a *preference graph*, from the
+winner to the loser, and least squares on the graph gives every team a rating: the difference of
+two ratings is the goal difference that one would expect.
+"""
+
+# %%
+# A season
+# --------
+# The strengths are made up, so that we know the truth; goals are random. Not every pair of teams
+# has met.
+
+import matplotlib.pyplot as plt
+import numpy as np
+import scipy.sparse as sp
+
+from rankwise import PairGraph, RankRLS
+from rankwise.plot import PreferenceGraphDisplay
+
+teams = ["Aalto", "Bergen", "Cork", "Delft", "Essen", "Faro", "Ghent", "Hull"]
+strength = np.linspace(1.6, -1.6, len(teams))
+rng = np.random.default_rng(5)
+home, away = np.array(
+    [pair for pair in np.ndindex(8, 8) if pair[0] != pair[1] and rng.random() < 0.45]
+).T
+goals = np.rint(strength[home] - strength[away] + rng.normal(scale=1.3, size=len(home)))
+swap = goals < 0
+winner, loser = np.where(swap, away, home), np.where(swap, home, away)
+season = PairGraph(winner, loser, magnitude=np.abs(goals), n_items=len(teams))
+print(season.describe())
+
+# %%
+# Ratings
+# -------
+# Teams have no features, so the matrix of features is the identity: one weight for each team. A
+# little regularisation keeps a team with few matches near the middle.
+
+ratings = RankRLS(alpha=1e-2).fit(sp.identity(len(teams), format="csr"), season).coef_
+for place, team in enumerate(np.argsort(-ratings), start=1):
+    print(f"{place}. {teams[team]:8s} {ratings[team]:+.2f}")
+
+# %%
+# The picture
+# -----------
+# The height of a team is its rating. Arrows go from the winner to the loser and are the stronger
+# the more goals; blue ones go down, as the ratings say, orange ones are upsets. Dashed lines are
+# draws. On the right the same season as a circle, clockwise from the best.
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5.8), layout="constrained")
+PreferenceGraphDisplay.from_graph(season, ratings, teams, ax=left, name="by rating")
+PreferenceGraphDisplay.from_graph(
+    season, ratings, teams, ax=right, layout="circular", name="clockwise by rank"
+)
+plt.show()
+
+# %%
+# Counting victories would say less: beating the last by five goals and the first by one are not
+# the same.
+
+wins = np.bincount(winner[goals != 0], minlength=len(teams))
+played = np.bincount(np.r_[winner, loser], minlength=len(teams))
+figure, ax = plt.subplots(layout="constrained")
+ax.plot(strength, ratings, "o", color="#0072B2", ms=9, label="least-squares rating")
+ax.plot(
+    strength, 4 * (wins / played - 0.5), "s", color="#D55E00", ms=7, label="share of wins, rescaled"
+)
+ax.axline((0, 0), slope=1, color="black", ls=":", lw=1)
+for x, y, team in zip(strength, ratings, teams, strict=True):
+    ax.annotate(team, (x, y), (6, -12), textcoords="offset points", fontsize=9)
+ax.margins(0.12)
+ax.set(xlabel="true strength", ylabel="estimate")
+ax.legend()
+plt.show()

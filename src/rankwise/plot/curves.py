@@ -1,0 +1,125 @@
+"""Curves with their spread over groups, folds or repeats, and how they are drawn."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.metrics import get_metric
+from rankwise.plot.figure import ordered_colours
+
+__all__ = [
+    "Curve",
+    "DrawnCurves",
+    "describe_metric",
+    "describe_params",
+    "draw_curves",
+    "largest_of_best",
+    "make_curve",
+]
+
+Array = NDArray[np.float64]
+
+
+class Curve(NamedTuple):
+    """Mean of a metric as a function of one parameter.
+
+    Attributes
+    ----------
+    label : str
+        Name in the legend.
+    x : ndarray of shape (n,)
+        Values of the parameter, ascending.
+    mean : ndarray of shape (n,)
+        Mean over the groups (folds, repeats) where the metric is defined.
+    error : ndarray of shape (n,)
+        Standard error of that mean; nan where there are fewer than two values.
+    best : int or None
+        Where the chosen value is, if this curve holds it.
+    """
+
+    label: str
+    x: Array
+    mean: Array
+    error: Array
+    best: int | None = None
+
+
+class DrawnCurves(NamedTuple):
+    """What `draw_curves` drew: a line for each curve, bands and markers for some."""
+
+    lines: list[Any]
+    bands: list[Any]
+    marks: list[Any]
+
+
+def make_curve(label: str, x: ArrayLike, values: ArrayLike, best: int | None = None) -> Curve:
+    """Average values of shape (n_groups, n) over the groups, and sort by x.
+
+    Examples
+    --------
+    >>> curve = make_curve("linear", [10.0, 1.0], [[0.2, 0.5], [0.4, float("nan")]])
+    >>> curve.x, curve.mean, curve.error.round(3)
+    (array([ 1., 10.]), array([0.5, 0.3]), array([nan, 0.1]))
+    """
+    position, table = np.asarray(x, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    count = np.isfinite(table).sum(axis=0)
+    mean, error = np.full((2, len(position)), np.nan)
+    np.divide(np.nansum(table, axis=0), count, out=mean, where=count > 0)
+    squares = np.nansum((table - mean) ** 2, axis=0)
+    np.divide(squares, count * (count - 1.0), out=error, where=count > 1)
+    order = np.argsort(position, kind="stable")
+    at = None if best is None else int(np.flatnonzero(order == best)[0])
+    return Curve(label, position[order], mean[order], np.sqrt(error[order]), at)
+
+
+def largest_of_best(curve: Curve, greater_is_better: bool) -> int:
+    """Return where the mean is best; of equal ones the last, as the searches for alpha choose."""
+    score = curve.mean if greater_is_better else -curve.mean
+    return int(np.flatnonzero(score == np.nanmax(score))[-1])
+
+
+def describe_params(params: Mapping[str, Any]) -> str:
+    """Return the label of a setting, such as ``gamma = 0.1, degree = 2``.
+
+    Examples
+    --------
+    >>> describe_params({"gamma": 1 / 3, "degree": None})
+    'gamma = 0.333, degree = None'
+    """
+    return ", ".join(
+        f"{name} = {value:.3g}" if isinstance(value, numbers.Real) else f"{name} = {value}"
+        for name, value in params.items()
+    )
+
+
+def describe_metric(metric: str) -> str:
+    """Return the label of an axis: the metric and which way is better."""
+    if metric == "loss":
+        return "loss (lower is better)"
+    way = "higher" if get_metric(metric).greater_is_better else "lower"
+    return f"{metric} ({way} is better)"
+
+
+def draw_curves(ax: Any, curves: Sequence[Curve], **kwargs: Any) -> DrawnCurves:
+    """Draw lines; where there are several, bands only around those that hold a chosen value."""
+    drawn = DrawnCurves([], [], [])
+    some_chosen = any(curve.best is not None for curve in curves)
+    for curve, colour in zip(curves, ordered_colours(len(curves)), strict=True):
+        is_best = curve.best is not None
+        options = {"color": colour, "linewidth": 2.2 if is_best or not some_chosen else 1.3}
+        (line,) = ax.plot(curve.x, curve.mean, label=curve.label, **{**options, **kwargs})
+        drawn.lines.append(line)
+        if (is_best or not some_chosen) and np.isfinite(curve.error).any():
+            low, high = curve.mean - curve.error, curve.mean + curve.error
+            band = ax.fill_between(curve.x, low, high, alpha=0.2, color=line.get_color(), lw=0)
+            drawn.bands.append(band)
+        if curve.best is not None:
+            x, y = curve.x[curve.best], curve.mean[curve.best]
+            (mark,) = ax.plot([x], [y], "o", color=line.get_color(), mec="black", ms=9, zorder=5)
+            drawn.marks.append(mark)
+    return drawn

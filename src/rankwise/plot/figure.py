@@ -1,0 +1,43 @@
+"""Where displays are drawn: matplotlib, imported when it is needed, and colours for all eyes."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+__all__ = ["BAD", "COLOURS", "GOOD", "NEUTRAL", "axes_for", "import_pyplot", "ordered_colours"]
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
+GOOD, BAD, NEUTRAL = "#0072B2", "#D55E00", "#808080"
+
+
+def import_pyplot(caller: str) -> Any:
+    """Return pyplot, or raise an ImportError that names the remedy."""
+    try:
+        return import_module("matplotlib.pyplot")
+    except ImportError as error:
+        raise ImportError(
+            f"{caller} needs matplotlib, which is not installed: pip install 'rankwise[plot]'."
+        ) from error
+
+
+def axes_for(ax: Any, caller: str) -> Any:
+    """Return the axes given, or those of a new figure."""
+    pyplot = import_pyplot(caller)
+    if ax is None:
+        return pyplot.subplots(layout="constrained")[1]
+    if not hasattr(ax, "get_figure"):
+        raise TypeError(
+            f"ax is a {type(ax).__name__}; expected matplotlib axes, as plt.subplots() gives them."
+        )
+    return ax
+
+
+def ordered_colours(n: int) -> list[Any]:
+    """Return colours of n lines: distinct hues for a few, a scale from dark to light for many."""
+    if n <= len(COLOURS):
+        return list(COLOURS[:n])
+    scale = import_module("matplotlib").colormaps["viridis"]
+    return [scale(position) for position in np.linspace(0.0, 0.9, n)]

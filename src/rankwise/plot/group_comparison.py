@@ -1,0 +1,294 @@
+"""GroupComparisonDisplay: two rankers, group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.groups import encode_groups
+from rankwise.metrics import Metric, get_metric
+from rankwise.model_selection import ComparisonRow, compare
+from rankwise.options import check_option
+from rankwise.plot.curves import describe_metric
+from rankwise.plot.figure import BAD, GOOD, NEUTRAL, axes_for
+from rankwise.plot.pipelines import last_step
+from rankwise.targets import split_target
+
+__all__ = ["GroupComparisonDisplay"]
+
+Array = NDArray[np.float64]
+KINDS = ("scatter", "difference")
+
+
+class GroupComparisonDisplay:
+    """A metric of two rankers in every group: against each other, or their differences sorted.
+
+    Make it by `from_predictions` or `from_estimators`. Groups where the metric is undefined are
+    left out and counted.
+
+    Parameters
+    ----------
+    values_a, values_b : array-like of shape (n_groups,)
+        The metric in each group; nan where it is undefined.
+    metric : str
+        Its name.
+    names : pair of str
+        Names of the rankers.
+    groups : array-like of shape (n_groups,), optional
+        Labels of the groups; by default their numbers.
+    confidence : float
+        Level of the interval of the mean difference.
+
+    Attributes
+    ----------
+    row : ComparisonRow
+        Mean difference, its interval, wins and Wilcoxon's p of `rankwise.model_selection.compare`.
+    n_dropped : int
+        Number of groups left out.
+    winner : ndarray of shape (n_groups,), int
+        1 where a is better, −1 where b is, 0 where they are equal.
+    ax_, figure_
+        Axes and figure.
+    points_ : list
+        Points of "scatter", bars of "difference": those where a is better, b is better, equal.
+    line_
+        The diagonal, or the line of the mean difference.
+    interval_
+        Band of the interval of the mean difference; None for "scatter" and for a single group.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> import matplotlib.pyplot as plt
+    >>> from rankwise.plot import GroupComparisonDisplay
+    >>> display = GroupComparisonDisplay(
+    ...     values_a=[0.9, 0.7, 0.8], values_b=[0.6, 0.7, 0.5], metric="ndcg@10", names=("A", "B")
+    ... ).plot()
+    >>> round(display.row.difference, 2), display.winner
+    (0.2, array([1, 0, 1]))
+    >>> plt.close(display.figure_)
+    """
+
+    ax_: Any
+    figure_: Any
+    points_: list[Any]
+    line_: Any
+    interval_: Any
+
+    def __init__(
+        self,
+        *,
+        values_a: ArrayLike,
+        values_b: ArrayLike,
+        metric: str,
+        names: Sequence[str] = ("A", "B"),
+        groups: ArrayLike | None = None,
+        confidence: float = 0.95,
+    ) -> None:
+        self.names = _check_names(names)
+        self.metric = metric
+        self.confidence = confidence
+        better = get_metric(metric).greater_is_better
+        values = dict(zip(self.names, (values_a, values_b), strict=True))
+        result = compare(values, confidence=confidence, greater_is_better=better)
+        self.row: ComparisonRow = result.rows[0]
+        self.n_dropped = result.n_dropped
+        a, b = np.asarray(values_a, dtype=np.float64), np.asarray(values_b, dtype=np.float64)
+        kept = np.isfinite(a) & np.isfinite(b)
+        self.values_a, self.values_b = a[kept], b[kept]
+        labels = np.arange(len(a)) if groups is None else np.asarray(groups)
+        self.groups = labels[kept]
+        difference = self.values_a - self.values_b
+        largest = max(np.abs(self.values_a).max(), np.abs(self.values_b).max()) or 1.0
+        sign = np.sign(np.round(difference / largest, 12))  # as `compare` tells values apart
+        self.winner = (sign if better else -sign).astype(int)
+
+    def plot(
+        self, ax: Any = None, *, kind: str = "scatter", name: str | None = None, **kwargs: Any
+    ) -> Self:
+        """Draw the comparison.
+
+        Parameters
+        ----------
+        ax : axes, optional
+            Where to draw; by default a new figure.
+        kind : {"scatter", "difference"}
+            One point for each group, a against b with the diagonal; or the differences a − b of
+            all groups in order of size, with their mean and its interval.
+        name : str, optional
+            Title above the numbers of the comparison.
+        **kwargs
+            Options of the points (``ax.scatter``) or bars (``ax.bar``).
+
+        Returns
+        -------
+        GroupComparisonDisplay
+            The display itself.
+        """
+        check_option("kind", kind, KINDS)
+        self.ax_ = axes_for(ax, "GroupComparisonDisplay.plot")
+        self.figure_ = self.ax_.get_figure()
+        self.interval_ = None
+        if kind == "scatter":
+            self._scatter(kwargs)
+        else:
+            self._differences(kwargs)
+        self.ax_.set_title("\n".join(filter(None, [name, self._summary()])), fontsize="medium")
+        return self
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: Any,
+        scores_a: ArrayLike,
+        scores_b: ArrayLike,
+        groups: ArrayLike | None = None,
+        *,
+        metric: str | Metric = "ndcg@10",
+        names: Sequence[str] = ("A", "B"),
+        confidence: float = 0.95,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Compare two lists of scores of the same items.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_items,), or target of `make_target`
+            True scores.
+        scores_a, scores_b : array-like of shape (n_items,)
+            What the two rankers predict.
+        groups : array-like of shape (n_items,), optional
+            Group labels, unless y carries them.
+        metric : str or Metric
+            Any name of `rankwise.metrics`.
+        names : pair of str
+            Names of the rankers.
+        confidence : float
+            Level of the interval of the mean difference.
+        ax, **kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        GroupComparisonDisplay
+        """
+        y, groups = split_target(y, groups)
+        if groups is None:
+            raise ValueError(
+                "a comparison group by group needs groups; pass one label per item, or a target of "
+                "make_target as y."
+            )
+        judge = get_metric(metric)
+        a, b = (
+            np.asarray(judge(y, scores, groups, per_group=True, undefined="nan"))
+            for scores in (scores_a, scores_b)
+        )
+        labels = encode_groups(groups, len(np.asarray(y))).labels
+        display = cls(
+            values_a=a,
+            values_b=b,
+            metric=judge.name,
+            names=names,
+            groups=labels,
+            confidence=confidence,
+        )
+        return display.plot(ax, **kwargs)
+
+    @classmethod
+    def from_estimators(
+        cls,
+        a: Any,
+        b: Any,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        *,
+        names: Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Compare two fitted rankers, best on data that neither was trained on.
+
+        Parameters
+        ----------
+        a, b : estimators with `predict`
+            Fitted; Pipelines and regressors of scikit-learn, too.
+        X, y, groups
+            Items, their scores and groups.
+        names : pair of str, optional
+            Names of the rankers; by default those of their classes.
+        **kwargs
+            As in `from_predictions`.
+
+        Returns
+        -------
+        GroupComparisonDisplay
+        """
+        for estimator in (a, b):
+            check_is_fitted(estimator)
+        if names is None:
+            names = [type(last_step(estimator)).__name__ for estimator in (a, b)]
+            if names[0] == names[1]:
+                names = [f"{names[0]} (a)", f"{names[1]} (b)"]
+        return cls.from_predictions(y, a.predict(X), b.predict(X), groups, names=names, **kwargs)
+
+    def _parts(self) -> list[tuple[NDArray[np.bool_], str, str, str]]:
+        """For each outcome its groups, label, colour and marker."""
+        a, b = self.names
+        return [
+            (self.winner == 1, f"{a} better: {self.row.wins}", GOOD, "o"),
+            (self.winner == -1, f"{b} better: {self.row.losses}", BAD, "s"),
+            (self.winner == 0, f"equal: {self.row.ties}", NEUTRAL, "D"),
+        ]
+
+    def _scatter(self, kwargs: dict[str, Any]) -> None:
+        ax, values = self.ax_, np.concatenate([self.values_a, self.values_b])
+        margin = 0.05 * (np.ptp(values) or 1.0)
+        ends = [values.min() - margin, values.max() + margin]
+        (self.line_,) = ax.plot(ends, ends, color="black", linewidth=1, linestyle="--")
+        self.points_ = []
+        for rows, label, colour, marker in self._parts():
+            options = {"color": colour, "marker": marker, "s": 28, "alpha": 0.75, "linewidth": 0}
+            x, y = self.values_a[rows], self.values_b[rows]
+            self.points_.append(ax.scatter(x, y, label=label, **{**options, **kwargs}))
+        what = describe_metric(self.metric)
+        ax.set(xlim=ends, ylim=ends, aspect="equal")
+        ax.set(xlabel=f"{self.names[0]}: {what}", ylabel=f"{self.names[1]}: {what}")
+        ax.legend(fontsize="small")
+
+    def _differences(self, kwargs: dict[str, Any]) -> None:
+        ax, row = self.ax_, self.row
+        difference = self.values_a - self.values_b
+        place = np.empty(len(difference))
+        place[np.argsort(difference, kind="stable")] = np.arange(len(difference))
+        self.points_ = []
+        for rows, label, colour, _ in self._parts():
+            options = {"color": colour, "width": 0.9, "label": label}
+            self.points_.append(ax.bar(place[rows], difference[rows], **{**options, **kwargs}))
+        mean = f"mean {row.difference:+.3g}"
+        self.line_ = ax.axhline(row.difference, color="black", linewidth=1.5, label=mean)
+        if np.isfinite(row.low):
+            level = f"{100 * self.confidence:g} % interval"
+            self.interval_ = ax.axhspan(row.low, row.high, color="black", alpha=0.15, label=level)
+        ax.axhline(0.0, color="black", linewidth=0.8)
+        a, b = self.names
+        ax.set(xlabel="groups, in order of the difference", ylabel=f"{self.metric}: {a} − {b}")
+        ax.legend(fontsize="small")
+
+    def _summary(self) -> str:
+        row, level = self.row, 100 * self.confidence
+        text = f"{row.a} − {row.b}: {row.difference:+.3g}"
+        if np.isfinite(row.low):
+            text += f" ({level:g} %: {row.low:+.3g} … {row.high:+.3g})"
+        dropped = f", {self.n_dropped} undefined left out" if self.n_dropped else ""
+        return f"{text}\nWilcoxon p = {row.p:.2g}, {len(self.values_a)} groups{dropped}"
+
+
+def _check_names(names: Sequence[str]) -> tuple[str, str]:
+    if isinstance(names, str) or len(names) != 2 or str(names[0]) == str(names[1]):
+        raise ValueError(f"names={names!r}; expected two different names, one for each ranker.")
+    return str(names[0]), str(names[1])
