@@ -1,0 +1,88 @@
+"""What `rate` may be given, checked."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array
+
+from rankwise.datasets import PairData
+from rankwise.graphs import PairGraph
+from rankwise.groups import Groups, encode_groups
+
+__all__ = ["check_clusters", "check_features", "check_options", "check_pairs", "encode_labels"]
+
+Array = NDArray[np.float64]
+
+
+def check_pairs(
+    pairs: PairData | PairGraph, items: ArrayLike | None
+) -> tuple[PairGraph, NDArray[Any]]:
+    """The graph of the comparisons and the labels of its items."""
+    if isinstance(pairs, PairData):
+        if items is not None:
+            raise ValueError("items= names the items of a PairGraph; PairData has its own.")
+        graph, labels = pairs.graph(), np.asarray(pairs.items)
+    elif isinstance(pairs, PairGraph):
+        graph = pairs
+        labels = np.arange(graph.n_items) if items is None else np.asarray(items)
+    else:
+        raise TypeError(
+            f"pairs is of type {type(pairs).__name__}, expected PairData (from "
+            "rankwise.datasets.read_pairs) or a PairGraph."
+        )
+    if labels.shape != (graph.n_items,):
+        raise ValueError(
+            f"items has shape {labels.shape}, but the comparisons are of {graph.n_items} items; "
+            "pass one label for each."
+        )
+    if len(set(labels.tolist())) < len(labels):
+        raise ValueError("items has a label twice; every item needs its own.")
+    if not graph.n_pairs:
+        raise ValueError("there are no comparisons; a rating needs at least one.")
+    return graph, labels
+
+
+def check_options(n_resamples: Any, confidence: Any) -> None:
+    """Refuse what is no number of resamples or no level."""
+    if not isinstance(n_resamples, Integral) or isinstance(n_resamples, bool) or n_resamples < 0:
+        raise ValueError(
+            f"n_resamples={n_resamples!r}; expected a whole number of at least 0 (no intervals)."
+        )
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
+
+
+def check_features(features: Any, n_items: int) -> Array:
+    """Finite features, one row for each item."""
+    X = check_array(features, dtype=np.float64, input_name="features")
+    if len(X) != n_items:
+        raise ValueError(
+            f"features has {len(X)} rows, but the comparisons are of {n_items} items; pass one row "
+            "for each item, in the order of pairs.items."
+        )
+    return np.asarray(X)
+
+
+def check_clusters(clusters: Any, n_comparisons: int, n_resamples: int) -> NDArray[np.intp]:
+    """The number of the cluster of each comparison."""
+    encoded = encode_labels("clusters", clusters, n_comparisons)
+    if n_resamples and encoded.n_groups < 2:
+        raise ValueError(
+            f"all comparisons are in one cluster, {encoded.labels[0]!s}; whole clusters are "
+            "resampled, so at least two are needed. Leave out clusters=, or pass n_resamples=0."
+        )
+    return encoded.codes
+
+
+def encode_labels(name: str, labels: Any, n_comparisons: int) -> Groups:
+    """One label for each comparison, as numbers."""
+    if np.shape(labels) != (n_comparisons,):
+        raise ValueError(
+            f"{name} has shape {np.shape(labels)}, but there are {n_comparisons} comparisons; "
+            "pass one label for each."
+        )
+    return encode_groups(labels, n_comparisons)

@@ -1,0 +1,101 @@
+"""Alpha by leaving out one comparison at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from rankwise.leaderboard.solving import RatingSystem
+from rankwise.leaderboard.tally import Tally
+
+__all__ = ["AlphaCurve", "alpha_grid", "leave_one_out_errors", "tenfold_errors"]
+
+Array = NDArray[np.float64]
+EIGEN_LIMIT = 3000  # items or features; above, ten folds of comparisons take the place
+RELATIVE = np.logspace(-5, 3, 33)
+BLOCK = 2**22  # numbers
+
+
+class AlphaCurve(NamedTuple):
+    """Mean squared error on held-out comparisons by alpha."""
+
+    alphas: Array
+    errors: Array
+
+    @property
+    def best(self) -> float:
+        """The alpha of least error; the largest if several have it."""
+        return float(self.alphas[::-1][np.argmin(self.errors[::-1])])
+
+
+def alpha_grid(system: RatingSystem) -> Array:
+    """33 alphas, from almost no regularisation to almost nothing but it.
+
+    λ goes from 1e-5 to 1e3 times the mean eigenvalue of ``Xᵀ L X``.
+    """
+    tally, X = system.tally, system.X
+    weights, _ = tally.pair_sums(tally.count)
+    if X is None:
+        mean = 2 * weights.sum() / tally.n_items
+    else:
+        mean = float(weights @ ((X[tally.first] - X[tally.second]) ** 2).sum(axis=1)) / X.shape[1]
+    return np.asarray(RELATIVE * mean / tally.total_weight)
+
+
+def leave_one_out_errors(system: RatingSystem, alphas: Array) -> AlphaCurve:
+    """Weighted mean square of δ − (r_i − r_j), r trained without that comparison; exact.
+
+    With x = x_i − x_j and A = Xᵀ L X + λI the residual of a comparison that is left out is
+    ``e / (1 − ω xᵀ A⁻¹ x)``. The λ of that fold, α (W − ω), is a rating's own if it were trained
+    on the rest; one eigendecomposition serves all of them.
+    """
+    tally = system.tally
+    weights, flows = tally.pair_sums(tally.count)
+    values, vectors = eigh(system.gram(weights[None])[0])
+    values = np.maximum(values, 0.0)
+    Z = vectors if system.X is None else system.X @ vectors
+    right = Z.T @ (tally.incidence.T @ flows)
+    sums = np.zeros(len(alphas))
+    for cells in _cells_of_one_weight(tally, len(values)):
+        omega = tally.weight[cells[0]]
+        scale = 1 / (values[:, None] + alphas * (tally.total_weight - omega))
+        pairs = tally.pair[cells]
+        x = Z[tally.first[pairs]] - Z[tally.second[pairs]]
+        residual = tally.target[cells, None] - x @ (scale * right[:, None])
+        held_out = residual / (1 - omega * (x**2 @ scale))
+        sums += omega * (tally.count[cells] @ held_out**2)
+    return AlphaCurve(alphas, sums / tally.total_weight)
+
+
+def _cells_of_one_weight(tally: Tally, n_columns: int) -> Iterator[NDArray[np.intp]]:
+    """All cells in blocks that fit the cache and have the same weight."""
+    order = np.argsort(tally.weight, kind="stable")
+    changes = 1 + np.flatnonzero(np.diff(tally.weight[order]))
+    size = max(1, BLOCK // n_columns)
+    for same in np.split(order, changes):
+        for start in range(0, len(same), size):
+            yield same[start : start + size]
+
+
+def tenfold_errors(
+    system: RatingSystem, alphas: Array, rng: np.random.Generator, n_folds: int = 10
+) -> AlphaCurve:
+    """The same by ten folds of the comparisons, for more items than can be decomposed."""
+    tally = system.tally
+    fold = rng.permutation(len(tally.cell)) % n_folds
+    sums = np.zeros(len(alphas))
+    for k in range(n_folds):
+        held_out = np.bincount(tally.cell[fold == k], minlength=len(tally.count))
+        weights, flows = tally.pair_sums(tally.count - held_out)
+        cells = np.flatnonzero(held_out)
+        pairs = tally.pair[cells]
+        for at, alpha in enumerate(alphas):
+            (ratings,) = system.solve(weights[None], flows[None], float(alpha))
+            margin = ratings[tally.first[pairs]] - ratings[tally.second[pairs]]
+            square = (tally.target[cells] - margin) ** 2
+            sums[at] += (held_out * tally.weight)[cells] @ square
+    return AlphaCurve(alphas, sums / tally.total_weight)
