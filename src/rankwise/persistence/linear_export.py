@@ -1,0 +1,197 @@
+"""Linear models as plain JSON, with the scaling of features folded into the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.estimators import CoRankRLS, RankingPursuit
+from rankwise.estimators.best_model import BestModel
+from rankwise.estimators.kernel_model import KernelModel
+from rankwise.options import check_option
+
+__all__ = ["export_linear"]
+
+Array = NDArray[np.float64]
+FORMATS = ("json", "solr", "opensearch")
+
+
+class _Line(NamedTuple):
+    """``f(x) = weights · x + intercept``."""
+
+    weights: Array
+    intercept: float
+
+
+def export_linear(
+    model: Any,
+    *,
+    format: str = "json",
+    feature_names: Sequence[str] | None = None,
+    name: str = "rankwise",
+) -> dict[str, Any]:
+    """A linear ranker as a dictionary for ``json.dumps``, for use without rankwise.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted ranker with a linear kernel and one output, or a Pipeline of StandardScaler,
+        MinMaxScaler, MaxAbsScaler, RobustScaler and such a ranker. Scaling is folded in: the
+        weights are for the features as they come.
+    format : {"json", "solr", "opensearch"}
+        "json" is ``{"name", "weights": {feature: weight}, "intercept"}``; "solr" the
+        `LinearModel` of Solr's learning to rank; "opensearch" the ``model/linear`` of the learning
+        to rank plug-ins of OpenSearch and Elasticsearch, as their ``_createmodel`` takes it. The
+        latter two know no intercept. It is dropped: it shifts all scores alike.
+    feature_names : sequence of str, optional
+        Names of the features; by default those seen in `fit`, else f1, f2, … with the numbers of
+        the LETOR format.
+    name : str
+        Name of the model.
+
+    Returns
+    -------
+    dict
+
+    Examples
+    --------
+    >>> from rankwise import RankRLS
+    >>> from rankwise.persistence import export_linear
+    >>> model = RankRLS(alpha=0.5).fit([[0.0, 1.0], [2.0, 3.0], [4.0, 0.0]], [0, 1, 2])
+    >>> export_linear(model, feature_names=["bm25", "age"])["weights"]
+    {'bm25': 0.467..., 'age': -0.012...}
+    >>> export_linear(model, format="solr")["features"]
+    [{'name': 'f1'}, {'name': 'f2'}]
+    """
+    check_option("format", format, FORMATS)
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"name={name!r}; expected a name for the model.")
+    check_is_fitted(model)
+    line = _line(model)
+    names = _names(model, feature_names, len(line.weights))
+    weights = dict(zip(names, map(float, line.weights), strict=True))
+    if format == "solr":
+        return {
+            "class": "org.apache.solr.ltr.model.LinearModel",
+            "name": name,
+            "features": [{"name": feature} for feature in names],
+            "params": {"weights": weights},
+        }
+    if format == "opensearch":
+        return {"model": {"name": name, "model": {"type": "model/linear", "definition": weights}}}
+    return {"name": name, "weights": weights, "intercept": float(line.intercept)}
+
+
+def _line(model: Any) -> _Line:
+    if isinstance(model, Pipeline):
+        line = _line(model.steps[-1][1])
+        for _, scaler in reversed(model.steps[:-1]):
+            line = _before(scaler, line)
+        return line
+    if isinstance(model, BestModel):
+        return _line(model.best_estimator_)
+    if isinstance(model, KernelModel):
+        return _Line(_single(model), 0.0)
+    if isinstance(model, CoRankRLS):
+        parts = zip(model.views_, model.view_coef_, strict=True)
+        lines = [
+            _on_columns(model, view.kernel, view.columns, coef, view.items) for view, coef in parts
+        ]
+        return _Line(np.mean(lines, axis=0), 0.0)
+    if isinstance(model, RankingPursuit):
+        lines = [_pursuit_line(model, function) for function in model._functions]
+        return _Line(np.mean(lines, axis=0), model.intercept_)
+    raise ValueError(
+        f"{type(model).__name__} cannot be exported; expected a linear ranker of rankwise, or a "
+        "Pipeline of scalers and such a ranker."
+    )
+
+
+def _single(model: Any) -> Array:
+    if not hasattr(model, "coef_"):
+        raise _not_linear(model.kernel)
+    if model._output_shape not in ((), (1,)):
+        raise ValueError(
+            f"the model has {model._output_shape[0]} outputs, and an exported one has one; train "
+            "a model for each output."
+        )
+    return np.asarray(model.coef_, dtype=np.float64).ravel()
+
+
+def _pursuit_line(model: Any, function: Any) -> Array:
+    basis = function.basis
+    if basis.kernel is not None:
+        return _on_columns(model, basis.kernel, basis.columns, function.coef, basis.items)
+    weights = np.zeros(model.n_features_in_)
+    np.add.at(weights, basis.indices, function.coef)
+    return weights
+
+
+def _on_columns(model: Any, kernel: Any, columns: Any, coef: Array, items: Any) -> Array:
+    """Weights of all features from those of a view's columns or of its basis items."""
+    if not kernel.is_linear:
+        raise _not_linear(kernel.function)
+    weights = np.zeros(model.n_features_in_)
+    own = coef if items is None else np.asarray(items.T @ coef)
+    weights[slice(None) if columns is None else columns] = own
+    return weights
+
+
+def _before(scaler: Any, line: _Line) -> _Line:
+    """The line for features as they are before this scaler, which does ``x scale + shift``."""
+    if scaler is None or (isinstance(scaler, str) and scaler == "passthrough"):
+        return line
+    if getattr(scaler, "clip", False):
+        raise ValueError(
+            f"{type(scaler).__name__}(clip=True) is not linear and cannot be folded into weights; "
+            "use clip=False."
+        )
+    ones, zeros = np.ones_like(line.weights), np.zeros_like(line.weights)
+    if type(scaler) is StandardScaler:
+        scale = 1 / scaler.scale_ if scaler.with_std else ones
+        shift = -scaler.mean_ * scale if scaler.with_mean else zeros
+    elif type(scaler) is RobustScaler:
+        scale = 1 / scaler.scale_ if scaler.with_scaling else ones
+        shift = -scaler.center_ * scale if scaler.with_centering else zeros
+    elif type(scaler) is MinMaxScaler:
+        scale, shift = scaler.scale_, scaler.min_
+    elif type(scaler) is MaxAbsScaler:
+        scale, shift = 1 / scaler.scale_, zeros
+    else:
+        raise ValueError(
+            f"a step {type(scaler).__name__} cannot be folded into weights; expected "
+            "StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler or 'passthrough'."
+        )
+    return _Line(line.weights * scale, line.intercept + float(line.weights @ shift))
+
+
+def _names(model: Any, given: Sequence[str] | None, n_features: int) -> list[str]:
+    if given is None:
+        parts = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+        seen = [part.feature_names_in_ for part in parts if hasattr(part, "feature_names_in_")]
+        return list(map(str, seen[0])) if seen else [f"f{k}" for k in range(1, n_features + 1)]
+    names = list(given)
+    if len(names) != n_features or not all(isinstance(name, str) and name for name in names):
+        raise ValueError(
+            f"feature_names has {len(names)} entries; expected {n_features} names, one for each "
+            "feature."
+        )
+    twice = (
+        {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else ()
+    )
+    if twice:
+        raise ValueError(f"feature_names has {min(twice)!r} twice; give each feature its own name.")
+    return [str(name) for name in names]
+
+
+def _not_linear(kernel: Any) -> ValueError:
+    return ValueError(
+        f"kernel={kernel!r} is not linear: the model has no weights of features to export. Train "
+        "it with kernel='linear', or use save to keep it as it is."
+    )

@@ -1,0 +1,261 @@
+"""Saving and loading of fitted rankers."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.datasets.files import PathLike
+from rankwise.environment import describe_environment
+from rankwise.errors import ModelFileError
+from rankwise.persistence.classes import CLASSES, RANKERS, SCALERS
+from rankwise.persistence.consistency import check_loaded, check_model
+from rankwise.persistence.container import Container, read_container, write_container
+from rankwise.persistence.decoding import Decoder, readable
+from rankwise.persistence.encoding import Encoder
+from rankwise.persistence.odd import OddContent
+
+__all__ = ["FORMAT_VERSION", "load", "read_header", "save"]
+
+FORMAT = "rankwise model"
+FORMAT_VERSION = 1
+"""Raised by every change that older versions of rankwise could not read."""
+
+_HEADER: dict[str, type | tuple[type, ...]] = {
+    "format": str,
+    "version": int,
+    "rankwise": str,
+    "written_with": dict,
+    "model": str,
+    "ranker": str,
+    "n_features": int,
+    "notes": (dict, type(None)),
+    "forgotten": list,
+    "content": dict,
+}
+
+
+def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) -> None:
+    """Write a fitted ranker to one file, whole or not at all.
+
+    The file holds JSON and arrays, no code. `load` gives back a model with the same parameters and
+    fitted attributes and, on the same machine, the same predictions to the last bit.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted ranker of rankwise, or a Pipeline of scikit-learn's scalers and such a ranker.
+        Kernels must be given by name or precomputed.
+    path : str or path-like
+        The file; by custom it ends in ``.rw``.
+    notes : mapping, optional
+        Anything that JSON can hold, such as where the data came from; `read_header` shows it.
+
+    Raises
+    ------
+    ValueError
+        If the model is not fitted (`sklearn.exceptions.NotFittedError`) or cannot be kept.
+    OSError
+        If the file cannot be written; what was there before is as it was.
+
+    Notes
+    -----
+    Not kept: the sums of `partial_fit` (after `load` it begins anew), a `random_state` that is a
+    generator, a `cv` that is a splitter or an iterator, `memory` of a Pipeline, callbacks and
+    metadata requests. The header lists them as "forgotten".
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankwise import RankRLS
+    >>> from rankwise.persistence import load, save
+    >>> path = Path(tempfile.mkdtemp()) / "model.rw"
+    >>> save(RankRLS().fit([[1.0], [2.0], [3.0]], [10, 20, 30]), path)
+    >>> load(path).rank([[0.0], [5.0]])
+    array([2, 1])
+    """
+    name = os.fspath(path)
+    if name.lower().endswith((".gz", ".bz2", ".xz")):
+        raise ValueError(f"{name}: model files are not compressed; choose a name such as model.rw.")
+    _check_kind(model)
+    check_is_fitted(model)
+    encoder = Encoder()
+    content = encoder.encode(model, type(model).__name__)
+    try:
+        check_model(model)
+    except OddContent as error:
+        raise ValueError(f"the model cannot be saved: {error}.") from error
+    versions = describe_environment()["versions"]
+    header = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "rankwise": versions.pop("rankwise"),
+        "written_with": versions,
+        "model": type(model).__name__,
+        "ranker": type(_ranker(model)).__name__,
+        "n_features": int(_ranker(model).n_features_in_),
+        "notes": None if notes is None else _checked_notes(notes),
+        "forgotten": encoder.forgotten,
+        "content": content,
+    }
+    write_container(path, header, encoder.arrays)
+
+
+def load(path: PathLike) -> Any:
+    """Read a model that `save` has written.
+
+    No code of the file is run: only rankwise's estimators and the scalers of scikit-learn that
+    `save` knows are constructed, and their parts are checked before they are put together. Memory
+    is bounded by a small multiple of the size of the file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    estimator
+        Fitted.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, is not a model, or was written by a newer version.
+    OSError
+        If it cannot be opened.
+
+    Examples
+    --------
+    See `save`.
+    """
+    try:
+        with read_container(path) as container:
+            header = _checked_header(container)
+            model = Decoder(container).decode(header["content"])
+            container.check_all_used()
+        if type(model).__name__ != header["model"]:
+            raise OddContent(f"it says that it holds a {header['model']:.60} but does not")
+        check_loaded(model)
+    except OddContent as error:
+        raise ModelFileError(os.fspath(path), f"{error}.") from error
+    return model
+
+
+def read_header(path: PathLike) -> dict[str, Any]:
+    """What a model file says about itself; its arrays are not read.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    dict
+        "format", "version" (of the format), "rankwise" and "written_with" (versions that wrote
+        it), "model" and "ranker" (names of the class and, of a Pipeline, of its last step),
+        "n_features", "notes", "forgotten" (what was not kept) and "parameters" (of the ranker;
+        arrays by their name in the file).
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, is not a model, or was written by a newer version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankwise import RankRLS
+    >>> from rankwise.persistence import read_header, save
+    >>> path = Path(tempfile.mkdtemp()) / "model.rw"
+    >>> model = RankRLS(alpha=0.5).fit([[1.0], [2.0], [3.0]], [10, 20, 30])
+    >>> save(model, path, notes={"data": "three items"})
+    >>> header = read_header(path)
+    >>> header["model"], header["parameters"]["alpha"], header["notes"]
+    ('RankRLS', 0.5, {'data': 'three items'})
+    """
+    try:
+        with read_container(path) as container:
+            header = _checked_header(container)
+        content = header.pop("content")
+        header["parameters"] = _parameters(content, header["model"])
+    except OddContent as error:
+        raise ModelFileError(os.fspath(path), f"{error}.") from error
+    return header
+
+
+def _check_kind(model: Any) -> None:
+    if isinstance(model, type):
+        raise ValueError(f"{model.__name__} is a class; save a fitted model of it.")
+    if type(model) in RANKERS or type(model) is Pipeline:
+        return
+    name = type(model).__name__
+    if type(model) in CLASSES.values():
+        advice = "It belongs in a Pipeline with a ranker."
+    elif hasattr(model, "to_local"):
+        advice = "Save model.to_local()."
+    elif hasattr(model, "best_estimator_"):
+        advice = "Save its best_estimator_."
+    else:
+        advice = (
+            f"Model files hold {', '.join(known.__name__ for known in RANKERS)}, and Pipelines of "
+            f"{', '.join(known.__name__ for known in SCALERS)} with one of them at the end."
+        )
+    raise ValueError(f"a {name} cannot be saved as a model. {advice}")
+
+
+def _checked_notes(notes: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        if not isinstance(notes, Mapping) or not all(isinstance(key, str) for key in notes):
+            raise TypeError("not a mapping with strings as keys")
+        read = json.loads(json.dumps(dict(notes), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(
+            f"notes cannot be written as JSON ({error}); expected a dictionary of strings, finite "
+            "numbers, lists and dictionaries."
+        ) from error
+    return dict(read)
+
+
+def _ranker(model: Any) -> Any:
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+def _checked_header(container: Container) -> dict[str, Any]:
+    """The header, if it is one that this version can read."""
+    header = container.header
+    version = header.get("version")
+    if header.get("format") != FORMAT or type(version) is not int or version < 1:
+        raise OddContent("this is not a rankwise model; its header does not say so")
+    if version > FORMAT_VERSION:
+        own = describe_environment()["versions"]["rankwise"]
+        raise OddContent(
+            f"written by rankwise {header.get('rankwise')!s:.40} (format {version}); this is "
+            f"rankwise {own}, which reads formats up to {FORMAT_VERSION}: upgrade rankwise"
+        )
+    for key, kind in _HEADER.items():
+        if key not in header or not isinstance(header[key], kind):
+            raise OddContent(f"its header has no {key!r}, or an odd one")
+    unknown = set(header) - set(_HEADER)
+    if unknown:
+        raise OddContent(f"its header has an unknown entry {min(unknown)!r:.60}")
+    return header
+
+
+def _parameters(content: dict[str, Any], model: str) -> dict[str, Any]:
+    """Parameters of the ranker, readable."""
+    try:
+        found = content["estimator"]["parameters"]
+        if model == "Pipeline":
+            found = found["steps"][-1]["tuple"][1]["estimator"]["parameters"]
+        return {key: readable(value) for key, value in found.items()}
+    except (AttributeError, IndexError, KeyError, RecursionError, TypeError) as error:
+        raise OddContent("its header has no parameters") from error

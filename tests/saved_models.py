@@ -1,0 +1,179 @@
+"""Fitted models of all kinds, for the tests of model files; and the writer of their fixtures.
+
+    python -m tests.saved_models tests/fixtures/model_v1
+
+writes the fixtures of the present format anew. That is for a new format version, in a folder of
+its own: the files of an older version stay as they were written.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
+
+from rankwise import (
+    CoRankRLS,
+    CoRankRLSCV,
+    RankingPursuit,
+    RankingPursuitCV,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    RankSVMCV,
+    View,
+)
+from rankwise.metrics import get_metric
+
+KERNELS = ("rbf", "polynomial", "sigmoid", "laplacian", "chi2", "additive_chi2", "cosine")
+FIXTURES = (
+    "linear",
+    "two outputs",
+    "sparse rbf",
+    "precomputed basis",
+    "search with names",
+    "views",
+    "pursuit",
+    "margin pipeline",
+)
+
+rng = np.random.default_rng(7)
+X = rng.uniform(0.1, 2.0, size=(36, 4))
+Y = np.column_stack([X @ [1.0, -2.0, 0.5, 0.0], np.sin(3 * X[:, 0]) + X[:, 3]])
+y = Y[:, 0] + 0.1 * rng.normal(size=36)
+GROUPS = np.repeat([f"q{k}" for k in range(6)], 6)
+PARTLY = np.where(np.arange(36) % 3 == 0, np.nan, y)
+NEW = rng.uniform(0.1, 2.0, size=(9, 4))
+FRAME, NEW_FRAME = (pd.DataFrame(part, columns=["age", "bm25", "länge", "x"]) for part in (X, NEW))
+SPARSE, NEW_SPARSE = (sp.csr_array(np.where(part > 1, part, 0.0)) for part in (X, NEW))
+K, NEW_K = rbf_kernel(X), rbf_kernel(NEW, X)
+
+
+def linear_models():
+    yield "linear", RankRLS(0.1).fit(X, y, GROUPS), NEW
+    yield "iterative", RankRLS(solver="iterative").fit(SPARSE, y), NEW_SPARSE
+    yield "two outputs", RankRLS().fit(X, Y, GROUPS), NEW
+    yield "outputs of their own pairs", RankRLS(cost="sign", ties="exclude").fit(X, Y), NEW
+    yield "float32", RankRLS().fit(X.astype(np.float32), y), NEW.astype(np.float32)
+    yield "chunks", RankRLS().partial_fit(X[:18], y[:18]).partial_fit(X[18:], y[18:]), NEW
+    yield "margin", RankSVM(0.1).fit(X, y, GROUPS), NEW
+    yield "one path", RankSVM().path(X, y, GROUPS, alphas=[1.0, 0.1]).model(1), NEW
+    yield "list", RankRLS(np.float64(0.1), random_state=np.int64(3)).fit(X.tolist(), y), NEW
+
+
+def kernel_models():
+    for kernel in KERNELS:
+        yield kernel, RankRLS(1.0, kernel=kernel).fit(X, y, GROUPS), NEW
+    yield "margin rbf", RankSVM(kernel="rbf", gamma=0.5).fit(X, y, GROUPS), NEW
+    yield "two rbf", RankRLS(kernel="rbf").fit(np.asfortranarray(X), Y), np.asfortranarray(NEW)
+    yield "columns rbf", RankRLS(kernel="rbf").fit(np.hstack([Y, X, X])[:, 1:5], y), NEW
+    yield "rows of F", RankRLS(kernel="rbf").fit(np.asfortranarray(np.vstack([X, X]))[:36], y), NEW
+    yield "float32 rbf", RankRLS(kernel="rbf").fit(X.astype("f4"), y), NEW.astype("f4")
+    yield "rows", RankRLS(kernel="rbf", basis=[3, 1, 8], n_basis=3).fit(X, y), NEW
+    yield "points", RankRLS(kernel="rbf", basis=X[:5]).fit(X, y, GROUPS), NEW
+    yield (
+        "kmeans",
+        RankSVM(kernel="rbf", n_basis=6, basis="kmeans++", random_state=0).fit(X, y),
+        NEW,
+    )
+    yield "sparse rbf", RankRLS(kernel="rbf", gamma=1.0).fit(SPARSE, y, GROUPS), NEW_SPARSE
+    yield "sparse matrix", RankRLS(kernel="rbf").fit(sp.csr_matrix(SPARSE), y), NEW_SPARSE
+    yield "precomputed", RankRLS(kernel="precomputed").fit(K, y, GROUPS), NEW_K
+    basis = RankRLS(kernel="precomputed", n_basis=5, random_state=0)
+    yield "precomputed basis", basis.fit(K, y, GROUPS), NEW_K
+    yield "rbf chunks", RankRLS(kernel="rbf", basis=X[:3]).partial_fit(X, y, GROUPS), NEW
+
+
+def searches():
+    names = RankRLSCV(kernel="rbf", gamma=(0.1, 1.0), scoring=get_metric("concordance"))
+    yield "search with names", names.fit(FRAME, y, GROUPS), NEW_FRAME
+    yield "search", RankRLSCV(store_predictions=True).fit(X, y, GROUPS.astype(object)), NEW
+    yield "search per output", RankRLSCV(alpha_per_output=True).fit(X, Y, GROUPS), NEW
+    yield "margin search", RankSVMCV([0.01, 0.1, 1.0], cv=3).fit(X, y, GROUPS), NEW
+    yield "semi search", CoRankRLSCV(views=2, n_basis=3, random_state=0).fit(X, PARTLY, GROUPS), NEW
+    yield "pursuit search", RankingPursuitCV(4, gamma=[0.1, 1.0]).fit(X, y, GROUPS), NEW
+
+
+def semi_supervised_models():
+    views = [View([0, 1]), View(slice(1, 4), kernel="rbf", n_basis=5), View(basis=X[:3])]
+    yield "views", CoRankRLS(views=views, random_state=1).fit(X, PARTLY, GROUPS), NEW
+    yield "random views", CoRankRLS(kernel="rbf", n_basis=8).fit(SPARSE, PARTLY, GROUPS), NEW_SPARSE
+    named = CoRankRLS(views=[View(["age", "x"]), View(np.array([False, True, True, False]))])
+    yield "named views", named.fit(FRAME, PARTLY, GROUPS), NEW_FRAME
+    kernels = [View(kernel="precomputed", n_basis=4), View(kernel="precomputed", n_basis=5)]
+    yield "kernel views", CoRankRLS(views=kernels).fit(K, PARTLY, GROUPS), NEW_K
+    yield "pursuit", RankingPursuit(5, beta=0.3).fit(X, y, GROUPS), NEW
+    features = RankingPursuit(3, kernel="linear", dictionary="features")
+    yield "feature pursuit", features.fit(X, y, GROUPS), NEW
+    yield "pursuit of views", RankingPursuit(3, views=2, random_state=0).fit(X, PARTLY, GROUPS), NEW
+    stopping = RankingPursuit(9, n_iter_no_change=2, random_state=0, kernel="precomputed")
+    yield "stopped pursuit", stopping.fit(K, y, GROUPS), NEW_K
+    yield "pursuit of points", RankingPursuit(2, dictionary=X[:6]).fit(X, y), NEW
+    yield "pursuit of views with columns", RankingPursuit(2, views=views[:2]).fit(X, PARTLY), NEW
+
+
+def pipelines():
+    scalers = (
+        StandardScaler(),
+        StandardScaler(with_mean=False, with_std=False),
+        MinMaxScaler((1, 2), clip=True),
+        MaxAbsScaler(),
+        RobustScaler(quantile_range=(10.0, 90.0)),
+        RobustScaler(with_centering=False),
+        Normalizer("l1"),
+        QuantileTransformer(n_quantiles=9, output_distribution="normal"),
+        PowerTransformer(),
+        PowerTransformer("box-cox", standardize=False),
+    )
+    for scaler in scalers:
+        yield f"{scaler!r}", make_pipeline(scaler, RankRLS()).fit(X, y), NEW
+    two = make_pipeline(StandardScaler(), "passthrough", MinMaxScaler(), RankRLSCV(cv=3))
+    yield "frame pipeline", two.set_output(transform="pandas").fit(FRAME, y), NEW_FRAME
+    yield "margin pipeline", make_pipeline(StandardScaler(), RankSVM(0.1)).fit(X, y), NEW
+    steps = [("nothing", "passthrough"), ("rank", RankingPursuit(3))]
+    yield "pipeline of nothing", Pipeline(steps, verbose=False).fit(X, y), NEW
+    scaled = make_pipeline(MaxAbsScaler(), RankRLS(kernel="rbf"))
+    yield "sparse pipeline", scaled.fit(SPARSE, y), NEW_SPARSE
+
+
+@functools.cache
+def all_models():
+    """Name → (fitted model, new items)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # how good these models are is of no interest here
+        makers = (linear_models, kernel_models, searches, semi_supervised_models, pipelines)
+        return {name: (model, new) for make in makers for name, model, new in make()}
+
+
+def write_fixtures(folder):
+    from rankwise.persistence import save
+
+    models = all_models()
+    expected = {}
+    for name in FIXTURES:
+        model, new = models[name]
+        save(model, folder / f"{name.replace(' ', '_')}.rw", notes={"fixture": name})
+        dense = new.toarray() if sp.issparse(new) else np.asarray(new)
+        expected[name] = {"X": dense.tolist(), "predictions": model.predict(new).tolist()}
+    (folder / "expected.json").write_text(json.dumps(expected, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_fixtures(Path(sys.argv[1]))
