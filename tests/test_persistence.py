@@ -70,6 +70,15 @@ def round_trip(model, path):
     return load(path)
 
 
+@pytest.mark.parametrize("layout", [np.s_[:, ::2], np.s_[:, ::-1], np.s_[::2]])
+def test_training_items_with_steps_in_memory_give_the_same_bits_too(layout, path):
+    wide = np.random.default_rng(0).standard_normal((200, 24))
+    items = wide[layout]
+    model = RankRLS(kernel="rbf").fit(items, np.arange(len(items)))
+    back = round_trip(model, path)
+    np.testing.assert_array_equal(model.predict(items), back.predict(items), strict=True)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_everything_survives_and_predictions_are_equal_to_the_last_bit(name, path):
     model, new = MODELS[name]

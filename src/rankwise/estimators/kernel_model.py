@@ -62,7 +62,7 @@ class KernelModel(RankerMixin, BaseEstimator):
         """Forget an earlier fit with other parameters, keep the items of this one."""
         self._forget()
         if design.items is not None:
-            self.X_fit_ = design.items
+            self.X_fit_ = _without_gaps(design.items)
         if design.basis is not None:
             self.basis_indices_ = design.basis
 
@@ -93,6 +93,12 @@ class KernelModel(RankerMixin, BaseEstimator):
         if kernel.is_precomputed and hasattr(self, "basis_indices_"):
             X = X[:, self.basis_indices_]
         return kernel.product(X, getattr(self, "X_fit_", None), columns)
+
+
+def _without_gaps(items: Any) -> Any:
+    """A view with steps keeps all of X alive, and BLAS rounds its products in another way."""
+    has_gaps = isinstance(items, np.ndarray) and not items.flags.forc
+    return items.copy() if has_gaps else items
 
 
 def set_kernel_tags(tags: Any, kernel: Any) -> Any:
