@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from rankwise.datasets import PairData, read_pairs
+from rankwise.datasets.battles import outcome
 from rankwise.errors import LetorFormatError
 
 GAMES = "winner,loser,magnitude,weight\nAnn,Bob,2,1\nCleo,Ann,0,0.5\nAnn,Bob,1.5,3\n"
@@ -101,6 +102,137 @@ def test_graph(tmp_path):
     assert isinstance(graph, graphs.PairGraph)
     assert (graph.n_items, graph.n_pairs, graph.total_weight) == (3, 3, 4.5)
     assert_array_equal(graph.divergence, [2 + 4.5, -2 - 4.5, 0])
+
+
+# Ties, groups, sides ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("column, options", [("tie", {}), ("drawn", {"tie": "drawn"})])
+def test_a_tie_is_magnitude_zero(tmp_path, column, options):
+    words = ["1", "true", "YES", "y", "T", "Tie", "draw", " 1 "]
+    others = ["0", "false", "No", "n", "F", "", " "]
+    rows = "".join(f"a,b,{word}\n" for word in words + others)
+    data = read_pairs(save(tmp_path / "a.csv", f"winner,loser,{column}\n{rows}"), **options)
+    assert_array_equal(data.magnitude, [0] * len(words) + [1] * len(others))
+
+
+def test_a_tie_agrees_with_its_magnitude(tmp_path):
+    text = "winner,loser,tie,magnitude\na,b,1,0\na,b,1,\na,b,0,3\na,b,,0\n"
+    data = read_pairs(save(tmp_path / "a.csv", text))
+    assert_array_equal(data.magnitude, [0, 0, 3, 0])
+
+
+def test_groups_of_comparisons(tmp_path):
+    assert read_pairs(save(tmp_path / "a.csv", GAMES)).groups is None
+    text = 'winner,loser,group,judge\na,b,7,x\na,c,10,"y, z"\nc,b,7,x\n'
+    path = save(tmp_path / "a.csv", text)
+    groups = read_pairs(path).groups
+    assert groups.dtype == np.int64
+    assert groups.tolist() == [7, 10, 7]
+    assert read_pairs(path, group="judge").groups.tolist() == ["x", "y, z", "x"]
+
+
+BATTLES = "model_a,model_b,winner,n\nowl,jay,model_a,1\njay,owl,Model_B,2\nowl,crow,crow,3\n"
+
+
+@pytest.mark.parametrize("sides", [("model_a", "model_b"), (0, 1), ["model_b", "model_a"]])
+def test_sides_and_the_name_of_the_winning_one(tmp_path, sides):
+    data = read_pairs(save(tmp_path / "a.csv", BATTLES), sides=sides, weight="n")
+    assert data.items[data.winner].tolist() == ["owl", "owl", "crow"]
+    assert data.items[data.loser].tolist() == ["jay", "jay", "owl"]
+    assert_array_equal(data.magnitude, [1, 1, 1])
+    assert_array_equal(data.weight, [1, 2, 3])
+
+
+@pytest.mark.parametrize("word", ["tie", "Draw", "tie (bothbad)", "both bad", "both_bad"])
+def test_sides_that_tie(tmp_path, word):
+    path = save(tmp_path / "a.csv", f"{BATTLES}jay,crow,{word},4\n")
+    data = read_pairs(path, sides=("model_a", "model_b"))
+    assert_array_equal(data.magnitude, [1, 1, 1, 0])
+    assert {data.items[data.winner[3]], data.items[data.loser[3]]} == {"jay", "crow"}
+
+
+def test_an_item_may_have_the_name_of_its_own_side_only():
+    assert outcome("left", ("left", "right"), ("left", "b")) == (0, False)
+    with pytest.raises(ValueError, match="two ways"):
+        outcome("left", ("left", "right"), ("a", "left"))
+    with pytest.raises(ValueError, match="two ways"):
+        outcome("tie", ("left", "right"), ("tie", "b"))
+
+
+@pytest.mark.parametrize(
+    "row, words",
+    [
+        (
+            "owl,jay,raven",
+            "winner is 'raven', expected 'model_a', 'model_b', 'owl', 'jay' or 'tie'",
+        ),
+        ("owl,jay,", "the winner is empty"),
+        (",jay,model_a", "the model_a is empty"),
+        ("owl,owl,tie", "'owl' is compared with itself"),
+    ],
+)
+def test_bad_battle(tmp_path, row, words):
+    path = save(tmp_path / "a.csv", f"model_a,model_b,winner\nowl,jay,tie\n{row}\n")
+    with pytest.raises(LetorFormatError, match=words) as caught:
+        read_pairs(path, sides=("model_a", "model_b"))
+    assert caught.value.line == 3
+
+
+def test_bad_sides(tmp_path):
+    path = save(tmp_path / "a.csv", BATTLES)
+    for sides in ("model_a", ("model_a",), ("model_a", 0)):
+        with pytest.raises(ValueError, match=r"sides is .* two"):
+            read_pairs(path, sides=sides)
+    with pytest.raises(LetorFormatError, match="no column 'gone' for the sides"):
+        read_pairs(path, sides=("model_a", "gone"))
+    with pytest.raises(LetorFormatError, match=r"no column 'loser'.*which of two sides.*sides="):
+        read_pairs(path)
+
+
+@pytest.mark.parametrize(
+    "row, words",
+    [
+        ("a,b,maybe,1,g", "the tie is 'maybe', expected 1 or 0"),
+        ("a,b,2,1,g", "the tie is '2'"),
+        ("a,b,yes,2,g", "the row is a tie, but its magnitude is 2"),
+        ("a,b,no,,g", "magnitude is '', expected a finite number"),
+        ("a,b,no,1,", "the group is empty"),
+        (f"a,b,no,1,{'x' * 300}", "the group .* has 300 characters"),
+    ],
+)
+def test_bad_tie_or_group(tmp_path, row, words):
+    path = save(tmp_path / "a.csv", f"winner,loser,tie,magnitude,group\na,b,0,1,g\n\n{row}\n")
+    with pytest.raises(LetorFormatError, match=words) as caught:
+        read_pairs(path)
+    assert (caught.value.path, caught.value.line) == (str(path), 4)
+
+
+def test_parquet(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = {
+        "winner": ["Ann", "Cleo", "Ann"],
+        "loser": ["Bob", "Ann", "Bob"],
+        "magnitude": [2, 0, 1.5],
+        "weight": [1, 0.5, 3],
+        "tie": [False, True, None],
+        "group": [1, 2, 1],
+    }
+    path = tmp_path / "games.parquet"
+    parquet.write_table(pyarrow.table(columns), path)
+    data = read_pairs(path)
+    check_games(data)
+    assert data.groups.tolist() == [1, 2, 1]
+    with pytest.raises(LetorFormatError, match="no column 'x' for the winner"):
+        read_pairs(path, winner="x")
+    parquet.write_table(pyarrow.table({**columns, "loser": ["Bob", None, "Bob"]}), path)
+    with pytest.raises(LetorFormatError, match="the loser is empty") as caught:
+        read_pairs(path)
+    assert caught.value.line == 2
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(LetorFormatError, match="damaged"):
+        read_pairs(path)
 
 
 # Errors -----------------------------------------------------------------------------------------

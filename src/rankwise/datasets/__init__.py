@@ -6,12 +6,15 @@
 ((6, 10), [0, 0, 0, 1, 1, 1])
 """
 
+from rankwise.datasets.any_format import read_ranking
 from rankwise.datasets.group_sizes import read_group_sizes, write_group_sizes
 from rankwise.datasets.letor import read_letor
 from rankwise.datasets.letor_writer import write_letor
 from rankwise.datasets.pairs import PairData, read_pairs
 from rankwise.datasets.ranking_data import RankingData
+from rankwise.datasets.score_files import read_scores, write_scores, write_table_with_scores
 from rankwise.datasets.synthetic import RankingProblem, make_ranking
+from rankwise.datasets.tables import read_table
 from rankwise.groups import groups_from_sizes
 
 __all__ = [
@@ -23,6 +26,11 @@ __all__ = [
     "read_group_sizes",
     "read_letor",
     "read_pairs",
+    "read_ranking",
+    "read_scores",
+    "read_table",
     "write_group_sizes",
     "write_letor",
+    "write_scores",
+    "write_table_with_scores",
 ]

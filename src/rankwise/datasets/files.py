@@ -17,7 +17,7 @@ from typing import IO, TypeAlias, cast
 
 from rankwise.errors import LetorFormatError
 
-__all__ = ["PathLike", "Watch", "numbered_lines", "replace_file"]
+__all__ = ["PathLike", "Watch", "numbered_lines", "open_unpacked", "replace_file"]
 
 PathLike: TypeAlias = str | os.PathLike[str]
 Watch: TypeAlias = Callable[[int], None]  # gets the number of bytes of the file read so far
@@ -55,14 +55,36 @@ def numbered_lines(path: str, watch: Watch | None = None) -> Iterator[tuple[int,
                     )
                 yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-            if getattr(error, "errno", None) is not None:
-                raise  # the operating system's own: disk, network, a directory
-            raise LetorFormatError(
-                path,
-                number + 1,
-                f"the compressed file is damaged or cut short ({error}). "
-                "Fetch or copy the file again.",
-            ) from error
+            raise _damaged(path, number + 1, error) from None
+
+
+@contextmanager
+def open_unpacked(path: str) -> Iterator[IO[bytes]]:
+    """Open a file for reading bytes; gzip, bzip2 and xz are recognised by their first bytes.
+
+    Raises
+    ------
+    LetorFormatError
+        If the compressed data are damaged or cut short.
+    OSError
+        If the file cannot be opened.
+    """
+    with open(path, "rb") as raw:
+        try:
+            yield _decompressed(raw)
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+            raise _damaged(path, None, error) from None
+
+
+def _damaged(path: str, line: int | None, error: Exception) -> Exception:
+    """What to raise when reading fails: the operating system's own error, or ours."""
+    if getattr(error, "errno", None) is not None:
+        return error  # disk, network, a directory
+    return LetorFormatError(
+        path,
+        line,
+        f"the compressed file is damaged or cut short ({error}). Fetch or copy the file again.",
+    )
 
 
 def _decompressed(raw: IO[bytes]) -> IO[bytes]:

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-import csv
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.datasets.file_kinds import kind_of
 from rankwise.datasets.files import PathLike, numbered_lines
-from rankwise.datasets.tokens import MAX_LABEL, distinct_labels, finite_number, show
+from rankwise.datasets.group_labels import GroupLabels
+from rankwise.datasets.pair_rows import PairColumns, read_comparison
+from rankwise.datasets.parquet import parquet_records
+from rankwise.datasets.table_records import (
+    DELIMITERS,
+    first_line,
+    is_blank,
+    raw_records,
+    split_header,
+    split_record,
+)
+from rankwise.datasets.tokens import distinct_labels, show
 from rankwise.errors import LetorFormatError
 
 if TYPE_CHECKING:
     from rankwise.graphs import PairGraph
 
 __all__ = ["PairData", "read_pairs"]
-
-_DELIMITERS = (",", "\t", ";", "|")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +46,8 @@ class PairData:
         How much the comparison counts; 1 if the file does not say.
     items : ndarray of shape (n_items,)
         The distinct labels in increasing order: int64 if all are whole numbers, else strings.
+    groups : ndarray of shape (n_pairs,) or None
+        A label of each comparison, such as who judged; None if the file has none.
     """
 
     winner: NDArray[np.intp]
@@ -44,6 +55,7 @@ class PairData:
     magnitude: NDArray[np.float64]
     weight: NDArray[np.float64]
     items: NDArray[Any]
+    groups: NDArray[Any] | None = None
 
     @property
     def n_items(self) -> int:
@@ -68,17 +80,6 @@ class PairData:
         )
 
 
-class _Columns(NamedTuple):
-    """Header of the file, and where in it the columns are that are used."""
-
-    path: str
-    names: list[str]
-    winner: int
-    loser: int
-    magnitude: int | None
-    weight: int | None
-
-
 def read_pairs(
     path: PathLike,
     *,
@@ -86,14 +87,18 @@ def read_pairs(
     loser: str | int = "loser",
     magnitude: str | int | None = None,
     weight: str | int | None = None,
+    tie: str | int | None = None,
+    group: str | int | None = None,
+    sides: Sequence[str | int] | None = None,
     delimiter: str | None = None,
 ) -> PairData:
-    """Read a CSV or TSV file of comparisons; its first line names the columns.
+    """Read a CSV, TSV or Parquet file of comparisons; the first line of a text names the columns.
 
     Parameters
     ----------
     path : str or path
-        Text in UTF-8, plain or compressed.
+        Text in UTF-8, plain or compressed, or a Parquet file, for which pyarrow has to be
+        installed.
     winner, loser : str or int, default="winner" and "loser"
         Names of the columns with the labels of the two items, or their positions counted from 0.
     magnitude : str or int, optional
@@ -102,6 +107,17 @@ def read_pairs(
     weight : str or int, optional
         Column that says how much the comparison counts; by default the column "weight" if there is
         one, else every weight is 1.
+    tie : str or int, optional
+        Column that says whether the comparison is a tie (1, true, yes, y, t, tie or draw; else 0,
+        false, no, n, f or nothing), which means the magnitude 0; by default the column "tie" if
+        there is one.  A tie with another magnitude is an error.
+    group : str or int, optional
+        Column with a label of the comparison, such as who judged; by default the column "group" if
+        there is one.
+    sides : pair of str or int, optional
+        The two columns with the labels of the items, for files in which `winner` says which side
+        won: it then holds the name of one of these columns, the label of one of the two items, or a
+        word for a tie ("tie", "draw", "both bad", "tie (bothbad)").  `loser` is not used.
     delimiter : str, optional
         Character between the columns; by default the comma, tab, semicolon or bar that makes the
         header contain the columns asked for.
@@ -132,72 +148,120 @@ def read_pairs(
     array(['Ann', 'Bob', 'Cleo'], dtype='<U4')
     >>> games.winner, games.loser, games.magnitude
     (array([0, 2]), array([1, 0]), array([2., 1.]))
+
+    Battles of language models name the two sides and then the winner:
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "battles.csv"
+    ...     _ = file.write_text('''model_a,model_b,winner
+    ... owl,crow,model_b
+    ... owl,heron,tie''')
+    ...     battles = read_pairs(file, sides=("model_a", "model_b"))
+    >>> battles.items[battles.winner], battles.items[battles.loser], battles.magnitude
+    (array(['crow', 'owl'], dtype='<U5'), array(['owl', 'heron'], dtype='<U5'), array([1., 0.]))
     """
     name = os.fspath(path)
     wanted = {"winner": winner, "loser": loser, "magnitude": magnitude, "weight": weight}
-    lines = _text_lines(name)
-    header_line, header = next(((n, text) for n, text in lines if text.strip()), (0, ""))
-    if not header:
-        raise LetorFormatError(name, None, "the file is empty, expected a line of column names.")
-    columns, delimiter = _find_columns(name, header_line, header, wanted, delimiter)
+    wanted |= {"tie": tie, "group": group}
+    if os.path.isfile(name) and kind_of(name) == "parquet":
+        columns, rows = _parquet_rows(name, wanted, sides)
+    else:
+        columns, rows = _text_rows(name, wanted, sides, delimiter)
+    return _as_data(columns, rows)
+
+
+def _as_data(columns: PairColumns, rows: Iterator[tuple[int, list[str]]]) -> PairData:
     codes: dict[str, int] = {}
     ends: list[tuple[int, int]] = []
     numbers: list[tuple[float, float]] = []
-    for number, row in _records(name, lines, header_line, delimiter):
-        first, second = _labels(columns, row, number)
-        ends.append((codes.setdefault(first, len(codes)), codes.setdefault(second, len(codes))))
-        numbers.append(_magnitude_and_weight(columns, row, number))
+    groups = GroupLabels()
+    for line, row in rows:
+        found = read_comparison(columns, row, line)
+        first = codes.setdefault(found.winner, len(codes))
+        ends.append((first, codes.setdefault(found.loser, len(codes))))
+        numbers.append((found.magnitude, found.weight))
+        if columns.group is not None:
+            groups.extend(columns.path, [line], [found.group])
     if not ends:
-        raise LetorFormatError(name, None, "the file has column names but no comparisons.")
+        raise LetorFormatError(columns.path, None, "the file has column names but no comparisons.")
     labels = distinct_labels(list(codes), canonical=True)
     items, position = np.unique(labels, return_inverse=True)
     won, lost = position.astype(np.intp)[np.array(ends)].T.copy()
     sizes, weights = np.array(numbers).T.copy()
-    return PairData(won, lost, sizes, weights, items)
+    group_labels = groups.labels() if columns.group is not None else None
+    return PairData(won, lost, sizes, weights, items, group_labels)
 
 
-def _text_lines(path: str) -> Iterator[tuple[int, str]]:
-    for number, line in numbered_lines(path):
-        try:
-            yield number, line.decode("utf-8")
-        except UnicodeDecodeError:
-            raise LetorFormatError(
-                path,
-                number,
-                f"{show(line.strip())} is not text in UTF-8. Save the file in that encoding.",
-            ) from None
-
-
-def _find_columns(
+def _text_rows(
     path: str,
-    line: int,
-    header: str,
     wanted: dict[str, str | int | None],
+    sides: Sequence[str | int] | None,
     delimiter: str | None,
-) -> tuple[_Columns, str]:
+) -> tuple[PairColumns, Iterator[tuple[int, list[str]]]]:
     """Try the delimiters in turn; if none makes the header fit, complain about the best guess."""
-    candidates = _DELIMITERS if delimiter is None else (delimiter,)
-    split = {mark: _split_header(path, line, header, mark) for mark in candidates}
+    lines = numbered_lines(path)
+    line, header = first_line(path, lines)
+    candidates = DELIMITERS if delimiter is None else (delimiter,)
+    split = {mark: split_header(path, line, header, mark) for mark in candidates}
     errors = {}
     for mark, names in split.items():
         try:
-            found = {role: _position(names, role, column) for role, column in wanted.items()}
-        except ValueError as error:
+            columns = _find_columns(path, names, wanted, sides)
+        except _NotThere as error:
             errors[mark] = error
             continue
-        return _Columns(path, names, **found), mark  # type: ignore[arg-type]
+        return columns, _split_rows(path, lines, mark, len(names))
     best = max(candidates, key=lambda mark: len(split[mark]))
     raise LetorFormatError(path, line, str(errors[best]))
 
 
-def _split_header(path: str, line: int, header: str, delimiter: str) -> list[str]:
+def _split_rows(
+    path: str, lines: Iterator[tuple[int, bytes]], delimiter: str, n_columns: int
+) -> Iterator[tuple[int, list[str]]]:
+    mark = delimiter.encode()
+    for line, raw in raw_records(path, lines, delimiter):
+        if not is_blank(raw, mark):
+            yield line, split_record(path, line, raw, delimiter, n_columns)
+
+
+def _parquet_rows(
+    path: str, wanted: dict[str, str | int | None], sides: Sequence[str | int] | None
+) -> tuple[PairColumns, Iterator[tuple[int, list[str]]]]:
+    """The rows of a Parquet file; what stands for the line is the number of the row."""
+    records = parquet_records(path)
     try:
-        names = next(csv.reader([header], delimiter=delimiter, strict=True))
-    except csv.Error as error:
-        raise LetorFormatError(path, line, f"cannot read the column names: {error}.") from None
-    except TypeError:
-        raise ValueError(f"delimiter is {delimiter!r}; pass a single character.") from None
-    return [name.strip() for name in names]
+        columns = _find_columns(path, next(records), wanted, sides)
+    except _NotThere as error:
+        raise LetorFormatError(path, None, str(error)) from None
+    return columns, enumerate(records, start=1)
+
+
+class _NotThere(Exception):
+    """Which column is missing, in words for the user."""
+
+
+def _find_columns(
+    path: str,
+    names: list[str],
+    wanted: dict[str, str | int | None],
+    sides: Sequence[str | int] | None,
+) -> PairColumns:
+    roles = dict(wanted)
+    pair = None
+    if sides is not None:
+        del roles["loser"]
+        pair = _sides(names, sides)
+    found: dict[str, Any] = {role: _position(names, role, roles[role]) for role in roles}
+    return PairColumns(path, names, **{"loser": -1, **found, "sides": pair})
+
+
+def _sides(names: list[str], sides: Sequence[str | int]) -> tuple[int, int]:
+    if isinstance(sides, str) or len(sides) != 2:
+        raise ValueError(f"sides is {sides!r}; pass the names of two columns.")
+    first, second = (_position(names, "sides", side) for side in sides)
+    if first is None or second is None or first == second:
+        raise ValueError(f"sides is {sides!r}; pass the names of two different columns.")
+    return first, second
 
 
 def _position(names: list[str], role: str, column: str | int | None) -> int | None:
@@ -209,81 +273,10 @@ def _position(names: list[str], role: str, column: str | int | None) -> int | No
         return int(column)
     listed = ", ".join(show(name) for name in names[:30])
     if isinstance(column, str) and column in names:
-        raise ValueError(f"the column {column!r} is there twice. The columns are {listed}.")
-    raise ValueError(
-        f"there is no column {column!r} for the {role}. The columns are {listed}; "
-        f"pass {role}= with the right one, or delimiter= if these are not the columns."
+        raise _NotThere(f"the column {column!r} is there twice. The columns are {listed}.")
+    remedy = f"pass {role}= with the right one, or delimiter= if these are not the columns"
+    if role == "loser" and "winner" in names:
+        remedy += "; if the winner column says which of two sides won, pass sides="
+    raise _NotThere(
+        f"there is no column {column!r} for the {role}. The columns are {listed}; {remedy}."
     )
-
-
-def _records(
-    path: str, lines: Iterator[tuple[int, str]], header_line: int, delimiter: str
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows with the number of the line on which each starts."""
-    reader = csv.reader((text for _, text in lines), delimiter=delimiter, strict=True)
-    while True:
-        start = header_line + reader.line_num + 1
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise LetorFormatError(
-                path, start, f"{error}. Check the quotation marks and line ends of this row."
-            ) from None
-        if row and not (len(row) == 1 and not row[0].strip()):
-            yield start, row
-
-
-def _labels(columns: _Columns, row: list[str], line: int) -> tuple[str, str]:
-    if len(row) != len(columns.names):
-        raise LetorFormatError(
-            columns.path,
-            line,
-            f"the row has {len(row)} columns, the header has {len(columns.names)}. "
-            "Quote the fields that contain the delimiter.",
-        )
-    winner, loser = row[columns.winner].strip(), row[columns.loser].strip()
-    for role, label in (("winner", winner), ("loser", loser)):
-        if not label:
-            problem = f"the {role} is empty. Give it a label, or leave out the row."
-            raise LetorFormatError(columns.path, line, problem)
-        if len(label) > MAX_LABEL:
-            problem = f"the {role} {show(label)} has {len(label)} characters, at most {MAX_LABEL}."
-            raise LetorFormatError(columns.path, line, problem)
-    if winner == loser:
-        raise LetorFormatError(
-            columns.path, line, f"{show(winner)} is compared with itself. Leave out the row."
-        )
-    return winner, loser
-
-
-def _magnitude_and_weight(columns: _Columns, row: list[str], line: int) -> tuple[float, float]:
-    magnitude = weight = 1.0
-    if columns.magnitude is not None:
-        magnitude = _number(columns.path, line, "magnitude", row[columns.magnitude])
-        if magnitude < 0:
-            raise LetorFormatError(
-                columns.path,
-                line,
-                f"the magnitude is {magnitude:g}, expected 0 (a tie) or more. "
-                "Swap winner and loser instead.",
-            )
-    if columns.weight is not None:
-        weight = _number(columns.path, line, "weight", row[columns.weight])
-        if weight <= 0:
-            raise LetorFormatError(
-                columns.path,
-                line,
-                f"the weight is {weight:g}, expected more than 0. Leave out the row.",
-            )
-    return magnitude, weight
-
-
-def _number(path: str, line: int, role: str, text: str) -> float:
-    value = finite_number(text.strip())
-    if value is None:
-        raise LetorFormatError(
-            path, line, f"the {role} is {show(text)}, expected a finite number such as 1 or 0.5."
-        )
-    return value

@@ -22,8 +22,8 @@ class RankingData(NamedTuple):
     ----------
     X : ndarray or csr_matrix of shape (n_rows, n_features)
         Features.
-    y : ndarray of shape (n_rows,), float64
-        Relevance labels; larger is better.
+    y : ndarray of shape (n_rows,), float64, or None
+        Relevance labels; larger is better.  None if the file has none, as in data to predict.
     groups : ndarray of shape (n_rows,) or None
         Group (query) label of each row, or None if the file has none: one list.
     ids : ndarray of str objects of shape (n_rows,) or None
@@ -33,7 +33,7 @@ class RankingData(NamedTuple):
     """
 
     X: Matrix
-    y: NDArray[np.float64]
+    y: NDArray[np.float64] | None
     groups: NDArray[Any] | None
     ids: NDArray[np.object_] | None = None
     feature_names: NDArray[np.object_] | None = None

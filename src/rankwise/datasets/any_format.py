@@ -1,0 +1,172 @@
+"""Read ranking data from a file of any kind that the package knows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from rankwise.datasets.file_kinds import Kind, kind_of
+from rankwise.datasets.files import PathLike
+from rankwise.datasets.letor import read_letor
+from rankwise.datasets.ranking_data import RankingData
+from rankwise.datasets.table_columns import Column
+from rankwise.datasets.tables import read_table
+from rankwise.errors import LetorFormatError
+
+__all__ = ["Format", "read_ranking"]
+
+Format: TypeAlias = Literal["auto", "letor", "csv", "tsv", "parquet"]
+
+_FORMATS = ("auto", "letor", "csv", "tsv", "parquet")
+_FORMAT_OF_SUFFIX: dict[str, Format] = {
+    **dict.fromkeys((".letor", ".svm", ".svmlight", ".libsvm"), "letor"),
+    **dict.fromkeys((".csv",), "csv"),
+    **dict.fromkeys((".tsv", ".tab"), "tsv"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+}
+_PACKED = (".gz", ".bz2", ".xz")
+
+
+def read_ranking(
+    path: PathLike,
+    *,
+    format: Format = "auto",
+    target: Column | None = "auto",
+    group: Column | None = "auto",
+    id: Column | None = None,
+    ignore: Sequence[Column] = (),
+    features: Sequence[Column] | None = None,
+    delimiter: str | None = None,
+    n_features: int | None = None,
+    target_needed: bool = True,
+    show_progress: bool | None = None,
+) -> RankingData:
+    r"""Read a ranking file whose kind is told by its content, or by `format`.
+
+    Parameters
+    ----------
+    path : str or path
+        LETOR (svmlight with qid), CSV, TSV or Parquet; text may be compressed.
+    format : {"auto", "letor", "csv", "tsv", "parquet"}, default="auto"
+        Kind of the file; by default it is told by the first bytes and the first line, and only
+        where these say nothing by the suffix of the name.
+    target, group, id, ignore, features, delimiter
+        Columns of a table, see `read_table`; not for LETOR files, which have no names.
+    n_features : int, optional
+        Number of features that the data must have.  A LETOR file may name fewer, the others are 0;
+        a table has to have exactly this many.
+    target_needed : bool, default=True
+        Whether a table without target column is an error.
+    show_progress : bool, optional
+        Whether to draw a bar on standard error while a table is read; by default only if that is a
+        terminal.
+
+    Returns
+    -------
+    RankingData
+        As `read_table` or `read_letor` give it.  The ids of a LETOR file are its comments, None if
+        no row has one.
+
+    Raises
+    ------
+    LetorFormatError
+        If the kind is not clear, or the file cannot be read.
+    ValueError
+        If an option does not belong to this kind of file.
+    OSError
+        If the file cannot be opened.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     letor, table = Path(folder) / "a.txt", Path(folder) / "a.csv"
+    ...     _ = letor.write_text("2 qid:7 1:0.5 2:1\n1 qid:7 1:3 2:4\n")
+    ...     _ = table.write_text("y,qid,length,matches\n2,7,0.5,1\n1,7,3,4\n")
+    ...     first, second = read_ranking(letor), read_ranking(table)
+    >>> (first.X == second.X).all(), (first.groups == second.groups).all()
+    (np.True_, np.True_)
+    >>> first.feature_names, list(second.feature_names)
+    (None, ['length', 'matches'])
+    """
+    name = os.fspath(path)
+    if format not in _FORMATS:
+        raise ValueError(f"format is {format!r}; pass one of {', '.join(_FORMATS)}.")
+    chosen = _chosen_format(name, format, kind_of(name))
+    if chosen == "letor":
+        table_options = {
+            "target": target != "auto",
+            "group": group != "auto",
+            "id": id is not None,
+            "ignore": bool(ignore),
+            "features": features is not None,
+            "delimiter": delimiter is not None,
+        }
+        return _read_letor(
+            name, [key for key, is_set in table_options.items() if is_set], n_features
+        )
+    if chosen == "tsv" and delimiter is None:
+        delimiter = "\t"
+    data = read_table(
+        name,
+        target=target,
+        group=group,
+        id=id,
+        ignore=ignore,
+        features=features,
+        delimiter=delimiter,
+        target_needed=target_needed,
+        show_progress=show_progress,
+    )
+    if n_features is not None and data.X.shape[1] != n_features:
+        listed = (
+            ", ".join(map(str, data.feature_names[:10])) if data.feature_names is not None else ""
+        )
+        raise LetorFormatError(
+            name,
+            None,
+            f"the table has {data.X.shape[1]} features ({listed} ...), expected {n_features}. "
+            "Choose them with features= (--features) or ignore= (--ignore).",
+        )
+    return data
+
+
+def _chosen_format(path: str, format: Format, kind: Kind) -> Format:
+    """What to read the file as; a format that contradicts the content is an error."""
+    if format == "auto":
+        suffix = _FORMAT_OF_SUFFIX.get(_suffix(path))
+        if kind == "unclear" and suffix is None:
+            raise LetorFormatError(
+                path,
+                None,
+                "cannot tell what kind of file this is: it has neither rows 'label qid:group "
+                "feature:value ...' nor a line of column names. Say it with format= (--format): "
+                "letor, csv, tsv or parquet.",
+            )
+        by_content: dict[Kind, Format] = {"parquet": "parquet", "letor": "letor", "table": "csv"}
+        return by_content.get(kind) or suffix or "csv"
+    if (kind == "parquet") != (format == "parquet"):
+        what = "this is a Parquet file" if kind == "parquet" else "this is not a Parquet file"
+        raise LetorFormatError(
+            path, None, f"{what}, but format={format!r} (--format {format}) is asked for."
+        )
+    return format
+
+
+def _suffix(path: str) -> str:
+    stem, suffix = os.path.splitext(path.lower())
+    return os.path.splitext(stem)[1] if suffix in _PACKED else suffix
+
+
+def _read_letor(path: str, table_options: list[str], n_features: int | None) -> RankingData:
+    if table_options:
+        raise ValueError(
+            f"{path} is read as a LETOR (svmlight) file, whose columns have no names; "
+            f"leave out {', '.join(table_options)}, or say format='csv' (--format csv) if it is a "
+            "table."
+        )
+    data = read_letor(path, n_features=n_features, ids=True)
+    has_comments = data.ids is not None and any(data.ids)
+    return data if has_comments else data._replace(ids=None)

@@ -1,0 +1,748 @@
+"""read_table, read_ranking and the writers of scores: tables as arrays, and clear refusals."""
+
+import builtins
+import bz2
+import csv
+import errno
+import gzip
+import io
+import lzma
+import os
+import re
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from rankwise.datasets import (
+    files,
+    read_letor,
+    read_ranking,
+    read_scores,
+    read_table,
+    table_rows,
+    write_letor,
+    write_scores,
+    write_table_with_scores,
+)
+from rankwise.datasets.decimals import parse_decimals
+from rankwise.datasets.tokens import finite_number
+from rankwise.errors import LetorFormatError
+
+HOTELS = "hotel,query,price,stars,relevance\nRitz,7,310,5,1\nLake,7,95.5,-3e-1,2\nEnd,8,.5,4,0\n"
+quick = settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def save(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def check_hotels(data):
+    assert_array_equal(data.X, [[310, 5], [95.5, -0.3], [0.5, 4]])
+    assert_array_equal(data.y, [1, 2, 0])
+    assert data.groups.tolist() == [7, 7, 8]
+    assert data.groups.dtype == np.int64
+    assert data.ids.tolist() == ["Ritz", "Lake", "End"]
+    assert data.feature_names.tolist() == ["price", "stars"]
+    assert data.X.flags.c_contiguous
+
+
+def refused(read, path, line, *words, error=LetorFormatError, **options):
+    with pytest.raises(error) as caught:
+        read(path, **options)
+    message = str(caught.value)
+    if error is LetorFormatError:
+        assert (caught.value.path, caught.value.line) == (str(path), line), message
+    assert str(path) in message
+    for word in words:
+        assert re.search(word, message), message
+
+
+# Reading text -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
+def test_delimiters_are_found(tmp_path, delimiter):
+    path = save(tmp_path / "hotels", HOTELS.replace(",", delimiter))
+    check_hotels(read_table(path, id="hotel"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("\n", "\r\n").encode(),
+        lambda text: b"\xef\xbb\xbf" + text.encode(),
+        lambda text: gzip.compress(text.encode()),
+        lambda text: bz2.compress(text.encode()),
+        lambda text: lzma.compress(text.encode()),
+        lambda text: text.replace(",", " , ").encode(),
+        lambda text: re.sub(r"([\w.-]+)", r'"\1"', text).encode(),
+        lambda text: text.replace("Lake", '"Lake"').encode(),
+        lambda text: b"\n\n" + text.replace("\n", "\n \n").encode(),
+        lambda text: text.rstrip("\n").encode(),
+        lambda text: text.replace("7", "+7").replace("+7", "7").replace("310", "+310").encode(),
+        lambda text: text.replace("relevance", "Relevance").replace("query", "QID").encode(),
+    ],
+    ids=[
+        *("crlf", "bom", "gzip", "bzip2", "xz", "blanks", "all quoted", "one quoted"),
+        *("empty lines", "no newline at end", "plus", "capitals"),
+    ],
+)
+@pytest.mark.parametrize("block_cells", [1, 1 << 18])
+def test_harmless_variations(tmp_path, monkeypatch, change, block_cells):
+    monkeypatch.setattr(table_rows, "BLOCK_CELLS", block_cells)
+    check_hotels(read_table(save(tmp_path / "hotels.csv", change(HOTELS)), id="hotel"))
+
+
+def test_quoted_cells_may_hold_marks_and_line_ends(tmp_path):
+    text = 'y,id,x\n1,"a, ""b""\nc",2\n\n0,5" pipe,3\n0,"",4\n'
+    data = read_table(save(tmp_path / "a.csv", text), id="id")
+    assert data.ids.tolist() == ['a, "b"\nc', '5" pipe', ""]
+    assert_array_equal(data.X, [[2], [3], [4]])
+    with pytest.raises(LetorFormatError) as caught:
+        read_table(save(tmp_path / "a.csv", f"{text}1,d,oops\n"), id="id")
+    assert caught.value.line == 7
+
+
+@pytest.mark.parametrize("target", ["y", "LABEL", "relevance", "Target", "score"])
+@pytest.mark.parametrize("group", ["group", "qid", "query_id", "Groups", "user"])
+def test_usual_names_are_found(tmp_path, target, group):
+    data = read_table(save(tmp_path / "a.csv", f"a,{group},{target},b\n1,2,3,4\n"))
+    assert (data.X.tolist(), data.y.tolist(), data.groups.tolist()) == ([[1, 4]], [3], [2])
+    assert data.ids is None
+
+
+@pytest.mark.parametrize(
+    "options, X, y, groups",
+    [
+        ({"target": "a"}, [[1, 4]], 2, 3),
+        ({"target": 1}, [[1, 4]], 2, 3),
+        ({"group": None}, [[2, 3, 4]], 1, None),
+        ({"group": "b"}, [[2, 3]], 1, 4),
+        ({"ignore": ["a"]}, [[4]], 1, 3),
+        ({"ignore": [1, "b"], "group": None}, [[3]], 1, None),
+        ({"features": ["b", "a"]}, [[4, 2]], 1, 3),
+        ({"features": ["b", "a", "qid"]}, [[4, 2, 3]], 1, None),
+        ({"features": ["b"], "target": None}, [[4]], None, 3),
+        ({"target": None}, [[1, 2, 4]], None, 3),
+        ({"target": "gone", "target_needed": False}, [[1, 2, 4]], None, 3),
+    ],
+)
+def test_columns_by_option(tmp_path, options, X, y, groups):
+    data = read_table(save(tmp_path / "a.csv", "y,a,qid,b\n1,2,3,4\n"), **options)
+    assert_array_equal(data.X, X)
+    assert y == (None if data.y is None else data.y[0])
+    assert groups == (None if data.groups is None else data.groups[0])
+    names = {1: "y", 2: "a", 3: "qid", 4: "b"}
+    assert data.feature_names.tolist() == [names[value] for value in X[0]]
+
+
+def test_no_target_is_fine_when_none_is_needed(tmp_path):
+    data = read_table(save(tmp_path / "a.csv", "a,b\n1,2\n"), target_needed=False)
+    assert data.y is None
+    assert data.groups is None
+    assert_array_equal(data.X, [[1, 2]])
+
+
+@pytest.mark.parametrize("cell", ["", " ", "nan", "NaN", "NA", "null", '""'])
+def test_an_empty_target_is_an_item_without_a_score(tmp_path, cell):
+    data = read_table(save(tmp_path / "a.csv", f"a,y\n1,2\n3,{cell}\n"))
+    assert_array_equal(data.y, [2, np.nan])
+
+
+def test_group_labels_keep_their_type_and_spelling(tmp_path):
+    rows = {"7": 7, "-3": -3, str(2**53 + 1): 2**53 + 1}
+    text = "y,x,qid\n" + "".join(f"1,2,{label}\n" for label in rows)
+    groups = read_table(save(tmp_path / "a.csv", text)).groups
+    assert groups.dtype == np.int64
+    assert groups.tolist() == list(rows.values())
+    groups = read_table(save(tmp_path / "a.csv", f"{text}1,2,007\n1,2, é b \n")).groups
+    assert groups.tolist() == [*rows, "007", "é b"]
+
+
+@quick
+@given(
+    X=st.lists(st.lists(numbers, min_size=3, max_size=3), min_size=1, max_size=8),
+    order=st.permutations(["y", "qid", "id", "skip", "a", "b", "c"]),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]),
+    end=st.sampled_from(["\n", "\r\n"]),
+    word=st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=5),
+    block_cells=st.sampled_from([1, 15, 1 << 18]),
+)
+def test_any_table_round_trip(tmp_path, X, order, quoting, end, word, block_cells):
+    """Whatever stands where, quoted or not, every number comes back exactly."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, order, quoting=quoting, lineterminator=end)
+    writer.writeheader()
+    for k, (a, b, c) in enumerate(X):
+        others = {"y": k / 3, "qid": k // 2, "id": f"{word}{k}", "skip": word}
+        writer.writerow({"a": a, "b": b, "c": c, **others})
+    path = save(tmp_path / "a.csv", text.getvalue())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table_rows, "BLOCK_CELLS", block_cells)
+        data = read_table(path, id="id", ignore=["skip"], features=["c", "a", "b"])
+    assert_array_equal(data.X, np.array(X)[:, [2, 0, 1]])
+    assert_array_equal(data.y, np.arange(len(X)) / 3)
+    assert data.groups.tolist() == [k // 2 for k in range(len(X))]
+    assert data.ids.tolist() == [f"{word}{k}".strip() for k in range(len(X))]
+
+
+cell = st.one_of(
+    numbers.map(repr),
+    st.floats().map(lambda value: f"{value:.3f}"),
+    st.text("0123456789.eE+- _", max_size=8),
+    st.sampled_from(["", "nan", "1,5", "0x1", "1_0", "٣", "1e400", "1\n2", " 1", "1 ", "1\r"]),
+)
+
+
+@quick
+@given(st.lists(cell, min_size=1, max_size=4))
+def test_fast_numbers_are_the_exact_ones_or_declined(cells):
+    """Never a number where the exact path sees none, never a different one."""
+    text = "\n".join(cells).encode()
+    fast = parse_decimals(text, len(cells))
+    if fast is not None:
+        assert fast.tolist() == [finite_number(cell.encode()) for cell in cells]
+
+
+@quick
+@given(st.lists(numbers, min_size=1, max_size=50))
+def test_ordinary_numbers_take_the_fast_path(values):
+    fast = parse_decimals("\n".join(map(repr, values)).encode(), len(values))
+    assert_array_equal(fast, values)
+
+
+@pytest.mark.parametrize("other", ["1", "+1"], ids=["fast", "exact"])
+def test_minus_zero_is_zero(tmp_path, other):
+    data = read_table(save(tmp_path / "a.csv", f"y,x\n-0,-0.0\n{other},{other}\n"))
+    scores = read_scores(save(tmp_path / "a.txt", f"-0.0\n{other}\n"))
+    assert not np.signbit([*data.X.ravel(), *data.y, *scores]).any()
+
+
+def test_pandas_agrees(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame(rng.standard_normal((300, 6)), columns=list("abcdef"))
+    frame["f"] = (frame["f"] * 1e9).astype(int)
+    frame["y"], frame["qid"] = rng.integers(0, 5, 300), np.repeat(np.arange(30), 10)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    data = read_table(tmp_path / "a.csv")
+    assert_array_equal(data.X, frame[list("abcdef")].to_numpy())
+    assert_array_equal(data.y, frame["y"])
+    assert_array_equal(data.groups, frame["qid"])
+
+
+def test_progress_is_drawn_when_asked_for(tmp_path, capsys):
+    rows = "1,2\n" * 3000
+    read_table(save(tmp_path / "a.csv", f"y,x\n{rows}"), show_progress=True)
+    assert "reading a.csv (MiB)" in capsys.readouterr().err
+    read_table(tmp_path / "a.csv")
+    assert not capsys.readouterr().err
+
+
+# Text that is refused ---------------------------------------------------------------------------
+
+BAD_ROWS = {
+    "word": ("1,2,red,4", "column 'b' is 'red'", "finite number", "Encode", "ignore="),
+    "infinite": ("1,2,inf,4", "column 'b' is 'inf'", "finite"),
+    "overflow": ("1,2,1e999,4", "column 'b' is '1e999'"),
+    "underscore": ("1,2,1_0,4", "column 'b' is '1_0'"),
+    "other digits": ("1,2,٣,4", "column 'b' is '٣'"),
+    "two numbers": ("1,2,3 4,4", "column 'b' is '3 4'"),
+    "two points": ("1,2,1.2.3,4", "column 'b' is '1.2.3'"),
+    "comma as point": ('1,2,"3,5",4', "column 'b' is '3,5'", "with a point"),
+    "line end in a number": ('1,2,"3\n5",4', "column 'b' is '3 5'"),
+    "empty": ("1,2,,4", "column 'b' is missing", "Fill in", "ignore="),
+    "blank": ("1,2, ,4", "column 'b' is missing"),
+    "nan": ("1,2,nan,4", "column 'b' is missing \\('nan'\\)"),
+    "NA": ("1,2,NA,4", "column 'b' is missing"),
+    "target": ("good,2,3,4", "the target, column 'y', is 'good'", "target="),
+    "infinite target": ("-inf,2,3,4", "the target, column 'y', is '-inf'", "finite"),
+    "no group": ("1,2,3,", "group is empty", "group=None"),
+    "endless group": ("1,2,3," + "x" * 300, "has 300 characters, at most 256"),
+    "short": ("1,2,3", "has 3 columns, the header has 4"),
+    "long": ("1,2,3,4,5", "has 5 columns, the header has 4", "Quote"),
+    "short with quotes": ('1,2,"3"', "has 3 columns, the header has 4"),
+    "open quotes": ('1,2,"3,4', "quotation marks"),
+    "text after quotes": ('1,2,"3"x,4', "quotation marks"),
+    "old line ends": ("1,2,3,4\r1,2,3,4", "line ends"),
+    "not UTF-8": (b"1,2,3,\xe9", r"'1,2,3,\\xe9' is not text in UTF-8"),
+    "zero byte": ("1,2,3\0,4", "not a text file"),
+    "huge field": (f'1,2,"{"3" * 140_000}",4', "field larger than field limit"),
+    "huge number": ("1,2," + "3" * 140_000 + ",4", "column 'b' is '3{40}...'"),
+    "tabs": ("1\t2\t3\t4", "has 1 columns, the header has 4"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ROWS)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_bad_row(tmp_path, name, pack):
+    row, *words = BAD_ROWS[name]
+    row = row if isinstance(row, bytes) else row.encode()
+    good = b"y,a,b,qid\n1,2,3,4\n\n" + b"1,2,3,4\n" * 3
+    path = save(tmp_path / "bad.csv", pack(good + row + b"\n1,2,3,4\n"))
+    refused(read_table, path, 7, *words)
+
+
+@pytest.mark.parametrize(
+    "header, options, words",
+    [
+        ("a,b", {}, ["no column is called y, label", "'a', 'b'", "target=", "--target"]),
+        ("y,score,b", {}, ["several columns may be the target: 'y', 'score'", "--target"]),
+        ("y,score,b", {"target_needed": False}, ["several columns may be the target"]),
+        ("y,qid,user,b", {}, ["several columns may be the group: 'qid', 'user'", "group="]),
+        ("y,a,a", {}, ["column 'a' is there twice", "rename"]),
+        ("y,qid", {}, ["no column is left for the features"]),
+        ("y,a", {"ignore": ["a"]}, ["no column is left for the features"]),
+        ("y,a", {"features": []}, ["no column is left for the features"]),
+        ("y,a", {"target": "z"}, ["no column 'z'", "'y', 'a'", "target="]),
+        ("y,a", {"group": "z"}, ["no column 'z'", "--group"]),
+        ("y,a", {"id": 2}, ["no column 2"]),
+        ("y,a", {"ignore": ["z"]}, ["no column 'z'", "ignore="]),
+        ("y,a", {"features": ["z"]}, ["no column 'z'", "features="]),
+        ("y,a,b", {"features": ["a", "a"]}, ["'a' is named for features and for features"]),
+        ("y,a,b", {"features": ["a", "y"], "target": "y"}, ["named for target and for features"]),
+        ("y,a,b", {"group": "a", "id": "a"}, ["named for group and for id"]),
+        (",y,a", {}, ["column 0, counted from 0, has no name", r"ignore=\[0\]"]),
+        ("1,2,0.5", {}, ["only numbers", "line of names"]),
+        ("1,2,2", {}, ["only numbers"]),
+        ("word", {}, ["column names separated by comma", "'word'", "delimiter="]),
+        ("y,a;b", {}, ["cannot tell what separates", "delimiter="]),
+        ("y,a", {"delimiter": ";"}, ["'y,a'"]),
+        ('y,"a', {}, ["cannot read the column names"]),
+    ],
+)
+def test_bad_header(tmp_path, header, options, words):
+    width = header.count(",") + 1
+    path = save(tmp_path / "bad.csv", f"\n{header}\n{','.join('1' * width)}\n")
+    refused(read_table, path, 2, *words, **options)
+
+
+@pytest.mark.parametrize("delimiter", ["", ",,", "a", "1", '"', "\n", ".", 7])
+def test_delimiters_that_cannot_be(tmp_path, delimiter):
+    path = save(tmp_path / "a.csv", HOTELS)
+    with pytest.raises(ValueError, match=r"delimiter is .*single character"):
+        read_table(path, delimiter=delimiter)
+
+
+def test_options_that_are_lists(tmp_path):
+    for option in ("ignore", "features"):
+        with pytest.raises(ValueError, match=f"{option} is 'price'; pass a list"):
+            read_table(save(tmp_path / "a.csv", HOTELS), **{option: "price"})
+
+
+@pytest.mark.parametrize(
+    "content, line, words",
+    [
+        ("", None, "is empty"),
+        ("\n \n", None, "is empty"),
+        (gzip.compress(b""), None, "is empty"),
+        ("y,x\n", None, "column names but no rows"),
+        ("y,x\n\n\n", None, "column names but no rows"),
+        ("1 qid:1 1:0.5\n", None, "LETOR.*read_letor"),
+        ("# note\n1 1:0.5 2:3\n", None, "LETOR.*--format letor"),
+        (b"PK\x03\x04rest", None, "Excel workbook or another zip.*CSV"),
+        (b"\xd0\xcf\x11\xe0rest", None, "old Excel"),
+        (b"SQLite format 3\0rest", None, "SQLite.*Export"),
+        (b"%PDF-1.7\n", None, "PDF"),
+        (b"ARROW1\0\0", None, "Feather"),
+        (b"\x89HDF\r\n", None, "HDF5"),
+        (b"\x93NUMPY\x01", None, "NumPy"),
+        (b'{"y": 1}', None, "JSON"),
+        ("<html>", None, "HTML"),
+        ("y,x\n1,2\n".encode("utf-16"), 1, "not a text file"),
+        (b"\x00\x01\x02,\xff", 1, "not a text file"),
+        (gzip.compress(b"y,x\n1,2\n" * 999)[:-12], None, "damaged or cut short"),
+    ],
+)
+def test_other_files(tmp_path, content, line, words):
+    refused(read_table, save(tmp_path / "a.csv", content), line, words)
+
+
+def test_files_that_cannot_be_opened(tmp_path, monkeypatch):
+    for read in (read_table, read_ranking, read_scores):
+        with pytest.raises(FileNotFoundError, match=r"nowhere\.csv"):
+            read(tmp_path / "nowhere.csv")
+        with pytest.raises(IsADirectoryError, match=str(tmp_path)):
+            read(tmp_path)
+
+    def refuse(path, *args):
+        raise PermissionError(13, "Permission denied", path)
+
+    path = save(tmp_path / "a.csv", HOTELS)
+    monkeypatch.setattr(builtins, "open", refuse)
+    with pytest.raises(PermissionError, match=r"a\.csv"):
+        read_ranking(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="not a file on disk; save"):
+        read_ranking(tmp_path / "pipe")
+
+
+# Parquet ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pyarrow():
+    pytest.importorskip("pyarrow.parquet")
+    return pytest.importorskip("pyarrow")
+
+
+def save_parquet(path, columns, **options):
+    import pyarrow
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pyarrow.table(columns), path, **options)
+    return path
+
+
+HOTEL_COLUMNS = {
+    "hotel": ["Ritz", "Lake", "End"],
+    "query": [7, 7, 8],
+    "price": [310.0, 95.5, 0.5],
+    "stars": [5, -0.3, 4],
+    "relevance": [1, 2, 0],
+}
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a"])
+def test_parquet_is_told_by_its_content(tmp_path, pyarrow, name):
+    path = save_parquet(tmp_path / name, HOTEL_COLUMNS, row_group_size=2)
+    check_hotels(read_table(path, id="hotel"))
+    check_hotels(read_ranking(path, id="hotel"))
+    packed = save(tmp_path / "b.parquet.gz", gzip.compress(path.read_bytes()))
+    check_hotels(read_ranking(packed, id="hotel"))
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint64", "float16", "float32", "double"])
+def test_numeric_types_of_parquet(tmp_path, pyarrow, kind):
+    values = pyarrow.array(np.array([1, 3], dtype=kind))
+    columns = {
+        "y": values,
+        "x": values,
+        "d": values.dictionary_encode() if kind != "float16" else values,
+    }
+    data = read_table(save_parquet(tmp_path / "a.parquet", columns))
+    assert_array_equal(data.X, [[1, 1], [3, 3]])
+    assert_array_equal(data.y, [1, 3])
+
+
+@pytest.mark.parametrize(
+    "labels, expected",
+    [
+        (lambda pa: pa.array([2**53 + 1, -1]), [2**53 + 1, -1]),
+        (lambda pa: pa.array([3.0, 1.0]), [3, 1]),
+        (lambda pa: pa.array(["b", "a"]), ["b", "a"]),
+        (lambda pa: pa.array(["b", "a"], pa.large_string()), ["b", "a"]),
+        (lambda pa: pa.array(["b", "a"]).dictionary_encode(), ["b", "a"]),
+        (lambda pa: pa.array([True, False]), ["true", "false"]),
+        (lambda pa: pa.array([1, 2], pa.date32()), ["1970-01-02", "1970-01-03"]),
+        (lambda pa: pa.array([0, 1], pa.timestamp("ns")), None),
+    ],
+)
+def test_group_types_of_parquet(tmp_path, pyarrow, labels, expected):
+    columns = {"qid": labels(pyarrow), "y": [1, None], "x": [1, 2]}
+    data = read_table(save_parquet(tmp_path / "a.parquet", columns))
+    assert_array_equal(data.y, [1, np.nan])
+    if expected is not None:
+        assert data.groups.tolist() == expected
+    assert len(set(data.groups.tolist())) == 2
+
+
+@pytest.mark.parametrize(
+    "make, line, words",
+    [
+        (lambda pa: {"x": [1, None]}, 2, "column 'x' is missing in row 2.*Fill in"),
+        (lambda pa: {"x": [1, float("nan")]}, 2, "column 'x' is missing in row 2"),
+        (lambda pa: {"x": [float("inf"), 1]}, 1, "column 'x' is inf.*finite.*in row 1"),
+        (lambda pa: {"x": ["a", "b"]}, None, "column 'x' has the type string.*feature.*ignore="),
+        (lambda pa: {"x": [True, False]}, None, "column 'x' has the type bool"),
+        (lambda pa: {"x": pa.array([1, 2], pa.decimal128(5))}, None, "'x' has the type decimal"),
+        (lambda pa: {"x": pa.array([1, 2], pa.timestamp("s"))}, None, "'x' has the type timestamp"),
+        (lambda pa: {"x": [[1], [2]]}, None, "column 'x' has the type list"),
+        (lambda pa: {"x": [{"a": 1}, {"a": 2}]}, None, "column 'x' has the type struct"),
+        (lambda pa: {"x": [None, None]}, None, "column 'x' has the type null"),
+        (lambda pa: {"y": ["a", "b"]}, None, "'y' has the type string.*the target.*target="),
+        (lambda pa: {"y": [1, -np.inf]}, 2, "column 'y' is -inf.*row 2"),
+        (lambda pa: {"qid": [1, None]}, 2, "the group is empty"),
+        (lambda pa: {"qid": [[1], [2]]}, None, "'qid' has the type list.*the group"),
+        (lambda pa: {"score": [1, 2]}, None, "several columns may be the target: 'y', 'score'"),
+    ],
+)
+def test_bad_parquet(tmp_path, pyarrow, make, line, words):
+    columns = {"y": [1, 2], "x": [1, 2], "qid": [1, 1], **make(pyarrow)}
+    refused(read_table, save_parquet(tmp_path / "a.parquet", columns), line, words)
+
+
+def test_parquet_without_rows_and_damaged(tmp_path, pyarrow):
+    path = save_parquet(tmp_path / "a.parquet", {"y": pyarrow.array([], "double"), "x": []})
+    refused(read_table, path, None, "type null")
+    path = save_parquet(path, {"y": pyarrow.array([], "double"), "x": pyarrow.array([], "double")})
+    refused(read_table, path, None, "no rows")
+    whole = save_parquet(path, HOTEL_COLUMNS).read_bytes()
+    refused(read_table, save(path, whole[:-9]), None, "damaged or cut short")
+    refused(read_table, save(path, b"PAR1"), None, "damaged or cut short")
+    with pytest.raises(ValueError, match="Parquet file; leave out delimiter"):
+        read_table(save(path, whole), delimiter=",")
+
+
+def test_index_columns_of_pandas_are_no_features(tmp_path, pyarrow):
+    columns = {"x": [1, 2], "y": [1, 2], "__index_level_0__": [5, 9]}
+    data = read_table(save_parquet(tmp_path / "a.parquet", columns))
+    assert data.feature_names.tolist() == ["x"]
+
+
+def test_missing_pyarrow_is_named_with_its_remedy(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow.parquet", None)
+    path = save(tmp_path / "a.parquet", b"PAR1rest")
+    with pytest.raises(ImportError, match=r"pip install 'rankwise\[parquet\]'"):
+        read_table(path)
+
+
+# Any format -------------------------------------------------------------------------------------
+
+LETOR = "# made by hand\n2 qid:7 1:0.5 3:1 # first\n0 qid:8 2:1\n"
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.letor", "a.csv", "a", "a.dat.gz"])
+def test_letor_is_told_by_its_content(tmp_path, name):
+    path = save(tmp_path / name, gzip.compress(LETOR.encode()) if "gz" in name else LETOR)
+    data, same = read_ranking(path), read_letor(path, ids=True)
+    assert_array_equal(data.X, same.X)
+    assert_array_equal(data.y, same.y)
+    assert_array_equal(data.groups, same.groups)
+    assert data.ids.tolist() == ["first", ""]
+    assert data.feature_names is None
+    assert read_ranking(path, n_features=9).X.shape == (2, 9)
+
+
+def test_letor_without_comments_has_no_ids(tmp_path):
+    write_letor(tmp_path / "a.txt", np.ones((3, 2)), [1, 2, 3])
+    assert read_ranking(tmp_path / "a.txt").ids is None
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.tsv", "a", "a.dat", "a.svm"])
+def test_tables_are_told_by_their_content(tmp_path, name):
+    check_hotels(read_ranking(save(tmp_path / name, HOTELS), id="hotel"))
+
+
+def test_format_by_option(tmp_path):
+    path = save(tmp_path / "a", HOTELS.replace(",", "\t"))
+    check_hotels(read_ranking(path, format="tsv", id="hotel"))
+    check_hotels(read_ranking(path, format="csv", id="hotel", delimiter="\t"))
+    refused(read_ranking, path, 1, "starts with|label is", format="letor")
+    path = save(tmp_path / "b", "1\n2\n")
+    assert read_ranking(path, format="letor").y.tolist() == [1, 2]
+    assert read_ranking(save(tmp_path / "b.svm", "1\n2\n")).y.tolist() == [1, 2]
+
+
+def test_what_is_not_clear_has_to_be_said(tmp_path):
+    path = save(tmp_path / "a.txt", "1\n2\n")
+    refused(read_ranking, path, None, "cannot tell", "format= \\(--format\\)")
+    refused(read_ranking, save(tmp_path / "a.csv", "1\n2\n"), 1, "column names separated by")
+    refused(read_ranking, save(path, HOTELS), None, "not a Parquet file", format="parquet")
+    refused(read_ranking, save(path, LETOR), None, "LETOR", format="csv")
+    refused(read_ranking, save(path, b"PAR1"), None, "this is a Parquet file", format="csv")
+    with pytest.raises(ValueError, match="format is 'excel'; pass one of auto, letor"):
+        read_ranking(path, format="excel")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"target": "y"},
+        {"group": None},
+        {"id": "a"},
+        {"ignore": ["a"]},
+        {"features": ["a"]},
+        {"delimiter": ","},
+    ],
+)
+def test_options_of_tables_do_not_belong_to_letor_files(tmp_path, options):
+    path = save(tmp_path / "a.txt", LETOR)
+    words = f"leave out {next(iter(options))}.*--format csv"
+    refused(read_ranking, path, None, words, error=ValueError, **options)
+
+
+def test_a_table_must_have_the_features_that_are_expected(tmp_path):
+    path = save(tmp_path / "a.csv", HOTELS)
+    check_hotels(read_ranking(path, id="hotel", n_features=2))
+    refused(read_ranking, path, None, "has 2 features.*expected 3", id="hotel", n_features=3)
+
+
+# Scores -----------------------------------------------------------------------------------------
+
+
+@quick
+@given(scores=st.lists(numbers, min_size=1, max_size=20), packed=st.booleans())
+def test_scores_round_trip(tmp_path, scores, packed):
+    path = tmp_path / ("a.gz" if packed else "a.txt")
+    write_scores(path, scores)
+    assert_array_equal(read_scores(path), scores)
+
+
+def test_scores_are_written_one_a_line(tmp_path):
+    write_scores(tmp_path / "a.txt", np.array([0.1, 1, 1e-9, 1 / 3]))
+    assert (tmp_path / "a.txt").read_text() == "0.1\n1.0\n1e-09\n0.3333333333333333\n"
+    assert read_scores(save(tmp_path / "a.txt", "1\r\n +2 \r\n3")).tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "content, line, words",
+    [
+        ("1\n\n2\n", 2, "got ''.*one finite number a line"),
+        ("1\n2 3\n", 2, "got '2 3'"),
+        ("1\n2,3\n", 2, "got '2,3'"),
+        ("score\n1\n", 1, "got 'score'"),
+        ("1\nnan\n", 2, "got 'nan'"),
+        ("1\n2\n1e999\n", 3, "got '1e999'"),
+        ("1\n1_0\n", 2, "got '1_0'"),
+        ("", None, "is empty"),
+        ("1\n\0\n", 2, "not a text file"),
+        (b"1\n\xff\n", 2, r"got '\\xff'"),
+    ],
+)
+def test_bad_scores(tmp_path, content, line, words):
+    refused(read_scores, save(tmp_path / "a.txt", content), line, words)
+
+
+@pytest.mark.parametrize(
+    "scores, words",
+    [([[1.0]], r"shape \(1, 1\)"), ([1.0, np.nan], r"scores\[1\] is nan"), (1.0, r"shape \(\)")],
+)
+def test_scores_that_cannot_be_written(tmp_path, scores, words):
+    with pytest.raises(ValueError, match=words):
+        write_scores(tmp_path / "a.txt", scores)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_column_of_scores_leaves_the_rest_as_it_is(tmp_path, end):
+    rows = ["id;x;y", '"a;b";1.50;2', "", 'c;"2";', f'"two{end}lines";3;1']
+    path = save(tmp_path / "a.csv", end.join(rows) + end)
+    write_table_with_scores(path, tmp_path / "b.csv", [0.5, -1, 1e-9])
+    added = [
+        "id;x;y;prediction",
+        '"a;b";1.50;2;0.5',
+        "",
+        'c;"2";;-1.0',
+        f'"two{end}lines";3;1;1e-09',
+    ]
+    assert (tmp_path / "b.csv").read_bytes().decode() == end.join(added) + end
+    assert path.read_bytes().decode() == end.join(rows) + end
+    data = read_table(tmp_path / "b.csv", id="id")
+    assert data.feature_names.tolist() == ["x", "prediction"]
+
+
+def test_a_table_may_be_replaced_and_packed(tmp_path):
+    path = save(tmp_path / "a.csv.gz", gzip.compress(HOTELS.encode()))
+    write_table_with_scores(path, path, [1, 2, 3], column="a,b")
+    text = gzip.decompress(path.read_bytes()).decode()
+    assert text.splitlines()[:2] == [
+        'hotel,query,price,stars,relevance,"a,b"',
+        "Ritz,7,310,5,1,1.0",
+    ]
+    check_hotels(read_table(path, id="hotel", ignore=["a,b"]))
+
+
+def test_a_column_of_scores_in_parquet(tmp_path, pyarrow):
+    from pyarrow import parquet
+
+    day = pyarrow.array([1, 2, 3], pyarrow.date32())
+    columns = {**HOTEL_COLUMNS, "day": day, "kind": pyarrow.array(list("aba")).dictionary_encode()}
+    path = save_parquet(tmp_path / "a.parquet", columns, row_group_size=2, compression="zstd")
+    before = parquet.read_table(path)
+    write_table_with_scores(path, path, [0.5, 1, 2])
+    after = parquet.read_table(path)
+    assert after.column("prediction").to_pylist() == [0.5, 1, 2]
+    assert after.drop_columns("prediction").equals(before)
+    assert after.schema.remove(len(columns)).equals(before.schema)
+    assert parquet.ParquetFile(path).metadata.num_row_groups == 2
+    assert parquet.ParquetFile(path).metadata.row_group(0).column(0).compression == "ZSTD"
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_tables_that_get_no_column(tmp_path, kind):
+    path = tmp_path / f"a.{kind}"
+    if kind == "csv":
+        save(path, HOTELS)
+    else:
+        pytest.importorskip("pyarrow")
+        save_parquet(path, HOTEL_COLUMNS)
+    before = path.read_bytes()
+    with pytest.raises(LetorFormatError, match="'stars' is there already"):
+        write_table_with_scores(path, path, [1, 2, 3], column="stars")
+    for scores in ([1, 2], [1, 2, 3, 4]):
+        with pytest.raises(ValueError, match=f"has 3 rows but there are {len(scores)} scores"):
+            write_table_with_scores(path, path, scores)
+    with pytest.raises(ValueError, match="column is ' '"):
+        write_table_with_scores(path, path, [1, 2, 3], column=" ")
+    other = tmp_path / ("b.parquet" if kind == "csv" else "b.csv")
+    with pytest.raises(ValueError, match="and so is its copy"):
+        write_table_with_scores(path, other, [1, 2, 3])
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_sources_that_are_no_good_tables(tmp_path):
+    path = save(tmp_path / "a.txt", LETOR)
+    with pytest.raises(LetorFormatError, match=r"LETOR.*write_scores"):
+        write_table_with_scores(path, tmp_path / "b.txt", [1, 2])
+    save(path, "a,b\n1,2\n1\n")
+    with pytest.raises(LetorFormatError, match="1 columns, the header has 2") as caught:
+        write_table_with_scores(path, tmp_path / "b.txt", [1, 2])
+    assert caught.value.line == 3
+    assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
+
+
+# A full disk ------------------------------------------------------------------------------------
+
+
+class FullDisk(io.FileIO):
+    """A file on a disk with room for the first bytes only."""
+
+    def write(self, data):
+        if self.tell() + len(data) > 40:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(data)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet"])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda path: write_scores(path, np.random.default_rng(0).random(5000)),
+        lambda path: write_table_with_scores(path, path, [1 / 3, 2 / 3, 1 / 7]),
+    ],
+    ids=["scores", "table"],
+)
+def test_full_disk_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, name, write):
+    path = tmp_path / name
+    if name == "a.parquet":
+        pytest.importorskip("pyarrow")
+        save_parquet(path, HOTEL_COLUMNS)
+    else:
+        save(path, gzip.compress(HOTELS.encode()) if name.endswith("gz") else HOTELS)
+    before = path.read_bytes()
+    monkeypatch.setattr(files, "_create", lambda temporary, *_: FullDisk(temporary, "xb"))
+    with pytest.raises(OSError, match="No space left on device"):
+        write(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+def test_full_device(tmp_path):
+    with pytest.raises(OSError, match="No space left on device"):
+        write_scores("/dev/full", np.zeros(10))
+    with pytest.raises(OSError, match="No space left on device"):
+        write_table_with_scores(save(tmp_path / "a.csv", HOTELS), "/dev/full", [1, 2, 3])
