@@ -58,7 +58,7 @@ def train(path: str, chunks: int) -> dict[str, Any]:
     before = _peak_mib()
     start, cpu = time.perf_counter(), time.process_time()
     model, n_chunks = RankRLS(alpha=1e-3), 0
-    for X, y, groups, _ in read_letor(path, chunks=chunks, n_features=N_FEATURES):
+    for X, y, groups, *_ in read_letor(path, chunks=chunks, n_features=N_FEATURES):
         model.partial_fit(X, y, groups, whole_groups=True)
         n_chunks += 1
     return {

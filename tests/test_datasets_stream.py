@@ -51,7 +51,7 @@ def test_chunks_are_whole_groups_and_together_the_file(file, n_rows, block, monk
 
 @pytest.mark.parametrize("suffix", ["gz", "bz2", "xz"])
 def test_compressed_files_are_streamed_too(file, suffix):
-    X, y, groups, _ = read_letor(file)
+    X, y, groups, *_ = read_letor(file)
     packed = file.with_suffix(f".txt.{suffix}")
     write_letor(packed, X, y, groups)
     np.testing.assert_array_equal(stacked(read_letor(packed, chunks=20))[0], X)
@@ -59,7 +59,7 @@ def test_compressed_files_are_streamed_too(file, suffix):
 
 def test_training_on_the_stream_is_training_on_the_file(file):
     model = RankRLS(0.1)
-    for X, y, groups, _ in read_letor(file, chunks=40):
+    for X, y, groups, *_ in read_letor(file, chunks=40):
         model.partial_fit(X, y, groups, whole_groups=True)
     expected = RankRLS(0.1).fit(*read_letor(file)[:3])
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-10)

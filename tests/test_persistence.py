@@ -224,7 +224,9 @@ def test_parameters_in_the_header_are_readable(path):
     assert (parameters["gamma"], parameters["scoring"]) == ([0.1, 1.0], "concordance")
 
 
-@pytest.mark.parametrize("model", [RankRLS(kernel=np.dot), RankSVM(kernel=np.dot)], ids=str)
+@pytest.mark.parametrize(
+    "model", [RankRLS(kernel=np.dot), RankSVM(kernel=np.dot)], ids=["rls", "svm"]
+)
 def test_callable_kernels_are_refused_with_a_way_out(model, path):
     with pytest.raises(ValueError, match=r"holds no code.*by name.*kernel='precomputed'"):
         save(model.fit(X, y), path)
@@ -291,9 +293,7 @@ def test_a_model_that_was_tampered_with_is_refused(change, match, path):
     assert not path.exists()
 
 
-@pytest.mark.parametrize(
-    "notes", [[1], {1: 2}, {"a": np.nan}, {"a": object()}, {"a": {1, 2}}], ids=str
-)
+@pytest.mark.parametrize("notes", [[1], {1: 2}, {"a": np.nan}, {"a": object()}, {"a": {1, 2}}])
 def test_notes_that_json_cannot_hold_are_refused(notes, path):
     with pytest.raises(ValueError, match="notes cannot be written as JSON"):
         save(RankRLS().fit(X, y), path, notes=notes)

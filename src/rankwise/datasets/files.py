@@ -23,6 +23,7 @@ PathLike: TypeAlias = str | os.PathLike[str]
 Watch: TypeAlias = Callable[[int], None]  # gets the number of bytes of the file read so far
 
 _LINES_BETWEEN_LOOKS = 1000
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _BZIP2_MARKS = (b"1AY&SY", b"\x17rE8P\x90")  # first block, or end of an empty stream
 
 
@@ -112,14 +113,14 @@ def replace_file(path: PathLike) -> Iterator[IO[bytes]]:
         If the directory does not exist or the file may not be written.
     """
     name = os.fspath(path)
-    target = os.path.realpath(name)
-    if os.path.exists(target) and not os.path.isfile(target):  # a pipe, a device, a directory
-        with open(target, "wb") as device, _compressing(device, name) as stream:
+    if os.path.exists(name) and not os.path.isfile(name):  # a pipe, a device, a directory
+        with _naming(name), open(name, "wb") as device, _compressing(device, name) as stream:
             yield stream
         return
+    target = os.path.realpath(name)
     temporary = os.path.join(os.path.dirname(target), f".rankwise-{secrets.token_hex(8)}.tmp")
     try:
-        with _create(temporary, target, name) as raw:
+        with _naming(name), _create(temporary, target, name) as raw:
             with _compressing(raw, name) as stream:
                 yield stream
             raw.flush()
@@ -131,6 +132,18 @@ def replace_file(path: PathLike) -> Iterator[IO[bytes]]:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Say which file could not be written; the operating system only says that a disk is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno not in _NO_ROOM:
+            raise
+        problem = f"{os.strerror(error.errno)}; make room or choose another place"
+        raise OSError(error.errno, problem, name) from error
 
 
 def _create(temporary: str, target: str, name: str) -> IO[bytes]:

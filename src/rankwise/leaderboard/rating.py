@@ -174,7 +174,7 @@ def rate_groups(
     {'new': [1, 2, 0], 'old': [0, 1]}
     """
     graph, labels = check_pairs(pairs, items)
-    given = getattr(pairs, "groups", None) if groups is None else groups
+    given = _groups_of(pairs) if groups is None else groups
     if given is None:
         raise ValueError(
             "the comparisons have no groups; read them with group=, or pass one label for each."
@@ -204,6 +204,10 @@ def rate_groups(
             **options,
         )
     return boards
+
+
+def _groups_of(pairs: PairData | PairGraph) -> NDArray[Any] | None:
+    return pairs.groups if isinstance(pairs, PairData) else None
 
 
 def _choose_alpha(system: RatingSystem, alpha: float | str, rng: np.random.Generator) -> float:
