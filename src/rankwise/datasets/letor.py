@@ -63,7 +63,7 @@ def read_letor(
     chunks: int | None = None,
     progress: bool | None = None,
 ) -> RankingData | Iterator[RankingData]:
-    """Read one or several files of rows ``label qid:group feature:value ... # comment``.
+    """Read one or several files of rows ``label qid:group feature:value … # comment``.
 
     This is the format of the LETOR collections, SVMrank, RankLib and (with a file of group sizes)
     LightGBM.  The rows may come in any order: those with the same qid form a group.
@@ -152,7 +152,7 @@ def read_letor(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = f"{folder}/toy.txt"
     ...     write_letor(file, [[1.0], [2.0], [5.0], [4.0]], [0, 1, 1, 0], [7, 7, 8, 8])
-    ...     for X, y, groups, _ in read_letor(file, chunks=2):
+    ...     for X, y, groups, *_ in read_letor(file, chunks=2):
     ...         model = model.partial_fit(X, y, groups, whole_groups=True)
     >>> model.n_samples_seen_, model.n_pairs_
     (4, 2)
