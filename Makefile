@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PYTEST = $(BIN)/python -m pytest -n 2
 
-.PHONY: help demo test check format test-oldest test-install bench experiments clean
+.PHONY: help demo test check format test-oldest test-install bench experiments docs clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -46,8 +46,13 @@ experiments: $(VENV)/installed-test  ## Reproduce the papers' tables; DATA=direc
 	  pursuit13_jester pursuit13_movielens pursuit13_gain; do \
 	  $(BIN)/python -m experiments.$$name --data $(or $(DATA),../shared/data) || exit 1; done
 
+docs: $(VENV)/installed-docs  ## Build the documentation site; a warning is an error
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	@echo "Open file://$(CURDIR)/docs/_build/html/index.html"
+
 clean:  ## Remove environments and caches
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-install build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-install build .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	  docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; name it with make PYTHON=..."; exit 1; }
@@ -63,6 +68,10 @@ $(VENV)/installed-test: $(VENV)/installed
 
 $(VENV)/installed-bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"
+	touch $@
+
+$(VENV)/installed-docs: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
 	touch $@
 
 $(VENV)-oldest/installed: pyproject.toml

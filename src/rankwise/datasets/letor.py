@@ -63,7 +63,7 @@ def read_letor(
     chunks: int | None = None,
     progress: bool | None = None,
 ) -> RankingData | Iterator[RankingData]:
-    """Read one or several files of rows ``label qid:group feature:value ... # comment``.
+    """Read one or several files of rows ``label qid:group feature:value … # comment``.
 
     This is the format of the LETOR collections, SVMrank, RankLib and (with a file of group sizes)
     LightGBM.  The rows may come in any order: those with the same qid form a group.

@@ -26,7 +26,7 @@ def write_letor(
     sort_groups: bool = False,
     number_groups: bool = False,
 ) -> None:
-    """Write rows ``label qid:group 1:value 2:value ... # id``.
+    """Write rows ``label qid:group 1:value 2:value … # id``.
 
     The file is written whole or not at all: a failure leaves an older file of that name untouched.
 

@@ -12,7 +12,9 @@ __all__ = ["RankingProblem", "make_ranking"]
 
 
 class RankingProblem(NamedTuple):
-    """Synthetic data and their answer; ``X, y, groups = problem[:3]`` unpacks what `fit` takes.
+    """Synthetic data and their answer.
+
+    ``X, y, groups = problem[:3]`` unpacks what `fit` takes.
 
     Attributes
     ----------

@@ -97,7 +97,7 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         ``(objective_ − lower_bound_)/objective_``.
     n_iter_ : int
         Iterations on all items; large data start from the solution on a sample of them.
-    history_ : dict of ndarray of shape (n_iter_,)
+    history_ : dict of ndarray of shape (n_iterations,)
         "objective", "lower_bound" and "gap" after each iteration.
     n_pairs_ : int
         Number of pairs trained on.

@@ -149,7 +149,7 @@ def reciprocal_rank(
     With tied scores, the expectation over all orders of the tied items: if n items share the
     score of the first relevant one, r of them are relevant, and t items score higher [1]_,
 
-    .. math:: \sum_{i=1}^{n-r+1} \frac{1}{t + i} \binom{n - i}{r - 1} \Big/ \binom{n}{r}
+    .. math:: \binom{n}{r}^{-1} \sum_{i=1}^{n-r+1} \frac{1}{t + i} \binom{n - i}{r - 1}
 
     Parameters
     ----------
