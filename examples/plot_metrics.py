@@ -39,7 +39,7 @@ def exchanged(i, j):
     return scores
 
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+_, left = plt.subplots(figsize=(6.5, 4.4), layout="constrained")
 places = np.arange(19)
 for k, metric in enumerate(metrics):
     lost = [loss(metric, exchanged(i, i + 1)) for i in places]
@@ -58,6 +58,7 @@ left.legend()
 # With more and more noise in the scores all metrics get worse, but not at the same pace: a small
 # change of a saturated metric may be a large change of the ranking.
 
+_, right = plt.subplots(figsize=(6.5, 4.4), layout="constrained")
 rng = np.random.default_rng(0)
 levels = np.linspace(0, 12, 25)
 noises = rng.normal(size=(100, 20))

@@ -34,7 +34,7 @@ model = RankingPursuit(40, **options).fit(X[train], y[train], groups[train])
 
 search = RankingPursuitCV(40, **options).fit(X[train], y[train], groups[train])
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+_, left = plt.subplots(figsize=(6.5, 4.4), layout="constrained")
 StagedErrorDisplay.from_estimator(
     model,
     X[train],
@@ -56,6 +56,7 @@ left.legend(loc="upper left")
 # them come first, and the grey ones that enter later are the noise that the held-out curve
 # complains about.
 
+_, right = plt.subplots(figsize=(6.5, 4.4), layout="constrained")
 steps = np.arange(1, model.n_basis_ + 1)
 real = np.flatnonzero(coef)
 colours = dict(zip(real, ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"], strict=True))
