@@ -6,49 +6,472 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import rankwise
+from rankwise.datasets import make_ranking, write_letor
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+
+from typer.testing import CliRunner
+
+HELP = ["", "train", "predict", "evaluate", "cv", "compare", "rank", "report", "info", "export"]
+NAMES = ["size", "age", "stars"]
 
 
-def run(*arguments, code=None):
+def shell(*arguments, code=None, **options):
     start = ["-c", code] if code else ["-m", "rankwise"]
-    return subprocess.run([sys.executable, *start, *arguments], capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, *start, *map(str, arguments)], capture_output=True, text=True, **options
+    )
+
+
+def run(*arguments):
+    from rankwise.cli.app import app
+
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def succeed(*arguments):
+    done = run(*arguments)
+    assert done.exit_code == 0, f"{done.output}\n{done.exception!r}"
+    return done
+
+
+def fail(*arguments):
+    """The one line that a failure prints."""
+    done = run(*arguments)
+    assert done.exit_code == 1, done.output
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("rankwise: ")
+    return lines[0].removeprefix("rankwise: ")
+
+
+def lines_of(path):
+    return path.read_text().splitlines()
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return make_ranking(
+        n_queries=12, n_documents=(3, 8), n_features=3, noise=0.5, shuffle=True, random_state=0
+    )
+
+
+@pytest.fixture
+def letor(tmp_path, problem):
+    path = tmp_path / "train.txt"
+    write_letor(path, *problem[:3])
+    return path
+
+
+@pytest.fixture
+def table(tmp_path, problem):
+    path = tmp_path / "train.csv"
+    write_table(path, problem, NAMES)
+    return path
+
+
+def write_table(path, problem, names, extra=()):
+    """The problem as CSV, its feature columns in the order of `names`."""
+    X, y, groups = problem[:3]
+    columns = dict(zip(NAMES, X.T, strict=True))
+    rows = [",".join([*names, "shop", "rating", *extra])]
+    for k in range(len(y)):
+        cells = [repr(float(columns[name][k])) for name in names]
+        rows.append(",".join([*cells, f"s{groups[k]}", str(y[k]), *("x" for _ in extra)]))
+    path.write_text("\n".join(rows) + "\n")
+
+
+TABLE = ["--target", "rating", "--group", "shop"]
+
+
+@pytest.fixture
+def model(tmp_path, table):
+    path = tmp_path / "model.rw"
+    succeed("train", table, *TABLE, "-o", path)
+    return path
+
+
+# What an installation is made of
 
 
 def test_info_tells_whether_the_compiled_sweep_is_active():
-    pytest.importorskip("typer")
-    done = run("info")
+    done = shell("info")
     assert done.returncode == 0, done.stderr
     rows = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
     assert rows["rankwise"] == rankwise.__version__
     assert rows["compiled"] == "sweep  active"
-    as_json = json.loads(run("info", "--json").stdout)
-    assert as_json["compiled"] is True
-    assert as_json["versions"]["rankwise"] == rankwise.__version__
 
 
 def test_info_tells_that_the_compiled_sweep_is_missing():
-    pytest.importorskip("typer")
     code = (
         "import sys; sys.modules['rankwise._compiled.order_sweep'] = None;"
         "from rankwise.cli import main; main()"
     )
-    done = run("info", code=code)
+    done = shell("info", code=code)
     assert done.returncode == 0, done.stderr
     assert "missing: NumPy sweeps in use" in done.stdout
 
 
+def test_info_as_json():
+    found = json.loads(succeed("info", "--json").stdout)
+    assert found["compiled"] is True
+    assert found["versions"]["rankwise"] == rankwise.__version__
+
+
 def test_without_typer_one_line_says_what_to_install():
     code = "import sys; sys.modules['typer'] = None; from rankwise.cli import main; main()"
-    done = run("info", code=code)
+    done = shell("info", code=code)
     assert done.returncode == 1
     assert (
         done.stderr == "rankwise: the command needs typer and rich; pip install 'rankwise[cli]'\n"
     )
 
 
-def test_help_is_there_and_unknown_commands_fail():
-    pytest.importorskip("typer")
-    assert "info" in run("--help").stdout
-    assert run("no-such-command").returncode == 2
+def test_help_does_not_wait_for_the_heavy_packages():
+    code = f"""
+import sys
+from typer.testing import CliRunner
+from rankwise.cli.app import app
+for command in {HELP}:
+    done = CliRunner().invoke(app, [*command.split(), "--help"])
+    assert done.exit_code == 0 and "Usage" in done.stdout, command
+print("numpy" in sys.modules, "sklearn" in sys.modules, "scipy" in sys.modules)
+"""
+    done = shell(code=code)
+    assert done.stdout.split() == ["False", "False", "False"], done.stderr
+
+
+def test_version_and_usage_errors():
+    assert succeed("--version").stdout == f"rankwise {rankwise.__version__}\n"
+    assert run("no-such-command").exit_code == 2
+    assert run("train").exit_code == 2
+    assert run("train", "x", "-o", "y", "--model", "forest").exit_code == 2
+
+
+# Training
+
+
+def test_the_model_is_the_one_that_the_library_trains(tmp_path, letor, problem):
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y, groups = problem[:3]
+    succeed("train", letor, "--scoring", "ndcg@10", "-o", tmp_path / "m.rw")
+    scores = succeed("predict", tmp_path / "m.rw", letor).stdout
+    twin = make_pipeline(
+        StandardScaler(), rankwise.RankRLSCV(scoring="ndcg@10", random_state=0)
+    ).fit(X, y, rankrlscv__groups=groups)
+    np.testing.assert_array_equal([float(s) for s in scores.splitlines()], twin.predict(X))
+
+
+@pytest.mark.parametrize(
+    "options, expected",
+    [
+        (["--alpha", "0.5"], "RankRLS(alpha=0.5, random_state=0)"),
+        (
+            ["--alpha", "0.5", "--kernel", "rbf", "--gamma", "0.1", "--n-basis", "9"],
+            "RankRLS(alpha=0.5, gamma=0.1, kernel='rbf', n_basis=9, random_state=0)",
+        ),
+        (
+            ["--alpha", "0.1,1", "--cost", "sign", "--group-weight", "groups"],
+            "RankRLSCV(alphas=[0.1, 1.0], cost='sign', group_weight='groups', random_state=0)",
+        ),
+        (
+            ["--kernel", "rbf", "--gamma", "0.1,0.2", "--beta", "0.5"],
+            "RankRLSCV(beta=0.5, gamma=[0.1, 0.2], kernel='rbf', random_state=0)",
+        ),
+        (
+            ["--model", "ranksvm", "--loss", "squared_hinge", "--random-state", "3"],
+            "RankSVMCV(loss='squared_hinge', random_state=3)",
+        ),
+        (
+            ["--model", "corankrls", "--nu", "2", "--views", "3", "--n-basis", "2"],
+            "CoRankRLSCV(n_basis=2, nus=[2.0], random_state=0, views=3)",
+        ),
+        (
+            ["--model", "pursuit", "--n-basis", "4", "--ties", "exclude", "--scoring", "map"],
+            "RankingPursuitCV(n_basis=4, random_state=0, scoring='map', ties='exclude')",
+        ),
+    ],
+)
+def test_options_become_parameters(options, expected):
+    from rankwise.cli.command import command
+    from rankwise.cli.models import make_model
+    from rankwise.cli.options import ModelOptions
+
+    seen = []
+
+    def only(model: ModelOptions) -> None:
+        seen.append(make_model(model))
+
+    only.__annotations__ = {"model": ModelOptions}
+    invoke(command(only), options)
+    assert " ".join(repr(seen[0]).split()) == expected
+
+
+def invoke(function, arguments):
+    import typer
+
+    app = typer.Typer()
+    app.command()(function)
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, f"{done.output}\n{done.exception!r}"
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--model", "ranksvm", "--beta", "0.5"], ["ranksvm", "--beta", "rankrls and pursuit"]),
+        (["--model", "ranksvm", "--ties", "exclude"], ["ranksvm", "--ties"]),
+        (["--model", "rankrls", "--loss", "hinge"], ["rankrls", "--loss", "ranksvm has it"]),
+        (["--model", "rankrls", "--views", "2"], ["rankrls", "--views", "corankrls and pursuit"]),
+        (["--model", "pursuit", "--alpha", "1"], ["pursuit", "--alpha"]),
+        (["--model", "pursuit", "--nu", "1"], ["pursuit", "--nu", "--views"]),
+        (["--gamma", "1"], ["linear", "--gamma", "rbf"]),
+        (["--kernel", "rbf", "--degree", "2"], ["rbf", "--degree", "poly"]),
+        (["--kernel", "rbf", "--alpha", "1", "--gamma", "1,2"], ["--gamma 1,2", "one value"]),
+        (["--alpha", "1", "--scoring", "map"], ["--scoring map", "no effect", "--alpha 1"]),
+        (["--alpha", "small"], ["--alpha small", "a number"]),
+        (["--alpha", "-1"], ["alpha", "positive"]),
+        (["--kernel", "precomputed", "--scale", "standard"], ["--scale standard", "precomputed"]),
+        (["--scoring", "ndgc@10"], ["ndgc@10", "did you mean", "ndcg"]),
+        (["--kernel", "linaer"], ["linaer", "linear"]),
+    ],
+)
+def test_options_without_effect_are_refused(tmp_path, letor, options, words):
+    message = fail("train", letor, *options, "-o", tmp_path / "m.rw")
+    for word in words:
+        assert word in message
+    assert not (tmp_path / "m.rw").exists()
+
+
+@pytest.mark.parametrize("name", ["rankrls", "ranksvm", "corankrls", "pursuit"])
+def test_every_model_is_trained_saved_and_used(tmp_path, letor, name):
+    path = tmp_path / "m.rw"
+    few = ["--n-basis", "2"] if name == "corankrls" else []
+    found = json.loads(succeed("train", letor, "--model", name, *few, "-o", path, "--json").stdout)
+    assert found["data"]["groups"] == 12
+    assert found["chosen"]["held_out_score"] <= 0.5
+    values = json.loads(succeed("evaluate", path, letor, "--json").stdout)["metrics"]
+    assert {row["metric"] for row in values} == {"ndcg@10", "map", "disagreement", "tau"}
+    assert values[2]["mean"] < 0.4
+
+
+def test_the_summary_says_what_was_trained_on(tmp_path, table, problem):
+    from rankwise import ScoreGraph
+
+    done = succeed("train", table, *TABLE, "-o", tmp_path / "m.rw")
+    rows = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+    graph = ScoreGraph(problem.y, problem.groups).describe()
+    assert rows["items"] == str(len(problem.y))
+    assert rows["scores"] == "rating"
+    assert rows["features"] == "3: size, age, stars"
+    assert rows["groups"] == "12 by shop"
+    assert rows["pairs"] == f"{graph.n_pairs}, {graph.n_tied_pairs} of them tied"
+    assert rows["scaling"] == "StandardScaler"
+    assert "alpha" in rows["chosen"]
+    assert "disagreement" in rows["held-out"]
+    assert rows["written"].split() == ["to", str(tmp_path / "m.rw")]
+
+
+def test_quiet_training_says_nothing(tmp_path, table):
+    done = succeed("train", table, *TABLE, "-o", tmp_path / "m.rw", "--quiet")
+    assert done.output == ""
+    assert succeed("--quiet", "train", table, *TABLE, "-o", tmp_path / "m.rw").output == ""
+
+
+def test_scaling_is_saved_with_the_model(tmp_path, letor):
+    from rankwise.persistence import load
+
+    for scale, name in [
+        ("auto", "StandardScaler"),
+        ("minmax", "MinMaxScaler"),
+        ("maxabs", "MaxAbsScaler"),
+        ("robust", "RobustScaler"),
+    ]:
+        succeed("train", letor, "--alpha", "1", "--scale", scale, "-o", tmp_path / "m.rw")
+        assert type(load(tmp_path / "m.rw")[0]).__name__ == name
+    succeed("train", letor, "--alpha", "1", "--scale", "none", "-o", tmp_path / "m.rw")
+    assert type(load(tmp_path / "m.rw")).__name__ == "RankRLS"
+
+
+def test_sparse_features_stay_sparse(tmp_path):
+    from rankwise.persistence import load
+
+    rows = [f"{k % 3} qid:{k % 4} {1 + k % 30}:{1 + k} {31 + k % 7}:2" for k in range(60)]
+    data = tmp_path / "sparse.txt"
+    data.write_text("\n".join(rows))
+    succeed("train", data, "-o", tmp_path / "m.rw")
+    assert load(tmp_path / "m.rw")[0].with_mean is False
+    assert len(succeed("predict", tmp_path / "m.rw", data).stdout.splitlines()) == 60
+    assert "maxabs" in fail("train", data, "--scale", "minmax", "-o", tmp_path / "n.rw")
+
+
+def test_info_of_a_model_tells_where_it_comes_from(model):
+    shown = succeed("info", model).stdout
+    for word in ("RankRLSCV after scaling", "train.csv", "rating", "shop", "size, age, stars"):
+        assert word in shown
+    found = json.loads(succeed("info", model, "--json").stdout)
+    assert found["notes"]["features"] == NAMES
+    assert found["notes"]["n_rows"] > 30
+
+
+# Predicting
+
+
+def test_columns_are_matched_by_name(tmp_path, table, model, problem):
+    other = tmp_path / "other.csv"
+    write_table(other, problem, NAMES[::-1], extra=["comment", "day"])
+    done = succeed("predict", model, other)
+    assert done.stdout == succeed("predict", model, table).stdout
+    assert "comment, day" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert succeed("predict", model, other, "--quiet").stderr == ""
+    write_table(other, problem, ["size"])
+    assert "lacks 2 of the 3 columns" in (message := fail("predict", model, other))
+    assert message.endswith("age, stars.")
+
+
+def test_data_to_predict_need_no_target(tmp_path, table, model):
+    bare = tmp_path / "bare.csv"
+    bare.write_text("\n".join(line.rsplit(",", 2)[0] for line in lines_of(table)))
+    assert succeed("predict", model, bare).stdout == succeed("predict", model, table).stdout
+
+
+def test_letor_features_are_padded_but_never_cut(tmp_path, letor):
+    succeed("train", letor, "--alpha", "1", "--scale", "none", "-o", tmp_path / "m.rw")
+    few, many = tmp_path / "few.txt", tmp_path / "many.txt"
+    few.write_text("0 qid:1 1:1\n0 qid:1 1:2\n")
+    many.write_text("0 qid:1 1:1 2:0 3:0\n0 qid:1 1:2 9:1\n")
+    from rankwise.persistence import load
+
+    expected = load(tmp_path / "m.rw").predict(np.array([[1.0, 0, 0], [2, 0, 0]]))
+    scores = succeed("predict", tmp_path / "m.rw", few).stdout.splitlines()
+    np.testing.assert_array_equal([float(score) for score in scores], expected)
+    message = fail("predict", tmp_path / "m.rw", many)
+    assert "up to number 9" in message
+    assert "trained on 3" in message
+
+
+def test_names_and_numbers_of_features_are_not_mixed_up(tmp_path, letor, table, model):
+    succeed("train", letor, "-o", tmp_path / "numbers.rw")
+    assert "features have names" in fail("predict", tmp_path / "numbers.rw", table)
+    done = succeed("predict", model, letor)
+    assert "by position" in done.stderr
+    assert done.stdout == succeed("predict", model, table).stdout
+
+
+def test_columns_that_training_left_out_are_no_news(tmp_path, problem):
+    data = tmp_path / "d.csv"
+    write_table(data, problem, NAMES, extra=["comment", "day"])
+    succeed("train", data, *TABLE, "--ignore", "comment,day", "-o", tmp_path / "m.rw")
+    assert succeed("predict", tmp_path / "m.rw", data).stderr == ""
+
+
+def test_ranks_inside_the_groups(tmp_path, table, model, problem):
+    from rankwise.estimators.base import ranks_in_groups
+
+    scores = [float(s) for s in succeed("predict", model, table).stdout.splitlines()]
+    ranks = succeed("predict", model, table, "--rank").stdout.splitlines()
+    expected = ranks_in_groups(np.array(scores), problem.groups)
+    assert ranks == [str(rank) for rank in expected]
+
+
+def test_predictions_as_a_column(tmp_path, table, model):
+    out = tmp_path / "out.csv"
+    succeed("predict", model, table, "--column", "guess", "-o", out)
+    scores = succeed("predict", model, table).stdout.splitlines()
+    head, *rows = lines_of(out)
+    assert head == lines_of(table)[0] + ",guess"
+    assert rows == [f"{a},{b}" for a, b in zip(lines_of(table)[1:], scores, strict=True)]
+    assert "-o" in fail("predict", model, table, "--column", "guess")
+
+
+# Evaluating and comparing
+
+
+def test_evaluation_is_that_of_the_library(tmp_path, table, model, problem):
+    from rankwise.metrics import evaluate
+
+    succeed("predict", model, table, "-o", tmp_path / "s.txt")
+    scores = [float(line) for line in lines_of(tmp_path / "s.txt")]
+    expected = evaluate(problem.y, scores, problem.groups, ["ndcg@3", "tau"])
+    for ranker in (["evaluate", model, table], ["evaluate", tmp_path / "s.txt", table]):
+        arguments = [*ranker, "-m", "ndcg@3", "-m", "tau", *TABLE]
+        found = json.loads(succeed(*arguments, "--json").stdout)["metrics"]
+        assert {row["metric"]: row["mean"] for row in found} == expected.to_dict()
+    shown = succeed("evaluate", table, "--scores", tmp_path / "s.txt", "-m", "tau", *TABLE).stdout
+    assert f"{expected['tau']:.4f}" in shown
+    per_group = tmp_path / "groups.csv"
+    succeed("evaluate", model, table, "-m", "tau", "--per-group", per_group)
+    head, *rows = lines_of(per_group)
+    assert head == "group,items,tau"
+    by_group = {row.split(",")[0]: row.split(",")[1:] for row in rows}
+    for label, value in zip(expected.groups, expected.per_group["tau"], strict=True):
+        size, tau = by_group[f"s{label}"]
+        assert int(size) == (problem.groups == label).sum()
+        assert (tau == "") == np.isnan(value)
+        assert np.isnan(value) or float(tau) == value
+
+
+def test_items_without_score(tmp_path, table):
+    partly, scored = tmp_path / "partly.csv", tmp_path / "scored.csv"
+    head, *rows = lines_of(table)
+    blank = [row.rsplit(",", 1)[0] + "," for row in rows[:10]]
+    partly.write_text("\n".join([head, *blank, *rows[10:]]))
+    scored.write_text("\n".join([head, *rows[10:]]))
+    options = [*TABLE, "-o", tmp_path / "m.rw"]
+    assert "10 items have no score" in fail("train", partly, *options)
+    assert "10 items have no score" in fail("cv", partly, *TABLE)
+    done = succeed("train", partly, *options, "--model", "pursuit", "--n-basis", "3")
+    assert "10 without score" in done.stdout
+    evaluation = ["evaluate", tmp_path / "m.rw"]
+    assert succeed(*evaluation, partly).stdout == succeed(*evaluation, scored).stdout
+    assert succeed(*evaluation, partly).stderr.endswith("10 items without score are left out\n")
+
+
+def test_an_undefined_metric_is_null_in_json(tmp_path):
+    data, scores = tmp_path / "d.txt", tmp_path / "s.txt"
+    data.write_text("1 qid:1 1:1\n1 qid:1 1:2\n")
+    scores.write_text("1\n2\n")
+    done = succeed("evaluate", scores, data, "-m", "tau", "--json")
+    assert json.loads(done.stdout, parse_constant=pytest.fail)["metrics"][0]["mean"] is None
+
+
+def test_metrics_suit_the_scores(tmp_path):
+    data, scores = tmp_path / "d.txt", tmp_path / "s.txt"
+    data.write_text("-1.5 qid:1 1:1\n70000 qid:1 1:2\n")
+    scores.write_text("1\n2\n")
+    found = json.loads(succeed("evaluate", scores, data, "--json").stdout)["metrics"]
+    assert [row["metric"] for row in found] == ["disagreement", "tau"]
+
+
+def test_comparison_is_that_of_the_library(tmp_path, letor, problem):
+    from rankwise.metrics import kendall_tau
+    from rankwise.model_selection import compare
+
+    X, y, groups = problem[:3]
+    (tmp_path / "b").mkdir()
+    files = [tmp_path / "one.txt", tmp_path / "two.txt", tmp_path / "b" / "two.txt"]
+    for k, file in enumerate(files):
+        file.write_text("".join(f"{value}\n" for value in X[:, k]))
+    found = json.loads(succeed("compare", letor, *files, "-m", "tau", "--json").stdout)["tau"]
+    names = ["one", str(files[1]), str(files[2])]
+    values = {
+        name: kendall_tau(y, X[:, k], groups, per_group=True, undefined="nan")
+        for k, name in enumerate(names)
+    }
+    expected = compare(values, greater_is_better=True)
+    assert found["groups"] == expected.n_groups
+    assert [row["p_holm"] for row in found["comparisons"]] == [row.p_holm for row in expected]
+    assert [row["a"] for row in found["comparisons"]] == [row.a for row in expected]
+    shown = succeed("compare", letor, *files, "-m", "tau", "-m", "map", "--baseline", "one").stdout
+    assert shown.count("won/tied/lost") == 2
+    assert "baseline" in fail("compare", letor, *files, "--baseline", "three")
+    assert "two" in fail("compare", letor, files[0])

@@ -1,0 +1,70 @@
+"""All commands under one name."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rankwise.cli import (
+    compare,
+    cv,
+    demo,
+    evaluate,
+    export,
+    info,
+    predict,
+    rank,
+    report,
+    session,
+    train,
+)
+from rankwise.cli.command import command
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for function in (
+    train.train,
+    predict.predict,
+    evaluate.evaluate,
+    cv.cv,
+    compare.compare,
+    report.report,
+    rank.rank,
+    export.export,
+    info.info,
+    demo.demo,
+):
+    app.command()(command(function))
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from rankwise.environment import describe_environment
+
+        typer.echo(f"rankwise {describe_environment()['versions']['rankwise']}")
+        raise typer.Exit
+
+
+@app.callback()
+def rankwise(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help=session.QUIET_HELP)] = False,
+    debug: Annotated[bool, typer.Option("--debug", help=session.DEBUG_HELP)] = False,
+) -> None:
+    """Learning to rank from scores, groups and pairwise preferences.
+
+    Start with "rankwise demo", or "rankwise train DATA -o model.rw" on data of your own.
+    """
+    session.begin(quiet=quiet, debug=debug)

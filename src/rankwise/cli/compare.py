@@ -1,0 +1,126 @@
+"""``rankwise compare``: which of several rankers is better on the same groups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankwise.cli.options import AsJson, Confidence, DataFile, Metrics, TableOptions
+
+if TYPE_CHECKING:
+    from rankwise.metrics import Evaluation
+    from rankwise.model_selection import Comparison
+
+__all__ = ["compare"]
+
+
+def compare(
+    data: DataFile,
+    rankers: Annotated[
+        list[Path],
+        typer.Argument(metavar="RANKER…", help="Two or more models, or files of scores."),
+    ],
+    table: TableOptions,
+    metric: Metrics = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Compare the others with this one only."),
+    ] = None,
+    confidence: Confidence = 0.95,
+    as_json: AsJson = False,
+) -> None:
+    """Compare models or files of scores on the same data by a paired test over the groups."""
+    from rankwise.cli.metric_choice import metrics_for
+    from rankwise.cli.output import print_json
+    from rankwise.cli.rankers import open_ranker
+    from rankwise.cli.source import Source
+    from rankwise.metrics import evaluate
+
+    if len(rankers) < 2:
+        raise ValueError("compare needs two rankers or more: `rankwise compare DATA A B`.")
+    source = Source(data, table)
+    names = unique_names(rankers)
+    evaluations: dict[str, Evaluation] = {}
+    chosen = None
+    for name, path in zip(names, rankers, strict=True):
+        predicted, found = open_ranker(path).scores(source)
+        chosen = chosen or metrics_for(metric, found.y)
+        evaluations[name] = evaluate(found.y, predicted, found.groups, chosen, undefined="nan")
+    assert chosen is not None
+    tests = {m.name: paired_test(evaluations, m, confidence, baseline) for m in chosen}
+    if as_json:
+        print_json({name: comparison_document(test) for name, test in tests.items()})
+        return
+    for name, test in tests.items():
+        typer.echo(name)
+        print_comparison(test)
+
+
+def paired_test(
+    evaluations: dict[str, Evaluation], metric: Any, confidence: float, baseline: str | None
+) -> Comparison:
+    """Wilcoxon's test over the groups, for every two rankers."""
+    from rankwise.model_selection import compare
+
+    return compare(
+        {name: result.per_group[metric] for name, result in evaluations.items()},
+        confidence=confidence,
+        greater_is_better=metric.greater_is_better,
+        baseline=baseline,
+    )
+
+
+def comparison_document(test: Comparison) -> dict[str, Any]:
+    """The comparison as JSON has it."""
+    return {
+        "groups": test.n_groups,
+        "left_out": test.n_dropped,
+        "confidence": test.confidence,
+        "comparisons": [row._asdict() for row in test],
+    }
+
+
+def print_comparison(test: Comparison) -> None:
+    """One row for each two rankers."""
+    from rankwise.cli.output import print_table, shown
+    from rankwise.cli.session import note
+
+    interval = f"{100 * test.confidence:g}% interval"
+    if test.n_groups == 1:
+        note("there is one group only, so nothing can be said about chance")
+    print_table(
+        ["a", "b", "mean a", "mean b", "a − b", interval, "won/tied/lost", "p (Holm)", ""],
+        [
+            [
+                row.a,
+                row.b,
+                f"{row.mean_a:.4f}",
+                f"{row.mean_b:.4f}",
+                f"{row.difference:+.4f}",
+                f"{shown(row.low, '+.4f')} … {shown(row.high, '+.4f')}",
+                f"{row.wins}/{row.ties}/{row.losses}",
+                f"{row.p_holm:.3g}",
+                "significant" if row.significant else "",
+            ]
+            for row in test
+        ],
+        n_left=2,
+    )
+    left_out = f", {test.n_dropped} left out as undefined" if test.n_dropped else ""
+    groups = "1 group" if test.n_groups == 1 else f"{test.n_groups:,} groups"
+    typer.echo(f"{groups}{left_out}\n")
+
+
+def unique_names(paths: list[Path]) -> list[str]:
+    """The names of the files without their suffix; whole paths where these are equal."""
+    stems = [path.stem for path in paths]
+    names = [
+        stem if stems.count(stem) == 1 else str(path)
+        for stem, path in zip(stems, paths, strict=True)
+    ]
+    return [
+        name if names.count(name) == 1 else f"{name} ({names[: k + 1].count(name)})"
+        for k, name in enumerate(names)
+    ]

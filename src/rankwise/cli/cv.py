@@ -1,0 +1,141 @@
+"""``rankwise cv``: held-out metrics for a list of candidates, exact for RankRLS."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankwise.cli.options import (
+    AsJson,
+    DataFile,
+    Metrics,
+    ModelOptions,
+    Output,
+    PerGroup,
+    TrainingTableOptions,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rankwise.cli.held_out import HeldOut
+    from rankwise.metrics import Metric
+
+__all__ = ["cv"]
+
+Leave = Annotated[
+    str,
+    typer.Option(
+        metavar="auto|group|pair|N",
+        help="What is held out: one group or one pair of items at a time, or one of N folds.",
+    ),
+]
+
+
+def cv(
+    file: DataFile,
+    model: ModelOptions,
+    table: TrainingTableOptions,
+    leave: Leave = "auto",
+    metric: Metrics = None,
+    output: Output = None,
+    per_group: PerGroup = None,
+    as_json: AsJson = False,
+) -> None:
+    """Cross-validate a model: each candidate judged on data that it was not trained on.
+
+    With -o the held-out scores of the best candidate are written, one a line.
+    """
+    from rankwise.cli.held_out import hold_out
+    from rankwise.cli.metric_choice import metrics_for
+    from rankwise.cli.models import make_model, make_scaler
+    from rankwise.cli.output import check_output, print_json, write_text
+    from rankwise.cli.training import read_training
+
+    check_output(output, file, per_group)
+    check_output(per_group, file)
+    estimator = make_model(model, search=True)
+    data = read_training(file, table, model.model)
+    names = metrics_for(([model.scoring] if model.scoring else []) + (metric or []), data.y)
+    scaler = make_scaler(model.scale, estimator.kernel, data.is_sparse)
+    X = data.X if scaler is None else scaler.fit_transform(data.X)
+    start = time.perf_counter()
+    found = hold_out(model, names, leave, X, data.y, data.groups)
+    seconds = time.perf_counter() - start
+    best = found.best(names[0])
+    if output is not None:
+        write_text(output, _held_out_lines(found, best))
+    if per_group is not None:
+        _write_groups(per_group, found, best)
+    summary = _summary(found, names, best, estimator, seconds)
+    if as_json:
+        print_json({"data": data.summary, **summary})
+    else:
+        _print(summary, data.lines(), names)
+
+
+def _held_out_lines(found: HeldOut, best: int) -> str:
+    if found.predictions is None:
+        raise ValueError(
+            f"-o: {found.way} gives no score for each item; use the model rankrls or ranksvm with "
+            "--leave group or a number of folds."
+        )
+    return "".join(f"{value!r}\n" for value in found.predictions[:, best].tolist())
+
+
+def _write_groups(path: Path, found: HeldOut, best: int) -> None:
+    from rankwise.cli.output import write_csv
+
+    if found.groups is None:
+        raise ValueError("--per-group: the search of this model does not tell the groups apart.")
+    columns = [values[:, best].tolist() for values in found.by_group.values()]
+    rows = zip(found.groups.tolist(), *columns, strict=True)
+    write_csv(path, ["group", *found.by_group], rows)
+
+
+def _summary(
+    found: HeldOut, metrics: list[Metric], best: int, estimator: Any, seconds: float
+) -> dict[str, Any]:
+    means = {metric.name: found.mean(metric).tolist() for metric in metrics}
+    candidates = found.candidates.tolist()
+    return {
+        "model": type(estimator).__name__.removesuffix("CV"),
+        "held_out_by": found.way,
+        "fixed": found.fixed,
+        "best": {
+            found.parameter: candidates[best],
+            "by": metrics[0].name,
+            **{name: values[best] for name, values in means.items()},
+        },
+        "candidates": [
+            {found.parameter: value, **{name: values[k] for name, values in means.items()}}
+            for k, value in enumerate(candidates)
+        ],
+        "seconds": round(seconds, 3),
+    }
+
+
+def _print(
+    summary: dict[str, Any], about_data: list[tuple[str, str]], metrics: list[Metric]
+) -> None:
+    from rankwise.cli.output import print_pairs, print_table, shown
+
+    parameter = next(iter(summary["best"]))
+    fixed = "".join(f", {name} {value:.4g}" for name, value in summary["fixed"].items())
+    print_pairs(
+        [
+            *about_data,
+            ("model", summary["model"] + fixed),
+            ("held out", f"{summary['held_out_by']}, {summary['seconds']:.2f} s"),
+        ]
+    )
+    rows, best = [], -1
+    for k, row in enumerate(summary["candidates"]):
+        is_best = row[parameter] == summary["best"][parameter]
+        best = k if is_best else best
+        cells = [shown(row[metric.name]) for metric in metrics]
+        rows.append([f"{row[parameter]:.4g}", *cells, "best" if is_best else ""])
+    header = [parameter, *(metric.name for metric in metrics), ""]
+    print_table(header, rows, n_left=0, best=best)

@@ -1,0 +1,96 @@
+"""``rankwise evaluate``: how well a model, or any list of scores, ranks a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankwise.cli.options import AsJson, Metrics, PerGroup, TableOptions
+
+if TYPE_CHECKING:
+    from rankwise.metrics import Evaluation
+
+__all__ = ["evaluate"]
+
+
+Ranker = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model, or a file with one score a line.")
+]
+ScoredData = Annotated[Path | None, typer.Argument(metavar="DATA", help="Scored items.")]
+ScoresFile = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Scores, one a line, in place of MODEL.")
+]
+
+
+def evaluate(
+    model: Ranker,
+    table: TableOptions,
+    data: ScoredData = None,
+    scores: ScoresFile = None,
+    metric: Metrics = None,
+    per_group: PerGroup = None,
+    as_json: AsJson = False,
+) -> None:
+    """Evaluate a model, or a file of scores, on scored items."""
+    import rankwise.metrics as library
+    from rankwise.cli.metric_choice import metrics_for
+    from rankwise.cli.output import check_output, print_json
+    from rankwise.cli.rankers import open_ranker
+    from rankwise.cli.source import Source
+
+    ranker, items = _what_is_evaluated(model, data, scores)
+    check_output(per_group, ranker, items)
+    source = Source(items, table)
+    predicted, found = open_ranker(ranker).scores(source)
+    chosen = metrics_for(metric, found.y)
+    result = library.evaluate(found.y, predicted, found.groups, chosen)
+    if per_group is not None:
+        write_groups(per_group, result, found.groups)
+    if as_json:
+        rows = [
+            {
+                "metric": row.name,
+                "mean": row.mean,
+                "groups": row.n_groups,
+                "undefined": row.n_undefined,
+            }
+            for row in result
+        ]
+        print_json({"ranker": ranker, "data": items, "items": len(found.y), "metrics": rows})
+    else:
+        print_evaluation(result)
+
+
+def print_evaluation(result: Evaluation) -> None:
+    """The means as a table."""
+    from rankwise.cli.output import print_table, shown
+
+    print_table(
+        ["metric", "mean", "groups", "undefined"],
+        [[row.name, shown(row.mean), str(row.n_groups), str(row.n_undefined)] for row in result],
+    )
+
+
+def write_groups(path: Path, result: Evaluation, groups: Any) -> None:
+    """One row for each group: its label, its size, its metrics."""
+    import numpy as np
+
+    from rankwise.cli.output import write_csv
+
+    sizes = [None] if groups is None else np.unique(groups, return_counts=True)[1].tolist()
+    labels = ["all"] if groups is None else result.groups.tolist()
+    columns = [result.per_group[row.name].tolist() for row in result]
+    rows = zip(labels, sizes, *columns, strict=True)
+    write_csv(path, ["group", "items", *(row.name for row in result)], rows)
+
+
+def _what_is_evaluated(model: Path, data: Path | None, scores: Path | None) -> tuple[Path, Path]:
+    if scores is not None:
+        if data is not None:
+            raise ValueError("give a MODEL or --scores FILE, not both: `evaluate DATA --scores S`.")
+        return scores, model
+    if data is None:
+        raise ValueError("DATA is missing: `rankwise evaluate MODEL DATA`.")
+    return model, data

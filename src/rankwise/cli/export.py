@@ -1,0 +1,35 @@
+"""``rankwise export``: a linear model for other programs."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from rankwise.cli.options import ModelFile, Output
+
+__all__ = ["export"]
+
+Target = StrEnum("Target", ["json", "solr", "opensearch"])
+
+
+def export(
+    model: ModelFile,
+    to: Annotated[Target, typer.Option("--to", help="Who is to read it.")] = Target.json,
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="Name of the model over there.")
+    ] = "rankwise",
+    output: Output = None,
+) -> None:
+    """Write a linear model, with its scaling folded in, as JSON for other programs."""
+    from rankwise.cli.output import check_output, write_text
+    from rankwise.cli.rankers import open_model
+    from rankwise.persistence import export_linear
+
+    check_output(output, model)
+    ranker = open_model(model)
+    names = ranker.notes.get("features")
+    document = export_linear(ranker.model, format=str(to), feature_names=names, name=name)
+    write_text(output, json.dumps(document, indent=2, ensure_ascii=False) + "\n")

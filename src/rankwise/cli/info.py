@@ -1,0 +1,83 @@
+"""``rankwise info``: what this installation is made of, or what is in a model file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rankwise.cli.options import AsJson
+
+__all__ = ["info"]
+
+SHOWN = 8
+
+
+def info(
+    model: Annotated[
+        Path | None,
+        typer.Argument(metavar="MODEL", help="A model file; the installation if not given."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what this installation is made of, or what a model file holds."""
+    from rankwise.cli.output import print_json, print_pairs
+
+    found = _installation() if model is None else _header(model)
+    if as_json:
+        print_json(found)
+    else:
+        print_pairs(_installation_lines(found) if model is None else _header_lines(found))
+
+
+def _installation() -> dict[str, Any]:
+    from rankwise.environment import describe_environment
+
+    return describe_environment()
+
+
+def _header(path: Path) -> dict[str, Any]:
+    from rankwise.persistence import read_header
+
+    return dict(read_header(path))
+
+
+def _installation_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+    sweep = "active" if found["compiled"] else "missing: NumPy sweeps in use, several times slower"
+    return [
+        *found["versions"].items(),
+        ("compiled sweep", sweep),
+        ("BLAS", "; ".join(found["blas"]) or "unknown"),
+        ("extras", ", ".join(k for k, v in found["extras"].items() if v) or "none"),
+        ("memory", f"{found['available_gib']} GiB available"),
+        ("platform", found["platform"]),
+    ]
+
+
+def _header_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+    notes = found.get("notes") or {}
+    parameters = found["parameters"]
+    versions = "".join(f", {name} {value}" for name, value in found["written_with"].items())
+    features = found["n_features"]
+    names = notes.get("features") or []
+    return [
+        ("model", found["ranker"] + (" after scaling" if found["model"] == "Pipeline" else "")),
+        ("kernel", str(parameters.get("kernel", ""))),
+        *((name, _short(value)) for name, value in (notes.get("chosen") or {}).items()),
+        ("features", f"{features:,}" + (f": {_listed(names)}" if names else "")),
+        *((name, _short(notes.get(name))) for name in ("data", "n_rows", "target", "group")),
+        ("command", notes.get("command", "")),
+        ("not kept", _listed(found["forgotten"])),
+        ("written by", f"rankwise {found['rankwise']}{versions}; file format {found['version']}"),
+    ]
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(map(str, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

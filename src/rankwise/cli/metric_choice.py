@@ -1,0 +1,27 @@
+"""Which metrics to show if the user names none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rankwise.metrics import Metric
+
+__all__ = ["metrics_for"]
+
+GRADED_METRICS = ("ndcg@10", "map", "disagreement", "tau")
+METRICS = ("disagreement", "tau")
+MOST_LEVELS = 32  # 2 ** y is the gain of NDCG
+
+
+def metrics_for(names: list[str] | None, y: Any) -> list[Metric]:
+    """The metrics asked for, or those that suit the scores."""
+    import numpy as np
+
+    from rankwise.metrics import get_metric
+
+    if names:
+        return list(dict.fromkeys(get_metric(name) for name in names))
+    known = y[~np.isnan(y)]
+    is_graded = (known >= 0).all() and (known < MOST_LEVELS).all() and (known % 1 == 0).all()
+    return [get_metric(name) for name in (GRADED_METRICS if is_graded else METRICS)]

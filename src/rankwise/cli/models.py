@@ -1,0 +1,188 @@
+"""From options to an estimator; an option that would have no effect is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rankwise.cli.options import ModelName, ModelOptions, Scale
+
+__all__ = [
+    "fit_pipeline",
+    "make_model",
+    "make_scaler",
+    "number_in",
+    "numbers_in",
+    "ranker_of",
+    "scoring_of",
+]
+
+CLASSES = {
+    ModelName.rankrls: ("RankRLS", "RankRLSCV"),
+    ModelName.ranksvm: ("RankSVM", "RankSVMCV"),
+    ModelName.corankrls: ("CoRankRLS", "CoRankRLSCV"),
+    ModelName.pursuit: ("RankingPursuit", "RankingPursuitCV"),
+}
+PASSED_ON = (
+    "kernel",
+    "degree",
+    "coef0",
+    "n_basis",
+    "cost",
+    "ties",
+    "group_weight",
+    "beta",
+    "loss",
+    "nu",
+    "views",
+)
+DEFAULT_SCORING = "disagreement"
+
+
+def make_model(options: ModelOptions, *, search: bool | None = None) -> Any:
+    """The estimator that the options describe, unfitted.
+
+    Parameters
+    ----------
+    options : ModelOptions
+        As given on the command line.
+    search : bool, optional
+        Whether it chooses its parameters by cross-validation; by default if there is a choice.
+    """
+    import rankwise.estimators as estimators
+
+    plain, searching = (getattr(estimators, name) for name in CLASSES[options.model])
+    _refuse_foreign(options, plain)
+    _refuse_idle(options, plain)
+    alphas = None if options.alpha == "auto" else numbers_in("--alpha", options.alpha)
+    if search is None:
+        search = options.model is ModelName.pursuit or alphas is None or len(alphas) > 1
+        if not search and options.scoring is not None:
+            raise ValueError(
+                f"--scoring {options.scoring} has no effect with --alpha {options.alpha}, which "
+                "leaves nothing to choose; leave one of them out."
+            )
+    given = _given(options, search)
+    if not search:
+        return plain(**given, **({"alpha": alphas[0]} if alphas else {}))
+    given["scoring"] = scoring_of(options)
+    if options.model is not ModelName.pursuit:
+        given["alphas"] = alphas
+    if options.model is ModelName.corankrls and "nu" in given:
+        given["nus"] = [given.pop("nu")]
+    return searching(**given)
+
+
+def scoring_of(options: ModelOptions) -> str:
+    """Name of the metric that chooses; a misspelt one is refused before any data are read."""
+    from rankwise.metrics import get_metric
+
+    return get_metric(options.scoring or DEFAULT_SCORING).name
+
+
+def numbers_in(option: str, text: str) -> list[float]:
+    """Numbers separated by commas."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        auto = "auto, " if option == "--alpha" else ""
+        raise ValueError(
+            f"{option} {text}: expected {auto}a number, or numbers separated by commas."
+        ) from None
+
+
+def number_in(option: str, text: str) -> float:
+    """A single number."""
+    found = numbers_in(option, text)
+    if len(found) > 1:
+        raise ValueError(f"{option} {text}: expected auto or one number.")
+    return found[0]
+
+
+def make_scaler(scale: Scale, kernel: str, is_sparse: bool) -> Any:
+    """The scaler of scikit-learn, or None; sparse features are not centred, to stay sparse."""
+    from sklearn import preprocessing
+
+    if scale is Scale.auto:  # kernel values are no features, and chi2 wants them non-negative
+        raw = kernel in ("precomputed", "chi2", "additive_chi2")
+        scale = Scale.none if raw else Scale.standard
+    elif kernel == "precomputed" and scale is not Scale.none:
+        raise ValueError(f"--scale {scale} has no meaning for --kernel precomputed; use none.")
+    if scale is Scale.minmax and is_sparse:
+        raise ValueError("--scale minmax would make these sparse features dense; use maxabs.")
+    return {
+        Scale.none: lambda: None,
+        Scale.standard: lambda: preprocessing.StandardScaler(with_mean=not is_sparse),
+        Scale.minmax: preprocessing.MinMaxScaler,
+        Scale.maxabs: preprocessing.MaxAbsScaler,
+        Scale.robust: lambda: preprocessing.RobustScaler(with_centering=not is_sparse),
+    }[scale]()
+
+
+def fit_pipeline(model: Any, scaler: Any, X: Any, y: Any, groups: Any) -> Any:
+    """The model trained on scaled features, in a Pipeline with the scaler if there is one."""
+    if scaler is None:
+        return model.fit(X, y, groups)
+    from sklearn.pipeline import Pipeline
+
+    return Pipeline([("scale", scaler), ("rank", model)]).fit(X, y, rank__groups=groups)
+
+
+def ranker_of(model: Any) -> Any:
+    """The ranker itself, without the scaler before it."""
+    return model[-1] if hasattr(model, "steps") else model
+
+
+def _given(options: ModelOptions, search: bool) -> dict[str, Any]:
+    """Parameters of estimators that were given, in plain types."""
+    given: dict[str, Any] = {"random_state": options.random_state}
+    for name in PASSED_ON:
+        value = getattr(options, name)
+        if value is not None:
+            given[name] = str(value) if isinstance(value, str) else value
+    if options.gamma is not None:
+        gammas = numbers_in("--gamma", options.gamma)
+        if len(gammas) > 1 and (options.model is ModelName.corankrls or not search):
+            raise ValueError(
+                f"--gamma {options.gamma}: one value is needed here; `train` with --alpha auto "
+                "chooses among several, for all models but corankrls."
+            )
+        given["gamma"] = gammas if len(gammas) > 1 else gammas[0]
+    return given
+
+
+def _refuse_foreign(options: ModelOptions, plain: Any) -> None:
+    """Refuse options that belong to other models."""
+    import rankwise.estimators as estimators
+
+    known = plain().get_params(deep=False)
+    asked = [name for name in (*PASSED_ON, "gamma") if getattr(options, name) is not None]
+    if options.alpha != "auto":
+        asked.append("alpha")
+    for name in asked:
+        if name in known:
+            continue
+        owners = [
+            str(model)
+            for model, (owner, _) in CLASSES.items()
+            if name in getattr(estimators, owner)().get_params(deep=False)
+        ]
+        raise ValueError(
+            f"the model {options.model} has no option --{name.replace('_', '-')}; "
+            f"{' and '.join(owners)} {'has' if len(owners) == 1 else 'have'} it."
+        )
+
+
+def _refuse_idle(options: ModelOptions, plain: Any) -> None:
+    """Refuse options that the model has but would not look at."""
+    from sklearn.metrics.pairwise import KERNEL_PARAMS
+
+    kernel = options.kernel or plain().kernel
+    for name in ("gamma", "degree", "coef0"):
+        if getattr(options, name) is not None and name not in KERNEL_PARAMS.get(kernel, (name,)):
+            having = [k for k, names in KERNEL_PARAMS.items() if name in names]
+            raise ValueError(
+                f"the kernel {kernel} of the model {options.model} has no --{name}; add --kernel "
+                f"with one of {', '.join(having)}."
+            )
+    if options.model is ModelName.pursuit and options.nu is not None and not options.views:
+        raise ValueError("the model pursuit looks at --nu only if it has several --views.")

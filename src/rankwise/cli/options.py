@@ -1,0 +1,186 @@
+"""Options that several commands share, as typer reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+__all__ = [
+    "AsJson",
+    "Confidence",
+    "Cost",
+    "DataFile",
+    "FileFormat",
+    "GroupWeight",
+    "Loss",
+    "Metrics",
+    "ModelFile",
+    "ModelName",
+    "ModelOptions",
+    "Output",
+    "PerGroup",
+    "Scale",
+    "Seed",
+    "TableOptions",
+    "Ties",
+    "TrainingTableOptions",
+    "split_names",
+]
+
+DATA, MODEL, OUTPUT = "Data", "Model", "Output"
+
+ModelName = StrEnum("ModelName", ["rankrls", "ranksvm", "corankrls", "pursuit"])
+Scale = StrEnum("Scale", ["auto", "standard", "minmax", "maxabs", "robust", "none"])
+FileFormat = StrEnum("FileFormat", ["auto", "letor", "csv", "tsv", "parquet"])
+Cost = StrEnum("Cost", ["magnitude", "sign", "relative"])
+Ties = StrEnum("Ties", ["include", "exclude"])
+GroupWeight = StrEnum("GroupWeight", ["pairs", "groups"])
+Loss = StrEnum("Loss", ["hinge", "squared_hinge"])
+
+DataFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA",
+        help="Ranking data: svmlight rows with qid (LETOR), CSV, TSV or Parquet; may be gzipped.",
+    ),
+]
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A file written by rankwise train.")
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Where to write.", rich_help_panel=OUTPUT),
+]
+PerGroup = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Write the metrics of each group as CSV.", rich_help_panel=OUTPUT
+    ),
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print JSON for machines.", rich_help_panel=OUTPUT)
+]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        "-m",
+        metavar="NAME",
+        help="ndcg@10, map, p@5, mrr, err, auc, disagreement, concordance or tau; may be repeated.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed of everything that is random.")]
+Confidence = Annotated[float, typer.Option(metavar="X", help="Level of the intervals.")]
+
+
+def _data(*names: str, metavar: str, help: str) -> Any:
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=DATA)
+
+
+def _model(*names: str, metavar: str | None = None, help: str) -> Any:
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=MODEL)
+
+
+FormatOption = Annotated[FileFormat, typer.Option(help="Format of the data.", rich_help_panel=DATA)]
+DelimiterOption = Annotated[
+    str | None, _data(metavar="CHARACTER", help="Between the columns of a text table.")
+]
+TargetOption = Annotated[
+    str | None,
+    _data(metavar="COLUMN", help="Column of scores, larger is better; found by name if not given."),
+]
+GroupOption = Annotated[
+    str | None,
+    _data(metavar="COLUMN", help="Column of groups (queries, users); found by name if not given."),
+]
+IdOption = Annotated[str | None, _data(metavar="COLUMN", help="Column of names of the items.")]
+
+
+@dataclass
+class TableOptions:
+    """How data for a trained model are read; the model knows its features."""
+
+    format: FormatOption = FileFormat.auto
+    delimiter: DelimiterOption = None
+    target: TargetOption = None
+    group: GroupOption = None
+    id: IdOption = None
+
+
+@dataclass
+class TrainingTableOptions(TableOptions):
+    """How training data are read."""
+
+    features: Annotated[
+        list[str] | None,
+        _data(
+            metavar="COLUMNS",
+            help="Columns to learn from, separated by commas; all others if not given.",
+        ),
+    ] = None
+    ignore: Annotated[
+        list[str] | None,
+        _data(metavar="COLUMNS", help="Columns to leave out, separated by commas."),
+    ] = None
+
+
+@dataclass
+class ModelOptions:
+    """What is trained; None stands for what the model itself takes."""
+
+    model: Annotated[ModelName, _model(help="Kind of model.")] = ModelName.rankrls
+    alpha: Annotated[
+        str,
+        _model(
+            metavar="auto|X|X,Y,…",
+            help="Regularisation: chosen by cross-validation, a number, or chosen among numbers.",
+        ),
+    ] = "auto"
+    scoring: Annotated[
+        str | None,
+        _model(
+            metavar="METRIC", help="Metric that chooses the parameters; disagreement if not given."
+        ),
+    ] = None
+    scale: Annotated[
+        Scale,
+        _model(help="Scaling of the features, kept with the model; auto is standard where it can."),
+    ] = Scale.auto
+    kernel: Annotated[
+        str | None,
+        _model(metavar="NAME", help="linear, rbf, poly, cosine, laplacian, …, precomputed."),
+    ] = None
+    gamma: Annotated[
+        str | None,
+        _model(metavar="X|X,Y,…", help="Of the kernel; several are chosen among."),
+    ] = None
+    degree: Annotated[float | None, _model(metavar="X", help="Of the kernel.")] = None
+    coef0: Annotated[float | None, _model(metavar="X", help="Of the kernel.")] = None
+    n_basis: Annotated[
+        int | None,
+        _model(metavar="N", help="Basis items of a kernel model; largest number for pursuit."),
+    ] = None
+    cost: Annotated[Cost | None, _model(help="What a pair asks for.")] = None
+    ties: Annotated[Ties | None, _model(help="Whether pairs of equal score count.")] = None
+    group_weight: Annotated[
+        GroupWeight | None, _model(help="Whether pairs or groups count alike.")
+    ] = None
+    beta: Annotated[
+        float | None, _model(metavar="X", help="From ranking (0) to regression (1).")
+    ] = None
+    loss: Annotated[Loss | None, _model(help="Loss of ranksvm.")] = None
+    nu: Annotated[float | None, _model(metavar="X", help="How much the views must agree.")] = None
+    views: Annotated[
+        int | None, _model(metavar="N", help="Number of views of corankrls and pursuit.")
+    ] = None
+    random_state: Annotated[int, _model(metavar="N", help="Seed of everything that is random.")] = 0
+
+
+def split_names(texts: list[str] | None) -> list[str]:
+    """Names of columns from an option that may be repeated and may hold several."""
+    return [name.strip() for text in texts or () for name in text.split(",") if name.strip()]

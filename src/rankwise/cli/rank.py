@@ -1,0 +1,105 @@
+"""``rankwise rank``: a leaderboard from comparisons."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankwise.cli.comparisons import ComparisonOptions
+from rankwise.cli.options import AsJson, Confidence, Output, Seed
+
+if TYPE_CHECKING:
+    from rankwise.leaderboard import Leaderboard
+
+__all__ = ["rank"]
+
+
+PairsFile = Annotated[
+    Path, typer.Argument(metavar="PAIRS", help="CSV or TSV with one comparison a line.")
+]
+Alpha = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|X",
+        help="Regularisation; next to none if not given, auto leaves out one comparison at a time.",
+    ),
+]
+Resamples = Annotated[int, typer.Option(metavar="N", help="Bootstrap resamples for the intervals.")]
+
+
+def rank(
+    pairs: PairsFile,
+    columns: ComparisonOptions,
+    alpha: Alpha = None,
+    resamples: Resamples = 1000,
+    confidence: Confidence = 0.95,
+    random_state: Seed = 0,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """Rate items by who beat whom: a leaderboard with bootstrap intervals.
+
+    With a column of groups there is one board for each group. -o writes the boards as CSV.
+    """
+    from rankwise.cli.comparisons import read_comparisons
+    from rankwise.cli.models import number_in
+    from rankwise.cli.output import check_output, print_json
+    from rankwise.leaderboard import rate, rate_groups
+
+    check_output(output, pairs, columns.features)
+    found = read_comparisons(pairs, columns)
+    options: dict[str, Any] = {
+        "n_resamples": resamples,
+        "confidence": confidence,
+        "features": found.features,
+        "clusters": found.clusters,
+        "random_state": random_state,
+    }
+    if alpha is not None:
+        options["alpha"] = alpha if alpha == "auto" else number_in("--alpha", alpha)
+    is_one = found.pairs.groups is None
+    boards = {None: rate(found.pairs, **options)} if is_one else rate_groups(found.pairs, **options)
+    if output is not None:
+        _write(output, boards)
+    if as_json:
+        documents = {label: board.to_dict() for label, board in boards.items()}
+        print_json(documents.get(None, documents))
+    elif output is None:
+        for label, board in boards.items():
+            _print(label, board)
+
+
+def _print(label: Any, board: Leaderboard) -> None:
+    from rankwise.cli.output import print_table
+
+    if label is not None:
+        typer.echo(str(label))
+    intervals, parts = bool(board.n_resamples), board.n_components > 1
+    header = ["rank", "item", "rating"]
+    header += [f"{100 * board.confidence:g}% interval", "rank interval"] if intervals else []
+    header += ["compared", "won/tied/lost", *(["part"] if parts else [])]
+    rows = []
+    for row in board:
+        cells = [str(row.rank), str(row.item), f"{row.rating:.3f}"]
+        if intervals:
+            cells += [f"{row.low:.3f} … {row.high:.3f}", f"{row.rank_low}–{row.rank_high}"]
+        cells += [str(row.n), f"{row.wins}/{row.ties}/{row.losses}"]
+        rows.append(cells + ([str(row.component)] if parts else []))
+    print_table(header, rows, n_left=2)
+    typer.echo(
+        f"{board.n_comparisons:,} comparisons of {len(board):,} items, {board.n_resamples} "
+        f"resamples; alpha {board.alpha:.3g}, cyclicity {board.cyclicity:.3f}\n"
+    )
+
+
+def _write(path: Path, boards: dict[Any, Leaderboard]) -> None:
+    from rankwise.cli.output import write_csv
+    from rankwise.leaderboard import LeaderboardRow
+
+    names, grouped = list(LeaderboardRow._fields), None not in boards
+    rows = [
+        ([label] if grouped else []) + list(row) for label, board in boards.items() for row in board
+    ]
+    write_csv(path, (["group"] if grouped else []) + names, rows)

@@ -1,0 +1,65 @@
+"""``rankwise report``: one page that shows how a model ranks a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rankwise.cli.options import DataFile, Metrics, ModelFile, TableOptions
+
+__all__ = ["report"]
+
+
+Page = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write the page.")
+]
+TrainingFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Training data, for the path of coefficients and the curve of held-out scores.",
+    ),
+]
+Title = Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")]
+
+
+def report(
+    model: ModelFile,
+    data: DataFile,
+    output: Page,
+    table: TableOptions,
+    train: TrainingFile = None,
+    metric: Metrics = None,
+    title: Title = None,
+) -> None:
+    """Write a page (HTML, needs no network) that shows how the model ranks scored items."""
+    from rankwise.cli.metric_choice import metrics_for
+    from rankwise.cli.output import check_output, naming
+    from rankwise.cli.rankers import open_model
+    from rankwise.cli.source import Source
+    from rankwise.report import write_report
+
+    check_output(output, model, data, train)
+    ranker = open_model(model)
+    found = Source(data, table).read_for(ranker)
+    training = None
+    if train is not None:
+        trained_on = Source(train, table).read_for(ranker)
+        training = (trained_on.X, trained_on.y, trained_on.groups)
+    metrics = [chosen.name for chosen in metrics_for(metric, found.y)]
+    with naming(output):
+        write_report(
+            output,
+            ranker.model,
+            found.X,
+            found.y,
+            found.groups,
+            ids=None if found.ids is None else found.ids.tolist(),
+            feature_names=ranker.notes.get("features"),
+            training=training,
+            metrics=metrics,
+            title=title or f"{model.stem} on {data.name}",
+        )
+    typer.echo(f"written to {output}")

@@ -1,0 +1,140 @@
+"""What a person hears while a command runs: notes, warnings and failures, one line each."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr, suppress
+from contextvars import ContextVar
+from typing import Any, TextIO
+
+import typer
+
+__all__ = ["DEBUG_HELP", "QUIET_HELP", "begin", "is_quiet", "note", "telling"]
+
+QUIET_HELP = "No notes and no progress; train says nothing at all."
+DEBUG_HELP = "Show the traceback of a failure."
+INTERRUPTED, BROKEN_PIPE = 130, 141  # 128 + the number of the signal, as shells count
+
+_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+_debug: ContextVar[bool] = ContextVar("debug", default=False)
+_told: set[str] = set()  # notes of this command
+
+_REASONS = {
+    errno.ENOENT: "there is no such file; check the name",
+    errno.EACCES: "no permission; check the rights, or choose another place",
+    errno.EISDIR: "this is a folder; name a file",
+    errno.ENOSPC: "the disk is full, so nothing was written; make room, or write elsewhere",
+    errno.EROFS: "the disk is read-only; write elsewhere",
+}
+
+
+class _NoTerminal:
+    """A stream that says that it is no terminal, so that nobody draws bars on it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def isatty(self) -> bool:
+        return False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def begin(*, quiet: bool, debug: bool) -> None:
+    """Forget what an earlier command of the same process was told."""
+    _quiet.set(quiet)
+    _debug.set(debug)
+    _told.clear()
+
+
+def is_quiet() -> bool:
+    """Whether nothing but results should be printed."""
+    return _quiet.get()
+
+
+def note(text: str) -> None:
+    """Say something on standard error that the user may want to know; the same thing once."""
+    line = " ".join(text.split())
+    if not is_quiet() and line not in _told:
+        _told.add(line)
+        typer.echo(f"rankwise: note: {line}", err=True)
+
+
+@contextmanager
+def telling(*, quiet: bool = False, debug: bool = False) -> Iterator[None]:
+    """Run the body of a command; what goes wrong becomes one line and an exit code."""
+    begin(quiet=quiet or _quiet.get(), debug=debug or _debug.get())
+    with ExitStack() as stack:
+        if is_quiet():
+            stack.enter_context(redirect_stderr(_NoTerminal(sys.stderr)))
+        stack.enter_context(_warnings_as_notes())
+        try:
+            yield
+            sys.stdout.flush()
+        except (typer.Exit, typer.Abort):
+            raise
+        except BrokenPipeError:  # the reader of our output, such as `head`, has had enough
+            _discard_output()
+            raise typer.Exit(BROKEN_PIPE) from None
+        except KeyboardInterrupt:
+            _fail("interrupted; no file is half-written")
+            raise typer.Exit(INTERRUPTED) from None
+        except Exception as error:
+            _fail(_one_line(error))
+            if isinstance(error, OSError):
+                _discard_output()
+            raise typer.Exit(1) from None
+
+
+@contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Show warnings without the source line that Python adds."""
+
+    def show(message: Warning | str, *_: Any) -> None:
+        note(str(message))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        for category in (DeprecationWarning, PendingDeprecationWarning, ResourceWarning):
+            warnings.simplefilter("ignore", category)
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
+
+
+def _fail(text: str) -> None:
+    if _debug.get():
+        traceback.print_exc()
+    typer.echo(f"rankwise: {text}", err=True)
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    if isinstance(error, MemoryError):
+        return f"not enough memory. {text}".strip()
+    if isinstance(error, OSError) and error.errno is not None:
+        return _file_problem(error)
+    if isinstance(error, (ValueError, OSError, ImportError)):
+        return text or type(error).__name__
+    return f"this should not happen, please report it: {type(error).__name__}: {text} (see --debug)"
+
+
+def _file_problem(error: OSError) -> str:
+    own_words = error.strerror or ""
+    said_by_system = error.errno is not None and own_words == os.strerror(error.errno)
+    reason = _REASONS.get(error.errno or 0, own_words) if said_by_system else own_words
+    where = "standard output" if error.filename is None else str(error.filename)
+    return f"{where}: {' '.join(reason.split())}"
+
+
+def _discard_output() -> None:
+    """Let what is still in the buffer go nowhere, or Python would complain again at its end."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

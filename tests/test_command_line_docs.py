@@ -1,0 +1,80 @@
+"""The page about the command line is true: its commands run, in order."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+
+from typer.testing import CliRunner
+
+PAGE = Path(__file__).parent.parent / "docs" / "command_line.md"
+
+
+def commands():
+    text = PAGE.read_text(encoding="utf-8")
+    for block in re.findall(r"```console\n(.*?)```", text, flags=re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, *shown = part.splitlines()
+            yield command, shown
+
+
+def first_word(row):
+    return row.split()[0] if row.split() else ""
+
+
+def write_tables(folder):
+    """The small files that the page takes for granted."""
+    rng = np.random.default_rng(0)
+    rows = ["size,address,rooms,district,price"]
+    for k in range(40):
+        size, rooms = rng.integers(20, 200), rng.integers(1, 7)
+        price = 3 * size + 20 * rooms + rng.integers(50)
+        rows.append(f"{size},{k} Main Street,{rooms},{'north' if k % 2 else 'south'},{price}")
+    (folder / "houses.csv").write_text("\n".join(rows))
+    (folder / "new_houses.csv").write_text(
+        "rooms,size,colour,district\n3,80,red,north\n2,100,blue,north\n1,20,red,south\n"
+    )
+    players = ["Ann", "Bob", "Cleo", "Dan"]
+    games, battles = ["winner,loser,judge"], ["left,right,winner"]
+    for k in range(60):
+        a, b = rng.choice(players, 2, replace=False)
+        games.append(f"{max(a, b)},{min(a, b)},{k % 7}" if k % 5 else f"{a},{b},{k % 7}")
+        battles.append(f"{a},{b},{['left', 'right', 'tie'][k % 3]}")
+    (folder / "games.csv").write_text("\n".join(games))
+    (folder / "battles.csv").write_text("\n".join(battles))
+
+
+def test_every_command_of_the_page_succeeds_in_order(tmp_path, monkeypatch):
+    from rankwise.cli.app import app
+
+    write_tables(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    ran = 0
+    for line, shown in commands():
+        words = shlex.split(line)
+        assert words[0] == "rankwise", line
+        done = CliRunner().invoke(app, words[1:])
+        assert done.exit_code == 0, f"{line}\n{done.output}\n{done.exception!r}"
+        printed = [first_word(row) for row in done.stdout.splitlines()]
+        assert [first_word(row) for row in shown if row != "…"] == printed[: len(shown)]
+        ran += 1
+    assert ran >= 20
+    for name in ("demo/report.html", "report.html", "with_scores.csv", "board.csv", "solr.json"):
+        assert (tmp_path / name).stat().st_size > 0, name
+
+
+def test_the_refusal_that_the_page_shows_is_what_the_command_says(tmp_path):
+    from rankwise.cli.app import app
+
+    text = PAGE.read_text(encoding="utf-8")
+    shown = re.search(r"^    \$ rankwise (.*)\n    (rankwise: .*)$", text, flags=re.MULTILINE)
+    arguments = shlex.split(shown[1])
+    done = CliRunner().invoke(app, [*arguments[:-1], str(tmp_path / "model.rw")])
+    assert done.exit_code == 1
+    assert done.stderr == shown[2] + "\n"
