@@ -112,6 +112,34 @@ def test_folds_of_items_of_one_list_equal_refitting(rng, way, beta, cost, ties, 
     np.testing.assert_allclose(scores, refit(model, X, y, None, folds), atol=1e-7)
 
 
+@pytest.mark.parametrize("shortcut", [False, True])
+@pytest.mark.parametrize("way", ["primal", "basis"])
+@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
+def test_folds_of_items_are_the_same_whether_a_refit_is_cheaper_or_not(
+    rng, monkeypatch, shortcut, way, beta
+):
+    options, p = WAYS[way]
+    X, y, _ = items(rng, p)
+    y = np.stack([y, y**2], axis=1)
+    model = RankRLS(beta=beta, **options)
+    monkeypatch.setattr(held_out, "_is_cheaper_to_refit", lambda *_: not shortcut)
+    found = cross_val_predict_groups(model, X, y, cv=KFold(3), alphas=ALPHAS)
+    expected = refit(model, X, y, None, [U for _, U in KFold(3).split(X)])
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8)
+
+
+def test_long_lists_with_few_features_are_trained_again_and_single_items_are_not(rng, monkeypatch):
+    seen = []
+    monkeypatch.setattr(held_out, "_refit", lambda loss, design, folds, *_: seen.append(folds))
+    X, y = rng.normal(size=(400, 3)), rng.normal(size=400)
+    with pytest.raises(TypeError):  # the stand-in gives no scores
+        cross_val_predict_groups(RankRLS(), X, y, cv=KFold(4), alphas=ALPHAS)
+    assert [len(U) for U in seen[0]] == [100] * 4
+    seen.clear()
+    cross_val_predict_groups(RankRLS(), X, y, cv=LeaveOneOut(), alphas=ALPHAS)
+    assert seen == [] or not any(len(folds) for folds in seen)
+
+
 @pytest.mark.parametrize("cv", [2, 3, GroupKFold(4)], ids=str)
 @pytest.mark.parametrize("way", WAYS)
 def test_folds_of_groups_equal_refitting(rng, way, cv):

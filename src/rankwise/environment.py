@@ -13,7 +13,12 @@ from rankwise.memory import available_bytes
 __all__ = ["describe_environment"]
 
 PACKAGES = ("rankwise", "numpy", "scipy", "scikit-learn")
-EXTRAS = {"cli": ("typer", "rich"), "plot": ("matplotlib",), "dask": ("dask", "distributed")}
+EXTRAS = {
+    "cli": ("typer", "rich"),
+    "plot": ("matplotlib",),
+    "parquet": ("pyarrow",),
+    "dask": ("dask", "distributed"),
+}
 
 
 def describe_environment() -> dict[str, Any]:

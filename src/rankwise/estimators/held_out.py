@@ -5,7 +5,9 @@ folds                                     model                 way
 ========================================  ====================  ===============================
 no edge leaves them: groups, components   linear, basis         `hold_out_primal`, `hold_out_few`
 the same                                  kernel, β = 0 or 1    `hold_out_dual`
-items of one list, magnitude with ties    all but iterative     `hold_out_items`
+items of one list, magnitude with ties    all but iterative     `hold_out_items`, unless training
+                                                                again costs less: long folds, few
+                                                                features
 anything else                             any                   train again without the fold
 ========================================  ====================  ===============================
 """
@@ -108,7 +110,7 @@ def _choose(
     if design.method == "iterative":
         yield from _refit(loss, design, folds, alphas, refit)
         return
-    if cut and is_complete_list(graph):
+    if cut and is_complete_list(graph) and not _is_cheaper_to_refit(design, cut, len(alphas)):
         for U in cut:
             check_rest(graph.n_items - len(U) > 1 or loss.beta == 1)
         y = loss.y if loss.y is not None else graph.y  # type: ignore[attr-defined]
@@ -122,6 +124,15 @@ def _choose(
         yield from _refit(loss, design, whole, alphas, refit)
     else:
         yield from _closed_shortcut(loss, design, whole, alphas)
+
+
+def _is_cheaper_to_refit(design: Design, folds: Folds, n_alphas: int) -> bool:
+    """Whether p features cost less than systems as large as the folds, one for each alpha."""
+    if design.method == "dual":
+        return False
+    m, p = design.matrix.shape
+    shortcut = m * p**2 + n_alphas * sum(len(U) ** 3 + len(U) ** 2 * p for U in folds)
+    return bool(len(folds) * (m * p**2 + 10 * p**3) < shortcut)
 
 
 def _closed_shortcut(loss: SquaredLoss, design: Design, folds: Folds, alphas: Array) -> HeldOut:
