@@ -3,14 +3,15 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN = $(VENV)/bin
 PYTEST = $(BIN)/python -m pytest -n 2
+AS_ROOT = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: help demo test check format test-oldest test-install bench experiments docs clean
+.PHONY: help demo test check format test-oldest test-install test-browser chromium bench experiments docs clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
-demo: $(VENV)/installed  ## Train, evaluate and show the result on data made on the spot
-	$(BIN)/python examples/demo.py
+demo: $(VENV)/installed  ## Train, compare and write a report page, on data made on the spot
+	$(BIN)/rankwise demo
 
 test: $(VENV)/installed-test  ## Run all tests and doctests
 	$(PYTEST)
@@ -27,14 +28,25 @@ format: $(VENV)/installed-test  ## Format and fix what can be fixed
 test-oldest: $(VENV)-oldest/installed  ## The tests on the oldest versions that pyproject.toml allows
 	$(VENV)-oldest/bin/python -m pytest -n 2 tests
 
-test-install: ## Install as a user would, without test tools, run the demo; once more without a C compiler
+test-install: ## Install as a user would, run the demo; once more without a C compiler and without extras
 	rm -rf $(VENV)-install && $(PYTHON) -m venv $(VENV)-install
-	$(VENV)-install/bin/python -m pip install --quiet .
-	cd examples && ../$(VENV)-install/bin/python demo.py
+	$(VENV)-install/bin/python -m pip install --quiet '.[cli]'
+	cd $(VENV)-install && bin/rankwise demo
 	rm -rf build
 	CC=false $(VENV)-install/bin/python -m pip install --quiet --no-deps --target $(VENV)-install/plain .
 	cd $(VENV)-install/plain && ../bin/python -c "import rankwise, rankwise._compiled as c; \
 	  assert not c.IS_COMPILED; rankwise.RankSVM().fit([[0], [1]], [0, 1])"
+
+test-browser: $(VENV)/installed-browser  ## The report page in a real Chromium, installed by apt-get if need be
+	@command -v chromedriver >/dev/null || $(MAKE) --no-print-directory chromium
+	RANKWISE_BROWSER=required $(BIN)/python -m pytest tests/test_report_browser.py
+
+chromium:
+	@command -v apt-get >/dev/null || { echo "There is no apt-get here: install Chromium and chromedriver by hand, then make test-browser again."; exit 1; }
+	@test "$$(id -u)" = 0 || command -v sudo >/dev/null || { echo "Neither root nor sudo: ask somebody who is to apt-get install chromium chromium-driver, then make test-browser again."; exit 1; }
+	$(AS_ROOT) apt-get update --quiet
+	$(AS_ROOT) apt-get install --quiet --yes --no-install-recommends chromium chromium-driver || \
+	  { echo "apt-get could not install chromium and chromium-driver: see its message above."; exit 1; }
 
 bench: $(VENV)/installed-bench  ## Measure the bars of the design; SIZE=short or full
 	$(BIN)/python -m benchmarks.bars --size $(or $(SIZE),full)
@@ -59,11 +71,15 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable ".[cli]"
 	touch $@
 
 $(VENV)/installed-test: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	touch $@
+
+$(VENV)/installed-browser: $(VENV)/installed-test
+	$(BIN)/python -m pip install --quiet --editable ".[browser]"
 	touch $@
 
 $(VENV)/installed-bench: $(VENV)/installed

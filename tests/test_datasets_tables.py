@@ -742,7 +742,7 @@ def test_full_disk_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, n
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 def test_full_device(tmp_path):
-    with pytest.raises(OSError, match=r"No space left on device; make room .* '/dev/full'"):
+    with pytest.raises(OSError, match=r"No space left on device, .* make room .* '/dev/full'"):
         write_scores("/dev/full", np.zeros(10))
     with pytest.raises(OSError, match="No space left on device"):
         write_table_with_scores(save(tmp_path / "a.csv", HOTELS), "/dev/full", [1, 2, 3])

@@ -9,8 +9,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ import typer
 
 __all__ = [
     "check_output",
-    "naming",
     "plain",
     "print_json",
     "print_pairs",
@@ -62,17 +60,6 @@ def check_output(path: Path | None, *others: Path | None) -> None:
         )
 
 
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Add the name of the file to a failure of the system that does not tell it."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno is None or error.filename is not None:
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from error
-
-
 def write_text(path: Path | None, text: str) -> None:
     """Write to a file, or to standard output if there is none."""
     if path is None:
@@ -81,7 +68,7 @@ def write_text(path: Path | None, text: str) -> None:
         return
     from rankwise.datasets.files import replace_file
 
-    with naming(path), replace_file(path) as stream:
+    with replace_file(path) as stream:
         stream.write(text.encode())
 
 

@@ -28,7 +28,7 @@ def predict(
     ] = False,
 ) -> None:
     """Score items: one number a line, in the order of the input."""
-    from rankwise.cli.output import check_output, naming, write_text
+    from rankwise.cli.output import check_output, write_text
     from rankwise.cli.rankers import open_model
     from rankwise.cli.source import Source
     from rankwise.datasets import write_table_with_scores
@@ -44,5 +44,4 @@ def predict(
     if column is None or output is None:
         write_text(output, "".join(f"{value!r}\n" for value in values.tolist()))
         return
-    with naming(Path(output)):
-        write_table_with_scores(data, output, values, column=column, delimiter=table.delimiter)
+    write_table_with_scores(data, output, values, column=column, delimiter=table.delimiter)

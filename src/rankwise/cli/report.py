@@ -36,7 +36,7 @@ def report(
 ) -> None:
     """Write a page (HTML, needs no network) that shows how the model ranks scored items."""
     from rankwise.cli.metric_choice import metrics_for
-    from rankwise.cli.output import check_output, naming
+    from rankwise.cli.output import check_output
     from rankwise.cli.rankers import open_model
     from rankwise.cli.source import Source
     from rankwise.report import write_report
@@ -49,17 +49,16 @@ def report(
         trained_on = Source(train, table).read_for(ranker)
         training = (trained_on.X, trained_on.y, trained_on.groups)
     metrics = [chosen.name for chosen in metrics_for(metric, found.y)]
-    with naming(output):
-        write_report(
-            output,
-            ranker.model,
-            found.X,
-            found.y,
-            found.groups,
-            ids=None if found.ids is None else found.ids.tolist(),
-            feature_names=ranker.notes.get("features"),
-            training=training,
-            metrics=metrics,
-            title=title or f"{model.stem} on {data.name}",
-        )
+    write_report(
+        output,
+        ranker.model,
+        found.X,
+        found.y,
+        found.groups,
+        ids=None if found.ids is None else found.ids.tolist(),
+        feature_names=ranker.notes.get("features"),
+        training=training,
+        metrics=metrics,
+        title=title or f"{model.stem} on {data.name}",
+    )
     typer.echo(f"written to {output}")

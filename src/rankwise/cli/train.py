@@ -29,7 +29,7 @@ def train(
 ) -> None:
     """Train a model on scored items, choose its parameters, and write it to a file."""
     from rankwise.cli.models import fit_pipeline, make_model, make_scaler, ranker_of
-    from rankwise.cli.output import check_output, naming, print_json, print_pairs
+    from rankwise.cli.output import check_output, print_json, print_pairs
     from rankwise.cli.session import is_quiet
     from rankwise.cli.training import read_training
     from rankwise.persistence import save
@@ -43,8 +43,7 @@ def train(
     seconds = time.perf_counter() - start
     chosen = describe(ranker_of(fitted))
     notes = {"command": _command(), **data.notes(), "chosen": chosen}
-    with naming(output):
-        save(fitted, output, notes=notes)
+    save(fitted, output, notes=notes)
     summary = {
         "data": data.summary,
         "model": type(ranker_of(fitted)).__name__.removesuffix("CV"),

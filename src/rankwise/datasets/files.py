@@ -142,7 +142,7 @@ def _naming(name: str) -> Iterator[None]:
     except OSError as error:
         if error.filename is not None or error.errno not in _NO_ROOM:
             raise
-        problem = f"{os.strerror(error.errno)}; make room or choose another place"
+        problem = f"{os.strerror(error.errno)}, nothing was written; make room or write elsewhere"
         raise OSError(error.errno, problem, name) from error
 
 

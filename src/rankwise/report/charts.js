@@ -1,0 +1,354 @@
+"use strict";
+// Elements, scales and charts. Data reach the page as text nodes and attributes only.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fillElement(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "styles") {
+      for (const [property, set] of Object.entries(value)) node.style.setProperty(property, set);
+    } else if (name.startsWith("on")) {
+      node.addEventListener(name.slice(2), value);
+    } else if (value !== null && value !== undefined && value !== false) {
+      node.setAttribute(name, value === true ? "" : value);
+    }
+  }
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+function html(name, attributes = {}, ...children) {
+  return fillElement(document.createElement(name), attributes, children);
+}
+
+function svg(name, attributes = {}, ...children) {
+  return fillElement(document.createElementNS(SVG, name), attributes, children);
+}
+
+function formatNumber(value, digits = 3) {
+  if (value === null || value === undefined) return "–";
+  if (Number.isInteger(value) && Math.abs(value) < 1e12) {
+    return value.toLocaleString("en").replace("-", "−");
+  }
+  const size = Math.abs(value);
+  const isExtreme = size >= 1e6 || size < 1e-4;
+  const text = isExtreme
+    ? value.toExponential(digits - 1)
+    : String(Number(value.toPrecision(digits)));
+  return text.replace("-", "−").replace("e+", "e");
+}
+
+// Powers of ten as such, for axes.
+function formatTick(value) {
+  const power = Math.round(Math.log10(Math.abs(value)));
+  if (!value || (power > -4 && power < 6)) return formatNumber(value);
+  const isPower = Math.abs(value / 10 ** power - 1) < 1e-9;
+  const raised = String(power).replace(/./g, (sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]);
+  return isPower ? `10${raised}` : formatNumber(value);
+}
+
+const fixedFormats = new Map();
+
+function formatFixed(value, decimals = 3) {
+  if (value === null) return "–";
+  if (!fixedFormats.has(decimals)) {
+    const digits = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
+    fixedFormats.set(decimals, new Intl.NumberFormat("en", { ...digits, signDisplay: "negative" }));
+  }
+  return fixedFormats.get(decimals).format(value).replace("-", "−");
+}
+
+function formatShare(part, whole) {
+  return `${((100 * part) / whole).toFixed(1)}%`;
+}
+
+function shorten(text, length) {
+  const characters = Array.from(text);
+  return characters.length <= length ? text : `${characters.slice(0, length - 1).join("")}…`;
+}
+
+// --- scales ---------------------------------------------------------------------------------
+
+function linearScale(from, to, start, end) {
+  const span = to - from || 1;
+  return (value) => start + ((value - from) / span) * (end - start);
+}
+
+function logScale(from, to, start, end) {
+  const scale = linearScale(Math.log10(from), Math.log10(to), start, end);
+  return (value) => scale(Math.log10(value));
+}
+
+function linearTicks(from, to, count) {
+  const rough = (to - from) / count || 1;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough * 0.999);
+  const ticks = [];
+  for (let k = Math.ceil(from / step - 1e-9); k * step <= to + step * 1e-9; k += 1) {
+    ticks.push(Number((k * step).toPrecision(12)));
+  }
+  return ticks;
+}
+
+function logTicks(from, to, count) {
+  const first = Math.ceil(Math.log10(from) - 1e-9);
+  const last = Math.floor(Math.log10(to) + 1e-9);
+  const step = Math.max(1, Math.ceil((last - first + 1) / count));
+  const ticks = [];
+  for (let power = first; power <= last; power += step) ticks.push(10 ** power);
+  return ticks.length ? ticks : [from];
+}
+
+function extent(values) {
+  const known = values.filter((value) => value !== null && value !== undefined);
+  return [Math.min(...known), Math.max(...known)];
+}
+
+// Places for labels at the given heights, moved apart so that no two overlap.
+function spreadLabels(heights, gap, top, bottom) {
+  const order = heights.map((_, k) => k).sort((a, b) => heights[a] - heights[b]);
+  const placed = heights.slice();
+  let free = top;
+  for (const k of order) {
+    placed[k] = Math.max(placed[k], free);
+    free = placed[k] + gap;
+  }
+  let limit = bottom;
+  for (const k of order.reverse()) {
+    placed[k] = Math.min(placed[k], limit);
+    limit = placed[k] - gap;
+  }
+  return placed;
+}
+
+// --- drawing --------------------------------------------------------------------------------
+
+// Draw now and again whenever the width of the box changes, in pixels, so that text stays readable.
+function drawInBox(box, draw) {
+  box.redraw = () => {
+    const width = Math.floor(box.clientWidth);
+    if (width > 0) box.replaceChildren(...draw(width));
+    box.drawnWidth = width;
+  };
+  box.redraw();
+  if (box.isWatched) return;
+  box.isWatched = true;
+  new ResizeObserver(() => {
+    if (Math.floor(box.clientWidth) !== box.drawnWidth) requestAnimationFrame(() => box.redraw());
+  }).observe(box);
+}
+
+function canvas(width, height, label, ...children) {
+  const size = { width, height, viewBox: `0 0 ${width} ${height}` };
+  return svg("svg", { ...size, role: "img", "aria-label": label }, ...children);
+}
+
+function verticalLine(className, x, top, bottom) {
+  return svg("line", { class: className, x1: x, x2: x, y1: top, y2: bottom });
+}
+
+function horizontalLine(className, left, right, y) {
+  return svg("line", { class: className, x1: left, x2: right, y1: y, y2: y });
+}
+
+function label(text, x, y, anchor = "start", className = null) {
+  return svg("text", { x, y, "text-anchor": anchor, class: className }, text);
+}
+
+function bottomAxis(ticks, scale, left, right, y, title) {
+  const marks = ticks.map((tick) => label(formatTick(tick), scale(tick), y + 16, "middle"));
+  const name = label(title, (left + right) / 2, y + 34, "middle");
+  return [horizontalLine("axis", left, right, y), ...marks, name];
+}
+
+// Bars between edges. spec: edges, counts, classOf(k), title, label, mark {x, text}, tied.
+function histogram(box, spec) {
+  drawInBox(box, (width) => {
+    const [left, right, top, bottom] = [4, width - 4, 22, spec.height ?? 150];
+    const x = linearScale(spec.edges[0], spec.edges[spec.edges.length - 1], left, right);
+    const most = Math.max(...spec.counts, spec.tied ?? 0, 1);
+    const y = linearScale(0, most, bottom, top);
+    const bars = spec.counts.map((count, k) => {
+      const from = x(spec.edges[k]);
+      const wide = Math.max(0.5, x(spec.edges[k + 1]) - from - 1);
+      const bar = {
+        class: `bar ${spec.classOf(k)}`,
+        x: from + 0.5,
+        width: wide,
+        y: y(count),
+        height: bottom - y(count),
+      };
+      const range = `${formatNumber(spec.edges[k])} to ${formatNumber(spec.edges[k + 1])}`;
+      return svg("rect", bar, svg("title", {}, `${range}: ${formatNumber(count)} ${spec.unit}`));
+    });
+    if (spec.tied) {
+      const bar = {
+        class: "bar tied",
+        x: x(0) - 2,
+        width: 4,
+        y: y(spec.tied),
+        height: bottom - y(spec.tied),
+      };
+      bars.push(
+        svg("rect", bar, svg("title", {}, `exactly 0: ${formatNumber(spec.tied)} ${spec.unit}`)),
+      );
+    }
+    const ticks = linearTicks(
+      spec.edges[0],
+      spec.edges[spec.edges.length - 1],
+      width < 500 ? 4 : 8,
+    );
+    const axis = bottomAxis(ticks, x, left, right, bottom, spec.title);
+    return [
+      canvas(
+        width,
+        bottom + 42,
+        spec.label,
+        ...bars,
+        ...axis,
+        ...histogramMark(spec, x, top, bottom),
+      ),
+    ];
+  });
+}
+
+function histogramMark(spec, x, top, bottom) {
+  if (!spec.mark) return [];
+  const at = x(spec.mark.x);
+  const isRight = at > x(spec.edges[spec.edges.length - 1]) * 0.7;
+  const text = label(
+    spec.mark.text,
+    at + (isRight ? -6 : 6),
+    top - 8,
+    isRight ? "end" : "start",
+    "strong",
+  );
+  return [verticalLine("mark", at, top - 18, bottom), text];
+}
+
+// Lines over a common axis. spec: curves [{label, x, mean, low, high}], isLog, title, yTitle, label,
+// marks [{x, y, text}], and hasBest: the first curve stands out from the others.
+function lineChart(box, spec) {
+  drawInBox(box, (width) => {
+    const frame = lineFrame(spec, width);
+    const parts = [
+      ...lineGrid(spec, frame),
+      ...spec.curves
+        .map((_, k) => k)
+        .reverse()
+        .flatMap((k) => oneLine(spec, frame, k)),
+    ];
+    return [
+      canvas(
+        width,
+        frame.bottom + 42,
+        spec.label,
+        ...parts,
+        ...lineLabels(spec, frame),
+        ...lineMarks(spec, frame),
+      ),
+    ];
+  });
+}
+
+function lineFrame(spec, width) {
+  const hasNames = spec.curves.some((curve) => curve.label);
+  const room = hasNames ? Math.min(170, width * 0.27) : 12;
+  const frame = { width, left: 52, right: width - room, top: 30, bottom: 300, room };
+  const [low, high] = extent(
+    spec.curves.flatMap((curve) => [...curve.mean, ...(curve.low ?? []), ...(curve.high ?? [])]),
+  );
+  const pad = (high - low) * 0.05 || Math.abs(high) * 0.05 || 1;
+  frame.ends = extent(spec.curves.flatMap((curve) => curve.x));
+  frame.x = (spec.isLog ? logScale : linearScale)(...frame.ends, frame.left, frame.right);
+  frame.y = linearScale(low - pad, high + pad, frame.bottom, frame.top);
+  frame.yTicks = linearTicks(low - pad, high + pad, 5);
+  return frame;
+}
+
+function lineGrid(spec, frame) {
+  const count = frame.width < 500 ? 4 : 9;
+  const ticks = spec.isLog ? logTicks(...frame.ends, count) : linearTicks(...frame.ends, count);
+  const rows = frame.yTicks.flatMap((tick) => [
+    horizontalLine("grid", frame.left, frame.right, frame.y(tick)),
+    label(formatTick(tick), frame.left - 8, frame.y(tick) + 4, "end"),
+  ]);
+  const axis = bottomAxis(ticks, frame.x, frame.left, frame.right, frame.bottom, spec.title);
+  return [...rows, ...axis, label(spec.yTitle, 0, 12)];
+}
+
+function curveColour(spec, k) {
+  return spec.hasBest ? "var(--chart-1)" : `var(--chart-${(k % 6) + 1})`;
+}
+
+function oneLine(spec, frame, k) {
+  const curve = spec.curves[k];
+  const known = curve.x
+    .map((_, i) => i)
+    .filter((i) => curve.mean[i] !== null)
+    .sort((a, b) => curve.x[a] - curve.x[b]);
+  const points = (values, order) =>
+    order.map((i) => `${frame.x(curve.x[i]).toFixed(1)},${frame.y(values[i]).toFixed(1)}`);
+  const isFaint = spec.hasBest && k > 0;
+  const style = isFaint ? {} : { stroke: curveColour(spec, k) };
+  const dash = !spec.hasBest && k >= 6 ? "6 3" : null;
+  const line = svg("polyline", {
+    class: `curve${isFaint ? " faint" : ""}`,
+    styles: style,
+    "stroke-dasharray": dash,
+    points: points(curve.mean, known).join(" "),
+  });
+  if (isFaint || !curve.low || known.some((i) => curve.low[i] === null)) return [line];
+  const around = [...points(curve.low, known), ...points(curve.high, known.slice().reverse())].join(
+    " ",
+  );
+  return [
+    svg("polygon", { class: "band", styles: { fill: curveColour(spec, k) }, points: around }),
+    line,
+  ];
+}
+
+// Names at the right ends of the lines, or listed from the top where lines run together there.
+function lineLabels(spec, frame) {
+  const named = spec.curves.map((_, k) => k).filter((k) => spec.curves[k].label);
+  const height = (k) => frame.y(spec.curves[k].mean.findLast((value) => value !== null) ?? 0) + 4;
+  const places = spec.hasBest
+    ? spreadLabels(named.map(height), 14, frame.top, frame.bottom)
+    : named.map((_, i) => frame.top + 14 + 18 * i);
+  const length = Math.floor((frame.room - 26) / 6.6);
+  return named.flatMap((k, i) => {
+    const isBest = spec.hasBest && k === 0;
+    const stroke = spec.hasBest && !isBest ? "var(--rail)" : curveColour(spec, k);
+    const key = horizontalLine("curve", frame.right + 6, frame.right + 20, places[i] - 4);
+    key.style.setProperty("stroke", stroke);
+    if (!spec.hasBest && k >= 6) key.setAttribute("stroke-dasharray", "4 2");
+    const text = label(
+      shorten(spec.curves[k].label, length),
+      frame.right + 25,
+      places[i],
+      "start",
+      isBest ? "strong" : null,
+    );
+    text.append(svg("title", {}, spec.curves[k].label));
+    return [key, text];
+  });
+}
+
+function lineMarks(spec, frame) {
+  return spec.marks.flatMap(({ x, y, text }, k) => {
+    const isRight = frame.x(x) > (frame.left + frame.right) / 2;
+    const line = verticalLine("mark", frame.x(x), frame.top - 6, frame.bottom);
+    const dot =
+      y === undefined
+        ? null
+        : svg("circle", { class: "dot", cx: frame.x(x), cy: frame.y(y), r: 5 });
+    const name = label(
+      text,
+      frame.x(x) + (isRight ? -8 : 8),
+      frame.top + 4 + 14 * k,
+      isRight ? "end" : "start",
+      "strong",
+    );
+    return [line, dot, name].filter((part) => part);
+  });
+}

@@ -1,0 +1,72 @@
+"""The items of some groups, in predicted and in true order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.estimators.base import ranks_in_groups
+from rankwise.report.material import Material, short_numbers
+
+__all__ = ["FIRST_ITEMS", "ITEMS_A_GROUP", "describe_items", "groups_that_fit"]
+
+Indices = NDArray[np.intp]
+SHOWN_GROUPS = 2_000
+SHOWN_ITEMS = 20_000
+ITEMS_A_GROUP = 200
+FIRST_ITEMS = 50
+
+
+def groups_that_fit(material: Material, wanted: Indices) -> Indices:
+    """The first of the wanted groups whose items the page can hold."""
+    sizes = np.minimum(material.sizes[wanted], ITEMS_A_GROUP)
+    n_fitting = int(np.searchsorted(np.cumsum(sizes), SHOWN_ITEMS, side="right"))
+    return wanted[: min(max(n_fitting, 1), SHOWN_GROUPS)]
+
+
+def describe_items(
+    material: Material,
+    groups: Indices,
+    contributions: Callable[[Indices], list[list[Any]]] | None,
+) -> list[dict[str, Any]]:
+    """Names, scores, ranks and swaps of the items of these groups, best predicted first.
+
+    `contributions` gives the rows of the contributions of features to the scores of items.
+    """
+    predicted = ranks_in_groups(material.scores, material.groups.codes)
+    true = ranks_in_groups(material.y, material.groups.codes)
+    too_high, too_low = material.swaps
+    described = []
+    for group in groups:
+        start = material.targets.starts[group]
+        members = material.order[start : start + material.sizes[group]]
+        items = members[_shown_positions(true[members])]
+        entry = {
+            "total": len(members),
+            "names": [material.name_of(item) for item in items],
+            "scores": short_numbers(material.scores[items]),
+            "y": short_numbers(material.y[items], 9),
+            "predicted": predicted[items].tolist(),
+            "true": true[items].tolist(),
+            "tooHigh": too_high[items].tolist(),
+            "tooLow": too_low[items].tolist(),
+        }
+        if contributions is not None:
+            entry["contributions"] = contributions(items)
+        described.append(entry)
+    return described
+
+
+def _shown_positions(true: Indices) -> Indices:
+    """Of a long group the first predicted items, the truly best, and others at even steps."""
+    n = len(true)
+    if n <= ITEMS_A_GROUP:
+        return np.arange(n)
+    best = np.argsort(true, kind="stable")[:FIRST_ITEMS]
+    kept = np.union1d(np.arange(FIRST_ITEMS), best)
+    others = np.setdiff1d(np.arange(n), kept)
+    steps = np.linspace(0, len(others) - 1, ITEMS_A_GROUP - len(kept)).round().astype(np.intp)
+    return np.union1d(kept, others[steps])

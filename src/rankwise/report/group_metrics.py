@@ -1,0 +1,170 @@
+"""Metrics over all groups, with intervals, and in each group."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.stats
+from numpy.typing import NDArray
+
+from rankwise.errors import UndefinedMetricError
+from rankwise.metrics import Metric, get_metric
+from rankwise.metrics.averaging import mean
+from rankwise.report.material import Material, short_numbers
+
+__all__ = ["MetricResult", "choose_groups", "describe_groups", "measure", "metric_title"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+LISTED_GROUPS = 20_000
+TITLES = {
+    "ndcg": "NDCG",
+    "map": "Mean average precision",
+    "p": "Precision",
+    "mrr": "Mean reciprocal rank",
+    "err": "Expected reciprocal rank",
+    "auc": "AUC",
+    "disagreement": "Disagreement error",
+    "concordance": "Concordance",
+    "tau": "Kendall τ",
+}
+SHORT_TITLES = TITLES | {
+    "map": "AP",
+    "p": "P",
+    "mrr": "RR",
+    "err": "ERR",
+    "disagreement": "Disagreement",
+}
+
+
+class MetricResult(NamedTuple):
+    """A metric: its mean with an interval, and its value in each group.
+
+    Attributes
+    ----------
+    metric : Metric
+        Which one.
+    values : ndarray of shape (n_groups,)
+        NaN where it is undefined.
+    mean, low, high : float
+        Mean over the groups with a value, and its confidence interval; NaN if there is none.
+    refusal : str
+        Why the metric does not take these true scores (NDCG of negative ones), else empty.
+    """
+
+    metric: Metric
+    values: Array
+    mean: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
+    refusal: str = ""
+
+    @property
+    def title(self) -> str:
+        """What a person calls it: "Mean average precision"."""
+        return metric_title(self.metric)
+
+    @property
+    def short_title(self) -> str:
+        """The same for a column of values of single groups: "AP"."""
+        return metric_title(self.metric, SHORT_TITLES)
+
+    @property
+    def worst_possible(self) -> float:
+        """Lower end of the scale: Kendall's τ goes down to −1."""
+        return -1.0 if self.metric.name.startswith("tau") else 0.0
+
+    @property
+    def n_undefined(self) -> int:
+        """Number of groups without a value."""
+        return int(np.isnan(self.values).sum())
+
+
+def metric_title(metric: Metric, titles: dict[str, str] = TITLES) -> str:
+    """The name of a metric with its word spelled out."""
+    word = re.split("[@(]", metric.name)[0]
+    return metric.name.replace(word, titles.get(word, word), 1)
+
+
+def measure(
+    material: Material, metrics: str | Metric | Iterable[str | Metric], confidence: float
+) -> list[MetricResult]:
+    """Evaluate the metrics, those that have a value first; there must be at least one."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
+    names = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
+    chosen = list(dict.fromkeys(get_metric(name) for name in names))
+    if not chosen:
+        raise ValueError("metrics is empty; name at least one, such as 'ndcg@10'.")
+    results = [_measure_one(material, metric, confidence) for metric in chosen]
+    if all(result.refusal for result in results):
+        raise ValueError(results[0].refusal)
+    if all(np.isnan(result.mean) for result in results):
+        needs = "; ".join(f"{metric} needs {metric.core.needs}" for metric in chosen)
+        raise UndefinedMetricError(
+            f"no metric is defined in any of the {material.groups.n_groups} groups: {needs}. "
+            "Check y and groups."
+        )
+    return sorted(results, key=lambda result: bool(np.isnan(result.mean)))
+
+
+def describe_groups(
+    results: list[MetricResult], material: Material, listed: Indices
+) -> dict[str, Any]:
+    """The table of groups, column by column, for the page."""
+    return {
+        "names": [material.group_name(group) for group in listed],
+        "sizes": material.sizes[listed].tolist(),
+        "pairs": material.pairs[listed].tolist(),
+        "values": [short_numbers(result.values[listed]) for result in results],
+        "total": material.groups.n_groups,
+    }
+
+
+def choose_groups(
+    result: MetricResult, among: Indices, n_wanted: int, rng: np.random.Generator
+) -> Indices:
+    """Up to so many of the groups, worst first: half the worst, a quarter the best, others drawn.
+
+    If there are not too many it is all of them.
+    """
+    values = result.values[among]
+    badness = -values if result.metric.greater_is_better else values
+    order: Indices = among[np.argsort(-badness, kind="stable")]  # NaN last
+    if len(order) <= n_wanted:
+        return order
+    n_defined = len(order) - int(np.isnan(values).sum())
+    worst = order[: (n_wanted + 1) // 2]
+    best = order[max(len(worst), n_defined - n_wanted // 4) : n_defined]
+    rest = order[~np.isin(order, np.r_[worst, best])]
+    drawn = rng.choice(rest, size=n_wanted - len(worst) - len(best), replace=False)
+    chosen: Indices = np.r_[worst, best, drawn]
+    return chosen
+
+
+def _measure_one(material: Material, metric: Metric, confidence: float) -> MetricResult:
+    try:
+        found = metric.by_group(material.ranking)
+    except ValueError as error:  # the user's other metrics are worth a page all the same
+        nothing = np.full(material.groups.n_groups, np.nan)
+        return MetricResult(metric, nothing, refusal=str(error))
+    average = mean(found.values, found.weights, "skip")
+    half = _half_width(found.values, found.weights, average, confidence)
+    result = MetricResult(metric, found.values, average)
+    low, high = max(average - half, result.worst_possible), min(average + half, 1.0)
+    return result._replace(low=low, high=high) if np.isfinite(half) else result
+
+
+def _half_width(values: Array, weights: Array | None, average: float, confidence: float) -> float:
+    """Half of Student's interval of the mean over groups; for weights its linearisation."""
+    defined = ~np.isnan(values)
+    n = int(defined.sum())
+    if n < 2:
+        return float("nan")
+    weight = np.ones(n) if weights is None or not weights.sum() else weights[defined]
+    spread = (weight * (values[defined] - average)) ** 2
+    error = np.sqrt(spread.sum() * n / (n - 1)) / weight.sum()
+    return float(scipy.stats.t.ppf(0.5 + confidence / 2, n - 1) * error)

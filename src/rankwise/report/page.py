@@ -1,0 +1,283 @@
+"""Put the page together: words, data, style and script in one file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.datasets.files import PathLike, replace_file
+from rankwise.environment import describe_environment
+from rankwise.metrics import Metric
+from rankwise.report import sentences
+from rankwise.report.feature_effects import FeatureEffects
+from rankwise.report.group_items import describe_items, groups_that_fit
+from rankwise.report.group_metrics import (
+    LISTED_GROUPS,
+    MetricResult,
+    choose_groups,
+    describe_groups,
+    measure,
+)
+from rankwise.report.margins import describe_margins
+from rankwise.report.material import Material, as_text, make_material
+from rankwise.report.model_parts import ModelParts, input_names, predict_scores, take_apart
+from rankwise.report.tuning import describe_curves, describe_path, searched
+
+__all__ = ["make_report", "write_report"]
+
+Indices = NDArray[np.intp]
+SCRIPTS = ("charts.js", "tables.js", "items.js", "report.js")
+LONGEST_TITLE = 200
+METRICS = ("ndcg@10", "map", "disagreement", "tau")
+
+
+def write_report(
+    path: PathLike,
+    model: Any,
+    X: Any,
+    y: Any,
+    groups: ArrayLike | None = None,
+    *,
+    ids: Sequence[Any] | None = None,
+    feature_names: Sequence[Any] | None = None,
+    training: tuple[Any, ...] | None = None,
+    metrics: str | Metric | Iterable[str | Metric] = METRICS,
+    title: str | None = None,
+    confidence: float = 0.95,
+    random_state: int = 0,
+) -> None:
+    """Write one HTML page that shows how well a model orders a data set.
+
+    The page needs no network: style, script and data are inside. It shows metrics with intervals,
+    each group, the items of single groups in predicted and true order, what each feature adds, the
+    margins of all pairs, and how the parameters were chosen.
+
+    Parameters
+    ----------
+    path : str or path
+        The file to write; it appears whole or not at all.
+    model : estimator or array-like of shape (n_items,)
+        A fitted ranker, a Pipeline that ends in one, or plain scores.
+    X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+        Items, best ones that the model has not been trained on; not used with plain scores.
+    y : array-like of shape (n_items,), target of `make_target`, or ScoreGraph
+        True scores; larger is better. Items with NaN are left out and counted.
+    groups : array-like of shape (n_items,), optional
+        Group labels; None makes one list.
+    ids : sequence of shape (n_items,), optional
+        Names of the items; row numbers if not given.
+    feature_names : sequence of shape (n_features,), optional
+        Names of the columns of X.
+    training : tuple (X, y) or (X, y, groups), optional
+        Training data of a `RankRLS` or `RankRLSCV`: adds the path of the weights and, for a
+        `RankRLS`, the curve of exact cross-validation. Not scaled: a Pipeline does that.
+    metrics : iterable of str or Metric
+        As `rankwise.metrics.get_metric` reads them; the first decides which groups are worst.
+    title : str, optional
+        Heading of the page.
+    confidence : float
+        Level of the intervals: Student's over groups, as in `rankwise.model_selection.compare`.
+    random_state : int
+        Seed of what is sampled: pairs and groups, where there are too many to show.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from rankwise import RankRLSCV
+    >>> from rankwise.datasets import make_ranking
+    >>> from rankwise.report import write_report
+    >>> X, y, groups = make_ranking(n_queries=20, random_state=0)[:3]
+    >>> model = RankRLSCV().fit(X[:200], y[:200], groups[:200])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "report.html")
+    ...     write_report(path, model, X[200:], y[200:], groups[200:])
+    ...     os.path.getsize(path) > 10_000
+    True
+    """
+    page = make_report(
+        model,
+        X,
+        y,
+        groups,
+        ids=ids,
+        feature_names=feature_names,
+        training=training,
+        metrics=metrics,
+        title=title,
+        confidence=confidence,
+        random_state=random_state,
+    )
+    with replace_file(path) as stream:
+        stream.write(page.encode("utf-8"))
+
+
+def make_report(
+    model: Any,
+    X: Any,
+    y: Any,
+    groups: ArrayLike | None = None,
+    *,
+    ids: Sequence[Any] | None = None,
+    feature_names: Sequence[Any] | None = None,
+    training: tuple[Any, ...] | None = None,
+    metrics: str | Metric | Iterable[str | Metric] = METRICS,
+    title: str | None = None,
+    confidence: float = 0.95,
+    random_state: int = 0,
+) -> str:
+    """The page of `write_report` as text.
+
+    Parameters
+    ----------
+    model, X, y, groups, ids, feature_names, training, metrics, title, confidence, random_state
+        As in `write_report`.
+
+    Returns
+    -------
+    str
+        HTML; the same input gives the same text.
+
+    Examples
+    --------
+    >>> from rankwise.report import make_report
+    >>> page = make_report([3.0, 1.0, 2.0], None, [2, 0, 1], metrics="tau")
+    >>> "100.0% are in the right order" in page
+    True
+    """
+    rng = np.random.default_rng(random_state)
+    material = make_material(predict_scores(model, X), y, groups, ids)
+    results = measure(material, metrics, confidence)
+    parts = take_apart(model)
+    effects = _effects(parts, X, input_names(feature_names, model, X), material)
+    data = {
+        **_group_data(material, results, effects, rng),
+        "features": effects.describe() if effects else None,
+        "margins": describe_margins(material, rng),
+        **_tuning_data(parts, training, results[0].metric, effects),
+    }
+    usual = "Ranking report" if parts.learner is None else f"{parts.name} report"
+    return _fill(
+        data=_as_json(data),
+        title=escape(as_text(usual if title is None else title, LONGEST_TITLE)),
+        cards=sentences.metric_cards(results, confidence),
+        interval_hint=sentences.interval_hint(material, confidence),
+        **_words(parts, material, data),
+    )
+
+
+def _words(parts: ModelParts, material: Material, data: dict[str, Any]) -> dict[str, str]:
+    versions = describe_environment()["versions"]
+    return {
+        "subtitle": sentences.subtitle(parts, material),
+        "headline": sentences.headline(material),
+        "group_note": sentences.group_note(data["groups"], data["items"], data["metrics"][0]),
+        "item_note": sentences.item_note(data["items"]),
+        "feature_note": sentences.feature_note(parts, data["features"] is not None),
+        "margin_note": sentences.margin_note(data["margins"]),
+        "curve_note": sentences.curve_note(parts, data["curves"], data["path"]),
+        "about": sentences.about_table(parts, material, versions),
+        "version": escape(versions["rankwise"]),
+    }
+
+
+def _group_data(
+    material: Material,
+    results: list[MetricResult],
+    effects: FeatureEffects | None,
+    rng: np.random.Generator,
+) -> dict[str, Any]:
+    valid = [result for result in results if not np.isnan(result.mean)]
+    listed, shown = _choose(material, valid[0], rng)
+    return {
+        "metrics": [_describe_metric(result) for result in valid],
+        "groups": describe_groups(valid, material, listed),
+        "items": describe_items(material, shown, effects.contributions if effects else None),
+    }
+
+
+def _tuning_data(
+    parts: ModelParts, training: Any, metric: Metric, effects: FeatureEffects | None
+) -> dict[str, Any]:
+    seen = _check_training(training, parts)
+    curves = describe_curves(searched(parts.learner, seen, metric), parts.learner)
+    return {"curves": curves, "path": describe_path(parts.learner, seen, curves, effects)}
+
+
+def _effects(
+    parts: ModelParts, X: Any, names: list[str] | None, material: Material
+) -> FeatureEffects | None:
+    weights = None if parts.learner is None else parts.weights()
+    if weights is None:
+        return None
+    seen = parts.features(X)[material.rows]
+    return FeatureEffects(weights, seen, material, parts.feature_names(names, len(weights)))
+
+
+def _check_training(training: Any, parts: ModelParts) -> tuple[Any, Any, Any] | None:
+    if training is None:
+        return None
+    if not isinstance(training, (tuple, list)) or len(training) not in (2, 3):
+        raise ValueError(
+            f"training is a {type(training).__name__}; expected a tuple (X, y) or (X, y, groups)."
+        )
+    X, y, groups = (*training, None)[:3]
+    return (X if parts.steps is None else parts.features(X)), y, groups
+
+
+def _choose(
+    material: Material, result: MetricResult, rng: np.random.Generator
+) -> tuple[Indices, Indices]:
+    """The groups of the table, those with items first, and those with items."""
+    every = np.arange(material.groups.n_groups)
+    listed = choose_groups(result, every, LISTED_GROUPS, rng)
+    shown = groups_that_fit(material, listed)
+    if len(shown) < len(listed):
+        shown = groups_that_fit(material, choose_groups(result, listed, len(shown), rng))
+    rest = listed[~np.isin(listed, shown)]
+    return np.r_[shown, rest], shown
+
+
+def _describe_metric(result: MetricResult) -> dict[str, Any]:
+    return {
+        "name": result.metric.name,
+        "title": result.short_title,
+        "greater": result.metric.greater_is_better,
+        "start": result.worst_possible,
+    }
+
+
+def _as_json(data: Any) -> str:
+    """JSON that cannot end the element it stands in."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _fill(**values: str) -> str:
+    folder = files("rankwise.report")
+    style = folder.joinpath("report.css").read_text(encoding="utf-8")
+    script = "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
+    template = Template(folder.joinpath("page.html").read_text(encoding="utf-8"))
+    return template.substitute(
+        values,
+        style=style,
+        script=script,
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+    )
+
+
+def _hash(text: str) -> str:
+    """As a content security policy names the one script or style that it allows."""
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

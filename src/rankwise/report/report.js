@@ -1,0 +1,326 @@
+// The page: tables that sort, the choice of a group, and what is drawn for it.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const PAGE_ROWS = 25;
+const byId = (id) => document.getElementById(id);
+const state = { metric: 0, group: 0 };
+
+// --- groups ---------------------------------------------------------------------------------
+
+let groupTable = null;
+let shownGroups = PAGE_ROWS;
+
+function groupColumns() {
+  const groups = data.groups;
+  const whole = (title, values) => ({
+    title,
+    value: (g) => values[g],
+    cell: (g) => formatNumber(values[g]),
+  });
+  const metrics = data.metrics.map((metric, m) => ({
+    title: metric.title,
+    value: (g) => groups.values[m][g],
+    isAscending: metric.greater,
+    cell: (g) => metricCell(m, groups.values[m][g]),
+  }));
+  const name = { title: "Group", isText: true, value: (g) => groups.names[g], cell: groupName };
+  return [name, ...metrics, whole("Items", groups.sizes), whole("Pairs", groups.pairs)];
+}
+
+function metricCell(m, value) {
+  const text = formatFixed(value);
+  return m === state.metric ? barCell(text, value, data.metrics[m].start, 1) : text;
+}
+
+function groupName(g) {
+  const name = data.groups.names[g];
+  if (g >= data.items.length) return name;
+  return html(
+    "button",
+    { type: "button", class: "link", title: name, onclick: () => showGroup(g) },
+    name,
+  );
+}
+
+function showGroup(g) {
+  chooseGroup(g);
+  byId("items").scrollIntoView();
+}
+
+function setUpGroups() {
+  if (data.groups.total === 1) {
+    byId("groups").hidden = true;
+    document.querySelector('nav a[href="#groups"]').hidden = true;
+    return;
+  }
+  const attributes = (g) => ({ class: g === state.group ? "chosen" : null, "data-group": g });
+  groupTable = new SortableTable(byId("group-table"), groupColumns(), {
+    attributes,
+    onDraw: drawGroupCount,
+  });
+  byId("metric").replaceChildren(
+    ...data.metrics.map((metric, m) => html("option", { value: m }, metric.title)),
+  );
+  byId("metric").addEventListener("change", (event) => chooseMetric(Number(event.target.value)));
+  byId("filter").addEventListener("input", filterGroups);
+  byId("more-groups").addEventListener("click", () => {
+    shownGroups += 8 * PAGE_ROWS;
+    groupTable.limit = shownGroups;
+    groupTable.draw();
+  });
+  groupTable.limit = shownGroups;
+  groupTable.rows = matchingGroups();
+  chooseMetric(0);
+}
+
+function chooseMetric(m) {
+  state.metric = m;
+  groupTable.sort(m + 1, data.metrics[m].greater);
+  drawGroupHistogram();
+}
+
+function matchingGroups() {
+  const wanted = byId("filter").value.trim().toLowerCase();
+  const all = data.groups.names.map((_, g) => g);
+  return wanted ? all.filter((g) => data.groups.names[g].toLowerCase().includes(wanted)) : all;
+}
+
+function filterGroups() {
+  shownGroups = PAGE_ROWS;
+  groupTable.limit = shownGroups;
+  groupTable.setRows(matchingGroups());
+}
+
+function drawGroupCount() {
+  const [found, all] = [groupTable.rows.length, data.groups.names.length];
+  const visible = Math.min(found, groupTable.limit);
+  byId("group-count").textContent =
+    found < all
+      ? `${formatNumber(found)} of ${formatNumber(all)} groups match`
+      : `${formatNumber(visible)} of ${formatNumber(all)} groups in the table`;
+  byId("more-groups").hidden = visible >= found;
+}
+
+function drawGroupHistogram() {
+  const metric = data.metrics[state.metric];
+  const values = data.groups.values[state.metric].filter((value) => value !== null);
+  const bins = 20;
+  const edges = Array.from(
+    { length: bins + 1 },
+    (_, k) => metric.start + ((1 - metric.start) * k) / bins,
+  );
+  const counts = new Array(bins).fill(0);
+  for (const value of values) {
+    counts[
+      Math.min(bins - 1, Math.floor(((value - metric.start) / (1 - metric.start)) * bins + 1e-9))
+    ] += 1;
+  }
+  const median = medianOf(values);
+  histogram(byId("group-histogram"), {
+    edges,
+    counts,
+    unit: "groups",
+    classOf: () => "",
+    height: 112,
+    title: `${metric.title} of the groups`,
+    label: `Histogram of ${metric.title} over ${values.length} groups`,
+    mark: values.length ? { x: median, text: `median ${formatFixed(median)}` } : null,
+  });
+}
+
+function medianOf(values) {
+  const sorted = values.slice().sort((a, b) => a - b);
+  const half = sorted.length / 2;
+  return (sorted[Math.ceil(half) - 1] + sorted[Math.floor(half)]) / 2;
+}
+
+// --- features, margins, tuning --------------------------------------------------------------
+
+function setUpFeatures() {
+  const features = data.features;
+  byId("feature-box").hidden = !features;
+  if (!features) return;
+  const bar = (title, values, format) => {
+    const [low, high] = extent([...values, 0]);
+    return {
+      title,
+      value: (j) => Math.abs(values[j]),
+      cell: (j) => barCell(format(values[j]), values[j], low, high),
+    };
+  };
+  const percent = (value) => `${formatFixed(100 * value, 1)}%`;
+  const columns = [
+    {
+      title: "Feature",
+      isText: true,
+      value: (j) => features.names[j],
+      cell: (j) => features.names[j],
+    },
+    bar("Weight", features.weights, formatLike(features.weights)),
+    bar("Effect inside groups", features.effects, formatLike(features.effects)),
+    bar("Share of variance", features.shares, percent),
+  ];
+  const table = new SortableTable(byId("feature-table"), columns);
+  Object.assign(table, { column: 2, isAscending: false });
+  table.setRows(features.names.map((_, j) => j));
+  const [listed, nonzero, total] = [features.names.length, features.nonzero, features.total].map(
+    (n) => formatNumber(n),
+  );
+  byId("feature-count").textContent =
+    features.names.length < features.nonzero
+      ? `The ${listed} features with the largest weight or effect, of ${nonzero} with a weight and ${total} in all.`
+      : `${nonzero} of ${total} features have a weight other than 0.`;
+}
+
+// As many decimals for all as the largest needs, more for those that would be zero.
+function formatLike(values) {
+  const largest = Math.max(...values.map(Math.abs)) || 1;
+  const decimals = Math.min(Math.max(2 - Math.floor(Math.log10(largest)), 0), 8);
+  return (value) =>
+    value && Math.abs(value) < 0.5 * 10 ** -decimals
+      ? formatNumber(value, 1)
+      : formatFixed(value, decimals);
+}
+
+function setUpMargins() {
+  const margins = data.margins;
+  if (!margins.total) {
+    byId("margin-legend").textContent = "There is no pair of items with different true scores.";
+    return;
+  }
+  const tied = margins.tied
+    ? [
+        html(
+          "span",
+          {},
+          html("i", { class: "tied" }),
+          `${formatShare(margins.tied, margins.total)} tied`,
+        ),
+      ]
+    : [];
+  const right = margins.total - margins.wrong - margins.tied;
+  byId("margin-legend").replaceChildren(
+    html(
+      "span",
+      {},
+      html("i", { class: "bad" }),
+      `${formatShare(margins.wrong, margins.total)} in the wrong order`,
+    ),
+    html(
+      "span",
+      {},
+      html("i", { class: "good" }),
+      `${formatShare(right, margins.total)} in the right order`,
+    ),
+    ...tied,
+  );
+  histogram(byId("margin-histogram"), {
+    edges: margins.edges,
+    counts: margins.counts,
+    tied: margins.zero,
+    unit: "pairs",
+    height: 220,
+    classOf: (k) => (margins.edges[k + 1] <= 0 ? "bad" : "good"),
+    title: "margin",
+    label: `Histogram of the margins of ${margins.used} pairs, ${formatShare(margins.wrong, margins.total)} on the wrong side of zero`,
+    mark: { x: margins.median, text: `median ${formatNumber(margins.median)}` },
+  });
+}
+
+function setUpTuning() {
+  const curves = data.curves;
+  byId("tuning-lead").hidden = !curves;
+  if (!curves) return;
+  const isAlpha = curves.variable === "alpha";
+  const name = isAlpha ? "α" : "steps";
+  const title = isAlpha ? "α, the weight of the regulariser" : "number of steps";
+  byId("tuning-lead").textContent = tuningWords(curves, name);
+  const isTraining = curves.way === "training";
+  const marks = [
+    { ...curves.best, text: isTraining ? "last step" : `best: ${valueWords(name, curves.best.x)}` },
+  ];
+  if (isOwn(curves)) marks.push({ x: curves.own, text: "this model" });
+  lineChart(byId("curve"), {
+    curves: curves.curves,
+    isLog: curves.isLog,
+    hasBest: true,
+    title,
+    marks,
+    yTitle: `${curves.metric}, ${curves.greater ? "higher" : "lower"} is better`,
+    label: `${curves.metric} for each ${name}, ${marks[0].text}`,
+  });
+  if (data.path) setUpPath(data.path, title, name);
+}
+
+function valueWords(name, value) {
+  return name === "α" ? `α = ${formatNumber(value)}` : `${formatNumber(value)} steps`;
+}
+
+// Whether the model has an alpha of its own inside the drawing, other than the best.
+function isOwn({ own, best, curves }) {
+  const [low, high] = extent(curves[0].x);
+  return own !== null && own !== best.x && own >= low && own <= high;
+}
+
+function tuningWords(curves, name) {
+  if (curves.way === "training")
+    return "The error on the training data after each step; it says nothing about new data.";
+  const error =
+    curves.nGroups > 1
+      ? `; the band is one standard error over ${formatNumber(curves.nGroups)} groups`
+      : "";
+  const best = ` The best, ${valueWords(name, curves.best.x)}, has ${formatNumber(curves.best.y, 4)}.`;
+  const own = curves.own !== null ? ` This model has ${valueWords(name, curves.own)}.` : "";
+  const cut =
+    curves.total > curves.curves.length
+      ? ` The ${curves.curves.length} best of ${curves.total} curves are shown.`
+      : "";
+  return `Each candidate was judged by items that it was not trained on (${curves.way})${error}.${best}${own}${cut}`;
+}
+
+function setUpPath(path, title, name) {
+  byId("path-part").hidden = false;
+  byId("path-hint").textContent =
+    path.variable === "alpha"
+      ? "The weights of the features with the largest effect: strong regularisation shrinks all of them to zero."
+      : "The weights of the features chosen first, after each step.";
+  const chosen = data.curves.own ?? data.curves.best.x;
+  const [low, high] = extent(path.x);
+  lineChart(byId("path"), {
+    curves: path.curves.map((curve) => ({ ...curve, x: path.x })),
+    isLog: path.isLog,
+    hasBest: false,
+    title,
+    yTitle: "weight",
+    label: `Weights of ${path.curves.length} features for each ${name}`,
+    marks: chosen >= low && chosen <= high ? [{ x: chosen, text: valueWords(name, chosen) }] : [],
+  });
+}
+
+// --- light and dark -------------------------------------------------------------------------
+
+function setUpTheme() {
+  const button = byId("theme");
+  const isDark = () => {
+    const chosen = document.documentElement.dataset.theme;
+    return chosen ? chosen === "dark" : window.matchMedia("(prefers-color-scheme: dark)").matches;
+  };
+  const show = () => {
+    button.textContent = isDark() ? "Light" : "Dark";
+    button.setAttribute("aria-label", isDark() ? "Use light colours" : "Use dark colours");
+    button.setAttribute("aria-pressed", String(isDark()));
+  };
+  button.addEventListener("click", () => {
+    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+    show();
+  });
+  button.hidden = false;
+  show();
+}
+
+setUpTheme();
+setUpGroups();
+setUpItems();
+setUpFeatures();
+setUpMargins();
+setUpTuning();

@@ -1,0 +1,234 @@
+"""What the page says in words and numbers without any script: HTML made here, escaped here."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from rankwise.estimators import RankRLSCV
+from rankwise.report.group_items import FIRST_ITEMS, ITEMS_A_GROUP
+from rankwise.report.group_metrics import MetricResult
+from rankwise.report.material import Material
+from rankwise.report.model_parts import ModelParts
+
+__all__ = [
+    "about_table",
+    "curve_note",
+    "feature_note",
+    "group_note",
+    "headline",
+    "interval_hint",
+    "item_note",
+    "margin_note",
+    "metric_cards",
+    "subtitle",
+]
+
+
+def subtitle(parts: ModelParts, material: Material) -> str:
+    """Model and data in one line."""
+    learner = " → ".join([*parts.step_names, parts.name])
+    items = f"{material.n_items:,} items"
+    if not material.is_one_list:
+        items += f" in {_count(material.groups.n_groups, 'group')}"
+    return escape(f"{learner} on {items}")
+
+
+def headline(material: Material) -> str:
+    """The share of rightly ordered pairs as a sentence."""
+    total, wrong, tied = int(material.pairs.sum()), material.n_wrong, material.n_tied
+    left_out = (
+        f" {_count(material.n_unscored, 'item')} without a true score (NaN) "
+        f"{'is' if material.n_unscored == 1 else 'are'} left out."
+        if material.n_unscored
+        else ""
+    )
+    if not total:
+        return f"No two items of a group differ in their true score.{left_out}"
+    right = (total - wrong - tied) / total
+    shares = f"{wrong / total:.1%} in the wrong one"
+    rest = f", {shares}, and {_share(tied, total)} are tied" if tied else f" and {shares}"
+    where = "" if material.is_one_list else " of the same group"
+    return (
+        f"Of {total:,} pairs of items{where} with different true scores, "
+        f"<strong>{right:.1%} are in the right order</strong>{rest}.{left_out}"
+    )
+
+
+def metric_cards(results: list[MetricResult], confidence: float) -> str:
+    """One card for each metric: mean, interval drawn and written, groups without a value."""
+    return "\n".join(_card(result, confidence) for result in results)
+
+
+def interval_hint(material: Material, confidence: float) -> str:
+    """What an interval means, if there is one."""
+    if material.groups.n_groups == 1:
+        return "; here is only one list, so nothing tells how far a mean would vary"
+    return (
+        f", with {100 * confidence:g}% intervals: where the mean over many more groups like these "
+        "is likely to be"
+    )
+
+
+def group_note(groups: dict[str, Any], items: list[dict[str, Any]], metric: dict[str, Any]) -> str:
+    """Which groups the page leaves out."""
+    n_listed, n_shown = len(groups["names"]), len(items)
+    notes = []
+    if n_listed < groups["total"]:
+        notes.append(
+            f"{n_listed:,} of {groups['total']:,} groups are listed: the worst and the best by "
+            f"{metric['title']}, and others at random. The means above are over all groups."
+        )
+    if n_shown < n_listed:
+        notes.append(
+            f"To keep the page small it has the items of {n_shown:,} groups (the worst and the "
+            "best, and others at random); their names are links."
+        )
+    return _note(" ".join(notes))
+
+
+def item_note(items: list[dict[str, Any]]) -> str:
+    """How long groups were cut."""
+    n_cut = sum(len(each["names"]) < each["total"] for each in items)
+    if not n_cut:
+        return ""
+    are = "is" if n_cut == 1 else "are"
+    return _note(
+        f"{_count(n_cut, 'group')} of more than {ITEMS_A_GROUP} items {are} cut: the page has "
+        f"the first {FIRST_ITEMS} predicted, the {FIRST_ITEMS} truly best, others at even steps. "
+        "Ranks and swaps count all items."
+    )
+
+
+def margin_note(margins: dict[str, Any]) -> str:
+    """Whether all pairs were drawn."""
+    if margins["total"] and margins["used"] < margins["total"]:
+        return _note(
+            f"Drawn from a random sample of {margins['used']:,} of the {margins['total']:,} pairs; "
+            "the shares are exact."
+        )
+    return ""
+
+
+def feature_note(parts: ModelParts, has_weights: bool) -> str:
+    """On which scale the weights are, or why there are none."""
+    if parts.learner is None:
+        return _note("Scores were given instead of a model, so there are no weights to show.")
+    if not has_weights:
+        return _note(
+            f"This {parts.name} has no weight for each feature: its score is a sum over training "
+            "items (a kernel model) or over views that have such sums. A linear kernel, or "
+            "RankingPursuit(dictionary='features', kernel='linear'), gives weights."
+        )
+    if parts.steps is not None:
+        steps = ", ".join(parts.step_names)
+        return _note(f"Weights belong to the features after {steps}, not to those of the data.")
+    return ""
+
+
+def curve_note(
+    parts: ModelParts, curves: dict[str, Any] | None, path: dict[str, Any] | None
+) -> str:
+    """What is missing, and how to get it."""
+    if parts.learner is None:
+        return _note("Scores were given instead of a model, so there is nothing to tune.")
+    if curves is None:
+        return _note(
+            "This model did not search for its parameters. Train RankRLSCV, RankSVMCV, CoRankRLSCV "
+            "or RankingPursuitCV, or pass training=(X, y, groups) with a RankRLS, to see held-out "
+            "scores here."
+        )
+    if path is None and isinstance(parts.learner, RankRLSCV) and parts.weights() is not None:
+        return _note("Pass training=(X, y, groups) to see the weights for each α, too.")
+    return ""
+
+
+def about_table(parts: ModelParts, material: Material, versions: dict[str, str]) -> str:
+    """Model, data and versions as rows of a table."""
+    sizes = material.sizes
+    rows = [
+        ("model", " → ".join([*parts.step_names, parts.name])),
+        *((f"· {name}", value) for name, value in parts.parameters()),
+        ("· parameters left as they are", ", ".join(parts.defaults()) or "none"),
+        ("items", f"{material.n_items:,}"),
+        ("groups", "one list" if material.is_one_list else f"{len(sizes):,}"),
+        ("items a group", f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):g}"),
+        ("pairs of different true score", f"{int(material.pairs.sum()):,}"),
+        ("true scores", f"{material.y.min():g} to {material.y.max():g}"),
+        ("items without true score, left out", f"{material.n_unscored:,}"),
+        *((name, version) for name, version in versions.items()),
+    ]
+    return "\n".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+        for name, value in rows
+    )
+
+
+def _card(result: MetricResult, confidence: float) -> str:
+    if result.refusal:
+        return (
+            f'<li class="card"><h3>{escape(result.title)}</h3><p class="value">–</p>'
+            f'<p class="hint">{escape(result.refusal)}</p></li>'
+        )
+    direction = "higher is better" if result.metric.greater_is_better else "lower is better"
+    value = "–" if np.isnan(result.mean) else f"{result.mean:.3f}"
+    lines = [
+        f"<h3>{escape(result.title)}</h3>",
+        f'<p class="value">{value}</p>',
+        f'<p class="hint">{_interval_text(result, confidence)}</p>',
+        _interval_drawing(result),
+        f'<p class="hint">{direction}{_undefined_text(result)}</p>',
+    ]
+    return f'<li class="card">{"".join(lines)}</li>'
+
+
+def _interval_text(result: MetricResult, confidence: float) -> str:
+    if not np.isnan(result.low):
+        return f"{100 * confidence:g}%: {result.low:.3f} to {result.high:.3f}"
+    n_defined = len(result.values) - result.n_undefined
+    return "one list: no interval" if n_defined == 1 else "no group has a value"
+
+
+def _interval_drawing(result: MetricResult) -> str:
+    """A line from the worst to the best possible value with the interval and the mean on it."""
+    if np.isnan(result.mean):
+        return ""
+    start = result.worst_possible
+
+    def place(value: float) -> float:
+        return round(4 + 192 * (value - start) / (1 - start), 1)
+
+    low = result.mean if np.isnan(result.low) else result.low
+    high = result.mean if np.isnan(result.high) else result.high
+    label = f"{result.title} {result.mean:.3f} on a scale from {start:g} to 1"
+    return (
+        f'<svg viewBox="0 0 200 14" role="img" aria-label="{escape(label)}">'
+        '<line class="rail" x1="4" y1="7" x2="196" y2="7"/>'
+        f'<line class="whisker" x1="{place(low)}" y1="7" x2="{place(high)}" y2="7"/>'
+        f'<circle class="dot" cx="{place(result.mean)}" cy="7" r="4.5"/></svg>'
+        f'<p class="ends" aria-hidden="true"><span>{"−1" if start else "0"}</span>'
+        "<span>1</span></p>"
+    )
+
+
+def _undefined_text(result: MetricResult) -> str:
+    if not result.n_undefined:
+        return ""
+    return escape(
+        f"; undefined in {result.n_undefined:,} of {_count(len(result.values), 'group')}, "
+        f"it needs {result.metric.core.needs}"
+    )
+
+
+def _share(part: int, whole: int) -> str:
+    return "less than 0.1%" if part / whole < 0.0005 else f"{part / whole:.1%}"
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def _note(text: str) -> str:
+    return f'<p class="note">{escape(text)}</p>' if text else ""

@@ -1,0 +1,102 @@
+// Tables that sort by a click on the head of a column.
+
+// A table whose columns are {title, value(row), cell(row), isText, isAscending}; empty values stay last.
+class SortableTable {
+  constructor(table, columns, options = {}) {
+    Object.assign(this, {
+      table,
+      columns,
+      options,
+      rows: [],
+      column: 0,
+      isAscending: true,
+      limit: Infinity,
+    });
+    this.drawHead();
+  }
+
+  drawHead() {
+    const heads = this.columns.map((column, k) => {
+      const button = html(
+        "button",
+        { type: "button", onclick: () => this.toggle(k) },
+        column.title,
+      );
+      return html(
+        "th",
+        { scope: "col", "aria-sort": "none", class: column.isText ? "name" : null },
+        button,
+      );
+    });
+    this.table.tHead.rows[0].replaceChildren(...heads);
+  }
+
+  toggle(column) {
+    const first = this.columns[column].isAscending ?? this.columns[column].isText ?? false;
+    this.sort(column, column === this.column ? !this.isAscending : first);
+  }
+
+  sort(column, isAscending) {
+    Object.assign(this, { column, isAscending });
+    const value = this.columns[column].value;
+    const direction = isAscending ? 1 : -1;
+    this.rows.sort((a, b) => compareValues(value(a), value(b), direction));
+    this.draw();
+  }
+
+  setRows(rows) {
+    this.rows = rows.slice();
+    this.sort(this.column, this.isAscending);
+  }
+
+  draw() {
+    const words = this.isAscending ? "ascending" : "descending";
+    [...this.table.tHead.rows[0].cells].forEach((cell, k) => {
+      cell.setAttribute("aria-sort", k === this.column ? words : "none");
+    });
+    const lines = this.rows.slice(0, this.limit).map((row) => this.drawRow(row));
+    this.table.tBodies[0].replaceChildren(...lines);
+    this.options.onDraw?.();
+  }
+
+  drawRow(row) {
+    const cells = this.columns.map((column) => {
+      const content = column.cell(row);
+      const isElement = content instanceof Element && content.tagName === "TD";
+      return isElement
+        ? content
+        : html(
+            "td",
+            { class: column.isText ? "name" : null, dir: column.isText ? "auto" : null },
+            content,
+          );
+    });
+    return html("tr", this.options.attributes?.(row) ?? {}, ...cells);
+  }
+}
+
+const nameOrder = new Intl.Collator("en", { numeric: true });
+
+function compareValues(a, b, direction) {
+  if (a === null || b === null) return (a === null) - (b === null);
+  if (typeof a === "string") return direction * nameOrder.compare(a, b);
+  return direction * (a - b);
+}
+
+// A number with a bar: from the left, or to both sides of a zero inside.
+function barCell(text, value, from, to) {
+  if (value === null) return html("td", {}, text);
+  const place = (v) => (100 * (v - from)) / (to - from || 1);
+  const zero = Math.min(Math.max(place(0), 0), 100);
+  const [left, right] = [Math.min(zero, place(value)), Math.max(zero, place(value))];
+  const bar = html("i", {
+    class: value < 0 ? "negative" : null,
+    styles: { left: `${left}%`, width: `${right - left}%` },
+  });
+  return html(
+    "td",
+    {},
+    text,
+    html("span", { class: "track", "aria-hidden": "true", styles: { "--zero": `${zero}%` } }, bar),
+  );
+}

@@ -1,0 +1,582 @@
+"""The report page: what it says is true, nothing in it can run, and it stays small."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rankwise import (
+    CoRankRLS,
+    CoRankRLSCV,
+    PairGraph,
+    RankingPursuit,
+    RankingPursuitCV,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    RankSVMCV,
+    ScoreGraph,
+    View,
+    make_target,
+)
+from rankwise.datasets import make_ranking
+from rankwise.errors import UndefinedMetricError
+from rankwise.metrics import evaluate
+from rankwise.report import group_items, group_metrics, make_report, margins, write_report
+from rankwise.report.feature_effects import FeatureEffects
+from rankwise.report.margins import pair_margins
+from rankwise.report.material import as_text, make_material
+
+HOSTILE = [
+    "</script><img src=x onerror=alert(1)>",
+    "<!--<script>",
+    "a&amp;b \u2028\u2029 '\"",
+    "مرحبا \u202e reversed",
+    "🏳️‍🌈" * 3,
+    "x" * 5000,
+    "\ud800 alone",
+    "nul\x00\x1b",
+]
+ODD = "<>&\"'/\\!- aé🏳\u2028\ud800\x00\n"
+X, y, groups = make_ranking(n_queries=12, n_documents=(3, 9), n_features=5, random_state=0)[:3]
+MODEL = RankRLS().fit(X, y, groups)
+
+
+def data_of(page):
+    match = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert match is not None
+    return json.loads(match[1])
+
+
+class Outline(HTMLParser):
+    """Elements, attributes and visible text of a page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.attributes, self.text, self._inside = [], [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes.append((tag, dict(attrs)))
+        self._inside.append(tag)
+
+    def handle_endtag(self, tag):
+        while self._inside and self._inside.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        if not {"script", "style"} & set(self._inside):
+            self.text.append(data)
+
+    @property
+    def words(self):
+        return " ".join(" ".join(self.text).split())
+
+
+def words_of(page):
+    return Outline(page).words
+
+
+# ---------------------------------------------------------------- what it says is true
+
+levels = st.integers(0, 3).map(float)
+items = st.lists(st.tuples(levels, levels, st.integers(0, 2)), min_size=1, max_size=25)
+
+
+def pairs_of(material):
+    for i, j in itertools.permutations(range(material.n_items), 2):
+        if material.groups.codes[i] == material.groups.codes[j] and material.y[i] > material.y[j]:
+            yield i, j
+
+
+@settings(max_examples=50)
+@given(items)
+def test_swaps_pairs_and_ties_are_those_of_a_double_loop(rows):
+    truth, scores, labels = (list(column) for column in zip(*rows, strict=True))
+    material = make_material(scores, truth, labels, None)
+    too_high, too_low = np.zeros(len(rows), int), np.zeros(len(rows), int)
+    n_pairs, tied = np.zeros(material.groups.n_groups, int), 0
+    for i, j in pairs_of(material):
+        n_pairs[material.groups.codes[i]] += 1
+        tied += scores[i] == scores[j]
+        if scores[i] < scores[j]:
+            too_high[j] += 1
+            too_low[i] += 1
+    np.testing.assert_array_equal(material.swaps[0], too_high)
+    np.testing.assert_array_equal(material.swaps[1], too_low)
+    np.testing.assert_array_equal(material.pairs, n_pairs)
+    assert material.n_tied == tied
+
+
+@settings(max_examples=50)
+@given(items)
+def test_margins_are_those_of_all_pairs(rows):
+    truth, scores, labels = (list(column) for column in zip(*rows, strict=True))
+    material = make_material(scores, truth, labels, None)
+    expected = sorted(scores[i] - scores[j] for i, j in pairs_of(material))
+    found = pair_margins(material, np.random.default_rng(0)) if expected else []
+    np.testing.assert_array_equal(sorted(found), expected)
+
+
+def test_too_many_pairs_are_sampled_evenly_and_the_page_says_so(monkeypatch):
+    rng = np.random.default_rng(0)
+    truth, scores, labels = rng.integers(0, 3, 60), rng.normal(size=60), rng.integers(0, 4, 60)
+    material = make_material(scores, truth, labels, None)
+    every = np.sort(pair_margins(material, rng))
+    monkeypatch.setattr(margins, "EXACT_PAIRS", 10)
+    monkeypatch.setattr(margins, "SAMPLED_PAIRS", 50 * len(every))
+    values, counts = np.unique(pair_margins(material, rng), return_counts=True)
+    np.testing.assert_array_equal(values, np.unique(every))
+    assert scipy.stats.chisquare(counts).pvalue > 0.001
+    monkeypatch.setattr(margins, "SAMPLED_PAIRS", 20)
+    page = make_report(scores, None, truth, labels, metrics="tau")
+    assert f"random sample of 20 of the {len(every)} pairs" in words_of(page)
+
+
+def test_margin_histogram_holds_every_pair_on_its_side_of_zero():
+    rng = np.random.default_rng(1)
+    truth, scores = rng.integers(0, 4, 50), rng.integers(0, 9, 50) / 8 + rng.normal(size=50).round()
+    found = data_of(make_report(scores, None, truth, metrics="tau"))["margins"]
+    edges, counts = np.array(found["edges"]), np.array(found["counts"])
+    assert 0 in edges
+    assert counts.sum() + found["zero"] == found["used"] == found["total"]
+    assert counts[edges[1:] <= 0].sum() == found["wrong"]
+    assert found["zero"] == found["tied"]
+
+
+def test_constant_scores_have_a_page():
+    found = data_of(make_report(np.ones(6), None, [0, 1, 2, 0, 1, 2], metrics="tau"))["margins"]
+    assert found["tied"] == found["zero"] == found["total"] == 12
+    assert found["wrong"] == 0
+    assert sum(found["counts"]) == 0
+
+
+def test_means_are_those_of_evaluate_and_intervals_are_students():
+    page = make_report(MODEL, X, y, groups, confidence=0.9)
+    table = evaluate(y, MODEL.predict(X), groups)
+    material = make_material(MODEL.predict(X), y, groups, None)
+    results = group_metrics.measure(material, ("ndcg@10", "map", "disagreement", "tau"), 0.9)
+    for result, row in zip(results, table, strict=True):
+        assert result.mean == pytest.approx(row.mean)
+        assert result.n_undefined == row.n_undefined
+        values = table.per_group[row.name]
+        values = values[~np.isnan(values)]
+        half = scipy.stats.t.ppf(0.95, len(values) - 1) * scipy.stats.sem(values)
+        low, high = values.mean() - half, values.mean() + half
+        assert result.low == pytest.approx(max(low, result.worst_possible))
+        assert result.high == pytest.approx(min(high, 1.0))
+        assert f"{row.mean:.3f}" in words_of(page)
+
+
+def test_interval_of_a_weighted_mean_is_that_of_equal_weights_when_all_groups_have_as_many_pairs():
+    truth, scores = np.tile([0, 1, 2], 8), np.random.default_rng(0).normal(size=24)
+    labels = np.repeat(np.arange(8), 3)
+    material = make_material(scores, truth, labels, None)
+    plain, pooled = group_metrics.measure(
+        material, ["disagreement", "disagreement(average=pairs)"], 0.95
+    )
+    assert pooled.mean == pytest.approx(plain.mean)
+    assert (pooled.low, pooled.high) == pytest.approx((plain.low, plain.high))
+
+
+def test_groups_come_worst_first_with_their_values():
+    groups_data = data_of(make_report(MODEL, X, y, groups))["groups"]
+    values = [value for value in groups_data["values"][0] if value is not None]
+    assert values == sorted(values)
+    table = evaluate(y, MODEL.predict(X), groups, "ndcg@10")
+    by_name = dict(zip(map(str, table.groups), table.per_group["ndcg@10"], strict=True))
+    for name, value in zip(groups_data["names"], groups_data["values"][0], strict=True):
+        assert value == pytest.approx(by_name[name], abs=1e-4, nan_ok=True)
+    errors = data_of(make_report(MODEL, X, y, groups, metrics="disagreement"))["groups"]["values"]
+    values = [value for value in errors[0] if value is not None]
+    assert values == sorted(values, reverse=True)
+
+
+def test_items_have_the_ranks_of_their_group():
+    data = data_of(make_report(MODEL, X, y, groups, ids=[f"item {i}" for i in range(len(y))]))
+    rank = MODEL.rank(X, groups)
+    seen = 0
+    for group in data["items"]:
+        rows = [int(name.split()[1]) for name in group["names"]]
+        assert group["predicted"] == rank[rows].tolist() == sorted(group["predicted"])
+        assert group["y"] == y[rows].tolist()
+        seen += len(rows)
+    assert seen == len(y)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix])
+def test_contributions_add_up_to_the_centred_scores(convert):
+    scaler = StandardScaler(with_mean=False)
+    model = make_pipeline(scaler, RankRLS()).fit(X, make_target(y, groups))
+    data = data_of(make_report(model, convert(X), y, groups))
+    scores = model.predict(X)
+    for name, group in zip(data["groups"]["names"], data["items"], strict=True):
+        rows = [int(row.split()[1]) for row in group["names"]]
+        centred = scores[rows] - scores[groups == int(name)].mean()
+        np.testing.assert_allclose(np.sum(group["contributions"], axis=1), centred, atol=2e-3)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix])
+def test_spread_and_share_are_those_of_explicitly_centred_features(convert):
+    material = make_material(MODEL.predict(X), y, groups, None)
+    effects = FeatureEffects(MODEL.coef_, convert(X), material, [*"abcde"])
+    centred = np.concatenate([X[groups == g] - X[groups == g].mean(axis=0) for g in set(groups)])
+    added = centred * MODEL.coef_
+    np.testing.assert_allclose(effects.spread, added.std(axis=0), atol=1e-9)
+    score = added.sum(axis=1)
+    np.testing.assert_allclose(effects.share, added.T @ score / (score @ score), atol=1e-9)
+    assert effects.share.sum() == pytest.approx(1.0)
+
+
+def test_unscored_items_are_left_out_and_counted():
+    truth = y.copy()
+    truth[::3] = np.nan
+    kept = ~np.isnan(truth)
+    page = make_report(MODEL, X, truth, groups)
+    reduced = make_report(MODEL, X[kept], y[kept], groups[kept], ids=np.flatnonzero(kept))
+    assert f"{(~kept).sum()} items without a true score (NaN) are left out" in words_of(page)
+    assert data_of(page)["groups"] == data_of(reduced)["groups"]
+    assert data_of(page)["features"] == data_of(reduced)["features"]
+    names = {int(name.split()[1]) for group in data_of(page)["items"] for name in group["names"]}
+    assert names == set(np.flatnonzero(kept))
+
+
+def test_structured_targets_graphs_and_given_scores_say_the_same():
+    plain = data_of(make_report(MODEL, X, y, groups))
+    target = data_of(make_report(MODEL, X, make_target(y, groups)))
+    graph = data_of(make_report(MODEL, X, ScoreGraph(y, groups)))
+    given_scores = data_of(make_report(MODEL.predict(X), None, y, groups))
+    assert plain == target
+    assert plain["groups"]["values"] == graph["groups"]["values"]
+    assert plain["groups"] == given_scores["groups"]
+    assert given_scores["features"] is None
+
+
+def test_one_list_has_no_interval():
+    words = words_of(make_report(MODEL, X, y))
+    assert "one list: no interval" in words
+    assert "only one list" in words
+    assert f"on {len(y)} items" in words
+
+
+def test_undefined_groups_are_counted_with_their_reason():
+    words = words_of(make_report([1.0, 2, 3, 4], None, [1, 1, 1, 2], ["a", "a", "b", "b"]))
+    assert "undefined in 1 of 2 groups, it needs two items with different y" in words
+
+
+def test_a_metric_that_refuses_the_true_scores_leaves_the_others():
+    page = make_report(MODEL, X, y - 10, groups, metrics=["ndcg@5", "tau"])
+    assert "ndcg needs relevance of 0 or larger" in words_of(page)
+    assert [metric["name"] for metric in data_of(page)["metrics"]] == ["tau"]
+    with pytest.raises(ValueError, match="ndcg needs relevance of 0 or larger"):
+        make_report(MODEL, X, y - 10, groups, metrics="ndcg@5")
+
+
+# ---------------------------------------------------------------- every kind of model
+
+HALF = groups < 6
+VIEWS = [View(slice(0, 2)), View(slice(2, None))]
+
+
+@pytest.mark.parametrize(
+    ("model", "has_weights", "variable"),
+    [
+        (RankRLS(), True, None),
+        (RankRLS(kernel="rbf"), False, None),
+        (RankRLSCV(), True, "alpha"),
+        (RankRLSCV(kernel="rbf", gamma=[0.01, 0.1]), False, "alpha"),
+        (RankSVM(), True, None),
+        (RankSVMCV(cv=3), True, "alpha"),
+        (CoRankRLS(views=VIEWS), True, None),
+        (CoRankRLS(views=2, kernel="rbf", n_basis=10), False, None),
+        (CoRankRLSCV(views=VIEWS), True, "alpha"),
+        (RankingPursuit(5), False, "n_basis"),
+        (RankingPursuit(5, dictionary="features", kernel="linear"), True, "n_basis"),
+        (RankingPursuitCV(5, gamma=[0.01, 0.1]), False, "n_basis"),
+        (make_pipeline(StandardScaler(), RankRLSCV()), True, "alpha"),
+        (make_pipeline(StandardScaler(), Ridge()), True, None),
+    ],
+    ids=lambda value: re.sub(r"\s+", "", str(value))[:60],
+)
+def test_every_model_has_a_page(model, has_weights, variable):
+    fit = {} if "ridge" in getattr(model, "named_steps", {}) else {"groups": groups[HALF]}
+    if hasattr(model, "named_steps") and fit:
+        model.fit(X[HALF], make_target(y[HALF], groups[HALF]))
+    else:
+        model.fit(X[HALF], y[HALF], **fit)
+    data = data_of(make_report(model, X[~HALF], y[~HALF], groups[~HALF]))
+    assert (data["features"] is not None) == has_weights
+    assert (data["curves"] or {}).get("variable") == variable
+    if has_weights:
+        scores = model.predict(X)
+        for name, group in zip(data["groups"]["names"], data["items"], strict=True):
+            centred = np.array(group["scores"]) - scores[groups == int(name)].mean()
+            np.testing.assert_allclose(np.sum(group["contributions"], axis=1), centred, atol=5e-3)
+
+
+def test_a_grid_search_is_looked_into():
+    search = GridSearchCV(make_pipeline(StandardScaler(), RankRLS()), {"rankrls__alpha": [0.1, 1]})
+    search.fit(X, make_target(y, groups))
+    page = make_report(search, X, y, groups)
+    assert data_of(page)["features"]["total"] == 5
+    assert "StandardScaler → RankRLS" in words_of(page)
+
+
+def test_curve_of_a_search_is_its_cross_validation():
+    model = RankRLSCV(kernel="rbf", gamma=[0.01, 0.1], scoring="ndcg@5").fit(X, y, groups)
+    curves = data_of(make_report(model, X, y, groups))["curves"]
+    assert curves["best"]["x"] == pytest.approx(model.alpha_, rel=1e-4)
+    assert curves["best"]["y"] == pytest.approx(model.best_score_, rel=1e-4)
+    best = model.cv_results_["params"].index(
+        next(p for p in model.cv_results_["params"] if p["gamma"] == model.best_params_["gamma"])
+    )
+    np.testing.assert_allclose(
+        curves["curves"][0]["mean"], model.cv_results_["mean_score"][best], rtol=1e-4
+    )
+    assert curves["curves"][0]["label"] == f"gamma = {model.best_params_['gamma']}"
+
+
+@pytest.mark.parametrize("model", [CoRankRLSCV(views=VIEWS), RankingPursuitCV(6, gamma=[0.01, 1])])
+def test_first_curve_passes_through_the_choice(model):
+    curves = data_of(make_report(model.fit(X, y, groups), X, y, groups))["curves"]
+    first = curves["curves"][0]
+    at = first["x"].index(curves["best"]["x"])
+    assert first["mean"][at] == pytest.approx(curves["best"]["y"], rel=1e-4)
+    assert curves["best"]["y"] == pytest.approx(model.best_score_, rel=1e-4)
+
+
+def test_training_data_give_a_plain_model_its_exact_curve_and_the_path_of_its_weights():
+    data = data_of(make_report(MODEL, X, y, groups, training=(X, y, groups), metrics="tau"))
+    search = RankRLSCV(scoring="tau").fit(X, y, groups)
+    curve = data["curves"]["curves"][0]
+    np.testing.assert_allclose(curve["mean"], search.cv_results_["mean_score"][0], atol=1e-5)
+    assert data["curves"]["own"] == MODEL.alpha
+    names = [line["label"] for line in data["path"]["curves"]]
+    columns = [int(name[1:]) for name in names]
+    path = RankRLS().path(X, y, groups, alphas=data["path"]["x"]).coefficients[:, columns, 0]
+    np.testing.assert_allclose(
+        np.transpose([line["mean"] for line in data["path"]["curves"]]), path, atol=1e-3
+    )
+
+
+def test_training_data_pass_through_the_scaling_of_a_pipeline():
+    pipeline = make_pipeline(StandardScaler(), RankRLS()).fit(X, make_target(y, groups))
+    page = make_report(pipeline, X, y, groups, training=(X, y, groups))
+    scaled = make_report(
+        RankRLS().fit(StandardScaler().fit_transform(X), y, groups),
+        *(StandardScaler().fit_transform(X), y, groups),
+        training=(StandardScaler().fit_transform(X), y, groups),
+    )
+    assert data_of(page)["path"] == data_of(scaled)["path"]
+    assert "features after StandardScaler" in words_of(page)
+
+
+def test_feature_names_come_from_the_user_the_frame_or_the_model():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=[*"abcde"])
+    model = RankRLS().fit(frame, y, groups)
+    listed = lambda page: set(data_of(page)["features"]["names"])  # noqa: E731
+    assert listed(make_report(model, frame, y, groups)) == {*"abcde"}
+    assert listed(make_report(MODEL, X, y, groups)) == {"x0", "x1", "x2", "x3", "x4"}
+    named = make_report(MODEL, X.tolist(), y, groups, feature_names=[*"vwxyz"])
+    assert listed(named) == {*"vwxyz"}
+    pipeline = make_pipeline(StandardScaler(), RankRLS()).fit(X, make_target(y, groups))
+    assert listed(make_report(pipeline, X, y, groups, feature_names=[*"vwxyz"])) == {*"vwxyz"}
+
+
+# ---------------------------------------------------------------- nothing in it can run
+
+
+def test_hostile_names_stay_text():
+    labels = [HOSTILE[i % len(HOSTILE)] for i in range(40)]
+    truth = np.arange(40) // 8
+    features = np.random.default_rng(0).normal(size=(40, 8))
+    model = RankRLS().fit(features, truth)
+    page = make_report(
+        *(model, features, truth, labels),
+        ids=labels,
+        feature_names=HOSTILE,
+        title=HOSTILE[0],
+    )
+    clean = make_report(model, features, truth, [str(len(label)) for label in labels], title="t")
+    assert Outline(page).tags == Outline(clean).tags
+    assert HOSTILE[0] in words_of(page)
+    assert set(data_of(page)["groups"]["names"]) == {as_text(label) for label in labels}
+    assert set(data_of(page)["features"]["names"]) <= {as_text(name) for name in HOSTILE}
+    page.encode("utf-8")
+
+
+@settings(max_examples=25)
+@given(st.lists(st.text(ODD, max_size=12), min_size=2, max_size=6))
+def test_any_names_survive_the_way_into_the_page(names):
+    page = make_report(np.arange(len(names)), None, np.arange(len(names)), ids=names, metrics="tau")
+    assert sorted(data_of(page)["items"][0]["names"]) == sorted(as_text(name) for name in names)
+
+
+def test_data_have_no_character_that_html_or_script_could_mistake():
+    page = make_report(np.arange(8), None, np.arange(8), ids=HOSTILE, metrics="tau")
+    inside = page.split('id="data">')[1].split("</script>")[0]
+    assert not set(inside) & set("<>&\u2028\u2029")
+
+
+def test_page_loads_nothing_and_allows_its_own_script_only():
+    outline = Outline(make_report(MODEL, X, y, groups))
+    for tag, attributes in outline.attributes:
+        assert not any(name.startswith("on") or name == "style" for name in attributes), tag
+        for name in ("src", "href", "action", "data", "poster", "srcset"):
+            assert attributes.get(name, "#").startswith(("#", "data:")), attributes
+    policy = next(a["content"] for _, a in outline.attributes if a.get("http-equiv"))
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert policy.count("sha256-") == 2
+
+
+def test_the_script_never_parses_text_as_html_or_code():
+    page = make_report(MODEL, X, y, groups)
+    script = page.rsplit("<script>", 1)[1]
+    for word in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "Function(",
+    ):
+        assert word not in script
+
+
+def test_headings_controls_and_drawings_have_names():
+    outline = Outline(make_report(MODEL, X, y, groups))
+    headings = [int(tag[1]) for tag in outline.tags if re.fullmatch("h[1-6]", tag)]
+    assert headings[0] == 1
+    assert headings.count(1) == 1
+    assert all(b - a <= 1 for a, b in itertools.pairwise(headings))
+    for tag, attributes in outline.attributes:
+        if tag == "svg":
+            assert attributes["role"] == "img"
+            assert attributes["aria-label"]
+        if attributes.get("role") == "region":
+            assert attributes["aria-label"]
+    targets = {a.get("id") for _, a in outline.attributes}
+    links = [a["href"][1:] for tag, a in outline.attributes if tag == "a"]
+    assert set(links) <= targets
+
+
+def test_same_input_gives_the_same_page():
+    assert make_report(MODEL, X, y, groups) == make_report(MODEL, X, y, groups)
+
+
+# ---------------------------------------------------------------- it stays small
+
+
+def test_long_groups_are_cut_and_the_page_says_so():
+    rng = np.random.default_rng(0)
+    truth, scores = rng.normal(size=1000), rng.normal(size=1000)
+    page = make_report(scores, None, truth, metrics="tau")
+    group = data_of(page)["items"][0]
+    assert group["total"] == 1000
+    assert len(group["names"]) == group_items.ITEMS_A_GROUP
+    assert set(range(1, 51)) <= set(group["predicted"])
+    assert set(range(1, 51)) <= set(group["true"])
+    assert "1 group of more than 200 items is cut" in words_of(page)
+
+
+def test_many_groups_are_cut_and_the_page_says_so(monkeypatch):
+    monkeypatch.setattr("rankwise.report.page.LISTED_GROUPS", 40)
+    monkeypatch.setattr(group_items, "SHOWN_ITEMS", 45)
+    labels = np.repeat(np.arange(60), 3)
+    rng = np.random.default_rng(0)
+    truth, scores = rng.integers(0, 3, 180), rng.normal(size=180)
+    page = make_report(scores, None, truth, labels, metrics="disagreement")
+    data = data_of(page)
+    assert len(data["groups"]["names"]) == len(set(data["groups"]["names"])) == 40
+    assert data["groups"]["total"] == 60
+    assert len(data["items"]) == 15
+    errors = evaluate(truth, scores, labels, "disagreement").per_group["disagreement"]
+    worst = np.argsort(-np.nan_to_num(errors, nan=-1), kind="stable")
+    assert {str(g) for g in worst[:8]} <= set(data["groups"]["names"][:15])
+    assert str(worst[: (~np.isnan(errors)).sum()][-1]) in data["groups"]["names"][:15]
+    words = words_of(page)
+    assert "40 of 60 groups are listed" in words
+    assert "the items of 15 groups" in words
+
+
+def test_page_of_large_data_is_at_most_five_megabytes():
+    n = 60_000
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(n, 20))
+    labels = np.array([f"a rather long name of the query number {g}" for g in range(n // 2)])
+    model = RankRLS().fit(features, rng.integers(0, 3, n))
+    page = make_report(
+        *(model, features, rng.integers(0, 3, n), np.repeat(labels, 2)),
+        ids=[f"document with a long name in a long collection number {i}" for i in range(n)],
+    )
+    assert len(page.encode()) < 5_500_000
+
+
+# ---------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((MODEL, X, y[:-1], groups), {}, "entries; pass one y for each row"),
+        ((MODEL, X, y, groups[:-1]), {}, "groups has .* entries but there are"),
+        ((MODEL, X[:, :-1], y, groups), {}, "features"),
+        ((MODEL, X, np.full(len(y), np.nan), groups), {}, "every y is NaN"),
+        ((MODEL, X, np.where(y == 1, np.inf, y), groups), {}, "infinity"),
+        ((MODEL, X, np.c_[y, y], groups), {}, "one output"),
+        ((np.c_[y, y], X, y, groups), {}, "predicted scores have shape"),
+        ((np.where(y == 1, np.nan, y), X, y, groups), {}, "y_score is nan"),
+        ((MODEL, X, y, groups), {"ids": ["a"]}, "ids has 1 entries"),
+        ((MODEL, X, y, groups), {"feature_names": ["a"]}, "feature_names has 1 entries"),
+        ((MODEL, X, y, groups), {"confidence": 95}, "confidence=95"),
+        ((MODEL, X, y, groups), {"metrics": []}, "metrics is empty"),
+        ((MODEL, X, y, groups), {"metrics": "ndgc"}, "did you mean 'ndcg'"),
+        ((MODEL, X, y, groups), {"training": X}, "training is a ndarray"),
+        ((RankRLS, X, y, groups), {}, "expected a fitted estimator"),
+        ((None, X, y, groups), {}, "expected a fitted estimator"),
+        ((MODEL, X, PairGraph([0], [1], n_items=len(y))), {}, "explicit preferences"),
+    ],
+)
+def test_bad_input_is_refused_with_a_remedy(arguments, options, message):
+    with pytest.raises(ValueError, match=message):
+        make_report(*arguments, **options)
+
+
+def test_an_unfitted_model_is_refused():
+    for model in (RankRLS(), RankRLSCV(), RankingPursuit()):
+        with pytest.raises(NotFittedError):
+            make_report(model, X, y, groups)
+
+
+def test_no_defined_group_is_refused():
+    with pytest.raises(UndefinedMetricError, match="no metric is defined in any of the 2 groups"):
+        make_report([1.0, 2, 3, 4], None, [0, 0, 0, 0], [1, 1, 2, 2])
+
+
+def test_file_appears_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "report.html"
+    write_report(path, MODEL, X, y, groups, title="First")
+    assert path.read_text(encoding="utf-8") == make_report(MODEL, X, y, groups, title="First")
+    with pytest.raises(ValueError, match="groups has"):
+        write_report(path, MODEL, X, y, groups[:-1])
+    assert "First" in path.read_text(encoding="utf-8")
+    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        write_report(tmp_path / "nowhere" / "report.html", MODEL, X, y, groups)
