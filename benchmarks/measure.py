@@ -48,7 +48,7 @@ def measure(problem_name: str, library_name: str, size: str, repeat: int) -> dic
     problem = ALL_PROBLEMS[problem_name](size)
     work = library.prepare(problem)
     gc.collect()
-    before = _start_of_peak()
+    before = start_of_peak()
     seconds = []
     for _ in range(repeat):
         start = time.perf_counter()
@@ -67,7 +67,7 @@ def measure(problem_name: str, library_name: str, size: str, repeat: int) -> dic
         "repeats": repeat,
         "seconds_min": min(seconds),
         "seconds_median": statistics.median(seconds),
-        "peak_mib": model.peak_mib or max(0.0, _peak_mib() - before),
+        "peak_mib": model.peak_mib or max(0.0, peak_mib() - before),
         "objective": objective(problem, model),
         **quality(problem, model),
         "error": "",
@@ -118,14 +118,14 @@ def load_per_core() -> float:
     return os.getloadavg()[0] / (os.cpu_count() or 1)
 
 
-def _start_of_peak() -> float:
+def start_of_peak() -> float:
     """Forget the peak of loading the data, where the system can, and tell where the fit starts."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    return _peak_mib()
+    return peak_mib()
 
 
-def _peak_mib() -> float:
+def peak_mib() -> float:
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
 

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from benchmarks import bars, co_rank_rls, out_of_core, run
+from benchmarks import bars, co_rank_rls, out_of_core, run, surface
 from benchmarks.libraries import LIBRARIES, boosting
 from benchmarks.measure import COLUMNS, measure, objective
 from benchmarks.problems import PROBLEMS
 from rankwise import ScoreGraph
+from rankwise.datasets import RankingData
 
 PAIRS = [
     (name, library.name)
@@ -153,3 +154,17 @@ def test_scaling_table_compares_with_one_worker():
     lines = table(strong, [row._replace(rows=200) for row in strong if row.workers == 2])
     assert "| RankRLS, strong | 2 | 100 | 2 | 0.75 |" in lines
     assert "| RankSVM, weak | 2 | 200 | 2 | 1.50 |" in lines
+
+
+def test_surface_reads_saves_and_reports_and_all_libraries_agree(capsys):
+    surface.main(["--size", "tiny", "--repeat", "1", "--only", "read|save|load|report"])
+    printed = capsys.readouterr().out
+    for work in ("read csv", "read parquet", "read LETOR", "save a model", "report page"):
+        assert f"| {work} | rankwise |" in printed
+
+
+def test_surface_refuses_readers_that_disagree(monkeypatch):
+    wrong = RankingData(np.zeros((1, 1)), None, None)
+    monkeypatch.setattr(surface, "read_letor", lambda path: wrong)
+    with pytest.raises(SystemExit, match="scikit-learn disagrees about read LETOR"):
+        surface.main(["--size", "tiny", "--repeat", "1", "--only", "LETOR"])
