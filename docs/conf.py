@@ -7,6 +7,7 @@ are no links to the inventories of other projects.
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -50,7 +51,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_",
     "ignore_pattern": r"(^|[/\\])(?!plot_)[^/\\]*\.py$",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.StoryOrder",
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("rankwise",),
     "abort_on_example_error": True,
@@ -120,9 +121,20 @@ def unlink_metrics(app, doctree):
             link.replace_self(link.children)
 
 
+def write_example_report(app, error):
+    """The report that `report_page.md` links to: what its own code writes."""
+    if error is None and app.builder.name == "html":
+        page = (HERE / "report_page.md").read_text(encoding="utf-8")
+        names: dict[str, object] = {}
+        for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+            exec(block, names)
+        shutil.copy(names["path"], app.outdir / "example_report.html")
+
+
 def setup(app):
     """Connect the hooks above."""
     app.connect("include-read", adapt_included_page)
     app.connect("autodoc-process-docstring", link_papers, priority=900)  # after numpydoc
     app.connect("autodoc-skip-member", skip_tuple_fields)
     app.connect("doctree-read", unlink_metrics)
+    app.connect("build-finished", write_example_report)

@@ -8,8 +8,8 @@ looks. *Pooling* puts the held-out predictions of all folds in one list, althoug
 different models. *Averaging* takes the AUC of each fold, of six patients or so.
 
 Leave-pair-out holds out two items together and asks one model which is better. Both predictions
-come from the same model and all pairs count; for `RankRLS` all of them together cost about one
-fit.
+come from the same model and all pairs count; for `RankRLS` all of them come from one matrix, and no
+model is trained for a pair.
 """
 
 # %%

@@ -16,9 +16,9 @@ two ratings is the goal difference that one would expect.
 
 import matplotlib.pyplot as plt
 import numpy as np
-import scipy.sparse as sp
 
-from rankwise import PairGraph, RankRLS
+from rankwise import PairGraph
+from rankwise.leaderboard import rate
 from rankwise.plot import PreferenceGraphDisplay
 
 teams = ["Aalto", "Bergen", "Cork", "Delft", "Essen", "Faro", "Ghent", "Hull"]
@@ -36,35 +36,46 @@ print(season.describe())
 # %%
 # Ratings
 # -------
-# Teams have no features, so the matrix of features is the identity: one weight for each team. A
-# little regularisation keeps a team with few matches near the middle.
+# `rankwise.leaderboard.rate` gives every team a rating, with an interval from seasons that are
+# drawn again out of these matches. The column ``ranks`` says which places a team could have come
+# in.
 
-ratings = RankRLS(alpha=1e-2).fit(sp.identity(len(teams), format="csr"), season).coef_
-for place, team in enumerate(np.argsort(-ratings), start=1):
-    print(f"{place}. {teams[team]:8s} {ratings[team]:+.2f}")
+board = rate(season, items=teams)
+print(board)
+ratings = np.array([board[team].rating for team in teams])
 
 # %%
 # The picture
 # -----------
 # The height of a team is its rating. Arrows go from the winner to the loser and are the stronger
 # the more goals; blue ones go down, as the ratings say, orange ones are upsets. Dashed lines are
-# draws. On the right the same season as a circle, clockwise from the best.
+# draws.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5.8), layout="constrained")
-PreferenceGraphDisplay.from_graph(season, ratings, teams, ax=left, name="by rating")
-PreferenceGraphDisplay.from_graph(
-    season, ratings, teams, ax=right, layout="circular", name="clockwise by rank"
-)
+_, ax = plt.subplots(figsize=(7, 5.6), layout="constrained")
+PreferenceGraphDisplay.from_graph(season, ratings, teams, ax=ax, name="a season")
 plt.show()
 
 # %%
-# Counting victories would say less: beating the last by five goals and the first by one are not
-# the same.
+# Are the ratings right?
+# ----------------------
+# Here we know the truth. The bars are the 95% intervals, wide because a team has played five to ten
+# matches. Counting victories would say less: beating the last by five goals and the first by one
+# are not the same.
 
 wins = np.bincount(winner[goals != 0], minlength=len(teams))
 played = np.bincount(np.r_[winner, loser], minlength=len(teams))
 figure, ax = plt.subplots(layout="constrained")
-ax.plot(strength, ratings, "o", color="#0072B2", ms=9, label="least-squares rating")
+low, high = (np.array([getattr(board[team], end) for team in teams]) for end in ("low", "high"))
+ax.errorbar(
+    strength,
+    ratings,
+    [ratings - low, high - ratings],
+    fmt="o",
+    color="#0072B2",
+    ms=9,
+    capsize=3,
+    label="rating and interval",
+)
 ax.plot(
     strength, 4 * (wins / played - 0.5), "s", color="#D55E00", ms=7, label="share of wins, rescaled"
 )

@@ -8,6 +8,8 @@ that has other reasons than the order inside a query, the regression learns the 
 more data do not help. A ranker only ever compares documents of the same query.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 # %%
 # Each query has an offset
 # ------------------------

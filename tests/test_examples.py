@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import runpy
 from pathlib import Path
 
@@ -26,6 +27,14 @@ def closed_figures(monkeypatch):
 
 def test_there_are_enough_of_them():
     assert len(EXAMPLES) >= 10
+
+
+def test_every_example_has_a_place_in_the_gallery():
+    path = FOLDER.parent / "docs" / "_extensions" / "gallery_order.py"
+    spec = importlib.util.spec_from_file_location("gallery_order", path)
+    gallery_order = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(gallery_order)
+    assert sorted(gallery_order.STORY) == [example.name for example in EXAMPLES]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -73,3 +73,21 @@ def test_every_command_is_there(command):
 def test_links_between_pages_lead_somewhere(page):
     for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
         assert (page.parent / link).exists(), link
+
+
+def anchors(page):
+    """Headings of a page as GitHub and the site turn them into addresses."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_a_heading_find_it(page):
+    text = page.read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", text)
+    links += re.findall(r"^:link: ([^#\n]+)#(\S+)$", text, flags=re.MULTILINE)
+    links += re.findall(r"^\[\w+\]: ([^#\n]+)#(\S+)$", text, flags=re.MULTILINE)
+    for path, anchor in links:
+        target = (page.parent / path).with_suffix(".md") if path else page
+        assert anchor in anchors(target), f"{path}#{anchor}"
