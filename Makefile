@@ -37,7 +37,7 @@ test-install: ## Install as a user would, run the demo; once more without a C co
 	cd $(VENV)-install/plain && ../bin/python -c "import rankwise, rankwise._compiled as c; \
 	  assert not c.IS_COMPILED; rankwise.RankSVM().fit([[0], [1]], [0, 1])"
 
-test-browser: $(VENV)/installed-browser  ## The report page in a real Chromium, installed by apt-get if need be
+test-browser: $(VENV)/installed-test  ## The report page in a real Chromium, installed by apt-get if need be
 	@command -v chromedriver >/dev/null || $(MAKE) --no-print-directory chromium
 	RANKWISE_BROWSER=required $(BIN)/python -m pytest tests/test_report_browser.py
 
@@ -74,12 +74,8 @@ $(VENV)/installed: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[cli]"
 	touch $@
 
-$(VENV)/installed-test: $(VENV)/installed
+$(VENV)/installed-test: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
-	touch $@
-
-$(VENV)/installed-browser: $(VENV)/installed-test
-	$(BIN)/python -m pip install --quiet --editable ".[browser]"
 	touch $@
 
 $(VENV)/installed-bench: $(VENV)/installed

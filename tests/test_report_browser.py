@@ -87,7 +87,7 @@ def browser(tmp_path_factory):
         from selenium import webdriver
         from selenium.webdriver.chrome.service import Service
     except ImportError:
-        missing("selenium is not installed: pip install 'rankwise[browser]'")
+        missing("selenium is not installed: pip install 'rankwise[test]'")
     program, driver_program = find_programs()
     options = webdriver.ChromeOptions()
     options.binary_location = program

@@ -16,8 +16,8 @@ __all__ = ["RankRLSCV"]
 class RankRLSCV(AlphaSearch):
     """RankRLS that chooses alpha, and kernel parameters if lists are given, by exact hold-out.
 
-    With groups every alpha is judged by leave-group-out, without by leave-pair-out: each at
-    about the cost of one fit, and equal to training again for each fold ([RankRLS09] sections
+    With groups every alpha is judged by leave-group-out, without by leave-pair-out: both
+    without training again, and equal to training again for each fold ([RankRLS09] sections
     3.2 to 3.4). The model is then trained on all data with the best parameters.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Scores of held-out items at about the cost of one fit."""
+"""Scores of held-out items without training again."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ class AlphaPathDisplay:
         """Hold out every group in turn, for each alpha, and draw how it is ranked.
 
         The scores are those of `rankwise.model_selection.leave_group_out_predict`, exact and at
-        about the cost of one fit for RankRLS.
+        without training again for RankRLS.
 
         Parameters
         ----------
