@@ -194,8 +194,8 @@ class AlphaPathDisplay:
     ) -> Self:
         """Hold out every group in turn, for each alpha, and draw how it is ranked.
 
-        The scores are those of `rankwise.model_selection.leave_group_out_predict`, exact and at
-        without training again for RankRLS.
+        The scores are those of `rankwise.model_selection.leave_group_out_predict`, exact and,
+        for RankRLS, without training again.
 
         Parameters
         ----------
