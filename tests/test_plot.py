@@ -41,7 +41,7 @@ from rankwise.plot import (
     StagedErrorDisplay,
     UnscoredCurveDisplay,
 )
-from rankwise.plot.curves import make_curve
+from rankwise.plot.curves import Curve, make_curve
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -641,11 +641,46 @@ def test_graph_colours_say_what_the_scores_contradict():
     y, predicted = np.array([3.0, 2.0, 1.0]), np.array([0.0, 1.0, 0.0])
     display = PreferenceGraphDisplay.from_graph(ScoreGraph(y), predicted)
     outcome = dict(zip(zip(*display.edges[:2], strict=True), display.edges.outcome, strict=True))
-    assert outcome == {(0, 1): "disagrees", (0, 2): "disagrees", (1, 2): "agrees"}
+    assert outcome == {(0, 1): "disagrees", (0, 2): "equal scores", (1, 2): "agrees"}
     colours = {tuple(arrow.get_edgecolor()[:3]) for arrow in display.arrows_}
-    assert len(colours) == 2
+    assert len(colours) == 3
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert legend == ["agrees: 1", "disagrees: 2"]
+    assert legend == ["agrees: 1", "disagrees: 1", "equal scores: 1"]
+
+
+def test_ratings_of_a_circle_are_equal_not_nearly_so():
+    display = PreferenceGraphDisplay.from_graph(PairGraph([0, 1, 2], [1, 2, 0], [3.0, 3.0, 3.0]))
+    assert set(display.edges.outcome) == {"equal scores"}
+
+
+def test_long_names_of_items_stay_off_the_axis():
+    labels = [f"Cleo the Great {k}" for k in range(6)]
+    graph = PairGraph([0, 1, 2, 3, 4], [1, 2, 3, 4, 5])
+    display = PreferenceGraphDisplay.from_graph(graph, labels=labels)
+    display.figure_.canvas.draw()
+    axes = display.ax_.get_window_extent()
+    for text in display.texts_:
+        assert text.get_window_extent().x0 > axes.x0
+        assert text.get_window_extent().x1 < axes.x1
+
+
+def test_names_of_many_curves_stand_beside_them():
+    curves = [Curve(str(k), np.arange(1.0, 4), np.ones(3), np.zeros(3)) for k in range(5)]
+    for some, is_beside in ((curves[:3], False), (curves, True)):
+        display = StagedErrorDisplay(curves=some, metric="tau").plot()
+        display.figure_.canvas.draw()
+        legend = display.ax_.get_legend().get_window_extent()
+        assert (legend.x0 >= display.ax_.get_window_extent().x1) == is_beside
+
+
+def test_the_line_of_a_search_says_what_it_is_a_mean_of(data):
+    X, y, groups = data
+
+    def label(*given):
+        return AlphaPathDisplay.from_estimator(RankRLSCV().fit(*given)).curves[0].label
+
+    assert label(X, y, groups) == "mean over groups"
+    assert label(X[:12], y[:12]) == "all pairs"
 
 
 def test_graph_joins_repeated_edges():

@@ -14,9 +14,10 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankwise import (
@@ -167,9 +168,10 @@ def test_constant_scores_have_a_page():
 
 
 def test_means_are_those_of_evaluate_and_intervals_are_students():
-    page = make_report(MODEL, X, y, groups, confidence=0.9)
-    table = evaluate(y, MODEL.predict(X), groups)
-    material = make_material(MODEL.predict(X), y, groups, None)
+    scores = MODEL.predict(X) + np.random.default_rng(0).normal(size=len(y))
+    page = make_report(scores, None, y, groups, confidence=0.9)
+    table = evaluate(y, scores, groups)
+    material = make_material(scores, y, groups, None)
     results = group_metrics.measure(material, ("ndcg@10", "map", "disagreement", "tau"), 0.9)
     for result, row in zip(results, table, strict=True):
         assert result.mean == pytest.approx(row.mean)
@@ -181,6 +183,37 @@ def test_means_are_those_of_evaluate_and_intervals_are_students():
         assert result.low == pytest.approx(max(low, result.worst_possible))
         assert result.high == pytest.approx(min(high, 1.0))
         assert f"{row.mean:.3f}" in words_of(page)
+
+
+def test_a_value_that_all_groups_share_has_no_interval():
+    words = words_of(make_report(y, None, y, groups, metrics="tau"))
+    n_groups = len(np.unique(groups)) - sum(len(set(y[groups == g])) == 1 for g in set(groups))
+    assert f"the same in all {n_groups} groups: no interval" in words
+    assert "95%:" not in words
+
+
+def test_one_defined_group_of_several_is_not_called_one_list():
+    words = words_of(make_report([1.0, 2, 3, 4], None, [1, 1, 1, 2], [0, 0, 1, 1], metrics="tau"))
+    assert "one group: no interval" in words
+    assert "one list" not in words
+
+
+def test_shares_say_nothing_and_all_only_where_it_is_so():
+    truth = np.arange(200.0)
+    scores = truth.copy()
+    scores[[0, 1]] = scores[[1, 0]]
+    words = words_of(make_report(scores, None, truth, metrics="tau"))
+    assert "more than 99.9% are in the right order and less than 0.1% in the wrong one" in words
+    assert "100.0% are in the right order and 0.0%" in words_of(
+        make_report(truth, None, truth, metrics="tau")
+    )
+
+
+def test_sentence_and_cards_say_what_counts_how_much():
+    says = "each group counts the same, while above each pair does"
+    assert says in words_of(make_report(MODEL, X, y, groups))
+    pooled = "disagreement(average=pairs)"
+    assert says not in words_of(make_report(MODEL, X, y, groups, metrics=pooled))
 
 
 def test_interval_of_a_weighted_mean_is_that_of_equal_weights_when_all_groups_have_as_many_pairs():
@@ -205,6 +238,20 @@ def test_groups_come_worst_first_with_their_values():
     errors = data_of(make_report(MODEL, X, y, groups, metrics="disagreement"))["groups"]["values"]
     values = [value for value in errors[0] if value is not None]
     assert values == sorted(values, reverse=True)
+
+
+@pytest.mark.parametrize("name", ["tau", "disagreement", "ndcg@5"])
+def test_histogram_and_median_are_of_all_groups_even_if_few_are_listed(monkeypatch, name):
+    monkeypatch.setattr("rankwise.report.page.LISTED_GROUPS", 5)
+    scores = MODEL.predict(X) + np.random.default_rng(0).normal(size=len(y))
+    data = data_of(make_report(scores, None, y, groups, metrics=name))
+    values = evaluate(y, scores, groups, name).per_group[name]
+    values = values[~np.isnan(values)]
+    metric = data["metrics"][0]
+    assert len(data["groups"]["names"]) == 5 < len(values) == metric["defined"]
+    assert metric["median"] == pytest.approx(np.median(values), rel=1e-4)
+    edges = np.linspace(metric["start"], 1.0, 21)
+    assert metric["counts"] == np.histogram(values, edges - 1e-9 * (edges < 1))[0].tolist()
 
 
 def test_items_have_the_ranks_of_their_group():
@@ -329,12 +376,33 @@ def test_every_model_has_a_page(model, has_weights, variable):
             np.testing.assert_allclose(np.sum(group["contributions"], axis=1), centred, atol=5e-3)
 
 
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+def test_shares_of_features_do_not_depend_on_the_size_of_the_scores(size):
+    plain = data_of(make_report(MODEL, X, y, groups))["features"]
+    scaled = RankRLS().fit(X, y, groups)
+    scaled.coef_ = MODEL.coef_ * size
+    found = data_of(make_report(scaled, X, y, groups, metrics="tau"))["features"]
+    assert found["shares"] == pytest.approx(plain["shares"], rel=1e-4)
+    assert sum(found["shares"]) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_names_of_features_pass_through_a_step_that_selects_some():
+    names = ["a", "b", "c", "d", "e"]
+    select = SelectKBest(f_regression, k=2).fit(X, y)
+    kept = [name for name, stays in zip(names, select.get_support(), strict=True) if stays]
+    model = Pipeline([("select", select), ("rank", RankRLS().fit(select.transform(X), y, groups))])
+    page = make_report(model, X, y, groups, feature_names=names)
+    assert sorted(data_of(page)["features"]["names"]) == kept
+
+
 def test_a_grid_search_is_looked_into():
     search = GridSearchCV(make_pipeline(StandardScaler(), RankRLS()), {"rankrls__alpha": [0.1, 1]})
     search.fit(X, make_target(y, groups))
     page = make_report(search, X, y, groups)
     assert data_of(page)["features"]["total"] == 5
     assert "StandardScaler → RankRLS" in words_of(page)
+    assert "The parameters were chosen by GridSearchCV" in words_of(page)
+    assert "did not search" not in words_of(page)
 
 
 def test_curve_of_a_search_is_its_cross_validation():
@@ -349,6 +417,32 @@ def test_curve_of_a_search_is_its_cross_validation():
         curves["curves"][0]["mean"], model.cv_results_["mean_score"][best], rtol=1e-4
     )
     assert curves["curves"][0]["label"] == f"gamma = {model.best_params_['gamma']}"
+
+
+@pytest.mark.parametrize(
+    ("model", "in_groups", "in_one_list"),
+    [
+        (RankRLSCV(), "groups", None),
+        (RankRLSCV(cv=4), "groups", "folds"),
+        (RankSVMCV(cv=3), "groups", "folds"),
+        (CoRankRLSCV(views=VIEWS, cv=4), "groups", "folds"),
+        (RankingPursuitCV(3, cv=4), "held-out parts", "held-out parts"),
+    ],
+    ids=lambda value: re.sub(r"\s+", "", str(value))[:40],
+)
+def test_the_band_of_a_curve_says_what_it_is_over(model, in_groups, in_one_list):
+    curves = data_of(make_report(model.fit(X, y, groups), X, y, groups))["curves"]
+    n_defined = sum(len(set(y[groups == g])) > 1 for g in set(groups))
+    assert (curves["nParts"], curves["part"]) == (n_defined, in_groups)
+    some = slice(0, 30)
+    model.fit(X[some], y[some])
+    curves = data_of(make_report(model, X[some], y[some]))["curves"]
+    if in_one_list is None:  # leave-pair-out: one value, no band
+        assert curves["nParts"] == 1
+        assert curves["curves"][0]["low"][0] is None
+    else:
+        assert 1 < curves["nParts"] <= 4
+        assert curves["part"] == in_one_list
 
 
 @pytest.mark.parametrize("model", [CoRankRLSCV(views=VIEWS), RankingPursuitCV(6, gamma=[0.01, 1])])

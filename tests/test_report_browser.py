@@ -127,6 +127,22 @@ def pages(tmp_path_factory):
     flat, truth = np.zeros((12, 3)), np.arange(12) % 3
     model = RankRLS().fit(flat, truth)
     write_report(folder / "flat.html", model, flat, truth, training=(flat, truth))
+    tied = [1, 1, 1, 1, 0, 0, 0, 0, 0, 0, *range(10)]
+    truth = [*np.arange(10) % 3, *range(10)]
+    write_report(folder / "tied.html", tied, None, truth, [0] * 10 + [1] * 10, metrics="tau")
+    features, truth = rng.normal(size=(40, 4)), rng.integers(0, 3, 40)
+    labels = np.repeat(["a rather long name of the group number 1", f"{'and another ' * 4}2"], 20)
+    for name, size in (("huge", 1e200), ("tiny", 1e-200)):
+        model = RankRLS().fit(features, truth, labels)
+        model.coef_ = model.coef_ * size
+        write_report(folder / f"{name}.html", model, features, truth, labels, metrics="tau")
+    ids = [f"a long name that differs from the others at its very end only, {k}" for k in range(40)]
+    write_report(
+        *(folder / "long.html", RankRLS().fit(features, truth, labels), features, truth, labels),
+        ids=ids,
+        feature_names=ids[:4],
+        training=(features, truth, labels),
+    )
     scores, truth = rng.normal(size=1200), rng.integers(0, 3, 1200)
     write_report(folder / "many.html", scores, None, truth, np.repeat(np.arange(300), 4))
     return folder
@@ -287,6 +303,60 @@ def test_select_box_and_arrows_choose_groups(open_page):
     assert find(page, "#group option:checked").text == order[-1]
     find(page, f"#group option[value='{page.execute_script('return groupTable.rows[4]')}']").click()
     assert page.current_url.endswith(f"#group={order[4]}")
+
+
+def test_the_way_back_leads_to_the_group_before(open_page):
+    page = open_page("grouped")
+    order = column(page, 1)
+    chosen = lambda: find(page, "#group option:checked").text  # noqa: E731
+    for k in (3, 5):
+        page.find_elements("css selector", "#group-table tbody button")[k].click()
+    find(page, "nav a[href='#margins']").click()
+    assert chosen() == order[5]
+    for expected in (order[5], order[3], order[0]):
+        page.back()
+        page.execute_async_script("setTimeout(arguments[0], 50)")
+        assert chosen() == expected
+
+
+def test_equally_predicted_items_are_shaded(open_page):
+    page = open_page("tied")
+    runs = page.execute_script("return tiedRuns(chosenItems().predicted)")
+    assert [last - first + 1 for first, last in runs] == [4, 6]
+    assert len(page.find_elements("css selector", "#slope rect.level[x='0']")) == 2
+    assert is_visible(page, "#tie-legend")
+    find(page, "#next-group").click()
+    assert not is_visible(page, "#tie-legend")
+    assert page.find_elements("css selector", "#slope rect.level[x='0']") == []
+
+
+@pytest.mark.parametrize("size", ["huge", "tiny"])
+def test_numbers_of_any_size_stay_short_and_differ_from_zero(open_page, size):
+    page = open_page(size)
+    cells = texts(page, "#contribution-table td:not(.name), #feature-table td:not(.name)")
+    assert max(map(len, cells)) < 12
+    assert sum("e" in cell for cell in cells) > len(cells) / 2
+
+
+def test_long_names_that_differ_at_the_end_can_be_told_apart(open_page):
+    page = open_page("long")
+    assert len(set(texts(page, "#slope g.item text:first-of-type"))) == 20
+    boxes = page.execute_script("""
+      return [...document.querySelectorAll("#group-table td.name button")].map(
+        (node) => [node.scrollWidth - node.clientWidth, node.offsetHeight]);""")
+    assert all(cut <= 0 and height > 30 for cut, height in boxes)
+
+
+@pytest.mark.parametrize("name", ["grouped", "list", "long"])
+@pytest.mark.parametrize("width", [360, 1200])
+def test_no_label_of_a_drawing_leaves_the_page(open_page, name, width):
+    page = open_page(name, width=width)
+    outside = page.execute_script("""
+      return [...document.querySelectorAll("figure svg text")].filter((node) => {
+        const box = node.getBoundingClientRect();
+        return box.left < -1 || box.right > document.documentElement.clientWidth + 1;
+      }).map((node) => node.textContent);""")
+    assert outside == []
 
 
 def test_an_address_of_no_group_is_harmless(open_page):

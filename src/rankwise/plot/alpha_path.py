@@ -20,6 +20,7 @@ from rankwise.plot.curves import (
     describe_metric,
     describe_params,
     draw_curves,
+    draw_legend,
     largest_of_best,
     make_curve,
 )
@@ -30,6 +31,13 @@ from rankwise.targets import as_scores, split_target
 __all__ = ["AlphaPathDisplay"]
 
 Array = NDArray[np.float64]
+MEANS = {
+    "leave-group-out": "mean over groups",
+    "leave-pair-out": "all pairs",
+    "folds of groups": "mean over groups",
+    "folds of items": "mean over folds",
+    "folds of edges": "mean over folds",
+}
 N_NAMED = 5  # coefficients with a colour and a name; the others are grey
 
 
@@ -127,7 +135,7 @@ class AlphaPathDisplay:
             mark.set_label(f"chosen: {curve.x[curve.best]:.2g}")
         self.ax_.set(xscale="log", ylabel=f"held-out {describe_metric(self.metric)}")
         (self.coefficient_ax_ or self.ax_).set_xlabel("alpha")
-        self.ax_.legend()
+        draw_legend(self.ax_, len(curves))
         self.coefficient_lines_ = self._draw_coefficients() if coefficients else []
         return self
 
@@ -327,7 +335,7 @@ def _curves_of_search(search: Any) -> list[Curve]:
         ]
     curves = []
     for k, params in enumerate(kernels):
-        label = describe_params({n: params[n] for n in searched}) or "mean over folds"
+        label = describe_params({n: params[n] for n in searched}) or MEANS[results["cv"]]
         at = _at(alphas[k], search.alpha_) if k == chosen else None
         curves.append(make_curve(label, alphas[k], results["group_score"][k], at))
     return curves

@@ -18,11 +18,13 @@ __all__ = [
     "describe_metric",
     "describe_params",
     "draw_curves",
+    "draw_legend",
     "largest_of_best",
     "make_curve",
 ]
 
 Array = NDArray[np.float64]
+MOST_INSIDE = 3  # curves whose names find a place inside the axes
 
 
 class Curve(NamedTuple):
@@ -103,6 +105,14 @@ def describe_metric(metric: str) -> str:
         return "loss (lower is better)"
     way = "higher" if get_metric(metric).greater_is_better else "lower"
     return f"{metric} ({way} is better)"
+
+
+def draw_legend(ax: Any, n_curves: int) -> None:
+    """Name the curves: inside the axes where they are few, beside them where they would hide."""
+    if n_curves > MOST_INSIDE:
+        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    else:
+        ax.legend()
 
 
 def draw_curves(ax: Any, curves: Sequence[Curve], **kwargs: Any) -> DrawnCurves:

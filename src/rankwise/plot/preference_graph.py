@@ -19,7 +19,7 @@ LIMIT = 50  # items; more are a tangle
 BEND = 0.08  # of arrows, so that two opposite ones do not cover each other
 LAYOUTS = ("layered", "circular")
 NEAR = 0.09  # of the range of scores: items of one side closer than this step inwards
-OUTCOMES = {"agrees": GOOD, "disagrees": BAD, "tie": NEUTRAL}
+OUTCOMES = {"agrees": GOOD, "disagrees": BAD, "equal scores": NEUTRAL, "tie": NEUTRAL}
 
 
 class Edges(NamedTuple):
@@ -34,7 +34,8 @@ class Edges(NamedTuple):
     weight : ndarray
         Sum of the weights.
     outcome : ndarray of str
-        "agrees" or "disagrees" with the scores, or "tie".
+        "agrees" or "disagrees" with the scores, "equal scores" where they decide nothing, or "tie"
+        of the edge itself.
     """
 
     winner: NDArray[np.intp]
@@ -129,7 +130,7 @@ class PreferenceGraphDisplay:
         self.nodes_ = self.ax_.scatter(x, y, **{**options, **kwargs})
         self.texts_ = [self._name(i, is_layered) for i in range(len(self.labels))]
         self.arrows_ = self._draw_edges()
-        self.ax_.margins(0.22, 0.1)
+        self.ax_.margins(self._side_margin(), 0.1)
         self.ax_.set_xticks([])
         if is_layered:
             self.ax_.set_ylabel("score")
@@ -184,6 +185,13 @@ class PreferenceGraphDisplay:
             raise ValueError(f"there are {len(names)} labels for {graph.n_items} items.")
         edges = _merge_edges(graph.pairs(), placed)
         return cls(edges=edges, scores=placed, labels=names).plot(ax, **kwargs)
+
+    def _side_margin(self) -> float:
+        """So much of the width on either side that the longest name fits, if it is not too long."""
+        inches = float(self.ax_.bbox.width / self.figure_.dpi)
+        longest = max(len(label) for label in self.labels)
+        side = min((0.2 + 0.085 * longest) / inches, 0.35)
+        return max(0.22, side / (1.0 - 2.0 * side))
 
     def _name(self, item: int, is_layered: bool) -> Any:
         """Short names in the point, long ones beside it, on the outer side."""
@@ -259,7 +267,9 @@ def _check_graph(graph: Any) -> None:
 def _ratings(graph: PairGraph) -> Array:
     """Scores whose differences fit the edges best, of mean zero in each connected component."""
     L = graph.laplacian_matrix.toarray()
-    return np.asarray(np.linalg.lstsq(L, graph.divergence, rcond=None)[0])
+    ratings = np.linalg.lstsq(L, graph.divergence, rcond=None)[0]
+    unit = float(graph.magnitude.max(initial=0.0)) or 1.0
+    return np.asarray(np.round(ratings / unit, 12) * unit)  # equal ones equal
 
 
 def _merge_edges(graph: PairGraph, scores: Array) -> Edges:
@@ -275,8 +285,9 @@ def _merge_edges(graph: PairGraph, scores: Array) -> Edges:
     np.add.at(weight, which, graph.weight)
     np.add.at(total, which, graph.weight * graph.magnitude)
     a, b, is_tie = distinct.astype(np.intp).T
-    agrees = np.where(scores[a] > scores[b], "agrees", "disagrees")
-    outcome = np.where(is_tie == 1, "tie", agrees)
+    decided = np.where(scores[a] > scores[b], "agrees", "disagrees")
+    against = np.where(scores[a] == scores[b], "equal scores", decided)
+    outcome = np.where(is_tie == 1, "tie", against)
     return Edges(a, b, total / weight, weight, outcome)
 
 

@@ -11,7 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.estimators import RankingPursuit, RankingPursuitCV
 from rankwise.metrics import Metric, get_metric
-from rankwise.plot.curves import Curve, describe_metric, describe_params, draw_curves, make_curve
+from rankwise.plot.curves import (
+    Curve,
+    describe_metric,
+    describe_params,
+    draw_curves,
+    draw_legend,
+    make_curve,
+)
 from rankwise.plot.figure import axes_for
 from rankwise.plot.pipelines import last_step, transform_items
 from rankwise.targets import as_scores, split_target
@@ -93,7 +100,7 @@ class StagedErrorDisplay:
         self.ax_.xaxis.get_major_locator().set_params(integer=True)
         if name is not None:
             self.ax_.set_title(name)
-        self.ax_.legend()
+        draw_legend(self.ax_, len(self.curves))
         return self
 
     @classmethod

@@ -34,7 +34,7 @@ function formatNumber(value, digits = 3) {
   const isExtreme = size >= 1e6 || size < 1e-4;
   const text = isExtreme
     ? value.toExponential(digits - 1)
-    : String(Number(value.toPrecision(digits)));
+    : Number(value.toPrecision(digits)).toLocaleString("en", { maximumFractionDigits: 12 });
   return text.replace("-", "−").replace("e+", "e");
 }
 
@@ -58,13 +58,31 @@ function formatFixed(value, decimals = 3) {
   return fixedFormats.get(decimals).format(value).replace("-", "−");
 }
 
-function formatShare(part, whole) {
-  return `${((100 * part) / whole).toFixed(1)}%`;
+// As many decimals for all as the largest needs, more for those that would be zero.
+function formatLike(values) {
+  const largest = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
+  if (largest >= 1e9 || largest < 1e-4) return (value) => formatNumber(value);
+  const decimals = Math.max(2 - Math.floor(Math.log10(largest)), 0);
+  return (value) =>
+    value && Math.abs(value) < 0.5 * 10 ** -decimals
+      ? formatNumber(value, 1)
+      : formatFixed(value, decimals);
 }
 
+// In percent; 0% and 100% only where it is nothing and all.
+function formatShare(part, whole) {
+  const share = part / whole;
+  if (share > 0 && share < 0.0005) return "less than 0.1%";
+  return share >= 0.9995 && share < 1 ? "more than 99.9%" : `${(100 * share).toFixed(1)}%`;
+}
+
+// Cut in the middle: long names often differ at the end only.
 function shorten(text, length) {
   const characters = Array.from(text);
-  return characters.length <= length ? text : `${characters.slice(0, length - 1).join("")}…`;
+  if (characters.length <= length) return text;
+  const head = Math.ceil((length - 1) / 2);
+  const tail = characters.length - Math.max(length - 1 - head, 0);
+  return `${characters.slice(0, head).join("")}…${characters.slice(tail).join("")}`;
 }
 
 // --- scales ---------------------------------------------------------------------------------
@@ -198,7 +216,8 @@ function histogram(box, spec) {
       spec.edges[spec.edges.length - 1],
       width < 500 ? 4 : 8,
     );
-    const axis = bottomAxis(ticks, x, left, right, bottom, spec.title);
+    const title = `${spec.title} (highest bar: ${formatNumber(most)} ${spec.unit})`;
+    const axis = bottomAxis(ticks, x, left, right, bottom, title);
     return [
       canvas(
         width,
@@ -252,8 +271,8 @@ function lineChart(box, spec) {
 }
 
 function lineFrame(spec, width) {
-  const hasNames = spec.curves.some((curve) => curve.label);
-  const room = hasNames ? Math.min(170, width * 0.27) : 12;
+  const longest = Math.max(...spec.curves.map((curve) => Array.from(curve.label).length));
+  const room = longest ? Math.min(40 + 6.6 * longest, width * 0.27) : 12;
   const frame = { width, left: 52, right: width - room, top: 30, bottom: 300, room };
   const [low, high] = extent(
     spec.curves.flatMap((curve) => [...curve.mean, ...(curve.low ?? []), ...(curve.high ?? [])]),

@@ -74,10 +74,11 @@ class FeatureEffects:
         works against the others has a negative one.
         """
         f = self.material.centred_scores
-        total = float(f @ f)
-        if not total:
+        largest = float(np.abs(f).max())
+        if not largest:
             return np.zeros(len(self.weights))
-        return np.asarray(self.weights * (self.X.T @ f) / total)
+        f = f / largest  # so that no square is too large or too small
+        return np.asarray((self.weights / largest) * (self.X.T @ f) / (f @ f))
 
     @cached_property
     def shown(self) -> Indices:

@@ -15,11 +15,19 @@ from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.averaging import mean
 from rankwise.report.material import Material, short_numbers
 
-__all__ = ["MetricResult", "choose_groups", "describe_groups", "measure", "metric_title"]
+__all__ = [
+    "MetricResult",
+    "choose_groups",
+    "describe_groups",
+    "describe_metric",
+    "measure",
+    "metric_title",
+]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 LISTED_GROUPS = 20_000
+BINS = 20
 TITLES = {
     "ndcg": "NDCG",
     "map": "Mean average precision",
@@ -50,7 +58,8 @@ class MetricResult(NamedTuple):
     values : ndarray of shape (n_groups,)
         NaN where it is undefined.
     mean, low, high : float
-        Mean over the groups with a value, and its confidence interval; NaN if there is none.
+        Mean over the groups with a value, and its confidence interval; NaN if there is none. A
+        value that is the same in all groups tells nothing of its spread, so it has no interval.
     refusal : str
         Why the metric does not take these true scores (NDCG of negative ones), else empty.
     """
@@ -111,6 +120,22 @@ def measure(
     return sorted(results, key=lambda result: bool(np.isnan(result.mean)))
 
 
+def describe_metric(result: MetricResult) -> dict[str, Any]:
+    """A metric for the page, with a histogram of its values in all groups, listed or not."""
+    values = result.values[~np.isnan(result.values)]
+    place = (values - result.worst_possible) / (1.0 - result.worst_possible)
+    bins = np.clip((place * BINS + 1e-9).astype(np.intp), 0, BINS - 1)
+    return {
+        "name": result.metric.name,
+        "title": result.short_title,
+        "greater": result.metric.greater_is_better,
+        "start": result.worst_possible,
+        "counts": np.bincount(bins, minlength=BINS).tolist(),
+        "defined": len(values),
+        "median": short_numbers(np.median(values))[0],
+    }
+
+
 def describe_groups(
     results: list[MetricResult], material: Material, listed: Indices
 ) -> dict[str, Any]:
@@ -165,6 +190,8 @@ def _half_width(values: Array, weights: Array | None, average: float, confidence
     if n < 2:
         return float("nan")
     weight = np.ones(n) if weights is None or not weights.sum() else weights[defined]
+    if np.ptp(values[defined]) < 1e-12:  # nothing but rounding
+        return float("nan")
     spread = (weight * (values[defined] - average)) ** 2
     error = np.sqrt(spread.sum() * n / (n - 1)) / weight.sum()
     return float(scipy.stats.t.ppf(0.5 + confidence / 2, n - 1) * error)

@@ -47,6 +47,7 @@ function setUpItems() {
     html("span", {}, html("i", { class: "high" }), "ranked too high"),
     html("span", {}, html("i", { class: "low" }), "ranked too low"),
     html("span", {}, html("i"), "in place"),
+    html("span", { id: "tie-legend" }, html("i", { class: "level" }), "equally predicted"),
   );
   if (data.groups.total === 1) hideGroupChoice();
   setUpContributions();
@@ -63,7 +64,7 @@ function hideGroupChoice() {
 
 function groupOfAddress() {
   const match = /^#group=(.*)$/.exec(window.location.hash);
-  if (!match) return state.group;
+  if (!match) return window.location.hash ? state.group : 0;
   try {
     const g = data.groups.names.indexOf(decodeURIComponent(match[1]));
     return g >= 0 && g < data.items.length ? g : state.group;
@@ -80,14 +81,16 @@ function stepGroup(step) {
   chooseGroup(order[(at + step + order.length) % order.length]);
 }
 
+// A new choice has an address of its own, so that the browser's way back leads to the one before.
 function chooseGroup(g, isNew = true) {
+  const address = `#group=${encodeURIComponent(data.groups.names[g])}`;
+  if (isNew && window.location.hash !== address) window.history.pushState(null, "", address);
   state.group = g;
   byId("group").value = String(g);
-  if (isNew)
-    window.history.replaceState(null, "", `#group=${encodeURIComponent(data.groups.names[g])}`);
   for (const row of byId("group-table").tBodies[0].rows) {
     row.classList.toggle("chosen", Number(row.dataset.group) === g);
   }
+  byId("tie-legend").hidden = !tiedRuns(chosenItems().predicted).length;
   drawItemCount();
   drawSlope(byId("slope"), chosenItems());
   itemTable.setRows(chosenItems().names.map((_, i) => i));
@@ -132,6 +135,7 @@ function drawSlope(box, items) {
       label("true", frame.right, 12, "start", "strong"),
     ];
     const parts = [
+      ...slopeTies(items, frame),
       ...slopeLevels(frame),
       ...slopeRanks(items, frame),
       ...heads,
@@ -216,6 +220,27 @@ function slopeLevels(frame) {
   });
 }
 
+// Shades over items of equal predicted score, whose order among themselves means nothing.
+function slopeTies(items, frame) {
+  const half = (frame.predictedY[1] - frame.predictedY[0]) / 2;
+  return tiedRuns(items.predicted).map(([first, last]) => {
+    const top = frame.predictedY[first] - half + 1;
+    const height = frame.predictedY[last] + half - 1 - top;
+    return svg("rect", { class: "level", x: 0, y: top, width: frame.left + 4, height, rx: 3 });
+  });
+}
+
+// Where runs of equal ranks start and end.
+function tiedRuns(ranks) {
+  const runs = [];
+  for (let first = 0, last = 0; first < ranks.length; first = last + 1) {
+    last = first;
+    while (ranks[last + 1] === ranks[first]) last += 1;
+    if (last > first) runs.push([first, last]);
+  }
+  return runs;
+}
+
 // Where items are too close for names: the rank of every so many of them, on both sides.
 function slopeRanks(items, frame) {
   if (frame.hasNames) return [];
@@ -233,7 +258,11 @@ function slopeRanks(items, frame) {
       : right
           .filter((_, k) => isMarked(k))
           .map(([rank, at, y]) =>
-            label(`${formatNumber(rank)} · y = ${formatNumber(y, 4)}`, frame.right + 4, at + 4),
+            label(
+              `${frame.room > 150 ? `${formatNumber(rank)} · ` : ""}y = ${formatNumber(y, 4)}`,
+              frame.right + 4,
+              at + 4,
+            ),
           )),
   ];
 }
@@ -255,10 +284,10 @@ function slopeItem(items, frame, i) {
     const length = Math.floor((frame.room - 12) / 6.6);
     const rightLength = frame.hasLevels ? length - 7 : length;
     const hasTruth = !frame.hasLevels && frame.width > 500;
-    const rightText = hasTruth ? `${formatNumber(items.y[i])}  ${items.names[i]}` : items.names[i];
+    const rightText = hasTruth ? `${formatNumber(items.y[i])}\u2003${items.names[i]}` : items.names[i];
     parts.push(
       label(
-        `${shorten(items.names[i], length - 3)}  ${items.predicted[i]}`,
+        `${shorten(items.names[i], length - 4)}\u2003${items.predicted[i]}`,
         frame.left,
         from + 4,
         "end",
@@ -300,7 +329,7 @@ function setUpContributions() {
       title: "Sum",
       value: centredScore,
       cell: (i) =>
-        html("td", { class: "total" }, formatFixed(centredScore(i), chosenItems().decimals)),
+        html("td", { class: "total" }, chosenItems().format(centredScore(i))),
     },
     ...shown.map(added),
     ...(data.features.others ? [added(`${data.features.others} others`, shown.length)] : []),
@@ -326,13 +355,13 @@ function heatCell(value) {
   const styles = {
     "background-color": `color-mix(in srgb, ${side} ${strength.toFixed(0)}%, transparent)`,
   };
-  return html("td", { styles }, formatFixed(value, chosenItems().decimals));
+  return html("td", { styles }, chosenItems().format(value));
 }
 
 function drawContributions() {
   if (!contributionTable) return;
   const items = chosenItems();
   items.largest ??= largestContribution(items);
-  items.decimals = Math.min(Math.max(2 - Math.floor(Math.log10(items.largest)), 0), 6);
+  items.format ??= formatLike([items.largest]);
   contributionTable.setRows(items.names.map((_, i) => i));
 }

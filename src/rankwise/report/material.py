@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -188,11 +189,12 @@ def as_text(value: Any, longest: int = LONGEST_TEXT) -> str:
 
 def short_numbers(values: ArrayLike, digits: int = 5) -> list[Any]:
     """Numbers for the page: a few significant digits, whole where they can be, None for NaN."""
-    return [_short(float(value), digits) for value in np.asarray(values).ravel()]
+    plain = np.asarray(values, dtype=np.float64).ravel().tolist()
+    return [_short(value, digits) for value in plain]
 
 
 def _short(value: float, digits: int) -> float | int | None:
-    if not np.isfinite(value):
+    if not math.isfinite(value):
         return None
     rounded = float(f"{value:.{digits}g}")
     return int(rounded) if abs(rounded) < 1e15 and rounded.is_integer() else rounded

@@ -29,10 +29,13 @@ class ModelParts(NamedTuple):
         What happens to the features first.
     learner : object or None
         The estimator at the end; None if plain scores were given.
+    search : str
+        Class of scikit-learn's search that the learner was found in, else empty.
     """
 
     steps: Pipeline | None
     learner: Any
+    search: str = ""
 
     @property
     def name(self) -> str:
@@ -51,13 +54,13 @@ class ModelParts(NamedTuple):
 
     def feature_names(self, names: list[str] | None, n_features: int) -> list[str]:
         """Names of what the learner sees, from the names of the columns of X."""
-        plain = names if names is not None and len(names) == n_features else None
         if self.steps is not None:
             try:
-                return [as_text(n) for n in self.steps.get_feature_names_out(plain)]
+                return [as_text(n) for n in self.steps.get_feature_names_out(names)]
             except (AttributeError, ValueError):  # a step that does not tell, or other names
                 pass
-        return plain if plain is not None else [f"x{j}" for j in range(n_features)]
+        is_fitting = names is not None and len(names) == n_features
+        return list(names) if names and is_fitting else [f"x{j}" for j in range(n_features)]
 
     def weights(self) -> Array | None:
         """One weight for each feature that the learner sees; None if it has none."""
@@ -94,14 +97,16 @@ def take_apart(model: Any) -> ModelParts:
     if not hasattr(model, "predict"):
         return ModelParts(None, None)
     steps: list[tuple[str, Any]] = []
+    search = ""
     while True:
         if isinstance(model, Pipeline):
             steps += [step for step in model.steps[:-1] if step[1] not in (None, "passthrough")]
             model = model.steps[-1][1]
         elif hasattr(model, "best_estimator_") and not isinstance(model, BestModel):
+            search = type(model).__name__
             model = model.best_estimator_
         else:
-            return ModelParts(Pipeline(steps) if steps else None, model)
+            return ModelParts(Pipeline(steps) if steps else None, model, search)
 
 
 def predict_scores(model: Any, X: Any) -> NDArray[Any]:

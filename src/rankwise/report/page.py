@@ -25,6 +25,7 @@ from rankwise.report.group_metrics import (
     MetricResult,
     choose_groups,
     describe_groups,
+    describe_metric,
     measure,
 )
 from rankwise.report.margins import describe_margins
@@ -169,7 +170,7 @@ def make_report(
         data=_as_json(data),
         title=escape(as_text(usual if title is None else title, LONGEST_TITLE)),
         cards=sentences.metric_cards(results, confidence),
-        interval_hint=sentences.interval_hint(material, confidence),
+        interval_hint=sentences.interval_hint(results, material, confidence),
         **_words(parts, material, data),
     )
 
@@ -198,7 +199,7 @@ def _group_data(
     valid = [result for result in results if not np.isnan(result.mean)]
     listed, shown = _choose(material, valid[0], rng)
     return {
-        "metrics": [_describe_metric(result) for result in valid],
+        "metrics": [describe_metric(result) for result in valid],
         "groups": describe_groups(valid, material, listed),
         "items": describe_items(material, shown, effects.contributions if effects else None),
     }
@@ -218,7 +219,9 @@ def _effects(
     weights = None if parts.learner is None else parts.weights()
     if weights is None:
         return None
-    seen = parts.features(X)[material.rows]
+    seen = parts.features(X)
+    if material.n_unscored:
+        seen = seen[material.rows]
     return FeatureEffects(weights, seen, material, parts.feature_names(names, len(weights)))
 
 
@@ -244,15 +247,6 @@ def _choose(
         shown = groups_that_fit(material, choose_groups(result, listed, len(shown), rng))
     rest = listed[~np.isin(listed, shown)]
     return np.r_[shown, rest], shown
-
-
-def _describe_metric(result: MetricResult) -> dict[str, Any]:
-    return {
-        "name": result.metric.name,
-        "title": result.short_title,
-        "greater": result.metric.greater_is_better,
-        "start": result.worst_possible,
-    }
 
 
 def _as_json(data: Any) -> str:

@@ -103,35 +103,18 @@ function drawGroupCount() {
 
 function drawGroupHistogram() {
   const metric = data.metrics[state.metric];
-  const values = data.groups.values[state.metric].filter((value) => value !== null);
-  const bins = 20;
-  const edges = Array.from(
-    { length: bins + 1 },
-    (_, k) => metric.start + ((1 - metric.start) * k) / bins,
-  );
-  const counts = new Array(bins).fill(0);
-  for (const value of values) {
-    counts[
-      Math.min(bins - 1, Math.floor(((value - metric.start) / (1 - metric.start)) * bins + 1e-9))
-    ] += 1;
-  }
-  const median = medianOf(values);
+  const bins = metric.counts.length;
+  const width = (1 - metric.start) / bins;
   histogram(byId("group-histogram"), {
-    edges,
-    counts,
+    edges: Array.from({ length: bins + 1 }, (_, k) => metric.start + width * k),
+    counts: metric.counts,
     unit: "groups",
     classOf: () => "",
     height: 112,
     title: `${metric.title} of the groups`,
-    label: `Histogram of ${metric.title} over ${values.length} groups`,
-    mark: values.length ? { x: median, text: `median ${formatFixed(median)}` } : null,
+    label: `Histogram of ${metric.title} over ${metric.defined} groups`,
+    mark: { x: metric.median, text: `median ${formatFixed(metric.median)}` },
   });
-}
-
-function medianOf(values) {
-  const sorted = values.slice().sort((a, b) => a - b);
-  const half = sorted.length / 2;
-  return (sorted[Math.ceil(half) - 1] + sorted[Math.floor(half)]) / 2;
 }
 
 // --- features, margins, tuning --------------------------------------------------------------
@@ -170,16 +153,6 @@ function setUpFeatures() {
     features.names.length < features.nonzero
       ? `The ${listed} features with the largest weight or effect, of ${nonzero} with a weight and ${total} in all.`
       : `${nonzero} of ${total} features have a weight other than 0.`;
-}
-
-// As many decimals for all as the largest needs, more for those that would be zero.
-function formatLike(values) {
-  const largest = Math.max(...values.map(Math.abs)) || 1;
-  const decimals = Math.min(Math.max(2 - Math.floor(Math.log10(largest)), 0), 8);
-  return (value) =>
-    value && Math.abs(value) < 0.5 * 10 ** -decimals
-      ? formatNumber(value, 1)
-      : formatFixed(value, decimals);
 }
 
 function setUpMargins() {
@@ -265,17 +238,24 @@ function isOwn({ own, best, curves }) {
 function tuningWords(curves, name) {
   if (curves.way === "training")
     return "The error on the training data after each step; it says nothing about new data.";
+  const rough = curves.part === "folds" ? ", a rough one because folds share training data" : "";
   const error =
-    curves.nGroups > 1
-      ? `; the band is one standard error over ${formatNumber(curves.nGroups)} groups`
+    curves.nParts > 1
+      ? `; the band is one standard error over ${formatNumber(curves.nParts)} ${curves.part}${rough}`
       : "";
-  const best = ` The best, ${valueWords(name, curves.best.x)}, has ${formatNumber(curves.best.y, 4)}.`;
+  const best = ` The best, ${valueWords(name, curves.best.x)}, has ${formatNumber(curves.best.y, 4)}, a little flattering as the best of many is${edgeWords(curves)}.`;
   const own = curves.own !== null ? ` This model has ${valueWords(name, curves.own)}.` : "";
   const cut =
     curves.total > curves.curves.length
       ? ` The ${curves.curves.length} best of ${curves.total} curves are shown.`
       : "";
   return `Each candidate was judged by items that it was not trained on (${curves.way})${error}.${best}${own}${cut}`;
+}
+
+function edgeWords({ best, curves, isLog }) {
+  const [low, high] = extent(curves[0].x);
+  const isEdge = curves[0].x.length > 1 && (best.x === high || (isLog && best.x === low));
+  return isEdge ? "; it is the last that was tried, so there may be better ones beyond" : "";
 }
 
 function setUpPath(path, title, name) {

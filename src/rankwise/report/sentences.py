@@ -47,13 +47,13 @@ def headline(material: Material) -> str:
     )
     if not total:
         return f"No two items of a group differ in their true score.{left_out}"
-    right = (total - wrong - tied) / total
-    shares = f"{wrong / total:.1%} in the wrong one"
+    right = _share(total - wrong - tied, total)
+    shares = f"{_share(wrong, total)} in the wrong one"
     rest = f", {shares}, and {_share(tied, total)} are tied" if tied else f" and {shares}"
     where = "" if material.is_one_list else " of the same group"
     return (
         f"Of {total:,} pairs of items{where} with different true scores, "
-        f"<strong>{right:.1%} are in the right order</strong>{rest}.{left_out}"
+        f"<strong>{right} are in the right order</strong>{rest}.{left_out}"
     )
 
 
@@ -62,13 +62,15 @@ def metric_cards(results: list[MetricResult], confidence: float) -> str:
     return "\n".join(_card(result, confidence) for result in results)
 
 
-def interval_hint(material: Material, confidence: float) -> str:
-    """What an interval means, if there is one."""
+def interval_hint(results: list[MetricResult], material: Material, confidence: float) -> str:
+    """What the values and their intervals are."""
     if material.groups.n_groups == 1:
-        return "; here is only one list, so nothing tells how far a mean would vary"
+        return "There is only one list, so nothing tells how far another list would differ."
+    is_pooled = any(dict(result.metric.options).get("average") == "pairs" for result in results)
+    weight = "" if is_pooled else ": each group counts the same, while above each pair does"
     return (
-        f", with {100 * confidence:g}% intervals: where the mean over many more groups like these "
-        "is likely to be"
+        f"The values are means over groups{weight}. The {100 * confidence:g}% intervals say where "
+        "the mean over many more groups like these is likely to be."
     )
 
 
@@ -134,6 +136,11 @@ def curve_note(
     """What is missing, and how to get it."""
     if parts.learner is None:
         return _note("Scores were given instead of a model, so there is nothing to tune.")
+    if curves is None and parts.search:
+        return _note(
+            f"The parameters were chosen by {parts.search}, whose scores are in its cv_results_. "
+            "Curves of rankwise's own searches, such as RankRLSCV, are drawn here."
+        )
     if curves is None:
         return _note(
             "This model did not search for its parameters. Train RankRLSCV, RankSVMCV, CoRankRLSCV "
@@ -154,9 +161,9 @@ def about_table(parts: ModelParts, material: Material, versions: dict[str, str])
         ("· parameters left as they are", ", ".join(parts.defaults()) or "none"),
         ("items", f"{material.n_items:,}"),
         ("groups", "one list" if material.is_one_list else f"{len(sizes):,}"),
-        ("items a group", f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):g}"),
+        ("items a group", f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):,g}"),
         ("pairs of different true score", f"{int(material.pairs.sum()):,}"),
-        ("true scores", f"{material.y.min():g} to {material.y.max():g}"),
+        ("true scores", f"{material.y.min():,g} to {material.y.max():,g}"),
         ("items without true score, left out", f"{material.n_unscored:,}"),
         *((name, version) for name, version in versions.items()),
     ]
@@ -173,7 +180,7 @@ def _card(result: MetricResult, confidence: float) -> str:
             f'<p class="hint">{escape(result.refusal)}</p></li>'
         )
     direction = "higher is better" if result.metric.greater_is_better else "lower is better"
-    value = "–" if np.isnan(result.mean) else f"{result.mean:.3f}"
+    value = "–" if np.isnan(result.mean) else _number(result.mean)
     lines = [
         f"<h3>{escape(result.title)}</h3>",
         f'<p class="value">{value}</p>',
@@ -186,9 +193,13 @@ def _card(result: MetricResult, confidence: float) -> str:
 
 def _interval_text(result: MetricResult, confidence: float) -> str:
     if not np.isnan(result.low):
-        return f"{100 * confidence:g}%: {result.low:.3f} to {result.high:.3f}"
+        return f"{100 * confidence:g}%: {_number(result.low)} to {_number(result.high)}"
     n_defined = len(result.values) - result.n_undefined
-    return "one list: no interval" if n_defined == 1 else "no group has a value"
+    if n_defined == 0:
+        return "no group has a value"
+    if n_defined > 1:
+        return f"the same in all {n_defined:,} groups: no interval"
+    return "one list: no interval" if len(result.values) == 1 else "one group: no interval"
 
 
 def _interval_drawing(result: MetricResult) -> str:
@@ -202,7 +213,7 @@ def _interval_drawing(result: MetricResult) -> str:
 
     low = result.mean if np.isnan(result.low) else result.low
     high = result.mean if np.isnan(result.high) else result.high
-    label = f"{result.title} {result.mean:.3f} on a scale from {start:g} to 1"
+    label = f"{result.title} {_number(result.mean)} on a scale from {start:g} to 1"
     return (
         f'<svg viewBox="0 0 200 14" role="img" aria-label="{escape(label)}">'
         '<line class="rail" x1="4" y1="7" x2="196" y2="7"/>'
@@ -223,7 +234,15 @@ def _undefined_text(result: MetricResult) -> str:
 
 
 def _share(part: int, whole: int) -> str:
-    return "less than 0.1%" if part / whole < 0.0005 else f"{part / whole:.1%}"
+    """A part in percent; 0% and 100% only where it is nothing and all."""
+    if 0 < part / whole < 0.0005:
+        return "less than 0.1%"
+    return "more than 99.9%" if 0.9995 <= part / whole < 1 else f"{part / whole:.1%}"
+
+
+def _number(value: float) -> str:
+    """Three decimals and a minus that is as wide as a plus; no −0."""
+    return f"{value:z.3f}".replace("-", "−")
 
 
 def _count(n: int, what: str) -> str:

@@ -24,7 +24,12 @@ class SortableTable {
       );
       return html(
         "th",
-        { scope: "col", "aria-sort": "none", class: column.isText ? "name" : null },
+        {
+          scope: "col",
+          "aria-sort": "none",
+          class: column.isText ? "name" : isLong(column.title) ? "long" : null,
+          title: column.title,
+        },
         button,
       );
     });
@@ -65,15 +70,17 @@ class SortableTable {
       const isElement = content instanceof Element && content.tagName === "TD";
       return isElement
         ? content
-        : html(
-            "td",
-            { class: column.isText ? "name" : null, dir: column.isText ? "auto" : null },
-            content,
-          );
+        : column.isText
+          ? html("td", { class: nameClass(column.value(row)), dir: "auto" }, content)
+          : html("td", {}, content);
     });
     return html("tr", this.options.attributes?.(row) ?? {}, ...cells);
   }
 }
+
+// A long name has room to break its lines, a short one takes no more than it needs.
+const isLong = (name) => name.length > 16;
+const nameClass = (name) => (isLong(name) ? "name long" : "name");
 
 const nameOrder = new Intl.Collator("en", { numeric: true });
 

@@ -62,7 +62,7 @@ def describe_curves(search: Any, learner: Any) -> dict[str, Any] | None:
             "y": short_numbers(search.best_score_)[0],
         },
         "own": None if own is None else short_numbers(own)[0],
-        "nGroups": len(parts[best]),
+        **_spread_over(results, parts[best]),
     }
 
 
@@ -118,7 +118,7 @@ def _training_curve(learner: Any) -> dict[str, Any] | None:
         "total": 1,
         "best": {"x": len(mean), "y": mean[-1]},
         "own": None,
-        "nGroups": 0,
+        "nParts": 0,
     }
 
 
@@ -136,6 +136,19 @@ def _grid(search: Any) -> tuple[list[Any], list[str], list[Array], bool]:
         return list(results["alphas"]), labels, parts, True
     steps = [np.arange(1, part.shape[1] + 1) for part in parts]
     return steps, labels, parts, False
+
+
+def _spread_over(results: dict[str, Any], by_part: Array) -> dict[str, Any]:
+    """Over how many parts of the data a mean is taken, and what they are.
+
+    The rows of a single list that was cut into folds all have the label of that list.
+    """
+    n_parts = int((~np.isnan(by_part)).any(axis=1).sum())
+    if "groups" not in results:  # a pursuit does not tell
+        return {"nParts": n_parts, "part": "held-out parts"}
+    labels = results["groups"]
+    is_grouped = results.get("cv") != "folds of edges" and len(np.unique(labels)) == len(labels)
+    return {"nParts": n_parts, "part": "groups" if is_grouped else "folds"}
 
 
 def _peak(mean: list[Any], greater: bool) -> float:
