@@ -141,7 +141,7 @@ def test_names_are_those_of_the_data_frame_or_the_given_ones():
         (["a", "b"], "has 2 entries; expected 4 names"),
         (["a", "b", "c", ""], "expected 4 names"),
         (["a", "b", "c", 4], "expected 4 names"),
-        (["a", "b", "c", "a"], "'a' twice"),
+        (["a", "b", "c", "a"], "two features have the name 'a'"),
     ],
 )
 def test_bad_feature_names_are_refused(names, match):
@@ -166,6 +166,14 @@ def test_bad_feature_names_are_refused(names, match):
 def test_models_that_are_not_linear_are_refused(model, match):
     with pytest.raises(ValueError, match=match):
         export_linear(model)
+
+
+def test_a_name_that_two_columns_of_the_data_frame_had_loses_no_weight():
+    model = RankRLS().fit(X, y)
+    model.feature_names_in_ = np.array(["a", "b", "a", "c"], dtype=object)  # scikit-learn 1.8 may
+    with pytest.raises(ValueError, match="two features have the name 'a'; pass feature_names="):
+        export_linear(model)
+    assert len(export_linear(model, feature_names=["a", "b", "a2", "c"])["weights"]) == 4
 
 
 def test_unknown_formats_empty_names_and_unfitted_models_are_refused():

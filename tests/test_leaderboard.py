@@ -398,6 +398,13 @@ def test_ranks_ignore_rounding_errors():
     assert ranks_within(ratings, np.ones(3, int)).tolist() == [[1, 1, 3]]
 
 
+@pytest.mark.parametrize("half", [0.5, 0.50000000005, 1 / 3, 2049 / 4096])
+def test_neighbouring_numbers_share_a_rank_wherever_they_are(half):
+    for step in (-1.0, 2.0):
+        ratings = np.array([[1.0, half, np.nextafter(half, step), -1.0]])
+        assert ranks_within(ratings, np.ones(4, int)).tolist() == [[1, 2, 2, 4]]
+
+
 def test_margins_and_shares_come_from_the_same_resamples():
     board = rate(random_games(), n_resamples=200)
     difference = board.samples[:, 2] - board.samples[:, 5]
@@ -552,6 +559,15 @@ def test_a_group_has_the_items_that_it_names_and_their_features():
 def test_comparisons_without_groups_are_refused():
     with pytest.raises(ValueError, match="have no groups; read them with group="):
         rate_groups(random_games())
+
+
+def test_what_is_wrong_with_one_group_is_said_of_that_group():
+    games = PairGraph([0, 1, 1, 2], [1, 0, 2, 1])
+    years, judges = ["old", "new", "new", "new"], ["Ann", "Ann", "Bob", "Bob"]
+    with pytest.raises(ValueError, match="group old: all comparisons are in one cluster, Ann;"):
+        rate_groups(games, years, clusters=judges, n_resamples=5)
+    with pytest.raises(ValueError, match=r"group old: alpha=\"auto\" leaves out one"):
+        rate_groups(games, years, alpha="auto", n_resamples=0)
 
 
 # -- bad input ----------------------------------------------------------------------------------

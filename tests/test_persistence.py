@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from joblib import Memory
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
@@ -183,12 +184,27 @@ def test_generators_and_splitters_are_forgotten_and_the_header_says_so(path):
     assert read_header(path)["forgotten"] == ["cv (GroupKFold)", "random_state (Generator)"]
 
 
-def test_memory_of_a_pipeline_is_forgotten(path):
-    from joblib import Memory
-
-    model = make_pipeline(StandardScaler(), RankRLS(), memory=Memory(None)).fit(X, y)
+@pytest.mark.parametrize("memory", [Memory(None), "a folder"])
+def test_memory_of_a_pipeline_from_which_fit_reads_pickles_is_forgotten(
+    memory, path, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    model = make_pipeline(StandardScaler(), RankRLS(), memory=memory).fit(X, y)
     assert round_trip(model, path).memory is None
-    assert read_header(path)["forgotten"] == ["memory (Memory)"]
+    assert read_header(path)["forgotten"] == [f"memory ({type(memory).__name__})"]
+
+
+def test_files_with_the_longer_end_of_a_zip_above_4_gib_load(path, monkeypatch):
+    model, items = MODELS["views"]
+    save(model, path)
+    with zipfile.ZipFile(path) as archive:
+        limit = archive.start_dir - 1
+    assert b"PK\x06\x07" not in path.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(zipfile, "ZIP64_LIMIT", limit)
+        save(model, path)
+    assert b"PK\x06\x07" in path.read_bytes()[-42:]
+    np.testing.assert_array_equal(load(path).predict(items), model.predict(items))
 
 
 def test_lists_of_folds_are_kept(path):
@@ -375,5 +391,5 @@ def test_a_newer_format_is_refused_with_both_versions(path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("header.json", json.dumps(header))
     for read in (load, read_header):
-        with pytest.raises(ModelFileError, match=r"by rankwise 9\.9\.0 \(format 2\).*upgrade"):
+        with pytest.raises(ModelFileError, match=r"by rankwise '9\.9\.0' \(format 2\).*upgrade"):
             read(path)

@@ -176,6 +176,58 @@ def test_something_after_the_end_is_refused(linear, refused):
     refused(linear + b"more", "something follows its end")
 
 
+def test_something_before_the_beginning_is_refused(linear, refused):
+    refused(linear + linear, "before its beginning")
+    refused(b"PK\x03\x04" + b"other" * 20 + linear, "before its beginning")
+
+
+def with_long_end(content, n_members, shift=0):
+    """A directory of so many members that only the end of a long zip tells of."""
+    entry = struct.Struct("<4s6H3I5H2I").pack(b"PK\x01\x02", *[20] * 2, *[0] * 7, 6, *[0] * 6)
+    directory = (entry + b"a0.npy") * n_members
+    start = len(content)
+    record = struct.pack(
+        "<4sQHHIIQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, *[n_members] * 2, len(directory), start
+    )
+    at = start + len(directory) + shift
+    pointer = struct.pack("<4sIQI", b"PK\x06\x07", 0, at, 1)
+    end = struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, 1, 1, 52, 0, 0)
+    return content + directory + record + pointer + end
+
+
+def test_a_long_end_does_not_get_around_the_limit_of_the_directory(linear, refused):
+    refused(with_long_end(linear, 2), "two members|before its beginning|without header")
+    refused(with_long_end(linear, 2, shift=-5), "not where it should be")
+    tracemalloc.start()
+    try:
+        refused(with_long_end(linear, 2**18), "table of contents is too large")
+        assert tracemalloc.get_traced_memory()[1] < 2**26  # the bytes above, three times
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_header_of_many_small_parts_is_refused_before_it_takes_memory(linear, refused):
+    many = b"[" + b",".join([b"[]"] * 2**19) + b"]"
+    header = members_of(linear)["header.json"].replace(
+        b'"notes": null', b'"notes": {"a": %s}' % many
+    )
+    assert many in header
+    content = zipped(members_of(linear) | {"header.json": header})
+    tracemalloc.start()
+    try:
+        refused(content, "262,144 lists and objects")
+        assert tracemalloc.get_traced_memory()[1] < 2**23
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_pipeline_with_a_folder_of_pickles_is_refused(refused):
+    def edit(header):
+        parameters(header).update(memory="/tmp/pickles")
+
+    refused(changed(bytes_of("frame pipeline"), edit), "Pipeline has 'memory'")
+
+
 def test_a_changed_byte_in_an_array_is_found_by_the_checksum(linear, refused):
     members = members_of(linear)
     at = linear.index(members["a0.npy"]) + len(members["a0.npy"]) - 1
@@ -245,7 +297,7 @@ def nested(depth):
         (lambda h: h.update(format="other"), "does not say so"),
         (lambda h: h.update(extra=1), "unknown entry 'extra'"),
         (lambda h: h.pop("notes"), "no 'notes'"),
-        (lambda h: h.update(model="RankSVM"), "says that it holds a RankSVM"),
+        (lambda h: h.update(model="RankSVM"), "says that it holds .RankSVM"),
         (lambda h: h.update(content={}), "unknown entry"),
         (lambda h: h.update(content={"array": "a0"}), "says that it holds"),
         (lambda h: h["content"]["estimator"].update({"class": "os.system"}), "not among RankRLS"),

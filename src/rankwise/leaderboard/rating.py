@@ -181,29 +181,32 @@ def rate_groups(
         )
     encoded = encode_labels("groups", given, graph.n_pairs)
     X = None if features is None else check_features(features, graph.n_items)
-    codes = None
     if clusters is not None:
-        codes = encode_labels("clusters", clusters, graph.n_pairs).codes
+        units = encode_labels("clusters", clusters, graph.n_pairs)
+        clusters = units.labels[units.codes]
     boards = {}
     for code, label in enumerate(encoded.labels.tolist()):
         chosen = np.flatnonzero(encoded.codes == code)
-        ends = np.stack([graph.winner[chosen], graph.loser[chosen]])
-        members, (winner, loser) = np.unique(ends, return_inverse=True)
-        part = PairGraph(
-            winner,
-            loser,
-            graph.edge_target[chosen],
-            graph.edge_weight[chosen],
-            n_items=len(members),
-        )
-        boards[label] = rate(
-            part,
-            items=labels[members],
-            features=None if X is None else X[members],
-            clusters=None if codes is None else codes[chosen],
-            **options,
-        )
+        part, members = _part_of(graph, chosen)
+        try:
+            boards[label] = rate(
+                part,
+                items=labels[members],
+                features=None if X is None else X[members],
+                clusters=None if clusters is None else np.asarray(clusters)[chosen],
+                **options,
+            )
+        except ValueError as error:
+            raise ValueError(f"group {label!s}: {error}") from error
     return boards
+
+
+def _part_of(graph: PairGraph, chosen: NDArray[np.intp]) -> tuple[PairGraph, NDArray[np.intp]]:
+    """The chosen comparisons as a graph of the items that they name, and which items these are."""
+    ends = np.stack([graph.winner[chosen], graph.loser[chosen]])
+    members, (winner, loser) = np.unique(ends, return_inverse=True)
+    targets, weights = graph.edge_target[chosen], graph.edge_weight[chosen]
+    return PairGraph(winner, loser, targets, weights, n_items=len(members)), members
 
 
 def _groups_of(pairs: PairData | PairGraph) -> NDArray[Any] | None:

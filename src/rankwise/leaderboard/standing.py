@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from rankwise.graphs import PairGraph
 from rankwise.leaderboard.board import LeaderboardRow
@@ -36,12 +35,15 @@ def ranks_within(ratings: Array, components: Codes) -> NDArray[np.intp]:
     components : ndarray of shape (n_items,)
         Component of each item.
     """
-    unit = EQUAL * np.abs(ratings).max(axis=1, keepdims=True, initial=0.0)
-    steps = np.round(ratings / np.where(unit > 0, unit, 1.0))
+    least = EQUAL * np.abs(ratings).max(axis=1, keepdims=True, initial=0.0)
     ranks = np.empty(ratings.shape, dtype=np.intp)
     for component in np.unique(components):
-        members = components == component
-        ranks[:, members] = rankdata(-steps[:, members], method="min", axis=1)
+        members = np.flatnonzero(components == component)
+        order = members[np.argsort(-ratings[:, members], axis=1)]
+        falling = np.take_along_axis(ratings, order, axis=1)
+        is_lower = -np.diff(falling, axis=1, prepend=np.inf) > least
+        place = np.where(is_lower, np.arange(1, len(members) + 1), 0)
+        np.put_along_axis(ranks, order, np.maximum.accumulate(place, axis=1), axis=1)
     return ranks
 
 

@@ -43,6 +43,7 @@ __all__ = [
     "CLASSES",
     "FORGOTTEN_ATTRIBUTES",
     "FORGOTTEN_PARAMETERS",
+    "NEVER_KEPT",
     "RANKERS",
     "RECORDS",
     "SCALERS",
@@ -233,5 +234,8 @@ FORGOTTEN_ATTRIBUTES = {
 }
 """What is left out, and how the header names it; None if that has been said already."""
 
-FORGOTTEN_PARAMETERS = {"random_state", "cv", "memory"}
+FORGOTTEN_PARAMETERS = {"random_state", "cv"}
 """Parameters that only `fit` reads: what cannot be kept of them becomes the default."""
+
+NEVER_KEPT = {"memory"}
+"""Parameters that always become the default: from the folder of `memory`, `fit` reads pickles."""

@@ -27,13 +27,14 @@ __all__ = ["Container", "read_container", "write_container"]
 
 HEADER = "header.json"
 MAX_HEADER_BYTES = 2**24
+MAX_HEADER_PARTS = 2**18  # lists and objects: empty ones take twenty times their text in memory
 MAX_ARRAYS = 2**16 - 2  # more would need another kind of zip
 MAX_DIRECTORY_BYTES = 2**23
 BLOCK_BYTES = 2**22
 
 _MEMBER = re.compile(r"header\.json|a\d{1,5}\.npy")
 _END = struct.Struct("<4sHHHHIIH")
-_ZIP64 = 2**32 - 1  # stands for a number that is too large for the plain directory
+_LONG_END = struct.Struct("<4sQHHIIQQQQ4sIQI")  # the end of a zip above 4 GiB, before the plain end
 _NPY_HEADER = re.compile(
     r"\{'descr': '(?P<dtype>[<|][biufUSmM]\d{1,9}(?:\[\d{0,4}[a-zA-Z]{1,2}\])?)', "
     r"'fortran_order': (?P<fortran>False|True), "
@@ -58,6 +59,11 @@ def write_container(path: PathLike, header: dict[str, Any], arrays: Sequence[NDA
         raise ValueError(
             f"the model has {len(arrays):,} arrays and {len(text):,} bytes of names and numbers "
             f"outside arrays; a model file holds {MAX_ARRAYS:,} and {MAX_HEADER_BYTES:,} at most."
+        )
+    if _count_parts(text) > MAX_HEADER_PARTS:
+        raise ValueError(
+            f"notes, names and parameters have {_count_parts(text):,} brackets; a model file holds "
+            f"{MAX_HEADER_PARTS:,} at most. Use arrays in place of long lists."
         )
     with replace_file(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         archive.writestr(_member(HEADER), text)
@@ -134,6 +140,8 @@ class Container:
             if not 0 <= info.header_offset < self._size:
                 raise OddContent(f"{name!r} claims to be outside of the file")
             members[name] = info
+        if min(info.header_offset for info in members.values()):
+            raise OddContent("something stands before its beginning; copy it again")
         return members
 
     def _read_header(self) -> dict[str, Any]:
@@ -142,8 +150,11 @@ class Container:
             raise OddContent(
                 f"its header has {info.file_size:,} bytes; at most {MAX_HEADER_BYTES:,} are read"
             )
+        text = self._zip.read(info)
+        if _count_parts(text) > MAX_HEADER_PARTS:
+            raise OddContent(f"its header has more than {MAX_HEADER_PARTS:,} lists and objects")
         header = json.loads(
-            self._zip.read(info).decode("ascii"),
+            text.decode("ascii"),
             object_pairs_hook=_unique_keys,
             parse_int=_read_int,
             parse_float=_read_float,
@@ -205,13 +216,30 @@ def _check_ends(stream: IO[bytes], size: int) -> None:
     if size < _END.size:
         raise OddContent("the file is cut short; copy it again")
     stream.seek(size - _END.size)
-    mark, _, _, _, _, directory, offset, comment = _END.unpack(stream.read(_END.size))
+    mark, _, _, _, _, directory, _, comment = _END.unpack(stream.read(_END.size))
     if mark != b"PK\x05\x06" or comment:
         raise OddContent("the file is cut short, or something follows its end; copy it again")
-    is_long = _ZIP64 in (directory, offset)
-    if (is_long and size < 2**31) or (not is_long and directory > MAX_DIRECTORY_BYTES):
+    if max(directory, _long_directory(stream, size)) > MAX_DIRECTORY_BYTES:
         raise OddContent("its table of contents is too large")
     stream.seek(0)
+
+
+def _long_directory(stream: IO[bytes], size: int) -> int:
+    """Size of the directory as the end of a long zip has it; where there is one, it counts."""
+    start = size - _END.size - _LONG_END.size
+    if start < 0:
+        return 0
+    stream.seek(start)
+    mark, *_, directory, _, pointer, _, at, _ = _LONG_END.unpack(stream.read(_LONG_END.size))
+    if pointer != b"PK\x06\x07":
+        return 0
+    if mark != b"PK\x06\x06" or at != start:
+        raise OddContent("its table of contents is not where it should be")
+    return int(directory)
+
+
+def _count_parts(text: bytes) -> int:
+    return text.count(b"[") + text.count(b"{")
 
 
 @contextmanager

@@ -9,7 +9,14 @@ from typing import Any, cast
 import numpy as np
 
 from rankwise.metrics.registry import get_metric
-from rankwise.persistence.classes import ATTRIBUTES, CLASSES, RECORDS, SPARSE, is_integers
+from rankwise.persistence.classes import (
+    ATTRIBUTES,
+    CLASSES,
+    NEVER_KEPT,
+    RECORDS,
+    SPARSE,
+    is_integers,
+)
 from rankwise.persistence.container import Container
 from rankwise.persistence.encoding import SCALARS
 from rankwise.persistence.odd import OddContent
@@ -117,6 +124,9 @@ class Decoder:
 
     def _estimator(self, body: Any) -> Any:
         made_by, parameters = self._class(body, CLASSES, "parameters", "state")
+        kept = sorted(key for key in NEVER_KEPT if parameters.get(key) is not None)
+        if kept:
+            raise OddContent(f"{made_by.__name__} has {kept[0]!r}, which no model file has")
         model = _made(made_by.__name__, made_by, **parameters)
         kinds = ATTRIBUTES[made_by]
         for name, value in self._dict(body["state"]).items():

@@ -21,6 +21,7 @@ from rankwise.persistence.classes import (
     ATTRIBUTES,
     FORGOTTEN_ATTRIBUTES,
     FORGOTTEN_PARAMETERS,
+    NEVER_KEPT,
     RECORDS,
     SCALERS,
     SPARSE,
@@ -153,15 +154,17 @@ class Encoder:
     def _parameter(self, model: Any, key: str, value: Any) -> Any:
         where = f"{type(model).__name__}({key}=…)"
         arrays = len(self.arrays)
+        default = inspect.signature(type(model)).parameters[key].default
         try:
-            return self.encode(value, where)
+            if value is default or key not in NEVER_KEPT:
+                return self.encode(value, where)
         except ValueError:
             if key not in FORGOTTEN_PARAMETERS:
                 raise
         del self.arrays[arrays:]
         self._numbers = {at: n for at, n in self._numbers.items() if n < arrays}
         self._forget(f"{key} ({type(value).__name__})")
-        return inspect.signature(type(model)).parameters[key].default
+        return default
 
     def _forget(self, what: str | None) -> None:
         if what is not None and what not in self.forgotten:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -175,19 +176,19 @@ def _names(model: Any, given: Sequence[str] | None, n_features: int) -> list[str
     if given is None:
         parts = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
         seen = [part.feature_names_in_ for part in parts if hasattr(part, "feature_names_in_")]
-        return list(map(str, seen[0])) if seen else [f"f{k}" for k in range(1, n_features + 1)]
-    names = list(given)
+        given = seen[0] if seen else [f"f{k}" for k in range(1, n_features + 1)]
+    names = [str(name) if isinstance(name, str) else name for name in given]
     if len(names) != n_features or not all(isinstance(name, str) and name for name in names):
         raise ValueError(
             f"feature_names has {len(names)} entries; expected {n_features} names, one for each "
             "feature."
         )
-    twice = (
-        {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else ()
-    )
+    twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise ValueError(f"feature_names has {min(twice)!r} twice; give each feature its own name.")
-    return [str(name) for name in names]
+        raise ValueError(
+            f"two features have the name {twice[0]!r}; pass feature_names= with a name for each."
+        )
+    return names
 
 
 def _not_linear(kernel: Any) -> ValueError:
