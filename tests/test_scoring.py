@@ -11,7 +11,14 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_validate
 
-from rankwise import RankRLS, make_target
+from rankwise import (
+    CoRankRLSCV,
+    RankingPursuitCV,
+    RankRLS,
+    RankRLSCV,
+    RankSVMCV,
+    make_target,
+)
 from rankwise.datasets import make_ranking
 from rankwise.errors import UndefinedMetricError
 from rankwise.metrics import disagreement_error, get_metric, ndcg
@@ -141,3 +148,12 @@ def test_weights_of_another_estimator_are_not_the_scorers(data):
 def test_bad_options_are_refused_at_once(name, options, message):
     with pytest.raises(ValueError, match=message):
         make_ranking_scorer(name, **options)
+
+
+@pytest.mark.parametrize("search", [RankRLSCV, RankSVMCV, CoRankRLSCV, RankingPursuitCV])
+def test_searches_refuse_a_mean_over_pairs_instead_of_taking_another(data, search):
+    X, y, groups = data
+    y = np.where(np.arange(len(y)) % 5, y, np.nan) if search is CoRankRLSCV else y
+    with pytest.raises(ValueError, match="the groups count alike; leave out average"):
+        search(scoring="disagreement(average=pairs)").fit(X, y, groups)
+    assert search(scoring="disagreement(average=groups)").fit(X, y, groups).best_score_ >= 0

@@ -15,6 +15,7 @@ from rankwise.estimators.best_model import BestModel
 from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.cross_validation import (
     CrossValidation,
+    check_scoring,
     cross_validate_alphas,
     warn_at_edge,
 )
@@ -73,7 +74,7 @@ class AlphaSearch(RankerMixin, BestModel):
             The fitted estimator.
         """
         notice_lost_groups(y, groups, "fit")
-        metric = get_metric(self.scoring)
+        metric = check_scoring(self.scoring)
         alphas = None if self.alphas is None else check_alphas(self.alphas, "alphas")
         grid = self._kernel_grid()
         tasks = (self._model(**params)._task(X, y, groups) for params in grid)

@@ -17,6 +17,7 @@ from rankwise.estimators.co_problem import CoProblem
 from rankwise.estimators.co_rank_rls import CoRankRLS
 from rankwise.estimators.cross_validation import (
     alpha_grid,
+    check_scoring,
     mean_defined,
     score_groups,
     warn_at_edge,
@@ -151,7 +152,7 @@ random_state
             The fitted estimator.
         """
         notice_lost_groups(y, groups, "fit")
-        metric = get_metric(self.scoring)
+        metric = check_scoring(self.scoring)
         nus = check_nus(NUS if self.nus is None else self.nus, "nus")
         alphas = None if self.alphas is None else check_alphas(self.alphas, "alphas")
         model = self._model()

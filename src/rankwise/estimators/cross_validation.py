@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rankwise.estimators.folds import Folds, make_folds
 from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
-from rankwise.metrics import Metric
+from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.edges import edge_disagreement
 from rankwise.progress import track
 
@@ -19,6 +19,7 @@ __all__ = [
     "CrossValidation",
     "Task",
     "alpha_grid",
+    "check_scoring",
     "cross_validate_alphas",
     "hold_out_folds",
     "mean_defined",
@@ -271,6 +272,17 @@ def warn_at_edge(name: str, grid: Array, scores: Array, at: int, *, stacklevel: 
                 f"{grid.max():g}; extend the grid.",
                 stacklevel=stacklevel,
             )
+
+
+def check_scoring(scoring: str | Metric) -> Metric:
+    """The metric of a search, which takes the mean over groups (or parts of them) of any metric."""
+    metric = get_metric(scoring)
+    if dict(metric.options).get("average", "groups") != "groups":
+        raise ValueError(
+            f"scoring={metric.name!r}: held-out scores are judged in each group, and the groups "
+            "count alike; leave out average."
+        )
+    return metric
 
 
 def mean_defined(scores: Array) -> Array:

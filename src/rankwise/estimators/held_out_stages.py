@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.errors import UndefinedMetricError
+from rankwise.estimators.cross_validation import check_scoring
 from rankwise.estimators.folds import Folds, make_folds
 from rankwise.estimators.pursuit_problem import TargetOptions
 from rankwise.estimators.unscored import PartlyScored
@@ -97,7 +98,7 @@ def make_judge(scoring: Any, options: TargetOptions) -> Judge:
     """Look the measure up, so that a wrong name is told before anything is trained."""
     if isinstance(scoring, str) and scoring == "loss":
         return Judge(scoring, False, options)
-    return Judge(scoring, get_metric(scoring).greater_is_better, options)
+    return Judge(scoring, check_scoring(scoring).greater_is_better, options)
 
 
 def scores_of(target: PreferenceGraph | PartlyScored) -> PartlyScored:

@@ -4,30 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.estimators import CoRankRLS, RankingPursuit
-from rankwise.estimators.best_model import BestModel
-from rankwise.estimators.kernel_model import KernelModel
+from rankwise.estimators.linear_function import LinearFunction, linear_function
 from rankwise.options import check_option
 
 __all__ = ["export_linear"]
 
-Array = NDArray[np.float64]
 FORMATS = ("json", "solr", "opensearch")
-
-
-class _Line(NamedTuple):
-    """``f(x) = weights · x + intercept``."""
-
-    weights: Array
-    intercept: float
 
 
 def export_linear(
@@ -74,7 +63,7 @@ def export_linear(
     if not isinstance(name, str) or not name:
         raise ValueError(f"name={name!r}; expected a name for the model.")
     check_is_fitted(model)
-    line = _line(model)
+    line = _fold(model)
     names = _names(model, feature_names, len(line.weights))
     weights = dict(zip(names, map(float, line.weights), strict=True))
     if format == "solr":
@@ -89,62 +78,17 @@ def export_linear(
     return {"name": name, "weights": weights, "intercept": float(line.intercept)}
 
 
-def _line(model: Any) -> _Line:
-    if isinstance(model, Pipeline):
-        line = _line(model.steps[-1][1])
-        for _, scaler in reversed(model.steps[:-1]):
-            line = _before(scaler, line)
-        return line
-    if isinstance(model, BestModel):
-        return _line(model.best_estimator_)
-    if isinstance(model, KernelModel):
-        return _Line(_single(model), 0.0)
-    if isinstance(model, CoRankRLS):
-        parts = zip(model.views_, model.view_coef_, strict=True)
-        lines = [
-            _on_columns(model, view.kernel, view.columns, coef, view.items) for view, coef in parts
-        ]
-        return _Line(np.mean(lines, axis=0), 0.0)
-    if isinstance(model, RankingPursuit):
-        lines = [_pursuit_line(model, function) for function in model._functions]
-        return _Line(np.mean(lines, axis=0), model.intercept_)
-    raise ValueError(
-        f"{type(model).__name__} cannot be exported; expected a linear ranker of rankwise, or a "
-        "Pipeline of scalers and such a ranker."
-    )
+def _fold(model: Any) -> LinearFunction:
+    """The function of the features as they come, before any scaling."""
+    if not isinstance(model, Pipeline):
+        return linear_function(model)
+    function = linear_function(model.steps[-1][1])
+    for _, scaler in reversed(model.steps[:-1]):
+        function = _before(scaler, function)
+    return function
 
 
-def _single(model: Any) -> Array:
-    if not hasattr(model, "coef_"):
-        raise _not_linear(model.kernel)
-    if model._output_shape not in ((), (1,)):
-        raise ValueError(
-            f"the model has {model._output_shape[0]} outputs, and an exported one has one; train "
-            "a model for each output."
-        )
-    return np.asarray(model.coef_, dtype=np.float64).ravel()
-
-
-def _pursuit_line(model: Any, function: Any) -> Array:
-    basis = function.basis
-    if basis.kernel is not None:
-        return _on_columns(model, basis.kernel, basis.columns, function.coef, basis.items)
-    weights = np.zeros(model.n_features_in_)
-    np.add.at(weights, basis.indices, function.coef)
-    return weights
-
-
-def _on_columns(model: Any, kernel: Any, columns: Any, coef: Array, items: Any) -> Array:
-    """Weights of all features from those of a view's columns or of its basis items."""
-    if not kernel.is_linear:
-        raise _not_linear(kernel.function)
-    weights = np.zeros(model.n_features_in_)
-    own = coef if items is None else np.asarray(items.T @ coef)
-    weights[slice(None) if columns is None else columns] = own
-    return weights
-
-
-def _before(scaler: Any, line: _Line) -> _Line:
+def _before(scaler: Any, line: LinearFunction) -> LinearFunction:
     """The line for features as they are before this scaler, which does ``x scale + shift``."""
     if scaler is None or (isinstance(scaler, str) and scaler == "passthrough"):
         return line
@@ -169,7 +113,7 @@ def _before(scaler: Any, line: _Line) -> _Line:
             f"a step {type(scaler).__name__} cannot be folded into weights; expected "
             "StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler or 'passthrough'."
         )
-    return _Line(line.weights * scale, line.intercept + float(line.weights @ shift))
+    return LinearFunction(line.weights * scale, line.intercept + float(line.weights @ shift))
 
 
 def _names(model: Any, given: Sequence[str] | None, n_features: int) -> list[str]:
@@ -189,10 +133,3 @@ def _names(model: Any, given: Sequence[str] | None, n_features: int) -> list[str
             f"two features have the name {twice[0]!r}; pass feature_names= with a name for each."
         )
     return names
-
-
-def _not_linear(kernel: Any) -> ValueError:
-    return ValueError(
-        f"kernel={kernel!r} is not linear: the model has no weights of features to export. Train "
-        "it with kernel='linear', or use save to keep it as it is."
-    )

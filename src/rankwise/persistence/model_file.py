@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.datasets.files import PathLike
 from rankwise.environment import describe_environment
 from rankwise.errors import ModelFileError
+from rankwise.estimators.pipelines import last_step
 from rankwise.persistence.classes import CLASSES, RANKERS, SCALERS
 from rankwise.persistence.consistency import check_loaded, check_model
 from rankwise.persistence.container import Container, read_container, write_container
@@ -98,8 +99,8 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
         "rankwise": versions.pop("rankwise"),
         "written_with": versions,
         "model": type(model).__name__,
-        "ranker": type(_ranker(model)).__name__,
-        "n_features": int(_ranker(model).n_features_in_),
+        "ranker": type(last_step(model)).__name__,
+        "n_features": int(last_step(model).n_features_in_),
         "notes": None if notes is None else _checked_notes(notes),
         "forgotten": encoder.forgotten,
         "content": content,
@@ -223,10 +224,6 @@ def _checked_notes(notes: Mapping[str, Any]) -> dict[str, Any]:
             "numbers, lists and dictionaries."
         ) from error
     return dict(read)
-
-
-def _ranker(model: Any) -> Any:
-    return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
 def _checked_header(container: Container) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.estimators import CoRankRLSCV, RankRLS, RankRLSCV, RankSVM, RankSVMCV
+from rankwise.estimators.pipelines import fit_transform_items, last_step, transform_items
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
 from rankwise.metrics import Metric, get_metric
@@ -25,7 +26,6 @@ from rankwise.plot.curves import (
     make_curve,
 )
 from rankwise.plot.figure import COLOURS, axes_for, import_pyplot
-from rankwise.plot.pipelines import fit_transform_items, last_step, transform_items
 from rankwise.targets import as_scores, split_target
 
 __all__ = ["AlphaPathDisplay"]

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.estimators.pipelines import last_step
 from rankwise.groups import encode_groups
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection import ComparisonRow, compare
 from rankwise.options import check_option
 from rankwise.plot.curves import describe_metric
 from rankwise.plot.figure import BAD, GOOD, NEUTRAL, axes_for
-from rankwise.plot.pipelines import last_step
 from rankwise.targets import split_target
 
 __all__ = ["GroupComparisonDisplay"]

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.estimators import RankingPursuit, RankingPursuitCV
+from rankwise.estimators.pipelines import last_step, transform_items
 from rankwise.metrics import Metric, get_metric
 from rankwise.plot.curves import (
     Curve,
@@ -20,7 +21,6 @@ from rankwise.plot.curves import (
     make_curve,
 )
 from rankwise.plot.figure import axes_for
-from rankwise.plot.pipelines import last_step, transform_items
 from rankwise.targets import as_scores, split_target
 
 __all__ = ["StagedErrorDisplay"]

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
 
+from rankwise.estimators.pipelines import fit_ranker
 from rankwise.groups import encode_groups
 from rankwise.metrics import Metric, get_metric
 from rankwise.plot.curves import describe_metric, make_curve
 from rankwise.plot.figure import BAD, GOOD, axes_for
-from rankwise.plot.pipelines import fit_ranker
 from rankwise.progress import track
 from rankwise.targets import as_scores, split_target
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
+from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.best_model import BestModel
+from rankwise.estimators.linear_function import linear_function
 from rankwise.report.material import as_text
 
 __all__ = ["ModelParts", "input_names", "predict_scores", "take_apart"]
@@ -64,13 +67,15 @@ class ModelParts(NamedTuple):
 
     def weights(self) -> Array | None:
         """One weight for each feature that the learner sees; None if it has none."""
-        coef = getattr(self.learner, "coef_", None)
-        if coef is not None:
-            weights = np.asarray(coef.toarray() if sp.issparse(coef) else coef, dtype=np.float64)
-            return weights.reshape(-1) if weights.size == weights.shape[-1] else None
-        if hasattr(self.learner, "views_") and hasattr(self.learner, "view_coef_"):
-            return _mean_weights(self.learner)
-        return None
+        if isinstance(self.learner, RankerMixin):
+            with suppress(ValueError):
+                return linear_function(self.learner).weights
+            return None
+        coef = getattr(self.learner, "coef_", None)  # a linear model of scikit-learn, say
+        if coef is None:
+            return None
+        weights = np.asarray(coef.toarray() if sp.issparse(coef) else coef, dtype=np.float64)
+        return weights.reshape(-1) if weights.size == weights.shape[-1] else None
 
     def parameters(self) -> list[tuple[str, str]]:
         """Parameters that the learner chose, and those that the user set."""
@@ -135,17 +140,6 @@ def input_names(names: Sequence[Any] | None, model: Any, X: Any) -> list[str] | 
     columns = getattr(X, "columns", None)
     found = getattr(model, "feature_names_in_", None) if columns is None else columns
     return None if found is None else [as_text(name) for name in found]
-
-
-def _mean_weights(learner: Any) -> Array | None:
-    """Weights of the mean over linear views; None if some view has a kernel or a basis."""
-    weights = np.zeros(learner.n_features_in_)
-    for view, coef in zip(learner.views_, learner.view_coef_, strict=True):
-        if view.root is not None:
-            return None
-        columns = slice(None) if view.columns is None else view.columns
-        weights[columns] += coef / len(learner.views_)
-    return weights
 
 
 def _value(value: Any) -> str:
