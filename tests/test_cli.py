@@ -472,6 +472,6 @@ def test_comparison_is_that_of_the_library(tmp_path, letor, problem):
     assert [row["p_holm"] for row in found["comparisons"]] == [row.p_holm for row in expected]
     assert [row["a"] for row in found["comparisons"]] == [row.a for row in expected]
     shown = succeed("compare", letor, *files, "-m", "tau", "-m", "map", "--baseline", "one").stdout
-    assert shown.count("won/tied/lost") == 2
+    assert shown.count("w/t/l:") == 2
     assert "baseline" in fail("compare", letor, *files, "--baseline", "three")
     assert "two" in fail("compare", letor, files[0])

@@ -300,7 +300,6 @@ def test_bad_row(tmp_path, name, pack):
         ("y,a,a", {}, ["column 'a' is there twice", "rename"]),
         ("y,qid", {}, ["no column is left for the features"]),
         ("y,a", {"ignore": ["a"]}, ["no column is left for the features"]),
-        ("y,a", {"features": []}, ["no column is left for the features"]),
         ("y,a", {"target": "z"}, ["no column 'z'", "'y', 'a'", "target="]),
         ("y,a", {"group": "z"}, ["no column 'z'", "--group"]),
         ("y,a", {"id": 2}, ["no column 2"]),
@@ -347,7 +346,7 @@ def test_options_that_are_lists(tmp_path):
         ("y,x\n\n\n", None, "column names but no rows"),
         ("1 qid:1 1:0.5\n", None, "LETOR.*read_letor"),
         ("# note\n1 1:0.5 2:3\n", None, "LETOR.*--format letor"),
-        (b"PK\x03\x04rest", None, "Excel workbook or another zip.*CSV"),
+        (b"PK\x03\x04rest", None, "Excel workbook.* or another zip.*CSV"),
         (b"\xd0\xcf\x11\xe0rest", None, "old Excel"),
         (b"SQLite format 3\0rest", None, "SQLite.*Export"),
         (b"%PDF-1.7\n", None, "PDF"),
@@ -356,7 +355,7 @@ def test_options_that_are_lists(tmp_path):
         (b"\x93NUMPY\x01", None, "NumPy"),
         (b'{"y": 1}', None, "JSON"),
         ("<html>", None, "HTML"),
-        ("y,x\n1,2\n".encode("utf-16"), 1, "not a text file"),
+        ("y,x\n1,2\n".encode("utf-16"), None, "UTF-16. Save it in UTF-8"),
         (b"\x00\x01\x02,\xff", 1, "not a text file"),
         (gzip.compress(b"y,x\n1,2\n" * 999, mtime=0)[:-12], None, "damaged or cut short"),
     ],
@@ -643,9 +642,18 @@ def test_a_column_of_scores_leaves_the_rest_as_it_is(tmp_path, end):
     assert data.feature_names.tolist() == ["x", "prediction"]
 
 
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_an_empty_list_of_features_reads_the_target_and_groups_only(tmp_path, quote):
+    rows = f"y,qid,word\n1,7,{quote}a{quote}\n,8,b\n"
+    data = read_table(save(tmp_path / "a.csv", rows), features=[])
+    assert data.X.shape == (2, 0)
+    np.testing.assert_array_equal(data.y, [1, np.nan])
+    assert data.groups.tolist() == [7, 8]
+
+
 def test_a_table_may_be_replaced_and_packed(tmp_path):
     path = save(tmp_path / "a.csv.gz", gzip.compress(HOTELS.encode()))
-    write_table_with_scores(path, path, [1, 2, 3], column="a,b")
+    write_table_with_scores(path, path, [1.0, 2.0, 3.0], column="a,b")
     text = gzip.decompress(path.read_bytes()).decode()
     assert text.splitlines()[:2] == [
         'hotel,query,price,stars,relevance,"a,b"',

@@ -91,7 +91,7 @@ def print_comparison(test: Comparison) -> None:
     if test.n_groups == 1:
         note("there is one group only, so nothing can be said about chance")
     print_table(
-        ["a", "b", "mean a", "mean b", "a − b", interval, "won/tied/lost", "p (Holm)", ""],
+        ["a", "b", "mean a", "mean b", "a − b", interval, "w/t/l", "p (Holm)"],
         [
             [
                 row.a,
@@ -101,8 +101,7 @@ def print_comparison(test: Comparison) -> None:
                 f"{row.difference:+.4f}",
                 f"{shown(row.low, '+.4f')} … {shown(row.high, '+.4f')}",
                 f"{row.wins}/{row.ties}/{row.losses}",
-                f"{row.p_holm:.3g}",
-                "significant" if row.significant else "",
+                f"{row.p_holm:.3g}" + (" *" if row.significant else "  "),
             ]
             for row in test
         ],
@@ -110,7 +109,8 @@ def print_comparison(test: Comparison) -> None:
     )
     left_out = f", {test.n_dropped} left out as undefined" if test.n_dropped else ""
     groups = "1 group" if test.n_groups == 1 else f"{test.n_groups:,} groups"
-    typer.echo(f"{groups}{left_out}\n")
+    star = f"; * significant at {1 - test.confidence:.2g}" * any(row.significant for row in test)
+    typer.echo(f"{groups}{left_out}; w/t/l: groups where a won, tied, lost{star}\n")
 
 
 def unique_names(paths: list[Path]) -> list[str]:

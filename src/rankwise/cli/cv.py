@@ -11,6 +11,7 @@ from rankwise.cli.options import (
     AsJson,
     DataFile,
     Metrics,
+    ModelName,
     ModelOptions,
     Output,
     PerGroup,
@@ -56,6 +57,7 @@ def cv(
 
     check_output(output, file, per_group)
     check_output(per_group, file)
+    _check_held_out(model.model, leave, output, per_group)
     estimator = make_model(model, search=True)
     data = read_training(file, table, model.model)
     names = metrics_for(([model.scoring] if model.scoring else []) + (metric or []), data.y)
@@ -74,6 +76,24 @@ def cv(
         print_json({"data": data.summary, **summary})
     else:
         _print(summary, data.lines(), names)
+
+
+def _check_held_out(
+    model: ModelName, leave: str, output: Path | None, per_group: Path | None
+) -> None:
+    """Refuse, before any work is done, what the way of holding out cannot give."""
+    if model not in (ModelName.corankrls, ModelName.pursuit) and leave != "pair":
+        return
+    if output is not None:
+        way = "--leave pair" if leave == "pair" else f"the search of {model}"
+        raise ValueError(
+            f"-o: {way} gives no score for each item; use the model rankrls or ranksvm with "
+            "--leave group or a number of folds."
+        )
+    if per_group is not None and model is ModelName.pursuit:
+        raise ValueError(
+            "--per-group: the search of pursuit does not tell the groups apart; use another model."
+        )
 
 
 def _held_out_lines(found: HeldOut, best: int) -> str:

@@ -38,6 +38,7 @@ def evaluate(
     from rankwise.cli.metric_choice import metrics_for
     from rankwise.cli.output import check_output, print_json
     from rankwise.cli.rankers import open_ranker
+    from rankwise.cli.session import note
     from rankwise.cli.source import Source
 
     ranker, items = _what_is_evaluated(model, data, scores)
@@ -46,6 +47,8 @@ def evaluate(
     predicted, found = open_ranker(ranker).scores(source)
     chosen = metrics_for(metric, found.y)
     result = library.evaluate(found.y, predicted, found.groups, chosen)
+    if all(row.n_undefined == row.n_groups for row in result):
+        note("no group has items of different scores, so there is nothing to measure")
     if per_group is not None:
         write_groups(per_group, result, found.groups)
     if as_json:

@@ -133,7 +133,9 @@ class TrainingTableOptions(TableOptions):
 class ModelOptions:
     """What is trained; None stands for what the model itself takes."""
 
-    model: Annotated[ModelName, _model(help="Kind of model.")] = ModelName.rankrls
+    model: Annotated[
+        ModelName, _model(metavar="NAME", help="rankrls, ranksvm, corankrls or pursuit.")
+    ] = ModelName.rankrls
     alpha: Annotated[
         str,
         _model(

@@ -8,6 +8,7 @@ import io
 import json
 import math
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +28,8 @@ __all__ = [
 ]
 
 CHUNK = 2**14
+GAP = "  "
+LEAST_NAME = 8
 
 
 def check_output(path: Path | None, *others: Path | None) -> None:
@@ -41,6 +44,8 @@ def check_output(path: Path | None, *others: Path | None) -> None:
     """
     if path is None:
         return
+    if str(path) == "-":
+        raise ValueError("-o -: name a file; without -o, results go to standard output.")
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "this is a folder; name a file in it", str(path))
     folder = path.resolve().parent
@@ -115,7 +120,7 @@ def print_pairs(rows: Iterable[tuple[str, str]], *, err: bool = False) -> None:
 def print_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], *, n_left: int = 1, best: int = -1
 ) -> None:
-    """A table on standard output.
+    """A table on standard output; on a narrow terminal names are cut, numbers never.
 
     Parameters
     ----------
@@ -128,21 +133,42 @@ def print_table(
     best : int
         Row to stress, if any.
     """
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from rich.cells import cell_len
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    for k, name in enumerate(header):
-        justify = "left" if k < n_left else "right"
-        table.add_column(Text(name), justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    for k, row in enumerate(rows):
-        table.add_row(*map(Text, row), style="bold" if k == best else None)
-    console = Console(highlight=False)
-    if not console.is_terminal:  # a file has no width
-        console = Console(highlight=False, width=500)
-    with console.capture() as drawn:
-        console.print(table)
-    for line in drawn.get().splitlines():
-        typer.echo(line.rstrip())
+    table = [list(header), *map(list, rows)]
+    widths = [max(map(cell_len, column)) for column in zip(*table, strict=True)]
+    if sys.stdout.isatty():  # a file has no width
+        _shrink_names(widths, n_left, shutil.get_terminal_size().columns)
+    for k, cells in enumerate(table):
+        fitted = [_fitted(cell, widths[at], at < n_left) for at, cell in enumerate(cells)]
+        line = GAP.join(fitted).rstrip()
+        typer.echo(typer.style(line, bold=True) if k in (0, best + 1) else line)
+        if k == 0:
+            typer.echo(_rule() * (sum(widths) + len(GAP) * (len(widths) - 1)))
+
+
+def _shrink_names(widths: list[int], n_left: int, limit: int) -> None:
+    """Make the widest columns of names narrower until the table fits, if that is enough."""
+    while n_left and sum(widths) + len(GAP) * (len(widths) - 1) > limit:
+        widest = max(range(n_left), key=widths.__getitem__)
+        if widths[widest] <= LEAST_NAME:
+            return
+        widths[widest] -= 1
+
+
+def _fitted(cell: str, width: int, is_name: bool) -> str:
+    from rich.cells import cell_len, set_cell_size
+
+    if cell_len(cell) > width:
+        return set_cell_size(cell, width - 1) + "…"
+    blanks = " " * (width - cell_len(cell))
+    return cell + blanks if is_name else blanks + cell
+
+
+def _rule() -> str:
+    """A line, where the terminal can draw one."""
+    try:
+        "─".encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return "-"
+    return "─"

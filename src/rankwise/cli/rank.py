@@ -78,14 +78,14 @@ def _print(label: Any, board: Leaderboard) -> None:
         typer.echo(str(label))
     intervals, parts = bool(board.n_resamples), board.n_components > 1
     header = ["rank", "item", "rating"]
-    header += [f"{100 * board.confidence:g}% interval", "rank interval"] if intervals else []
-    header += ["compared", "won/tied/lost", *(["part"] if parts else [])]
+    header += [f"{100 * board.confidence:g}% interval", "ranks"] if intervals else []
+    header += ["won/tied/lost", *(["part"] if parts else [])]
     rows = []
     for row in board:
         cells = [str(row.rank), str(row.item), f"{row.rating:.3f}"]
         if intervals:
             cells += [f"{row.low:.3f} … {row.high:.3f}", f"{row.rank_low}–{row.rank_high}"]
-        cells += [str(row.n), f"{row.wins}/{row.ties}/{row.losses}"]
+        cells += [f"{row.wins}/{row.ties}/{row.losses}"]
         rows.append(cells + ([str(row.component)] if parts else []))
     print_table(header, rows, n_left=2)
     typer.echo(

@@ -33,7 +33,7 @@ class TrainedModel:
 
     def scores(self, source: Source) -> tuple[NDArray[np.float64], Any]:
         """Predicted scores of the items that have a true one, and these items."""
-        data = _only_scored(source.read_for(self))
+        _, data = _only_scored(source.read_for(self))
         return self.model.predict(data.X), data
 
 
@@ -54,20 +54,20 @@ class ScoreFile:
                 f"{self.path} has {len(values)} scores, but {source.path} has {len(data.y)} items; "
                 "one score a line is needed, in the order of the items."
             )
-        return values, data
+        kept, data = _only_scored(data)
+        return values[kept], data
 
 
-def _only_scored(data: Any) -> Any:
-    """The items that have a true score, for those who judge predictions by it."""
+def _only_scored(data: Any) -> tuple[NDArray[np.intp], Any]:
+    """Where the items are that have a true score, and these items."""
     import numpy as np
 
     kept = np.flatnonzero(~np.isnan(data.y))
     if len(kept) == len(data.y):
-        return data
+        return kept, data
     note(f"{len(data.y) - len(kept)} items without score are left out")
-    return data._replace(
-        X=data.X[kept], y=data.y[kept], groups=None if data.groups is None else data.groups[kept]
-    )
+    groups = None if data.groups is None else data.groups[kept]
+    return kept, data._replace(X=data.X[kept], y=data.y[kept], groups=groups)
 
 
 def open_model(path: Path) -> TrainedModel:

@@ -56,6 +56,11 @@ class Source:
         delimiter = "\t" if self.table.format is FileFormat.tsv else self.table.delimiter
         return read_header(path, numbered_lines(path), delimiter).names
 
+    @cached_property
+    def unnamed(self) -> list[int]:
+        """Positions of columns without a name; pandas and R write the numbers of the rows so."""
+        return [at for at, name in enumerate(self.names) if not name]
+
     def roles(self, **options: Any) -> tuple[str | None, str | None]:
         """Names of the columns that are the target and the group of a table."""
         from rankwise.datasets.table_columns import Wishes, choose_columns
@@ -101,13 +106,18 @@ class Source:
         if self.is_letor:
             return self.read()
         target, group = self.roles()
-        data = self.read(target=None, group=group, features=[target])
-        return data._replace(y=data.X[:, 0])
+        return self.read(target=target, group=group, features=[])
 
     def _read_letor_for(self, trained: TrainedModel) -> RankingData:
         """Trailing features that the file does not have are zero."""
         data = self.read()
         n_columns = data.X.shape[1]
+        if n_columns > trained.n_features and trained.notes.get("sparse"):
+            note(
+                f"features of {self.path} beyond the {trained.n_features} of the training data "
+                "are left out"
+            )
+            return data._replace(X=data.X[:, : trained.n_features])
         if n_columns > trained.n_features:
             raise ValueError(
                 f"{self.path} has features up to number {n_columns}, but {trained.name} was "
@@ -144,6 +154,6 @@ class Source:
         roles = [trained.notes.get("target"), trained.notes.get("group"), self.table.id]
         seen = trained.notes.get("other_columns") or ()
         used = {*known, *roles, *seen, self.table.target, self.table.group}
-        extra = [name for name in self.names if name not in used]
+        extra = [name for name in self.names if name and name not in used]
         if extra:
             note(f"columns of {self.path} that the model does not know: {', '.join(extra)}")

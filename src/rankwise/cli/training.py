@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankwise.cli.options import ModelName, TrainingTableOptions, split_names
+from rankwise.cli.session import note
 from rankwise.cli.source import Source
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Training", "read_training"]
 
 SHOWN_NAMES = 8
+IDENTIFIER = re.compile(r"(^|[_. -])(id|ID|Id)$|[a-z](ID|Id)$|^(docid|uuid|index|Unnamed: \d+)$")
 
 
 @dataclass
@@ -58,6 +61,7 @@ class Training:
             "target": self.target,
             "group": self.group,
             "features": self._names,
+            "sparse": self.is_sparse,
             "other_columns": self.others,
         }
 
@@ -96,7 +100,7 @@ class Training:
         names = self._names or []
         shown = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
         unscored, idle = found["items_without_score"], found["groups_without_pairs"]
-        by = f" by {self.group}" if self.group else ""
+        by = f" by {self.group}" if self.group else ": no column of groups, so one list"
         return [
             ("data", str(self.path)),
             ("items", f"{found['items']:,}" + (f", {unscored:,} without score" * bool(unscored))),
@@ -121,11 +125,37 @@ def read_training(path: Path, table: TrainingTableOptions, model: ModelName) -> 
 
 def _read_training(path: Path, table: TrainingTableOptions) -> Training:
     source = Source(path, table)
-    features, ignore = split_names(table.features) or None, split_names(table.ignore)
+    features = split_names(table.features) or None
+    ignore: list[str | int] = [*split_names(table.ignore)]
+    if not source.is_letor and features is None and source.unnamed:
+        note(f"the column without a name of {path} is left out")
+        ignore += source.unnamed
     data = source.read(features=features, ignore=ignore)
     if source.is_letor:
         return Training(path, data, "label", None if data.groups is None else "qid", [])
     target, group = source.roles(features=features, ignore=ignore)
     used = {target, group, *map(str, data.feature_names)}  # type: ignore[arg-type]
-    others = [name for name in source.names if name not in used]
+    others = [name for name in source.names if name and name not in used]
+    if features is None:
+        _doubt_identifiers(data)
     return Training(path, data, target, group, others)
+
+
+def _doubt_identifiers(data: RankingData) -> None:
+    """Say which features look like names or numbers of the items: nobody asked for them."""
+    names = [str(name) for name in data.feature_names]  # type: ignore[union-attr]
+    found = [
+        name
+        for name, column in zip(names, data.X.T, strict=True)
+        if IDENTIFIER.search(name) or _counts_rows(column)
+    ]
+    if found:
+        shown = ", ".join(found[:SHOWN_NAMES]) + (", …" if len(found) > SHOWN_NAMES else "")
+        note(f"features that look like identifiers: {shown}; --ignore leaves them out")
+
+
+def _counts_rows(column: Any) -> bool:
+    """Whether the values go up by one from row to row."""
+    import numpy as np
+
+    return all(len(part) > 2 and (np.diff(part) == 1).all() for part in (column[:9], column))

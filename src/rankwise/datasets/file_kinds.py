@@ -18,8 +18,12 @@ Kind: TypeAlias = Literal["parquet", "letor", "table", "unclear"]
 
 _HEAD_BYTES = 1 << 16
 _LETOR_WORD = re.compile(rb"(qid|[0-9]+):[^,;|]*")
+_MODEL = b"PK\x03\x04", b"header.json"  # first bytes, and the name of the first part after 30
 _FOREIGN = {
-    b"PK\x03\x04": ("an Excel workbook or another zip file", "Save it as CSV, or unpack it first"),
+    b"PK\x03\x04": (
+        "an Excel workbook, a NumPy archive or another zip file",
+        "Save it as CSV, or unpack it first",
+    ),
     b"\xd0\xcf\x11\xe0": ("an old Excel workbook", "Save it as CSV"),
     b"SQLite format 3\0": ("an SQLite database", "Export the table as CSV"),
     b"%PDF-": ("a PDF document", "Export the data as CSV"),
@@ -29,6 +33,8 @@ _FOREIGN = {
     b"\x93NUMPY": ("a NumPy array", "Load it with numpy.load and fit in Python, or write CSV"),
     b"\x28\xb5\x2f\xfd": ("compressed by zstandard", "Unpack it, or compress by gzip"),
     b"\x80\x04": ("a pickle", "Write the data as Parquet or CSV"),
+    b"\xff\xfe": ("text in UTF-16", "Save it in UTF-8"),
+    b"\xfe\xff": ("text in UTF-16", "Save it in UTF-8"),
     b"{": ("JSON", "Write the data as CSV or Parquet"),
     b"[{": ("JSON", "Write the data as CSV or Parquet"),
     b"<": ("HTML or XML", "Write the data as CSV or Parquet"),
@@ -51,6 +57,12 @@ def kind_of(path: str) -> Kind:
         head = stream.read(_HEAD_BYTES)
     if head.startswith(b"PAR1"):
         return "parquet"
+    if head.startswith(_MODEL[0]) and head[30:].startswith(_MODEL[1]):
+        raise LetorFormatError(
+            path,
+            None,
+            "this file is a rankwise model, expected data. Check the order of the arguments.",
+        )
     for magic, (what, remedy) in _FOREIGN.items():
         if head.startswith(magic):
             raise LetorFormatError(path, None, f"this file is {what}. {remedy}.")

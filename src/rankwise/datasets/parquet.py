@@ -66,9 +66,9 @@ def parquet_records(path: str) -> Iterator[list[str]]:
 
 
 def write_parquet_with_scores(
-    source: str, path: PathLike, scores: NDArray[np.float64], column: str
+    source: str, path: PathLike, scores: NDArray[Any], column: str
 ) -> None:
-    """Copy a Parquet file, row group by row group, and add a column of doubles at its end."""
+    """Copy a Parquet file, row group by row group, and add a column of numbers at its end."""
     pyarrow = _pyarrow()
     with _opened(source) as file:
         schema = file.schema_arrow
@@ -79,7 +79,7 @@ def write_parquet_with_scores(
         n_rows = file.metadata.num_rows
         if n_rows != len(scores):
             raise ValueError(f"{source} has {n_rows} rows but there are {len(scores)} scores.")
-        extended = schema.append(pyarrow.field(column, pyarrow.float64()))
+        extended = schema.append(pyarrow.field(column, pyarrow.from_numpy_dtype(scores.dtype)))
         start = 0
         with (
             replace_file(path) as stream,
@@ -141,9 +141,10 @@ def _first_line(error: Exception) -> str:
 
 def _check_types(path: str, schema: Any, columns: TableColumns) -> None:
     for at in columns.features:
-        _check_number(path, schema, at, "a feature", "ignore= (--ignore)")
+        _check_number(path, schema, at, "a feature", "leave it out with ignore= (--ignore)")
     if columns.target is not None:
-        _check_number(path, schema, columns.target, "the target", "target= (--target)")
+        remedy = "name the right one with target= (--target)"
+        _check_number(path, schema, columns.target, "the target", remedy)
     types = _pyarrow().types
     for role, position in (("group", columns.group), ("id", columns.id)):
         kind = None if position is None else _value_type(schema.field(position).type)
@@ -160,7 +161,7 @@ def _value_type(kind: Any) -> Any:
     return kind.value_type if _pyarrow().types.is_dictionary(kind) else kind
 
 
-def _check_number(path: str, schema: Any, at: int, role: str, option: str) -> None:
+def _check_number(path: str, schema: Any, at: int, role: str, remedy: str) -> None:
     types = _pyarrow().types
     kind = _value_type(schema.field(at).type)
     if not (types.is_integer(kind) or types.is_floating(kind)):
@@ -168,7 +169,7 @@ def _check_number(path: str, schema: Any, at: int, role: str, option: str) -> No
             path,
             None,
             f"the column {show(schema.names[at])} has the type {kind}, but {role} has to be a "
-            f"whole number or a float. Convert the column, or name the right one with {option}.",
+            f"whole number or a float. Convert the column, or {remedy}.",
         )
 
 

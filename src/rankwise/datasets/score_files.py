@@ -7,6 +7,7 @@ import io
 import os
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,7 +55,7 @@ def write_scores(path: PathLike, scores: ArrayLike) -> None:
     >>> scores.tolist()
     [0.1, -2.0, 1e-09]
     """
-    numbers = _as_scores(scores)
+    numbers = _as_scores(scores).astype(np.float64)
     with replace_file(path) as stream:
         for start in range(0, len(numbers), _BLOCK_LINES):
             lines = map(repr, numbers[start : start + _BLOCK_LINES].tolist())
@@ -110,8 +111,10 @@ def _score(path: str, number: int, line: bytes) -> float:
     return value + 0.0  # minus zero is zero, as on the fast path
 
 
-def _as_scores(scores: ArrayLike) -> NDArray[np.float64]:
-    numbers = np.asarray(scores, dtype=np.float64)
+def _as_scores(scores: ArrayLike) -> NDArray[Any]:
+    """The scores as float64, or as int64 if they come as whole numbers (ranks)."""
+    numbers: NDArray[Any] = np.asarray(scores)
+    numbers = numbers.astype(np.int64 if numbers.dtype.kind in "iu" else np.float64)
     if numbers.ndim != 1:
         raise ValueError(f"scores has the shape {numbers.shape}; pass one score per row.")
     if not np.isfinite(numbers).all():
@@ -139,7 +142,7 @@ def write_table_with_scores(
         File to write, whole or not at all, of the same kind; it may be `source`.  The suffixes
         ``.gz``, ``.bz2`` and ``.xz`` compress.
     scores : array-like of shape (n_rows,)
-        One finite score for each row.
+        One finite score for each row; whole numbers, such as ranks, are written as such.
     column : str, default="prediction"
         Name of the new column.
     delimiter : str, optional
@@ -200,7 +203,7 @@ def _check_suffix(source: str, path: str, is_parquet: bool) -> None:
 
 
 def _extended_records(
-    path: str, scores: NDArray[np.float64], column: str, delimiter: str | None
+    path: str, scores: NDArray[Any], column: str, delimiter: str | None
 ) -> Iterator[bytes]:
     """Yield the lines of a CSV file with one more cell in each."""
     lines = numbered_lines(path)

@@ -99,7 +99,8 @@ def _choose(names: list[str], wishes: Wishes) -> TableColumns:
     if features is None:
         features = [at for at in range(len(names)) if at not in used]
         features = [at for at in features if not _PANDAS_INDEX.fullmatch(names[at])]
-    _check_features(names, features)
+    if given is None or features:
+        _check_features(names, features)
     return TableColumns(names, target, group, named["id"], features)
 
 

@@ -91,7 +91,8 @@ def _parse(path: str, block: Records, delimiter: str, columns: TableColumns) -> 
     if cut.joint != b"\n":
         text = text.replace(cut.joint, b"\n")
     lines = [number for number, _ in block]
-    numbers = parse_decimals(text, len(block) * len(features))
+    n_cells = len(block) * len(features)
+    numbers = parse_decimals(text, n_cells) if n_cells else np.empty(0)
     if numbers is None:
         names = [columns.names[at] for at in features]
         rows = zip(lines, cut.features, strict=True)

@@ -65,6 +65,7 @@ def read_table(
         Columns to leave out.
     features : list of str or int, optional
         Columns of X, in this order; by default all that are nothing else, in the order of the file.
+        An empty list reads no features.
     delimiter : str, optional
         Character between the columns; by default the comma, tab, semicolon or bar that gives the
         header most columns.

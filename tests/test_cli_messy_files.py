@@ -1,0 +1,206 @@
+"""Files as users have them, and what the command says about them."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from rankwise.datasets import make_ranking, write_letor
+from rankwise.persistence import load
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+
+from typer.testing import CliRunner
+
+NAMES = ["size", "age", "stars"]
+ROW_NUMBERS = 1000 + np.arange(60)
+
+
+def run(*arguments, code=0):
+    from rankwise.cli.app import app
+
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exit_code == code, f"{done.output}\n{done.exception!r}"
+    return done
+
+
+@pytest.fixture(scope="module")
+def problem():
+    X, y, groups = make_ranking(n_queries=10, n_documents=6, n_features=3, random_state=0)[:3]
+    return X, y, groups
+
+
+@pytest.fixture
+def write(tmp_path, problem):
+    X, y, groups = problem
+
+    def write(name, first=None, *, y=y, end="\n"):
+        columns = dict(zip(NAMES, X.T.tolist(), strict=True)) | {"qid": groups.tolist(), "label": y}
+        if first is not None:
+            columns = {first: ROW_NUMBERS.tolist()} | columns
+        rows = [",".join(columns)]
+        rows += [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+        path = tmp_path / name
+        path.write_text(end.join(rows) + end, newline="")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def model(write, tmp_path):
+    path = tmp_path / "model.rw"
+    run("train", write("plain.csv"), "-o", path)
+    return path
+
+
+# Columns that nobody meant to learn from
+
+
+def test_a_column_without_a_name_is_left_out_and_this_is_said(write, model, tmp_path):
+    table = write("index.csv", first="")
+    done = run("train", table, "-o", tmp_path / "a.rw")
+    assert f"the column without a name of {table} is left out" in done.stderr
+    assert "features        3: size, age, stars\n" in done.stdout
+    coef = [load(path)[-1].coef_ for path in (tmp_path / "a.rw", model)]
+    np.testing.assert_array_equal(*coef)
+    assert run("predict", tmp_path / "a.rw", table).stderr == ""
+
+
+@pytest.mark.parametrize("name", ["doc_id", "docID", "id", "Unnamed: 0", "number"])
+def test_features_that_look_like_identifiers_are_named(write, tmp_path, name):
+    done = run("train", write("ids.csv", first=name), "-o", tmp_path / "a.rw")
+    assert f"look like identifiers: {name}; --ignore leaves them out" in done.stderr
+    options = ["--ignore", name, "-o", tmp_path / "a.rw"]
+    assert run("train", write("ids.csv", first=name), *options).stderr == ""
+
+
+def test_a_bid_is_no_identifier():
+    from rankwise.cli.training import IDENTIFIER
+
+    assert not [n for n in ("bid", "paid", "width", "humid", "idle") if IDENTIFIER.search(n)]
+
+
+def test_missing_groups_are_told(write, tmp_path):
+    options = ["--group", "none", "--ignore", "qid", "-o", tmp_path / "a.rw"]
+    done = run("train", write("a.csv"), *options)
+    assert "groups          1: no column of groups, so one list\n" in done.stdout
+
+
+# Blank scores
+
+
+def test_a_file_of_scores_skips_blank_targets_as_a_model_does(write, model, tmp_path, problem):
+    blanks = ["" if k % 3 == 0 else value for k, value in enumerate(problem[1].tolist())]
+    table, scores = write("blank.csv", y=blanks), tmp_path / "scores.txt"
+    run("predict", model, table, "-o", scores)
+    found = [run("evaluate", ranker, table, "--json") for ranker in (model, scores)]
+    assert "20 items without score are left out" in found[1].stderr
+    of_model, of_scores = (json.loads(done.stdout) for done in found)
+    assert of_scores["items"] == 40
+    assert of_scores["metrics"] == of_model["metrics"]
+
+
+def test_nothing_to_measure_is_said(write, model, problem):
+    done = run("evaluate", model, write("flat.csv", y=[0.5] * len(problem[1])))
+    assert "no group has items of different scores" in done.stderr
+
+
+# Ranks beside the table
+
+
+def test_ranks_in_a_table_are_whole_numbers(write, model, tmp_path):
+    out = tmp_path / "out.csv"
+    run("predict", model, write("a.csv"), "--rank", "--column", "place", "-o", out)
+    places = [line.rsplit(",", 1)[1] for line in out.read_text().splitlines()[1:]]
+    assert set(places) == set("123456")
+
+
+def test_ranks_in_a_parquet_file_are_whole_numbers(problem, model, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    X, y, groups = problem
+    table = pyarrow.table(dict(zip(NAMES, X.T, strict=True)) | {"qid": groups, "label": y})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    options = ["--rank", "--column", "place", "-o", tmp_path / "b.parquet"]
+    run("predict", model, tmp_path / "a.parquet", *options)
+    place = parquet.read_table(tmp_path / "b.parquet")["place"]
+    assert place.type == pyarrow.int64()
+    assert set(place.to_pylist()) == set(range(1, 7))
+
+
+# Wrong files and wrong order
+
+
+def test_a_model_in_place_of_data_is_recognised(model):
+    done = run("predict", model, model, code=1)
+    assert "this file is a rankwise model, expected data" in done.stderr
+
+
+def test_a_dash_is_not_taken_as_the_name_of_a_file(model, write, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "name a file" in run("predict", model, write("a.csv"), "-o", "-", code=1).stderr
+    assert not (tmp_path / "-").exists()
+
+
+def test_new_features_of_sparse_data_are_left_out_and_this_is_said(tmp_path):
+    rng = np.random.default_rng(0)
+    X = sp.random(40, 500, density=0.02, random_state=rng, format="csr")
+    wider = sp.hstack([X, sp.random(40, 7, density=0.5, random_state=rng)], format="csr")
+    y, groups = rng.integers(0, 3, 40), np.repeat(np.arange(8), 5)
+    for name, features in (("train", X), ("test", wider)):
+        write_letor(tmp_path / name, features, y, groups)
+    run("train", tmp_path / "train", "-o", tmp_path / "m.rw")
+    done = run("predict", tmp_path / "m.rw", tmp_path / "test")
+    assert f"beyond the {X.shape[1]} of the training data are left out" in done.stderr
+    same = run("predict", tmp_path / "m.rw", tmp_path / "train")
+    assert done.stdout == same.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--model", "pursuit", "-o", "a.txt"], "-o: the search of pursuit gives no score"),
+        (["--model", "corankrls", "-o", "a.txt"], "-o: the search of corankrls gives no score"),
+        (["--leave", "pair", "-o", "a.txt"], "-o: --leave pair gives no score"),
+        (["--model", "pursuit", "--per-group", "a.txt"], "--per-group: the search of pursuit"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_the_data_are_read(
+    tmp_path, monkeypatch, options, words
+):
+    monkeypatch.chdir(tmp_path)
+    assert words in run("cv", "there-is-no-such-file.csv", *options, code=1).stderr
+
+
+# Narrow terminals
+
+
+@pytest.mark.parametrize("columns", [80, 50])
+def test_a_narrow_terminal_cuts_names_and_never_numbers(monkeypatch, capsys, columns):
+    from rankwise.cli.output import print_table
+
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    header = ["name", "mean", "interval"]
+    print_table(header, [["x" * 100, "0.1234", "-0.1234 … +0.5678"], ["y", "1", "2"]])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines[1:])) == columns
+    assert lines[2].endswith("x…  0.1234  -0.1234 … +0.5678")
+    assert lines[3].split() == ["y", "1", "2"]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
+    print_table(header, [["x" * 100, "0.1234", "2"]])
+    assert "x" * 100 in capsys.readouterr().out
+
+
+def test_a_leaderboard_fits_80_columns(tmp_path):
+    games = tmp_path / "games.csv"
+    rows = [f"a long name of player {k},a long name of player {k + 1}\n" for k in range(9)] * 12
+    games.write_text("winner,loser\n" + "".join(rows))
+    lines = run("rank", games, "--resamples", 20).stdout.splitlines()
+    assert max(map(len, lines[:-2])) <= 80
