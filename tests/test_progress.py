@@ -31,3 +31,12 @@ def test_only_folds_that_are_trained_again_show_progress(capsys):
     assert "5/5" in capsys.readouterr().err
     cross_val_predict_groups(RankRLS(cost="sign"), X, y, cv=5)
     assert capsys.readouterr().err == ""
+
+
+def test_short_work_leaves_no_line_on_a_terminal_and_long_work_does(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert list(track([1, 2], "work")) == [1, 2]
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("rankwise.progress.DELAY", 0.0)
+    assert list(track([1, 2], "work")) == [1, 2]
+    assert "2/2\n" in capsys.readouterr().err

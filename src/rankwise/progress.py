@@ -11,6 +11,7 @@ __all__ = ["IterationLine", "Meter", "track"]
 
 T = TypeVar("T")
 WIDTH = 30
+DELAY = 1.0  # seconds; short work leaves no trace on a terminal
 
 
 class Meter:
@@ -23,7 +24,7 @@ class Meter:
     total : int
         How much there is to do.
     show : bool, optional
-        Whether to draw; by default only if standard error is a terminal.
+        Whether to draw; by default only if standard error is a terminal, and after a second.
 
     Attributes
     ----------
@@ -34,11 +35,12 @@ class Meter:
     def __init__(self, what: str, total: int, show: bool | None = None) -> None:
         self.is_shown = sys.stderr.isatty() if show is None else show
         self._what, self._total = what, total
+        self._from = time.monotonic() + (DELAY if show is None else 0.0)
         self._drawn: int | None = None
 
     def update(self, done: int) -> None:
         """Draw the bar if it has changed."""
-        if not self.is_shown or done == self._drawn:
+        if not self.is_shown or done == self._drawn or time.monotonic() < self._from:
             return
         self._drawn = done
         filled = WIDTH * done // self._total
@@ -47,9 +49,9 @@ class Meter:
         sys.stderr.flush()
 
     def close(self) -> None:
-        """Draw the full bar and end the line."""
+        """Draw the full bar and end the line, if there is one."""
         self.update(self._total)
-        if self.is_shown:
+        if self._drawn is not None:
             sys.stderr.write("\n")
 
 

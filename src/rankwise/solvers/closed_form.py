@@ -17,6 +17,7 @@ from scipy.linalg import lapack
 __all__ = ["Reduction", "reduce_symmetric", "solve_reduced", "solve_shifted", "solve_symmetric"]
 
 Array = NDArray[np.float64]
+BLOCK = 64  # columns that LAPACK takes at a time at most
 
 
 class Reduction(NamedTuple):
@@ -87,9 +88,8 @@ def reduce_symmetric(A: Array, t: Array) -> Reduction:
     columns = t.reshape(len(t), -1)
     if len(A) == 1:
         return Reduction(A[0].copy(), np.empty(0), A, np.empty(0), columns)
-    work, _ = lapack.dsytrd_lwork(len(A), lower=1)
     reflectors, diagonal, off_diagonal, scales, _ = lapack.dsytrd(
-        _columns_first(A), lower=1, lwork=int(work), overwrite_a=1
+        _columns_first(A), lower=1, lwork=BLOCK * len(A), overwrite_a=1
     )
     reduction = Reduction(diagonal, off_diagonal, reflectors, scales, columns)
     return reduction._replace(target=_rotate(reduction, columns, transpose=True))
@@ -109,17 +109,25 @@ def solve_reduced(reduction: Reduction, shifts: Sequence[float] | Array) -> tupl
     if n == 1:
         pivots = reduction.diagonal + np.asarray(shifts)[:, None, None]
         return reduction.target / pivots, bool((pivots > 0).all())
-    out = np.empty((n, len(shifts), n_outputs))
-    definite = True
-    for k, shift in enumerate(shifts):
-        d, e = reduction.diagonal + shift, reduction.off_diagonal
-        _, _, x, info = lapack.dptsv(d, e, reduction.target)
-        if info != 0:
-            definite = False
-            x = lapack.dgtsv(e, d, e, reduction.target)[3]
-        out[:, k] = x
-    rotated = _rotate(reduction, out.reshape(n, -1), transpose=False)
-    return rotated.reshape(n, len(shifts), n_outputs).transpose(1, 0, 2), definite
+    solved, is_definite = _solve_tridiagonal(reduction, np.asarray(shifts, dtype=np.float64))
+    columns = solved.transpose(1, 0, 2).reshape(n, -1)
+    rotated = _rotate(reduction, columns, transpose=False)
+    return rotated.reshape(n, len(shifts), n_outputs).transpose(1, 0, 2), is_definite
+
+
+def _solve_tridiagonal(reduction: Reduction, shifts: Array) -> tuple[Array, bool]:
+    """``(T + λI)⁻¹ z`` for every λ, shape (n_shifts, n, n_outputs); and whether all are definite.
+
+    All λ are one system: its diagonal blocks are the T + λI, and nothing is between them.
+    """
+    n, n_outputs = reduction.target.shape
+    diagonal = (reduction.diagonal + shifts[:, None]).ravel()
+    off_diagonal = np.tile(np.append(reduction.off_diagonal, 0.0), len(shifts))[:-1]
+    target = np.tile(reduction.target, (len(shifts), 1))
+    _, _, x, info = lapack.dptsv(diagonal, off_diagonal, target)
+    if info != 0:
+        x = lapack.dgtsv(off_diagonal, diagonal, off_diagonal, target)[3]
+    return np.asarray(x).reshape(len(shifts), n, n_outputs), info == 0
 
 
 def _columns_first(A: Array) -> Array:
@@ -134,6 +142,6 @@ def _rotate(reduction: Reduction, V: Array, *, transpose: bool) -> Array:
         return out  # the only reflector is the identity
     vectors, scales = reduction.reflectors[1:, :-1], reduction.scales
     flag = "T" if transpose else "N"
-    _, work, _ = lapack.dormqr("L", flag, vectors, scales, out[1:], lwork=-1)
-    out[1:], _, _ = lapack.dormqr("L", flag, vectors, scales, out[1:], lwork=int(work[0]))
+    work = BLOCK * (out.shape[1] + BLOCK + 1)
+    out[1:], _, _ = lapack.dormqr("L", flag, vectors, scales, out[1:], lwork=work)
     return out

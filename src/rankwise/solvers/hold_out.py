@@ -19,6 +19,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from rankwise.graphs import GraphRoot
+from rankwise.solvers.closed_form import solve_shifted
 
 __all__ = ["Part", "hold_out_dual", "hold_out_few", "hold_out_primal"]
 
@@ -54,28 +55,52 @@ def hold_out_primal(
 
         f_U = R_U (Σ ω (Rᵀ A R − R_Uᵀ A_U R_U) + αI)⁻¹ Σ ω (Rᵀ t − R_Uᵀ t_U),   ω = share/(T − T_U)
 
-    The Gram matrix of each fold is taken out of that of all, and one eigendecomposition of the
+    The Gram matrix of each fold is taken out of that of all, and one tridiagonal reduction of the
     p × p rest serves all alphas. A fold that holds most of the Gram matrix is not subtracted but
     the rest is added up, so that no digits cancel.
     """
-    grams = [part.white.T @ part.white for part in parts]
-    moments = [R.T @ part.target for part in parts]
+    wholes = [_Whole(part, R) for part in parts]
     for U in folds:
         R_U = R[U]
-        gram, moment = np.zeros_like(grams[0]), np.zeros_like(moments[0])
-        for part, all_gram, all_moment in zip(parts, grams, moments, strict=True):
-            white_U = part.white[U]
-            gram_U = white_U.T @ white_U
-            rest = all_gram - gram_U
-            if np.trace(rest) < np.trace(gram_U):
-                others = np.delete(part.white, U, axis=0)
-                rest = others.T @ others
-            weight = part.share / (part.amount.sum() - part.amount[U].sum())
-            gram += weight * rest
-            moment += weight * (all_moment - R_U.T @ part.target[U])
-        values, Q = scipy.linalg.eigh(gram, overwrite_a=True, check_finite=False)
-        shrink = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)
-        yield U, _combine(R_U @ Q, Q.T @ moment, shrink)
+        gram, moment = wholes[0].without(U, R_U)
+        for whole in wholes[1:]:
+            more_gram, more_moment = whole.without(U, R_U)
+            gram, moment = gram + more_gram, moment + more_moment
+        coef = _solve_definite(gram, moment, alphas)
+        yield U, (R_U @ coef.reshape(len(gram), -1)).reshape(len(U), -1, len(alphas))
+
+
+class _Whole:
+    """A part of the objective summed over all items, from which folds are taken."""
+
+    def __init__(self, part: Part, R: Array) -> None:
+        self._part = part
+        self._gram = part.white.T @ part.white
+        self._moment = R.T @ part.target
+        self._amount = part.amount.sum()
+
+    def without(self, U: Fold, R_U: Array) -> tuple[Array, Array]:
+        """``ω (Rᵀ A R − R_Uᵀ A_U R_U)`` and ``ω (Rᵀ t − R_Uᵀ t_U)``."""
+        part = self._part
+        white_U = part.white[U]
+        gram_U = white_U.T @ white_U
+        rest = self._gram - gram_U
+        if rest.trace() < gram_U.trace():
+            others = np.delete(part.white, U, axis=0)
+            rest = others.T @ others
+        weight = part.share / (self._amount - part.amount[U].sum())
+        rest *= weight
+        return rest, weight * (self._moment - R_U.T @ part.target[U])
+
+
+def _solve_definite(gram: Array, moment: Array, alphas: Array) -> Array:
+    """``(G + αI)⁻¹ m``, shape (p, n_outputs, n_alphas); G is semidefinite but for rounding."""
+    x, is_definite = solve_shifted(gram.copy(), moment, alphas)
+    if is_definite:
+        return x.transpose(1, 2, 0)
+    values, Q = scipy.linalg.eigh(gram, check_finite=False)
+    shrink = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)
+    return np.asarray(np.einsum("ij,jo,jk->iok", Q, Q.T @ moment, shrink, optimize=True))
 
 
 def hold_out_few(
@@ -96,15 +121,12 @@ def hold_out_few(
     for U in folds:
         Z, P = white[U], features[U]
         rest = moment - P.T @ part.target[U]
-        scores = np.empty((len(U), rest.shape[1], len(alphas)))
-        for k, alpha in enumerate(alphas):
-            shrink = 1.0 / (values + alpha * (total - part.amount[U].sum() / part.share))
-            ZD = Z * shrink
-            inner = np.eye(len(U)) - ZD @ Z.T
-            u = shrink[:, None] * rest
-            lift = scipy.linalg.solve(inner, Z @ u, assume_a="pos", check_finite=False)
-            scores[:, :, k] = P @ (u + ZD.T @ lift)
-        yield U, scores
+        scale = total - part.amount[U].sum() / part.share
+        shrink = 1.0 / (values + scale * alphas[:, None])
+        ZD = Z * shrink[:, None, :]  # (n_alphas, |U|, p), and so are the others
+        u = shrink[:, :, None] * rest
+        lift = np.linalg.solve(np.eye(len(U)) - ZD @ Z.T, Z @ u)
+        yield U, (P @ (u + ZD.transpose(0, 2, 1) @ lift)).transpose(1, 2, 0)
 
 
 def hold_out_dual(
@@ -140,10 +162,3 @@ def hold_out_dual(
                 G_UU, c_U, assume_a="sym", check_finite=False
             )
         yield U, scores
-
-
-def _combine(P: Array, c: Array, shrink: Array) -> Array:
-    """P diag(shrink_k) c for every k, shape (rows of P, columns of c, k)."""
-    n, n_outputs = c.shape
-    columns = (c[:, :, None] * shrink[:, None, :]).reshape(n, -1)
-    return (P @ columns).reshape(len(P), n_outputs, -1)
