@@ -8,9 +8,13 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import rankwise
+from rankwise import RankRLS
 from rankwise.datasets import make_ranking, write_letor
+from rankwise.persistence import save
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
@@ -318,8 +322,8 @@ def test_info_of_a_model_tells_where_it_comes_from(model):
     for word in ("RankRLSCV after scaling", "train.csv", "rating", "shop", "size, age, stars"):
         assert word in shown
     found = json.loads(succeed("info", model, "--json").stdout)
-    assert found["notes"]["features"] == NAMES
-    assert found["notes"]["n_rows"] > 30
+    assert found["notes"]["rankwise train"]["features"] == NAMES
+    assert found["notes"]["rankwise train"]["n_rows"] > 30
 
 
 # Predicting
@@ -475,3 +479,53 @@ def test_comparison_is_that_of_the_library(tmp_path, letor, problem):
     assert shown.count("w/t/l:") == 2
     assert "baseline" in fail("compare", letor, *files, "--baseline", "three")
     assert "two" in fail("compare", letor, files[0])
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        None,
+        {"features": 12, "chosen": [1]},
+        {"rankwise train": {"features": 12, "chosen": [1], "target": ["a"], "n_rows": "many"}},
+        {"rankwise train": [{"features": {"a": 1}}]},
+        {"rankwise train": {"features": ["x", 3], "command": "\x1b[31mred\x07"}},
+    ],
+)
+def test_notes_of_other_programs_do_no_harm(tmp_path, notes):
+    path, table = tmp_path / "model.rw", tmp_path / "data.csv"
+    save(RankRLS().fit([[1.0, 0.0], [2.0, 1.0], [3.0, 5.0]], [1, 2, 3]), path, notes=notes)
+    table.write_text("a,b\n3,4\n1,2\n")
+    told = run("info", path)
+    assert told.exit_code == 0, told.output
+    assert "\x1b" not in told.stdout
+    assert "\x07" not in told.stdout
+    scored = run("predict", path, table)
+    assert scored.exit_code == 0, scored.output
+    assert len(scored.stdout.split()) == 2
+    assert "matched by position" in scored.stderr
+
+
+def test_a_model_from_python_knows_the_columns_of_its_data_frame(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    path, table = tmp_path / "model.rw", tmp_path / "data.csv"
+    frame = pandas.DataFrame({"size": [1.0, 2.0, 3.0], "age": [5.0, 1.0, 0.0]})
+    model = make_pipeline(StandardScaler(), RankRLS()).fit(frame, [1, 2, 3])
+    save(model, path)
+    table.write_text("age,size\n5,1\n1,2\n")
+    scored = run("predict", path, table)
+    assert scored.exit_code == 0, scored.output
+    expected = model.predict(frame[:2])
+    np.testing.assert_allclose([float(line) for line in scored.stdout.split()], expected)
+    table.write_text("age,weight\n5,1\n")
+    refused = run("predict", path, table)
+    assert refused.exit_code == 1
+    assert "lacks 1 of the 2 columns" in refused.stderr
+
+
+def test_a_table_with_another_number_of_columns_is_refused(tmp_path):
+    path, table = tmp_path / "model.rw", tmp_path / "data.csv"
+    save(RankRLS().fit([[1.0], [2.0]], [1, 2]), path)
+    table.write_text("a,b\n3,4\n")
+    refused = run("predict", path, table)
+    assert refused.exit_code == 1
+    assert "1 features and does not know their names" in refused.stderr

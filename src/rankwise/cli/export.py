@@ -30,6 +30,6 @@ def export(
 
     check_output(output, model)
     ranker = open_model(model)
-    names = ranker.notes.get("features")
+    names = ranker.record.features or None
     document = export_linear(ranker.model, format=str(to), feature_names=names, name=name)
     write_text(output, json.dumps(document, indent=2, ensure_ascii=False) + "\n")

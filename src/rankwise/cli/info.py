@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from rankwise.cli.options import AsJson
+from rankwise.cli.record import read_record
 
 __all__ = ["info"]
 
@@ -56,18 +57,20 @@ def _installation_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _header_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
-    notes = found.get("notes") or {}
+    record = read_record(found["notes"])
     parameters = found["parameters"]
     versions = "".join(f", {name} {value}" for name, value in found["written_with"].items())
-    features = found["n_features"]
-    names = notes.get("features") or []
+    features, names = found["n_features"], record.features
     return [
         ("model", found["ranker"] + (" after scaling" if found["model"] == "Pipeline" else "")),
         ("kernel", str(parameters.get("kernel", ""))),
-        *((name, _short(value)) for name, value in (notes.get("chosen") or {}).items()),
+        *((name, _short(value)) for name, value in record.chosen.items()),
         ("features", f"{features:,}" + (f": {_listed(names)}" if names else "")),
-        *((name, _short(notes.get(name))) for name in ("data", "n_rows", "target", "group")),
-        ("command", notes.get("command", "")),
+        ("data", record.data),
+        ("n_rows", str(record.n_rows or "")),
+        ("target", record.target),
+        ("group", record.group),
+        ("command", record.command),
         ("not kept", _listed(found["forgotten"])),
         ("written by", f"rankwise {found['rankwise']}{versions}; file format {found['version']}"),
     ]

@@ -114,7 +114,12 @@ def print_pairs(rows: Iterable[tuple[str, str]], *, err: bool = False) -> None:
     shown = [(name, value) for name, value in rows if value]
     width = max((len(name) for name, _ in shown), default=0) + 2
     for name, value in shown:
-        typer.echo(f"{name:<{width}}{value}", err=err)
+        typer.echo(_printable(f"{name:<{width}}{value}"), err=err)
+
+
+def _printable(text: str) -> str:
+    """Without what could steer a terminal: names may come from anybody's file."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def print_table(

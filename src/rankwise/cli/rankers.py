@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankwise.cli.record import TrainingRecord, read_record
 from rankwise.cli.session import note
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class TrainedModel:
 
     name: str
     model: Any
-    notes: dict[str, Any]
+    record: TrainingRecord
 
     @property
     def n_features(self) -> int:
@@ -75,7 +76,7 @@ def open_model(path: Path) -> TrainedModel:
     from rankwise.persistence import load, read_header
 
     model = load(path)
-    return TrainedModel(str(path), model, dict(read_header(path).get("notes") or {}))
+    return TrainedModel(str(path), model, read_record(read_header(path)["notes"], model))
 
 
 def open_ranker(path: Path) -> TrainedModel | ScoreFile:

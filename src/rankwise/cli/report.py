@@ -56,7 +56,7 @@ def report(
         found.y,
         found.groups,
         ids=None if found.ids is None else found.ids.tolist(),
-        feature_names=ranker.notes.get("features"),
+        feature_names=ranker.record.features or [f"f{k + 1}" for k in range(ranker.n_features)],
         training=training,
         metrics=metrics,
         title=title or f"{model.stem} on {data.name}",

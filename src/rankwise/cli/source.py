@@ -88,18 +88,32 @@ class Source:
 
     def read_for(self, trained: TrainedModel) -> RankingData:
         """Items with the features that the model was trained on, in its order."""
-        known = trained.notes.get("features")
+        known = trained.record.features
         if self.is_letor:
-            if known is not None:
+            if known:
                 note(f"{self.path} has no column names; its features are matched by position")
             return self._read_letor_for(trained)
-        if known is None:
+        if not known:
+            return self._read_by_position(trained)
+        self._check_names(known, trained)
+        return self.read(features=known, **self._roles_of(trained))
+
+    def _read_by_position(self, trained: TrainedModel) -> RankingData:
+        """A table for a model that does not know the names of its features."""
+        if trained.record.data:
             raise ValueError(
                 f"{trained.name} was trained on svmlight rows, whose features have numbers, but "
                 f"{self.path} is a table, whose features have names; write it as svmlight rows."
             )
-        self._check_names(known, trained)
-        return self.read(features=known, **self._roles_of(trained))
+        data = self.read()
+        if data.X.shape[1] != trained.n_features:
+            raise ValueError(
+                f"{trained.name} has {trained.n_features} features and does not know their names, "
+                f"but {self.path} has {data.X.shape[1]} columns of features; leave the others out, "
+                "or train the model on a data frame with names."
+            )
+        note(f"{trained.name} does not know the names of its features; matched by position")
+        return data
 
     def read_targets(self) -> RankingData:
         """The true scores and groups; of a table, no other column is read."""
@@ -112,7 +126,7 @@ class Source:
         """Trailing features that the file does not have are zero."""
         data = self.read()
         n_columns = data.X.shape[1]
-        if n_columns > trained.n_features and trained.notes.get("sparse"):
+        if n_columns > trained.n_features and trained.record.sparse:
             note(
                 f"features of {self.path} beyond the {trained.n_features} of the training data "
                 "are left out"
@@ -139,8 +153,8 @@ class Source:
         """Target and group of the training data, where the user says nothing else."""
         found = {}
         for role in ("target", "group"):
-            name = trained.notes.get(role)
-            if getattr(self.table, role) is None and name in self.names:
+            name = getattr(trained.record, role)
+            if getattr(self.table, role) is None and name and name in self.names:
                 found[role] = name
         return found
 
@@ -151,9 +165,9 @@ class Source:
                 f"{self.path} lacks {len(missing)} of the {len(known)} columns that {trained.name} "
                 f"was trained on: {', '.join(missing)}."
             )
-        roles = [trained.notes.get("target"), trained.notes.get("group"), self.table.id]
-        seen = trained.notes.get("other_columns") or ()
-        used = {*known, *roles, *seen, self.table.target, self.table.group}
+        record, table = trained.record, self.table
+        roles = (record.target, record.group, table.id, table.target, table.group)
+        used = {*known, *roles, *record.other_columns}
         extra = [name for name in self.names if name and name not in used]
         if extra:
             note(f"columns of {self.path} that the model does not know: {', '.join(extra)}")

@@ -42,8 +42,7 @@ def train(
     fitted = fit_pipeline(estimator, scaler, data.X, data.y, data.groups)
     seconds = time.perf_counter() - start
     chosen = describe(ranker_of(fitted))
-    notes = {"command": _command(), **data.notes(), "chosen": chosen}
-    save(fitted, output, notes=notes)
+    save(fitted, output, notes=data.record(_command(), chosen).as_notes())
     summary = {
         "data": data.summary,
         "model": type(ranker_of(fitted)).__name__.removesuffix("CV"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankwise.cli.options import ModelName, TrainingTableOptions, split_names
+from rankwise.cli.record import TrainingRecord
 from rankwise.cli.session import note
 from rankwise.cli.source import Source
 
@@ -53,17 +54,19 @@ class Training:
 
         return bool(issparse(self.X))
 
-    def notes(self) -> dict[str, Any]:
-        """What the model file should remember of the data."""
-        return {
-            "data": self.path.name,
-            "n_rows": int(self.X.shape[0]),
-            "target": self.target,
-            "group": self.group,
-            "features": self._names,
-            "sparse": self.is_sparse,
-            "other_columns": self.others,
-        }
+    def record(self, command: str, chosen: dict[str, Any]) -> TrainingRecord:
+        """What the model file should remember."""
+        return TrainingRecord(
+            command=command,
+            data=self.path.name,
+            n_rows=int(self.X.shape[0]),
+            target=self.target or "",
+            group=self.group or "",
+            features=self._names or [],
+            other_columns=self.others,
+            sparse=self.is_sparse,
+            chosen=chosen,
+        )
 
     @cached_property
     def _names(self) -> list[str] | None:

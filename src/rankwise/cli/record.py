@@ -1,0 +1,69 @@
+"""What the command notes in a model file about its training, and reads back with care.
+
+Anybody may write a model file, with any notes: what is not of the right kind is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+__all__ = ["TrainingRecord", "read_record"]
+
+KEY = "rankwise train"
+
+
+@dataclass(frozen=True)
+class TrainingRecord:
+    """How a model was trained.
+
+    Attributes
+    ----------
+    command, data : str
+        The command line and the name of the file; empty if another program trained the model.
+    n_rows : int
+        Number of items.
+    target, group : str
+        Names of these columns; empty if there is none.
+    features, other_columns : list of str
+        Columns that were learnt from, and those that were left out; empty for svmlight rows.
+    sparse : bool
+        Whether the features were sparse.
+    chosen : dict
+        Parameters that were chosen or given.
+    """
+
+    command: str = ""
+    data: str = ""
+    n_rows: int = 0
+    target: str = ""
+    group: str = ""
+    features: list[str] = field(default_factory=list)
+    other_columns: list[str] = field(default_factory=list)
+    sparse: bool = False
+    chosen: dict[str, Any] = field(default_factory=dict)
+
+    def as_notes(self) -> dict[str, Any]:
+        """For ``save(model, path, notes=...)``."""
+        return {KEY: asdict(self)}
+
+
+def read_record(notes: Any, model: Any = None) -> TrainingRecord:
+    """The record in the notes of a model file; the model may know the names of its features."""
+    given = notes.get(KEY) if isinstance(notes, Mapping) else None
+    found: dict[str, Any] = {}
+    for known in fields(TrainingRecord):
+        value = given.get(known.name) if isinstance(given, Mapping) else None
+        usual = getattr(TrainingRecord(), known.name)
+        is_list = isinstance(value, list) and all(isinstance(name, str) for name in value)
+        if type(value) is type(usual) and (is_list or not isinstance(usual, list)):
+            found[known.name] = value
+    if not found.get("features"):
+        found["features"] = _names_seen(model)
+    return TrainingRecord(**found)
+
+
+def _names_seen(model: Any) -> list[str]:
+    first = model[0] if hasattr(model, "steps") else model
+    return [str(name) for name in getattr(first, "feature_names_in_", ())]
