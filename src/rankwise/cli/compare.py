@@ -10,7 +10,7 @@ import typer
 from rankwise.cli.options import AsJson, Confidence, DataFile, Metrics, TableOptions
 
 if TYPE_CHECKING:
-    from rankwise.metrics import Evaluation
+    from rankwise.metrics import Evaluation, Metric
     from rankwise.model_selection import Comparison
 
 __all__ = ["compare"]
@@ -43,12 +43,11 @@ def compare(
     source = Source(data, table)
     names = unique_names(rankers)
     evaluations: dict[str, Evaluation] = {}
-    chosen = None
+    chosen: list[Metric] = []
     for name, path in zip(names, rankers, strict=True):
         predicted, found = open_ranker(path).scores(source)
         chosen = chosen or metrics_for(metric, found.y)
         evaluations[name] = evaluate(found.y, predicted, found.groups, chosen, undefined="nan")
-    assert chosen is not None
     tests = {m.name: paired_test(evaluations, m, confidence, baseline) for m in chosen}
     if as_json:
         print_json({name: comparison_document(test) for name, test in tests.items()})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rankwise.cli.models import make_model, numbers_in
@@ -45,7 +47,7 @@ class HeldOut(NamedTuple):
     groups: NDArray[Any] | None
     way: str
     predictions: NDArray[np.float64] | None = None
-    fixed: dict[str, float] = {}  # noqa: RUF012
+    fixed: Mapping[str, float] = MappingProxyType({})
 
     def mean(self, metric: Metric) -> NDArray[np.float64]:
         """Mean over the groups where the metric is defined, for each candidate."""

@@ -12,7 +12,6 @@ __all__ = [
     "make_scaler",
     "number_in",
     "numbers_in",
-    "ranker_of",
     "scoring_of",
 ]
 
@@ -125,11 +124,6 @@ def fit_pipeline(model: Any, scaler: Any, X: Any, y: Any, groups: Any) -> Any:
     from sklearn.pipeline import Pipeline
 
     return Pipeline([("scale", scaler), ("rank", model)]).fit(X, y, rank__groups=groups)
-
-
-def ranker_of(model: Any) -> Any:
-    """The ranker itself, without the scaler before it."""
-    return model[-1] if hasattr(model, "steps") else model
 
 
 def _given(options: ModelOptions, search: bool) -> dict[str, Any]:

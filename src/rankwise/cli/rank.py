@@ -76,22 +76,9 @@ def _print(label: Any, board: Leaderboard) -> None:
 
     if label is not None:
         typer.echo(str(label))
-    intervals, parts = bool(board.n_resamples), board.n_components > 1
-    header = ["rank", "item", "rating"]
-    header += [f"{100 * board.confidence:g}% interval", "ranks"] if intervals else []
-    header += ["won/tied/lost", *(["part"] if parts else [])]
-    rows = []
-    for row in board:
-        cells = [str(row.rank), str(row.item), f"{row.rating:.3f}"]
-        if intervals:
-            cells += [f"{row.low:.3f} … {row.high:.3f}", f"{row.rank_low}–{row.rank_high}"]
-        cells += [f"{row.wins}/{row.ties}/{row.losses}"]
-        rows.append(cells + ([str(row.component)] if parts else []))
+    header, *rows = board.table
     print_table(header, rows, n_left=2)
-    typer.echo(
-        f"{board.n_comparisons:,} comparisons of {len(board):,} items, {board.n_resamples} "
-        f"resamples; alpha {board.alpha:.3g}, cyclicity {board.cyclicity:.3f}\n"
-    )
+    typer.echo(f"{board.footer}\n")
 
 
 def _write(path: Path, boards: dict[Any, Leaderboard]) -> None:

@@ -28,10 +28,11 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Train a model on scored items, choose its parameters, and write it to a file."""
-    from rankwise.cli.models import fit_pipeline, make_model, make_scaler, ranker_of
+    from rankwise.cli.models import fit_pipeline, make_model, make_scaler
     from rankwise.cli.output import check_output, print_json, print_pairs
     from rankwise.cli.session import is_quiet
     from rankwise.cli.training import read_training
+    from rankwise.estimators.pipelines import last_step
     from rankwise.persistence import save
 
     check_output(output, file)
@@ -41,11 +42,11 @@ def train(
     start = time.perf_counter()
     fitted = fit_pipeline(estimator, scaler, data.X, data.y, data.groups)
     seconds = time.perf_counter() - start
-    chosen = describe(ranker_of(fitted))
+    chosen = describe(last_step(fitted))
     save(fitted, output, notes=data.record(_command(), chosen).as_notes())
     summary = {
         "data": data.summary,
-        "model": type(ranker_of(fitted)).__name__.removesuffix("CV"),
+        "model": type(last_step(fitted)).__name__.removesuffix("CV"),
         "kernel": estimator.kernel,
         "chosen": chosen,
         "scaler": type(scaler).__name__ if scaler is not None else None,

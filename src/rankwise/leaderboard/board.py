@@ -202,7 +202,7 @@ class Leaderboard:
         return pandas.DataFrame(list(self.rows), columns=list(LeaderboardRow._fields))
 
     def __repr__(self) -> str:
-        table = self._table
+        table = self.table
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = [
             "  ".join(
@@ -211,18 +211,18 @@ class Leaderboard:
             ).rstrip()
             for cells in table
         ]
-        return "\n".join([*lines, self._footer])
+        return "\n".join([*lines, self.footer])
 
     def _repr_html_(self) -> str:
         head, *body = (
             "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
-            for tag, cells in zip(["th"] + ["td"] * len(self), self._table, strict=True)
+            for tag, cells in zip(["th"] + ["td"] * len(self), self.table, strict=True)
         )
         rows = "".join(f"<tr>{row}</tr>" for row in (head, *body))
-        return f"<table>{rows}</table><p>{html.escape(self._footer)}</p>"
+        return f"<table>{rows}</table><p>{html.escape(self.footer)}</p>"
 
     @property
-    def _table(self) -> list[list[str]]:
+    def table(self) -> list[list[str]]:
         """Header and rows as text; columns that say nothing are left out."""
         largest = float(np.abs(self.ratings).max())
         digits = min(9, max(0, 3 - math.floor(math.log10(largest)))) if largest > 0 else 3
@@ -244,7 +244,8 @@ class Leaderboard:
         return cells + ([str(row.component)] if self.n_components > 1 else [])
 
     @property
-    def _footer(self) -> str:
+    def footer(self) -> str:
+        """One line about the data and the fit."""
         resamples = f", {self.n_resamples} resamples" if self.n_resamples else ""
         noise = "" if self.cycle_ratio is None else f" ({self.cycle_ratio:.2f} times noise)"
         return (
