@@ -21,6 +21,8 @@ from rankwise.cli.options import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from rankwise.cli.held_out import HeldOut
     from rankwise.metrics import Metric
 
@@ -52,8 +54,9 @@ def cv(
     from rankwise.cli.held_out import hold_out
     from rankwise.cli.metric_choice import metrics_for
     from rankwise.cli.models import make_model, make_scaler
-    from rankwise.cli.output import check_output, print_json, write_text
+    from rankwise.cli.output import check_output, print_json
     from rankwise.cli.training import read_training
+    from rankwise.datasets import write_scores
 
     check_output(output, file, per_group)
     check_output(per_group, file)
@@ -68,7 +71,7 @@ def cv(
     seconds = time.perf_counter() - start
     best = found.best(names[0])
     if output is not None:
-        write_text(output, _held_out_lines(found, best))
+        write_scores(output, _held_out_scores(found, best))
     if per_group is not None:
         _write_groups(per_group, found, best)
     summary = _summary(found, names, best, estimator, seconds)
@@ -96,13 +99,13 @@ def _check_held_out(
         )
 
 
-def _held_out_lines(found: HeldOut, best: int) -> str:
+def _held_out_scores(found: HeldOut, best: int) -> NDArray[Any]:
     if found.predictions is None:
         raise ValueError(
             f"-o: {found.way} gives no score for each item; use the model rankrls or ranksvm with "
             "--leave group or a number of folds."
         )
-    return "".join(f"{value!r}\n" for value in found.predictions[:, best].tolist())
+    return found.predictions[:, best]
 
 
 def _write_groups(path: Path, found: HeldOut, best: int) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HeldOut", "hold_out"]
 
-SVM_FOLDS, ITEM_FOLDS = 5, 10
+SVM_FOLDS = 5
 
 
 class HeldOut(NamedTuple):
@@ -59,13 +59,13 @@ class HeldOut(NamedTuple):
         """Position of the best candidate; of equal ones that of the simplest model."""
         import numpy as np
 
+        from rankwise.estimators.cross_validation import best_of
+
         mean = self.mean(metric)
         if np.isnan(mean).all():
             raise ValueError(f"{metric} is undefined in every held-out group; use another metric.")
-        top = np.nanmax(mean) if metric.greater_is_better else np.nanmin(mean)
-        ties = np.flatnonzero(mean == top)
-        simplest = np.argmax if self.parameter == "alpha" else np.argmin
-        return int(ties[simplest(self.candidates[ties])])
+        simplicity = self.candidates if self.parameter == "alpha" else -self.candidates
+        return best_of(mean if metric.greater_is_better else -mean, simplicity)
 
 
 def hold_out(
@@ -100,17 +100,15 @@ def hold_out(
 
 def _choose_way(options: ModelOptions, metrics: list[Metric], task: Any) -> str:
     """As the searches choose: groups one at a time; pairs of a short list; folds of a long one."""
-    from rankwise.estimators.cross_validation import LEAVE_PAIR_OUT_LIMIT, PAIRWISE
+    from rankwise.estimators.cross_validation import choose_way
 
     graph = task.graphs[0]
     if options.model is ModelName.ranksvm:
         return str(min(SVM_FOLDS, graph.n_groups if graph.n_groups > 1 else graph.n_items))
-    if graph.n_groups > 1:
+    ways = dict(choose_way(task, "auto", metric) for metric in metrics)
+    if "leave-group-out" in ways:
         return "group"
-    is_short = 4 <= graph.n_items <= LEAVE_PAIR_OUT_LIMIT
-    if is_short and task.leave_pair_out and all(metric.name in PAIRWISE for metric in metrics):
-        return "pair"
-    return str(min(ITEM_FOLDS, graph.n_items))
+    return str(ways["folds of items"]) if "folds of items" in ways else "pair"
 
 
 def _folds(leave: str) -> int:

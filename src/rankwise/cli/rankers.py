@@ -73,10 +73,10 @@ def _only_scored(data: Any) -> tuple[NDArray[np.intp], Any]:
 
 def open_model(path: Path) -> TrainedModel:
     """Load a model."""
-    from rankwise.persistence import load, read_header
+    from rankwise.persistence.model_file import load_with_notes
 
-    model = load(path)
-    return TrainedModel(str(path), model, read_record(read_header(path)["notes"], model))
+    model, notes = load_with_notes(path)
+    return TrainedModel(str(path), model, read_record(notes, model))
 
 
 def open_ranker(path: Path) -> TrainedModel | ScoreFile:

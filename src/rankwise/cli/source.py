@@ -36,22 +36,25 @@ class Source:
     @cached_property
     def is_letor(self) -> bool:
         """Whether the file has svmlight rows; told by its content unless the user says it."""
-        from rankwise.datasets.file_kinds import kind_of
-
         if self.table.format is not FileFormat.auto:
             return self.table.format is FileFormat.letor
-        return kind_of(str(self.path)) == "letor"
+        return self._kind == "letor"
+
+    @cached_property
+    def _kind(self) -> str:
+        from rankwise.datasets.file_kinds import kind_of
+
+        return kind_of(str(self.path))
 
     @cached_property
     def names(self) -> list[str]:
         """Names of the columns of a table."""
-        from rankwise.datasets.file_kinds import kind_of
         from rankwise.datasets.files import numbered_lines
         from rankwise.datasets.parquet import parquet_records
         from rankwise.datasets.table_records import read_header
 
         path = str(self.path)
-        if kind_of(path) == "parquet":
+        if self._kind == "parquet":
             return next(parquet_records(path))
         delimiter = "\t" if self.table.format is FileFormat.tsv else self.table.delimiter
         return read_header(path, numbered_lines(path), delimiter).names

@@ -15,6 +15,7 @@ from rankwise.estimators.best_model import BestModel
 from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.cross_validation import (
     CrossValidation,
+    best_of,
     check_scoring,
     cross_validate_alphas,
     warn_at_edge,
@@ -117,7 +118,7 @@ class AlphaSearch(RankerMixin, BestModel):
                 continue
             if not self.alpha_per_output:
                 score = score.mean(axis=1, keepdims=True)
-            at = np.array([_largest(column, run.alphas) for column in score.T])
+            at = np.array([best_of(column, run.alphas) for column in score.T])
             choices.append(_Choice(k, at, sign * float(np.mean(score[at, np.arange(len(at))]))))
         if not choices:
             raise UndefinedMetricError(
@@ -160,9 +161,3 @@ class AlphaSearch(RankerMixin, BestModel):
         }
         if self.store_predictions:
             self.cv_results_["predictions"] = [run.predictions for run in runs]
-
-
-def _largest(scores: Array, alphas: Array) -> int:
-    """The best score; of equal ones that of the largest alpha, the simplest model."""
-    best = np.flatnonzero(scores == np.nanmax(scores))
-    return int(best[np.argmax(alphas[best])])

@@ -19,11 +19,14 @@ __all__ = [
     "CrossValidation",
     "Task",
     "alpha_grid",
+    "best_of",
     "check_scoring",
+    "choose_way",
     "cross_validate_alphas",
     "hold_out_folds",
     "mean_defined",
     "score_groups",
+    "standard_error",
     "warn_at_edge",
 ]
 
@@ -101,7 +104,7 @@ def cross_validate_alphas(
     graph = task.graphs[0]
     if alphas is None:
         alphas = task.default_alphas()
-    way, cv = _choose_way(task, cv, metric)
+    way, cv = choose_way(task, cv, metric)
     if isinstance(graph, PairGraph) and metric.name not in PAIRWISE[:2]:
         raise ValueError(
             f"scoring={metric.name!r} needs scores, but y is a graph of explicit preferences; use "
@@ -147,7 +150,8 @@ def alpha_grid(scale: float, powers: tuple[int, int, int] = (-8, 2, 31)) -> Arra
     return scale * np.logspace(*powers)
 
 
-def _choose_way(task: Task, cv: Any, metric: Metric) -> tuple[str, Any]:
+def choose_way(task: Task, cv: Any, metric: Metric) -> tuple[str, Any]:
+    """What is held out, as `CrossValidation.way` names it, and the folds that say how."""
     graph = task.graphs[0]
     several = _n_units(graph) > 1
     if isinstance(cv, str):
@@ -216,7 +220,7 @@ def _leave_pair_out(task: Task, alphas: Array, metric: Metric) -> CrossValidatio
     y = graph.y.reshape(graph.n_items, -1)
     if metric.name == "auc":
         metric(y, y)  # refuses scores of more than two levels
-    assert task.leave_pair_out is not None  # as `_choose_way` has seen
+    assert task.leave_pair_out is not None  # as `choose_way` has seen
     error = task.leave_pair_out(alphas)
     score = 1.0 - error if metric.greater_is_better else error
     rows = score[None, :, 0] if graph.y.ndim == 1 else score[None]
@@ -293,3 +297,18 @@ def mean_defined(scores: Array) -> Array:
     mean = np.full(total.shape, np.nan)
     np.divide(total, count, out=mean, where=count > 0)
     return mean
+
+
+def standard_error(scores: Array) -> Array:
+    """Standard error of that mean; nan where there are fewer than two values."""
+    count = (~np.isnan(scores)).sum(axis=0)
+    squares = np.nansum((scores - mean_defined(scores)) ** 2, axis=0)
+    error = np.full(squares.shape, np.nan)
+    np.divide(squares, count * (count - 1.0), out=error, where=count > 1)
+    return np.sqrt(error)
+
+
+def best_of(scores: Array, simplicity: Array) -> int:
+    """Where the score is largest; of equal ones where the model is simplest."""
+    best = np.flatnonzero(scores == np.nanmax(scores))
+    return int(best[np.argmax(simplicity[best])])

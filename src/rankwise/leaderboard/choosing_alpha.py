@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from rankwise.estimators.cross_validation import best_of
 from rankwise.leaderboard.solving import RatingSystem
 from rankwise.leaderboard.tally import Tally
 
@@ -29,7 +30,7 @@ class AlphaCurve(NamedTuple):
     @property
     def best(self) -> float:
         """The alpha of least error; the largest if several have it."""
-        return float(self.alphas[::-1][np.argmin(self.errors[::-1])])
+        return float(self.alphas[best_of(-self.errors, self.alphas)])
 
 
 def alpha_grid(system: RatingSystem) -> Array:

@@ -21,7 +21,7 @@ from rankwise.persistence.decoding import Decoder, readable
 from rankwise.persistence.encoding import Encoder
 from rankwise.persistence.odd import OddContent
 
-__all__ = ["FORMAT_VERSION", "load", "read_header", "save"]
+__all__ = ["FORMAT_VERSION", "load", "load_with_notes", "read_header", "save"]
 
 FORMAT = "rankwise model"
 FORMAT_VERSION = 1
@@ -136,6 +136,11 @@ def load(path: PathLike) -> Any:
     --------
     See `save`.
     """
+    return load_with_notes(path)[0]
+
+
+def load_with_notes(path: PathLike) -> tuple[Any, dict[str, Any] | None]:
+    """The model and the notes of one and the same file."""
     try:
         with read_container(path) as container:
             header = _checked_header(container)
@@ -146,7 +151,7 @@ def load(path: PathLike) -> Any:
         check_loaded(model)
     except OddContent as error:
         raise ModelFileError(os.fspath(path), f"{error}.") from error
-    return model
+    return model, header["notes"]
 
 
 def read_header(path: PathLike) -> dict[str, Any]:

@@ -130,9 +130,8 @@ class AlphaPathDisplay:
             curves = [curves[0]._replace(label=name)]
         elif name is not None:
             self.ax_.set_title(name)
-        self.lines_, self.bands_, self.marks_ = draw_curves(self.ax_, curves, **kwargs)
-        for curve, mark in zip((c for c in curves if c.best is not None), self.marks_, strict=True):
-            mark.set_label(f"chosen: {curve.x[curve.best]:.2g}")
+        drawn = draw_curves(self.ax_, curves, "chosen: {:.2g}", **kwargs)
+        self.lines_, self.bands_, self.marks_ = drawn
         self.ax_.set(xscale="log", ylabel=f"held-out {describe_metric(self.metric)}")
         (self.coefficient_ax_ or self.ax_).set_xlabel("alpha")
         draw_legend(self.ax_, len(curves))

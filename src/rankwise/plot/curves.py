@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.estimators.cross_validation import best_of, mean_defined, standard_error
 from rankwise.metrics import get_metric
 from rankwise.plot.figure import ordered_colours
 
@@ -17,6 +18,7 @@ __all__ = [
     "DrawnCurves",
     "describe_metric",
     "describe_params",
+    "draw_band",
     "draw_curves",
     "draw_legend",
     "largest_of_best",
@@ -69,20 +71,15 @@ def make_curve(label: str, x: ArrayLike, values: ArrayLike, best: int | None = N
     (array([ 1., 10.]), array([0.5, 0.3]), array([nan, 0.1]))
     """
     position, table = np.asarray(x, dtype=np.float64), np.asarray(values, dtype=np.float64)
-    count = np.isfinite(table).sum(axis=0)
-    mean, error = np.full((2, len(position)), np.nan)
-    np.divide(np.nansum(table, axis=0), count, out=mean, where=count > 0)
-    squares = np.nansum((table - mean) ** 2, axis=0)
-    np.divide(squares, count * (count - 1.0), out=error, where=count > 1)
     order = np.argsort(position, kind="stable")
     at = None if best is None else int(np.flatnonzero(order == best)[0])
-    return Curve(label, position[order], mean[order], np.sqrt(error[order]), at)
+    mean, error = mean_defined(table)[order], standard_error(table)[order]
+    return Curve(label, position[order], mean, error, at)
 
 
 def largest_of_best(curve: Curve, greater_is_better: bool) -> int:
     """Return where the mean is best; of equal ones the last, as the searches for alpha choose."""
-    score = curve.mean if greater_is_better else -curve.mean
-    return int(np.flatnonzero(score == np.nanmax(score))[-1])
+    return best_of(curve.mean if greater_is_better else -curve.mean, curve.x)
 
 
 def describe_params(params: Mapping[str, Any]) -> str:
@@ -115,8 +112,19 @@ def draw_legend(ax: Any, n_curves: int) -> None:
         ax.legend()
 
 
-def draw_curves(ax: Any, curves: Sequence[Curve], **kwargs: Any) -> DrawnCurves:
-    """Draw lines; where there are several, bands only around those that hold a chosen value."""
+def draw_band(ax: Any, curve: Curve, colour: Any) -> Any:
+    """Shade one standard error around a curve; None if the curve has none."""
+    if not np.isfinite(curve.error).any():
+        return None
+    low, high = curve.mean - curve.error, curve.mean + curve.error
+    return ax.fill_between(curve.x, low, high, alpha=0.2, color=colour, lw=0)
+
+
+def draw_curves(ax: Any, curves: Sequence[Curve], mark: str, **kwargs: Any) -> DrawnCurves:
+    """Draw lines; where there are several, bands only around those that hold a chosen value.
+
+    The chosen values get markers, named by `mark`, a format such as "best: {:.0f}".
+    """
     drawn = DrawnCurves([], [], [])
     some_chosen = any(curve.best is not None for curve in curves)
     for curve, colour in zip(curves, ordered_colours(len(curves)), strict=True):
@@ -124,12 +132,12 @@ def draw_curves(ax: Any, curves: Sequence[Curve], **kwargs: Any) -> DrawnCurves:
         options = {"color": colour, "linewidth": 2.2 if is_best or not some_chosen else 1.3}
         (line,) = ax.plot(curve.x, curve.mean, label=curve.label, **{**options, **kwargs})
         drawn.lines.append(line)
-        if (is_best or not some_chosen) and np.isfinite(curve.error).any():
-            low, high = curve.mean - curve.error, curve.mean + curve.error
-            band = ax.fill_between(curve.x, low, high, alpha=0.2, color=line.get_color(), lw=0)
-            drawn.bands.append(band)
+        colour = line.get_color()
+        if is_best or not some_chosen:
+            band = draw_band(ax, curve, colour)
+            drawn.bands.extend([] if band is None else [band])
         if curve.best is not None:
             x, y = curve.x[curve.best], curve.mean[curve.best]
-            (mark,) = ax.plot([x], [y], "o", color=line.get_color(), mec="black", ms=9, zorder=5)
-            drawn.marks.append(mark)
+            style = {"color": colour, "mec": "black", "ms": 9, "zorder": 5}
+            drawn.marks.extend(ax.plot([x], [y], "o", label=mark.format(x), **style))
     return drawn

@@ -92,10 +92,8 @@ class StagedErrorDisplay:
         """
         self.ax_ = axes_for(ax, "StagedErrorDisplay.plot")
         self.figure_ = self.ax_.get_figure()
-        self.lines_, self.bands_, self.marks_ = draw_curves(self.ax_, self.curves, **kwargs)
-        chosen = (curve for curve in self.curves if curve.best is not None)
-        for curve, mark in zip(chosen, self.marks_, strict=True):
-            mark.set_label(f"best: {curve.x[curve.best]:.0f}")
+        drawn = draw_curves(self.ax_, self.curves, "best: {:.0f}", **kwargs)
+        self.lines_, self.bands_, self.marks_ = drawn
         self.ax_.set(xlabel="number of basis functions", ylabel=describe_metric(self.metric))
         self.ax_.xaxis.get_major_locator().set_params(integer=True)
         if name is not None:

@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from rankwise.estimators.pipelines import fit_ranker
 from rankwise.groups import encode_groups
 from rankwise.metrics import Metric, get_metric
-from rankwise.plot.curves import describe_metric, make_curve
+from rankwise.plot.curves import describe_metric, draw_band, make_curve
 from rankwise.plot.figure import BAD, GOOD, axes_for
 from rankwise.progress import track
 from rankwise.targets import as_scores, split_target
@@ -111,11 +111,7 @@ class UnscoredCurveDisplay:
         curve = self.curve
         options = {"color": GOOD, "marker": "o", "label": name or curve.label}
         (self.line_,) = self.ax_.plot(curve.x, curve.mean, **{**options, **kwargs})
-        self.band_ = None
-        if np.isfinite(curve.error).any():
-            low, high = curve.mean - curve.error, curve.mean + curve.error
-            colour = self.line_.get_color()
-            self.band_ = self.ax_.fill_between(curve.x, low, high, alpha=0.2, color=colour, lw=0)
+        self.band_ = draw_band(self.ax_, curve, self.line_.get_color())
         self.supervised_line_ = self.ax_.axhline(
             self.supervised_score, color=BAD, linestyle="--", label="supervised"
         )

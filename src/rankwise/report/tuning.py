@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.estimators import RankingPursuit, RankRLS, RankRLSCV
+from rankwise.estimators.cross_validation import mean_defined, standard_error
 from rankwise.metrics import Metric, get_metric
 from rankwise.report.group_metrics import metric_title
 from rankwise.report.material import short_numbers
@@ -180,12 +181,7 @@ def _first_output(scores: Array) -> Array:
 
 def _mean_and_error(by_group: Array) -> dict[str, Any]:
     """Mean over groups and its standard error; no error for a single group."""
-    defined = ~np.isnan(by_group)
-    count = defined.sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(defined, by_group, 0.0).sum(axis=0) / count
-        squares = np.where(defined, by_group - mean, 0.0) ** 2
-        error = np.sqrt(squares.sum(axis=0) / (count - 1) / count)
+    mean, error = mean_defined(by_group), standard_error(by_group)
     return {
         "mean": short_numbers(mean, 6),
         "low": short_numbers(mean - error, 6),
