@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.groups import encode_groups
+from rankwise.real_numbers import as_real
 
 __all__ = ["as_scores", "make_target", "split_target"]
 
@@ -75,16 +76,8 @@ def as_scores(y: Any, *, allow_nan: bool = False) -> NDArray[np.float64]:
             "this ranker requires y to be passed, but the target y is None; give scores, "
             "a target of make_target, or a preference graph."
         )
-    array = np.asarray(y)
-    if array.dtype.kind == "c":
-        raise ValueError("Complex data not supported: y must hold real scores.")
-    try:
-        scores = array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"y has dtype {array.dtype}, expected real numbers; map the labels to numbers so that "
-            "a larger number means a better item."
-        ) from None
+    advice = "map the labels to numbers so that a larger number means a better item"
+    scores = as_real("y", y, advice)
     if scores.ndim not in (1, 2) or 0 in scores.shape:
         raise ValueError(
             f"y has shape {scores.shape}; expected one score per item, shape (n_items,), "

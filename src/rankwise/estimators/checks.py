@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, check_array
 
 from rankwise.options import check_option
+from rankwise.real_numbers import as_real, refuse_masked
 
 __all__ = [
     "basis_points",
@@ -26,8 +27,8 @@ BASES = ("random", "kmeans++")
 def check_alphas(alphas: ArrayLike, name: str) -> NDArray[np.float64]:
     """Positive finite numbers, as an array of one dimension."""
     try:
-        checked = np.asarray(alphas, dtype=np.float64)
-    except (TypeError, ValueError):
+        checked = as_real(name, alphas)
+    except ValueError:
         raise ValueError(f"{name}: got {alphas!r}, expected positive numbers.") from None
     if checked.ndim != 1 or not len(checked):
         raise ValueError(f"{name} has shape {checked.shape}; expected a flat list of numbers.")
@@ -43,8 +44,8 @@ def check_alphas(alphas: ArrayLike, name: str) -> NDArray[np.float64]:
 def check_nus(nus: ArrayLike, name: str) -> NDArray[np.float64]:
     """Finite numbers from 0, as an array of one dimension."""
     try:
-        checked = np.asarray(nus, dtype=np.float64)
-    except (TypeError, ValueError):
+        checked = as_real(name, nus)
+    except ValueError:
         raise ValueError(f"{name}: got {nus!r}, expected numbers from 0.") from None
     if checked.ndim != 1 or not len(checked):
         raise ValueError(f"{name} has shape {checked.shape}; expected a flat list of numbers.")
@@ -73,6 +74,7 @@ def check_basis(n_basis: int | None, basis: str | ArrayLike, n_items: int) -> in
                 "training items."
             )
         return int(n_basis)
+    refuse_masked("basis", basis)
     rows = np.asarray(basis)
     if rows.ndim != 1 or not len(rows) or rows.dtype.kind not in "iu":
         raise ValueError(
@@ -97,6 +99,7 @@ def basis_points(basis: Any, n_basis: int | None, n_features: int) -> Any:
     """
     if isinstance(basis, str) or np.ndim(basis) != 2:
         return None
+    refuse_masked("basis", basis)
     points = check_array(
         basis, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="basis"
     )

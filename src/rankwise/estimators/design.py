@@ -39,6 +39,8 @@ class Design(NamedTuple):
         Their row numbers, if they are a basis of rows.
     is_definite : bool
         False if negative eigenvalues of the kernel had to be left out.
+    columns : array, sparse matrix or None
+        The features of a linear model, whose scales tell what an alpha does to each.
     """
 
     method: str
@@ -47,6 +49,7 @@ class Design(NamedTuple):
     items: Any = None
     basis: NDArray[np.intp] | None = None
     is_definite: bool = True
+    columns: Any = None
 
     def stored(self) -> Design:
         """The same with all features in memory, for those who read them more than once."""
@@ -87,12 +90,12 @@ def make_design(
         R = X
         if shift_invariant and not sp.issparse(X):
             R = X - X.mean(axis=0, dtype=np.float64)
-        return Design("dual", kernel.matrix(R), lambda a: np.asarray(R.T @ a))
+        return Design("dual", kernel.matrix(R), lambda a: np.asarray(R.T @ a), columns=R)
     if method == "primal":
         check_matrix_fits(
             X.shape[1], X.shape[1], "a Gram matrix", "use solver='iterative' for so many features"
         )
-    return Design(method, X, lambda w: w)
+    return Design(method, X, lambda w: w, columns=X)
 
 
 def make_features(
@@ -110,7 +113,7 @@ def make_features(
     if n_basis is not None or not isinstance(basis, str):
         return _basis_design(kernel, X, "auto", n_basis, basis, random_state).stored()
     if kernel.is_linear:
-        return Design("primal", X, lambda w: w)
+        return Design("primal", X, lambda w: w, columns=X)
     design = _kernel_design(kernel, X, "auto")
     root = kernel_root(_centre(design.matrix))
 

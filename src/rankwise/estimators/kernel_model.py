@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.design import Design
 from rankwise.kernels import Kernel
+from rankwise.real_numbers import check_items
 
 __all__ = ["KernelModel", "ModelPath", "set_kernel_tags"]
 
@@ -56,6 +57,7 @@ class KernelModel(RankerMixin, BaseEstimator):
         return Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params or {})
 
     def _check_items(self, X: Any, **options: Any) -> Any:
+        check_items("X", X)
         return validate_data(self, X, dtype=[np.float64, np.float32], **options)
 
     def _store_design(self, design: Design) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.estimators.cross_validation import alpha_grid
+from rankwise.estimators.alpha_grid import AlphaGrid, make_grid
 from rankwise.estimators.design import Design
 from rankwise.estimators.folds import Folds
 from rankwise.estimators.least_squares_task import pair_distance
@@ -44,10 +44,13 @@ class MarginTask:
         self.graphs = [graph]
         self._R, self._design, self._trainer = design.matrix, design, trainer
 
-    def default_alphas(self) -> Array:
-        """15 values from 1e-7 to 1 times the mean squared distance between items of a pair."""
+    def default_grid(self) -> AlphaGrid:
+        """15 values from 1e-7 to 1 times the mean squared distance between items of a pair.
+
+        Further down where the columns are on different scales.
+        """
         distance = pair_distance(SquaredLoss(self.graphs[0]), self._design)
-        return alpha_grid(distance, (-7, 0, 15))
+        return make_grid(*distance, decades=(-7, 0), per_decade=2)
 
     def held_out(
         self, graph: int, folds: Folds, alphas: Array, progress: bool | None = None

@@ -14,6 +14,7 @@ from rankwise.graphs.protocol import GraphDescription, GraphRoot, system_by_colu
 from rankwise.graphs.roots import ComponentRoot, items_of_components
 from rankwise.graphs.score_graph import COSTS
 from rankwise.options import check_option
+from rankwise.real_numbers import as_real, as_whole, refuse_masked
 
 __all__ = ["PairGraph"]
 
@@ -73,7 +74,11 @@ class PairGraph:
                 "edge k says that winner[k] is preferred to loser[k]."
             )
         largest = max(self.winner.max(initial=-1), self.loser.max(initial=-1))
-        self.n_items = int(largest) + 1 if n_items is None else int(n_items)
+        self.n_items = (
+            int(largest) + 1
+            if n_items is None
+            else as_whole("n_items", n_items, "the number of rows of X")
+        )
         self._check_edges(int(largest))
         self.magnitude = _as_edge_values("magnitude", magnitude, len(self.winner))
         self.weight = _as_edge_values("weight", weight, len(self.winner), positive=True)
@@ -215,6 +220,7 @@ class PairGraph:
 
 
 def _as_indices(name: str, values: ArrayLike) -> NDArray[np.intp]:
+    refuse_masked(name, values)
     array = np.asarray(values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ValueError(
@@ -224,6 +230,12 @@ def _as_indices(name: str, values: ArrayLike) -> NDArray[np.intp]:
     if array.size and array.min() < 0:
         edge = int(np.argmin(array))
         raise ValueError(f"{name}[{edge}] is {array[edge]}; items are numbered from 0.")
+    if array.size and array.max() > np.iinfo(np.intp).max:
+        edge = int(np.argmax(array))
+        raise ValueError(
+            f"{name}[{edge}] is {array[edge]}, more than any row number; items are numbered from 0 "
+            "as the rows of X (encode item names first, e.g. with rankwise.datasets.read_pairs)."
+        )
     return array.astype(np.intp)
 
 
@@ -232,7 +244,7 @@ def _as_edge_values(
 ) -> Array:
     if values is None:
         return np.ones(n_edges)
-    array = np.asarray(values, dtype=np.float64)
+    array = as_real(name, values)
     if array.shape != (n_edges,):
         raise ValueError(
             f"{name} has shape {array.shape} but there are {n_edges} edges; pass one number for "

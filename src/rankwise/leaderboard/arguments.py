@@ -12,6 +12,7 @@ from sklearn.utils import check_array
 from rankwise.datasets import PairData
 from rankwise.graphs import PairGraph
 from rankwise.groups import Groups, encode_groups
+from rankwise.real_numbers import check_items
 
 __all__ = ["check_clusters", "check_features", "check_options", "check_pairs", "encode_labels"]
 
@@ -58,6 +59,7 @@ def check_options(n_resamples: Any, confidence: Any) -> None:
 
 def check_features(features: Any, n_items: int) -> Array:
     """Finite features, one row for each item."""
+    check_items("features", features)
     X = check_array(features, dtype=np.float64, input_name="features")
     if len(X) != n_items:
         raise ValueError(

@@ -65,7 +65,9 @@ def conjugate_gradients(
     watch : callable, optional
         Called after each iteration.
     """
-    x = np.zeros_like(t) if start is None else start.copy()
+    unit = _sizes(t)
+    t = t / unit  # squares of what is left neither overflow nor vanish
+    x = np.zeros_like(t) if start is None else start / unit
     residual = t.copy() if start is None else t - product(x)
     size = np.linalg.norm(t, axis=0)
     goal = tol * size
@@ -89,4 +91,9 @@ def conjugate_gradients(
         z = r / diagonal[:, None]
         rz_before, rz = rz, np.sum(r * z, axis=0)
         p = z + (rz / rz_before) * p
-    return IterativeSolution(x, n_iter, not len(columns))
+    return IterativeSolution(x * unit, n_iter, not len(columns))
+
+
+def _sizes(t: Array) -> Array:
+    """A power of two near the largest entry of each column: dividing by it rounds nothing."""
+    return np.asarray(np.ldexp(1.0, np.frexp(np.abs(t).max(axis=0, initial=0.0))[1] - 1))
