@@ -15,7 +15,7 @@ def refuse_masked(name: str, values: Any) -> None:
     """Raise a ValueError if entries of a masked array are masked: NumPy would use what is below."""
     if not np.ma.isMaskedArray(values):
         return
-    rows = np.ma.getmaskarray(values)
+    rows: NDArray[Any] = np.ma.getmaskarray(values)
     if rows.dtype.names is not None:  # a target of make_target
         fields = [rows[field].reshape(len(rows), -1) for field in rows.dtype.names]
         rows = np.concatenate(fields, axis=1)
@@ -67,12 +67,12 @@ def as_real(name: str, values: Any, advice: str = "pass real numbers") -> NDArra
         raise ValueError(
             f"{name} has dtype {array.dtype}, expected real numbers; {advice}."
         ) from None
-    if array.dtype.kind in "iu" and array.size and np.abs(real).max() >= 2.0**53:
-        if len(np.unique(real)) < len(np.unique(array)):
-            raise ValueError(
-                f"{name} has whole numbers beyond 2**53, of which different ones become equal as "
-                "float64; subtract a constant from all of them."
-            )
+    is_large = array.dtype.kind in "iu" and np.abs(real).max(initial=0.0) >= 2.0**53
+    if is_large and len(np.unique(real)) < len(np.unique(array)):
+        raise ValueError(
+            f"{name} has whole numbers beyond 2**53, of which different ones become equal as "
+            "float64; subtract a constant from all of them."
+        )
     return real
 
 

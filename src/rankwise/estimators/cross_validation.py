@@ -182,7 +182,7 @@ def choose_way(task: Task, cv: Any, metric: Metric) -> tuple[str, Any]:
 
 def _n_units(graph: PreferenceGraph) -> int:
     """Number of groups, or of connected components that have an edge."""
-    if isinstance(graph, ScoreGraph):
+    if isinstance(graph, ScoreGraph) or (isinstance(graph, PairGraph) and graph.has_groups):
         return graph.n_groups
     return int((np.bincount(graph.components) > 1).sum())
 
@@ -195,11 +195,9 @@ def score_groups(
     Shape (n_groups, n_alphas, n_outputs), and the labels of the groups.
     """
     if isinstance(graph, PairGraph):
-        return _score_components(graph, held, metric)
+        return _score_edges(graph, held, folds, metric)
     assert isinstance(graph, ScoreGraph)
-    fold = np.empty(graph.n_items, dtype=np.intp)
-    for k, U in enumerate(folds):
-        fold[U] = k
+    fold = _fold_of_items(graph, folds)
     parts, unit = np.unique(graph.groups * len(folds) + fold, return_inverse=True)
     Y = graph.y.reshape(graph.n_items, -1)
     scores = [
@@ -209,9 +207,21 @@ def score_groups(
     return np.stack(scores, axis=2), graph.group_labels[parts // len(folds)]
 
 
-def _score_components(graph: PairGraph, held: Array, metric: Metric) -> tuple[Array, NDArray[Any]]:
-    unit, n_units = graph.components[graph.winner], int(graph.components.max()) + 1
-    weight = graph.weight * (graph.magnitude > 0)
+def _fold_of_items(graph: PreferenceGraph, folds: Folds) -> NDArray[np.intp]:
+    fold = np.empty(graph.n_items, dtype=np.intp)
+    for k, U in enumerate(folds):
+        fold[U] = k
+    return fold
+
+
+def _score_edges(
+    graph: PairGraph, held: Array, folds: Folds, metric: Metric
+) -> tuple[Array, NDArray[Any]]:
+    """Edges inside a fold, in the group of their winner; others join scores of two models."""
+    unit, n_units = graph.groups[graph.winner], graph.n_groups
+    fold = _fold_of_items(graph, folds)
+    is_inside = fold[graph.winner] == fold[graph.loser]
+    weight = graph.weight * ((graph.magnitude > 0) & is_inside)
     error = np.stack(
         [
             edge_disagreement(graph.winner, graph.loser, weight, f, unit, n_units)
@@ -220,7 +230,7 @@ def _score_components(graph: PairGraph, held: Array, metric: Metric) -> tuple[Ar
         axis=1,
     )
     value = 1.0 - error if metric.greater_is_better else error
-    return value[:, :, None], np.arange(len(value))
+    return value[:, :, None], graph.group_labels
 
 
 def _leave_pair_out(task: Task, alphas: Array, metric: Metric) -> CrossValidation:
@@ -241,12 +251,13 @@ def _folds_of_edges(task: Task, alphas: Array, n_folds: Any, metric: Metric) -> 
     if not isinstance(n_folds, int) or not 2 <= n_folds <= graph.n_pairs:
         raise ValueError(
             f"cv={n_folds!r}: the preferences are all connected, so edges are held out; give a "
-            f"number of folds from 2 to the {graph.n_pairs} edges."
+            f"number of folds from 2 to the {graph.n_pairs} edges, or build the PairGraph with the "
+            "groups of the items to hold these out."
         )
     fold = np.random.default_rng(0).permutation(graph.n_pairs) % n_folds
     wrong = np.empty((n_folds, len(alphas)))
     for k in track(range(n_folds), "training again without edges"):
-        scores = task.from_edges(_keep_edges(graph, fold != k), alphas)
+        scores = task.from_edges(graph.with_edges(fold != k), alphas)
         held = fold == k
         weight = graph.weight[held] * (graph.magnitude[held] > 0)
         for a, f in enumerate(scores.T):
@@ -260,17 +271,6 @@ def _folds_of_edges(task: Task, alphas: Array, n_folds: Any, metric: Metric) -> 
         int(np.isnan(score).any(axis=1).sum()),
         "folds of edges",
         None,
-    )
-
-
-def _keep_edges(graph: PairGraph, kept: NDArray[np.bool_]) -> PairGraph:
-    return PairGraph(
-        graph.winner[kept],
-        graph.loser[kept],
-        graph.magnitude[kept],
-        graph.weight[kept],
-        graph.n_items,
-        cost=graph.cost,
     )
 
 

@@ -5,6 +5,8 @@ folds                                     model                 way
 ========================================  ====================  ===============================
 no edge leaves them: groups, components   linear, basis         `hold_out_primal`, `hold_out_few`
 the same                                  kernel, β = 0 or 1    `hold_out_dual`
+edges leave them: items, groups with      linear, basis         `hold_out_with_edges`, unless
+edges between them (`PairGraph`)                                there are too many edges
 items of one list, magnitude with ties    all but iterative     `hold_out_items`, unless training
                                                                 again costs less: long folds, few
                                                                 features
@@ -24,7 +26,8 @@ from numpy.typing import NDArray
 
 from rankwise.estimators.design import Design
 from rankwise.estimators.folds import Folds
-from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.estimators.held_out_edges import crosses, fits_edges, hold_out_with_edges
+from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.losses import SquaredLoss
 from rankwise.progress import track
 from rankwise.solvers import minimise
@@ -70,7 +73,9 @@ def held_out_scores(
     total = preferring.sum(axis=0)
     for held, scores in _choose(loss, design, folds, alphas, refit):
         out[held] = scores
-        if loss.beta == 0:  # where nothing is left to learn from, rounding must not order items
+        if loss.beta == 0 and not _is_cut(
+            loss.graph, held
+        ):  # where nothing is left to learn from, rounding must not order items
             silent = np.flatnonzero(preferring[held].sum(axis=0) == total)
             out[held[:, None], silent] = 0.0
     return out
@@ -117,6 +122,11 @@ def _choose(
         y = loss.y if loss.y is not None else graph.y  # type: ignore[attr-defined]
         items = hold_out_items(item_spectrum(design), y.reshape(len(y), -1), cut, alphas, loss.beta)
         yield from items
+    elif cut and _has_edges_to_hold_out(graph, design):
+        assert isinstance(graph, PairGraph)
+        for U in cut:
+            check_rest(graph.subset(np.setdiff1d(np.arange(graph.n_items), U)).n_pairs > 0)
+        yield from hold_out_with_edges(_dense(design.matrix), graph, cut, alphas)
     else:
         yield from _refit(loss, design, cut, alphas, refit)
     if not whole:
@@ -125,6 +135,16 @@ def _choose(
         yield from _refit(loss, design, whole, alphas, refit)
     else:
         yield from _closed_shortcut(loss, design, whole, alphas)
+
+
+def _is_cut(graph: PreferenceGraph, held: NDArray[np.intp]) -> bool:
+    return isinstance(graph, PairGraph) and crosses(graph, held)
+
+
+def _has_edges_to_hold_out(graph: PreferenceGraph, design: Design) -> bool:
+    if not isinstance(graph, PairGraph) or design.method != "primal":
+        return False
+    return fits_edges(graph, design.matrix.shape[1])
 
 
 def _is_cheaper_to_refit(design: Design, folds: Folds, n_alphas: int) -> bool:

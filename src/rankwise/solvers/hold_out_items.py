@@ -19,6 +19,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from rankwise.solvers.iterative import binary_scale
+
 __all__ = [
     "Resolvent",
     "Spectrum",
@@ -155,6 +157,7 @@ def pair_disagreement(
     is that of its numerator over the (positive) determinant, so nothing is divided; blocks of
     n_entries stay in the cache while all outputs pass over them.
     """
+    y = y / binary_scale(y)  # products of two differences neither overflow nor vanish
     if beta == 0:
         y = y - y.mean(axis=0)
     noise = _rounding(y)
