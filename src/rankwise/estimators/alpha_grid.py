@@ -24,6 +24,7 @@ __all__ = [
 Array = NDArray[np.float64]
 STEP = 3  # decades by which a grid is widened at a time
 CEILING = 6  # decades above the scale where it ends; far below, all models order items alike
+CONSTANT = 1e-30  # norm of a column, relative to the largest, that rounding of its mean may leave
 SAME = 1e-12  # scores that differ by less are equal but for rounding
 NEAR = 0.1  # standard errors of the best score within which another is as good
 
@@ -113,9 +114,9 @@ def median_share(norms: Array) -> float:
     """What the sum of the norms would be if all columns were as the median one, relative to it.
 
     One column on a large scale has nearly all of the sum, and an alpha in proportion to it shuts
-    off the others. Constant columns, and those that rounding of the largest hides, do not count.
+    off the others. Columns that are constant but for rounding do not count.
     """
-    seen = norms[norms > np.finfo(np.float64).eps * norms.max(initial=0.0)]
+    seen = norms[norms > CONSTANT * norms.max(initial=0.0)]
     return float(np.median(seen) * len(seen) / seen.sum()) if len(seen) else 1.0
 
 
@@ -158,23 +159,26 @@ def warn_at_edge_of_gamma(
 
 
 def warn_at_limit(grid: AlphaGrid, edges: Edges, *, stacklevel: int) -> None:
-    """Warn if the choice is where no default grid goes on, or half of the columns are beyond it."""
-    problem = advice = ""
+    """Warn if the choice is where no default grid goes on, or the columns need a wider one."""
+    alphas = grid.alphas
+    at_edge = "the best alpha {:g} is at the edge of the default grid: "
+    scale = " Scale the features, for example with sklearn.preprocessing.StandardScaler."
     if edges.upper:
-        problem = f"the best alpha {grid.alphas[-1]:g} is at the edge of the default grid"
-        advice = "nearly nothing is learned. The features may not tell the order of held-out items"
-    if edges.lower or grid.hides:
-        problem = (
-            f"the best alpha {grid.alphas[0]:g} is at the edge of the default grid"
-            if edges.lower
-            else "half of the features are on a scale below the default grid of alphas"
+        message = at_edge.format(alphas[-1]) + (
+            "nearly nothing is learned. The features may not tell the order of held-out items."
         )
-        advice = (
-            "rounding of the largest features or kernel values hides what is smaller. Scale the "
-            "features, for example with sklearn.preprocessing.StandardScaler"
+    elif edges.lower:
+        message = at_edge.format(alphas[0]) + (
+            "below, rounding of the largest features or kernel values hides the small ones." + scale
         )
-    if problem:
-        warnings.warn(f"{problem}: {advice}.", stacklevel=stacklevel)
+    elif grid.hides:
+        message = (
+            "half of the features are on scales ten thousand times and more below the largest: an "
+            "alpha that suits them is near the rounding of the largest." + scale
+        )
+    else:
+        return
+    warnings.warn(message, stacklevel=stacklevel)
 
 
 def flat_note(name: str, grid: Array, mean: Array, error: Array, at: int) -> str:
