@@ -29,9 +29,10 @@ class RankRLSCV(AlphaSearch):
         at a time while the best is at its end, at most to 1e6 times that distance and down to its
         rounding; a choice there warns.
     cv : "auto", int, splitter or iterable
-        "auto" leaves out one group at a time, or one connected component of explicit preferences;
-        a single list is judged by leave-pair-out up to 1,500 items where that applies, else by ten
-        folds of items. Anything else as in `rankwise.model_selection.cross_val_predict_groups`.
+        "auto" leaves out one group at a time, or one connected component of explicit preferences
+        without groups; a single list is judged by leave-pair-out up to 1,500 items where that
+        applies, else by ten folds of items. Anything else as in
+        `rankwise.model_selection.cross_val_predict_groups`.
     scoring : str or Metric
         Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
     gamma, degree, coef0
