@@ -13,8 +13,8 @@ from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 
 from rankwise import PairGraph, RankingPursuit, View
 from rankwise import memory as memory_module
-from rankwise.estimators import dictionary as dictionary_module
 from rankwise.estimators import pursuit_problem
+from rankwise.features import dictionary as dictionary_module
 from rankwise.solvers import pursuit_search
 from tests import oracle, oracle_pursuit, oracle_semi
 

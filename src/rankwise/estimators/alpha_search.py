@@ -54,10 +54,6 @@ class AlphaSearch(RankerMixin, BestModel):
     alphas: ArrayLike | None
     cv: Any
     scoring: Any
-    kernel: Any
-    gamma: Any
-    degree: Any
-    coef0: Any
     store_predictions: bool
     alpha_per_output = False
 
