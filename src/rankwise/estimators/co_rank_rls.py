@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankwise.estimators.base import notice_lost_groups
 from rankwise.estimators.checks import check_alphas, check_nus
 from rankwise.estimators.co_problem import CoProblem, fit_views, warn_about_flat_views
 from rankwise.estimators.cross_validation import mean_defined
+from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.problem import ranking_losses
 from rankwise.estimators.unscored import SemiSupervisedMixin, split_unscored
 from rankwise.features import KernelParameters, View
@@ -130,7 +130,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         CoRankRLS
             The fitted estimator.
         """
-        notice_lost_groups(y, groups, "fit")
+        warn_if_groups_were_lost(y, groups, "fit")
         return self._fit_problem(self._prepare(X, y, groups))
 
     def path(

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.errors import UndefinedMetricError
-from rankwise.estimators.base import notice_lost_groups
 from rankwise.estimators.best_model import BestModel
 from rankwise.estimators.checks import check_alphas, check_nus
 from rankwise.estimators.co_problem import CoProblem
@@ -25,6 +24,7 @@ from rankwise.estimators.cross_validation import (
 )
 from rankwise.estimators.folds import Folds, make_folds
 from rankwise.estimators.held_out import check_rest
+from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.unscored import SemiSupervisedMixin
 from rankwise.features import View
 from rankwise.graphs import ScoreGraph
@@ -129,7 +129,7 @@ random_state
         CoRankRLSCV
             The fitted estimator.
         """
-        notice_lost_groups(y, groups, "fit")
+        warn_if_groups_were_lost(y, groups, "fit")
         metric = check_scoring(self.scoring)
         nus = check_nus(NUS if self.nus is None else self.nus, "nus")
         alphas = None if self.alphas is None else check_alphas(self.alphas, "alphas")

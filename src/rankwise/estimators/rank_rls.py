@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwise.estimators.base import notice_lost_groups
 from rankwise.estimators.checks import check_alphas, check_beta, check_finite
 from rankwise.estimators.chunked import ChunkedFit
 from rankwise.estimators.kernel_model import ModelPath
 from rankwise.estimators.least_squares_task import LeastSquaresTask
+from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.problem import ranking_losses
 from rankwise.features import Design, is_read_once, make_design
 from rankwise.losses import SquaredLoss
@@ -154,7 +154,7 @@ class RankRLS(ChunkedFit):
         RankRLS
             The fitted estimator.
         """
-        notice_lost_groups(y, groups, "fit")
+        warn_if_groups_were_lost(y, groups, "fit")
         coefficients = self._solve_for(X, y, groups, check_alphas([self.alpha], "alpha"))
         self._store(coefficients[0])
         return self

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from rankwise.estimators.base import notice_lost_groups
 from rankwise.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.kernel_model import KernelModel, ModelPath
+from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.margin_task import MarginTask
 from rankwise.estimators.margin_training import MarginTrainer, report_solution
 from rankwise.estimators.problem import strict_graph, why_no_pairs
@@ -165,7 +165,7 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         RankSVM
             The fitted estimator.
         """
-        notice_lost_groups(y, groups, "fit")
+        warn_if_groups_were_lost(y, groups, "fit")
         alpha = float(check_alphas([self.alpha], "alpha")[0])
         trainer = self._make_trainer()
         _, preferences, design = self._prepare(X, y, groups)

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankwise.estimators.base import notice_lost_groups
 from rankwise.estimators.checks import check_beta
 from rankwise.estimators.held_out_stages import (
     Judge,
@@ -21,6 +20,7 @@ from rankwise.estimators.held_out_stages import (
     validation_rows,
     without_rows,
 )
+from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.pursuit_path import (
     PursuitFunction,
     Validation,
@@ -197,7 +197,7 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         RankingPursuit
             The fitted estimator.
         """
-        notice_lost_groups(y, groups, "fit")
+        warn_if_groups_were_lost(y, groups, "fit")
         X, target = self._check_training_data(X, y, groups)
         rng = check_random_state(self.random_state)
         if self.n_iter_no_change is None:

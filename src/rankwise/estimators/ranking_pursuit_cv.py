@@ -13,9 +13,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.errors import UndefinedMetricError
-from rankwise.estimators.base import notice_lost_groups
 from rankwise.estimators.best_model import BestModel
 from rankwise.estimators.held_out_stages import Judge, folds_of_scored, make_judge, scores_of
+from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.ranking_pursuit import RankingPursuit
 from rankwise.estimators.unscored import SemiSupervisedMixin
 from rankwise.features import View
@@ -129,7 +129,7 @@ train_error_
         RankingPursuitCV
             The fitted estimator.
         """
-        notice_lost_groups(y, groups, "fit")
+        warn_if_groups_were_lost(y, groups, "fit")
         model = self._model(self.n_basis, {})
         judge = make_judge(self.scoring, model._options())
         runs = [self._run(params, X, y, groups, judge) for params in self._grid()]
