@@ -19,7 +19,7 @@ from rankwise.estimators.alpha_grid import (
     warn_at_edge_of_gamma,
     warn_at_limit,
 )
-from rankwise.estimators.base import RankerMixin, notice_lost_groups
+from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.best_model import BestModel
 from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.cross_validation import (
@@ -31,6 +31,7 @@ from rankwise.estimators.cross_validation import (
     join_alphas,
     standard_error,
 )
+from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.metrics import Metric, get_metric
 
 __all__ = ["AlphaSearch"]
@@ -81,10 +82,6 @@ class AlphaSearch(RankerMixin, BestModel):
     alphas: ArrayLike | None
     cv: Any
     scoring: Any
-    kernel: Any
-    gamma: Any
-    degree: Any
-    coef0: Any
     store_predictions: bool
     alpha_per_output = False
 
@@ -101,7 +98,7 @@ class AlphaSearch(RankerMixin, BestModel):
         AlphaSearch
             The fitted estimator.
         """
-        notice_lost_groups(y, groups, "fit")
+        warn_if_groups_were_lost(y, groups, "fit")
         metric = check_scoring(self.scoring)
         grid = self._kernel_grid()
         tasks = _Tasks([self._model(**params) for params in grid], (X, y, groups))
