@@ -20,7 +20,7 @@ from rankwise import (
     View,
     make_target,
 )
-from rankwise.datasets import groups_from_sizes
+from rankwise.datasets import groups_from_sizes, write_letor
 from rankwise.groups import encode_groups
 from rankwise.leaderboard import rate
 from rankwise.metrics import disagreement_error
@@ -73,7 +73,7 @@ def test_masked_arrays_without_masked_entries_are_plain_arrays():
     np.testing.assert_array_equal(masked.coef_, plain.coef_)
 
 
-def test_masked_entries_are_refused_elsewhere_too():
+def test_masked_entries_are_refused_elsewhere_too(tmp_path):
     target = np.ma.array(make_target(Y, GROUPS))
     target[3] = np.ma.masked
     masked = np.ma.array(np.ones(M), mask=MASK)
@@ -89,6 +89,10 @@ def test_masked_entries_are_refused_elsewhere_too():
         lambda: PairGraph([1, 2], [0, 0], weight=np.ma.array([1.0, 2.0], mask=[0, 1])),
         lambda: PairGraph([1], [0], groups=np.ma.array([1, 2], mask=[0, 1])),
         lambda: rate(PairGraph([1], [0]), features=np.ma.array([[1.0], [2.0]], mask=[[0], [1]])),
+        lambda: write_letor(
+            tmp_path / "out.txt", np.ma.array(X, mask=np.tile(MASK[:, None], 3)), Y
+        ),
+        lambda: write_letor(tmp_path / "out.txt", X, masked),
         lambda: RankRLS(kernel="rbf", basis=np.ma.array([1, 2], mask=[0, 1])).fit(X, Y),
     ):
         with pytest.raises(ValueError, match="masked array"):

@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.estimators.folds import Folds
-from rankwise.estimators.held_out_edges import crosses, fits_edges, hold_out_with_edges
+from rankwise.estimators.held_out_edges import edges_of_folds, fits_edges, hold_out_with_edges
 from rankwise.features import Design
 from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.losses import SquaredLoss
@@ -71,11 +71,11 @@ def held_out_scores(
     out = np.empty((*targets.shape, len(alphas)))
     preferring = _preferring(loss.graph, targets)
     total = preferring.sum(axis=0)
+    is_cut = _items_of_cut_folds(loss.graph, folds)
     for held, scores in _choose(loss, design, folds, alphas, refit):
         out[held] = scores
-        if loss.beta == 0 and not _is_cut(
-            loss.graph, held
-        ):  # where nothing is left to learn from, rounding must not order items
+        # where nothing is left to learn from, rounding must not order items
+        if loss.beta == 0 and not is_cut[held].any():
             silent = np.flatnonzero(preferring[held].sum(axis=0) == total)
             out[held[:, None], silent] = 0.0
     return out
@@ -124,9 +124,10 @@ def _choose(
         yield from items
     elif cut and _has_edges_to_hold_out(graph, design):
         assert isinstance(graph, PairGraph)
-        for U in cut:
-            check_rest(graph.subset(np.setdiff1d(np.arange(graph.n_items), U)).n_pairs > 0)
-        yield from hold_out_with_edges(_dense(design.matrix), graph, cut, alphas)
+        edges = edges_of_folds(graph, cut)
+        for touching in edges:
+            check_rest(len(touching) < graph.n_pairs)
+        yield from hold_out_with_edges(_dense(design.matrix), graph, cut, edges, alphas)
     else:
         yield from _refit(loss, design, cut, alphas, refit)
     if not whole:
@@ -137,8 +138,16 @@ def _choose(
         yield from _closed_shortcut(loss, design, whole, alphas)
 
 
-def _is_cut(graph: PreferenceGraph, held: NDArray[np.intp]) -> bool:
-    return isinstance(graph, PairGraph) and crosses(graph, held)
+def _items_of_cut_folds(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
+    """Items held out with some edges of explicit preferences that cross into the rest.
+
+    What is preferred without them is not what is preferred on balance of all edges.
+    """
+    is_cut = np.zeros(graph.n_items, dtype=bool)
+    if isinstance(graph, PairGraph):
+        for U, is_closed in zip(folds, _closed(graph, folds), strict=True):
+            is_cut[U] = not is_closed
+    return is_cut
 
 
 def _has_edges_to_hold_out(graph: PreferenceGraph, design: Design) -> bool:
