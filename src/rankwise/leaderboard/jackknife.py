@@ -22,6 +22,7 @@ COVARIANCE_LIMIT = 2000  # items; above, the covariance is estimated from draws
 N_DRAWS = 200
 N_SKETCHES = 64
 SKETCH_TOLERANCE = 1e-4
+DRAW_TOLERANCE = 1e-3
 ALONE = 1e-3  # 1 − leverage of a comparison that the others cannot check
 BLOCK = 2**22  # numbers
 
@@ -207,7 +208,7 @@ def _by_draws(
     """The same for very many items: random leave-out changes, each one solve of one system.
 
     ``A⁻¹ Bᵀ z`` has the covariance V if z is a sum of what the units add to the flows of the
-    pairs, each times a standard normal number. The comparisons of a cluster are corrected by their
+    pairs, each with a random sign. The comparisons of a cluster are corrected by their
     own leverage only, not by that of the rest of the cluster.
     """
     tally = system.tally
@@ -227,10 +228,10 @@ def _by_draws(
     meter = Meter("jackknife", N_DRAWS)
     for k in range(N_DRAWS):
         if clusters is None:
-            flows = scale * rng.standard_normal(tally.n_distinct)
+            flows = scale * _signs(tally.n_distinct, rng)
         else:
-            flows = changes @ rng.standard_normal(n_units)
-        root[k] = sparse.solve(tally.divergence(flows), SKETCH_TOLERANCE)
+            flows = changes @ _signs(n_units, rng)
+        root[k] = sparse.solve(tally.divergence(flows), DRAW_TOLERANCE)
         meter.update(k + 1)
     meter.close()
     root *= np.sqrt(max(1, n_units - 1) / n_units / N_DRAWS)
@@ -249,8 +250,7 @@ def _sketched_leverages(
     inside, outside = np.zeros((2, tally.n_distinct))
     meter = Meter("leverages", N_SKETCHES)
     for k in range(N_SKETCHES):
-        signs = 2.0 * rng.integers(2, size=tally.n_distinct + tally.n_items, dtype=np.int8) - 1
-        signs, own = np.split(signs, [tally.n_distinct])
+        signs, own = _signs(tally.n_distinct, rng), _signs(tally.n_items, rng)
         own -= (np.bincount(part, own) / np.maximum(1, np.bincount(part)))[part]
         right = tally.divergence(root * signs) + np.sqrt(shift) * own
         projected = root * tally.differences(sparse.solve(right, SKETCH_TOLERANCE))
@@ -259,3 +259,7 @@ def _sketched_leverages(
         meter.update(k + 1)
     meter.close()
     return np.asarray(inside / (inside + outside))
+
+
+def _signs(size: int, rng: np.random.Generator) -> Array:
+    return np.where(rng.integers(2, size=size, dtype=np.int8), 1.0, -1.0)

@@ -134,11 +134,11 @@ def rate(
     weights, flows = tally.sums
     (ratings,) = system.solve(weights[None], flows[None], alpha)
     components = tally.components if X is None else np.ones(graph.n_items, np.intp)
-    spread = None
-    if intervals == "jackknife" and n_draws:
+    spread, samples = None, np.empty((0, graph.n_items))
+    if n_draws and intervals == "jackknife":
         spread = jackknife(system, ratings, alpha, codes, rng)
         samples = spread.draw(ratings, n_draws, rng)
-    else:
+    elif n_draws:
         level = None if X is not None else Level(ratings, components)
         samples = resample(system, Units(tally, codes), alpha, n_draws, rng, level)
     found = intervals_of(ratings, samples, spread, components, confidence)

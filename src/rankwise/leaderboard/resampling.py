@@ -61,8 +61,6 @@ def resample(
     n_items = system.tally.n_items
     check_matrix_fits(n_resamples, n_items, "the resampled ratings", "pass a smaller n_resamples")
     ratings = np.empty((n_resamples, n_items))
-    if not n_resamples:
-        return ratings
     meter = Meter("bootstrap", n_resamples)
     for start, stop in _batches(n_resamples, _batch_size(system, units)):
         weights, flows = units.pair_sums(units.draw(stop - start, rng))

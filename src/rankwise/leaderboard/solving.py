@@ -29,7 +29,7 @@ class RatingSystem:
         The comparisons.
     X : ndarray of shape (n_items, n_features), optional
         Features of the items; without them X is the identity. More features than items are
-        replaced by as many as items, which have the same inner products and give the same r.
+        replaced by as many as items, whose differences have the same inner products; r is the same.
     """
 
     def __init__(self, tally: Tally, X: Array | None = None) -> None:
@@ -40,7 +40,7 @@ class RatingSystem:
                 "learned from them; pass other features, or none."
             )
         if X is not None and X.shape[1] > X.shape[0]:
-            X = qr(X.T, mode="economic")[1].T
+            X = qr((X - X.mean(axis=0)).T, mode="economic")[1].T
         self.X = X
 
     @property

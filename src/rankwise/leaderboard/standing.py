@@ -17,6 +17,7 @@ __all__ = ["Intervals", "intervals_of", "ranks_within", "standings"]
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 EQUAL = 1e-10  # of the largest rating; a smaller difference is rounding
+BLOCK = 2**17  # numbers that stay in the cache
 ROUNDING = 1e-9  # of a position among the samples
 
 
@@ -30,15 +31,21 @@ def ranks_within(ratings: Array, components: Codes) -> NDArray[np.intp]:
     components : ndarray of shape (n_items,)
         Component of each item.
     """
-    least = EQUAL * np.abs(ratings).max(axis=1, keepdims=True, initial=0.0)
     ranks = np.empty(ratings.shape, dtype=np.intp)
-    for members in _members(components):
+    parts, size = _members(components), max(1, BLOCK // len(components))
+    for start in range(0, len(ratings), size):
+        _rank_rows(ratings[start : start + size], parts, ranks[start : start + size])
+    return ranks
+
+
+def _rank_rows(ratings: Array, parts: list[Codes], ranks: Codes) -> None:
+    least = EQUAL * np.abs(ratings).max(axis=1, keepdims=True, initial=0.0)
+    for members in parts:
         order = members[np.argsort(-ratings[:, members], axis=1)]
         falling = np.take_along_axis(ratings, order, axis=1)
         is_lower = -np.diff(falling, axis=1, prepend=np.inf) > least
         place = np.where(is_lower, np.arange(1, len(members) + 1), 0)
         np.put_along_axis(ranks, order, np.maximum.accumulate(place, axis=1), axis=1)
-    return ranks
 
 
 def _members(components: Codes) -> list[Codes]:
@@ -65,15 +72,16 @@ def standings(
 
 def _records(tally: Tally) -> list[Codes]:
     """Comparisons, wins, ties and losses of each item."""
+    first, second = tally.first[tally.pair], tally.second[tally.pair]
 
-    def count(chosen: NDArray[np.bool_], ends: Codes) -> Codes:
-        at, number = ends[tally.pair[chosen]], tally.count[chosen]
-        return np.bincount(at, number, minlength=tally.n_items).astype(np.intp)
+    def count(ahead: NDArray[np.bool_], behind: NDArray[np.bool_]) -> Codes:
+        """How often an item is first in the former cells or second in the latter."""
+        n, number = tally.n_items, tally.count
+        found = np.bincount(first, number * ahead, n) + np.bincount(second, number * behind, n)
+        return np.asarray(found, np.intp)
 
-    ahead, behind, tied = tally.target > 0, tally.target < 0, tally.target == 0
-    wins = count(ahead, tally.first) + count(behind, tally.second)
-    losses = count(ahead, tally.second) + count(behind, tally.first)
-    ties = count(tied, tally.first) + count(tied, tally.second)
+    won, lost = tally.target > 0, tally.target < 0
+    wins, losses, ties = count(won, lost), count(lost, won), count(*[tally.target == 0] * 2)
     return [wins + ties + losses, wins, ties, losses]
 
 

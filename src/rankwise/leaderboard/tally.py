@@ -146,7 +146,8 @@ class Tally:
     @cached_property
     def components(self) -> Positions:
         """The component of each item, numbered from 1 by size."""
-        S = self.adjacency(np.ones(self.n_distinct))
+        S = self._pattern.copy()
+        S.data[:] = 1
         labels = connected_components(S, connection="strong")[1]  # S is symmetric: no transpose
         sizes = np.bincount(labels)
         number = np.empty(len(sizes), dtype=np.intp)
