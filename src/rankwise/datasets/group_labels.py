@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.datasets.tokens import MAX_LABEL, distinct_labels, show
+from rankwise.datasets.labels import MAX_LABEL, distinct_labels, show
 from rankwise.errors import LetorFormatError
 
 __all__ = ["GroupLabels"]

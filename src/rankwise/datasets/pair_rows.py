@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rankwise.datasets.battles import outcome
-from rankwise.datasets.tokens import MAX_LABEL, finite_number, show
+from rankwise.datasets.labels import MAX_LABEL, finite_number, show
 from rankwise.errors import LetorFormatError
 
 __all__ = ["Comparison", "PairColumns", "read_comparison"]

@@ -23,7 +23,7 @@ from rankwise.datasets.table_records import (
     split_header,
     split_record,
 )
-from rankwise.datasets.tokens import distinct_labels, show
+from rankwise.datasets.labels import distinct_labels, show
 from rankwise.errors import LetorFormatError
 
 if TYPE_CHECKING:

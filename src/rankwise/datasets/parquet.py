@@ -16,7 +16,7 @@ from rankwise.datasets.files import PathLike, open_unpacked, replace_file
 from rankwise.datasets.group_labels import GroupLabels
 from rankwise.datasets.ranking_data import RankingData
 from rankwise.datasets.table_columns import TableColumns, Wishes, choose_columns
-from rankwise.datasets.tokens import show
+from rankwise.datasets.labels import show
 from rankwise.errors import LetorFormatError
 from rankwise.progress import Meter
 

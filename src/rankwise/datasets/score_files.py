@@ -17,7 +17,7 @@ from rankwise.datasets.file_kinds import kind_of
 from rankwise.datasets.files import PathLike, numbered_lines, replace_file
 from rankwise.datasets.parquet import write_parquet_with_scores
 from rankwise.datasets.table_records import is_blank, raw_records, read_header, split_record
-from rankwise.datasets.tokens import finite_number, show
+from rankwise.datasets.labels import finite_number, show
 from rankwise.errors import LetorFormatError
 
 __all__ = ["read_scores", "write_scores", "write_table_with_scores"]

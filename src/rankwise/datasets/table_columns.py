@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rankwise.datasets.tokens import finite_number, show
+from rankwise.datasets.labels import finite_number, show
 from rankwise.errors import LetorFormatError
 
 __all__ = ["MISSING", "Column", "TableColumns", "Wishes", "choose_columns"]

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from rankwise.datasets.tokens import show
+from rankwise.datasets.labels import show
 from rankwise.errors import LetorFormatError
 
 __all__ = [

@@ -18,7 +18,7 @@ from rankwise.datasets.table_records import (
     split_record,
     wrong_width,
 )
-from rankwise.datasets.tokens import finite_number, show
+from rankwise.datasets.labels import finite_number, show
 from rankwise.errors import LetorFormatError
 
 __all__ = ["Block", "read_blocks"]

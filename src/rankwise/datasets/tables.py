@@ -23,7 +23,7 @@ from rankwise.datasets.table_columns import (
 )
 from rankwise.datasets.table_records import read_header
 from rankwise.datasets.table_rows import Block, read_blocks
-from rankwise.datasets.tokens import finite_number, show
+from rankwise.datasets.labels import finite_number, show
 from rankwise.errors import LetorFormatError
 from rankwise.progress import Meter
 

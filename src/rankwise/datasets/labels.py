@@ -1,4 +1,4 @@
-"""The words of a text file: what is a number, what is a label, and how a bad one is shown."""
+"""Words of a data file: labels of groups and items, and how a bad word is shown."""
 
 from __future__ import annotations
 
