@@ -1,4 +1,4 @@
-"""The function of `letor_rows.pyx` in Python: the fallback without a compiler, and a test oracle."""
+"""The function of `letor_rows.pyx` in Python: fallback without a compiler, and test oracle."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ def read_rows(text: Any, zero_based: bool, n_columns: int, largest: float) -> tu
     (array([2.]), array([2]), array([0, 2], dtype=int32), array([5., 7.]), 10)
     """
     content = bytes(text)
-    rows, entries, heads = [], [], []
+    rows: list[Any] = []
+    entries: list[tuple[int, float]] = []
+    heads = []
     before: bytes | None = None
     begin = 0
     for line, raw in enumerate(content.split(b"\n")[:-1]):
