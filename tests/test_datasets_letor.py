@@ -132,11 +132,8 @@ def test_largest_feature_id_stays_sparse(tmp_path):
     assert read_letor(path).X.shape == (2, 2147483647)
 
 
-def test_dense_array_that_does_not_fit_is_refused(tmp_path, monkeypatch):
-    def no_memory(self):
-        raise MemoryError
-
-    monkeypatch.setattr(sp.csr_matrix, "toarray", no_memory)
+def test_dense_array_that_does_not_fit_is_refused_before_it_is_allocated(tmp_path, monkeypatch):
+    monkeypatch.setattr(letor_blocks, "available_bytes", lambda: 2**33)
     with pytest.raises(ValueError, match=r"2 rows and 1073741824 features .* 16\.0 GiB.*sparse"):
         read_letor(save(tmp_path / "wide.txt", b"1 1073741824:1\n0 1:1\n"), sparse=False)
 

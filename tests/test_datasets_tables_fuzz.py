@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rankwise.datasets import read_pairs, read_ranking, read_scores, read_table
-from rankwise.errors import LetorFormatError
+from rankwise.errors import DataFileError
 from tests.test_datasets_fuzz import PIECES, mutated, refusal_of, zipped
 
 TABLE = (
@@ -130,7 +130,7 @@ def test_random_bytes(tmp_path):
         for _ in range(20):
             path.write_bytes(start + rng.randbytes(rng.randrange(200)))
             for read in (read_table, read_ranking, read_pairs, read_scores):
-                with pytest.raises(LetorFormatError, match="random"):
+                with pytest.raises(DataFileError, match="random"):
                     read(path)
 
 
@@ -138,6 +138,6 @@ def test_random_bytes(tmp_path):
 def test_an_endless_quotation_is_refused_soon(tmp_path, header):
     path = tmp_path / "open.csv"
     path.write_bytes(header + b'1,"2\n' + b"1,2\n" * 200_000)
-    with pytest.raises(LetorFormatError, match="quotation marks") as caught:
+    with pytest.raises(DataFileError, match="quotation marks") as caught:
         read_table(path)
     assert caught.value.line == 2
