@@ -114,6 +114,16 @@ def test_n_features_pads(tmp_path):
     assert read_letor(path, n_features=3).X.shape == (4, 3)
 
 
+@pytest.mark.parametrize("sparse", [True, False, "auto"])
+@pytest.mark.parametrize("n_features", [None, 2, 5])
+def test_rows_that_have_every_feature(tmp_path, sparse, n_features):
+    path = save(tmp_path / "full.txt", b"1 1:1 2:2\n2 1:3 2:4\n")
+    X = read_letor(path, sparse=sparse, n_features=n_features).X
+    expected = np.zeros((2, n_features or 2))
+    expected[:, :2] = [[1, 2], [3, 4]]
+    assert_array_equal(X.toarray() if sp.issparse(X) else X, expected)
+
+
 def test_zero_based_ids(tmp_path):
     path = save(tmp_path / "zero.txt", b"1 qid:1 0:5 1:6\n")
     assert_array_equal(read_letor(path, zero_based=True).X, [[5, 6]])

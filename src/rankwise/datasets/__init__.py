@@ -8,6 +8,7 @@
 
 from rankwise.datasets.any_format import read_ranking
 from rankwise.datasets.group_sizes import read_group_sizes, write_group_sizes
+from rankwise.datasets.identifiers import find_identifiers
 from rankwise.datasets.letor import read_letor
 from rankwise.datasets.letor_writer import write_letor
 from rankwise.datasets.pairs import PairData, read_pairs
@@ -22,6 +23,7 @@ __all__ = [
     "RankingData",
     "RankingProblem",
     "RankingTable",
+    "find_identifiers",
     "groups_from_sizes",
     "make_ranking",
     "read_frame",

@@ -283,6 +283,7 @@ def _compressing(raw: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]
         return lzma.LZMAFile(raw, "wb")
     if suffix == ".zst":
         arrow = import_arrow("pyarrow", "Files compressed by zstandard")
-        stream = arrow.CompressedOutputStream(raw, "zstd")
+        own = open(os.dup(raw.fileno()), "wb")  # noqa: SIM115, closed by the stream
+        stream = arrow.CompressedOutputStream(own, "zstd")
         return cast("AbstractContextManager[IO[bytes]]", stream)
     return nullcontext(raw)

@@ -165,17 +165,17 @@ def _matrix(
         sparse = len(values) * _DENSE_SHARE < n_rows * width
     if not sparse and columns is None and n_full == width:
         return values.reshape(n_rows, width)
-    if columns is None:
-        columns = np.tile(np.arange(n_full, dtype=np.int32), n_rows)
     if not sparse:
         return _dense(sizes, columns, values, width)
+    if columns is None:
+        columns = np.tile(np.arange(n_full, dtype=np.int32), n_rows)
     index = np.int32 if max(width, len(values)) < 2**31 else np.int64
     ends = np.concatenate([[0], np.cumsum(sizes)]).astype(index)
     return csr_matrix((values, columns.astype(index, copy=False), ends), shape=(n_rows, width))
 
 
 def _dense(
-    sizes: NDArray[np.int64], columns: NDArray[np.int32], values: NDArray[Any], width: int
+    sizes: NDArray[np.int64], columns: NDArray[np.int32] | None, values: NDArray[Any], width: int
 ) -> NDArray[Any]:
     """Fill an array from its last row to the first, and give back the memory of what was used."""
     from scipy.sparse import csr_matrix
@@ -191,6 +191,11 @@ def _dense(
             f"a dense array of {len(sizes)} rows and {width} features would take "
             f"{n_bytes / 2**30:.1f} GiB; pass sparse=True or sparse='auto'."
         ) from None
+    if columns is None:
+        n_full = int(sizes.max(initial=0))
+        dense[:, :n_full] = values.reshape(len(sizes), n_full)
+        dense[:, n_full:] = 0
+        return dense
     ends = np.concatenate([[0], np.cumsum(sizes)])
     step = max(1, _PIECE // max(width, 1))
     for low in reversed(range(0, len(sizes), step)):

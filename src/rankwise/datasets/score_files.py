@@ -234,7 +234,7 @@ def _check_length(path: str, n_rows: int, scores: NDArray[Any]) -> None:
 def _write_arrow(table: Any, path: PathLike, scores: NDArray[Any], column: str) -> None:
     """Copy a Parquet file, row group by row group, or a Feather file, batch by batch."""
     with table.opened() as file:
-        is_parquet = hasattr(file, "metadata")
+        is_parquet = hasattr(file, "schema_arrow")
         n_parts = file.metadata.num_row_groups if is_parquet else file.num_record_batches
         n_rows = file.metadata.num_rows if is_parquet else file.read_all().num_rows
         _check_length(table.path, n_rows, scores)
@@ -252,7 +252,7 @@ def _write_arrow(table: Any, path: PathLike, scores: NDArray[Any], column: str) 
 
 def _arrow_writer(stream: Any, schema: Any, file: Any) -> Any:
     """A writer of the same kind of file, compressed as the first column of the source is."""
-    if not hasattr(file, "metadata"):
+    if not hasattr(file, "schema_arrow"):
         return import_arrow("pyarrow.ipc", "Feather files").new_file(stream, schema)
     name = "snappy"
     if file.metadata.num_row_groups and file.metadata.num_columns:

@@ -218,7 +218,7 @@ def read_frame(
     weights = None
     if columns.weight is not None:
         weights = column_numbers(source, columns.weight, table[str(columns.weight)], "weight")
-        refuse_first(source, columns.weight, ~(weights >= 0), "weight")
+        refuse_first(source, columns.weight, ~((weights >= 0) & (weights < np.inf)), "weight")
     if y is None or not np.isnan(y).any():
         return RankingTable(X, y, groups, ids, weights, 0)
     kept = np.flatnonzero(~np.isnan(y))
