@@ -7,6 +7,7 @@
 """
 
 from rankwise.datasets.any_format import read_ranking
+from rankwise.datasets.feature_columns import ColumnKind, column_kinds, column_transformer
 from rankwise.datasets.group_sizes import read_group_sizes, write_group_sizes
 from rankwise.datasets.identifiers import find_identifiers
 from rankwise.datasets.letor import read_letor
@@ -19,10 +20,13 @@ from rankwise.datasets.tables import RankingTable, read_frame, read_table
 from rankwise.groups import groups_from_sizes
 
 __all__ = [
+    "ColumnKind",
     "PairData",
     "RankingData",
     "RankingProblem",
     "RankingTable",
+    "column_kinds",
+    "column_transformer",
     "find_identifiers",
     "groups_from_sizes",
     "make_ranking",

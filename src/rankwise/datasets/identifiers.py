@@ -9,10 +9,12 @@ from rankwise.datasets.files import import_arrow
 
 __all__ = ["find_identifiers"]
 
-_NAME = re.compile(r"(^|[_. -])(id|ID|Id)$|[a-z](ID|Id)$|^(docid|uuid|index|Unnamed: \d+)$")
+_NAME = re.compile(
+    r"(^|[_. -])(id|ID|Id)$|[a-z](ID|Id)$|^([Ii]tem|ITEM|docid|uuid|UUID|index|Unnamed: \d+)$"
+)
 _LARGE = 10**15
 _NEARLY_ALL = 0.9
-_FEW_ROWS = 20
+_FEW_ROWS = 20  # too few to say that all are different by intent
 
 
 def find_identifiers(X: Any) -> dict[str, str]:
@@ -32,7 +34,7 @@ def find_identifiers(X: Any) -> dict[str, str]:
     Examples
     --------
     >>> import pyarrow
-    >>> find_identifiers(pyarrow.table({"doc_id": [3, 3, 5], "row": [7, 8, 9], "x": [1, 5, 2]}))
+    >>> find_identifiers(pyarrow.table({"doc_id": [3] * 25, "row": range(25), "x": [1, 5, 2, 5, 4] * 5}))
     {'doc_id': 'its name says so', 'row': 'it counts the rows'}
     """
     reasons = {name: _reason(name, X[name]) for name in X.column_names}
@@ -45,10 +47,9 @@ def _reason(name: str, column: Any) -> str:
     if _NAME.search(name):
         return "its name says so"
     n_rows = len(column) - column.null_count
-    if types.is_integer(column.type) and n_rows > 2:
+    if types.is_integer(column.type) and n_rows:
         ends = compute.min_max(column).as_py()
-        steps = compute.subtract(column[1:], column[:-1])
-        if not column.null_count and compute.all(compute.equal(steps, 1)).as_py():
+        if n_rows >= _FEW_ROWS and not column.null_count and _counts(column):
             return "it counts the rows"
         if max(-ends["min"], ends["max"]) >= _LARGE:
             return "its whole numbers have 16 digits or more"
@@ -58,3 +59,10 @@ def _reason(name: str, column: Any) -> str:
         if n_values > _NEARLY_ALL * n_rows:
             return f"{n_values} of its {n_rows} texts are different"
     return ""
+
+
+def _counts(column: Any) -> bool:
+    """Whether the values go up by one from row to row."""
+    compute = import_arrow("pyarrow.compute", "Tables")
+    steps = (compute.subtract(part[1:], part[:-1]) for part in (column[:9], column))
+    return all(compute.all(compute.equal(step, 1)).as_py() for step in steps)

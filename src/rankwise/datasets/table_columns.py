@@ -10,7 +10,7 @@ from rankwise.datasets.labels import finite_number, show
 from rankwise.datasets.table_files import OpenTable
 from rankwise.errors import TableFormatError
 
-__all__ = ["Column", "TableColumns", "Wishes", "choose_columns"]
+__all__ = ["Column", "ColumnOptions", "TableColumns", "choose_columns"]
 
 Column = str | int
 
@@ -24,7 +24,7 @@ _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 _LISTED = 30
 
 
-class Wishes(NamedTuple):
+class ColumnOptions(NamedTuple):
     """What the caller of `read_table` says about the columns."""
 
     target: Column | None = "auto"
@@ -34,6 +34,8 @@ class Wishes(NamedTuple):
     features: Sequence[Column] | None = None
     target_needed: bool = True
     weight: Column | None = None
+    text: Sequence[Column] = ()
+    numeric: Sequence[Column] = ()
 
 
 class TableColumns(NamedTuple):
@@ -45,6 +47,8 @@ class TableColumns(NamedTuple):
     id: int | None
     features: list[int]
     weight: int | None = None
+    text: Sequence[int] = ()
+    numeric: Sequence[int] = ()
 
     @property
     def feature_names(self) -> list[str]:
@@ -52,7 +56,7 @@ class TableColumns(NamedTuple):
         return [self.names[position] for position in self.features]
 
 
-def choose_columns(table: OpenTable, wishes: Wishes) -> TableColumns:
+def choose_columns(table: OpenTable, options: ColumnOptions) -> TableColumns:
     """Give every column of a table its role.
 
     Raises
@@ -61,7 +65,7 @@ def choose_columns(table: OpenTable, wishes: Wishes) -> TableColumns:
         If the names do not say which column is meant; the message lists them.
     """
     try:
-        return _choose(table.names, wishes, table.has_names)
+        return _choose(table.names, options, table.has_names)
     except _Unclear as unclear:
         raise TableFormatError(table.path, table.line, str(unclear)) from None
 
@@ -70,33 +74,33 @@ class _Unclear(Exception):
     """What is wrong with the column names, in words for the user."""
 
 
-def _choose(names: list[str], wishes: Wishes, has_names: bool) -> TableColumns:
+def _choose(names: list[str], options: ColumnOptions, has_names: bool) -> TableColumns:
     if has_names:
         _check_names(names)
-    ignored = [_position(names, column, "ignore") for column in _several(wishes.ignore, "ignore")]
-    given = wishes.features
+    ignored = [_position(names, column, "ignore") for column in _several(options.ignore, "ignore")]
+    given = options.features
     features = (
         None
         if given is None
         else [_position(names, column, "features") for column in _several(given, "features")]
     )
     named = {
-        "target": _named_target(names, wishes),
-        "group": _named(names, wishes.group, "group"),
-        "id": _named(names, wishes.id, "id"),
-        "weight": _named(names, wishes.weight, "weight"),
+        "target": _named_target(names, options),
+        "group": _named(names, options.group, "group"),
+        "id": _named(names, options.id, "id"),
+        "weight": _named(names, options.weight, "weight"),
     }
     _check_one_role_each(names, named, ignored, features)
     taken = {*ignored, *(features or ()), *(at for at in named.values() if at is not None)}
     target, group = named["target"], named["group"]
-    if wishes.target == "auto":
+    if options.target == "auto":
         target = _found(names, "target", TARGET_NAMES, taken)
-        if target is None and wishes.target_needed:
+        if target is None and options.target_needed:
             raise _Unclear(
                 "no column is called y, label, relevance, target or score. "
                 f"{_listing(names)}; pass target= (--target) with the right one."
             )
-    if wishes.group == "auto":
+    if options.group == "auto":
         group = _found(names, "group", GROUP_NAMES, taken)
     used = {*ignored, target, group, named["id"], named["weight"]}
     if features is None:
@@ -104,7 +108,13 @@ def _choose(names: list[str], wishes: Wishes, has_names: bool) -> TableColumns:
         features = [at for at in features if not _PANDAS_INDEX.fullmatch(names[at])]
     if given is None or features:
         _check_features(names, features)
-    return TableColumns(names, target, group, named["id"], features, named["weight"])
+    text, numeric = (
+        [_position(names, column, role) for column in _several(given, role)]
+        for role, given in (("text", options.text), ("numeric", options.numeric))
+    )
+    return TableColumns(
+        names, target, group, named["id"], features, named["weight"], text, numeric
+    )
 
 
 def _several(columns: Sequence[Column], option: str) -> Sequence[Column]:
@@ -149,10 +159,10 @@ def _named(names: list[str], column: Column | None, option: str) -> int | None:
     return None if column is None or column == "auto" else _position(names, column, option)
 
 
-def _named_target(names: list[str], wishes: Wishes) -> int | None:
-    if not wishes.target_needed and isinstance(wishes.target, str) and wishes.target not in names:
+def _named_target(names: list[str], options: ColumnOptions) -> int | None:
+    if not options.target_needed and isinstance(options.target, str) and options.target not in names:
         return None
-    return _named(names, wishes.target, "target")
+    return _named(names, options.target, "target")
 
 
 def _check_one_role_each(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rankwise.datasets.files import PathLike, import_arrow
 from rankwise.datasets.labels import MISSING, as_text, distinct_labels, show
 from rankwise.datasets.ranking_data import RankingData
-from rankwise.datasets.table_columns import Column, TableColumns, Wishes, choose_columns
+from rankwise.datasets.table_columns import Column, ColumnOptions, TableColumns, choose_columns
 from rankwise.datasets.table_files import OpenTable, open_table
 from rankwise.datasets.table_values import (
     column_labels,
@@ -144,8 +144,8 @@ def read_table(
     (['Ritz', 'Lake, north', 'Astoria'], ['price', 'stars'])
     """
     source = open_table(os.fspath(path), delimiter, decimal, header)
-    wishes = Wishes(target, group, id, ignore, features, target_needed)
-    columns = choose_columns(source, wishes)
+    options = ColumnOptions(target, group, id, ignore, features, target_needed)
+    columns = choose_columns(source, options)
     table = _read_columns(source, columns)
     return RankingData(
         column_matrix(source, columns.features, table),
@@ -167,10 +167,13 @@ def read_frame(
     decimal: str | None = None,
     header: bool = True,
     target_needed: bool = True,
+    text: Sequence[Column] = (),
+    numeric: Sequence[Column] = (),
+    keep_unscored: bool = False,
 ) -> RankingTable:
     """Read a table with one item a row and keep text, dates and gaps as they are.
 
-    Rows without a score are left out and counted.
+    Rows without a score are left out and counted, unless they are to be kept.
 
     Parameters
     ----------
@@ -178,6 +181,11 @@ def read_frame(
         See `read_table`.
     weight : str or int, optional
         Column with the weights of the items: numbers from 0 on.
+    text, numeric : lists of str or int, default=()
+        Features to read as they are spelled, and features that have to be numbers or gaps,
+        whatever they look like.
+    keep_unscored : bool, default=False
+        Whether rows without a score stay, with NaN in `y`.
 
     Returns
     -------
@@ -209,9 +217,11 @@ def read_frame(
     ({'price': [310, None], 'town': ['Rome', 'Turku']}, array([1., 2.]), 1)
     """
     source = open_table(os.fspath(path), delimiter, decimal, header)
-    wishes = Wishes(target, group, id, ignore, features, target_needed, weight)
-    columns = choose_columns(source, wishes)
-    table = _read_columns(source, columns)
+    options = ColumnOptions(
+        target, group, id, ignore, features, target_needed, weight, text, numeric
+    )
+    columns = choose_columns(source, options)
+    table = _with_numbers(source, columns, _read_columns(source, columns))
     X = table.select([str(k) for k in columns.features]).rename_columns(columns.feature_names)
     X = _with_gaps(X)
     y, groups, ids = _roles(source, columns, table)
@@ -219,7 +229,7 @@ def read_frame(
     if columns.weight is not None:
         weights = column_numbers(source, columns.weight, table[str(columns.weight)], "weight")
         refuse_first(source, columns.weight, ~((weights >= 0) & (weights < np.inf)), "weight")
-    if y is None or not np.isnan(y).any():
+    if y is None or keep_unscored or not np.isnan(y).any():
         return RankingTable(X, y, groups, ids, weights, 0)
     kept = np.flatnonzero(~np.isnan(y))
     if not len(kept):
@@ -230,7 +240,7 @@ def read_frame(
 
 
 def _read_columns(source: OpenTable, columns: TableColumns) -> Any:
-    texts = [at for at in (columns.group, columns.id) if at is not None]
+    texts = [at for at in (columns.group, columns.id, *columns.text) if at is not None]
     values = [at for at in (columns.target, columns.weight) if at is not None]
     return source.read(texts, [*values, *columns.features])
 
@@ -250,6 +260,21 @@ def _roles(
         column = decoded(table[str(columns.id)])
         ids = np.array([as_text(value) for value in column.to_pylist()], dtype=object)
     return y, groups, ids
+
+
+def _with_numbers(source: OpenTable, columns: TableColumns, table: Any) -> Any:
+    """Numbers in the columns that have to have them; a word is an error with its line."""
+    arrow = import_arrow("pyarrow", "Tables")
+    for at in columns.numeric:
+        column = decoded(table[str(at)])
+        if arrow.types.is_null(column.type) or arrow.types.is_boolean(column.type):
+            numbers = column.cast(arrow.float64())
+        else:
+            floats = column_numbers(source, at, column, "feature")
+            refuse_first(source, at, np.isinf(floats), "feature")
+            numbers = arrow.chunked_array([arrow.array(floats, from_pandas=True)])
+        table = table.set_column(table.column_names.index(str(at)), str(at), numbers)
+    return table
 
 
 def _with_gaps(X: Any) -> Any:
