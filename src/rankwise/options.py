@@ -19,5 +19,6 @@ def check_option(name: str, value: object, allowed: Sequence[str]) -> None:
 
 def suggestion(value: object, allowed: Sequence[str]) -> str:
     """Return ``"did you mean 'x'? "`` if some allowed word looks like `value`, else nothing."""
-    close = difflib.get_close_matches(str(value).lower(), allowed, n=1)
-    return f"did you mean {close[0]!r}? " if close else ""
+    words = {word.lower(): word for word in reversed(allowed)}
+    close = difflib.get_close_matches(str(value).lower(), words, n=1)
+    return f"did you mean {words[close[0]]!r}? " if close else ""

@@ -20,12 +20,12 @@ from rankwise.cli import (
     train,
 )
 from rankwise.cli.command import command
+from rankwise.cli.options import flag
 
 __all__ = ["app"]
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -58,10 +58,16 @@ def _print_version(wanted: bool) -> None:
 def rankwise(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+        typer.Option(
+            "--version",
+            metavar="",
+            callback=_print_version,
+            is_eager=True,
+            help="Show the version.",
+        ),
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help=session.QUIET_HELP)] = False,
-    debug: Annotated[bool, typer.Option("--debug", help=session.DEBUG_HELP)] = False,
+    quiet: Annotated[bool, flag("--quiet", "-q", help=session.QUIET_HELP)] = False,
+    debug: Annotated[bool, flag("--debug", help=session.DEBUG_HELP)] = False,
 ) -> None:
     """Learning to rank from scores, groups and pairwise preferences.
 

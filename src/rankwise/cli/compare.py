@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli.options import AsJson, Confidence, DataFile, Metrics, TableOptions
+from rankwise.cli.options import AsJson, Confidence, DataArgument, Metrics, TableOptions
 
 if TYPE_CHECKING:
     from rankwise.metrics import Evaluation, Metric
@@ -17,7 +17,7 @@ __all__ = ["compare"]
 
 
 def compare(
-    data: DataFile,
+    data: DataArgument,
     rankers: Annotated[
         list[Path],
         typer.Argument(metavar="RANKER…", help="Two or more models, or files of scores."),
@@ -32,20 +32,23 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Compare models or files of scores on the same data by a paired test over the groups."""
+    from rankwise.cli.data_file import DataFile
     from rankwise.cli.metric_choice import metrics_for
-    from rankwise.cli.output import print_json
-    from rankwise.cli.rankers import open_ranker
-    from rankwise.cli.source import Source
+    from rankwise.cli.model_file import open_ranker
+    from rankwise.cli.output import check_inputs, print_json
     from rankwise.metrics import evaluate
 
     if len(rankers) < 2:
         raise ValueError("compare needs two rankers or more: `rankwise compare DATA A B`.")
-    source = Source(data, table)
+    check_inputs(data, *rankers)
+    file = DataFile(data, table)
     names = unique_names(rankers)
     evaluations: dict[str, Evaluation] = {}
     chosen: list[Metric] = []
     for name, path in zip(names, rankers, strict=True):
-        predicted, found = open_ranker(path).scores(source)
+        ranker = open_ranker(path)
+        predicted, found = ranker.scores(file)
+        ranker.flattery(found)
         chosen = chosen or metrics_for(metric, found.y)
         evaluations[name] = evaluate(found.y, predicted, found.groups, chosen, undefined="nan")
     tests = {m.name: paired_test(evaluations, m, confidence, baseline) for m in chosen}

@@ -9,7 +9,7 @@ import typer
 
 from rankwise.cli.options import (
     AsJson,
-    DataFile,
+    DataArgument,
     Metrics,
     ModelName,
     ModelOptions,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["cv"]
 
+PREPARED = "features scaled and filled by all rows, without a look at the scores"
 Leave = Annotated[
     str,
     typer.Option(
@@ -38,7 +39,7 @@ Leave = Annotated[
 
 
 def cv(
-    file: DataFile,
+    file: DataArgument,
     model: ModelOptions,
     table: TrainingTableOptions,
     leave: Leave = "auto",
@@ -49,13 +50,14 @@ def cv(
 ) -> None:
     """Cross-validate a model: each candidate judged on data that it was not trained on.
 
-    With -o the held-out scores of the best candidate are written, one a line.
+    What is held out, and which candidate is best, is what `train` decides on the same data; the
+    first --metric chooses. With -o the held-out scores of the best candidate are written, one a line.
     """
     from rankwise.cli.held_out import hold_out
-    from rankwise.cli.metric_choice import metrics_for
+    from rankwise.cli.metric_choice import held_out_metrics
     from rankwise.cli.models import make_model, make_scaler
     from rankwise.cli.output import check_output, print_json
-    from rankwise.cli.training import read_training
+    from rankwise.cli.training_set import read_training
     from rankwise.datasets import write_scores
 
     check_output(output, file, per_group)
@@ -63,9 +65,10 @@ def cv(
     _check_held_out(model.model, leave, output, per_group)
     estimator = make_model(model, search=True)
     data = read_training(file, table, model.model)
-    names = metrics_for(([model.scoring] if model.scoring else []) + (metric or []), data.y)
+    names = held_out_metrics(metric, data.y, data.groups)
     scaler = make_scaler(model.scale, estimator.kernel, data.is_sparse)
-    X = data.X if scaler is None else scaler.fit_transform(data.X)
+    preparation = data.prepared_by(scaler)
+    X = data.X if preparation is None else preparation.fit_transform(data.X)
     start = time.perf_counter()
     found = hold_out(model, names, leave, X, data.y, data.groups)
     seconds = time.perf_counter() - start
@@ -74,10 +77,12 @@ def cv(
         write_scores(output, _held_out_scores(found, best))
     if per_group is not None:
         _write_groups(per_group, found, best)
-    summary = _summary(found, names, best, estimator, seconds)
+    prepared = PREPARED if preparation is not None else ""
+    summary = _summary(found, names, best, estimator, prepared, seconds)
     if as_json:
         print_json({"data": data.summary, **summary})
     else:
+        data.print_columns()
         _print(summary, data.lines(), names)
 
 
@@ -119,7 +124,7 @@ def _write_groups(path: Path, found: HeldOut, best: int) -> None:
 
 
 def _summary(
-    found: HeldOut, metrics: list[Metric], best: int, estimator: Any, seconds: float
+    found: HeldOut, metrics: list[Metric], best: int, estimator: Any, prepared: str, seconds: float
 ) -> dict[str, Any]:
     means = {metric.name: found.mean(metric).tolist() for metric in metrics}
     candidates = found.candidates.tolist()
@@ -127,6 +132,7 @@ def _summary(
         "model": type(estimator).__name__.removesuffix("CV"),
         "held_out_by": found.way,
         "fixed": found.fixed,
+        "prepared": prepared,
         "note": found.note(metrics[0]),
         "best": {
             found.parameter: candidates[best],
@@ -153,6 +159,7 @@ def _print(
             *about_data,
             ("model", summary["model"] + fixed),
             ("held out", f"{summary['held_out_by']}, {summary['seconds']:.2f} s"),
+            ("prepared", summary["prepared"]),
             *([("note", summary["note"])] if summary["note"] else []),
         ]
     )

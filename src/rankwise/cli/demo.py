@@ -25,7 +25,7 @@ Folder = Annotated[
 def demo(output: Folder = Path("rankwise-demo")) -> None:
     """Make data, train, compare three rankers on new queries, and write a report page."""
     from rankwise.cli.output import print_pairs
-    from rankwise.cli.record import TrainingRecord
+    from rankwise.cli.training_notes import TrainingNotes
     from rankwise.datasets import read_letor
     from rankwise.graphs import ScoreGraph
     from rankwise.persistence import save
@@ -43,8 +43,8 @@ def demo(output: Folder = Path("rankwise-demo")) -> None:
     results = _evaluate(test, {"RankRLS": rank_rls, **_train_rivals(train)})
     _heading("4. Is the difference real? A paired test over the test queries, ndcg@10")
     _test_differences(results)
-    record = TrainingRecord(command="rankwise demo", data="train.txt")
-    save(rank_rls, output / "model.rw", notes=record.as_notes())
+    notes = TrainingNotes(command="rankwise demo", data="train.txt")
+    save(rank_rls, output / "model.rw", notes=notes.as_notes())
     write_report(
         output / "report.html",
         rank_rls,

@@ -35,16 +35,17 @@ def evaluate(
 ) -> None:
     """Evaluate a model, or a file of scores, on scored items."""
     import rankwise.metrics as library
+    from rankwise.cli.data_file import DataFile
     from rankwise.cli.metric_choice import metrics_for
-    from rankwise.cli.output import check_output, print_json
-    from rankwise.cli.rankers import open_ranker
+    from rankwise.cli.model_file import open_ranker
+    from rankwise.cli.output import check_inputs, check_output, print_json
     from rankwise.cli.session import note
-    from rankwise.cli.source import Source
 
     ranker, items = _what_is_evaluated(model, data, scores)
+    check_inputs(ranker, items)
     check_output(per_group, ranker, items)
-    source = Source(items, table)
-    predicted, found = open_ranker(ranker).scores(source)
+    opened = open_ranker(ranker)
+    predicted, found = opened.scores(DataFile(items, table))
     chosen = metrics_for(metric, found.y)
     result = library.evaluate(found.y, predicted, found.groups, chosen)
     if all(row.n_undefined == row.n_groups for row in result):
@@ -64,6 +65,7 @@ def evaluate(
         print_json({"ranker": ranker, "data": items, "items": len(found.y), "metrics": rows})
     else:
         print_evaluation(result)
+    opened.flattery(found)
 
 
 def print_evaluation(result: Evaluation) -> None:

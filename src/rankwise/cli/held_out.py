@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rankwise.cli.models import make_model, numbers_in
+from rankwise.cli.models import make_model
+from rankwise.cli.number_options import numbers_in
 from rankwise.cli.options import ModelName, ModelOptions
 
 if TYPE_CHECKING:

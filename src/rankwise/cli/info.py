@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from rankwise.cli.options import AsJson
-from rankwise.cli.record import read_record
+from rankwise.cli.training_notes import read_notes
 
 __all__ = ["info"]
 
@@ -39,9 +39,10 @@ def _installation() -> dict[str, Any]:
 
 
 def _header(path: Path) -> dict[str, Any]:
+    from rankwise.datasets.files import location
     from rankwise.persistence import read_header
 
-    return dict(read_header(path))
+    return dict(read_header(location(str(path))))
 
 
 def _installation_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
@@ -57,20 +58,20 @@ def _installation_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _header_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
-    record = read_record(found["notes"])
+    notes = read_notes(found["notes"])
     parameters = found["parameters"]
     versions = "".join(f", {name} {value}" for name, value in found["written_with"].items())
-    features, names = found["n_features"], record.features
+    features, names = found["n_features"], notes.features
     return [
         ("model", found["ranker"] + (" after scaling" if found["model"] == "Pipeline" else "")),
         ("kernel", str(parameters.get("kernel", ""))),
-        *((name, _short(value)) for name, value in record.chosen.items()),
+        *((name, _short(value)) for name, value in notes.chosen.items()),
         ("features", f"{features:,}" + (f": {_listed(names)}" if names else "")),
-        ("data", record.data),
-        ("n_rows", str(record.n_rows or "")),
-        ("target", record.target),
-        ("group", record.group),
-        ("command", record.command),
+        ("data", notes.data),
+        ("n_rows", str(notes.n_rows or "")),
+        ("target", notes.target),
+        ("group", notes.group),
+        ("command", notes.command),
         ("not kept", _listed(found["forgotten"])),
         ("written by", f"rankwise {found['rankwise']}{versions}; file format {found['version']}"),
     ]

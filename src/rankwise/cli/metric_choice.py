@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rankwise.metrics import Metric
 
-__all__ = ["metrics_for"]
+__all__ = ["DEFAULT_METRIC", "held_out_metrics", "metrics_for"]
 
+DEFAULT_METRIC = "disagreement"  # chooses parameters
 GRADED_METRICS = ("ndcg@10", "map", "disagreement", "tau")
 METRICS = ("disagreement", "tau")
 MOST_LEVELS = 32  # 2 ** y is the gain of NDCG
@@ -25,3 +26,14 @@ def metrics_for(names: list[str] | None, y: Any) -> list[Metric]:
     known = y[~np.isnan(y)]
     is_graded = (known >= 0).all() and (known < MOST_LEVELS).all() and (known % 1 == 0).all()
     return [get_metric(name) for name in (GRADED_METRICS if is_graded else METRICS)]
+
+
+def held_out_metrics(names: list[str] | None, y: Any, groups: Any) -> list[Metric]:
+    """The metrics asked for, or the one that chooses in training and then those that suit.
+
+    One list is held out pair by pair, of which no other metric has a value.
+    """
+    usual = [DEFAULT_METRIC]
+    if not names and groups is not None:
+        usual += [metric.name for metric in metrics_for(None, y)]
+    return metrics_for(names or usual, y)

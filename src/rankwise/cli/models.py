@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from rankwise.cli.metric_choice import DEFAULT_METRIC
+from rankwise.cli.number_options import numbers_in
 from rankwise.cli.options import ModelName, ModelOptions, Scale
 
 __all__ = [
     "fit_pipeline",
     "make_model",
     "make_scaler",
-    "number_in",
-    "numbers_in",
-    "scoring_of",
 ]
 
 CLASSES = {
@@ -34,20 +33,24 @@ PASSED_ON = (
     "nu",
     "views",
 )
-DEFAULT_SCORING = "disagreement"
 
 
-def make_model(options: ModelOptions, *, search: bool | None = None) -> Any:
+def make_model(
+    options: ModelOptions, metric: str | None = None, *, search: bool | None = None
+) -> Any:
     """The estimator that the options describe, unfitted.
 
     Parameters
     ----------
     options : ModelOptions
         As given on the command line.
+    metric : str, optional
+        Chooses the parameters.
     search : bool, optional
         Whether it chooses its parameters by cross-validation; by default if there is a choice.
     """
     import rankwise.estimators as estimators
+    from rankwise.metrics import get_metric
 
     plain, searching = (getattr(estimators, name) for name in CLASSES[options.model])
     _refuse_foreign(options, plain)
@@ -55,46 +58,20 @@ def make_model(options: ModelOptions, *, search: bool | None = None) -> Any:
     alphas = None if options.alpha == "auto" else numbers_in("--alpha", options.alpha)
     if search is None:
         search = options.model is ModelName.pursuit or alphas is None or len(alphas) > 1
-        if not search and options.scoring is not None:
+        if not search and metric is not None:
             raise ValueError(
-                f"--scoring {options.scoring} has no effect with --alpha {options.alpha}, which "
+                f"--metric {metric} has no effect with --alpha {options.alpha}, which "
                 "leaves nothing to choose; leave one of them out."
             )
     given = _given(options, search)
     if not search:
         return plain(**given, **({"alpha": alphas[0]} if alphas else {}))
-    given["scoring"] = scoring_of(options)
+    given["scoring"] = get_metric(metric or DEFAULT_METRIC).name
     if options.model is not ModelName.pursuit:
         given["alphas"] = alphas
     if options.model is ModelName.corankrls and "nu" in given:
         given["nus"] = [given.pop("nu")]
     return searching(**given)
-
-
-def scoring_of(options: ModelOptions) -> str:
-    """Name of the metric that chooses; a misspelt one is refused before any data are read."""
-    from rankwise.metrics import get_metric
-
-    return get_metric(options.scoring or DEFAULT_SCORING).name
-
-
-def numbers_in(option: str, text: str) -> list[float]:
-    """Numbers separated by commas."""
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        auto = "auto, " if option == "--alpha" else ""
-        raise ValueError(
-            f"{option} {text}: expected {auto}a number, or numbers separated by commas."
-        ) from None
-
-
-def number_in(option: str, text: str) -> float:
-    """A single number."""
-    found = numbers_in(option, text)
-    if len(found) > 1:
-        raise ValueError(f"{option} {text}: expected auto or one number.")
-    return found[0]
 
 
 def make_scaler(scale: Scale, kernel: str, is_sparse: bool) -> Any:
@@ -117,13 +94,13 @@ def make_scaler(scale: Scale, kernel: str, is_sparse: bool) -> Any:
     }[scale]()
 
 
-def fit_pipeline(model: Any, scaler: Any, X: Any, y: Any, groups: Any) -> Any:
-    """The model trained on scaled features, in a Pipeline with the scaler if there is one."""
-    if scaler is None:
+def fit_pipeline(model: Any, preparation: Any, X: Any, y: Any, groups: Any) -> Any:
+    """The model, trained, in a Pipeline with what makes its features if there is something."""
+    if preparation is None:
         return model.fit(X, y, groups)
     from sklearn.pipeline import Pipeline
 
-    return Pipeline([("scale", scaler), ("rank", model)]).fit(X, y, rank__groups=groups)
+    return Pipeline([("features", preparation), ("rank", model)]).fit(X, y, rank__groups=groups)
 
 
 def _given(options: ModelOptions, search: bool) -> dict[str, Any]:

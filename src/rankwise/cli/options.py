@@ -13,12 +13,12 @@ __all__ = [
     "AsJson",
     "Confidence",
     "Cost",
-    "DataFile",
+    "DataArgument",
     "FileFormat",
     "GroupWeight",
     "Loss",
     "Metrics",
-    "ModelFile",
+    "ModelArgument",
     "ModelName",
     "ModelOptions",
     "Output",
@@ -28,10 +28,17 @@ __all__ = [
     "TableOptions",
     "Ties",
     "TrainingTableOptions",
+    "flag",
     "split_names",
 ]
 
 DATA, MODEL, OUTPUT = "Data", "Model", "Output"
+
+
+def flag(*names: str, help: str, panel: str | None = None) -> Any:
+    """An option without a value."""
+    return typer.Option(*names, metavar="", help=help, rich_help_panel=panel)
+
 
 ModelName = StrEnum("ModelName", ["rankrls", "ranksvm", "corankrls", "pursuit"])
 Scale = StrEnum("Scale", ["auto", "standard", "minmax", "maxabs", "robust", "none"])
@@ -41,19 +48,26 @@ Ties = StrEnum("Ties", ["include", "exclude"])
 GroupWeight = StrEnum("GroupWeight", ["pairs", "groups"])
 Loss = StrEnum("Loss", ["hinge", "squared_hinge"])
 
-DataFile = Annotated[
+DataArgument = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="Ranking data: svmlight rows with qid (LETOR), CSV, TSV or Parquet; may be gzipped.",
+        help="Ranking data: svmlight rows with qid (LETOR), CSV, TSV, Parquet, Feather or JSON "
+        "lines, compressed or not; - is standard input.",
     ),
 ]
-ModelFile = Annotated[
+ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A file written by rankwise train.")
 ]
 Output = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Where to write.", rich_help_panel=OUTPUT),
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Where to write; - is standard output.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 PerGroup = Annotated[
     Path | None,
@@ -61,9 +75,7 @@ PerGroup = Annotated[
         metavar="FILE", help="Write the metrics of each group as CSV.", rich_help_panel=OUTPUT
     ),
 ]
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Print JSON for machines.", rich_help_panel=OUTPUT)
-]
+AsJson = Annotated[bool, flag("--json", help="Print JSON for machines.", panel=OUTPUT)]
 Metrics = Annotated[
     list[str] | None,
     typer.Option(
@@ -99,6 +111,21 @@ GroupOption = Annotated[
     _data(metavar="COLUMN", help="Column of groups (queries, users); found by name if not given."),
 ]
 IdOption = Annotated[str | None, _data(metavar="COLUMN", help="Column of names of the items.")]
+DecimalOption = Annotated[
+    str | None, _data(metavar="CHARACTER", help="In front of decimals; found if not given.")
+]
+NoHeaderOption = Annotated[
+    bool,
+    flag(
+        "--no-header",
+        help="The first line holds no names; columns are called 0, 1, 2, …",
+        panel=DATA,
+    ),
+]
+
+
+def _columns(help: str) -> Any:
+    return _data(metavar="COLUMNS", help=help)
 
 
 @dataclass
@@ -107,6 +134,8 @@ class TableOptions:
 
     format: FormatOption = FileFormat.auto
     delimiter: DelimiterOption = None
+    decimal: DecimalOption = None
+    no_header: NoHeaderOption = False
     target: TargetOption = None
     group: GroupOption = None
     id: IdOption = None
@@ -118,15 +147,21 @@ class TrainingTableOptions(TableOptions):
 
     features: Annotated[
         list[str] | None,
-        _data(
-            metavar="COLUMNS",
-            help="Columns to learn from, separated by commas; all others if not given.",
-        ),
+        _columns("Columns to learn from, separated by commas; all that can be if not given."),
     ] = None
-    ignore: Annotated[
-        list[str] | None,
-        _data(metavar="COLUMNS", help="Columns to leave out, separated by commas."),
+    ignore: Annotated[list[str] | None, _columns("Columns to leave out, separated by commas.")] = (
+        None
+    )
+    categorical: Annotated[
+        list[str] | None, _columns("Columns to take as categories, whatever they look like.")
     ] = None
+    numeric: Annotated[
+        list[str] | None, _columns("Columns to take as numbers, whatever they look like.")
+    ] = None
+    no_impute: Annotated[
+        bool,
+        flag("--no-impute", help="Refuse gaps in numbers instead of filling them.", panel=DATA),
+    ] = False
 
 
 @dataclass
@@ -140,15 +175,9 @@ class ModelOptions:
         str,
         _model(
             metavar="auto|X|X,Y,…",
-            help="Regularisation: chosen by cross-validation, a number, or chosen among numbers.",
+            help="Regularization: chosen by cross-validation, a number, or chosen among numbers.",
         ),
     ] = "auto"
-    scoring: Annotated[
-        str | None,
-        _model(
-            metavar="METRIC", help="Metric that chooses the parameters; disagreement if not given."
-        ),
-    ] = None
     scale: Annotated[
         Scale,
         _model(help="Scaling of the features, kept with the model; auto is standard where it can."),

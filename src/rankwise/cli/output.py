@@ -16,12 +16,16 @@ from typing import Any
 
 import typer
 
+from rankwise.cli.session import is_output_taken, take_output
+
 __all__ = [
+    "check_inputs",
     "check_output",
     "plain",
     "print_json",
     "print_pairs",
     "print_table",
+    "say",
     "shown",
     "write_csv",
     "write_text",
@@ -32,22 +36,38 @@ GAP = "  "
 LEAST_NAME = 8
 
 
-def check_output(path: Path | None, *others: Path | None, dash: bool = False) -> None:
+def say(text: str, **style: Any) -> None:
+    """Print a line of a result: on standard output, unless a file is written there."""
+    styled = typer.style(text, **style) if style else text
+    typer.echo(styled, err=is_output_taken())
+
+
+def check_inputs(*paths: Path | None) -> None:
+    """Refuse standard input as two files."""
+    if [str(path) for path in paths].count("-") > 1:
+        raise ValueError("standard input (-) can be one of the files only; name the others.")
+
+
+def check_output(path: Path | None, *others: Path | None) -> None:
     """Refuse, before any work is done, a path that cannot be written or is needed otherwise.
 
     Parameters
     ----------
     path : Path or None
-        Where to write; None is standard output.
+        Where to write; None and ``-`` are standard output. If it is ``-``, tables and JSON go to
+        standard error from now on.
     *others : Path or None
         Files that are read, or written as something else.
-    dash : bool
-        Whether ``-`` may stand for standard output: nothing else goes there.
     """
-    if path is None or (dash and str(path) == "-"):
+    if path is None:
         return
     if str(path) == "-":
-        raise ValueError("-o -: name a file; without -o, results go to standard output.")
+        take_output()
+        return
+    try:
+        path.stat()
+    except FileNotFoundError:
+        pass  # a loop of links is something else
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "this is a folder; name a file in it", str(path))
     folder = path.resolve().parent
@@ -56,7 +76,7 @@ def check_output(path: Path | None, *others: Path | None, dash: bool = False) ->
             errno.ENOENT, f"the folder {folder} does not exist; create it first", str(path)
         )
     for other in others:
-        if other is not None and path.resolve() == other.resolve():
+        if other is not None and os.path.realpath(path) == os.path.realpath(other):
             raise ValueError(
                 f"{path}: the output would take the place of an input, or of another output; "
                 "choose another name."
@@ -69,7 +89,7 @@ def check_output(path: Path | None, *others: Path | None, dash: bool = False) ->
 
 def write_text(path: Path | None, text: str) -> None:
     """Write to a file, or to standard output if there is none."""
-    if path is None:
+    if path is None or str(path) == "-":
         for start in range(0, len(text), CHUNK):  # a reader that leaves is noticed by the next one
             sys.stdout.write(text[start : start + CHUNK])
         return
@@ -108,15 +128,15 @@ def shown(value: float, style: str = ".4f") -> str:
 
 def print_json(document: Any) -> None:
     """One JSON document on standard output."""
-    typer.echo(json.dumps(plain(document), indent=2, allow_nan=False, ensure_ascii=False))
+    say(json.dumps(plain(document), indent=2, allow_nan=False, ensure_ascii=False))
 
 
-def print_pairs(rows: Iterable[tuple[str, str]], *, err: bool = False) -> None:
+def print_pairs(rows: Iterable[tuple[str, str]]) -> None:
     """Names and what they are, aligned."""
     shown = [(name, value) for name, value in rows if value]
     width = max((len(name) for name, _ in shown), default=0) + 2
     for name, value in shown:
-        typer.echo(_printable(f"{name:<{width}}{value}"), err=err)
+        say(_printable(f"{name:<{width}}{value}"))
 
 
 def _printable(text: str) -> str:
@@ -149,9 +169,9 @@ def print_table(
     for k, cells in enumerate(table):
         fitted = [_fitted(cell, widths[at], at < n_left) for at, cell in enumerate(cells)]
         line = GAP.join(fitted).rstrip()
-        typer.echo(typer.style(line, bold=True) if k in (0, best + 1) else line)
+        say(_printable(line), **({"bold": True} if k in (0, best + 1) else {}))
         if k == 0:
-            typer.echo(_rule() * (sum(widths) + len(GAP) * (len(widths) - 1)))
+            say(_rule() * (sum(widths) + len(GAP) * (len(widths) - 1)))
 
 
 def _shrink_names(widths: list[int], n_left: int, limit: int) -> None:

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from rankwise.cli.options import DataFile, ModelFile, Output, TableOptions
+from rankwise.cli.options import DataArgument, ModelArgument, Output, TableOptions, flag
 
 __all__ = ["predict"]
 
 
 def predict(
-    model: ModelFile,
-    data: DataFile,
+    model: ModelArgument,
+    data: DataArgument,
     table: TableOptions,
     output: Output = None,
     column: Annotated[
@@ -23,24 +23,27 @@ def predict(
         ),
     ] = None,
     rank: Annotated[
-        bool, typer.Option("--rank", help="Ranks inside the groups (1 is best), not scores.")
+        bool, flag("--rank", help="Ranks inside the groups (1 is best), not scores.")
     ] = False,
 ) -> None:
     """Score items: one number a line, in the order of the input."""
-    from rankwise.cli.output import check_output, write_text
-    from rankwise.cli.rankers import open_model
-    from rankwise.cli.source import Source
+    from rankwise.cli.data_file import DataFile
+    from rankwise.cli.model_file import open_model
+    from rankwise.cli.output import check_inputs, check_output, write_text
     from rankwise.datasets import write_table_with_scores
     from rankwise.estimators.base import ranks_in_groups
 
-    if column is not None and output is None:
-        raise ValueError("--column makes a table; say where to write it with -o FILE.")
-    check_output(output, data, model, dash=True)
+    check_inputs(model, data)
+    check_output(output, data, model)
+    if column is not None and table.no_header:
+        raise ValueError(
+            "--column gives the new column a name, but with --no-header there is none."
+        )
     ranker = open_model(model)
-    found = Source(data, table, target_needed=False).read_for(ranker)
+    found = DataFile(data, table, target_needed=False).read_for(ranker)
     scores = ranker.model.predict(found.X)
     values = ranks_in_groups(scores, found.groups) if rank else scores
-    if column is None or output is None:
+    if column is None:
         write_text(output, "".join(f"{value!r}\n" for value in values.tolist()))
         return
-    write_table_with_scores(data, output, values, column=column, delimiter=table.delimiter)
+    write_table_with_scores(data, output or "-", values, column=column, delimiter=table.delimiter)

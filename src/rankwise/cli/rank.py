@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli.comparisons import ComparisonOptions
 from rankwise.cli.options import AsJson, Confidence, Output, Seed
+from rankwise.cli.pairs_file import ComparisonOptions
 
 if TYPE_CHECKING:
     from rankwise.leaderboard import Leaderboard
@@ -23,7 +23,7 @@ Alpha = Annotated[
     str | None,
     typer.Option(
         metavar="auto|X",
-        help="Regularisation; next to none if not given, auto leaves out one comparison at a time.",
+        help="Regularization; next to none if not given, auto leaves out one comparison at a time.",
     ),
 ]
 Intervals = Annotated[
@@ -58,11 +58,12 @@ def rank(
 
     With a column of groups there is one board for each group. -o writes the boards as CSV.
     """
-    from rankwise.cli.comparisons import read_comparisons
-    from rankwise.cli.models import number_in
-    from rankwise.cli.output import check_output, print_json
+    from rankwise.cli.number_options import number_in
+    from rankwise.cli.output import check_inputs, check_output, print_json
+    from rankwise.cli.pairs_file import read_comparisons
     from rankwise.leaderboard import rate, rate_groups
 
+    check_inputs(pairs, columns.features)
     check_output(output, pairs, columns.features)
     found = read_comparisons(pairs, columns)
     options: dict[str, Any] = {

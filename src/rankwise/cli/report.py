@@ -7,13 +7,16 @@ from typing import Annotated
 
 import typer
 
-from rankwise.cli.options import DataFile, Metrics, ModelFile, TableOptions
+from rankwise.cli.options import DataArgument, Metrics, ModelArgument, TableOptions
 
 __all__ = ["report"]
 
 
 Page = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write the page.")
+    Path,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Where to write the page; - is standard output."
+    ),
 ]
 TrainingFile = Annotated[
     Path | None,
@@ -26,8 +29,8 @@ Title = Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the pa
 
 
 def report(
-    model: ModelFile,
-    data: DataFile,
+    model: ModelArgument,
+    data: DataArgument,
     output: Page,
     table: TableOptions,
     train: TrainingFile = None,
@@ -35,18 +38,19 @@ def report(
     title: Title = None,
 ) -> None:
     """Write a page (HTML, needs no network) that shows how the model ranks scored items."""
+    from rankwise.cli.data_file import DataFile
     from rankwise.cli.metric_choice import metrics_for
-    from rankwise.cli.output import check_output
-    from rankwise.cli.rankers import open_model
-    from rankwise.cli.source import Source
+    from rankwise.cli.model_file import open_model
+    from rankwise.cli.output import check_inputs, check_output, say
     from rankwise.report import write_report
 
+    check_inputs(model, data, train)
     check_output(output, model, data, train)
     ranker = open_model(model)
-    found = Source(data, table).read_for(ranker)
+    found = DataFile(data, table).read_for(ranker)
     training = None
     if train is not None:
-        trained_on = Source(train, table).read_for(ranker)
+        trained_on = DataFile(train, table).read_for(ranker)
         training = (trained_on.X, trained_on.y, trained_on.groups)
     metrics = [chosen.name for chosen in metrics_for(metric, found.y)]
     write_report(
@@ -56,9 +60,10 @@ def report(
         found.y,
         found.groups,
         ids=None if found.ids is None else found.ids.tolist(),
-        feature_names=ranker.record.features or [f"f{k + 1}" for k in range(ranker.n_features)],
+        feature_names=ranker.notes.features or [f"f{k + 1}" for k in range(ranker.n_features)],
         training=training,
         metrics=metrics,
+        warning=ranker.flattery(found),
         title=title or f"{model.stem} on {data.name}",
     )
-    typer.echo(f"written to {output}")
+    say(f"written to {output}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -14,7 +15,16 @@ from typing import Any, TextIO
 
 import typer
 
-__all__ = ["DEBUG_HELP", "QUIET_HELP", "begin", "is_quiet", "note", "telling"]
+__all__ = [
+    "DEBUG_HELP",
+    "QUIET_HELP",
+    "begin",
+    "is_output_taken",
+    "is_quiet",
+    "note",
+    "take_output",
+    "telling",
+]
 
 QUIET_HELP = "No notes and no progress; train says nothing at all."
 DEBUG_HELP = "Show the traceback of a failure."
@@ -22,6 +32,8 @@ INTERRUPTED, BROKEN_PIPE = 130, 141  # 128 + the number of the signal, as shells
 
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 _debug: ContextVar[bool] = ContextVar("debug", default=False)
+_options: ContextVar[frozenset[str]] = ContextVar("options", default=frozenset())
+_output_taken: ContextVar[bool] = ContextVar("output_taken", default=False)
 _told: set[str] = set()  # notes of this command
 
 _REASONS = {
@@ -30,7 +42,10 @@ _REASONS = {
     errno.EISDIR: "this is a folder; name a file",
     errno.ENOSPC: "the disk is full, so nothing was written; make room, or write elsewhere",
     errno.EROFS: "the disk is read-only; write elsewhere",
+    errno.ELOOP: "this is a loop of symbolic links; name another file",
 }
+_KEYWORD = re.compile(r"\b([a-z]\w*)=('[^']*'|\"[^\"]*\"|\w+)?")
+_OPTION_OF = {"scoring": "metric", "alphas": "alpha", "nus": "nu", "n_resamples": "resamples"}
 
 
 class _NoTerminal:
@@ -50,6 +65,7 @@ def begin(*, quiet: bool, debug: bool) -> None:
     """Forget what an earlier command of the same process was told."""
     _quiet.set(quiet)
     _debug.set(debug)
+    _output_taken.set(False)
     _told.clear()
 
 
@@ -58,17 +74,35 @@ def is_quiet() -> bool:
     return _quiet.get()
 
 
+def take_output() -> None:
+    """Keep standard output for a file that is written there."""
+    if _output_taken.get():
+        raise ValueError("standard output (-) can be one of the files only; name the others.")
+    _output_taken.set(True)
+
+
+def is_output_taken() -> bool:
+    """Whether tables and JSON have to go to standard error."""
+    return _output_taken.get()
+
+
 def note(text: str) -> None:
     """Say something on standard error that the user may want to know; the same thing once."""
-    line = " ".join(text.split())
+    line = " ".join(_in_words_of_the_shell(text).split())
     if not is_quiet() and line not in _told:
         _told.add(line)
         typer.echo(f"rankwise: note: {line}", err=True)
 
 
 @contextmanager
-def telling(*, quiet: bool = False, debug: bool = False) -> Iterator[None]:
-    """Run the body of a command; what goes wrong becomes one line and an exit code."""
+def telling(
+    *, quiet: bool = False, debug: bool = False, options: frozenset[str] = frozenset()
+) -> Iterator[None]:
+    """Run the body of a command; what goes wrong becomes one line and an exit code.
+
+    `options` are the names of those that this command has: the library speaks of keywords.
+    """
+    _options.set(options)
     begin(quiet=quiet or _quiet.get(), debug=debug or _debug.get())
     with ExitStack() as stack:
         if is_quiet():
@@ -113,8 +147,30 @@ def _fail(text: str) -> None:
     typer.echo(f"rankwise: {text}", err=True)
 
 
+def _in_words_of_the_shell(text: str) -> str:
+    """Keywords of Python as options, where the running command has such options."""
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found[1], (found[2] or "").strip("'\"")
+        name = "no-header" if name == "header" else _OPTION_OF.get(name, name).replace("_", "-")
+        if name not in _options.get():
+            return found[0]
+        value = {"None": "none", "False": "", "True": ""}.get(value, value)
+        return f"--{name} {value}".strip()
+
+    return _KEYWORD.sub(option, text)
+
+
+def _fitting(error: Exception) -> str:
+    """What the error says, without the remedies that ask for options this command does not have."""
+    remedies = getattr(error, "remedies", ())
+    said = str(error).removesuffix(" ".join(remedies)) if remedies else str(error)
+    told = [_in_words_of_the_shell(remedy) for remedy in remedies]
+    return " ".join([_in_words_of_the_shell(said), *(r for r in told if not _KEYWORD.search(r))])
+
+
 def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split())
+    text = " ".join(_fitting(error).split())
     if isinstance(error, MemoryError):
         return f"not enough memory. {text}".strip()
     if isinstance(error, OSError) and error.errno is not None:

@@ -10,40 +10,69 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli.options import AsJson, DataFile, ModelOptions, TrainingTableOptions
+from rankwise.cli.options import AsJson, DataArgument, ModelOptions, TrainingTableOptions
 
 if TYPE_CHECKING:
-    from rankwise.cli.training import Training
+    from rankwise.cli.training_set import TrainingSet
 
 __all__ = ["train"]
 
 
+ChoosingMetric = Annotated[
+    str | None,
+    typer.Option(
+        "--metric",
+        "-m",
+        metavar="NAME",
+        help="Metric that chooses the parameters, such as ndcg@10; disagreement if not given.",
+        rich_help_panel="Model",
+    ),
+]
+
+
 def train(
-    file: DataFile,
+    file: DataArgument,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write the model.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Where to write the model; - is standard output."
+        ),
     ],
     model: ModelOptions,
     table: TrainingTableOptions,
+    metric: ChoosingMetric = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train a model on scored items, choose its parameters, and write it to a file."""
+    """Train a model on scored items, choose its parameters, and write it to a file.
+
+    A table may have gaps, text, dates and identifiers: what becomes of each column is printed.
+
+    Examples:
+
+      rankwise train queries.txt -o model.rw
+
+      rankwise train houses.csv --target price --group district -o houses.rw
+
+      rankwise train houses.csv --target price --categorical zip --ignore agent -o houses.rw
+
+      rankwise train queries.txt --kernel rbf --n-basis 300 --metric ndcg@10 -o rbf.rw
+    """
     from rankwise.cli.models import fit_pipeline, make_model, make_scaler
     from rankwise.cli.output import check_output, print_json, print_pairs
     from rankwise.cli.session import is_quiet
-    from rankwise.cli.training import read_training
+    from rankwise.cli.training_set import read_training
     from rankwise.estimators.pipelines import last_step
-    from rankwise.persistence import save
 
     check_output(output, file)
-    estimator = make_model(model)
+    estimator = make_model(model, metric)
     data = read_training(file, table, model.model)
     scaler = make_scaler(model.scale, estimator.kernel, data.is_sparse)
     start = time.perf_counter()
-    fitted = fit_pipeline(estimator, scaler, data.X, data.y, data.groups)
+    preparation = data.prepared_by(scaler)
+    fitted = fit_pipeline(estimator, preparation, data.X, data.y, data.groups)
     seconds = time.perf_counter() - start
     chosen = describe(last_step(fitted))
-    save(fitted, output, notes=data.record(_command(), chosen).as_notes())
+    _write(fitted, output, data.notes(_command(), chosen, fitted).as_notes())
     summary = {
         "data": data.summary,
         "model": type(last_step(fitted)).__name__.removesuffix("CV"),
@@ -57,6 +86,7 @@ def train(
     if as_json:
         print_json(summary)
     elif not is_quiet():
+        data.print_columns()
         print_pairs(_lines(summary, data))
 
 
@@ -70,18 +100,34 @@ def describe(ranker: Any) -> dict[str, Any]:
     chosen = {name: plain(value) for name, value in ranker.best_params_.items()}
     return {
         **chosen,
-        "scoring": str(ranker.scoring),
+        "metric": str(ranker.scoring),
         "held_out_score": float(ranker.best_score_),
         "held_out_by": search.get("cv", "folds"),
         "n_candidates": int(search["mean_score"].size),
     }
 
 
+def _write(fitted: Any, output: Path, notes: dict[str, Any]) -> None:
+    """Write the model to a file, or whole to standard output."""
+    import tempfile
+
+    from rankwise.persistence import save
+
+    if str(output) != "-":
+        save(fitted, output, notes=notes)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "model.rw"
+        save(fitted, copy, notes=notes)
+        sys.stdout.buffer.write(copy.read_bytes())
+        sys.stdout.buffer.flush()
+
+
 def _command() -> str:
     return shlex.join(["rankwise", *sys.argv[1:]])
 
 
-def _lines(summary: dict[str, Any], data: Training) -> list[tuple[str, str]]:
+def _lines(summary: dict[str, Any], data: TrainingSet) -> list[tuple[str, str]]:
     chosen = summary["chosen"]
     values = ", ".join(
         f"{name} {chosen[name]:.4g}"
@@ -90,7 +136,9 @@ def _lines(summary: dict[str, Any], data: Training) -> list[tuple[str, str]]:
     )
     how = [("given", values)]
     if "held_out_score" in chosen:
-        score = f"{chosen['scoring']} {chosen['held_out_score']:.4f} by {chosen['held_out_by']}"
+        score = (
+            f"{chosen['metric']} {chosen['held_out_score'] + 0.0:.4f} by {chosen['held_out_by']}"
+        )
         how = [
             ("chosen", f"{values}, of {chosen['n_candidates']} candidates"),
             ("held-out score", score),

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from rankwise.datasets.file_kinds import Kind, kind_of
+from rankwise.datasets.file_kinds import kind_of
 from rankwise.datasets.files import PACKED, PathLike
 from rankwise.datasets.letor import read_letor
 from rankwise.datasets.ranking_data import RankingData
@@ -14,7 +14,7 @@ from rankwise.datasets.table_columns import Column
 from rankwise.datasets.tables import read_table
 from rankwise.errors import TableFormatError
 
-__all__ = ["Format", "read_ranking"]
+__all__ = ["Format", "chosen_format", "read_ranking"]
 
 Format: TypeAlias = Literal["auto", "letor", "csv", "tsv", "parquet", "feather", "jsonl"]
 
@@ -93,9 +93,7 @@ def read_ranking(
     (None, ['length', 'matches'])
     """
     name = os.fspath(path)
-    if format not in _FORMATS:
-        raise ValueError(f"format is {format!r}; pass one of {', '.join(_FORMATS)}.")
-    chosen = _chosen_format(name, format, kind_of(name))
+    chosen = chosen_format(name, format)
     if chosen == "letor":
         table_options = {
             "target": target != "auto",
@@ -137,8 +135,11 @@ def read_ranking(
     return data
 
 
-def _chosen_format(path: str, format: Format, kind: Kind) -> Format:
+def chosen_format(path: str, format: Format) -> Format:
     """What to read the file as; a format that contradicts the content is an error."""
+    if format not in _FORMATS:
+        raise ValueError(f"format is {format!r}; pass one of {', '.join(_FORMATS)}.")
+    kind = kind_of(path)
     if format == "auto":
         suffix = _FORMAT_OF_SUFFIX.get(_suffix(path))
         if kind == "unclear" and suffix is None:

@@ -14,7 +14,7 @@ from rankwise.datasets.table_values import decoded
 if TYPE_CHECKING:
     from sklearn.compose import ColumnTransformer
 
-__all__ = ["ColumnKind", "cast_columns", "column_kinds", "column_transformer"]
+__all__ = ["ColumnKind", "cast_columns", "column_kinds", "column_transformer", "used_columns"]
 
 #: More values make no category by themselves, and more than MOST_VALUES none at all.
 FEW_VALUES, MOST_VALUES = 50, 1000
@@ -131,7 +131,9 @@ def column_kinds(
         listed = refused or kinds
         shown = "; ".join(f"{show(k.name)} ({k.why})" for k in listed[:20])
         more = f" and {len(listed) - 20} more" if len(listed) > 20 else ""
-        what = "these columns cannot be learned from" if refused else "no column can be learned from"
+        what = (
+            "these columns cannot be learned from" if refused else "no column can be learned from"
+        )
         raise ValueError(f"{what}: {shown}{more}.")
     return kinds
 
@@ -211,13 +213,31 @@ def cast_columns(X: Any, categories: Iterable[str]) -> Any:
     for name, column in zip(X.column_names, X.columns, strict=True):
         column = decoded(column)
         if name not in texts:
-            columns.append(column.cast(arrow.float64(), safe=False))
+            columns.append(_floats(name, column))
         elif _is_text(column.type):
             columns.append(column.cast(arrow.string()))
         else:
             cells = [None if v is None or v != v else as_text(v) for v in column.to_pylist()]
             columns.append(arrow.chunked_array([arrow.array(cells, arrow.string())]))
     return arrow.table(columns, names=X.column_names)
+
+
+def _floats(name: str, column: Any) -> Any:
+    arrow = import_arrow("pyarrow", "Tables")
+    try:
+        return column.cast(arrow.float64())
+    except arrow.ArrowInvalid:
+        raise ValueError(
+            f"column {show(name)} has whole numbers that a float would round. If it is an "
+            "identifier, leave it out, or take it as a category."
+        ) from None
+
+
+def used_columns(X: Any, kinds: Sequence[ColumnKind]) -> Any:
+    """An Arrow table of the columns that are not left out, as `cast_columns` makes them."""
+    used = [kind for kind in kinds if kind.use != "left out"]
+    categories = [kind.name for kind in used if kind.use == "category"]
+    return cast_columns(X.select([kind.name for kind in used]), categories)
 
 
 def _as_arrow(X: Any) -> Any:

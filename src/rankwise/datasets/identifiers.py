@@ -34,7 +34,8 @@ def find_identifiers(X: Any) -> dict[str, str]:
     Examples
     --------
     >>> import pyarrow
-    >>> find_identifiers(pyarrow.table({"doc_id": [3] * 25, "row": range(25), "x": [1, 5, 2, 5, 4] * 5}))
+    >>> X = pyarrow.table({"doc_id": [3] * 25, "row": range(25), "x": [1, 5, 2, 5, 4] * 5})
+    >>> find_identifiers(X)
     {'doc_id': 'its name says so', 'row': 'it counts the rows'}
     """
     reasons = {name: _reason(name, X[name]) for name in X.column_names}

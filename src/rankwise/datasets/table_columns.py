@@ -112,9 +112,7 @@ def _choose(names: list[str], options: ColumnOptions, has_names: bool) -> TableC
         [_position(names, column, role) for column in _several(given, role)]
         for role, given in (("text", options.text), ("numeric", options.numeric))
     )
-    return TableColumns(
-        names, target, group, named["id"], features, named["weight"], text, numeric
-    )
+    return TableColumns(names, target, group, named["id"], features, named["weight"], text, numeric)
 
 
 def _several(columns: Sequence[Column], option: str) -> Sequence[Column]:
@@ -160,7 +158,11 @@ def _named(names: list[str], column: Column | None, option: str) -> int | None:
 
 
 def _named_target(names: list[str], options: ColumnOptions) -> int | None:
-    if not options.target_needed and isinstance(options.target, str) and options.target not in names:
+    if (
+        not options.target_needed
+        and isinstance(options.target, str)
+        and options.target not in names
+    ):
         return None
     return _named(names, options.target, "target")
 

@@ -53,6 +53,7 @@ def write_report(
     training: tuple[Any, ...] | None = None,
     metrics: str | Metric | Iterable[str | Metric] = METRICS,
     title: str | None = None,
+    warning: str = "",
     confidence: float = 0.95,
     random_state: int = 0,
 ) -> None:
@@ -85,6 +86,8 @@ def write_report(
         As `rankwise.metrics.get_metric` reads them; the first decides which groups are worst.
     title : str, optional
         Heading of the page.
+    warning : str
+        What a reader must know first, such as that these items were trained on; shown on top.
     confidence : float
         Level of the intervals: Student's over groups, as in `rankwise.model_selection.compare`.
     random_state : int
@@ -114,6 +117,7 @@ def write_report(
         training=training,
         metrics=metrics,
         title=title,
+        warning=warning,
         confidence=confidence,
         random_state=random_state,
     )
@@ -132,6 +136,7 @@ def make_report(
     training: tuple[Any, ...] | None = None,
     metrics: str | Metric | Iterable[str | Metric] = METRICS,
     title: str | None = None,
+    warning: str = "",
     confidence: float = 0.95,
     random_state: int = 0,
 ) -> str:
@@ -139,7 +144,9 @@ def make_report(
 
     Parameters
     ----------
-    model, X, y, groups, ids, feature_names, training, metrics, title, confidence, random_state
+    model, X, y, groups, ids, feature_names, training, metrics, title
+        As in `write_report`.
+    warning, confidence, random_state
         As in `write_report`.
 
     Returns
@@ -169,6 +176,7 @@ def make_report(
     return _fill(
         data=_as_json(data),
         title=escape(as_text(usual if title is None else title, LONGEST_TITLE)),
+        warning=sentences.banner(warning),
         cards=sentences.metric_cards(results, confidence),
         interval_hint=sentences.interval_hint(results, material, confidence),
         **_words(parts, material, data),

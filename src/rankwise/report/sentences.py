@@ -10,11 +10,12 @@ import numpy as np
 from rankwise.estimators import RankRLSCV
 from rankwise.report.group_items import FIRST_ITEMS, ITEMS_A_GROUP
 from rankwise.report.group_metrics import MetricResult
-from rankwise.report.material import Material
+from rankwise.report.material import Material, as_text
 from rankwise.report.model_parts import ModelParts
 
 __all__ = [
     "about_table",
+    "banner",
     "curve_note",
     "feature_note",
     "group_note",
@@ -25,6 +26,8 @@ __all__ = [
     "metric_cards",
     "subtitle",
 ]
+
+LONGEST_BANNER = 400
 
 
 def subtitle(parts: ModelParts, material: Material) -> str:
@@ -72,6 +75,11 @@ def interval_hint(results: list[MetricResult], material: Material, confidence: f
         f"The values are means over groups{weight}. The {100 * confidence:g}% intervals say where "
         "the mean over many more groups like these is likely to be."
     )
+
+
+def banner(warning: str) -> str:
+    """What a reader must know first."""
+    return _note(as_text(warning, LONGEST_BANNER))
 
 
 def group_note(groups: dict[str, Any], items: list[dict[str, Any]], metric: dict[str, Any]) -> str:

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-__all__ = ["TrainingRecord", "read_record"]
+__all__ = ["TrainingNotes", "read_notes"]
 
 KEY = "rankwise train"
 
 
 @dataclass(frozen=True)
-class TrainingRecord:
+class TrainingNotes:
     """How a model was trained.
 
     Attributes
@@ -26,10 +26,13 @@ class TrainingRecord:
         Number of items.
     target, group : str
         Names of these columns; empty if there is none.
-    features, other_columns : list of str
-        Columns that were learnt from, and those that were left out; empty for svmlight rows.
+    features, categories, other_columns : list of str
+        Columns that were learned from, those of them that are categories, and those that were left
+        out; empty for svmlight rows.
     sparse : bool
         Whether the features were sparse.
+    rows : str
+        Sketch of the training rows, see `rankwise.datasets.row_sketch`.
     chosen : dict
         Parameters that were chosen or given.
     """
@@ -40,8 +43,10 @@ class TrainingRecord:
     target: str = ""
     group: str = ""
     features: list[str] = field(default_factory=list)
+    categories: list[str] = field(default_factory=list)
     other_columns: list[str] = field(default_factory=list)
     sparse: bool = False
+    rows: str = ""
     chosen: dict[str, Any] = field(default_factory=dict)
 
     def as_notes(self) -> dict[str, Any]:
@@ -49,19 +54,19 @@ class TrainingRecord:
         return {KEY: asdict(self)}
 
 
-def read_record(notes: Any, model: Any = None) -> TrainingRecord:
-    """The record in the notes of a model file; the model may know the names of its features."""
+def read_notes(notes: Any, model: Any = None) -> TrainingNotes:
+    """The notes in a model file; the model itself may know the names of its features."""
     given = notes.get(KEY) if isinstance(notes, Mapping) else None
     found: dict[str, Any] = {}
-    for known in fields(TrainingRecord):
+    for known in fields(TrainingNotes):
         value = given.get(known.name) if isinstance(given, Mapping) else None
-        usual = getattr(TrainingRecord(), known.name)
+        usual = getattr(TrainingNotes(), known.name)
         is_list = isinstance(value, list) and all(isinstance(name, str) for name in value)
         if type(value) is type(usual) and (is_list or not isinstance(usual, list)):
             found[known.name] = value
     if not found.get("features"):
         found["features"] = _names_seen(model)
-    return TrainingRecord(**found)
+    return TrainingNotes(**found)
 
 
 def _names_seen(model: Any) -> list[str]:

@@ -6,17 +6,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankwise.cli.options import FileFormat, TableOptions
+from rankwise.cli.options import TableOptions
 from rankwise.cli.session import note
 
 if TYPE_CHECKING:
-    from rankwise.cli.rankers import TrainedModel
+    from rankwise.cli.model_file import TrainedModel
     from rankwise.datasets import RankingData
 
-__all__ = ["Source"]
+__all__ = ["DataFile"]
 
 
-class Source:
+class DataFile:
     """A file of items, read as one model or another needs it.
 
     Parameters
@@ -34,17 +34,16 @@ class Source:
         self._cache: dict[str, RankingData] = {}
 
     @cached_property
+    def format(self) -> str:
+        """What the file is; told by its content unless the user says it."""
+        from rankwise.datasets.any_format import chosen_format
+
+        return chosen_format(str(self.path), str(self.table.format))  # type: ignore[arg-type]
+
+    @property
     def is_letor(self) -> bool:
-        """Whether the file has svmlight rows; told by its content unless the user says it."""
-        if self.table.format is not FileFormat.auto:
-            return self.table.format is FileFormat.letor
-        return self._kind == "letor"
-
-    @cached_property
-    def _kind(self) -> str:
-        from rankwise.datasets.file_kinds import kind_of
-
-        return kind_of(str(self.path))
+        """Whether the file has svmlight rows."""
+        return self.format == "letor"
 
     @cached_property
     def names(self) -> list[str]:
@@ -55,31 +54,32 @@ class Source:
     def _opened(self) -> Any:
         from rankwise.datasets.table_files import open_table
 
-        delimiter = "\t" if self.table.format is FileFormat.tsv else self.table.delimiter
-        return open_table(str(self.path), delimiter)
+        return open_table(str(self.path), **self.layout)
 
-    @cached_property
-    def unnamed(self) -> list[int]:
-        """Positions of columns without a name; pandas and R write the numbers of the rows so."""
-        return [at for at, name in enumerate(self.names) if not name]
+    @property
+    def layout(self) -> dict[str, Any]:
+        """How the cells of a table are told apart."""
+        delimiter = self.table.delimiter or ("\t" if self.format == "tsv" else None)
+        decimal, header = self.table.decimal, not self.table.no_header
+        return {"delimiter": delimiter, "decimal": decimal, "header": header}
 
-    def roles(self, **options: Any) -> tuple[str | None, str | None]:
-        """Names of the columns that are the target and the group of a table."""
-        from rankwise.datasets.table_columns import Wishes, choose_columns
+    def roles(self, **options: Any) -> dict[str, str | None]:
+        """Names of the columns that are the target, the group and the names of the items."""
+        from rankwise.datasets.table_columns import ColumnOptions, choose_columns
 
-        wishes = Wishes(**self._wishes() | {"target_needed": self.target_needed} | options)
-        chosen = choose_columns(self._opened, wishes)
-        target = None if chosen.target is None else self.names[chosen.target]
-        return target, None if chosen.group is None else self.names[chosen.group]
+        given = self.given() | {"target_needed": self.target_needed} | options
+        chosen = choose_columns(self._opened, ColumnOptions(**given))
+        found = {"target": chosen.target, "group": chosen.group, "id": chosen.id}
+        return {role: None if at is None else self.names[at] for role, at in found.items()}
 
     def read(self, **options: Any) -> RankingData:
-        """The file; columns as the user says unless `options` say otherwise."""
+        """The file, its features as numbers; columns as the user says unless `options` do."""
         from rankwise.datasets import read_ranking
 
         given = {
-            **self._wishes(),
-            "delimiter": self.table.delimiter,
-            "format": str(self.table.format),
+            **self.given(),
+            **self.layout,
+            "format": self.format,
             "target_needed": self.target_needed,
             **options,
         }
@@ -90,19 +90,45 @@ class Source:
 
     def read_for(self, trained: TrainedModel) -> RankingData:
         """Items with the features that the model was trained on, in its order."""
-        known = trained.record.features
+        known = trained.notes.features
         if self.is_letor:
+            if trained.takes_table:
+                raise ValueError(
+                    f"{trained.name} takes a table with the columns {', '.join(known)}, but "
+                    f"{self.path} has svmlight rows, whose features have numbers."
+                )
             if known:
                 note(f"{self.path} has no column names; its features are matched by position")
             return self._read_letor_for(trained)
         if not known:
             return self._read_by_position(trained)
         self._check_names(known, trained)
+        if trained.takes_table:
+            return self._read_table_for(trained)
         return self.read(features=known, **self._roles_of(trained))
+
+    def _read_table_for(self, trained: TrainedModel) -> RankingData:
+        """A table with text and gaps, as it was when the model was trained."""
+        from rankwise.datasets import RankingData, read_frame
+        from rankwise.datasets.feature_columns import cast_columns
+
+        notes = trained.notes
+        is_ours = bool(notes.command)
+        found = read_frame(
+            self.path,
+            **{**self.given(), **self._roles_of(trained), **self.layout},
+            features=notes.features,
+            text=notes.categories,
+            numeric=[n for n in notes.features if is_ours and n not in notes.categories],
+            target_needed=self.target_needed,
+            keep_unscored=True,
+        )
+        X = cast_columns(found.X, notes.categories) if is_ours else found.X
+        return RankingData(X, found.y, found.groups, found.ids)
 
     def _read_by_position(self, trained: TrainedModel) -> RankingData:
         """A table for a model that does not know the names of its features."""
-        if trained.record.data:
+        if trained.notes.data:
             raise ValueError(
                 f"{trained.name} was trained on svmlight rows, whose features have numbers, but "
                 f"{self.path} is a table, whose features have names; write it as svmlight rows."
@@ -121,14 +147,14 @@ class Source:
         """The true scores and groups; of a table, no other column is read."""
         if self.is_letor:
             return self.read()
-        target, group = self.roles()
-        return self.read(target=target, group=group, features=[])
+        roles = self.roles()
+        return self.read(target=roles["target"], group=roles["group"], features=[])
 
     def _read_letor_for(self, trained: TrainedModel) -> RankingData:
         """Trailing features that the file does not have are zero."""
         data = self.read()
         n_columns = data.X.shape[1]
-        if n_columns > trained.n_features and trained.record.sparse:
+        if n_columns > trained.n_features and trained.notes.sparse:
             note(
                 f"features of {self.path} beyond the {trained.n_features} of the training data "
                 "are left out"
@@ -142,7 +168,7 @@ class Source:
         missing = n_columns < trained.n_features
         return self.read(n_features=trained.n_features) if missing else data
 
-    def _wishes(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
         """The columns that the user names; "none" is no column."""
         target, group = self.table.target or "auto", self.table.group or "auto"
         return {
@@ -151,25 +177,31 @@ class Source:
             "id": self.table.id,
         }
 
-    def _roles_of(self, trained: TrainedModel) -> dict[str, str]:
+    def _roles_of(self, trained: TrainedModel) -> dict[str, str | None]:
         """Target and group of the training data, where the user says nothing else."""
-        found = {}
+        found: dict[str, str | None] = {}
         for role in ("target", "group"):
-            name = getattr(trained.record, role)
+            name = getattr(trained.notes, role)
             if getattr(self.table, role) is None and name and name in self.names:
                 found[role] = name
+        if not self.target_needed and self.table.target is None:
+            found["target"] = None
         return found
 
     def _check_names(self, known: list[str], trained: TrainedModel) -> None:
+        from rankwise.options import suggestion
+
+        notes, table = trained.notes, self.table
         missing = [name for name in known if name not in self.names]
         if missing:
+            free = [name for name in self.names if name not in known]
+            listed = (f"{name} ({suggestion(name, free).strip()})" for name in missing)
             raise ValueError(
                 f"{self.path} lacks {len(missing)} of the {len(known)} columns that {trained.name} "
-                f"was trained on: {', '.join(missing)}."
+                f"was trained on: {', '.join(listed).replace(' ()', '')}."
             )
-        record, table = trained.record, self.table
-        roles = (record.target, record.group, table.id, table.target, table.group)
-        used = {*known, *roles, *record.other_columns}
+        roles = (notes.target, notes.group, table.id, table.target, table.group)
+        used = {*known, *roles, *notes.other_columns}
         extra = [name for name in self.names if name and name not in used]
         if extra:
             note(f"columns of {self.path} that the model does not know: {', '.join(extra)}")

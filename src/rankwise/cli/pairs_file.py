@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from rankwise.cli.session import note
+
 if TYPE_CHECKING:
     from rankwise.datasets import PairData
 
@@ -86,16 +88,13 @@ def _two(sides: str) -> list[str]:
 
 def _features(options: ComparisonOptions, pairs: PairData) -> Any:
     """Features of the items that were compared, if any, in the order of ``pairs.items``."""
-    import numpy as np
-
-    from rankwise.datasets import read_ranking
+    from rankwise.datasets import column_kinds, column_transformer, read_frame
+    from rankwise.datasets.feature_columns import used_columns
 
     file = options.features
     if file is None:
         return None
-    table = read_ranking(file, target=None, group=None, id=options.item)
-    if table.ids is None:
-        raise ValueError(f"{file}: expected a table with a column of items (--item).")
+    table = read_frame(file, target=None, group=None, id=options.item)
     row = {str(label): k for k, label in enumerate(table.ids)}
     if len(row) < len(table.ids):
         raise ValueError(f"{file}: some item is there twice; give each item one row.")
@@ -103,4 +102,9 @@ def _features(options: ComparisonOptions, pairs: PairData) -> Any:
     if missing:
         shown = ", ".join(missing[:10]) + (", …" if len(missing) > 10 else "")
         raise ValueError(f"{file} has no features of {len(missing)} compared items: {shown}.")
-    return np.asarray(table.X)[[row[str(item)] for item in pairs.items]]
+    X = table.X.take([row[str(item)] for item in pairs.items])
+    kinds = column_kinds(X)
+    for kind in kinds:
+        if kind.use == "left out":
+            note(f"column {kind.name} of {file} is left out: {kind.why}")
+    return column_transformer(kinds).fit_transform(used_columns(X, kinds))

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankwise.cli.record import TrainingRecord, read_record
 from rankwise.cli.session import note
+from rankwise.cli.training_notes import TrainingNotes, read_notes
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rankwise.cli.source import Source
+    from rankwise.cli.data_file import DataFile
 
 __all__ = ["ScoreFile", "TrainedModel", "open_model", "open_ranker"]
+
+TELLING_SHARE = 0.1
 
 
 @dataclass
@@ -25,17 +27,38 @@ class TrainedModel:
 
     name: str
     model: Any
-    record: TrainingRecord
+    notes: TrainingNotes
 
     @property
     def n_features(self) -> int:
         """Number of features that it was trained on."""
         return int(self.model.n_features_in_)
 
-    def scores(self, source: Source) -> tuple[NDArray[np.float64], Any]:
+    @property
+    def takes_table(self) -> bool:
+        """Whether it takes columns by name, text and gaps included."""
+        return hasattr(self.model, "steps") and hasattr(self.model[0], "transformers")
+
+    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any]:
         """Predicted scores of the items that have a true one, and these items."""
-        _, data = _only_scored(source.read_for(self))
+        _, data = _only_scored(file.read_for(self))
         return self.model.predict(data.X), data
+
+    def flattery(self, data: Any) -> str:
+        """Say, in a note and as a result, that the model was trained on these rows; else nothing."""
+        from rankwise.datasets.row_sketch import sketched_share
+        from rankwise.estimators.pipelines import transform_items
+
+        if not self.notes.rows:
+            return ""
+        X = transform_items(self.model, data.X) if self.takes_table else data.X
+        share = sketched_share(self.notes.rows, X, data.y)
+        if share < TELLING_SHARE:
+            return ""
+        part = "all" if share > 0.99 else f"about {share:.0%}"
+        text = f"{self.name} was trained on {part} of these items, so the figures flatter it"
+        note(f"{text}; judge it on items that it has not seen, or by `rankwise cv`")
+        return text
 
 
 @dataclass
@@ -44,19 +67,23 @@ class ScoreFile:
 
     path: Path
 
-    def scores(self, source: Source) -> tuple[NDArray[np.float64], Any]:
+    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any]:
         """The scores in the file, and the items that they are for."""
         from rankwise.datasets import read_scores
 
         values = read_scores(self.path)
-        data: Any = source.read_targets()
+        data: Any = file.read_targets()
         if len(values) != len(data.y):
             raise ValueError(
-                f"{self.path} has {len(values)} scores, but {source.path} has {len(data.y)} items; "
+                f"{self.path} has {len(values)} scores, but {file.path} has {len(data.y)} items; "
                 "one score a line is needed, in the order of the items."
             )
         kept, data = _only_scored(data)
         return values[kept], data
+
+    def flattery(self, data: Any) -> str:
+        """Nothing: who knows what these scores were trained on."""
+        return ""
 
 
 def _only_scored(data: Any) -> tuple[NDArray[np.intp], Any]:
@@ -68,15 +95,17 @@ def _only_scored(data: Any) -> tuple[NDArray[np.intp], Any]:
         return kept, data
     note(f"{len(data.y) - len(kept)} items without score are left out")
     groups = None if data.groups is None else data.groups[kept]
-    return kept, data._replace(X=data.X[kept], y=data.y[kept], groups=groups)
+    X = data.X.take(kept) if hasattr(data.X, "column_names") else data.X[kept]
+    return kept, data._replace(X=X, y=data.y[kept], groups=groups)
 
 
 def open_model(path: Path) -> TrainedModel:
     """Load a model."""
+    from rankwise.datasets.files import location
     from rankwise.persistence.model_file import load_with_notes
 
-    model, notes = load_with_notes(path)
-    return TrainedModel(str(path), model, read_record(notes, model))
+    model, notes = load_with_notes(location(str(path)))
+    return TrainedModel(str(path), model, read_notes(notes, model))
 
 
 def open_ranker(path: Path) -> TrainedModel | ScoreFile:

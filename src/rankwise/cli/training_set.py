@@ -1,0 +1,268 @@
+"""Training data, and what became of each column of the file they come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rankwise.cli.data_file import DataFile
+from rankwise.cli.options import ModelName, TrainingTableOptions, split_names
+from rankwise.cli.session import note
+from rankwise.cli.training_notes import TrainingNotes
+
+if TYPE_CHECKING:
+    from rankwise.datasets import ColumnKind
+
+__all__ = ["TrainingSet", "read_training"]
+
+SHOWN_NAMES = 8
+NEED_SCORES = (ModelName.rankrls, ModelName.ranksvm)
+
+
+@dataclass
+class TrainingSet:
+    """Training data, and what became of each column of the file.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    X : ndarray, sparse matrix or pyarrow.Table
+        Features: numbers, or a table if there are gaps or categories among them.
+    y, groups : ndarray
+        Scores and labels of the groups, which may be None.
+    roles : dict
+        Names of the columns of scores, groups and names of the items, where there are some.
+    kinds : list of ColumnKind
+        What became of the other columns of a table.
+    n_dropped : int
+        Number of rows without score that were left out.
+    """
+
+    path: Path
+    X: Any
+    y: Any
+    groups: Any
+    roles: dict[str, str | None]
+    kinds: list[ColumnKind] = field(default_factory=list)
+    n_dropped: int = 0
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the features are a sparse matrix."""
+        from scipy.sparse import issparse
+
+        return bool(issparse(self.X))
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the features have yet to be made of the columns."""
+        return hasattr(self.X, "column_names")
+
+    def prepared_by(self, scaler: Any) -> Any:
+        """What makes features of X: the scaler, or a ColumnTransformer with it; None if nothing."""
+        from rankwise.datasets import column_transformer
+
+        return column_transformer(self.kinds, scaler=scaler) if self.is_table else scaler
+
+    def notes(self, command: str, chosen: dict[str, Any], fitted: Any) -> TrainingNotes:
+        """What the model file should remember."""
+        from rankwise.datasets.row_sketch import sketch_rows
+        from rankwise.estimators.pipelines import transform_items
+
+        X = transform_items(fitted, self.X) if self.is_table else self.X
+        others = [kind.name for kind in self.kinds if kind.use == "left out" and kind.name]
+        return TrainingNotes(
+            command=command,
+            data=self.path.name,
+            n_rows=len(self.y),
+            target=self.roles.get("target") or "",
+            group=self.roles.get("group") or "",
+            features=self._names,
+            categories=[kind.name for kind in self.kinds if kind.use == "category"],
+            other_columns=others,
+            sparse=self.is_sparse,
+            rows=sketch_rows(X, self.y),
+            chosen=chosen,
+        )
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return [kind.name for kind in self.kinds if kind.use != "left out"]
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Columns and counts."""
+        import numpy as np
+
+        from rankwise.graphs import ScoreGraph
+
+        scored = np.flatnonzero(~np.isnan(self.y))
+        groups = None if self.groups is None else np.asarray(self.groups)[scored]
+        found = ScoreGraph(self.y[scored], groups).describe()
+        return {
+            "file": self.path,
+            "items": len(self.y),
+            "items_without_score": len(self.y) - len(scored),
+            "rows_left_out": self.n_dropped,
+            "target": self.roles.get("target"),
+            "group": self.roles.get("group"),
+            "n_features": int(self.X.shape[1]),
+            "features": self._names or None,
+            "columns": [kind._asdict() for kind in self.kinds],
+            "groups": found.n_groups,
+            "pairs": found.n_pairs,
+            "tied_pairs": found.n_tied_pairs,
+            "groups_without_pairs": found.n_groups_without_pairs,
+        }
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The summary for people."""
+        found = self.summary
+        unscored, idle = found["items_without_score"], found["groups_without_pairs"]
+        group = self.roles.get("group")
+        by = f" by {group}" if group else ": no column of groups, so one list"
+        shown = _shortened(self._names)
+        return [
+            ("data", str(self.path)),
+            ("items", f"{found['items']:,}" + (f", {unscored:,} without score" * bool(unscored))),
+            ("scores", self.roles.get("target") or ""),
+            ("features", f"{found['n_features']:,}" + (f": {shown}" if shown else "")),
+            ("groups", f"{found['groups']:,}{by}" + (f", {idle:,} without pairs" * bool(idle))),
+            ("pairs", f"{found['pairs']:,}, {found['tied_pairs']:,} of them tied"),
+        ]
+
+    def print_columns(self) -> None:
+        """One table that says what became of every column, if something needs saying."""
+        from rankwise.cli.output import print_table, say
+
+        plain = [kind.name for kind in self.kinds if kind.words == "number" and not kind.why]
+        if len(plain) == len(self.kinds):
+            return
+        rows = [
+            [name, "names of the items" if role == "id" else role, ""]
+            for role, name in self.roles.items()
+            if name is not None
+        ]
+        rows += [[_shortened(plain), "number", ""]] if plain else []
+        rows += [
+            [kind.name or "(no name)", kind.words, kind.why]
+            for kind in self.kinds
+            if kind.words != "number" or kind.why
+        ]
+        say("")
+        print_table(["column", "used as", "because"], rows, n_left=3)
+        say("")
+
+
+def read_training(path: Path, table: TrainingTableOptions, model: ModelName) -> TrainingSet:
+    """Read a file to learn from."""
+    from rankwise.datasets import read_frame
+
+    file = DataFile(path, table)
+    if file.is_letor:
+        return _read_rows(file, table, model)
+    wanted, ignored = split_names(table.features), split_names(table.ignore)
+    categorical, numeric = split_names(table.categorical), split_names(table.numeric)
+    unnamed = [] if wanted else [at for at, name in enumerate(file.names) if not name]
+    chosen = {"features": wanted or None, "ignore": [*ignored, *unnamed]}
+    found = read_frame(
+        path,
+        **{**file.given(), **file.layout, **chosen},
+        text=categorical,
+        numeric=numeric,
+        keep_unscored=model not in NEED_SCORES,
+    )
+    if found.n_without_score:
+        note(f"{found.n_without_score:,} rows of {path} have no score and are left out")
+    kinds = _kinds(path, found.X, categorical=categorical, numeric=numeric, wanted=wanted)
+    _check_gaps(path, table, kinds)
+    roles = file.roles(**chosen)
+    return TrainingSet(
+        path,
+        _features(file, found.X, kinds),
+        found.y,
+        found.groups,
+        roles,
+        _with_others(file, kinds, roles),
+        found.n_without_score,
+    )
+
+
+def _kinds(path: Path, X: Any, **asked: list[str]) -> list[ColumnKind]:
+    from rankwise.datasets import column_kinds
+
+    try:
+        return column_kinds(X, **asked)
+    except ValueError as error:
+        remedy = "--categorical and --numeric say what columns are, --ignore leaves them out."
+        raise ValueError(f"{path}: {error} {remedy}") from None
+
+
+def _read_rows(file: DataFile, table: TrainingTableOptions, model: ModelName) -> TrainingSet:
+    """Svmlight rows, which are numbers without names."""
+    import numpy as np
+
+    names = ("features", "ignore", "categorical", "numeric")
+    asked = [f"--{name}" for name in names if getattr(table, name)]
+    if asked:
+        raise ValueError(
+            f"{file.path} has svmlight rows, whose columns have no names; leave out "
+            f"{' and '.join(asked)}."
+        )
+    data = file.read()
+    n_unscored = int(np.isnan(data.y).sum())
+    if n_unscored and model in NEED_SCORES:
+        raise ValueError(
+            f"{file.path}: {n_unscored} items have no score, and {model} needs one for each; leave "
+            "these rows out, or use --model corankrls or pursuit, which learn from them, too."
+        )
+    roles = {"target": "label", "group": None if data.groups is None else "qid"}
+    return TrainingSet(file.path, data.X, data.y, data.groups, roles)
+
+
+def _features(file: DataFile, X: Any, kinds: list[ColumnKind]) -> Any:
+    """An array if all columns are numbers without gaps, else a table."""
+    import numpy as np
+
+    from rankwise.datasets.feature_columns import used_columns
+
+    used = [kind for kind in kinds if kind.use != "left out"]
+    table = used_columns(X, used)
+    numbers = [kind.name for kind in used if kind.use == "number"]
+    bad = [name for name in numbers if np.isinf(table[name].to_numpy()).any()]
+    if bad:
+        file.read(features=bad, target=None, group=None)  # says in which line
+        raise ValueError(f"{file.path}: infinite numbers in {', '.join(bad)}.")
+    if any(kind.words != "number" for kind in used):
+        return table
+    return np.column_stack([table[name].to_numpy() for name in numbers])
+
+
+def _check_gaps(path: Path, table: TrainingTableOptions, kinds: list[ColumnKind]) -> None:
+    gaps = [f"{k.name} ({k.n_gaps:,})" for k in kinds if k.use == "number" and k.n_gaps]
+    if gaps and table.no_impute:
+        raise ValueError(
+            f"{path} has gaps in the columns {', '.join(gaps)}; fill them in, leave these columns "
+            "out with --ignore, or leave out --no-impute."
+        )
+
+
+def _with_others(
+    file: DataFile, kinds: list[ColumnKind], roles: dict[str, str | None]
+) -> list[ColumnKind]:
+    """All columns but those with a role: first those that could be features."""
+    from rankwise.datasets import ColumnKind
+
+    known = {*(kind.name for kind in kinds), *roles.values()}
+    rest = [name for name in file.names if name not in known]
+    return kinds + [
+        ColumnKind(name, "left out", why="as asked for" if name else "it has no name")
+        for name in rest
+    ]
+
+
+def _shortened(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
