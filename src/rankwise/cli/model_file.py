@@ -46,13 +46,16 @@ class TrainedModel:
 
     def flattery(self, data: Any) -> str:
         """Say, in a note and as a result, that the model was trained on these rows; else nothing."""
+        import numpy as np
+
         from rankwise.datasets.row_sketch import sketched_share
         from rankwise.estimators.pipelines import transform_items
 
         if not self.notes.rows:
             return ""
         X = transform_items(self.model, data.X) if self.takes_table else data.X
-        share = sketched_share(self.notes.rows, X, data.y)
+        scored = np.flatnonzero(~np.isnan(data.y))
+        share = sketched_share(self.notes.rows, X[scored], data.y[scored])
         if share < TELLING_SHARE:
             return ""
         part = "all" if share > 0.99 else f"about {share:.0%}"

@@ -205,7 +205,7 @@ def cast_columns(X: Any, categories: Iterable[str]) -> Any:
     """An Arrow table with strings in the columns of categories and floats in all others.
 
     So the same value is the same whatever the file makes of it: 7, 7.0 and the text 7 are one
-    category.
+    category, as are true and True.
     """
     arrow = import_arrow("pyarrow", "Tables")
     texts = set(categories)
@@ -214,11 +214,8 @@ def cast_columns(X: Any, categories: Iterable[str]) -> Any:
         column = decoded(column)
         if name not in texts:
             columns.append(_floats(name, column))
-        elif _is_text(column.type):
-            columns.append(column.cast(arrow.string()))
         else:
-            cells = [None if v is None or v != v else as_text(v) for v in column.to_pylist()]
-            columns.append(arrow.chunked_array([arrow.array(cells, arrow.string())]))
+            columns.append(_texts(column))
     return arrow.table(columns, names=X.column_names)
 
 
@@ -231,6 +228,18 @@ def _floats(name: str, column: Any) -> Any:
             f"column {show(name)} has whole numbers that a float would round. If it is an "
             "identifier, leave it out, or take it as a category."
         ) from None
+
+
+def _texts(column: Any) -> Any:
+    """A column as text; truth values are true and false, however they are spelled."""
+    arrow, compute = import_arrow("pyarrow", "Tables"), import_arrow("pyarrow.compute", "Tables")
+    if _is_text(column.type):
+        column = column.cast(arrow.string())
+    else:
+        cells = [None if v is None or v != v else as_text(v) for v in column.to_pylist()]
+        column = arrow.chunked_array([arrow.array(cells, arrow.string())])
+    lower = compute.utf8_lower(column)
+    return compute.if_else(compute.is_in(lower, arrow.array(["true", "false"])), lower, column)
 
 
 def used_columns(X: Any, kinds: Sequence[ColumnKind]) -> Any:
