@@ -217,7 +217,7 @@ def read_frame(
     y, groups, ids = _roles(source, columns, table)
     weights = None
     if columns.weight is not None:
-        weights = column_numbers(source, columns.weight, table[str(columns.weight)], "weight")
+        weights = column_numbers(source, columns.weight, table, "weight")
         refuse_first(source, columns.weight, ~((weights >= 0) & (weights < np.inf)), "weight")
     if y is None or not np.isnan(y).any():
         return RankingTable(X, y, groups, ids, weights, 0)
@@ -241,7 +241,7 @@ def _roles(
     """Target, group and names of all rows."""
     y = groups = ids = None
     if columns.target is not None:
-        y = column_numbers(source, columns.target, table[str(columns.target)], "target")
+        y = column_numbers(source, columns.target, table, "target")
         refuse_first(source, columns.target, np.isinf(y), "target")
     if columns.group is not None:
         codes, texts = column_labels(source, columns.group, table[str(columns.group)], "group")
