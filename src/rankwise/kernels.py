@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.utils import check_random_state
 
+from rankwise.rows import first_equal_rows, row_products
+
 __all__ = ["Kernel", "KernelRoot", "basis_root", "choose_basis", "kernel_root"]
 
 Array = NDArray[np.float64]
@@ -64,9 +66,16 @@ class Kernel:
         return isinstance(self.function, str) and self.function == "precomputed"
 
     def matrix(self, X: Any, Y: Any = None) -> Array:
-        """Kernel values between the rows of X and of Y (of X if None), as float64."""
+        """Kernel values between the rows of X and of Y (of X if None), as float64.
+
+        Without Y, equal rows of X have equal rows and columns, to the last bit.
+        """
         if self.is_precomputed:
             return np.array(X, dtype=np.float64)
+        first = first_equal_rows(X) if Y is None else None
+        if first is not None:
+            rows, place = np.unique(first, return_inverse=True)
+            return self.matrix(X[rows])[np.ix_(place, place)]
         if callable(self.function):
             K = pairwise_kernels(X, Y, metric=self.function, **self.params)
         else:
@@ -78,9 +87,16 @@ class Kernel:
         return np.asarray(K, dtype=np.float64)
 
     def product(self, X: Any, Y: Any, coef: Array) -> Array:
-        """``k(X, Y) coef``, a chunk of rows of X at a time."""
+        """``k(X, Y) coef``, a chunk of rows of X at a time; equal rows of X give equal rows."""
         if self.is_precomputed:
-            return np.asarray(X @ coef)
+            return row_products(X, coef)
+        first = first_equal_rows(X)
+        if first is not None:
+            rows, place = np.unique(first, return_inverse=True)
+            return np.asarray(self._product(X[rows], Y, coef)[place])
+        return self._product(X, Y, coef)
+
+    def _product(self, X: Any, Y: Any, coef: Array) -> Array:
         size = max(1, CHUNK_ENTRIES // max(1, Y.shape[0]))
         out = np.empty((X.shape[0], *coef.shape[1:]))
         for start in range(0, X.shape[0], size):
@@ -153,6 +169,8 @@ def kernel_root(K: Array) -> KernelRoot:
     order = pivots - 1
     R = np.zeros((len(K), rank))
     R[order] = np.tril(factor[:, :rank])
+    first = first_equal_rows(K)
+    R = R if first is None else R[first]
     probe = np.random.default_rng(0).standard_normal(len(K))
     exact = K @ probe
     if np.linalg.norm(R @ (R.T @ probe) - exact) > 1e-6 * np.linalg.norm(exact):

@@ -15,6 +15,7 @@ from rankwise.estimators.views import take_columns
 from rankwise.kernels import Kernel
 from rankwise.memory import available_bytes
 from rankwise.options import check_option
+from rankwise.rows import row_products
 
 __all__ = ["Dictionary", "KernelColumns", "MatrixColumns", "choose_functions"]
 
@@ -121,7 +122,7 @@ class Dictionary(NamedTuple):
     def scores(self, X: Any, coef: Array) -> Array:
         """Values at the rows of X of the sums with these coefficients, one in each column."""
         if self.items is None:
-            return np.asarray(self._inputs(X) @ coef)
+            return row_products(self._inputs(X), coef)
         assert self.kernel is not None
         return self.kernel.product(take_columns(X, self.columns), self.items, coef)
 

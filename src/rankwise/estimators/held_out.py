@@ -27,6 +27,7 @@ from rankwise.estimators.folds import Folds
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.losses import SquaredLoss
 from rankwise.progress import track
+from rankwise.rows import first_equal_rows
 from rankwise.solvers import minimise
 from rankwise.solvers.hold_out import Part, hold_out_dual, hold_out_few, hold_out_primal
 from rankwise.solvers.hold_out_items import (
@@ -62,8 +63,10 @@ def held_out_scores(
     Returns
     -------
     ndarray of shape (n_items, n_outputs, n_alphas)
-        For each alpha as a model refitted on the other folds would give.
+        For each alpha as a model refitted on the other folds would give; equal rows of a fold
+        have equal scores, to the last bit.
     """
+    first = first_equal_rows(design.matrix, _fold_numbers(folds, loss.graph.n_items))
     targets = loss.target.reshape(len(loss.target), -1)
     out = np.empty((*targets.shape, len(alphas)))
     preferring = _preferring(loss.graph, targets)
@@ -73,7 +76,7 @@ def held_out_scores(
         if loss.beta == 0:  # where nothing is left to learn from, rounding must not order items
             silent = np.flatnonzero(preferring[held].sum(axis=0) == total)
             out[held[:, None], silent] = 0.0
-    return out
+    return out if first is None else np.asarray(out[first])
 
 
 def is_complete_list(graph: PreferenceGraph) -> bool:
@@ -208,9 +211,7 @@ def _refit(
 
 def _closed(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
     """For each fold whether no edge leaves it."""
-    fold = np.empty(graph.n_items, dtype=np.intp)
-    for k, U in enumerate(folds):
-        fold[U] = k
+    fold = _fold_numbers(folds, graph.n_items)
     component = graph.components
     low, high = np.full(component.max() + 1, len(folds)), np.full(component.max() + 1, -1)
     np.minimum.at(low, component, fold)
@@ -218,6 +219,14 @@ def _closed(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
     closed = np.ones(len(folds), dtype=bool)
     closed[fold[(low != high)[component]]] = False
     return closed
+
+
+def _fold_numbers(folds: Folds, n_items: int) -> NDArray[np.intp]:
+    """For each item the number of its fold."""
+    fold = np.empty(n_items, dtype=np.intp)
+    for k, U in enumerate(folds):
+        fold[U] = k
+    return fold
 
 
 def check_rest(enough: bool) -> None:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.design import Design
 from rankwise.kernels import Kernel
+from rankwise.rows import row_products
 
 __all__ = ["KernelModel", "ModelPath", "set_kernel_tags"]
 
@@ -43,7 +44,7 @@ class KernelModel(RankerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_items,) or (n_items, n_outputs)
-            Scores.
+            Scores; equal rows have equal scores, to the last bit.
         """
         check_is_fitted(self)
         X = self._check_items(X, accept_sparse="csr", reset=False)
@@ -89,7 +90,7 @@ class KernelModel(RankerMixin, BaseEstimator):
     def _scores(self, X: Any, columns: Array) -> NDArray[Any]:
         kernel = self._make_kernel()
         if kernel.is_linear:
-            return np.asarray(X @ columns.astype(X.dtype, copy=False))
+            return row_products(X, columns.astype(X.dtype, copy=False))
         if kernel.is_precomputed and hasattr(self, "basis_indices_"):
             X = X[:, self.basis_indices_]
         return kernel.product(X, getattr(self, "X_fit_", None), columns)

@@ -13,6 +13,7 @@ from rankwise.estimators.folds import Folds
 from rankwise.estimators.held_out import Refit, held_out_scores, is_complete_list, item_spectrum
 from rankwise.graphs import PairGraph
 from rankwise.losses import SquaredLoss
+from rankwise.rows import row_products
 from rankwise.solvers import minimise
 from rankwise.solvers.hold_out_items import pair_disagreement
 
@@ -75,7 +76,7 @@ class LeastSquaresTask:
             tol=self._tol,
             max_iter=self._max_iter,
         ).coef
-        return np.asarray(matrix @ coef[:, :, 0].T)
+        return row_products(matrix, coef[:, :, 0].T)
 
     @property
     def leave_pair_out(self) -> Callable[[Array], Array] | None:

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 
 from rankwise.estimators.checks import basis_points, check_basis
 from rankwise.kernels import Kernel, basis_root, choose_basis
+from rankwise.rows import row_products
 
 __all__ = [
     "FittedView",
@@ -119,7 +120,7 @@ class FittedView(NamedTuple):
         """Scores of the rows of X for `coefficients` of shape (n,) or (n, k)."""
         X = take_columns(X, self.columns)
         if self.root is None:
-            return np.asarray(X @ coef.astype(X.dtype, copy=False))
+            return row_products(X, coef.astype(X.dtype, copy=False))
         return self.kernel.product(self._inputs(X), self.items, coef)
 
     def _inputs(self, X: Any) -> Any:
