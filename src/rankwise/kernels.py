@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from rankwise.rows import first_equal_rows, row_products
 
-__all__ = ["Kernel", "KernelRoot", "basis_root", "choose_basis", "kernel_root"]
+__all__ = ["Kernel", "KernelRoot", "basis_root", "centre_kernel", "choose_basis", "kernel_root"]
 
 Array = NDArray[np.float64]
 CHUNK_ENTRIES = 2**23
@@ -139,6 +139,18 @@ def basis_root(K_bb: Array) -> Array:
     values, vectors = scipy.linalg.eigh(K_bb)
     keep = values > values[-1] * len(values) * np.finfo(float).eps
     return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
+
+
+def centre_kernel(K: Array) -> Array:
+    """Centre the features of a kernel matrix, in its place.
+
+    A loss over pairs sees differences only, so that its dual coefficients sum to zero and no
+    constant matters; a conditionally positive kernel becomes a positive one.
+    """
+    mean = K.mean(axis=0)
+    K -= mean
+    K -= (mean - mean.mean())[:, None]
+    return K
 
 
 class KernelRoot(NamedTuple):

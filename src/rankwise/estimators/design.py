@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.estimators.views import StackedFeatures, fit_basis
-from rankwise.kernels import Kernel, kernel_root
+from rankwise.kernels import Kernel, centre_kernel, kernel_root
 from rankwise.memory import available_bytes, check_matrix_fits
 from rankwise.options import check_option
 
@@ -112,25 +112,13 @@ def make_features(
     if kernel.is_linear:
         return Design("primal", X, lambda w: w)
     design = _kernel_design(kernel, X, "auto")
-    root = kernel_root(_centre(design.matrix))
+    root = kernel_root(centre_kernel(design.matrix))
 
     def coefficients(w: Array) -> Array:
         a = root.coefficients(w)
         return np.asarray(a - a.mean(axis=0))  # a centred kernel does not see the mean
 
     return Design("primal", root.features, coefficients, design.items, is_definite=root.is_definite)
-
-
-def _centre(K: Array) -> Array:
-    """Centre the features of a kernel matrix, in its place.
-
-    A loss over pairs sees differences only, so that its dual coefficients sum to zero and no
-    constant matters; a conditionally positive kernel becomes a positive one.
-    """
-    mean = K.mean(axis=0)
-    K -= mean
-    K -= (mean - mean.mean())[:, None]
-    return K
 
 
 def _kernel_design(kernel: Kernel, X: Any, solver: str) -> Design:

@@ -84,12 +84,20 @@ def is_complete_list(graph: PreferenceGraph) -> bool:
     return isinstance(graph, ScoreGraph) and graph.is_complete
 
 
-def item_spectrum(design: Design) -> Spectrum:
-    """Eigenvalues and vectors of the kernel matrix of a design."""
+def item_spectrum(design: Design, *, centred: bool = False, overwrite: bool = False) -> Spectrum:
+    """Eigenvalues and vectors of the kernel matrix of a design.
+
+    `centred` is for scores that count up to a constant; `overwrite` gives up a kernel matrix.
+    """
+    first = first_equal_rows(design.matrix)
     if design.method == "dual":
-        return spectrum_of_kernel(design.matrix)
+        spectrum = spectrum_of_kernel(design.matrix, centred=centred, overwrite=overwrite)
+        return spectrum._replace(first=first)
     R = _dense(design.matrix)
-    return spectrum_of_features(R) if R.shape[1] < R.shape[0] else spectrum_of_kernel(R @ R.T)
+    if R.shape[1] < R.shape[0]:
+        return spectrum_of_features(R, centred=centred)._replace(first=first)
+    R = R - R.mean(axis=0) if centred else R
+    return spectrum_of_kernel(R @ R.T, overwrite=True)._replace(first=first)
 
 
 def _preferring(graph: PreferenceGraph, targets: Array) -> NDArray[np.bool_]:

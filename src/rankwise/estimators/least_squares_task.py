@@ -86,8 +86,9 @@ class LeastSquaresTask:
     def _leave_pair_out(self, alphas: Array) -> Array:
         """[RankRLS09] section 3.4."""
         y = self.graphs[0].y  # type: ignore[attr-defined]
-        spectrum = item_spectrum(self.design)
-        return pair_disagreement(spectrum, y.reshape(len(y), -1), alphas, self.losses[0].beta).T
+        beta = self.losses[0].beta
+        spectrum = item_spectrum(self.design, centred=beta == 0)
+        return pair_disagreement(spectrum, y.reshape(len(y), -1), alphas, beta).T
 
 
 def pair_distance(loss: SquaredLoss, design: Design) -> float:
