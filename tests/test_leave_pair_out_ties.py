@@ -102,7 +102,9 @@ def test_items_that_nearly_agree_keep_their_order(options, alpha, step):
     X = rng.normal(size=(5, 2))
     X = np.concatenate([X, X * (1 + step), X])
     y = rng.normal(size=15)
-    K = Kernel(options.get("kernel", "linear"), options.get("gamma")).matrix(X.astype(np.longdouble))
+    K = Kernel(options.get("kernel", "linear"), options.get("gamma")).matrix(
+        X.astype(np.longdouble)
+    )
     truth = exact_differences(K, y, alpha)
     found = leave_pair_out(RankRLS(alpha, **options), X, y).differences
     np.testing.assert_allclose(found, truth, atol=2e-8, rtol=1e-6)
@@ -151,5 +153,5 @@ def test_leave_pair_out_needs_two_and_a_half_kernel_matrices(kernel):
 def test_the_eigenvectors_are_counted_before_they_are_computed(monkeypatch):
     monkeypatch.setattr("rankwise.memory.available_bytes", lambda: 8 * 40**2 + 1)
     X, y = np.random.default_rng(7).normal(size=(40, 2)), np.arange(40.0)
-    with pytest.raises(ValueError, match="eigenvectors of a kernel matrix.*n_basis"):
+    with pytest.raises(ValueError, match=r"eigenvectors of a kernel matrix.*n_basis"):
         leave_pair_out(RankRLS(kernel="rbf"), X, y)

@@ -92,8 +92,8 @@ def spectrum_of_features(R: Array, *, centred: bool = False) -> Spectrum:
 def spectrum_of_kernel(K: Array, *, centred: bool = False, overwrite: bool = False) -> Spectrum:
     """Spectrum of a kernel matrix, its features centred if wanted; K itself may be overwritten.
 
-    Needs one matrix beside K if it may, two if not. Eigenvalues below the rounding of K, as it came,
-    are zero: were they negative, small alphas would divide by them.
+    Needs one matrix beside K if it may, two if not. Eigenvalues below the rounding of K, as
+    it came, are zero: were they negative, small alphas would divide by them.
     """
     noise = len(K) * np.finfo(float).eps * max(K.max(), -K.min())
     K = K if overwrite else K.copy()
