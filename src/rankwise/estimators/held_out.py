@@ -22,8 +22,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.estimators.design import Design
 from rankwise.estimators.folds import Folds
+from rankwise.features import Design
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.losses import SquaredLoss
 from rankwise.progress import track
@@ -84,19 +84,19 @@ def is_complete_list(graph: PreferenceGraph) -> bool:
     return isinstance(graph, ScoreGraph) and graph.is_complete
 
 
-def item_spectrum(design: Design, *, centred: bool = False, overwrite: bool = False) -> Spectrum:
+def item_spectrum(design: Design, *, centered: bool = False, overwrite: bool = False) -> Spectrum:
     """Eigenvalues and vectors of the kernel matrix of a design.
 
-    `centred` is for scores that count up to a constant; `overwrite` gives up a kernel matrix.
+    `centered` is for scores that count up to a constant; `overwrite` gives up a kernel matrix.
     """
     first = first_equal_rows(design.matrix)
     if design.method == "dual":
-        spectrum = spectrum_of_kernel(design.matrix, centred=centred, overwrite=overwrite)
+        spectrum = spectrum_of_kernel(design.matrix, centered=centered, overwrite=overwrite)
         return spectrum._replace(first=first)
     R = _dense(design.matrix)
     if R.shape[1] < R.shape[0]:
-        return spectrum_of_features(R, centred=centred)._replace(first=first)
-    R = R - R.mean(axis=0) if centred else R
+        return spectrum_of_features(R, centered=centered)._replace(first=first)
+    R = R - R.mean(axis=0) if centered else R
     return spectrum_of_kernel(R @ R.T, overwrite=True)._replace(first=first)
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.estimators.cross_validation import alpha_grid
-from rankwise.estimators.design import Design
 from rankwise.estimators.folds import Folds
 from rankwise.estimators.held_out import Refit, held_out_scores, is_complete_list, item_spectrum
+from rankwise.features import Design
 from rankwise.graphs import PairGraph
 from rankwise.losses import SquaredLoss
 from rankwise.rows import row_products
@@ -87,7 +87,7 @@ class LeastSquaresTask:
         """[RankRLS09] section 3.4."""
         y = self.graphs[0].y  # type: ignore[attr-defined]
         beta = self.losses[0].beta
-        spectrum = item_spectrum(self.design, centred=beta == 0)
+        spectrum = item_spectrum(self.design, centered=beta == 0)
         return pair_disagreement(spectrum, y.reshape(len(y), -1), alphas, beta).T
 
 

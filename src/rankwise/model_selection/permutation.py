@@ -204,7 +204,7 @@ def _leave_pair_out(
     metric(y, y, undefined="raise")
     losses, design = model._prepare(X, y, None, to_fit=False)
     beta = losses[0].beta
-    spectrum = item_spectrum(design, centred=beta == 0, overwrite=True)
+    spectrum = item_spectrum(design, centered=beta == 0, overwrite=True)
 
     def by_pairs(Y: Array) -> Array:
         error = pair_disagreement(spectrum, Y, alphas, beta).T

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from rankwise.kernels import centre_kernel
+from rankwise.features import center_kernel
 
 __all__ = [
     "Resolvent",
@@ -75,30 +75,30 @@ class Resolvent(NamedTuple):
     diagonal: Array
 
 
-def spectrum_of_features(R: Array, *, centred: bool = False) -> Spectrum:
-    """Spectrum of K = R Rᵀ for features with fewer columns than rows, centred if wanted.
+def spectrum_of_features(R: Array, *, centered: bool = False) -> Spectrum:
+    """Spectrum of K = R Rᵀ for features with fewer columns than rows, centered if wanted.
 
     Models whose scores count up to a constant do not see the mean of the features, and rounding
     relative to it is not theirs.
     """
-    if centred:
+    if centered:
         R = R - R.mean(axis=0)
     vectors, singular, _ = scipy.linalg.svd(
-        R, full_matrices=False, check_finite=False, overwrite_a=centred
+        R, full_matrices=False, check_finite=False, overwrite_a=centered
     )
     return Spectrum(singular**2, vectors)
 
 
-def spectrum_of_kernel(K: Array, *, centred: bool = False, overwrite: bool = False) -> Spectrum:
-    """Spectrum of a kernel matrix, its features centred if wanted; K itself may be overwritten.
+def spectrum_of_kernel(K: Array, *, centered: bool = False, overwrite: bool = False) -> Spectrum:
+    """Spectrum of a kernel matrix, its features centered if wanted; K itself may be overwritten.
 
     Needs one matrix beside K if it may, two if not. Eigenvalues below the rounding of K, as
     it came, are zero: were they negative, small alphas would divide by them.
     """
     noise = len(K) * np.finfo(float).eps * max(K.max(), -K.min())
     K = K if overwrite else K.copy()
-    if centred:
-        K = centre_kernel(K)
+    if centered:
+        K = center_kernel(K)
     a = K.T if K.flags.c_contiguous else K  # symmetric; LAPACK overwrites what is stored by columns
     values, vectors = scipy.linalg.eigh(a, check_finite=False, overwrite_a=True)
     values[np.abs(values) <= noise] = 0.0

@@ -1,20 +1,19 @@
-"""Kernels by name, and the factors R with K ≈ R Rᵀ that a basis of items gives."""
+"""Kernels: their parameters, their values, and products with their values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
-import scipy.linalg
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
-from sklearn.utils import check_random_state
 
 from rankwise.rows import first_equal_rows, row_products
 
-__all__ = ["Kernel", "KernelRoot", "basis_root", "centre_kernel", "choose_basis", "kernel_root"]
+__all__ = ["Kernel", "KernelParameters", "center_kernel", "set_kernel_tags"]
 
 Array = NDArray[np.float64]
 CHUNK_ENTRIES = 2**23
@@ -104,45 +103,8 @@ class Kernel:
         return out
 
 
-def choose_basis(X: Any, n_basis: int, how: str | ArrayLike, random_state: Any) -> NDArray[np.intp]:
-    """Row numbers of the basis items.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_items, n_features)
-        The training items.
-    n_basis : int
-        How many.
-    how : {"random", "kmeans++"} or array of int
-        [RankRLS09] section 3.5 finds random choice no worse than more careful ones.
-    random_state : int, RandomState or None
-        Seed.
-    """
-    if not isinstance(how, str):
-        rows: NDArray[np.intp] = np.asarray(how, dtype=np.intp)
-        return rows
-    rng = check_random_state(random_state)
-    if how == "random":
-        return np.sort(rng.choice(X.shape[0], size=n_basis, replace=False)).astype(np.intp)
-    from sklearn.cluster import kmeans_plusplus
-
-    _, rows = kmeans_plusplus(X, n_basis, random_state=rng)
-    return np.unique(rows).astype(np.intp)
-
-
-def basis_root(K_bb: Array) -> Array:
-    """U with ``U Uᵀ = K_bb⁺``, rank-revealing: duplicates and near duplicates are merged.
-
-    With R = K_mb U the primal solution on R is that of sparse RankRLS, [RankRLS09] equations 41
-    and 42, and U w are the coefficients of the basis items.
-    """
-    values, vectors = scipy.linalg.eigh(K_bb)
-    keep = values > values[-1] * len(values) * np.finfo(float).eps
-    return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
-
-
-def centre_kernel(K: Array) -> Array:
-    """Centre the features of a kernel matrix, in its place.
+def center_kernel(K: Array) -> Array:
+    """Center the features of a kernel matrix, in its place.
 
     A loss over pairs sees differences only, so that its dual coefficients sum to zero and no
     constant matters; a conditionally positive kernel becomes a positive one.
@@ -153,46 +115,35 @@ def centre_kernel(K: Array) -> Array:
     return K
 
 
-class KernelRoot(NamedTuple):
-    """Features R of the items with ``K = R Rᵀ``: the empirical kernel map.
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelParameters(BaseEstimator):
+    """The parameters of a kernel, as every estimator with one has them.
 
-    Attributes
-    ----------
-    features : ndarray of shape (n_items, rank)
-        R.
-    coefficients : callable
-        Takes weights w on R to dual coefficients a with ``K a = R w``.
-    is_definite : bool
-        False if K has negative eigenvalues, which R leaves out.
+    Each is declared here once; a subclass that is a dataclass inherits them as keyword arguments of
+    its constructor, which is all that scikit-learn asks of an estimator.
     """
 
-    features: Array
-    coefficients: Callable[[Array], Array]
-    is_definite: bool
+    kernel: str | Callable[..., float] = "linear"
+    gamma: Any = None
+    degree: Any = 3
+    coef0: Any = 1
+    kernel_params: dict[str, Any] | None = None
+
+    def make_kernel(self) -> Kernel:
+        """The kernel, checked."""
+        return Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params or {})
+
+    def kernel_arguments(self) -> dict[str, Any]:
+        """The parameters by name, to hand them on."""
+        return {field.name: getattr(self, field.name) for field in fields(KernelParameters)}
+
+    def __sklearn_tags__(self) -> Any:
+        return set_kernel_tags(super().__sklearn_tags__(), self.kernel)
 
 
-def kernel_root(K: Array) -> KernelRoot:
-    """The empirical kernel map of a whole kernel matrix, [RankRLS09] section 4.2.
-
-    A pivoted Cholesky factorisation, which also finds the rank; the dual coefficients are on the
-    pivots alone. A matrix that is not positive semidefinite goes by its eigenvectors instead.
-    """
-    factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=1)
-    order = pivots - 1
-    R = np.zeros((len(K), rank))
-    R[order] = np.tril(factor[:, :rank])
-    first = first_equal_rows(K)
-    R = R if first is None else R[first]
-    probe = np.random.default_rng(0).standard_normal(len(K))
-    exact = K @ probe
-    if np.linalg.norm(R @ (R.T @ probe) - exact) > 1e-6 * np.linalg.norm(exact):
-        U = basis_root(K)
-        return KernelRoot(K @ U, lambda w: np.asarray(U @ w), False)
-
-    def on_pivots(w: Array) -> Array:
-        a = np.zeros((len(K), *w.shape[1:]))
-        head = factor[:rank, :rank]
-        a[order[:rank]] = scipy.linalg.solve_triangular(head, w, lower=True, trans="T")
-        return a
-
-    return KernelRoot(R, on_pivots, True)
+def set_kernel_tags(tags: Any, kernel: Any) -> Any:
+    """Tell scikit-learn whether X may be sparse, and whether it is a kernel matrix."""
+    precomputed = isinstance(kernel, str) and kernel == "precomputed"
+    tags.input_tags.sparse = not precomputed
+    tags.input_tags.pairwise = precomputed
+    return tags
