@@ -16,6 +16,7 @@ from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.graphs.strict import strict_preferences
 from rankwise.losses import SquaredLoss
 from rankwise.progress import track
+from rankwise.solvers.columns import Columns
 
 __all__ = ["MarginTask"]
 
@@ -59,13 +60,13 @@ class MarginTask:
         for held in track(folds, "training again without a fold", progress):
             rest = np.setdiff1d(every, held)
             weights = self._train(self._R[rest], whole.subset(rest), alphas)
-            out[held, 0] = self._R[held] @ weights.T.astype(self._R.dtype, copy=False)
+            out[held, 0] = _scores(self._R[held], weights)
         return out
 
     def from_edges(self, edges: PairGraph, alphas: Array) -> Array:
         """Train again."""
         weights = self._train(self._R, edges, alphas)
-        return np.asarray(self._R @ weights.T.astype(self._R.dtype, copy=False))
+        return _scores(self._R, weights)
 
     def _train(self, R: Any, graph: PreferenceGraph, alphas: Array) -> Array:
         preferences = strict_preferences(graph)
@@ -77,3 +78,8 @@ class MarginTask:
         solutions = self._trainer.train_path(preferences, R, alphas)
         self._trainer.warn_unfinished(solutions, alphas, stacklevel=6)
         return np.stack([solution.best.w for solution in solutions])
+
+
+def _scores(R: Any, weights: Array) -> Array:
+    """``R w`` for the weights of all alphas, in float64 and not shifted: folds are compared."""
+    return Columns(R, np.ones(R.shape[1])).times(weights.T)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,22 @@ __all__ = ["StrictEdges", "StrictOrder", "StrictPreferences", "Violated", "stric
 Array = NDArray[np.float64]
 SMALL_GROUP = 200  # mean size of groups that are sorted one by one, not all at once
 MOMENT_ITEMS = 20_000
+DRAWS = 60_000  # pairs that are looked at to find some near the margin
+
+
+class WeighedPairs(NamedTuple):
+    """Some pairs (winner → loser) with weights."""
+
+    winner: NDArray[np.intp]
+    loser: NDArray[np.intp]
+    weight: Array
+
+    def moment(self, R: Any) -> Array:
+        """``Σ weight (r_i − r_j)(r_i − r_j)ᵀ``."""
+        D = R[self.winner] - R[self.loser]
+        D = np.asarray(D.toarray() if hasattr(D, "toarray") else D, dtype=np.float64)
+        D *= np.sqrt(self.weight)[:, None]
+        return np.asarray(D.T @ D)
 
 
 class Violated(Protocol):
@@ -64,6 +80,9 @@ class StrictPreferences(Protocol):
 
     def second_moment(self, R: Any) -> Array:
         """Mean of ``(r_i − r_j)(r_i − r_j)ᵀ`` over the pairs, or over a part of them if many."""
+
+    def near_margin(self, f: Array, width: float) -> WeighedPairs:
+        """Some pairs with ``|1 − (f_i − f_j)| < width``; weights sum up to their share."""
 
 
 def strict_preferences(graph: PreferenceGraph) -> StrictPreferences:
@@ -153,6 +172,21 @@ class StrictOrder:
                 part, R = sample[1], R[sample[0]]
         return part._graph.gram(R) / part.total_weight
 
+    def near_margin(self, f: Array, width: float) -> WeighedPairs:
+        """Of random pairs inside the groups; the same ones every time."""
+        rng = np.random.default_rng(0)
+        a = rng.integers(self.n_items, size=DRAWS)
+        group = self._group[a]
+        size = self._size[group]
+        b = self._by_group[self._starts[group] + rng.integers(size)]
+        strict = self._level[a] != self._level[b]
+        a, b, group, size = a[strict], b[strict], group[strict], size[strict]
+        first = self._level[a] > self._level[b]
+        winner, loser = np.where(first, a, b), np.where(first, b, a)
+        weight = np.asarray(size * self._graph.pair_weights[group], dtype=np.float64)
+        near = np.abs(1 - (f[winner] - f[loser])) < width
+        return WeighedPairs(winner[near], loser[near], weight[near] / weight.sum())
+
     def centre(self, v: NDArray[Any]) -> Array:
         """Subtract the mean of each group."""
         v = np.asarray(v, dtype=np.float64)
@@ -239,11 +273,18 @@ class StrictEdges:
 
     def second_moment(self, R: Any) -> Array:
         """Of every so many edges if there are many."""
-        some = slice(None, None, 1 + self.n_pairs // MOMENT_ITEMS)
-        D = R[self.winner[some]] - R[self.loser[some]]
-        D = np.asarray(D.toarray() if hasattr(D, "toarray") else D, dtype=np.float64)
-        weight = self.weight[some]
-        return np.asarray((D * weight[:, None]).T @ D / weight.sum())
+        some = self._every(1 + self.n_pairs // MOMENT_ITEMS)
+        return np.asarray(some.moment(R) / some.weight.sum())
+
+    def near_margin(self, f: Array, width: float) -> WeighedPairs:
+        """Of every so many edges if there are many."""
+        some = self._every(1 + self.n_pairs // DRAWS)
+        near = np.abs(1 - (f[some.winner] - f[some.loser])) < width
+        share = some.weight[near] / some.weight.sum()
+        return WeighedPairs(some.winner[near], some.loser[near], share)
+
+    def _every(self, step: int) -> WeighedPairs:
+        return WeighedPairs(self.winner[::step], self.loser[::step], self.weight[::step])
 
 
 class _ViolatedEdges:

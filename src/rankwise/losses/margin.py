@@ -27,11 +27,18 @@ class LossAt(NamedTuple):
         A subgradient with respect to the scores; it sums to zero in each group.
     curvature : callable
         Product of the (generalised) Hessian with a vector; zero for the hinge.
+    offset : float, optional
+        ``value − gradientᵀ f``, of the plane that touches the loss here. A loss that knows it
+        without this difference says it, since far from the minimum the difference loses digits.
+    pull : float, optional
+        ``Σ |gradient|``, if the gradient is one in other variables than scores of items.
     """
 
     value: float
     gradient: Array
     curvature: Callable[[Array], Array]
+    offset: float | None = None
+    pull: float | None = None
 
 
 class MarginLoss(Protocol):
@@ -65,7 +72,9 @@ class HingeLoss:
         """One sort and one sweep."""
         violated, total = self.preferences.violated(f), self.preferences.total_weight
         value = (violated.weight - float(violated.scores @ violated.divergence)) / total
-        return LossAt(max(value, 0.0), violated.divergence / -total, np.zeros_like)
+        return LossAt(
+            max(value, 0.0), violated.divergence / -total, np.zeros_like, violated.weight / total
+        )
 
 
 @dataclass(frozen=True)
@@ -87,10 +96,12 @@ class SquaredHingeLoss:
         """One sort and two sweeps; every product with the Hessian is one more."""
         violated, total = self.preferences.violated(f), self.preferences.total_weight
         f = violated.scores
-        pull = violated.laplacian(f) - violated.divergence
+        curved = violated.laplacian(f)
+        pull = curved - violated.divergence
         value = (violated.weight + float(f @ (pull - violated.divergence))) / total
         return LossAt(
             max(value, 0.0),
             pull * (2 / total),
             lambda v: violated.laplacian(v) * (2 / total),
+            (violated.weight - float(f @ curved)) / total,
         )

@@ -11,6 +11,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from rankwise.solvers.bundle import Bundle
 from rankwise.solvers.line_search import weak_wolfe
 from rankwise.solvers.margin_objective import MarginObjective, Point, Step
+from rankwise.solvers.quasi_newton import bundle_steps
 
 __all__ = ["truncated_newton"]
 
@@ -24,7 +25,7 @@ def truncated_newton(
     bundle: Bundle,
     precondition: Callable[[Array], Array],
 ) -> Iterator[Step]:
-    """Yield ever lower points until no step leads further down.
+    """Yield ever lower points; where no Newton step leads further down, bundle steps take over.
 
     The Hessian is ``Rᵀ H R + 2 α I`` with H from the Laplacian of the violated pairs (DESIGN.md
     section 5); its system is solved only as exactly as the gradient is small.
@@ -42,21 +43,22 @@ def truncated_newton(
     """
     point = start
     while True:
-        bundle.add(point.slope, point.offset)
+        bundle.touch(point)
         bound, _ = bundle.solve(objective.alpha, point.value)
         yield Step(point, bound)
         line = objective.line(point, _newton_direction(objective, point, precondition))
-        trial = weak_wolfe(line) if line.slope < 0 else None
+        trial = weak_wolfe(line)
         if trial is None:
-            return
+            break
         point = line.point(trial)
+    yield from bundle_steps(objective, point, bundle)
 
 
 def _newton_direction(
     objective: MarginObjective, point: Point, precondition: Callable[[Array], Array]
 ) -> Array:
     def hessian(v: Array) -> Array:
-        curved = point.loss.curvature(np.asarray(objective.scores(v), dtype=np.float64))
+        curved = point.loss.curvature(objective.scores(v))
         return objective.pull_back(curved) + 2 * objective.alpha * v
 
     n = len(point.w)
