@@ -97,14 +97,14 @@ class ClusterLoss:
         """One pass over all parts; every product with the Hessian is one more."""
         self.n_evaluations += 1
         found = self._compute(_evaluate, w)
-        value, gradient, offset, pull = (
+        value, gradient, *plane = (
             sum(terms) / self.total_weight for terms in zip(*found, strict=True)
         )
 
         def curvature(v: Array) -> Array:
             return np.asarray(sum(self._compute(_curvature, w, v)) / self.total_weight)
 
-        return LossAt(float(value), np.asarray(gradient), curvature, float(offset), float(pull))
+        return LossAt(float(value), np.asarray(gradient), curvature, *map(float, plane))
 
     def _compute(self, function: Any, *arguments: Any) -> tuple[Any, ...]:
         task = dask.delayed(function)
@@ -145,14 +145,14 @@ def _summarise(part: _MarginPart) -> _PartSummary:
     )
 
 
-def _evaluate(part: _MarginPart, w: Array) -> tuple[float, Array | float, float, float]:
-    """Loss, its gradient in the weights, offset and pull, each times the weight of the pairs."""
+def _evaluate(part: _MarginPart, w: Array) -> tuple[Any, ...]:
+    """Loss, gradient in the weights, offset, size and pull, each times the weight of the pairs."""
     if part.objective is None:
-        return 0.0, 0.0, 0.0, 0.0
+        return (0.0,) * 5
     point = part.objective.at(w)
     weight = part.objective.loss.preferences.total_weight
-    terms = point.loss.value, point.slope, point.offset, point.pull
-    return tuple(weight * term for term in terms)  # type: ignore[return-value]
+    terms = point.loss.value, point.slope, point.offset, point.size, point.pull
+    return tuple(weight * term for term in terms)
 
 
 def _curvature(part: _MarginPart, w: Array, v: Array) -> Array | float:

@@ -36,22 +36,48 @@ class WeighedPairs(NamedTuple):
         return np.asarray(D.T @ D)
 
 
+class Squares(NamedTuple):
+    """Sums over violated pairs of what the square of their slack 1 − (f_i − f_j) consists of.
+
+    Attributes
+    ----------
+    value : float
+        Σ ω slack².
+    flow : ndarray of shape (n_items,)
+        Σ ω slack (e_i − e_j).
+    offset : float
+        Σ ω (1 − (f_i − f_j)²).
+    size, pull : float
+        Sizes of the terms that were added up for the offset and for the flow: how far rounding
+        goes.
+    """
+
+    value: float
+    flow: Array
+    offset: float
+    size: float
+    pull: float
+
+
 class Violated(Protocol):
     """The pairs (i → j) with ``f_i − f_j < 1``: a preference graph in which every δ is one.
 
     Attributes
     ----------
-    scores : ndarray of shape (n_items,)
-        f, shifted by a constant in each group, which changes no difference and keeps digits.
     weight : float
         Σ ω over these pairs.
     divergence : ndarray of shape (n_items,)
         Σ ω (e_i − e_j).
+    slack : float
+        Σ ω (1 − (f_i − f_j)).
     """
 
-    scores: Array
     weight: float
     divergence: Array
+    slack: float
+
+    def squares(self) -> Squares:
+        """Sums of squares of the slack."""
 
     def laplacian(self, v: Array) -> Array:
         """``L v`` with L = Σ ω (e_i − e_j)(e_i − e_j)ᵀ."""
@@ -212,13 +238,23 @@ class StrictOrder:
 class _ViolatedOrder:
     def __init__(self, pairs: StrictOrder, scores: Array, order: NDArray[np.intp]) -> None:
         self._pairs, self._order = pairs, order
-        self.scores = scores
+        self._scores = scores
         self._sorted = scores[order], pairs._level[order], pairs._starts
         self._lost, self._won = count_violated(*self._sorted)
         self.divergence = self._scatter(self._won - self._lost)
         weight = pairs.weight_of_item
         own = weight if isinstance(weight, float) else weight[order]
         self.weight = float((self._lost * own).sum())
+        self.slack = self.weight - float(scores @ self.divergence)
+
+    def squares(self) -> Squares:
+        f, d = self._scores, self.divergence
+        curved = self.laplacian(f)
+        energy, height = float(f @ curved), np.abs(f)
+        value = self.weight - 2 * float(f @ d) + energy
+        size = self.weight + float(self._degree @ height**2)
+        pull = 2 * self.weight + float(self._degree @ height)
+        return Squares(value, d - curved, self.weight - energy, size, pull)
 
     @cached_property
     def _degree(self) -> Array:
@@ -264,8 +300,10 @@ class StrictEdges:
     def violated(self, f: NDArray[Any]) -> Violated:
         """Look at every edge."""
         f = np.asarray(f, dtype=np.float64)
-        short = f[self.winner] - f[self.loser] < 1
-        return _ViolatedEdges(f, self.winner[short], self.loser[short], self.weight[short])
+        slack = 1 - (f[self.winner] - f[self.loser])
+        short = slack > 0
+        edges = WeighedPairs(self.winner[short], self.loser[short], self.weight[short])
+        return _ViolatedEdges(edges, slack[short], self.n_items)
 
     def sample(self, step: int) -> None:
         """No part of the items: it would have few edges left."""
@@ -288,23 +326,26 @@ class StrictEdges:
 
 
 class _ViolatedEdges:
-    def __init__(
-        self,
-        scores: Array,
-        winner: NDArray[np.intp],
-        loser: NDArray[np.intp],
-        weight: Array,
-    ) -> None:
-        self.scores = scores
-        self._winner, self._loser, self._weight = winner, loser, weight
-        self.weight = float(weight.sum())
-        self.divergence = self._flow(weight)
+    def __init__(self, edges: WeighedPairs, slack: Array, n_items: int) -> None:
+        self._edges, self._slack, self._n_items = edges, slack, n_items
+        self.weight = float(edges.weight.sum())
+        self.divergence = self._flow(edges.weight)
+        self.slack = float(edges.weight @ slack)
+
+    def squares(self) -> Squares:
+        """From the slack itself: no difference of large numbers."""
+        slack, along = self._slack, self._edges.weight * self._slack
+        each = along * (2 - slack)
+        size = float(np.abs(each).sum())
+        value = float(along @ slack)
+        return Squares(value, self._flow(along), float(each.sum()), size, 2 * float(along.sum()))
 
     def laplacian(self, v: Array) -> Array:
-        return self._flow(self._weight * (v[self._winner] - v[self._loser]))
+        winner, loser, weight = self._edges
+        return self._flow(weight * (v[winner] - v[loser]))
 
     def _flow(self, along: Array) -> Array:
         """Σ along_k (e_winner − e_loser)."""
-        n = len(self.scores)
-        into = np.bincount(self._winner, weights=along, minlength=n)
-        return np.asarray(into - np.bincount(self._loser, weights=along, minlength=n))
+        n = self._n_items
+        into = np.bincount(self._edges.winner, weights=along, minlength=n)
+        return np.asarray(into - np.bincount(self._edges.loser, weights=along, minlength=n))

@@ -9,13 +9,14 @@ simplex (λ ≥ 0, Σ λ = 1), with ``a_λ = Σ λ_t a_t``,
 never a wrong one. Planes do not depend on α: a path over α keeps them.
 
 Rounding can make a bound wrong, so the bound that is reported is lower by what rounding may have
-added. With ``u_t`` the derivative of plane t in the scores of the items, ``|R|`` the largest
-absolute values of the columns and w the lowest point of the mixture, that is
+added. With w the lowest point of the mixture, ``|R|`` the largest absolute values of the columns,
+and for each plane s_t and p_t the sizes of the terms of its offset and of its derivatives in the
+scores (|b_t| and ‖u_t‖₁ for the hinge), that is
 
-    ε (4 + √(n_items + n_features)) Σ λ_t (1 + |b_t| + ‖u_t‖₁ |R|ᵀ|w|) + 4 ε α ‖w‖²
+    ε (4 + √(n_items + n_features)) Σ λ_t (s_t + p_t |R|ᵀ|w|) + 4 ε α ‖w‖²,   ε = 2⁻⁵²
 
-with ε = 2⁻⁵²: the planes are sums of products of u_t and R, the offsets of the hinge are exact
-shares of pairs. An objective is known to the same accuracy.
+since a_t is a sum of products of u_t and R. Offsets and u_t of the hinge are shares of pairs, hence
+exact, and a plane is one below the loss whatever rounding did to the scores that it was taken at.
 """
 
 from __future__ import annotations
@@ -62,12 +63,12 @@ class Bundle:
 
     def touch(self, point: Point) -> None:
         """Add the plane that touches the loss at a point."""
-        self.add(point.slope, point.offset, 1 + abs(point.offset), point.pull)
+        self.add(point.slope, point.offset, point.size, point.pull)
 
     def add(self, slope: Array, offset: float, size: float = 0.0, pull: float = 0.0) -> None:
         """Add the plane ``slopeᵀ w + offset``; a full bundle first merges what it needs least.
 
-        `size` is that of the terms of the offset, `pull` is ``‖u‖₁``; both count for rounding only.
+        `size` and `pull` are s and p of the allowance for rounding.
         """
         if len(self) >= self._capacity:
             self._merge()

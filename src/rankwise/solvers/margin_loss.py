@@ -95,6 +95,7 @@ class MarginSolution(NamedTuple):
     warm: Warm
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # the search goes around them
 def minimise_margin(
     objective: MarginObjective,
     method: str,
@@ -137,19 +138,16 @@ def minimise_margin(
     if moment is None:
         moment = _first_moment(objective, method) if warm is None else warm.moment
     run = _Run(tol, max_iter, objective.rounding, Iterate(zero, np.inf, 0.0), watch)
-    with np.errstate(over="ignore", invalid="ignore"):  # the search goes around them
-        try:
-            if start is None:
-                start = (
-                    warm.w if warm is not None else _solve_sample(objective, method, tol, moment)
-                )
-            run.follow(_steps(method, objective, objective.at(start), bundle, moment))
-        except KeyboardInterrupt:
-            run.end = End.INTERRUPTED
-        if not run.history:  # interrupted before the first look at all items
-            run.take(Step(objective.at(zero if start is None else start), 0.0))
-        if not run.best.w.any():
-            _leave_zero(run, objective, bundle)
+    try:
+        if start is None:
+            start = warm.w if warm is not None else _solve_sample(objective, method, tol, moment)
+        run.follow(_steps(method, objective, objective.at(start), bundle, moment))
+    except KeyboardInterrupt:
+        run.end = End.INTERRUPTED
+    if not run.history:  # interrupted before the first look at all items
+        run.take(Step(objective.at(zero if start is None else start), 0.0))
+    if not run.best.w.any():
+        _leave_zero(run, objective, bundle)
     return MarginSolution(run.best, run.history, run.end, Warm(run.best.w, bundle, moment))
 
 

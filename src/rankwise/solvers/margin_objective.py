@@ -55,8 +55,16 @@ class Point(NamedTuple):
         return self.loss.value - float(self.loss.gradient @ self.scores)
 
     @property
+    def size(self) -> float:
+        """Size of the terms of the offset."""
+        if self.loss.size is not None:
+            return self.loss.size
+        known = self.loss.offset is not None
+        return abs(self.offset) + (0.0 if known else 2 * abs(self.loss.value))
+
+    @property
     def pull(self) -> float:
-        """Sum of the absolute derivatives in the scores."""
+        """Size of the terms of the derivatives in the scores."""
         if self.loss.pull is not None:
             return self.loss.pull
         return float(np.abs(self.loss.gradient).sum())
