@@ -289,6 +289,20 @@ def test_products_are_exact_up_to_a_constant(dtype, offset, make, monkeypatch):
     np.testing.assert_allclose(both[:, 0], f, rtol=1e-12)
 
 
+@pytest.mark.parametrize("offset, exact", [(0.0, False), (100.0, True)])
+def test_rough_products_of_float32_columns_near_zero_are_in_float32(offset, exact):
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(40, 3)) + offset).astype("f4")
+    columns, w, u = Columns(X), rng.normal(size=3), rng.normal(size=40)
+    for fine, rough in (
+        (columns.times(w), columns.times(w, rough=True)),
+        (columns.pull_back(u), columns.pull_back(u, rough=True)),
+    ):
+        assert fine.dtype == rough.dtype == np.float64
+        assert np.array_equal(fine, rough) == exact
+        np.testing.assert_allclose(rough, fine, rtol=1e-4, atol=1e-5)
+
+
 def test_columns_far_from_zero_lose_no_digits():
     rng = np.random.default_rng(0)
     X = np.round(rng.normal(size=(40, 3)), 3) + 2.0**40

@@ -19,6 +19,8 @@ Array = NDArray[np.float64]
 BLOCK_ENTRIES = 2**16  # of float64 at a time: half a MiB, which stays in the cache
 FAR = 1e3  # a column this many times its range away from zero is shifted
 
+NEAR = 10.0  # columns closer to zero than this many half ranges keep some digits in float32
+
 
 class Columns:
     """Features R of the items, as the solvers of margin losses use them.
@@ -48,26 +50,31 @@ class Columns:
     def __init__(self, R: Any, magnitude: Array | None = None, n_items: int | None = None) -> None:
         self.R, self.shape = R, R.shape
         self._centre: Array | None = None
+        self._is_near = False
         self.magnitude = self._measure() if magnitude is None else magnitude
         self._constant = self.magnitude == 0
         terms = (self.shape[0] if n_items is None else n_items) + self.shape[1]
         self.rounding = float(np.finfo(np.float64).eps * (4 + np.sqrt(terms)))
 
-    def times(self, w: Array) -> Array:
-        """``R w`` up to a constant, for one vector w or for the columns of a matrix."""
+    def times(self, w: Array, rough: bool = False) -> Array:
+        """``R w`` up to a constant, for one vector w or for the columns of a matrix.
+
+        `rough` allows for the precision of R, where only a direction is asked for.
+        """
         w = np.array(w, dtype=np.float64)
         w[self._constant] = 0.0
-        if self._is_plain:
-            return np.asarray(self.R @ w)
+        if self._is_plain or (rough and self._is_near):
+            product = self.R @ w.astype(self.R.dtype, copy=False)
+            return np.asarray(product, dtype=np.float64)
         out = np.empty((self.shape[0], *w.shape[1:]))
         for rows, block in self._blocks():
             out[rows] = block @ w
         return out
 
-    def pull_back(self, u: Array) -> Array:
+    def pull_back(self, u: Array, rough: bool = False) -> Array:
         """``Rᵀ u`` for a u that sums to zero."""
-        if self._is_plain:
-            total = np.array(self.R.T @ u, dtype=np.float64)
+        if self._is_plain or (rough and self._is_near):
+            total = np.array(self.R.T @ u.astype(self.R.dtype, copy=False), dtype=np.float64)
         else:
             total = np.zeros(self.shape[1])
             for rows, block in self._blocks():
@@ -85,6 +92,7 @@ class Columns:
         middle = 0.5 * low + 0.5 * high
         half = np.maximum(high - middle, middle - low)
         magnitude = np.maximum(np.abs(low), np.abs(high))
+        self._is_near = not ((half > 0) & (magnitude > NEAR * half)).any()
         if not sp.issparse(self.R) and ((half > 0) & (magnitude > FAR * half)).any():
             self._centre, magnitude = middle, half
         return np.where(low == high, 0.0, magnitude)

@@ -17,6 +17,7 @@ __all__ = ["truncated_newton"]
 
 Array = NDArray[np.float64]
 MAX_PRODUCTS = 50
+ROUGH = 1e-4  # directions that need not be more accurate may be found in the precision of R
 
 
 def truncated_newton(
@@ -57,13 +58,14 @@ def truncated_newton(
 def _newton_direction(
     objective: MarginObjective, point: Point, precondition: Callable[[Array], Array]
 ) -> Array:
-    def hessian(v: Array) -> Array:
-        curved = point.loss.curvature(objective.scores(v))
-        return objective.pull_back(curved) + 2 * objective.alpha * v
-
-    n = len(point.w)
-    gradient = point.gradient
+    n, gradient = len(point.w), point.gradient
     accuracy = min(0.1, float(np.sqrt(gradient @ precondition(gradient))))
+    rough = accuracy > ROUGH
+
+    def hessian(v: Array) -> Array:
+        curved = point.loss.curvature(objective.columns.times(v, rough))
+        return objective.columns.pull_back(curved, rough) + 2 * objective.alpha * v
+
     direction, _ = cg(
         LinearOperator((n, n), matvec=hessian, dtype=np.float64),
         -gradient,
