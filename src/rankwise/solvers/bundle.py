@@ -13,8 +13,9 @@ added. With w the lowest point of the mixture, ``|R|`` the largest absolute valu
 and for each plane s_t and p_t the sizes of the terms of its offset and of its derivatives in the
 scores (|b_t| and ‖u_t‖₁ for the hinge), that is
 
-    ε (4 + √(n_items + n_features)) Σ λ_t (s_t + p_t |R|ᵀ|w|) + 4 ε α ‖w‖²,   ε = 2⁻⁵²
+    η Σ λ_t (s_t + p_t |R|ᵀ|w|) + ‖η Σ λ_t p_t |R|‖²/(4α) + 4 ε α ‖w‖²
 
+with ``η = ε (4 + √(n_items + n_features))`` and ε = 2⁻⁵²,
 since a_t is a sum of products of u_t and R. Offsets and u_t of the hinge are shares of pairs, hence
 exact, and a plane is one below the loss whatever rounding did to the scores that it was taken at.
 """
@@ -97,9 +98,9 @@ class Bundle:
         used = self._mix > 0
         mix, slope = self._mix[used], self._mix[used] @ self._slopes[used]
         w, norm = slope / (-2 * alpha), float(slope @ slope) / (4 * alpha)
-        reach = float(self._magnitude @ np.abs(w))
-        terms = float(mix @ (self._sizes[used] + reach * self._pulls[used]))
-        rounding = self._rounding * terms + 4 * EPSILON * norm
+        wrong = self._rounding * float(mix @ self._pulls[used]) * self._magnitude  # of the slope
+        rounding = self._rounding * float(mix @ self._sizes[used]) + 4 * EPSILON * norm
+        rounding += float(wrong @ np.abs(w)) + float(wrong @ wrong) / (4 * alpha)
         return float(mix @ self._offsets[used]) - norm - rounding, w
 
     def _merge(self) -> None:
