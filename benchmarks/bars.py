@@ -166,6 +166,8 @@ BARS = [
         margin.growing(even_features),
         growth=margin.GROWTH,
     ),
+    Bar("RankSVM in groups, hinge / squared hinge", 1.5, margin.hinge_in_groups),
+    Bar("RankSVM in groups, float32 + 1e4 / float64", 1.5, margin.offset_in_groups),
     Bar("NDCG@10 + MAP + disagreement / one lexsort", 5.0, metrics),
     Bar("import of RankRLS / import sklearn.linear_model", 1.1, importing, by_median=True),
 ]
