@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankwise import PairGraph, PreferenceGraph, ScoreGraph
-from rankwise.graphs import scatter
+from rankwise.graphs import gram_blocks
 from tests import oracle
 
 M = 30
@@ -190,7 +190,7 @@ def test_gram_does_not_care_where_blocks_end(case, monkeypatch):
     graph, _, L, _, rng = case
     R = rng.normal(size=(M, 2))
     for rows in (1, 2, 3, 5):
-        monkeypatch.setattr(scatter, "block_rows", lambda n_columns, rows=rows: rows)
+        monkeypatch.setattr(gram_blocks, "block_rows", lambda n_columns, rows=rows: rows)
         np.testing.assert_allclose(graph.gram(R), R.T @ L @ R, rtol=1e-9)
 
 

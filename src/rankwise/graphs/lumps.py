@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.graphs.cells import Cells, score_cells
-from rankwise.graphs.scatter import block_rows
+from rankwise.graphs.gram_blocks import block_rows
 from rankwise.graphs.score_graph import ScoreGraph
 
 __all__ = ["Lumps", "PairRule", "PairSums", "sums_of_lumps", "sums_of_rows"]

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise.graphs.cells import Cells, score_cells
 from rankwise.graphs.protocol import GraphDescription, GraphRoot, system_by_columns
 from rankwise.graphs.roots import ComponentRoot, NestedRoot, items_of_components
-from rankwise.graphs.scatter import Level, nested_scatter
+from rankwise.graphs.gram_blocks import Level, nested_scatter
 from rankwise.groups import encode_groups
 from rankwise.options import check_option
 from rankwise.targets import as_scores, split_target

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankwise.graphs import GraphRoot, PreferenceGraph
 from rankwise.graphs.protocol import sums_of_squares
-from rankwise.graphs.scatter import plain_gram, plain_system
+from rankwise.graphs.gram_blocks import plain_gram, plain_system
 
 __all__ = ["LossPart", "SquaredLoss"]
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.graphs.lumps import Lumps, PairRule, PairSums, sums_of_lumps, sums_of_rows
-from rankwise.graphs.scatter import plain_gram
+from rankwise.graphs.gram_blocks import plain_gram
 from rankwise.groups import encode_groups
 from rankwise.solvers.closed_form import solve_shifted
 
