@@ -14,7 +14,7 @@ LAYERS = [
     {"errors", "options", "memory", "groups", "progress", "_compiled"},
     {"targets", "environment"},
     {"graphs"},
-    {"kernels", "losses", "metrics", "datasets"},
+    {"kernels", "losses", "metrics", "datasets", "sums"},
     {"solvers"},
     {"estimators"},
     {"model_selection", "dask", "persistence", "leaderboard"},

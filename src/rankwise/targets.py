@@ -65,10 +65,12 @@ def split_target(y: Any, groups: ArrayLike | None) -> tuple[Any, ArrayLike | Non
     return y["score"], y["group"]
 
 
-def as_scores(y: Any, *, allow_nan: bool = False) -> NDArray[np.float64]:
+def as_scores(y: Any, *, allow_nan: bool = False, keep: bool = False) -> NDArray[np.float64]:
     """Finite real scores as float64, shape (n_items,) or (n_items, n_outputs).
 
-    With `allow_nan` a score may be NaN, "not scored", as the semi-supervised learners take it.
+    With `allow_nan` a score may be NaN, "not scored", as the semi-supervised learners take it. The
+    result is a copy, which nobody else can change; with `keep` it may be a read-only view of y, and
+    such a view is not copied when it comes back.
     """
     if y is None:
         raise ValueError(
@@ -79,7 +81,7 @@ def as_scores(y: Any, *, allow_nan: bool = False) -> NDArray[np.float64]:
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold real scores.")
     try:
-        scores = array.astype(np.float64)
+        scores = _as_floats(array, keep)
     except (TypeError, ValueError):
         raise ValueError(
             f"y has dtype {array.dtype}, expected real numbers; map the labels to numbers so that "
@@ -90,6 +92,9 @@ def as_scores(y: Any, *, allow_nan: bool = False) -> NDArray[np.float64]:
             f"y has shape {scores.shape}; expected one score per item, shape (n_items,), "
             "or several outputs, shape (n_items, n_outputs), and at least one item."
         )
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(scores.sum()):
+            return scores
     bad = np.isinf(scores) if allow_nan else ~np.isfinite(scores)
     if bad.any():
         row = int(np.argmax(bad.reshape(len(scores), -1).any(axis=1)))
@@ -102,4 +107,13 @@ def as_scores(y: Any, *, allow_nan: bool = False) -> NDArray[np.float64]:
             f"Input y contains {what}. The first such row is {row}; give every item a finite score "
             "or drop the row (only the semi-supervised learners take NaN, as 'not scored')."
         )
+    return scores
+
+
+def _as_floats(array: NDArray[Any], keep: bool) -> NDArray[np.float64]:
+    is_kept = not array.flags.writeable and array.dtype == np.float64
+    if not (keep or is_kept):
+        return array.astype(np.float64)
+    scores = array.astype(np.float64, copy=False).view()
+    scores.flags.writeable = False
     return scores

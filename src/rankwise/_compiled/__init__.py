@@ -1,4 +1,4 @@
-"""Sweeps over sorted scores, passes over rows: compiled where a C compiler built them, else NumPy."""
+"""Sweeps over sorted scores and passes over rows: compiled if a C compiler was there, or NumPy."""
 
 from __future__ import annotations
 

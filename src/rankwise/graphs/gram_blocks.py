@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rankwise._compiled import add_rows, scale_rows
 
-__all__ = ["Level", "block_rows", "nested_scatter", "plain_gram", "plain_system", "scatter_of"]
+__all__ = ["Level", "block_rows", "nested_scatter", "plain_gram", "plain_system"]
 
 Array = NDArray[np.float64]
 BLOCK_BYTES = 2**23
@@ -80,14 +80,6 @@ def nested_scatter(R: Any, levels: list[Level], target: Array) -> tuple[Array, A
     else:
         _add_scatter(gram, moment, R, levels, columns)
     return gram, moment.reshape(R.shape[1], *target.shape[1:])
-
-
-def scatter_of(means: Means, levels: list[Level]) -> Array:
-    """The same sum where the children of the first level are means themselves, sorted by parent."""
-    gram = np.zeros((means.rows.shape[1], means.rows.shape[1]))
-    for level in levels:
-        means = _scatter(gram, means, level.parent[means.name], level.weight)
-    return gram
 
 
 def plain_system(R: Any, target: Array) -> tuple[Array, Array]:
