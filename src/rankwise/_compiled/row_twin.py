@@ -58,11 +58,10 @@ def scale_rows(
     scale : ndarray of shape (n_families,)
         Factor of the rows of each family.
     out : ndarray of shape (n_rows, n_columns)
-        Written to.
+        Written to; may be X itself.
     """
     if means is None:
         np.multiply(X, scale[family, None], out=out)
         return
-    np.take(means, family, axis=0, out=out, mode="clip")
-    np.subtract(X, out, out=out)
+    np.subtract(X, means[family], out=out)
     out *= scale[family, None]

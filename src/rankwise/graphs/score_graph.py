@@ -191,10 +191,7 @@ class ScoreGraph:
         return np.unique(labels, return_inverse=True)[1].astype(np.intp)
 
     def laplacian(self, V: Array, out: Array | None = None) -> Array:
-        """``L V`` in O(m), plus the square of the levels of each group for the relative cost.
-
-        The result is written to `out` if it is given; that may be V itself.
-        """
+        """``L V`` in O(m), plus levels² of each group for the relative cost; `out` may be V."""
         cells = self.cells
         means = cells.means(V)
         out = deviations(V, cells.of_item, means, self._within, out)
