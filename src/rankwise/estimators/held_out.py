@@ -22,8 +22,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.estimators.design import Design
 from rankwise.estimators.folds import Folds
+from rankwise.features import Design
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.losses import SquaredLoss
 from rankwise.progress import track
