@@ -11,7 +11,8 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "rankwise"
 LAYERS = [
-    {"errors", "options", "memory", "groups", "progress", "_compiled"},
+    {"real_numbers"},
+    {"errors", "options", "memory", "groups", "progress", "rows", "_compiled"},
     {"targets", "environment"},
     {"graphs"},
     {"features", "losses", "metrics", "datasets", "sums"},

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.groups import encode_groups
+from rankwise.real_numbers import as_real
 
 __all__ = ["as_scores", "make_target", "split_target"]
 
@@ -77,16 +78,12 @@ def as_scores(y: Any, *, allow_nan: bool = False, keep: bool = False) -> NDArray
             "this ranker requires y to be passed, but the target y is None; give scores, "
             "a target of make_target, or a preference graph."
         )
-    array = np.asarray(y)
-    if array.dtype.kind == "c":
-        raise ValueError("Complex data not supported: y must hold real scores.")
-    try:
-        scores = _as_floats(array, keep)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"y has dtype {array.dtype}, expected real numbers; map the labels to numbers so that "
-            "a larger number means a better item."
-        ) from None
+    if type(y) is np.ndarray and y.dtype == np.float64 and (keep or not y.flags.writeable):
+        scores = y.view()
+        scores.flags.writeable = False
+    else:
+        advice = "map the labels to numbers so that a larger number means a better item"
+        scores = as_real("y", y, advice)
     if scores.ndim not in (1, 2) or 0 in scores.shape:
         raise ValueError(
             f"y has shape {scores.shape}; expected one score per item, shape (n_items,), "
@@ -107,13 +104,4 @@ def as_scores(y: Any, *, allow_nan: bool = False, keep: bool = False) -> NDArray
             f"Input y contains {what}. The first such row is {row}; give every item a finite score "
             "or drop the row (only the semi-supervised learners take NaN, as 'not scored')."
         )
-    return scores
-
-
-def _as_floats(array: NDArray[Any], keep: bool) -> NDArray[np.float64]:
-    is_kept = not array.flags.writeable and array.dtype == np.float64
-    if not (keep or is_kept):
-        return array.astype(np.float64)
-    scores = array.astype(np.float64, copy=False).view()
-    scores.flags.writeable = False
     return scores

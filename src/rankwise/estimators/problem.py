@@ -133,6 +133,12 @@ def _check_something_to_rank(loss: SquaredLoss) -> None:
         return
     if loss.graph.n_pairs == 0:
         raise ValueError(f"there is nothing to rank: {why_no_pairs(loss.graph)}.")
+    if not 0 < loss.graph.total_weight < np.inf:
+        raise ValueError(
+            f"the weights of the pairs sum to {loss.graph.total_weight}: they are so large or so "
+            "small that float64 cannot hold them. Bring weights, or scores and magnitudes under "
+            "cost='relative', nearer to 1 by one common factor."
+        )
     if loss.beta == 0 and not loss.graph.divergence.any():
         warnings.warn(
             "no item is preferred to any other (all scores of a group are equal, or preferences "

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.features.basis import basis_root
 from rankwise.features.feature_map import FeatureMap, FeatureRows, basis_map
-from rankwise.features.kernel import Kernel
+from rankwise.features.kernel import Kernel, center_kernel
 from rankwise.memory import available_bytes, check_matrix_fits
 from rankwise.options import check_option
+from rankwise.rows import first_equal_rows
 
 __all__ = ["Design", "is_read_once", "make_design", "make_features"]
 
@@ -39,6 +40,8 @@ class Design(NamedTuple):
         Takes solutions of the solver to weights of the features; None if they are that already.
     is_definite : bool
         False if negative eigenvalues of the kernel had to be left out.
+    columns : array, sparse matrix or None
+        The features of a linear model, whose scales tell what an alpha does to each.
     """
 
     method: str
@@ -46,6 +49,7 @@ class Design(NamedTuple):
     features: FeatureMap
     back: Callable[[Array], Array] | None = None
     is_definite: bool = True
+    columns: Any = None
 
     def coefficients(self, solution: Array) -> Array:
         """From solutions of shape (n, k) to coefficients of columns or kernel items."""
@@ -102,12 +106,12 @@ def make_design(
         R = X
         if shift_invariant and not sp.issparse(X):
             R = X - X.mean(axis=0, dtype=np.float64)
-        return Design("dual", kernel.matrix(R), plain, lambda a: np.asarray(R.T @ a))
+        return Design("dual", kernel.matrix(R), plain, lambda a: np.asarray(R.T @ a), columns=R)
     if method == "primal":
         check_matrix_fits(
             X.shape[1], X.shape[1], "a Gram matrix", "use solver='iterative' for so many features"
         )
-    return Design(method, X, plain)
+    return Design(method, X, plain, columns=X)
 
 
 def make_features(
@@ -125,7 +129,7 @@ def make_features(
     if n_basis is not None or not isinstance(basis, str):
         return _basis_design(kernel, X, "auto", n_basis, basis, random_state).stored()
     if kernel.is_linear:
-        return Design("primal", X, FeatureMap(kernel, None, X.shape[1]))
+        return Design("primal", X, FeatureMap(kernel, None, X.shape[1]), columns=X)
     return _empirical_map(_kernel_design(kernel, X, "auto"))
 
 
@@ -135,11 +139,13 @@ def _empirical_map(design: Design) -> Design:
     A pivoted Cholesky factorization, which also finds the rank; the dual coefficients are on the
     pivots alone. A matrix that is not positive semidefinite goes by its eigenvectors instead.
     """
-    K = _centre(design.matrix)
+    K = center_kernel(design.matrix)
     factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=1)
     order = pivots - 1
     R = np.zeros((len(K), rank))
     R[order] = np.tril(factor[:, :rank])
+    first = first_equal_rows(K)
+    R = R if first is None else R[first]
     probe = np.random.default_rng(0).standard_normal(len(K))
     exact = K @ probe
     is_definite = bool(np.linalg.norm(R @ (R.T @ probe) - exact) <= 1e-6 * np.linalg.norm(exact))
@@ -156,18 +162,6 @@ def _empirical_map(design: Design) -> Design:
 
     features = R if root is None else K @ root
     return Design("primal", features, design.features, dual_coefficients, is_definite)
-
-
-def _centre(K: Array) -> Array:
-    """Centre the features of a kernel matrix, in its place.
-
-    A loss over pairs sees differences only, so that its dual coefficients sum to zero and no
-    constant matters; a conditionally positive kernel becomes a positive one.
-    """
-    mean = K.mean(axis=0)
-    K -= mean
-    K -= (mean - mean.mean())[:, None]
-    return K
 
 
 def _kernel_design(kernel: Kernel, X: Any, solver: str) -> Design:
