@@ -15,7 +15,7 @@ LAYERS = [
     {"errors", "options", "memory", "groups", "progress", "rows", "_compiled"},
     {"targets", "environment"},
     {"graphs"},
-    {"features", "losses", "metrics", "datasets"},
+    {"features", "losses", "metrics", "datasets", "sums"},
     {"solvers"},
     {"estimators"},
     {"model_selection", "dask", "persistence", "leaderboard"},

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from rankwise.graphs.scatter import block_rows
+from rankwise.graphs.gram_blocks import block_rows
 from rankwise.solvers.margin_objective import MarginObjective
 
 __all__ = ["curvature_near_margin", "inverse_curvature", "second_moment", "usual_curvature"]
