@@ -5,6 +5,8 @@ folds                                     model                 way
 ========================================  ====================  ===============================
 no edge leaves them: groups, components   linear, basis         `hold_out_primal`, `hold_out_few`
 the same                                  kernel, β = 0 or 1    `hold_out_dual`
+edges leave them: items, groups with      linear, basis         `hold_out_with_edges`, unless
+edges between them (`PairGraph`)                                there are too many edges
 items of one list, magnitude with ties    all but iterative     `hold_out_items`, unless training
                                                                 again costs less: long folds, few
                                                                 features
@@ -22,11 +24,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.estimators.design import Design
 from rankwise.estimators.folds import Folds
-from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.estimators.held_out_edges import edges_of_folds, fits_edges, hold_out_with_edges
+from rankwise.features import Design
+from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.losses import SquaredLoss
 from rankwise.progress import track
+from rankwise.rows import first_equal_rows
 from rankwise.solvers import minimise
 from rankwise.solvers.hold_out import Part, hold_out_dual, hold_out_few, hold_out_primal
 from rankwise.solvers.hold_out_items import (
@@ -62,18 +66,22 @@ def held_out_scores(
     Returns
     -------
     ndarray of shape (n_items, n_outputs, n_alphas)
-        For each alpha as a model refitted on the other folds would give.
+        For each alpha as a model refitted on the other folds would give; equal rows of a fold
+        have equal scores, to the last bit.
     """
+    first = first_equal_rows(design.matrix, _fold_numbers(folds, loss.graph.n_items))
     targets = loss.target.reshape(len(loss.target), -1)
     out = np.empty((*targets.shape, len(alphas)))
     preferring = _preferring(loss.graph, targets)
     total = preferring.sum(axis=0)
+    is_cut = _items_of_cut_folds(loss.graph, folds)
     for held, scores in _choose(loss, design, folds, alphas, refit):
         out[held] = scores
-        if loss.beta == 0:  # where nothing is left to learn from, rounding must not order items
+        # where nothing is left to learn from, rounding must not order items
+        if loss.beta == 0 and not is_cut[held].any():
             silent = np.flatnonzero(preferring[held].sum(axis=0) == total)
             out[held[:, None], silent] = 0.0
-    return out
+    return out if first is None else np.asarray(out[first])
 
 
 def is_complete_list(graph: PreferenceGraph) -> bool:
@@ -81,12 +89,20 @@ def is_complete_list(graph: PreferenceGraph) -> bool:
     return isinstance(graph, ScoreGraph) and graph.is_complete
 
 
-def item_spectrum(design: Design) -> Spectrum:
-    """Eigenvalues and vectors of the kernel matrix of a design."""
+def item_spectrum(design: Design, *, centered: bool = False, overwrite: bool = False) -> Spectrum:
+    """Eigenvalues and vectors of the kernel matrix of a design.
+
+    `centered` is for scores that count up to a constant; `overwrite` gives up a kernel matrix.
+    """
+    first = first_equal_rows(design.matrix)
     if design.method == "dual":
-        return spectrum_of_kernel(design.matrix)
+        spectrum = spectrum_of_kernel(design.matrix, centered=centered, overwrite=overwrite)
+        return spectrum._replace(first=first)
     R = _dense(design.matrix)
-    return spectrum_of_features(R) if R.shape[1] < R.shape[0] else spectrum_of_kernel(R @ R.T)
+    if R.shape[1] < R.shape[0]:
+        return spectrum_of_features(R, centered=centered)._replace(first=first)
+    R = R - R.mean(axis=0) if centered else R
+    return spectrum_of_kernel(R @ R.T, overwrite=True)._replace(first=first)
 
 
 def _preferring(graph: PreferenceGraph, targets: Array) -> NDArray[np.bool_]:
@@ -117,6 +133,12 @@ def _choose(
         y = loss.y if loss.y is not None else graph.y  # type: ignore[attr-defined]
         items = hold_out_items(item_spectrum(design), y.reshape(len(y), -1), cut, alphas, loss.beta)
         yield from items
+    elif cut and _has_edges_to_hold_out(graph, design):
+        assert isinstance(graph, PairGraph)
+        edges = edges_of_folds(graph, cut)
+        for touching in edges:
+            check_rest(len(touching) < graph.n_pairs)
+        yield from hold_out_with_edges(_dense(design.matrix), graph, cut, edges, alphas)
     else:
         yield from _refit(loss, design, cut, alphas, refit)
     if not whole:
@@ -125,6 +147,24 @@ def _choose(
         yield from _refit(loss, design, whole, alphas, refit)
     else:
         yield from _closed_shortcut(loss, design, whole, alphas)
+
+
+def _items_of_cut_folds(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
+    """Items held out with some edges of explicit preferences that cross into the rest.
+
+    What is preferred without them is not what is preferred on balance of all edges.
+    """
+    is_cut = np.zeros(graph.n_items, dtype=bool)
+    if isinstance(graph, PairGraph):
+        for U, is_closed in zip(folds, _closed(graph, folds), strict=True):
+            is_cut[U] = not is_closed
+    return is_cut
+
+
+def _has_edges_to_hold_out(graph: PreferenceGraph, design: Design) -> bool:
+    if not isinstance(graph, PairGraph) or design.method != "primal":
+        return False
+    return fits_edges(graph, design.matrix.shape[1])
 
 
 def _is_cheaper_to_refit(design: Design, folds: Folds, n_alphas: int) -> bool:
@@ -208,9 +248,7 @@ def _refit(
 
 def _closed(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
     """For each fold whether no edge leaves it."""
-    fold = np.empty(graph.n_items, dtype=np.intp)
-    for k, U in enumerate(folds):
-        fold[U] = k
+    fold = _fold_numbers(folds, graph.n_items)
     component = graph.components
     low, high = np.full(component.max() + 1, len(folds)), np.full(component.max() + 1, -1)
     np.minimum.at(low, component, fold)
@@ -218,6 +256,14 @@ def _closed(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
     closed = np.ones(len(folds), dtype=bool)
     closed[fold[(low != high)[component]]] = False
     return closed
+
+
+def _fold_numbers(folds: Folds, n_items: int) -> NDArray[np.intp]:
+    """For each item the number of its fold."""
+    fold = np.empty(n_items, dtype=np.intp)
+    for k, U in enumerate(folds):
+        fold[U] = k
+    return fold
 
 
 def check_rest(enough: bool) -> None:
