@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.files import import_arrow
-from rankwise.datasets.labels import MAX_LABEL, MISSING, as_text, finite_number, show
+from rankwise.datasets.labels import (
+    MAX_LABEL,
+    MISSING,
+    as_text,
+    distinct_labels,
+    finite_number,
+    show,
+)
 from rankwise.datasets.table_files import OpenTable
 from rankwise.datasets.table_text import TextTable
 from rankwise.errors import TableFormatError
@@ -21,6 +28,7 @@ __all__ = [
     "column_numbers",
     "decoded",
     "distinct_cells",
+    "group_labels",
     "refuse_first",
 ]
 
@@ -65,6 +73,17 @@ def column_labels(
     return codes, texts
 
 
+def group_labels(source: OpenTable, at: int, column: Any) -> NDArray[Any]:
+    """One label per row: int64 if all are whole numbers, else strings."""
+    types = import_arrow("pyarrow", "Tables").types
+    is_whole = types.is_integer(column.type) and not types.is_uint64(column.type)
+    if is_whole and not column.null_count:
+        labels: NDArray[Any] = column.to_numpy().astype(np.int64, copy=False)
+        return labels
+    codes, texts = column_labels(source, at, column, "group")
+    return distinct_labels(texts, canonical=True)[codes]
+
+
 def _label_problem(text: str, role: str) -> str:
     if not text and role == "group":
         return (
@@ -104,23 +123,19 @@ def _number_columns(source: OpenTable, wanted: Sequence[int], table: Any, role: 
 
 
 def column_matrix(source: OpenTable, features: Sequence[int], table: Any) -> NDArray[np.float64]:
-    """The features as one array, filled by batches that stay in the cache."""
-    arrow = import_arrow("pyarrow", "Tables")
+    """The features as one array; eight columns at a time fill whole lines of the cache."""
     parts = _number_columns(source, features, table, "feature")
-    for at, part in zip(features, parts, strict=True):
-        _check_exact(source, at, part)
     X = np.empty((table.num_rows, len(parts)))
-    start = 0
-    names = [str(k) for k in range(len(parts))]
-    for batch in arrow.table(parts, names=names).to_batches(max_chunksize=_BATCH) if parts else ():
-        rows = X[start : start + batch.num_rows]
-        for k, part in enumerate(batch.columns):
-            np.add(part.to_numpy(zero_copy_only=False), 0.0, out=rows[:, k])
-        if not np.isfinite(rows).all():
-            k = int((~np.isfinite(rows)).any(axis=0).argmax())
-            bad = ~np.isfinite(np.concatenate([np.zeros(start), rows[:, k]]))
-            refuse_first(source, features[k], bad, "feature")
-        start += batch.num_rows
+    for first in range(0, len(parts), 8):
+        group = dict(enumerate(parts[first : first + 8], start=first))
+        for k, part in group.items():
+            _check_exact(source, features[k], part)
+            group[k] = part.to_numpy()
+            refuse_first(source, features[k], ~np.isfinite(group[k]), "feature")
+        for start in range(0, len(X), _BATCH):
+            rows = slice(start, start + _BATCH)
+            for k, values in group.items():
+                np.add(values[rows], 0.0, out=X[rows, k])  # minus zero is zero
     return X
 
 

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.files import PathLike, import_arrow
-from rankwise.datasets.labels import MISSING, as_text, distinct_labels, show
+from rankwise.datasets.labels import MISSING, as_text, show
 from rankwise.datasets.ranking_data import RankingData
 from rankwise.datasets.table_columns import Column, TableColumns, Wishes, choose_columns
 from rankwise.datasets.table_files import OpenTable, open_table
 from rankwise.datasets.table_values import (
-    column_labels,
     column_matrix,
     column_numbers,
     decoded,
+    group_labels,
     refuse_first,
 )
 from rankwise.errors import TableFormatError
@@ -244,8 +244,7 @@ def _roles(
         y = column_numbers(source, columns.target, table, "target")
         refuse_first(source, columns.target, np.isinf(y), "target")
     if columns.group is not None:
-        codes, texts = column_labels(source, columns.group, table[str(columns.group)], "group")
-        groups = distinct_labels(texts, canonical=True)[codes]
+        groups = group_labels(source, columns.group, table[str(columns.group)])
     if columns.id is not None:
         column = decoded(table[str(columns.id)])
         ids = np.array([as_text(value) for value in column.to_pylist()], dtype=object)
