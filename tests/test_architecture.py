@@ -12,10 +12,10 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "rankwise"
 LAYERS = [
     {"real_numbers"},
-    {"errors", "options", "memory", "groups", "progress", "_compiled"},
+    {"errors", "options", "memory", "groups", "progress", "rows", "_compiled"},
     {"targets", "environment"},
     {"graphs"},
-    {"features", "losses", "metrics", "datasets"},
+    {"features", "losses", "metrics", "datasets", "sums"},
     {"solvers"},
     {"estimators"},
     {"model_selection", "dask", "persistence", "leaderboard"},

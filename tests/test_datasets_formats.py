@@ -124,6 +124,30 @@ def test_a_comma_among_points_is_no_decimal_mark(tmp_path):
         read_table(path, decimal="x")
 
 
+@pytest.mark.parametrize("mark", ["\t", ";"])
+def test_thousands_are_never_taken_for_decimals(tmp_path, mark):
+    path = save(tmp_path / "a", f"y{mark}x\n1{mark}1,234\n2{mark}12,345\n")
+    with pytest.raises(TableFormatError, match=r"a:2: column 'x' is '1,234'.*thousands.*decimal="):
+        read_table(path)
+    assert read_table(path, decimal=",").X.ravel().tolist() == [1.234, 12.345]
+    assert read_table(save(path, f"y{mark}x\n1{mark}1,234\n2{mark}2,5\n")).X[0, 0] == 1.234
+
+
+def test_blank_cells_beside_many_columns(tmp_path):
+    path = save(tmp_path / "a.csv", f"y,x\n1,2\n , \n2,{2**60 + 1}\n")
+    with pytest.raises(TableFormatError, match=r"a\.csv:4: .*which a float would round"):
+        read_table(path)
+    with pytest.raises(TableFormatError, match=r"a\.csv:3: .*column 'x' is missing"):
+        read_table(save(path, "y,x\n1,2\n , \n2,3\n"))
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_quotation_marks_from_the_first_byte_on(tmp_path, header):
+    path = save(tmp_path / "a.csv", '"1","2"\n"3","4"\n"5","6"\n'.replace("1", "y" * header or "1"))
+    data = read_table(path, header=header, target=0)
+    assert data.X.ravel().tolist() == [2.0, 4, 6][header:]
+
+
 def test_a_file_without_names(tmp_path):
     path = save(tmp_path / "a.csv", "1,7,0.5,3\n0,7,1.5,4\n")
     data = read_table(path, header=False, target=0, group="1")
@@ -150,6 +174,8 @@ def test_line_ends_of_every_kind_even_mixed(tmp_path, end):
         ("12:30", "column 'x' is '12:30'"),
         ("true", "column 'x' is 'true'"),
         ("123456789012345678", "123456789012345678, which a float would round.*ignore="),
+        ("12345678901234567891", "12345678901234567891, which a float would round"),
+        (f" {2**60 + 1} ", "which a float would round"),
         ("9007199254740993", "9007199254740993, which a float would round"),
         ("inf", "column 'x' is 'inf'"),
         ("-Infinity", "column 'x' is '-Infinity'"),

@@ -22,10 +22,12 @@ def available_bytes() -> int | None:
         return None
 
 
-def check_matrix_fits(n_rows: int, n_columns: int, what: str, advice: str) -> None:
-    """Raise a ValueError that names the size if a float64 matrix exceeds the available memory."""
+def check_matrix_fits(
+    n_rows: int, n_columns: int, what: str, advice: str, *, n_matrices: float = 1
+) -> None:
+    """Raise a ValueError that names the size if float64 matrices exceed the available memory."""
     free = available_bytes()
-    needed = 8 * n_rows * n_columns
+    needed = int(8 * n_matrices * n_rows * n_columns)
     if free is not None and needed > free:
         raise ValueError(
             f"{what} of {n_rows:,} × {n_columns:,} would take {needed / 2**30:,.1f} GiB but only "

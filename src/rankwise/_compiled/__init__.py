@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from rankwise._compiled import letor_twin, twin
+from rankwise._compiled import letor_twin, row_twin, twin
 
 try:
     from rankwise._compiled import order_sweep as _sweep  # type: ignore[attr-defined]
@@ -17,12 +17,18 @@ try:
     from rankwise._compiled import letor_rows as _letor  # type: ignore[attr-defined]
 except ImportError:
     _letor = None
+try:
+    from rankwise._compiled import row_pass as _rows  # type: ignore[attr-defined]
+except ImportError:  # not worth a warning: slower by a third
+    _rows = row_twin
 
 __all__ = [
     "IS_COMPILED",
+    "add_rows",
     "count_inversions",
     "count_violated",
     "read_rows",
+    "scale_rows",
     "sort_by_group",
     "sort_in_groups",
     "sum_violated",
@@ -63,3 +69,5 @@ sort_in_groups = _best("sort_in_groups")
 sum_violated = _best("sum_violated")
 weigh_inversions = _best("weigh_inversions")
 read_rows = _best("read_rows", _letor, letor_twin)
+add_rows = _rows.add_rows
+scale_rows = _rows.scale_rows

@@ -14,7 +14,7 @@ from rankwise.datasets.battles import outcome
 from rankwise.datasets.files import PathLike
 from rankwise.datasets.labels import distinct_labels, finite_number, show
 from rankwise.datasets.table_files import OpenTable, open_table
-from rankwise.datasets.table_values import column_labels, distinct_cells
+from rankwise.datasets.table_values import column_labels, distinct_cells, group_labels
 from rankwise.errors import TableFormatError
 
 if TYPE_CHECKING:
@@ -192,8 +192,9 @@ class _Comparisons:
         magnitude, weight = self._magnitudes(is_tie), self._weights(len(winner))
         groups = None
         if self._at["group"] is not None:
-            codes, names = self._labels("group", self._at["group"])
-            groups = distinct_labels(names, canonical=True)[codes]
+            groups = group_labels(
+                self._source, self._at["group"], self._table[str(self._at["group"])]
+            )
         ends = position.astype(np.intp)
         return PairData(ends[winner], ends[loser], magnitude, weight, items, groups)
 

@@ -10,7 +10,13 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from rankwise.datasets.file_kinds import Kind, kind_of
-from rankwise.datasets.files import import_arrow, location, numbered_lines, open_unpacked
+from rankwise.datasets.files import (
+    import_arrow,
+    line_blocks,
+    location,
+    numbered_lines,
+    open_unpacked,
+)
 from rankwise.datasets.labels import as_text
 from rankwise.datasets.table_text import TextTable
 from rankwise.errors import TableFormatError
@@ -124,9 +130,10 @@ class ArrowTable:
 
     def _json(self) -> Any:
         reader = import_arrow("pyarrow.json", "JSON lines")
-        with open_unpacked(self.path, TableFormatError) as stream:
-            content = stream.read()
+        blocks = line_blocks(self.path, error=TableFormatError)  # of bounded lines
+        content = b"".join([block for _, block in blocks])
         try:
+            _ = content.decode("utf-8")
             return reader.read_json(io.BytesIO(content))
         except (self.arrow.ArrowException, UnicodeError) as error:
             for number, line in numbered_lines(self.path, error=TableFormatError):
@@ -153,6 +160,8 @@ class ArrowTable:
                     table = file.read(columns=names, use_pandas_metadata=False)
                 else:
                     table = file.read_all().select(names)
+                for column in table.columns:  # before anybody follows a bad offset
+                    column.validate(full=True)
         if not table.num_rows:
             raise TableFormatError(self.path, None, "the file has columns but no rows.")
         return table.select(names).rename_columns([str(k) for k in used])

@@ -9,6 +9,7 @@ import mmap
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -125,9 +126,11 @@ class TextTable:
         if self.delimiter == ",":
             return "."
         head = bytes(self._content[self._begin : self._begin + _HEAD_BYTES])
-        cell = rb'(?:^|[%b\n"])\s*[+-]?[0-9]+%b[0-9]+(?:[eE][+-]?[0-9]+)?\s*(?=[%b\r\n"])'
+        cell = rb'(?:^|[%b\n"])\s*[+-]?[0-9]+%b(?:[eE][+-]?[0-9]+)?\s*(?=[%b\r\n"])'
         mark = re.escape(self.delimiter.encode())
-        comma, point = (re.search(cell % (mark, sign, mark), head) for sign in (b",", rb"\."))
+        # three digits after a comma may be thousands
+        signs = rb",(?:[0-9]{1,2}|[0-9]{4,})", rb"\.[0-9]+"
+        comma, point = (re.search(cell % (mark, sign, mark), head) for sign in signs)
         return "," if comma and not point else "."
 
     def read(self, texts: Sequence[int], values: Sequence[int]) -> Any:
@@ -181,23 +184,28 @@ class TextTable:
         text = re.sub(rb"(?m)^[%b]+(?:\r?\n|\Z)" % blanks, b"", body)
         return read_body(arrow.py_buffer(text))
 
-    def numbers(self, column: int) -> tuple[Any, int | None]:
-        """The floats that the cells of a column spell, and the first row that spells none."""
+    def numbers(self, columns: Sequence[int]) -> dict[int, Any]:
+        """The numbers that the cells of columns spell, or the first row that spells none."""
         arrow, compute = (
             import_arrow("pyarrow", "Tables"),
             import_arrow("pyarrow.compute", "Tables"),
         )
-        cells = compute.utf8_trim_whitespace(self.read([column], [])[str(column)])
-        gaps = compute.is_in(compute.utf8_lower(cells), arrow.array(sorted(MISSING)))
-        cells = compute.if_else(gaps, None, cells)
-        if self.decimal == ",":
-            cells = compute.replace_substring(cells, ",", ".")
-        try:
-            return cells.cast(arrow.float64()), None
-        except arrow.ArrowInvalid:
-            texts = enumerate(cells.to_pylist())
-            bad = (k for k, text in texts if text and finite_number(text.encode()) is None)
-            return None, next(bad)
+        table = self.read(columns, []) if columns else {}
+        found: dict[int, Any] = {}
+        for column in columns:
+            cells = compute.utf8_trim_whitespace(table[str(column)])
+            gaps = compute.is_in(compute.utf8_lower(cells), arrow.array(sorted(MISSING)))
+            cells = compute.if_else(gaps, None, cells)
+            plain = compute.replace_substring(cells, ",", ".") if self.decimal == "," else cells
+            for kind in (arrow.int64(), arrow.float64()):
+                with suppress(arrow.ArrowInvalid):
+                    found[column] = plain.cast(kind)
+                    break
+            else:
+                texts = enumerate(plain.to_pylist())
+                bad = (k for k, text in texts if text and finite_number(text.encode()) is None)
+                found[column] = next(bad)
+        return found
 
     def raw_records(self) -> Iterator[tuple[bytes, int]]:
         """Every line below the header as it stands, and its number of cells, 0 if it is blank.
@@ -233,14 +241,13 @@ class TextTable:
 
     def _has_plain_quotes(self) -> bool:
         """Whether every quotation mark opens or closes a whole cell, or is doubled in one."""
-        text = np.frombuffer(self._content, dtype=np.uint8)[self._begin - 1 :]
-        at = np.flatnonzero(text == ord('"'))
+        body = np.frombuffer(self._content, dtype=np.uint8)[self._begin :]
+        at = np.flatnonzero(body == ord('"'))
+        if len(at) % 2:
+            return False
+        text = np.concatenate([[ord("\n")], body, [ord("\n")]])  # so `at` is before, at + 2 after
         outside = np.frombuffer(f'\n\r"{self.delimiter}'.encode(), dtype=np.uint8)
-        ends = np.append(text, ord("\n"))[at[1::2] + 1] if len(at) else at
-        starts = text[at[::2] - 1] if self._begin else text[:0]
-        return len(at) % 2 == 0 and bool(
-            np.isin(starts, outside).all() and np.isin(ends, outside).all()
-        )
+        return bool(np.isin(text[np.concatenate([at[::2], at[1::2] + 2])], outside).all())
 
     def _decoded(self, text: bytes, line: int) -> str:
         try:

@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.files import import_arrow
-from rankwise.datasets.labels import MAX_LABEL, MISSING, as_text, finite_number, show
+from rankwise.datasets.labels import (
+    MAX_LABEL,
+    MISSING,
+    as_text,
+    distinct_labels,
+    finite_number,
+    show,
+)
 from rankwise.datasets.table_files import OpenTable
 from rankwise.datasets.table_text import TextTable
 from rankwise.errors import TableFormatError
@@ -21,6 +28,7 @@ __all__ = [
     "column_numbers",
     "decoded",
     "distinct_cells",
+    "group_labels",
     "refuse_first",
 ]
 
@@ -65,6 +73,17 @@ def column_labels(
     return codes, texts
 
 
+def group_labels(source: OpenTable, at: int, column: Any) -> NDArray[Any]:
+    """One label per row: int64 if all are whole numbers, else strings."""
+    types = import_arrow("pyarrow", "Tables").types
+    is_whole = types.is_integer(column.type) and not types.is_uint64(column.type)
+    if is_whole and not column.null_count:
+        labels: NDArray[Any] = column.to_numpy().astype(np.int64, copy=False)
+        return labels
+    codes, texts = column_labels(source, at, column, "group")
+    return distinct_labels(texts, canonical=True)[codes]
+
+
 def _label_problem(text: str, role: str) -> str:
     if not text and role == "group":
         return (
@@ -76,68 +95,70 @@ def _label_problem(text: str, role: str) -> str:
     return f"the {role} {show(text)} has {len(text)} characters, at most {MAX_LABEL} are read."
 
 
-def column_numbers(source: OpenTable, at: int, column: Any, role: str) -> NDArray[np.float64]:
+def column_numbers(source: OpenTable, at: int, table: Any, role: str) -> NDArray[np.float64]:
     """A column as float64, NaN where there is nothing."""
-    column = _number_column(source, at, column, role)
+    (column,) = _number_columns(source, [at], table, role)
     floats: NDArray[np.float64] = column.cast("double", safe=False).to_numpy()
     return floats + 0.0  # minus zero is zero
 
 
-def _number_column(source: OpenTable, at: int, column: Any, role: str) -> Any:
-    """The column itself if it has numbers, else the numbers that its cells spell."""
-    column = decoded(column)
+def _number_columns(source: OpenTable, wanted: Sequence[int], table: Any, role: str) -> list[Any]:
+    """The columns themselves if they have numbers, else the numbers that their cells spell."""
+    columns = {at: decoded(table[str(at)]) for at in wanted}
+    others = [at for at in wanted if not _is_number(columns[at].type)]
     if isinstance(source, TextTable):
-        if _is_number(column.type):
-            return column
-        numbers, bad = source.numbers(at)
-        if bad is not None:
-            problem = _cell_problem(source.names[at], source.spelled(bad, at), role)
-            raise TableFormatError(source.path, source.place(bad), problem)
-        return numbers
-    if not _is_number(column.type):
-        remedy = "or name the right one with target= (--target)"
+        columns |= source.numbers(others)
+        for at in others:
+            row = columns[at]
+            if isinstance(row, int):
+                problem = _cell_problem(source.names[at], source.spelled(row, at), role)
+                raise TableFormatError(source.path, source.place(row), problem)
+    elif others:
+        what, remedy = f"the {role}", "name the right one with target= (--target)"
         if role == "feature":
-            remedy = "or leave it out with ignore= (--ignore)"
-        what = "a feature" if role == "feature" else f"the {role}"
-        _refuse_type(source, at, f"{what}: a whole number or a float. Convert the column, {remedy}")
-    return column
+            what, remedy = "a feature", "leave it out with ignore= (--ignore)"
+        kind = f"{what}: a whole number or a float. Convert the column, or {remedy}"
+        _refuse_type(source, others[0], kind)
+    return [columns[at] for at in wanted]
 
 
 def column_matrix(source: OpenTable, features: Sequence[int], table: Any) -> NDArray[np.float64]:
-    """The features as one array, filled by batches that stay in the cache."""
-    arrow = import_arrow("pyarrow", "Tables")
-    parts = [_number_column(source, at, table[str(at)], "feature") for at in features]
-    for at, part in zip(features, parts, strict=True):
-        _check_exact(source, at, part)
+    """The features as one array; eight columns at a time fill whole lines of the cache."""
+    parts = _number_columns(source, features, table, "feature")
     X = np.empty((table.num_rows, len(parts)))
-    start = 0
-    names = [str(k) for k in range(len(parts))]
-    for batch in arrow.table(parts, names=names).to_batches(max_chunksize=_BATCH) if parts else ():
-        rows = X[start : start + batch.num_rows]
-        for k, part in enumerate(batch.columns):
-            np.add(part.to_numpy(zero_copy_only=False), 0.0, out=rows[:, k])
-        if not np.isfinite(rows).all():
-            k = int((~np.isfinite(rows)).any(axis=0).argmax())
-            bad = ~np.isfinite(np.concatenate([np.zeros(start), rows[:, k]]))
-            refuse_first(source, features[k], bad, "feature")
-        start += batch.num_rows
+    for first in range(0, len(parts), 8):
+        group = dict(enumerate(parts[first : first + 8], start=first))
+        for k, part in group.items():
+            _check_exact(source, features[k], part)
+            group[k] = part.to_numpy()
+            refuse_first(source, features[k], ~np.isfinite(group[k]), "feature")
+        for start in range(0, len(X), _BATCH):
+            rows = slice(start, start + _BATCH)
+            for k, values in group.items():
+                np.add(values[rows], 0.0, out=X[rows, k])  # minus zero is zero
     return X
 
 
 def _check_exact(source: OpenTable, at: int, column: Any) -> None:
     """Refuse whole numbers that floats do not have: an identifier would become another one."""
     arrow, compute = import_arrow("pyarrow", "Tables"), import_arrow("pyarrow.compute", "Tables")
-    if not arrow.types.is_integer(column.type) or column.type.bit_width < 64:
+    is_integer = arrow.types.is_integer(column.type)
+    if not is_integer and not isinstance(source, TextTable):
         return
     ends = compute.min_max(column).as_py()
-    if ends["min"] is None or (ends["min"] >= -_EXACT and ends["max"] <= _EXACT):
+    limit = _EXACT if is_integer else 2**63  # a text of more digits is read as a float
+    if ends["min"] is None or (ends["min"] >= -limit and ends["max"] <= limit):
         return
-    for row, value in enumerate(column.to_pylist()):
-        if value is not None and int(float(value)) != value:
+    if not is_integer:
+        column = source.read([at], [])[str(at)]
+    for row, cell in enumerate(column.to_pylist()):
+        text = str(cell).strip().removeprefix("-")
+        value = int(text) if text.isdecimal() and len(text) < 300 else 0
+        if int(float(value)) != value:
             raise TableFormatError(
                 source.path,
                 source.place(row),
-                f"column {show(source.names[at])} is {value}, which a float would round. If it is "
+                f"column {show(source.names[at])} is {cell}, which a float would round. If it is "
                 "an identifier, leave it out with ignore= (--ignore) or pass it as id=.",
             )
 
@@ -175,7 +196,7 @@ def _cell_problem(name: str, cell: str, role: str) -> str:
         )
     remedy = "Encode words as numbers, or leave the column out with ignore= (--ignore)."
     if _THOUSANDS.fullmatch(cell.strip()):
-        remedy = "Write numbers without separators of thousands, and decimals with a point."
+        remedy = "Write numbers without separators of thousands, or pass decimal= (a comma)."
     elif finite_number(cell.replace(",", ".")) is not None:
         remedy = "Write decimals with a point."
     return f"column {show(name)} is {shown}, expected {_EXPECTED[role]}. {remedy}"

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.files import PathLike, import_arrow
-from rankwise.datasets.labels import MISSING, as_text, distinct_labels, show
+from rankwise.datasets.labels import MISSING, as_text, show
 from rankwise.datasets.ranking_data import RankingData
 from rankwise.datasets.table_columns import Column, ColumnOptions, TableColumns, choose_columns
 from rankwise.datasets.table_files import OpenTable, open_table
 from rankwise.datasets.table_values import (
-    column_labels,
     column_matrix,
     column_numbers,
     decoded,
+    group_labels,
     refuse_first,
 )
 from rankwise.errors import TableFormatError
@@ -227,7 +227,7 @@ def read_frame(
     y, groups, ids = _roles(source, columns, table)
     weights = None
     if columns.weight is not None:
-        weights = column_numbers(source, columns.weight, table[str(columns.weight)], "weight")
+        weights = column_numbers(source, columns.weight, table, "weight")
         refuse_first(source, columns.weight, ~((weights >= 0) & (weights < np.inf)), "weight")
     if y is None or keep_unscored or not np.isnan(y).any():
         return RankingTable(X, y, groups, ids, weights, 0)
@@ -251,11 +251,10 @@ def _roles(
     """Target, group and names of all rows."""
     y = groups = ids = None
     if columns.target is not None:
-        y = column_numbers(source, columns.target, table[str(columns.target)], "target")
+        y = column_numbers(source, columns.target, table, "target")
         refuse_first(source, columns.target, np.isinf(y), "target")
     if columns.group is not None:
-        codes, texts = column_labels(source, columns.group, table[str(columns.group)], "group")
-        groups = distinct_labels(texts, canonical=True)[codes]
+        groups = group_labels(source, columns.group, table[str(columns.group)])
     if columns.id is not None:
         column = decoded(table[str(columns.id)])
         ids = np.array([as_text(value) for value in column.to_pylist()], dtype=object)

@@ -30,6 +30,7 @@ from rankwise.features import Design
 from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.losses import SquaredLoss
 from rankwise.progress import track
+from rankwise.rows import first_equal_rows
 from rankwise.solvers import minimise
 from rankwise.solvers.hold_out import Part, hold_out_dual, hold_out_few, hold_out_primal
 from rankwise.solvers.hold_out_items import (
@@ -65,8 +66,10 @@ def held_out_scores(
     Returns
     -------
     ndarray of shape (n_items, n_outputs, n_alphas)
-        For each alpha as a model refitted on the other folds would give.
+        For each alpha as a model refitted on the other folds would give; equal rows of a fold
+        have equal scores, to the last bit.
     """
+    first = first_equal_rows(design.matrix, _fold_numbers(folds, loss.graph.n_items))
     targets = loss.target.reshape(len(loss.target), -1)
     out = np.empty((*targets.shape, len(alphas)))
     preferring = _preferring(loss.graph, targets)
@@ -78,7 +81,7 @@ def held_out_scores(
         if loss.beta == 0 and not is_cut[held].any():
             silent = np.flatnonzero(preferring[held].sum(axis=0) == total)
             out[held[:, None], silent] = 0.0
-    return out
+    return out if first is None else np.asarray(out[first])
 
 
 def is_complete_list(graph: PreferenceGraph) -> bool:
@@ -86,12 +89,20 @@ def is_complete_list(graph: PreferenceGraph) -> bool:
     return isinstance(graph, ScoreGraph) and graph.is_complete
 
 
-def item_spectrum(design: Design) -> Spectrum:
-    """Eigenvalues and vectors of the kernel matrix of a design."""
+def item_spectrum(design: Design, *, centered: bool = False, overwrite: bool = False) -> Spectrum:
+    """Eigenvalues and vectors of the kernel matrix of a design.
+
+    `centered` is for scores that count up to a constant; `overwrite` gives up a kernel matrix.
+    """
+    first = first_equal_rows(design.matrix)
     if design.method == "dual":
-        return spectrum_of_kernel(design.matrix)
+        spectrum = spectrum_of_kernel(design.matrix, centered=centered, overwrite=overwrite)
+        return spectrum._replace(first=first)
     R = _dense(design.matrix)
-    return spectrum_of_features(R) if R.shape[1] < R.shape[0] else spectrum_of_kernel(R @ R.T)
+    if R.shape[1] < R.shape[0]:
+        return spectrum_of_features(R, centered=centered)._replace(first=first)
+    R = R - R.mean(axis=0) if centered else R
+    return spectrum_of_kernel(R @ R.T, overwrite=True)._replace(first=first)
 
 
 def _preferring(graph: PreferenceGraph, targets: Array) -> NDArray[np.bool_]:
@@ -237,9 +248,7 @@ def _refit(
 
 def _closed(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
     """For each fold whether no edge leaves it."""
-    fold = np.empty(graph.n_items, dtype=np.intp)
-    for k, U in enumerate(folds):
-        fold[U] = k
+    fold = _fold_numbers(folds, graph.n_items)
     component = graph.components
     low, high = np.full(component.max() + 1, len(folds)), np.full(component.max() + 1, -1)
     np.minimum.at(low, component, fold)
@@ -247,6 +256,14 @@ def _closed(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
     closed = np.ones(len(folds), dtype=bool)
     closed[fold[(low != high)[component]]] = False
     return closed
+
+
+def _fold_numbers(folds: Folds, n_items: int) -> NDArray[np.intp]:
+    """For each item the number of its fold."""
+    fold = np.empty(n_items, dtype=np.intp)
+    for k, U in enumerate(folds):
+        fold[U] = k
+    return fold
 
 
 def check_rest(enough: bool) -> None:

@@ -14,6 +14,7 @@ from rankwise.estimators.held_out import Refit, held_out_scores, is_complete_lis
 from rankwise.features import Design
 from rankwise.graphs import PairGraph
 from rankwise.losses import SquaredLoss
+from rankwise.rows import row_products
 from rankwise.solvers import minimise
 from rankwise.solvers.hold_out_items import Spectrum, pair_disagreement
 
@@ -76,11 +77,11 @@ class LeastSquaresTask:
             tol=self._tol,
             max_iter=self._max_iter,
         ).coef
-        return np.asarray(matrix @ coef[:, :, 0].T)
+        return row_products(matrix, coef[:, :, 0].T)
 
     @cached_property
     def _spectrum(self) -> Spectrum:
-        return item_spectrum(self.design)
+        return item_spectrum(self.design, centered=self.losses[0].beta == 0)
 
     @property
     def leave_pair_out(self) -> Callable[[Array], Array] | None:

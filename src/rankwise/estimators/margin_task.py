@@ -16,6 +16,7 @@ from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.graphs.strict import strict_preferences
 from rankwise.losses import SquaredLoss
 from rankwise.progress import track
+from rankwise.rows import row_products
 
 __all__ = ["MarginTask"]
 
@@ -62,13 +63,13 @@ class MarginTask:
         for held in track(folds, "training again without a fold", progress):
             rest = np.setdiff1d(every, held)
             weights = self._train(self._R[rest], whole.subset(rest), alphas)
-            out[held, 0] = self._R[held] @ weights.T.astype(self._R.dtype, copy=False)
+            out[held, 0] = row_products(self._R[held], weights.T)
         return out
 
     def from_edges(self, edges: PairGraph, alphas: Array) -> Array:
         """Train again."""
         weights = self._train(self._R, edges, alphas)
-        return np.asarray(self._R @ weights.T.astype(self._R.dtype, copy=False))
+        return row_products(self._R, weights.T)
 
     def _train(self, R: Any, graph: PreferenceGraph, alphas: Array) -> Array:
         preferences = strict_preferences(graph)

@@ -50,7 +50,7 @@ def ranking_losses(
         shape = () if scores is None else scores.shape[1:]
     else:
         y, groups = split_target(y, groups)
-        scores = _check_length(as_scores(y), n_items)
+        scores = _check_length(as_scores(y, keep=True), n_items)
         losses = _losses_of_scores(scores, groups, options, beta)
         shape = scores.shape[1:]
     for loss in losses:
@@ -139,7 +139,7 @@ def _check_something_to_rank(loss: SquaredLoss) -> None:
             "small that float64 cannot hold them. Bring weights, or scores and magnitudes under "
             "cost='relative', nearer to 1 by one common factor."
         )
-    if loss.beta == 0 and not loss.target.any():
+    if loss.beta == 0 and not loss.graph.divergence.any():
         warnings.warn(
             "no item is preferred to any other (all scores of a group are equal, or preferences "
             "cancel): the model will predict the same score for every item.",

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.features.basis import basis_root
 from rankwise.features.feature_map import FeatureMap, FeatureRows, basis_map
-from rankwise.features.kernel import Kernel
+from rankwise.features.kernel import Kernel, center_kernel
 from rankwise.memory import available_bytes, check_matrix_fits
 from rankwise.options import check_option
+from rankwise.rows import first_equal_rows
 
 __all__ = ["Design", "is_read_once", "make_design", "make_features"]
 
@@ -138,11 +139,13 @@ def _empirical_map(design: Design) -> Design:
     A pivoted Cholesky factorization, which also finds the rank; the dual coefficients are on the
     pivots alone. A matrix that is not positive semidefinite goes by its eigenvectors instead.
     """
-    K = _centre(design.matrix)
+    K = center_kernel(design.matrix)
     factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=1)
     order = pivots - 1
     R = np.zeros((len(K), rank))
     R[order] = np.tril(factor[:, :rank])
+    first = first_equal_rows(K)
+    R = R if first is None else R[first]
     probe = np.random.default_rng(0).standard_normal(len(K))
     exact = K @ probe
     is_definite = bool(np.linalg.norm(R @ (R.T @ probe) - exact) <= 1e-6 * np.linalg.norm(exact))
@@ -159,18 +162,6 @@ def _empirical_map(design: Design) -> Design:
 
     features = R if root is None else K @ root
     return Design("primal", features, design.features, dual_coefficients, is_definite)
-
-
-def _centre(K: Array) -> Array:
-    """Centre the features of a kernel matrix, in its place.
-
-    A loss over pairs sees differences only, so that its dual coefficients sum to zero and no
-    constant matters; a conditionally positive kernel becomes a positive one.
-    """
-    mean = K.mean(axis=0)
-    K -= mean
-    K -= (mean - mean.mean())[:, None]
-    return K
 
 
 def _kernel_design(kernel: Kernel, X: Any, solver: str) -> Design:
