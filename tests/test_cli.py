@@ -166,7 +166,7 @@ def test_the_model_is_the_one_that_the_library_trains(tmp_path, letor, problem):
     from sklearn.preprocessing import StandardScaler
 
     X, y, groups = problem[:3]
-    succeed("train", letor, "--scoring", "ndcg@10", "-o", tmp_path / "m.rw")
+    succeed("train", letor, "--metric", "ndcg@10", "-o", tmp_path / "m.rw")
     scores = succeed("predict", tmp_path / "m.rw", letor).stdout
     twin = make_pipeline(
         StandardScaler(), rankwise.RankRLSCV(scoring="ndcg@10", random_state=0)
@@ -199,8 +199,8 @@ def test_the_model_is_the_one_that_the_library_trains(tmp_path, letor, problem):
             "CoRankRLSCV(n_basis=2, nus=[2.0], random_state=0, views=3)",
         ),
         (
-            ["--model", "pursuit", "--n-basis", "4", "--ties", "exclude", "--scoring", "map"],
-            "RankingPursuitCV(n_basis=4, random_state=0, scoring='map', ties='exclude')",
+            ["--model", "pursuit", "--n-basis", "4", "--ties", "exclude"],
+            "RankingPursuitCV(n_basis=4, random_state=0, ties='exclude')",
         ),
     ],
 )
@@ -240,11 +240,11 @@ def invoke(function, arguments):
         (["--gamma", "1"], ["linear", "--gamma", "rbf"]),
         (["--kernel", "rbf", "--degree", "2"], ["rbf", "--degree", "poly"]),
         (["--kernel", "rbf", "--alpha", "1", "--gamma", "1,2"], ["--gamma 1,2", "one value"]),
-        (["--alpha", "1", "--scoring", "map"], ["--scoring map", "no effect", "--alpha 1"]),
+        (["--alpha", "1", "--metric", "map"], ["--metric map", "no effect", "--alpha 1"]),
         (["--alpha", "small"], ["--alpha small", "a number"]),
         (["--alpha", "-1"], ["alpha", "positive"]),
         (["--kernel", "precomputed", "--scale", "standard"], ["--scale standard", "precomputed"]),
-        (["--scoring", "ndgc@10"], ["ndgc@10", "did you mean", "ndcg"]),
+        (["--metric", "ndgc@10"], ["ndgc@10", "did you mean", "ndcg"]),
         (["--kernel", "linaer"], ["linaer", "linear"]),
     ],
 )
@@ -394,7 +394,7 @@ def test_predictions_as_a_column(tmp_path, table, model):
     head, *rows = lines_of(out)
     assert head == lines_of(table)[0] + ",guess"
     assert rows == [f"{a},{b}" for a, b in zip(lines_of(table)[1:], scores, strict=True)]
-    assert "-o" in fail("predict", model, table, "--column", "guess")
+    assert succeed("predict", model, table, "--column", "guess").stdout == out.read_text()
 
 
 # Evaluating and comparing
@@ -431,13 +431,19 @@ def test_items_without_score(tmp_path, table):
     partly.write_text("\n".join([head, *blank, *rows[10:]]))
     scored.write_text("\n".join([head, *rows[10:]]))
     options = [*TABLE, "-o", tmp_path / "m.rw"]
-    assert "10 items have no score" in fail("train", partly, *options)
-    assert "10 items have no score" in fail("cv", partly, *TABLE)
+    alone, all_left = tmp_path / "alone.rw", tmp_path / "left.rw"
+    succeed("train", scored, *TABLE, "-o", alone)
+    done = succeed("train", partly, *TABLE, "-o", all_left)
+    assert f"10 rows of {partly} have no score and are left out" in done.stderr
+    assert succeed("predict", alone, table).stdout == succeed("predict", all_left, table).stdout
+    found = [json.loads(succeed("cv", f, *TABLE, "--json").stdout) for f in (partly, scored)]
+    assert found[0]["candidates"] == found[1]["candidates"]
+    assert found[0]["data"]["rows_left_out"] == 10
     done = succeed("train", partly, *options, "--model", "pursuit", "--n-basis", "3")
     assert "10 without score" in done.stdout
     evaluation = ["evaluate", tmp_path / "m.rw"]
     assert succeed(*evaluation, partly).stdout == succeed(*evaluation, scored).stdout
-    assert succeed(*evaluation, partly).stderr.endswith("10 items without score are left out\n")
+    assert "10 items without score are left out\n" in succeed(*evaluation, partly).stderr
 
 
 def test_an_undefined_metric_is_null_in_json(tmp_path):

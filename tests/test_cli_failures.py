@@ -25,8 +25,9 @@ FULL = Path("/dev/full")
 BAD_DATA = {
     "malformed row": ("2 qid:1 1:0.5\n1 qid:1 1:0.5 2=3\n", "{file}:2"),
     "label is a word": ("2 qid:1 1:0.5\ngood qid:1 1:0.5\n", "{file}:2"),
-    "feature is a word": ("y,qid,a,b\n1,1,2,3\n2,1,red,4\n", "{file}:3"),
-    "feature is missing": ("y,qid,a,b\n1,1,2,3\n2,1,,4\n", "{file}:3"),
+    "feature is infinite": ("y,qid,a,b\n1,1,2,3\n2,1,inf,4\n", "{file}:3"),
+    "no column to learn from": ("y,qid,a\n1,1,\n2,1,\n", "{file}: no column can be learned from"),
+    "file ends inside a quote": ('y,qid,a\n1,1,2\n2,1,"3\n', "{file}:3"),
     "mixed column counts": ("y,qid,a,b\n1,1,2,3\n2,1,4\n", "{file}:3"),
     "no target column": ("height,qid,a\n1,1,2\n2,1,4\n", "--target"),
     "column twice": ("y,a,a\n1,1,2\n2,1,4\n", "twice"),
@@ -160,6 +161,7 @@ def test_a_full_disk(tmp_path, table, model):
         ["cv", table, *TABLE, "-o", FULL],
         ["evaluate", model, table, "--per-group", FULL],
         ["export", model, "-o", FULL],
+        ["report", model, table, "-o", FULL],
     ):
         assert fail(*command).startswith("/dev/full: No space left on device, nothing was")
     with FULL.open("w") as full:

@@ -65,25 +65,23 @@ def model(write, tmp_path):
 def test_a_column_without_a_name_is_left_out_and_this_is_said(write, model, tmp_path):
     table = write("index.csv", first="")
     done = run("train", table, "-o", tmp_path / "a.rw")
-    assert f"the column without a name of {table} is left out" in done.stderr
+    assert "(no name)         left out  it has no name\n" in done.stdout
     assert "features        3: size, age, stars\n" in done.stdout
     coef = [load(path)[-1].coef_ for path in (tmp_path / "a.rw", model)]
     np.testing.assert_array_equal(*coef)
     assert run("predict", tmp_path / "a.rw", table).stderr == ""
 
 
-@pytest.mark.parametrize("name", ["doc_id", "docID", "id", "Unnamed: 0", "number"])
-def test_features_that_look_like_identifiers_are_named(write, tmp_path, name):
+@pytest.mark.parametrize("name", ["doc_id", "docID", "id", "Unnamed: 0", "number", "item"])
+def test_features_that_look_like_identifiers_are_left_out(write, model, tmp_path, name):
     done = run("train", write("ids.csv", first=name), "-o", tmp_path / "a.rw")
-    assert f"look like identifiers: {name}; --ignore leaves them out" in done.stderr
-    options = ["--ignore", name, "-o", tmp_path / "a.rw"]
-    assert run("train", write("ids.csv", first=name), *options).stderr == ""
-
-
-def test_a_bid_is_no_identifier():
-    from rankwise.cli.training import IDENTIFIER
-
-    assert not [n for n in ("bid", "paid", "width", "humid", "idle") if IDENTIFIER.search(n)]
+    row = next(line for line in done.stdout.splitlines() if line.startswith(name))
+    assert row.removeprefix(name).split(maxsplit=2)[:2] == ["left", "out"]
+    coef = [load(path)[-1].coef_ for path in (tmp_path / "a.rw", model)]
+    np.testing.assert_array_equal(*coef)
+    options = ["--numeric", name, "-o", tmp_path / "b.rw"]
+    kept = run("train", write("ids.csv", first=name), *options)
+    assert f"features        4: {name}, size, age, stars\n" in kept.stdout
 
 
 def test_missing_groups_are_told(write, tmp_path):
@@ -142,12 +140,44 @@ def test_a_model_in_place_of_data_is_recognised(model):
     assert "this file is a rankwise model, expected data" in done.stderr
 
 
-def test_a_dash_is_not_taken_as_the_name_of_a_file(model, write, tmp_path, monkeypatch):
+def test_a_dash_is_standard_output(model, write, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = write("a.csv")
-    assert "name a file" in run("train", table, "-o", "-", code=1).stderr
+    done = run("train", table, "-o", "-", "--json")
+    assert json.loads(done.stderr)["output"] == "-"
+    assert done.stdout_bytes == model_bytes(tmp_path, table)
     assert run("predict", model, table, "-o", "-").stdout == run("predict", model, table).stdout
+    for command, rest in (
+        (["report", model, table, "-o"], "written to -"),
+        (["evaluate", model, table, "--per-group"], "disagreement"),
+        (["cv", table, "-o"], "disagreement"),
+        (["export", model, "-o"], ""),
+    ):
+        done = run(*command, "-")
+        run(*command, "copy")
+        assert done.stdout == (tmp_path / "copy").read_text()
+        assert rest in done.stderr
+    both = run("cv", table, "-o", "-", "--per-group", "-", code=1)
+    assert "standard output (-) can be one of the files only" in both.stderr
     assert not (tmp_path / "-").exists()
+
+
+def model_bytes(folder, table):
+    """What `train` with the same arguments writes to a file."""
+    run("train", table, "-o", folder / "same.rw", "--json")
+    return (folder / "same.rw").read_bytes()
+
+
+def test_models_and_scores_come_from_standard_input(model, write, tmp_path):
+    table = write("a.csv")
+    expected = run("predict", model, table).stdout
+    assert run("predict", "-", table, input=model.read_bytes()).stdout == expected
+    assert "RankRLSCV" in run("info", "-", input=model.read_bytes()).stdout
+    direct = run("evaluate", model, table, "--json").stdout
+    from_scores = run("evaluate", "-", table, "--json", input=expected.encode()).stdout
+    assert json.loads(from_scores)["metrics"] == json.loads(direct)["metrics"]
+    twice = run("predict", "-", "-", code=1, input=b"")
+    assert "standard input (-) can be one of the files only" in twice.stderr
 
 
 def test_data_come_from_standard_input_and_go_to_standard_output(model, write, tmp_path):

@@ -186,7 +186,7 @@ def test_bad_sides(tmp_path):
             read_pairs(path, sides=sides)
     with pytest.raises(TableFormatError, match="no column 'gone' for the sides"):
         read_pairs(path, sides=("model_a", "gone"))
-    with pytest.raises(TableFormatError, match=r"no column 'loser'.*which of two sides.*sides="):
+    with pytest.raises(TableFormatError, match=r"no column 'loser'.*Pass sides=.*which of two sides"):
         read_pairs(path)
 
 
@@ -280,7 +280,7 @@ def test_bad_row(tmp_path, row, words):
 @pytest.mark.parametrize(
     "header, options, words",
     [
-        ("a,b\n", {}, "no column 'winner' for the winner.*'a', 'b'; pass winner="),
+        ("a,b\n", {}, "no column 'winner' for the winner.*'a', 'b'. Pass winner="),
         ("winner,b\n", {}, "no column 'loser' for the loser.*'winner', 'b'"),
         ("winner\tlooser\n", {}, "no column 'loser' for the loser.*'winner', 'looser'"),
         ("winner,loser\n", {"magnitude": "by"}, "no column 'by' for the magnitude"),

@@ -253,15 +253,15 @@ def test_bad_row(tmp_path, name, pack):
 @pytest.mark.parametrize(
     "header, options, words",
     [
-        ("a,b", {}, ["no column is called y, label", "'a', 'b'", "target=", "--target"]),
-        ("y,score,b", {}, ["several columns may be the target: 'y', 'score'", "--target"]),
+        ("a,b", {}, ["no column is called y, label", "'a', 'b'", "Pass target="]),
+        ("y,score,b", {}, ["several columns may be the target: 'y', 'score'", "Pass target="]),
         ("y,score,b", {"target_needed": False}, ["several columns may be the target"]),
         ("y,qid,user,b", {}, ["several columns may be the group: 'qid', 'user'", "group="]),
         ("y,a,a", {}, ["column 'a' is there twice", "rename"]),
         ("y,qid", {}, ["no column is left for the features"]),
         ("y,a", {"ignore": ["a"]}, ["no column is left for the features"]),
         ("y,a", {"target": "z"}, ["no column 'z'", "'y', 'a'", "target="]),
-        ("y,a", {"group": "z"}, ["no column 'z'", "--group"]),
+        ("y,a", {"group": "z"}, ["no column 'z'", "Pass group="]),
         ("y,a", {"id": 2}, ["no column 2"]),
         ("y,a", {"ignore": ["z"]}, ["no column 'z'", "ignore="]),
         ("y,a", {"features": ["z"]}, ["no column 'z'", "features="]),
@@ -304,8 +304,8 @@ def test_options_that_are_lists(tmp_path):
         (gzip.compress(b"", mtime=0), None, "is empty"),
         ("y,x\n", None, "column names but no rows"),
         ("y,x\n\n\n", None, "column names but no rows"),
-        ("1 qid:1 1:0.5\n", None, "LETOR.*read_letor"),
-        ("# note\n1 1:0.5 2:3\n", None, "LETOR.*--format letor"),
+        ("1 qid:1 1:0.5\n", None, "LETOR.*format='letor'"),
+        ("# note\n1 1:0.5 2:3\n", None, "LETOR.*format='letor'"),
         (b"PK\x03\x04rest", None, "Excel workbook.* or another zip.*CSV"),
         (b"\xd0\xcf\x11\xe0rest", None, "old Excel"),
         (b"SQLite format 3\0rest", None, "SQLite.*Export"),
@@ -513,7 +513,7 @@ def test_format_by_option(tmp_path):
 
 def test_what_is_not_clear_has_to_be_said(tmp_path):
     path = save(tmp_path / "a.txt", "1\n2\n")
-    refused(read_ranking, path, None, "cannot tell", "format= \\(--format\\)")
+    refused(read_ranking, path, None, "cannot tell", "Pass format=")
     refused(read_ranking, save(tmp_path / "a.csv", "1\n2\n"), 1, "column names separated by")
     refused(read_ranking, save(path, HOTELS), None, "not a Parquet file", format="parquet")
     refused(read_ranking, save(path, LETOR), None, "LETOR", format="csv")
@@ -535,7 +535,7 @@ def test_what_is_not_clear_has_to_be_said(tmp_path):
 )
 def test_options_of_tables_do_not_belong_to_letor_files(tmp_path, options):
     path = save(tmp_path / "a.txt", LETOR)
-    words = f"leave out {next(iter(options))}.*--format csv"
+    words = f"leave out {next(iter(options))}=.*format='csv'"
     refused(read_ranking, path, None, words, error=ValueError, **options)
 
 
@@ -670,7 +670,7 @@ def test_tables_that_get_no_column(tmp_path, kind):
 
 def test_sources_that_are_no_good_tables(tmp_path):
     path = save(tmp_path / "a.txt", LETOR)
-    with pytest.raises(TableFormatError, match=r"LETOR.*write_scores"):
+    with pytest.raises(TableFormatError, match=r"LETOR.*one a line"):
         write_table_with_scores(path, tmp_path / "b.txt", [1, 2])
     save(path, "a,b\n1,2\n1\n")
     with pytest.raises(TableFormatError, match="1 columns, the header has 2") as caught:

@@ -36,6 +36,7 @@ def compare(
     from rankwise.cli.metric_choice import metrics_for
     from rankwise.cli.model_file import open_ranker
     from rankwise.cli.output import check_inputs, print_json
+    from rankwise.cli.session import note
     from rankwise.metrics import evaluate
 
     if len(rankers) < 2:
@@ -48,7 +49,7 @@ def compare(
     for name, path in zip(names, rankers, strict=True):
         ranker = open_ranker(path)
         predicted, found = ranker.scores(file)
-        ranker.flattery(found)
+        note(ranker.flattery(found))
         chosen = chosen or metrics_for(metric, found.y)
         evaluations[name] = evaluate(found.y, predicted, found.groups, chosen, undefined="nan")
     tests = {m.name: paired_test(evaluations, m, confidence, baseline) for m in chosen}

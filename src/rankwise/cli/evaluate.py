@@ -65,7 +65,7 @@ def evaluate(
         print_json({"ranker": ranker, "data": items, "items": len(found.y), "metrics": rows})
     else:
         print_evaluation(result)
-    opened.flattery(found)
+    note(opened.flattery(found))
 
 
 def print_evaluation(result: Evaluation) -> None:

@@ -45,7 +45,7 @@ class TrainedModel:
         return self.model.predict(data.X), data
 
     def flattery(self, data: Any) -> str:
-        """Say, in a note and as a result, that the model was trained on these rows; else nothing."""
+        """What is to be said if the model was trained on these rows, else nothing."""
         import numpy as np
 
         from rankwise.datasets.row_sketch import sketched_share
@@ -59,9 +59,10 @@ class TrainedModel:
         if share < TELLING_SHARE:
             return ""
         part = "all" if share > 0.99 else f"about {share:.0%}"
-        text = f"{self.name} was trained on {part} of these items, so the figures flatter it"
-        note(f"{text}; judge it on items that it has not seen, or by `rankwise cv`")
-        return text
+        return (
+            f"{self.name} was trained on {part} of these items, so the figures flatter it; judge it "
+            "on items that it has not seen, or by `rankwise cv`"
+        )
 
 
 @dataclass

@@ -42,6 +42,7 @@ def report(
     from rankwise.cli.metric_choice import metrics_for
     from rankwise.cli.model_file import open_model
     from rankwise.cli.output import check_inputs, check_output, say
+    from rankwise.cli.session import note
     from rankwise.report import write_report
 
     check_inputs(model, data, train)
@@ -52,6 +53,7 @@ def report(
     if train is not None:
         trained_on = DataFile(train, table).read_for(ranker)
         training = (trained_on.X, trained_on.y, trained_on.groups)
+    warning = ranker.flattery(found)
     metrics = [chosen.name for chosen in metrics_for(metric, found.y)]
     write_report(
         output,
@@ -63,7 +65,8 @@ def report(
         feature_names=ranker.notes.features or [f"f{k + 1}" for k in range(ranker.n_features)],
         training=training,
         metrics=metrics,
-        warning=ranker.flattery(found),
+        warning=warning,
         title=title or f"{model.stem} on {data.name}",
     )
+    note(warning)
     say(f"written to {output}")

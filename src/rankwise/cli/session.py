@@ -45,7 +45,14 @@ _REASONS = {
     errno.ELOOP: "this is a loop of symbolic links; name another file",
 }
 _KEYWORD = re.compile(r"\b([a-z]\w*)=('[^']*'|\"[^\"]*\"|\w+)?")
-_OPTION_OF = {"scoring": "metric", "alphas": "alpha", "nus": "nu", "n_resamples": "resamples"}
+_OPTION_OF = {
+    **{"scoring": "metric", "alphas": "alpha", "nus": "nu", "n_resamples": "resamples"},
+    **{"text": "categorical", "header": "no-header"},
+}
+_KEYWORDS_OF_READERS = frozenset(
+    "target group id weight ignore features text numeric delimiter decimal header format winner "
+    "loser sides magnitude tie n_features".split()
+)
 
 
 class _NoTerminal:
@@ -87,9 +94,9 @@ def is_output_taken() -> bool:
 
 
 def note(text: str) -> None:
-    """Say something on standard error that the user may want to know; the same thing once."""
-    line = " ".join(_in_words_of_the_shell(text).split())
-    if not is_quiet() and line not in _told:
+    """Say something, if there is something, on standard error; the same thing once."""
+    line = _in_words_of_the_shell(text)
+    if line and not is_quiet() and line not in _told:
         _told.add(line)
         typer.echo(f"rankwise: note: {line}", err=True)
 
@@ -148,29 +155,35 @@ def _fail(text: str) -> None:
 
 
 def _in_words_of_the_shell(text: str) -> str:
-    """Keywords of Python as options, where the running command has such options."""
+    """What the library says, with options of the running command in place of keywords of Python.
 
-    def option(found: re.Match[str]) -> str:
-        name, value = found[1], (found[2] or "").strip("'\"")
-        name = "no-header" if name == "header" else _OPTION_OF.get(name, name).replace("_", "-")
-        if name not in _options.get():
-            return found[0]
-        value = {"None": "none", "False": "", "True": ""}.get(value, value)
-        return f"--{name} {value}".strip()
-
-    return _KEYWORD.sub(option, text)
+    Advice that needs another keyword is a sentence of its own, which is left out.
+    """
+    sentences = re.split(r"(?<=[.?]) (?=[A-Z])", " ".join(text.split()))
+    fitting = [sentence for sentence in sentences[1:] if not _needs_more(sentence)]
+    return _KEYWORD.sub(_as_option, " ".join([sentences[0], *fitting]))
 
 
-def _fitting(error: Exception) -> str:
-    """What the error says, without the remedies that ask for options this command does not have."""
-    remedies = getattr(error, "remedies", ())
-    said = str(error).removesuffix(" ".join(remedies)) if remedies else str(error)
-    told = [_in_words_of_the_shell(remedy) for remedy in remedies]
-    return " ".join([_in_words_of_the_shell(said), *(r for r in told if not _KEYWORD.search(r))])
+def _needs_more(sentence: str) -> bool:
+    """Whether a sentence asks for a keyword that is no option of the command."""
+    keywords = {found[1] for found in _KEYWORD.finditer(sentence)} & _KEYWORDS_OF_READERS
+    return any(_option_name(keyword) not in _options.get() for keyword in keywords)
+
+
+def _option_name(keyword: str) -> str:
+    return _OPTION_OF.get(keyword, keyword).replace("_", "-")
+
+
+def _as_option(found: re.Match[str]) -> str:
+    name, value = _option_name(found[1]), (found[2] or "").strip("'\"")
+    if name not in _options.get():
+        return found[0]
+    value = {"None": "none", "False": "", "True": ""}.get(value, value)
+    return f"--{name} {value}".strip()
 
 
 def _one_line(error: Exception) -> str:
-    text = " ".join(_fitting(error).split())
+    text = _in_words_of_the_shell(str(error))
     if isinstance(error, MemoryError):
         return f"not enough memory. {text}".strip()
     if isinstance(error, OSError) and error.errno is not None:

@@ -130,7 +130,7 @@ def read_ranking(
             name,
             None,
             f"the table has {data.X.shape[1]} features ({listed} ...), expected {n_features}. "
-            "Choose them with features= (--features) or ignore= (--ignore).",
+            "Choose them with features= or ignore=.",
         )
     return data
 
@@ -147,7 +147,7 @@ def chosen_format(path: str, format: Format) -> Format:
                 path,
                 None,
                 "cannot tell what kind of file this is: it has neither rows 'label qid:group "
-                "feature:value ...' nor a line of column names. Say it with format= (--format): "
+                "feature:value ...' nor a line of column names. Pass format= with one of "
                 "letor, csv, tsv, parquet, feather or jsonl.",
             )
         if kind == "table" or kind == "unclear":
@@ -155,9 +155,7 @@ def chosen_format(path: str, format: Format) -> Format:
         return kind
     for name in {kind, format} & set(_BINARY) if kind != format else ():
         what = f"this is {'not ' if name == format else ''}{_BINARY[name]} file"
-        raise TableFormatError(
-            path, None, f"{what}, but format={format!r} (--format {format}) is asked for."
-        )
+        raise TableFormatError(path, None, f"{what}, but format={format!r} is asked for.")
     return format
 
 
@@ -170,8 +168,8 @@ def _read_letor(path: str, table_options: list[str], n_features: int | None) -> 
     if table_options:
         raise ValueError(
             f"{path} is read as a LETOR (svmlight) file, whose columns have no names; "
-            f"leave out {', '.join(table_options)}, or say format='csv' (--format csv) if it is a "
-            "table."
+            f"leave out {', '.join(f'{name}=' for name in table_options)}. Pass format='csv' if it "
+            "is a table."
         )
     data = read_letor(path, n_features=n_features, ids=True)
     has_comments = data.ids is not None and any(data.ids)

@@ -16,6 +16,7 @@ from rankwise.datasets.labels import distinct_labels, finite_number, show
 from rankwise.datasets.table_files import OpenTable, open_table
 from rankwise.datasets.table_values import column_labels, distinct_cells, group_labels
 from rankwise.errors import TableFormatError
+from rankwise.options import suggestion
 
 if TYPE_CHECKING:
     from rankwise.graphs import PairGraph
@@ -192,9 +193,9 @@ class _Comparisons:
         magnitude, weight = self._magnitudes(is_tie), self._weights(len(winner))
         groups = None
         if self._at["group"] is not None:
-            groups = group_labels(
-                self._source, self._at["group"], self._table[str(self._at["group"])]
-            )
+            column = self._table[str(self._at["group"])]
+            role = "group of the comparison"
+            groups = group_labels(self._source, self._at["group"], column, role)
         ends = position.astype(np.intp)
         return PairData(ends[winner], ends[loser], magnitude, weight, items, groups)
 
@@ -328,10 +329,12 @@ def _position(source: OpenTable, role: str, column: str | int | None) -> int | N
     listed = ", ".join(show(name) for name in names[:30])
     problem = f"the column {column!r} is there twice. The columns are {listed}."
     if column not in names:
-        remedy = f"pass {role}= with the right one, or delimiter= if these are not the columns"
+        guess = suggestion(column, names).strip()
+        remedy = f"Pass {role}= with the right one. Pass delimiter= if these are not the columns."
         if role == "loser" and "winner" in names:
-            remedy += "; if the winner column says which of two sides won, pass sides="
+            remedy += " Pass sides= if the winner column says which of two sides won."
         problem = (
-            f"there is no column {column!r} for the {role}. The columns are {listed}; {remedy}."
+            f"there is no column {column!r} for the {role}{'; ' + guess if guess else '.'} The "
+            f"columns are {listed}. {remedy}"
         )
     raise TableFormatError(source.path, source.line, problem)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 __all__ = ["sketch_rows", "sketched_share"]
@@ -48,7 +47,7 @@ def sketched_share(sketch: str, X: Any, y: NDArray[np.float64]) -> float:
 def _hashes(X: Any, y: NDArray[np.float64]) -> NDArray[np.uint64]:
     n_columns = X.shape[1]
     picked = np.unique(np.linspace(0, n_columns - 1, min(n_columns, MOST_COLUMNS)).astype(int))
-    part = X.tocsc()[:, picked].toarray() if sp.issparse(X) else np.asarray(X)[:, picked]
+    part = X.tocsc()[:, picked].toarray() if hasattr(X, "tocsc") else np.asarray(X)[:, picked]
     found = np.full(len(y), n_columns, dtype=np.uint64)
     for column in (np.asarray(y), *part.T):
         bits = (column.astype(np.float64) + 0.0).view(np.uint64)  # minus zero is zero

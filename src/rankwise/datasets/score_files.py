@@ -189,7 +189,7 @@ def write_table_with_scores(
             name,
             None,
             "this is a LETOR (svmlight) file, to which no column can be added. "
-            "Write the scores one a line with write_scores.",
+            "Write the scores one a line.",
         )
     _check_suffix(name, os.fspath(path), "text" if kind in ("table", "unclear") else kind)
     table = open_table(name, delimiter, kind=kind)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from rankwise.datasets.labels import finite_number, show
 from rankwise.datasets.table_files import OpenTable
 from rankwise.errors import TableFormatError
+from rankwise.options import suggestion
 
 __all__ = ["Column", "ColumnOptions", "TableColumns", "choose_columns"]
 
@@ -98,7 +99,7 @@ def _choose(names: list[str], options: ColumnOptions, has_names: bool) -> TableC
         if target is None and options.target_needed:
             raise _Unclear(
                 "no column is called y, label, relevance, target or score. "
-                f"{_listing(names)}; pass target= (--target) with the right one."
+                f"{_listing(names)}. Pass target= with the right one."
             )
     if options.group == "auto":
         group = _found(names, "group", GROUP_NAMES, taken)
@@ -125,7 +126,7 @@ def _check_names(names: list[str]) -> None:
     if len(names) > 1 and all(finite_number(name) is not None for name in names):
         raise _Unclear(
             "the first line has only numbers, expected the names of the columns. Add a line of "
-            "names on top of the file, or pass header=False and name the columns by number."
+            "names on top of the file. Or pass header=False and name the columns by number."
         )
     repeated = [name for at, name in enumerate(names) if name and name in names[:at]]
     if repeated:
@@ -147,10 +148,15 @@ def _position(names: list[str], column: Column, option: str) -> int:
     elif not isinstance(column, bool) and 0 <= column < len(names):
         return int(column)
     raise _Unclear(
-        f"there is no column {column!r}. {_listing(names)}; "
-        f"pass {option}= (--{option}) with names of these, or delimiter= if they are not the "
-        "columns."
+        f"there is no column {column!r}{_hint(column, names)} {_listing(names)}. "
+        f"Pass {option}= with one of these. Pass delimiter= if these are not the columns."
     )
+
+
+def _hint(column: Column, names: list[str]) -> str:
+    """A full stop, or a guess which column was meant."""
+    guess = suggestion(column, names).strip()
+    return f"; {guess}" if guess else "."
 
 
 def _named(names: list[str], column: Column | None, option: str) -> int | None:
@@ -191,8 +197,8 @@ def _found(names: list[str], role: str, usual: tuple[str, ...], taken: set[int])
     if len(found) > 1:
         candidates = ", ".join(show(names[at]) for at in found)
         raise _Unclear(
-            f"several columns may be the {role}: {candidates}. Pass {role}= (--{role}) with the "
-            "right one, and leave the others out with ignore= (--ignore) unless they are features."
+            f"several columns may be the {role}: {candidates}. Pass {role}= with the "
+            "right one. Leave the others out with ignore= unless they are features."
         )
     return found[0] if found else None
 
@@ -200,12 +206,12 @@ def _found(names: list[str], role: str, usual: tuple[str, ...], taken: set[int])
 def _check_features(names: list[str], features: list[int]) -> None:
     if not features:
         raise _Unclear(
-            f"no column is left for the features. {_listing(names)}; "
-            "pass delimiter= (--delimiter) if these are not the columns."
+            f"no column is left for the features. {_listing(names)}. "
+            "Pass delimiter= if these are not the columns."
         )
     unnamed = [at for at in features if not names[at]]
     if unnamed:
         raise _Unclear(
             f"column {unnamed[0]}, counted from 0, has no name. If it numbers the rows, as pandas "
-            f"writes them, leave it out with ignore=[{unnamed[0]}]; else name it."
+            f"writes them, leave it out with ignore=[{unnamed[0]}]. Else name it."
         )

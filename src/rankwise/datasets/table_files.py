@@ -68,11 +68,11 @@ def open_table(
             path,
             None,
             "this file is in the LETOR (svmlight) format, expected a table with a line of column "
-            "names. Read it with read_letor or read_ranking (format='letor', --format letor).",
+            "names. Pass format='letor' to a reader that takes both.",
         )
     if kind in _NAMES:
         if delimiter is not None:
-            raise ValueError(f"{path} is a {_NAMES[kind]} file; leave out delimiter.")
+            raise ValueError(f"{path} is a {_NAMES[kind]} file; leave out delimiter=.")
         return ArrowTable(path, kind)
     return TextTable(path, delimiter, decimal, header)
 

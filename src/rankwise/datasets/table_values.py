@@ -73,22 +73,24 @@ def column_labels(
     return codes, texts
 
 
-def group_labels(source: OpenTable, at: int, column: Any) -> NDArray[Any]:
+def group_labels(
+    source: OpenTable, at: int, column: Any, role: str = "group"
+) -> NDArray[Any]:
     """One label per row: int64 if all are whole numbers, else strings."""
     types = import_arrow("pyarrow", "Tables").types
     is_whole = types.is_integer(column.type) and not types.is_uint64(column.type)
     if is_whole and not column.null_count:
         labels: NDArray[Any] = column.to_numpy().astype(np.int64, copy=False)
         return labels
-    codes, texts = column_labels(source, at, column, "group")
+    codes, texts = column_labels(source, at, column, role)
     return distinct_labels(texts, canonical=True)[codes]
 
 
 def _label_problem(text: str, role: str) -> str:
     if not text and role == "group":
         return (
-            "the group is empty. Give the row a group, leave it out, or pass group=None "
-            "(--group none) to rank all rows as one list."
+            "the group is empty. Give the row a group, or leave it out. Pass group=None to rank all "
+            "rows as one list."
         )
     if not text:
         return f"the {role} is empty. Give it a label, or leave out the row."
@@ -114,11 +116,11 @@ def _number_columns(source: OpenTable, wanted: Sequence[int], table: Any, role: 
                 problem = _cell_problem(source.names[at], source.spelled(row, at), role)
                 raise TableFormatError(source.path, source.place(row), problem)
     elif others:
-        what, remedy = f"the {role}", "name the right one with target= (--target)"
+        what, remedy = f"the {role}", "Pass target= with the right one."
         if role == "feature":
-            what, remedy = "a feature", "leave it out with ignore= (--ignore)"
-        kind = f"{what}: a whole number or a float. Convert the column, or {remedy}"
-        _refuse_type(source, others[0], kind)
+            what, remedy = "a feature", "Or leave it out with ignore=."
+        kind = f"{what}: a whole number or a float"
+        _refuse_type(source, others[0], kind, f"Convert the column. {remedy}")
     return [columns[at] for at in wanted]
 
 
@@ -158,8 +160,8 @@ def _check_exact(source: OpenTable, at: int, column: Any) -> None:
             raise TableFormatError(
                 source.path,
                 source.place(row),
-                f"column {show(source.names[at])} is {cell}, which a float would round. If it is "
-                "an identifier, leave it out with ignore= (--ignore) or pass it as id=.",
+                f"column {show(source.names[at])} is {cell}, which a float would round. Leave "
+                "it out with ignore= if it is an identifier. Or pass it as id=.",
             )
 
 
@@ -174,8 +176,8 @@ def refuse_first(source: OpenTable, at: int, is_bad: NDArray[np.bool_], role: st
     else:
         found = f"{cell}, expected {_EXPECTED[role]}" if cell else "missing"
         problem = (
-            f"column {show(name)} is {found} in row {place}. Fill in such values before reading, "
-            "or leave the column out with ignore= (--ignore)."
+            f"column {show(name)} is {found} in row {place}. Fill in such values before reading. "
+            "Or leave the column out with ignore=."
         )
     raise TableFormatError(source.path, place, problem)
 
@@ -186,17 +188,17 @@ def _cell_problem(name: str, cell: str, role: str) -> str:
     if role == "target":
         return (
             f"the target, column {show(name)}, is {shown}, expected a finite number, or nothing "
-            "for an item without a score. Pass target= (--target) if this is not the target."
+            "for an item without a score. Pass target= if this is not the target."
         )
     if cell.strip().lower() in MISSING | {"?", "-"}:
         return (
             f"the value of column {show(name)} is missing ({shown}). Fill in the missing values "
-            "before reading, for example with the mean of the column, or leave the column out with "
-            "ignore= (--ignore)."
+            "before reading, for example with the mean of the column. Or leave the column out with "
+            "ignore=."
         )
-    remedy = "Encode words as numbers, or leave the column out with ignore= (--ignore)."
+    remedy = "Encode words as numbers. Or leave the column out with ignore=."
     if _THOUSANDS.fullmatch(cell.strip()):
-        remedy = "Write numbers without separators of thousands, or pass decimal= (a comma)."
+        remedy = "Write numbers without separators of thousands. Or pass decimal=','."
     elif finite_number(cell.replace(",", ".")) is not None:
         remedy = "Write decimals with a point."
     return f"column {show(name)} is {shown}, expected {_EXPECTED[role]}. {remedy}"

@@ -269,7 +269,7 @@ def _with_numbers(source: OpenTable, columns: TableColumns, table: Any) -> Any:
         if arrow.types.is_null(column.type) or arrow.types.is_boolean(column.type):
             numbers = column.cast(arrow.float64())
         else:
-            floats = column_numbers(source, at, column, "feature")
+            floats = column_numbers(source, at, table, "feature")
             refuse_first(source, at, np.isinf(floats), "feature")
             numbers = arrow.chunked_array([arrow.array(floats, from_pandas=True)])
         table = table.set_column(table.column_names.index(str(at)), str(at), numbers)
