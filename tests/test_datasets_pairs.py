@@ -186,7 +186,9 @@ def test_bad_sides(tmp_path):
             read_pairs(path, sides=sides)
     with pytest.raises(TableFormatError, match="no column 'gone' for the sides"):
         read_pairs(path, sides=("model_a", "gone"))
-    with pytest.raises(TableFormatError, match=r"no column 'loser'.*Pass sides=.*which of two sides"):
+    with pytest.raises(
+        TableFormatError, match=r"no column 'loser'.*Pass sides=.*which of two sides"
+    ):
         read_pairs(path)
 
 

@@ -73,9 +73,7 @@ def column_labels(
     return codes, texts
 
 
-def group_labels(
-    source: OpenTable, at: int, column: Any, role: str = "group"
-) -> NDArray[Any]:
+def group_labels(source: OpenTable, at: int, column: Any, role: str = "group") -> NDArray[Any]:
     """One label per row: int64 if all are whole numbers, else strings."""
     types = import_arrow("pyarrow", "Tables").types
     is_whole = types.is_integer(column.type) and not types.is_uint64(column.type)
