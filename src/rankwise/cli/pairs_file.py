@@ -94,7 +94,7 @@ def _features(options: ComparisonOptions, pairs: PairData) -> Any:
     file = options.features
     if file is None:
         return None
-    table = read_frame(file, target=None, group=None, id=options.item)
+    table: Any = read_frame(file, target=None, group=None, id=options.item)
     row = {str(label): k for k, label in enumerate(table.ids)}
     if len(row) < len(table.ids):
         raise ValueError(f"{file}: some item is there twice; give each item one row.")

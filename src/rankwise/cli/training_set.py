@@ -212,7 +212,7 @@ def _read_rows(file: DataFile, table: TrainingTableOptions, model: ModelName) ->
             f"{file.path} has svmlight rows, whose columns have no names; leave out "
             f"{' and '.join(asked)}."
         )
-    data = file.read()
+    data: Any = file.read()
     n_unscored = int(np.isnan(data.y).sum())
     if n_unscored and model in NEED_SCORES:
         raise ValueError(

@@ -258,7 +258,11 @@ def _as_arrow(X: Any) -> Any:
             f"X is a {type(X).__name__}; expected an Arrow table or a data frame, whose columns "
             "have names and types."
         )
-    return arrow.table(X)
+    X = arrow.table(X)
+    for at, field in enumerate(X.schema):
+        if arrow.types.is_string_view(field.type):  # polars; few functions of Arrow take it
+            X = X.set_column(at, field.name, X[at].cast(arrow.string()))
+    return X
 
 
 def _check_asked(X: Any, categorical: set[str], numeric: set[str], asked: set[str]) -> None:
