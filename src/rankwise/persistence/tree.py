@@ -25,8 +25,7 @@ SCALARS |= {"numpy.bool", "numpy.float16", "numpy.float32", "numpy.float64"}
 KEYS = {"builtins.str", "builtins.int"}
 
 _VALUE = re.compile(
-    r'null|true|false|NaN|-?Infinity|-?\d{1,20}|".*"|-?\d{1,330}(\.\d{1,330})?([eE][+-]?\d{1,3})?',
-    re.DOTALL,
+    r'null|true|false|NaN|-?Infinity|".*"|-?\d{1,20}(\.\d{1,25})?([eE][+-]?\d{1,3})?', re.DOTALL
 )
 
 
@@ -125,7 +124,10 @@ def check_tree(tree: dict[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> l
 
 def _check_attributes(known: type, node: dict[str, Any]) -> None:
     """Whether each attribute is a parameter or, by its name and place, something learned."""
-    for key in node["content"]["content"]:
+    content = node["content"]["content"]
+    if not isinstance(content, dict):
+        raise ValueError(f"{known.__name__} has no attributes")
+    for key in content:
         is_learned = (key[-1:] == "_" or key[:1] == "_") and "__" not in key
         default = inspect.getattr_static(known, key, None)  # of our rankers, some have one
         is_free = default is None or isinstance(default, (bool, int, float, str, tuple))

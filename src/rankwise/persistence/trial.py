@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from rankwise.estimators.base import RankerMixin
+from rankwise.estimators.kernel_model import KernelModel
 from rankwise.estimators.pipelines import last_step
 from rankwise.persistence.keeping import NEVER_KEPT
 from rankwise.persistence.parts import FeatureMap, is_known
@@ -33,10 +34,12 @@ DENSE_FEATURES = 10**6
 
 def check_model(model: Any) -> None:
     """Raise ValueError unless this is a ranker, or a Pipeline with one at its end."""
-    steps = getattr(model, "steps", None) if isinstance(model, Pipeline) else [("", model)]
-    if not isinstance(steps, list) or not steps or not all(_is_step(step) for step in steps):
-        raise ValueError("the steps of the Pipeline are not a list of pairs (name, step)")
-    ranker = steps[-1][1]
+    ranker = model
+    if isinstance(model, Pipeline):
+        steps = vars(model).get("steps")
+        if not isinstance(steps, list) or not steps or not all(map(_is_step, steps)):
+            raise ValueError("the steps of the Pipeline are not a list of pairs (name, step)")
+        ranker = steps[-1][1]
     if not isinstance(ranker, RankerMixin):
         raise ValueError(f"{type(ranker).__name__} is not a ranker of rankwise")
     for part in _parts(model):
@@ -150,26 +153,31 @@ def _check_part(part: Any) -> None:
             raise ValueError(f"{name} has {key!r}, which no model file has")
     for key in LIMITS.keys() & set(state):
         if not (state[key] is None or -LIMITS[key] <= state[key] <= LIMITS[key]):
-            raise ValueError(
-                f"{name} has {key}={state[key]!r:.40}; at most {LIMITS[key]:,} is read"
-            )
+            raise ValueError(f"{name} has {key}={state[key]!r:.40}; the limit is {LIMITS[key]:,}")
     if state.get("input", "content") != "content":
         raise ValueError(f"{name} would read files: input={state['input']!r:.40}")
     if "feature_names_in_" in state:
         names, n_features = state["feature_names_in_"], state.get("n_features_in_")
         if np.shape(names) != (n_features,) or not all(isinstance(one, str) for one in names):
             raise ValueError(f"feature_names_in_ of {name} are not {n_features!r:.40} names")
+    words = sorted(state.get("vocabulary_", {}).values())
+    if words != list(range(len(words))):
+        raise ValueError(f"the words of {name} are not numbered from 0")
     if isinstance(part, (RankerMixin, FeatureMap)):
-        for key, array in state.items():
-            if isinstance(array, np.ndarray) and array.dtype.kind in "i" and array.size:
-                if array.min() < 0:
-                    raise ValueError(f"{key} of {name} has the number {array.min()}")
-    if "vocabulary_" in state:
-        numbers = sorted(state["vocabulary_"].values())
-        if numbers != list(range(len(numbers))):
-            raise ValueError(f"the words of {name} are not numbered from 0")
-    if isinstance(part, OneHotEncoder) and hasattr(part, "categories_"):
+        _check_numbers(name, state)
+    if isinstance(part, KernelModel) and ("coef_" in state) != (part.kernel == "linear"):
+        raise ValueError(f"coefficients and kernel of {name} do not match")
+    if isinstance(part, FeatureMap) and part.is_columns and not part.kernel.is_linear:
+        raise ValueError("a view has a kernel but no items")
+    if isinstance(part, OneHotEncoder) and "categories_" in state:
         _check_one_hot(part)
+
+
+def _check_numbers(name: str, state: dict[str, Any]) -> None:
+    """Numbers of rows and columns count from 0; NumPy would take others from the end."""
+    for key, array in state.items():
+        if isinstance(array, np.ndarray) and array.dtype.kind == "i" and (array < 0).any():
+            raise ValueError(f"{key} of {name} has the number {array.min()}")
 
 
 def _check_one_hot(encoder: Any) -> None:
