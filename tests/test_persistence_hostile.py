@@ -33,6 +33,7 @@ FUZZED = (
     *("search with names", "views", "kernel views", "random views", "pursuit", "feature pursuit"),
     *("pursuit of views with columns", "frame pipeline", "PowerTransformer()", "sparse pipeline"),
     *("QuantileTransformer(n_quantiles=9, output_distribution='normal')", "additive_chi2"),
+    *("columns", "columns, rare kinds", "selected columns", "bins", "union", "SplineTransformer()"),
 )
 
 
@@ -547,6 +548,91 @@ def test_sparse_matrices_of_other_kinds_are_refused(kind, refused):
     refused(grown(bytes_of("sparse rbf"), edit), f"has a '{kind}'")
 
 
+def step(tree, name):
+    """The attributes of the first object of this class that was fitted."""
+    found = [
+        n for n, _ in nodes_of(tree) if n["__class__"] == name and n["__loader__"] == "ObjectNode"
+    ]
+    is_fitted = {"n_features_in_", "vocabulary_", "transformer_list"}
+    return next(n for n in found if is_fitted & set(attributes(n)))
+
+
+@pytest.mark.parametrize(
+    "model, name, key, value, match",
+    [
+        (
+            "PolynomialFeatures(degree=3)",
+            "PolynomialFeatures",
+            "_max_degree",
+            10**9,
+            "the limit is",
+        ),
+        (
+            "PolynomialFeatures(degree=3)",
+            "PolynomialFeatures",
+            "_n_out_full",
+            10**10,
+            "the limit is",
+        ),
+        ("PolynomialFeatures(degree=3)", "PolynomialFeatures", "_n_out_full", 99, FAILS),
+        ("SplineTransformer()", "SplineTransformer", "n_features_out_", 10**10, "the limit is"),
+        ("columns", "ColumnTransformer", "n_jobs", 10**6, "the limit is"),
+        ("columns", "ColumnTransformer", "n_jobs", "x", "its model is odd"),
+        ("columns", "TfidfVectorizer", "input", "filename", "would read files"),
+        ("columns", "TfidfVectorizer", "vocabulary_", {"a": 10**9}, "not numbered from 0"),
+        ("columns", "TfidfVectorizer", "vocabulary_", {"a": -1}, "not numbered from 0"),
+        ("columns", "OneHotEncoder", "_n_features_outs", [0], "damaged|odd|indices|column"),
+        ("columns", "OneHotEncoder", "_n_features_outs", [-9], "."),
+        ("bins", "OneHotEncoder", "_n_features_outs", [1, 1, 1, 1], "."),
+        ("sparse pipeline", "MaxAbsScaler", "n_features_in_", 2**39, "another model|cannot score"),
+        ("StandardScaler()", "StandardScaler", "n_features_in_", 2**33, "."),
+        ("StandardScaler()", "StandardScaler", "with_mean", "x", None),
+        ("union", "FeatureUnion", "n_jobs", 10**6, "the limit is"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_hostile_steps_are_refused_with_little_memory(
+    model, name, key, value, match, refused, tmp_path
+):
+    content = grown(bytes_of(model), lambda tree: put(key, plain(value))(step(tree, name)))
+    if match is None:  # it does no harm
+        path = tmp_path / "model.rw"
+        path.write_bytes(content)
+        load(path).predict(MODELS[model][1])
+        return
+    tracemalloc.start()
+    try:
+        refused(content, match)
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("bad", [10**6, -5])
+def test_kinds_that_have_no_column_are_refused(bad, refused):
+    """Compiled code would write outside of the matrix."""
+    model, _ = MODELS["columns, rare kinds"]
+    encoder = model[0].named_transformers_["kind"][-1]
+    mapping = encoder._default_to_infrequent_mappings[0]
+    assert (mapping >= 0).all()
+    content = bytes_of("columns, rare kinds")
+    for name, member in members_of(content).items():
+        if member.endswith(mapping.tobytes()) and b"'<i8'" in member:
+            refused(zipped(members_of(content) | {name: npy(np.full(len(mapping), bad))}), ".")
+            break
+    else:
+        raise AssertionError("no mapping found")
+
+
+def test_knots_of_splines_that_do_not_fit_are_refused(refused):
+    def edit(tree):
+        splines = [n for n, _ in nodes_of(tree) if n["__class__"] == "Made"]
+        assert "BSpline" in splines[0]["content"][0]["content"]
+        splines[0]["content"][1]["content"][2] = plain(10**6)
+
+    refused(grown(bytes_of("SplineTransformer()"), edit), "damaged.*knots")
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_coefficients_that_are_not_finite_are_refused(value, linear, refused):
     members = members_of(linear) | {"a0.npy": npy(np.array([1.0, value, 0.0, 0.0]))}
@@ -582,6 +668,11 @@ def nodes_of(tree):
     ]
 
 
+def is_value(inside, key):
+    """Whether this is a whole node, so that another one in its place makes a tree of skops."""
+    return isinstance(inside[key], dict) and "__loader__" in inside[key] and key != "key_types"
+
+
 def edit_json(members, rng):
     member = "schema.json" if rng.random() < 0.9 else "header.json"
     tree = json.loads(members[member])
@@ -589,7 +680,8 @@ def edit_json(members, rng):
         places = list(nodes(tree))
         if not places:
             break
-        inside, key = rng.choice(places)
+        values = [place for place in places if is_value(*place)]
+        inside, key = rng.choice(values if values and rng.random() < 0.5 else places)
         other, there = rng.choice(places)
         how = rng.randrange(6)
         if how == 0 and isinstance(inside, dict):

@@ -14,7 +14,7 @@ __all__ = ["describe_environment"]
 
 PACKAGES = ("rankwise", "numpy", "scipy", "scikit-learn")
 EXTRAS = {
-    "cli": ("typer", "rich"),
+    "cli": ("typer", "rich", "skops"),
     "plot": ("matplotlib",),
     "parquet": ("pyarrow",),
     "dask": ("dask", "distributed"),

@@ -97,7 +97,7 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
         "version": FORMAT_VERSION,
         "rankwise": versions.pop("rankwise"),
         "written_with": versions,
-        **_describe(model),
+        **_describe(kept),
         "notes": None if notes is None else _checked_notes(notes),
         "forgotten": keeper.forgotten,
     }

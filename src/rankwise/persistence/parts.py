@@ -19,7 +19,16 @@ from rankwise.estimators.pursuit_path import PursuitFunction
 from rankwise.features import FeatureMap, Kernel
 from rankwise.metrics import Metric, get_metric
 
-__all__ = ["FeatureMap", "Made", "PursuitFunction", "find_class", "find_home", "is_known", "made"]
+__all__ = [
+    "FeatureMap",
+    "Made",
+    "PursuitFunction",
+    "find_class",
+    "find_home",
+    "is_known",
+    "made",
+    "map_entries",
+]
 
 STEPS: dict[str, tuple[str, ...]] = {
     "sklearn.compose": ("ColumnTransformer", "make_column_selector"),
@@ -37,8 +46,8 @@ STEPS: dict[str, tuple[str, ...]] = {
     ),
     "sklearn.random_projection": ("GaussianRandomProjection", "SparseRandomProjection"),
 }
-"""Steps whose `transform` was looked through: it runs no code of the file, opens nothing, and answers
-wrong numbers with an error. Trees, for one, would read any memory."""
+"""Steps whose `transform` was looked through: it runs no code of the file, opens nothing, and
+answers wrong numbers with an error. Trees, for one, would read any memory."""
 
 
 class Made(NamedTuple):

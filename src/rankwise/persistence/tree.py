@@ -69,6 +69,8 @@ def publish(tree: Any) -> dict[str, str]:
         node.pop("__id__", None)
         if node["__loader__"] in ("ObjectNode", "TupleNode"):
             node["__module__"] = find_home(node["__class__"]) or node["__module__"]
+        if node["__loader__"] == "FunctionNode" and node["__module__"].startswith("numpy."):
+            node["__module__"] = "numpy"
         if "file" in node:
             node["file"] = files.setdefault(node["file"], f"a{len(files)}.npy")
             node["__id__"] = int(node["file"][1:-4]) + 1  # one array in two places stays one
@@ -133,9 +135,9 @@ def _check_attributes(known: type, node: dict[str, Any]) -> None:
         is_free = default is None or isinstance(default, (bool, int, float, str, tuple))
         if key not in inspect.signature(known).parameters and not (is_learned and is_free):
             raise ValueError(
-                f"{known.__name__} has an attribute {key!r:.60} that model files do not know; delete "
-                "it from the model or give it to save as one of the notes. If another version of "
-                "rankwise or scikit-learn wrote the file, load it with that one"
+                f"{known.__name__} has an attribute {key!r:.60} that model files do not know; "
+                "delete it from the model, or give it to save as one of the notes. Load files of "
+                "another version of rankwise or scikit-learn with that one"
             )
 
 
@@ -159,9 +161,9 @@ def _check_file(
 def _why_not(loader: str, name: str, where: str) -> str:
     if loader in CODE:
         return (
-            f"{where} is the function {name!r:.80}: a model file holds no code. Use a kernel by name, "
-            "or compute the kernel matrix and train with kernel='precomputed'; of functions, those of "
-            "NumPy with one argument are kept, such as np.log1p"
+            f"{where} is the function {name!r:.80}: a model file holds no code. Use a kernel by "
+            "name, or compute the kernel matrix and train with kernel='precomputed'; of functions, "
+            "those of NumPy with one argument are kept, such as np.log1p"
         )
     steps = ", ".join(sorted(short for names in STEPS.values() for short in names))
     return (

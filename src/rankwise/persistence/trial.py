@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import joblib
@@ -26,7 +27,7 @@ from rankwise.persistence.parts import FeatureMap, is_known
 
 __all__ = ["check_model", "try_model"]
 
-LIMITS = {"n_jobs": 2**10, "_max_degree": 2**6, "_n_out_full": 2**24, "n_features_out_": 2**24}
+LIMITS = {"n_jobs": 2**10, "_max_degree": 2**6, "_n_out_full": 2**22, "n_features_out_": 2**22}
 """Numbers in files that set how much work `transform` takes, and how large they may be."""
 
 DENSE_FEATURES = 10**6
@@ -79,19 +80,34 @@ def _try_steps(model: Any) -> None:
     complaints: list[Exception] = []
     for fill in (0.0, 1.0):
         try:
-            return _score(model, _as_seen(model, _example(model, fill)))
+            example = _example(model, fill)
+            _score_by_steps(model, _as_seen(model, example))
+            if getattr(example, "dtype", None) == np.float64:
+                with suppress(ValueError, TypeError):  # many steps take no sparse items
+                    _score_by_steps(model, sp.csr_array(example))
+            return
         except ImportError:  # of pandas or polars, which the model was trained with
-            return None
+            return
         except Exception as error:
             complaints.append(error)
     if not all(isinstance(error, ValueError) for error in complaints):
         raise complaints[-1]
-    return None
+
+
+def _score_by_steps(model: Any, items: Any) -> None:
+    for _, step in model.steps:
+        shape, n_features = np.shape(items), getattr(step, "n_features_in_", None)
+        if len(shape) == 2 and n_features not in (None, shape[1]):
+            raise TypeError(f"{type(step).__name__} takes {n_features} features, not {shape[1]}")
+        if isinstance(step, RankerMixin):
+            _score(step, items)
+        elif hasattr(step, "transform"):
+            items = step.transform(items)
 
 
 def _score(model: Any, items: Any) -> None:
     one, two = model.predict(items[:1]), model.predict(items)
-    if not (np.shape(one)[:1], np.shape(two)[:1]) == ((1,), (2,)) or one.shape[1:] != two.shape[1:]:
+    if one.shape[:1] != (1,) or two.shape != (2, *one.shape[1:]):
         raise TypeError(f"scores of one item and of two have shapes {one.shape} and {two.shape}")
     if not (np.isfinite(one).all() and np.isfinite(two).all()):
         raise TypeError("its scores are not finite numbers")
@@ -99,9 +115,10 @@ def _score(model: Any, items: Any) -> None:
 
 def _example(step: Any, fill: float) -> Any:
     """Two rows that a step takes: zeros or ones, the first categories of encoders, or a text."""
-    parts = list(_parts(step))
-    first = _first_step(step)
-    n_features = next(n for n in (getattr(p, "n_features_in_", 0) for p in parts) if n)
+    first, parts = _first_step(step), list(_parts(step))
+    n_features = next(n for n in (getattr(part, "n_features_in_", 0) for part in parts) if n)
+    if n_features > DENSE_FEATURES:
+        return sp.csr_array((2, n_features))
     if isinstance(first, ColumnTransformer):
         row = np.full(n_features, fill, dtype=object)
         for name, part, _ in first.transformers_:
@@ -133,21 +150,21 @@ def _as_seen(model: Any, items: Any) -> Any:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """Every estimator and feature map inside, each but once."""
-    if isinstance(value, FeatureMap) or (hasattr(value, "__dict__") and is_known(value)):
+    """Every estimator and feature map inside."""
+    is_object = hasattr(value, "__dict__") and is_known(value)
+    if is_object or isinstance(value, FeatureMap):
         yield value
-    entries = value
-    if hasattr(value, "__dict__") and is_known(value):
-        entries = list(vars(value).values())
-    if isinstance(entries, dict):
-        entries = list(entries.values())
-    if isinstance(entries, (list, tuple)):
-        for entry in entries:
+    inside = vars(value) if is_object else value
+    if isinstance(inside, (dict, list, tuple)):
+        for entry in list(inside.values()) if isinstance(inside, dict) else inside:
             yield from _parts(entry)
 
 
 def _check_part(part: Any) -> None:
-    name, state = type(part).__name__, part._asdict() if isinstance(part, tuple) else vars(part)
+    name, state = (
+        type(part).__name__,
+        part._asdict() if isinstance(part, FeatureMap) else vars(part),
+    )
     for key in NEVER_KEPT & set(state):
         if state[key] is not None:
             raise ValueError(f"{name} has {key!r}, which no model file has")
