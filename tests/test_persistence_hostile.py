@@ -586,6 +586,9 @@ def step(tree, name):
         ("bins", "OneHotEncoder", "_n_features_outs", [1, 1, 1, 1], "."),
         ("sparse pipeline", "MaxAbsScaler", "n_features_in_", 2**39, "another model|cannot score"),
         ("StandardScaler()", "StandardScaler", "n_features_in_", 2**33, "."),
+        ("PolynomialFeatures(degree=3)", "PolynomialFeatures", "_n_out_full", 9, FAILS),
+        ("columns", "OneHotEncoder", "categories", [["x"]], None),
+        ("columns", "OneHotEncoder", "categories_", ["rbf"], "belongs to nothing|no arrays"),
         ("StandardScaler()", "StandardScaler", "with_mean", "x", None),
         ("union", "FeatureUnion", "n_jobs", 10**6, "the limit is"),
     ],
@@ -606,6 +609,15 @@ def test_hostile_steps_are_refused_with_little_memory(
         assert tracemalloc.get_traced_memory()[1] < 2**24
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("shape", [3, 5, (1, 4)])
+@pytest.mark.parametrize("name", ["MaxAbsScaler()", "sparse pipeline"])
+def test_scalers_of_another_number_of_features_are_refused(shape, name, refused):
+    members, scale = members_of(bytes_of(name)), MODELS[name][0][0].scale_
+    found = [member for member, content in members.items() if content.endswith(scale.tobytes())]
+    assert found
+    refused(zipped(members | dict.fromkeys(found, npy(np.full(shape, 2.0)))), FAILS)
 
 
 @pytest.mark.parametrize("bad", [10**6, -5])
