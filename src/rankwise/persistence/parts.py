@@ -14,7 +14,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-import rankwise
 from rankwise.estimators.pursuit_path import PursuitFunction
 from rankwise.features import FeatureMap, Kernel
 from rankwise.metrics import Metric, get_metric
@@ -103,7 +102,7 @@ def find_home(short: str) -> str | None:
     """The public module that has a class of this name, or None if there is none."""
     if short in _PARTS:
         return __name__
-    if short in rankwise.__all__:
+    if short in import_module("rankwise").__all__:
         return "rankwise"
     return next((home for home, names in STEPS.items() if short in names), None)
 
