@@ -37,8 +37,8 @@ __all__ = [
 ]
 
 GROUPS = ((20, 40), (40, 60), (60, 80))
-WIDTHS = (1.0, 3.0, 9.0)
-"""σ of exp(−d²/(2σ²)) in units of the median distance of items."""
+WIDTHS = tuple(2.0 ** np.arange(-2, 4))
+"""σ of exp(−d²/(2σ²)) in units of the median distance of items: 1/4, 1/2 … 8."""
 ALPHAS = 2.0 ** np.arange(-14, 7, 2)
 SVM_ALPHAS = 2.0 ** np.arange(-11, 2, 3)
 STEPS = np.array([1, 2, 3, 4, 6, 8, 11, 15, 20])
@@ -57,14 +57,15 @@ class Task(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Features of all items, their squared distances and the median of those; users to choose by
-    and to test on."""
+    """Features of all items, their squared distances and the median of those; users to choose by,
+    to test on and to take features from."""
 
     X: np.ndarray
     distances: np.ndarray
     median: float
     hold_out: list[Task]
     test: list[Task]
+    references: np.ndarray
 
 
 class Method(NamedTuple):
@@ -72,7 +73,9 @@ class Method(NamedTuple):
 
     `settings` are searched as well, `adapt` gives parameters that depend on the number of scored
     items. `has_level` adds the mean residual of the training items to the scores. `views` is the
-    number of parts of the columns that make the views; 0 leaves views to the model.
+    number of parts of the columns that make the views; 0 leaves views to the model. `learn` takes
+    (model, X, y, path) to the scores of all items, shape (n_items, n_path), and the number of
+    items in the model; by default it is the way of the model.
     """
 
     name: str
@@ -83,6 +86,7 @@ class Method(NamedTuple):
     has_level: bool = False
     uses_unscored: bool = False
     views: int = 0
+    learn: Callable | None = None
 
 
 class Choice(NamedTuple):
@@ -110,6 +114,54 @@ def paper_beta(n_items):
     There L is a sum over pairs and grows with the number of items; ours is a mean.
     """
     return 2 / (n_items + 1)
+
+
+def follow_path(model, X, y, alphas):
+    """Scores for each alpha, and the number of items with a coefficient."""
+    fitted = model.path(X[: len(y)], y, alphas=alphas)
+    return fitted.predict(X), np.count_nonzero(fitted.model(0).dual_coef_)
+
+
+def pursue(model, X, y, steps):
+    """Scores after each of these numbers of steps, and the number of items in the last model."""
+    model.set_params(n_basis=int(max(steps))).fit(X[: len(y)], y)
+    staged = np.stack(list(model.staged_predict(X)), axis=1)
+    indices = model.basis_indices_
+    used = indices if model.views is None else np.unique(np.concatenate(indices))
+    return _after_steps(staged, steps), len(used)
+
+
+def pursue_apart(model, K, y, steps):
+    """The mean of two models that know nothing of each other, each with half of the dictionary.
+
+    Views with ν = 0 are not that: they share the residual ([Pursuit13] figure 2, step 8). Columns
+    of K are the functions, so a half of them is a dictionary.
+    """
+    model.set_params(kernel="linear", dictionary="features")
+    halves = [pursue(model, K[:, first::2], y, steps) for first in (0, 1)]
+    return sum(scores for scores, _ in halves) / 2, sum(size for _, size in halves)
+
+
+def pursue_by_half_steps(_, K, y, steps):
+    """One pursuit whose steps go half of the way: as two views go that choose the same function."""
+    scored = np.flatnonzero(~np.isnan(y))
+    functions = K[scored] - K[scored].mean(axis=0)
+    norms = (functions**2).sum(axis=0)
+    residual, total = y[scored] - y[scored].mean(), np.zeros(len(K))
+    staged, used = [], set()
+    for _ in range(int(max(steps))):
+        gains = functions.T @ residual
+        best = int(np.argmax(np.divide(gains**2, norms, out=np.zeros(len(norms)), where=norms > 0)))
+        half = gains[best] / norms[best] / 2
+        residual, total = residual - half * functions[:, best], total + half * K[:, best]
+        staged.append(total)
+        used.add(best)
+    return _after_steps(np.stack(staged, axis=1), steps), len(used)
+
+
+def _after_steps(staged, steps):
+    """Of scores after every step those after these; a pursuit may end before the last."""
+    return staged[:, np.minimum(steps, staged.shape[1]) - 1]
 
 
 KERNEL = {"kernel": "precomputed"}
@@ -140,7 +192,21 @@ SEMI_SUPERVISED = (
         uses_unscored=True,
     ),
     Method("– the same, ν = 0", TWO_VIEWS, STEPS, ({"nu": 0.0},), uses_unscored=True),
+    Method(
+        "– two models apart, half of it each",
+        PURSUIT,
+        STEPS,
+        uses_unscored=True,
+        learn=pursue_apart,
+    ),
     Method("– one view, same dictionary", PURSUIT, STEPS, uses_unscored=True),
+    Method(
+        "– one view, half steps",
+        PURSUIT,
+        2 * STEPS,  # a step of two views takes two functions
+        uses_unscored=True,
+        learn=pursue_by_half_steps,
+    ),
 )
 
 
@@ -149,6 +215,14 @@ def make_user_parser(doc):
     parser = make_parser(doc)
     parser.add_argument("--repeats", type=int, default=10, help="runs of a group (%(default)s)")
     parser.add_argument("--users", type=int, default=30, help="test users a run (%(default)s)")
+    parser.add_argument(
+        "--draws", type=int, default=1,
+        help="times that all is drawn and chosen again (%(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--widths", type=float, nargs="+", default=WIDTHS,
+        help="of the kernel, in median distances; one is chosen (1/4, 1/2 … 8)",
+    )  # fmt: skip
     parser.add_argument(
         "--hold-out", type=int, default=10, help="hold-out users a run (%(default)s)"
     )
@@ -161,17 +235,38 @@ def reference_features(ratings, users):
     return np.where(np.isnan(known), np.nanmedian(known, axis=1)[:, None], known).T
 
 
-def draw_runs(ratings, bounds, options, seed, scored=1.0):
+def draw_runs(ratings, bounds, options, seed, scored=1.0, kept=1.0):
     """All repeats of a group of reference users, with ``bounds[0]`` to ``bounds[1]`` ratings.
 
     Nobody is a reference user and a test user at once. Test users have 50 to 300 ratings; one who
-    gives the same rating to all is left out.
+    gives the same rating to all is left out. `kept` is the share of the ratings of the reference
+    users that make the features; users and their items are the same for any share.
     """
     random = np.random.default_rng([seed, *bounds])
-    return [
+    runs = [
         _draw_run(ratings, bounds, options.users, options.hold_out, random, scored)
         for _ in range(options.repeats)
     ]
+    if kept == 1:
+        return runs
+    thinner = np.random.default_rng([seed, *bounds, 1])
+    return [_with_features(run, thin(ratings, run.references, kept, thinner)) for run in runs]
+
+
+def thin(ratings, users, kept, random):
+    """Features from this share of the ratings, drawn at random; a user left with none is no
+    feature."""
+    known = ratings[users]
+    known = np.where(random.random(known.shape) < kept, known, np.nan)
+    known = known[~np.isnan(known).all(axis=1)]
+    return reference_features(known, np.arange(len(known)))
+
+
+def _with_features(run, X):
+    distances = euclidean_distances(X, squared=True)
+    positive = distances[distances > 0]
+    median = float(np.median(positive)) if len(positive) else 1.0
+    return run._replace(X=X, distances=distances, median=median)
 
 
 def _draw_run(ratings, bounds, n_users, n_hold_out, random, scored):
@@ -180,14 +275,12 @@ def _draw_run(ratings, bounds, n_users, n_hold_out, random, scored):
     references = random.choice(group, size=min(300, len(group)), replace=False)
     eligible = np.setdiff1d(np.flatnonzero((counts >= 50) & (counts <= 300)), references)
     users = random.choice(eligible, size=n_users + n_hold_out, replace=False)
-    X = reference_features(ratings, references)
     test, hold_out = (
         [_make_task(ratings, user, random, scored) for user in part if _is_varied(ratings[user])]
         for part in (users[:n_users], users[n_users:])
     )
-    distances = euclidean_distances(X, squared=True)
-    median = float(np.median(distances[distances > 0]))
-    return Run(X, distances, median, hold_out, test)
+    run = Run(None, None, None, hold_out, test, references)
+    return _with_features(run, reference_features(ratings, references))
 
 
 def _is_varied(ratings):
@@ -203,10 +296,10 @@ def _make_task(ratings, user, random, scored):
     return Task(int(user), items, ratings[user, items], n_train, n_scored)
 
 
-def measure(method, runs, measures=("error",)):
+def measure(method, runs, measures=("error",), widths=WIDTHS):
     """Choose parameters on the hold-out users of all runs, then judge by the test users."""
     found = {}  # of a width and a setting: mean over users, shape (n_measures, n_path)
-    for width in WIDTHS:
+    for width in widths:
         for k, setting in enumerate(method.settings):
             values = [
                 judge(method, run, task, width, setting, method.path)[0]
@@ -226,7 +319,7 @@ def measure(method, runs, measures=("error",)):
         if name == measures[0]:
             density = np.array([share for _, share in judged])
     by_setting = [
-        float(min(found[width, k][MEASURES.index(measures[0])].min() for width in WIDTHS))
+        float(min(found[width, k][MEASURES.index(measures[0])].min() for width in widths))
         for k in range(len(method.settings))
     ]
     return Results(choices, values, density, by_setting)
@@ -257,11 +350,8 @@ def judge(method, run, task, width, setting, path):
     and the share of training items that the (first) model uses."""
     model, X, y = prepare(method, run, task, width, setting)
     n_rows = len(y)
-    if isinstance(model, RankingPursuit):
-        scores, size = _pursue(model, X, y, path)
-    else:
-        fitted = model.path(X[:n_rows], y, alphas=path)
-        scores, size = fitted.predict(X), np.count_nonzero(fitted.model(0).dual_coef_)
+    way = pursue if isinstance(model, RankingPursuit) else follow_path
+    scores, size = (method.learn or way)(model, X, y, path)
     if method.has_level:
         scores = scores + (y[:, None] - scores[:n_rows]).mean(axis=0)
     truth, scores = task.y[task.n_train :], scores[task.n_train :]
@@ -275,16 +365,6 @@ def _views(run, n_views, width):
     parts = np.array_split(np.arange(n_columns), n_views)
     scale = 2 * width**2 * run.median
     return [View(part, kernel="rbf", gamma=n_columns / len(part) / scale) for part in parts]
-
-
-def _pursue(model, X, y, steps):
-    """Scores after each of these numbers of steps, and the number of items in the last model."""
-    model.set_params(n_basis=int(max(steps))).fit(X[: len(y)], y)
-    staged = np.stack(list(model.staged_predict(X)), axis=1)
-    last = np.minimum(steps, staged.shape[1]) - 1
-    indices = model.basis_indices_
-    used = indices if model.views is None else np.unique(np.concatenate(indices))
-    return staged[:, last], len(used)
 
 
 def by_user(runs, values):
