@@ -13,13 +13,9 @@ import numpy as np
 
 from experiments.pursuit13_jester import read_jester
 from experiments.tables import print_notes, print_table
+from experiments.user_methods import NUS, PURSUIT, STEPS, TWO_VIEWS, Method
 from experiments.user_preferences import (
     GROUPS,
-    NUS,
-    PURSUIT,
-    STEPS,
-    TWO_VIEWS,
-    Method,
     by_user,
     draw_runs,
     make_user_parser,

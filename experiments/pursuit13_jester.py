@@ -16,19 +16,16 @@ import numpy as np
 from experiments.command_line import find_data
 from experiments.tables import print_notes, print_table
 from experiments.user_draws import draw_groups, pool, print_choices, print_gains, print_widths
-from experiments.user_preferences import (
+from experiments.user_methods import (
     ALPHAS,
-    GROUPS,
     KERNEL,
     SEMI_SUPERVISED,
     STEPS,
     SUPERVISED,
     Method,
-    by_user,
-    make_user_parser,
     paper_beta,
-    rows_of_table,
 )
+from experiments.user_preferences import GROUPS, by_user, make_user_parser, rows_of_table
 from rankwise import RankingPursuit, RankRLS
 from rankwise.model_selection import compare
 

@@ -18,14 +18,8 @@ from experiments.command_line import find_data
 from experiments.pursuit13_jester import print_comparison, print_errors
 from experiments.tables import print_notes, print_table
 from experiments.user_draws import draw_groups, pool, print_choices, print_gains
-from experiments.user_preferences import (
-    GROUPS,
-    SEMI_SUPERVISED,
-    SUPERVISED,
-    draw_runs,
-    make_user_parser,
-    measure,
-)
+from experiments.user_methods import SEMI_SUPERVISED, SUPERVISED
+from experiments.user_preferences import GROUPS, draw_runs, make_user_parser, measure, tied_share
 
 PUBLISHED_3 = {
     "RLS": (0.495, 0.494, 0.482),
@@ -55,12 +49,6 @@ def read_movielens(data):
     ratings = np.full((user.max(), movie.max()), np.nan)
     ratings[user - 1, movie - 1] = rating
     return ratings
-
-
-def tied_share(y):
-    """Share of the pairs of items that have the same rating."""
-    _, counts = np.unique(y, return_counts=True)
-    return float((counts * (counts - 1)).sum() / (len(y) * (len(y) - 1)))
 
 
 def tied_shares(runs):

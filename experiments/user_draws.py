@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.tables import print_table
-from experiments.user_preferences import GROUPS, NUS, Results, Run, draw_runs, measure
+from experiments.user_methods import NUS
+from experiments.user_preferences import GROUPS, Results, Run, draw_runs, measure
 
 __all__ = [
     "Draw",

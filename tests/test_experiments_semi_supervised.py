@@ -23,7 +23,8 @@ from experiments import (
     user_preferences,
 )
 from experiments.letor_folds import Fold, read_folds
-from experiments.user_preferences import SEMI_SUPERVISED, SUPERVISED, Method, Task, judge
+from experiments.user_methods import SEMI_SUPERVISED, SUPERVISED, Method
+from experiments.user_preferences import Task, judge
 from rankwise import CoRankRLS, RankingPursuit, RankRLS, View
 from rankwise.datasets import RankingData
 from rankwise.metrics import disagreement_error
