@@ -93,6 +93,11 @@ def standard_error(values):
     return float(np.std(values, ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
 
 
+def _mean_and_error(values):
+    error = standard_error(values)
+    return f"{values.mean():+.4f}" + (f" ±{error:.4f}" if error is not None else "")
+
+
 def print_gains(draws, better):
     """How much better one method is than each other, with both errors of the mean."""
     rows = []
@@ -100,10 +105,7 @@ def print_gains(draws, better):
         if name == better:
             continue
         gains = gains_by_run(draws, name, better)
-        of_groups = [
-            f"{part.mean():+.4f} ±{standard_error(part):.4f}"
-            for part in (gains[:, k].ravel() for k in range(len(GROUPS)))
-        ]
+        of_groups = [_mean_and_error(gains[:, k].ravel()) for k in range(len(GROUPS))]
         of_draws = gains.mean(axis=(1, 2))
         signs = f"{np.sum(gains.mean(axis=2) > 0)} of {gains.shape[0] * gains.shape[1]}"
         rows.append(

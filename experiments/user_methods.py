@@ -90,7 +90,7 @@ def pursue_apart(model, K, y, steps):
 
 
 def pursue_by_half_steps(_, K, y, steps):
-    """One pursuit whose steps go half of the way: as two views go that choose the same function."""
+    """One pursuit whose steps go half of the way, as each function of two views does."""
     scored = np.flatnonzero(~np.isnan(y))
     functions = K[scored] - K[scored].mean(axis=0)
     norms = (functions**2).sum(axis=0)
