@@ -98,7 +98,7 @@ def _has_preferences(task):
     return np.ptp(task.y_train) > 0 and np.ptp(task.y_test) > 0
 
 
-def measure(learner, tasks, gammas=GAMMAS, alphas=ALPHAS):
+def measure(learner, tasks, gammas, alphas):
     """Disagreement errors of shape (n_users, n_gammas, n_alphas)."""
     errors = np.empty((len(tasks), len(gammas), len(alphas)))
     for task, of_user in zip(tasks, errors, strict=True):
@@ -112,7 +112,7 @@ def measure(learner, tasks, gammas=GAMMAS, alphas=ALPHAS):
 
 def choose_and_test(learner, choice, tasks):
     """Errors of the tasks with the gamma and alpha that are best for other users, and these."""
-    errors = measure(learner, choice).mean(axis=0)
+    errors = measure(learner, choice, GAMMAS, ALPHAS).mean(axis=0)
     k, j = np.unravel_index(errors.argmin(), errors.shape)
     return measure(learner, tasks, GAMMAS[[k]], ALPHAS[[j]])[:, 0, 0], GAMMAS[k], ALPHAS[j]
 
