@@ -134,8 +134,9 @@ def main(argv=None):
     ratings = read_movielens(options.data)
     counts = (~np.isnan(ratings)).sum(axis=1)
     sizes = [int(((counts >= low) & (counts <= high)).sum()) for low, high in GROUPS]
-    if options.density:
+    if options.density or options.table is None:
         print_density(ratings, options)
+    if options.density:
         return
     if options.table in (None, 3):
         runs, results = pool(draw_groups(SUPERVISED, ratings, options, seed=3))
