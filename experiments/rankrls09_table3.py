@@ -90,8 +90,8 @@ def main(argv=None):
         "Table 3: disagreement errors, mean over the queries of a fold, then over folds",
         [
             "",
-            "rankwise\nOHSUMED",
-            "rankwise\nMQ2008",
+            "run here\nOHSUMED",
+            "run here\nMQ2008",
             "paper\nOHSUMED",
             "paper\nTrec2003",
             "paper\nTrec2004",
