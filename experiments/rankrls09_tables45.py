@@ -189,7 +189,7 @@ def print_intervals(names, found, columns):
         print(f"{who}: the interval of {names[0]} is above that of {names[1]} on {above} topics, "
               f"below on {below}, and overlaps on {len(rows) - above - below}")  # fmt: skip
     width = [float(np.mean(np.diff(part))) for part in (found[0][:, 1:], theirs[0])]
-    print(f"mean width of the intervals of {names[0]}: {width[0]:.3f}, paper {width[1]:.3f}")
+    print(f"width of the intervals of {names[0]}, mean: {width[0]:.3f}, paper {width[1]:.3f}")
 
 
 def _interval(ends):
