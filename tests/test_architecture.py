@@ -11,7 +11,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "rankwise"
 LAYERS = [
-    {"errors", "options", "memory", "groups", "progress", "_compiled"},
+    {"errors", "options", "memory", "threads", "groups", "progress", "_compiled"},
     {"targets", "environment"},
     {"graphs"},
     {"kernels", "losses", "metrics", "datasets"},

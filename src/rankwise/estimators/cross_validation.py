@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.estimators.folds import Folds, make_folds
+from rankwise.estimators.folds import Folds, fold_numbers, make_folds
 from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.edges import edge_disagreement
@@ -189,9 +189,7 @@ def score_groups(
     if isinstance(graph, PairGraph):
         return _score_components(graph, held, metric)
     assert isinstance(graph, ScoreGraph)
-    fold = np.empty(graph.n_items, dtype=np.intp)
-    for k, U in enumerate(folds):
-        fold[U] = k
+    fold = fold_numbers(folds, graph.n_items)
     parts, unit = np.unique(graph.groups * len(folds) + fold, return_inverse=True)
     Y = graph.y.reshape(graph.n_items, -1)
     scores = [

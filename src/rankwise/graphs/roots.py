@@ -44,6 +44,8 @@ class NestedRoot:
         inverse = tuple(np.divide(1.0, f, out=np.zeros_like(f), where=f > 0) for f in self._factors)
         return self._scale_parts(d, inverse, np.empty_like(d))
 
+    solve_adjoint = solve
+
     def sandwich(self, K: Array) -> Array:
         """``Fᵀ K F`` in place of the symmetric matrix K."""
         self._scale_parts(K, self._factors, K)
@@ -100,13 +102,20 @@ class ComponentRoot:
 
     def solve(self, d: Array) -> Array:
         """Some b with ``F b = d``, for d in the range of F."""
+        return self._solve_triangles(d, transpose=False)
+
+    def solve_adjoint(self, r: Array) -> Array:
+        """Some f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
+        return self._solve_triangles(r, transpose=True)
+
+    def _solve_triangles(self, d: Array, *, transpose: bool) -> Array:
         out = np.zeros_like(d)
         for items, F in self._blocks:
             rank = len(items) if F[-1, -1] > 0 else len(items) - 1
             if rank:
                 known = d[items[:rank]]
                 out[items[:rank]] = scipy.linalg.solve_triangular(
-                    F[:rank, :rank], known, lower=True
+                    F[:rank, :rank], known, trans=int(transpose), lower=True
                 )
         return out
 
