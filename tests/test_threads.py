@@ -67,7 +67,7 @@ def test_threads_that_overlap_give_everything_back(stays_longer):
 
 @pytest.mark.parametrize(
     "work, options, size",
-    [("_solve_definite", {}, 60), ("_downdate", {}, 3), ("_add_corners", {"kernel": "rbf"}, 40)],
+    [("_solve_definite", {}, 60), ("_downdate", {}, 3), ("_both_corners", {"kernel": "rbf"}, 40)],
 )
 def test_the_folds_of_leave_group_out_are_solved_on_one_thread(monkeypatch, work, options, size):
     """Two were five to ten times slower from about 100 features on."""

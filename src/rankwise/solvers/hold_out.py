@@ -217,7 +217,7 @@ def hold_out_dual(
     mean = _means(component)
     mean_KF = root.adjoint(np.ascontiguousarray((mean @ K).T)).T
     values, Q = scipy.linalg.eigh(root.sandwich(K).T, overwrite_a=True, check_finite=False)
-    eigen = _Eigen(values, Q.T, mean_KF @ Q, Q.T @ root.solve(target))
+    eigen = _Eigen(values, Q, mean_KF @ Q, Q.T @ root.solve(target))
     shift = amount.sum() - np.array([amount[U].sum() for U in folds])
     r, level = np.zeros_like(out), np.zeros((len(mean_KF), *out.shape[1:]))
     with one_blas_thread():
@@ -238,51 +238,63 @@ def _means(component: NDArray[np.intp]) -> sp.csr_array:
 
 
 class _Eigen:
-    """``S = Q Λ Qᵀ``, the rows of K F that no root gives back, and ``z = Qᵀ b``."""
+    """``S = Q Λ Qᵀ``, the rows E of K F that F does not give back, as E Q, and ``z = Qᵀ b``."""
 
-    def __init__(self, values: Array, vectors: Array, extra: Array, z: Array) -> None:
-        self._values, self._vectors, self._extra, self._z = values, vectors, extra, z
+    def __init__(self, values: Array, Q: Array, EQ: Array, z: Array) -> None:
+        self._values, self._vectors, self._EQ, self._z = values, Q.T, EQ, z
         self._shifts, self._shrink = np.empty(0), np.empty((0, 0))
 
     def hold_out(self, U: Fold, inside: Fold, shifts: Array) -> tuple[Array, Array]:
-        """r_U, shape (|U|, n_outputs, n_alphas), and the means of the components inside."""
+        """r_U, shape (|U|, n_outputs, n_alphas), and the same for the rows `inside` of E."""
         if not np.array_equal(shifts, self._shifts):  # folds of one size and weight share them
-            self._shifts, self._shrink = shifts, 1.0 / (self._values + shifts[:, None])
-        n, extra = len(U), self._extra[inside]
-        scores = np.empty((n + len(extra), self._z.shape[1], len(shifts)))
-        count = max(1, LARGE_BATCH // (n * (2 * n + len(extra))))
+            self._shifts, self._shrink = shifts, 1.0 / (self._values[:, None] + shifts)
+        (m, n_outputs), n, n_all = self._z.shape, len(U), len(U) + len(inside)
+        scores = np.empty((n_all, n_outputs, len(shifts)))
+        count = max(1, LARGE_BATCH // (n * n_all + m * n_outputs))
         for start in range(0, len(shifts), count):
             some = slice(start, start + count)
-            scores[:, :, some] = self._hold_out(U, extra, self._shrink[some]).transpose(1, 2, 0)
+            scores[:, :, some] = self._hold_out(U, inside, shifts[some], self._shrink[:, some])
         return scores[:n], scores[n:]
 
-    def _hold_out(self, U: Fold, extra: Array, shrink: Array) -> Array:
-        """Both for some alphas, shape (n_alphas, |U| + n_inside, n_outputs)."""
-        n, n_alphas = len(U), len(shrink)
-        G = np.zeros((n_alphas, n, n))
-        H = np.zeros((n_alphas, n + len(extra), n))  # of S G, and of K F G
-        c = np.zeros((n_alphas, n, self._z.shape[1]))
-        f = np.zeros((n_alphas, n + len(extra), self._z.shape[1]))
+    def _hold_out(self, U: Fold, inside: Fold, shifts: Array, shrink: Array) -> Array:
+        """``(S c)_U − (S G)_UU (G_UU)⁻¹ c_U`` and ``E c − (E G)_U (G_UU)⁻¹ c_U`` for some alphas."""
+        n, n_alphas, n_outputs = len(U), len(shifts), self._z.shape[1]
+        is_large = shifts > np.abs(self._values).max()
+        corner = np.zeros((n, n, n_alphas))
+        EG = np.zeros((len(inside), n, n_alphas))
+        c, fitted = np.zeros((2, n, n_outputs * n_alphas))
+        Ec = np.zeros((len(inside), n_outputs * n_alphas))
         size = max(64, LARGE_BATCH // n)
         for start in range(0, len(self._values), size):
             at = slice(start, start + size)
-            D, V = shrink[:, at], self._vectors[at, U]
-            SD = D * self._values[at]
-            _add_corners(np.concatenate([D, SD]), V, G, H)
-            u = D[:, :, None] * self._z[at]
-            c += V.T @ u
-            f[:, :n] += (V * self._values[at, None]).T @ u
-            if len(extra):
-                H[:, n:] += (extra[:, at] * D[:, None, :]) @ V
-                f[:, n:] += extra[:, at] @ u
-        return f - H @ np.linalg.solve(G, c)
+            D, values, EQ = shrink[at], self._values[at, None], self._EQ[inside, at]
+            V = np.ascontiguousarray(self._vectors[at, U].T)
+            weights = np.where(is_large, values * D, D)
+            for i in range(n):
+                corner[i, i:] += (V[i:] * V[i]) @ weights
+            for row, into in zip(EQ, EG, strict=True):
+                into += (V * row) @ D
+            u = (self._z[at, :, None] * D[:, None, :]).reshape(len(D), -1)
+            c, fitted, Ec = c + V @ u, fitted + V @ (values * u), Ec + EQ @ u
+        SG, G = _both_corners(corner, shifts, is_large)
+        lift = np.linalg.solve(G, c.reshape(n, n_outputs, n_alphas).transpose(2, 0, 1))
+        found = np.concatenate([fitted, Ec]).reshape(-1, n_outputs, n_alphas)
+        moved = np.concatenate([SG, EG.transpose(2, 0, 1)], axis=1) @ lift
+        return np.asarray(found - moved.transpose(1, 2, 0))
 
 
-def _add_corners(weights: Array, V: Array, G: Array, H: Array) -> None:
-    """Add ``Vᵀ diag(w) V`` to G and H for the first and the second half of the weights."""
-    n, half = V.shape[1], len(G)
-    for i in range(n):
-        column = weights @ (V[:, i:] * V[:, i, None])
-        for corner, part in ((G, column[:half]), (H, column[half:])):
-            corner[:, i, i:] += part
-            corner[:, i + 1 : n, i] += part[:, 1:]
+def _both_corners(
+    corner: Array, shifts: Array, is_large: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """``(S G)_UU`` and ``G_UU``, shape (n_alphas, n, n), from the upper triangle of one of them.
+
+    ``S G + λ G = I``, and the smaller of the two terms keeps its digits: S G where λ is large.
+    """
+    n = len(corner)
+    known = np.ascontiguousarray(corner.transpose(2, 0, 1))
+    lower = np.tril_indices(n, -1)
+    known[:, lower[0], lower[1]] = known[:, lower[1], lower[0]]
+    shift = shifts[:, None, None]
+    large = is_large[:, None, None]
+    other = np.eye(n) - np.where(large, known, shift * known)
+    return np.where(large, known, other), np.where(large, other / shift, known)
