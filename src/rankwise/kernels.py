@@ -144,25 +144,36 @@ class KernelRoot(NamedTuple):
 
 
 def kernel_root(K: Array) -> KernelRoot:
-    """The empirical kernel map of a whole kernel matrix, [RankRLS09] section 4.2.
+    """The empirical kernel map of a whole kernel matrix, [RankRLS09] section 4.2; K is overwritten.
 
     A pivoted Cholesky factorisation, which also finds the rank; the dual coefficients are on the
     pivots alone. A matrix that is not positive semidefinite goes by its eigenvectors instead.
     """
-    factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=1)
+    probe = np.random.default_rng(0).standard_normal(len(K))
+    exact, diagonal = K @ probe, np.diagonal(K).copy()
+    columns_first = K if K.flags.f_contiguous else K.T
+    factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(columns_first, lower=1, overwrite_a=1)
     order = pivots - 1
     R = np.zeros((len(K), rank))
-    R[order] = np.tril(factor[:, :rank])
-    probe = np.random.default_rng(0).standard_normal(len(K))
-    exact = K @ probe
+    for row, item in enumerate(order):
+        width = min(row + 1, rank)
+        R[item, :width] = factor[row, :width]
     if np.linalg.norm(R @ (R.T @ probe) - exact) > 1e-6 * np.linalg.norm(exact):
-        U = basis_root(K)
+        U = basis_root(_from_upper(factor, diagonal))
         return KernelRoot(K @ U, lambda w: np.asarray(U @ w), False)
 
     def on_pivots(w: Array) -> Array:
-        a = np.zeros((len(K), *w.shape[1:]))
-        head = factor[:rank, :rank]
-        a[order[:rank]] = scipy.linalg.solve_triangular(head, w, lower=True, trans="T")
+        a = np.zeros((len(R), *w.shape[1:]))
+        chosen = order[:rank]
+        a[chosen] = scipy.linalg.solve_triangular(R[chosen], w, lower=True, trans="T")
         return a
 
     return KernelRoot(R, on_pivots, True)
+
+
+def _from_upper(factor: Array, diagonal: Array) -> Array:
+    """The symmetric matrix whose upper triangle a factorisation of the lower one left alone."""
+    for row in range(1, len(factor)):
+        factor[row, :row] = factor[:row, row]
+    factor[np.diag_indices(len(factor))] = diagonal
+    return factor

@@ -14,10 +14,19 @@ from rankwise.kernels import Kernel, kernel_root
 from rankwise.memory import available_bytes, check_matrix_fits
 from rankwise.options import check_option
 
-__all__ = ["Design", "is_read_once", "make_design", "make_features"]
+__all__ = [
+    "FITTING",
+    "HOLDING_OUT",
+    "MAPPING",
+    "Design",
+    "is_read_once",
+    "make_design",
+    "make_features",
+]
 
 Array = NDArray[np.float64]
 SOLVERS = ("auto", "primal", "dual", "iterative")
+FITTING, HOLDING_OUT, MAPPING = 2.25, 2.5, 2.25  # kernel matrices in memory at a time
 SPARSE_DIRECT_LIMIT = 5000  # sparse X with more rows and columns than this is solved iteratively
 
 
@@ -70,20 +79,22 @@ def make_design(
     basis: str | ArrayLike = "random",
     random_state: Any = None,
     shift_invariant: bool = False,
+    n_matrices: float = FITTING,
 ) -> Design:
     """Choose by the table of DESIGN.md section 3.
 
     `shift_invariant` says that adding a constant to all scores does not change the loss; dense
-    features of a dual linear model are then centred, which keeps digits.
+    features of a dual linear model are then centred, which keeps digits. `n_matrices` is how many
+    matrices of the size of a kernel matrix must fit in memory.
     """
     check_option("solver", solver, SOLVERS)
     if n_basis is not None or not isinstance(basis, str):
         return _basis_design(kernel, X, solver, n_basis, basis, random_state)
     if not kernel.is_linear:
-        return _kernel_design(kernel, X, solver)
+        return _kernel_design(kernel, X, solver, n_matrices)
     method = _linear_method(X, solver)
     if method == "dual":
-        _check_kernel_fits(X.shape[0])
+        _check_kernel_fits(X.shape[0], n_matrices)
         R = X
         if shift_invariant and not sp.issparse(X):
             R = X - X.mean(axis=0, dtype=np.float64)
@@ -111,7 +122,7 @@ def make_features(
         return _basis_design(kernel, X, "auto", n_basis, basis, random_state).stored()
     if kernel.is_linear:
         return Design("primal", X, lambda w: w)
-    design = _kernel_design(kernel, X, "auto")
+    design = _kernel_design(kernel, X, "auto", MAPPING)
     root = kernel_root(_centre(design.matrix))
 
     def coefficients(w: Array) -> Array:
@@ -133,14 +144,14 @@ def _centre(K: Array) -> Array:
     return K
 
 
-def _kernel_design(kernel: Kernel, X: Any, solver: str) -> Design:
+def _kernel_design(kernel: Kernel, X: Any, solver: str, n_matrices: float) -> Design:
     if solver not in ("auto", "dual"):
         raise ValueError(
             f"solver={solver!r} needs explicit features; with kernel={kernel.function!r} use "
             "solver='auto', or n_basis for a primal solution on basis items."
         )
     _check_square(kernel, X)
-    _check_kernel_fits(X.shape[0])
+    _check_kernel_fits(X.shape[0], n_matrices)
     items = None if kernel.is_precomputed else X
     return Design("dual", kernel.matrix(X), lambda a: a, items)
 
@@ -191,6 +202,6 @@ def _check_square(kernel: Kernel, X: Any) -> None:
         )
 
 
-def _check_kernel_fits(n_items: int) -> None:
+def _check_kernel_fits(n_items: int, n_matrices: float) -> None:
     advice = "pass n_basis (for example n_basis=1000) to train on a basis of items"
-    check_matrix_fits(n_items, n_items, "a kernel matrix", advice)
+    check_matrix_fits(n_items, n_items, "a kernel matrix", advice, n_matrices)

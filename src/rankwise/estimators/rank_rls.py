@@ -14,7 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwise.estimators.base import notice_lost_groups
 from rankwise.estimators.checks import check_alphas, check_beta, check_finite
 from rankwise.estimators.chunked import ChunkedFit
-from rankwise.estimators.design import Design, is_read_once, make_design
+from rankwise.estimators.design import (
+    FITTING,
+    HOLDING_OUT,
+    Design,
+    is_read_once,
+    make_design,
+)
 from rankwise.estimators.kernel_model import ModelPath
 from rankwise.estimators.least_squares_task import LeastSquaresTask
 from rankwise.estimators.problem import ranking_losses
@@ -244,6 +250,7 @@ class RankRLS(ChunkedFit):
             basis=self.basis,
             random_state=self.random_state,
             shift_invariant=to_fit and self.beta == 0,
+            n_matrices=(FITTING if to_fit else HOLDING_OUT) + (len(losses) > 1),
         )
         several_passes = len(losses) > 1 or 0 < self.beta < 1
         return losses, design if to_fit and not several_passes else design.stored()

@@ -48,8 +48,10 @@ class NestedRoot:
 
     def sandwich(self, K: Array) -> Array:
         """``Fᵀ K F`` in place of the symmetric matrix K."""
-        self._scale_parts(K, self._factors, K)
         size = _block_rows(K)
+        for start in range(0, len(K), size):
+            columns = K[:, start : start + size]
+            columns[:] = self.apply(np.ascontiguousarray(columns))
         for start in range(0, len(K), size):
             rows = K[start : start + size].T
             K[start : start + size] = self.apply(np.ascontiguousarray(rows)).T

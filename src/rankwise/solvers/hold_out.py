@@ -29,7 +29,7 @@ __all__ = ["Part", "hold_out_dual", "hold_out_few", "hold_out_primal"]
 Array = NDArray[np.float64]
 Fold = NDArray[np.intp]
 BATCH_ENTRIES = 2**18  # numbers that a batch of folds holds at a time: as many as a cache
-LARGE_BATCH = 2**21  # the same for corners of a kernel matrix
+LARGE_BATCH = 2**21  # the same for parts of a kernel matrix, if that is much larger
 SIDE_BY_SIDE = 8  # systems up to this size are eliminated side by side
 
 
@@ -216,8 +216,8 @@ def hold_out_dual(
     """
     mean = _means(component)
     mean_KF = root.adjoint(np.ascontiguousarray((mean @ K).T)).T
-    values, Q = scipy.linalg.eigh(root.sandwich(K).T, overwrite_a=True, check_finite=False)
-    eigen = _Eigen(values, Q, mean_KF @ Q, Q.T @ root.solve(target))
+    values, K[:] = _transposed_eigh(root.sandwich(K))
+    eigen = _Eigen(values, K, mean_KF @ K.T, K @ root.solve(target))
     shift = amount.sum() - np.array([amount[U].sum() for U in folds])
     r, level = np.zeros_like(out), np.zeros((len(mean_KF), *out.shape[1:]))
     with one_blas_thread():
@@ -231,6 +231,12 @@ def hold_out_dual(
     out[rows] = f.reshape(out.shape)[rows]
 
 
+def _transposed_eigh(S: Array) -> tuple[Array, Array]:
+    """Λ and Qᵀ; S is overwritten."""
+    values, Q = scipy.linalg.eigh(S.T, overwrite_a=True, check_finite=False)
+    return values, Q.T
+
+
 def _means(component: NDArray[np.intp]) -> sp.csr_array:
     """The sparse matrix that takes the mean of each component."""
     weight = 1.0 / np.bincount(component)[component]
@@ -240,9 +246,10 @@ def _means(component: NDArray[np.intp]) -> sp.csr_array:
 class _Eigen:
     """``S = Q Λ Qᵀ``, the rows E of K F that F does not give back, as E Q, and ``z = Qᵀ b``."""
 
-    def __init__(self, values: Array, Q: Array, EQ: Array, z: Array) -> None:
-        self._values, self._vectors, self._EQ, self._z = values, Q.T, EQ, z
+    def __init__(self, values: Array, vectors: Array, EQ: Array, z: Array) -> None:
+        self._values, self._vectors, self._EQ, self._z = values, vectors, EQ, z  # vectors is Qᵀ
         self._shifts, self._shrink = np.empty(0), np.empty((0, 0))
+        self._batch = min(LARGE_BATCH, len(values) ** 2 // 16)
 
     def hold_out(self, U: Fold, inside: Fold, shifts: Array) -> tuple[Array, Array]:
         """r_U, shape (|U|, n_outputs, n_alphas), and the same for the rows `inside` of E."""
@@ -250,7 +257,7 @@ class _Eigen:
             self._shifts, self._shrink = shifts, 1.0 / (self._values[:, None] + shifts)
         (m, n_outputs), n, n_all = self._z.shape, len(U), len(U) + len(inside)
         scores = np.empty((n_all, n_outputs, len(shifts)))
-        count = max(1, LARGE_BATCH // (n * n_all + m * n_outputs))
+        count = max(1, self._batch // (n * n_all + m * n_outputs))
         for start in range(0, len(shifts), count):
             some = slice(start, start + count)
             scores[:, :, some] = self._hold_out(U, inside, shifts[some], self._shrink[:, some])
@@ -264,7 +271,7 @@ class _Eigen:
         EG = np.zeros((len(inside), n, n_alphas))
         c, fitted = np.zeros((2, n, n_outputs * n_alphas))
         Ec = np.zeros((len(inside), n_outputs * n_alphas))
-        size = max(64, LARGE_BATCH // n)
+        size = max(64, self._batch // n)
         for start in range(0, len(self._values), size):
             at = slice(start, start + size)
             D, values, EQ = shrink[at], self._values[at, None], self._EQ[inside, at]
@@ -294,7 +301,10 @@ def _both_corners(
     known = np.ascontiguousarray(corner.transpose(2, 0, 1))
     lower = np.tril_indices(n, -1)
     known[:, lower[0], lower[1]] = known[:, lower[1], lower[0]]
-    shift = shifts[:, None, None]
-    large = is_large[:, None, None]
-    other = np.eye(n) - np.where(large, known, shift * known)
-    return np.where(large, known, other), np.where(large, other / shift, known)
+    SG, G = known.copy(), known
+    for k, shift in enumerate(shifts):
+        if is_large[k]:
+            G[k] = (np.eye(n) - SG[k]) / shift
+        else:
+            SG[k] = np.eye(n) - shift * G[k]
+    return SG, G
