@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.dask.parts import Part
-from rankwise.estimators.views import FittedView
+from rankwise.features import FeatureMap
 from rankwise.graphs import ScoreGraph
 from rankwise.graphs.strict import strict_preferences
 from rankwise.losses import HingeLoss, LossAt, SquaredHingeLoss
@@ -37,7 +37,7 @@ class _PartSummary(NamedTuple):
 
 def prepare_parts(
     parts: list[Any],
-    view: FittedView,
+    view: FeatureMap,
     loss: type[HingeLoss | SquaredHingeLoss],
     group_weight: str,
 ) -> list[Any]:
@@ -107,7 +107,7 @@ class ClusterLoss:
 
 def _prepare(
     part: Part,
-    view: FittedView,
+    view: FeatureMap,
     loss: type[HingeLoss | SquaredHingeLoss],
     group_weight: str,
 ) -> _MarginPart:

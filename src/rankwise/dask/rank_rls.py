@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import dask
@@ -15,7 +16,7 @@ from rankwise.dask.whole_groups import gather_groups
 from rankwise.estimators import RankRLS as LocalRankRLS
 from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.chunked import pair_rule
-from rankwise.estimators.views import FittedView
+from rankwise.features import FeatureMap
 from rankwise.graphs.lumps import PairRule
 from rankwise.solvers.accumulate import ONE_LIST, Accumulator
 
@@ -25,6 +26,7 @@ MERGED_AT_ONCE = 8
 LARGEST_OPEN = 2**30  # bytes that the rows of split groups may take on one worker, by estimate
 
 
+@dataclass(eq=False, repr=False)
 class RankRLS(LazyModel):
     """Regularised least-squares ranking of Dask collections, with the coefficients of one machine.
 
@@ -72,38 +74,16 @@ class RankRLS(LazyModel):
 
     local_class = LocalRankRLS
 
-    def __init__(
-        self,
-        alpha: float = 1e-3,
-        *,
-        kernel: str | Callable[..., float] = "linear",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        cost: str = "magnitude",
-        ties: str = "include",
-        group_weight: str = "pairs",
-        beta: float = 0.0,
-        n_basis: int | None = None,
-        basis: str | ArrayLike = "random",
-        shuffle: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.cost = cost
-        self.ties = ties
-        self.group_weight = group_weight
-        self.beta = beta
-        self.n_basis = n_basis
-        self.basis = basis
-        self.shuffle = shuffle
-        self.random_state = random_state
+    alpha: float = 1e-3
+    _: KW_ONLY
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    beta: float = 0.0
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    shuffle: bool = False
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Learn from items and their scores, on the workers.
@@ -130,7 +110,7 @@ class RankRLS(LazyModel):
         self._learn_columns(X)
         seen = survey(blocks)
         self.n_split_groups_ = len(seen.split)
-        view = self._fixed_view(blocks, seen)
+        view = self._fixed_map(blocks, seen)
         parts = blocks.parts
         keep: list[set[Hashable]] = [{ONE_LIST}] * len(parts)
         if groups is not None and self.shuffle:
@@ -144,7 +124,7 @@ class RankRLS(LazyModel):
                 f"there is nothing to rank: {sums.n_items} items make no pair; give group labels "
                 "that are shared by items to be compared, and scores that differ."
             )
-        self._output_shape, self.n_pairs_ = shape, sums.n_pairs
+        self.output_shape_, self.n_pairs_ = shape, sums.n_pairs
         self._store(view.coefficients(sums.solve(alphas)[0]))
         return self
 
@@ -171,7 +151,7 @@ def _check_room(seen: Survey, n_columns: int, rule: PairRule) -> None:
 def _merged(
     parts: list[Any],
     keep: list[set[Hashable]],
-    view: FittedView,
+    view: FeatureMap,
     settings: tuple[int, int, PairRule, float],
 ) -> Accumulator:
     """The sums of all parts, from a tree of tasks."""
@@ -189,7 +169,7 @@ def _merged(
 
 def _add_up(
     part: Part,
-    view: FittedView,
+    view: FeatureMap,
     settings: tuple[int, int, PairRule, float],
     keep: set[Hashable],
 ) -> Accumulator:

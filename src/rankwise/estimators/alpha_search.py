@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import validate_data
 
 from rankwise.errors import UndefinedMetricError
-from rankwise.estimators.base import RankerMixin, notice_lost_groups
+from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.best_model import BestModel
 from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.cross_validation import (
@@ -20,6 +20,7 @@ from rankwise.estimators.cross_validation import (
     cross_validate_alphas,
     warn_at_edge,
 )
+from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.metrics import get_metric
 
 __all__ = ["AlphaSearch"]
@@ -54,10 +55,6 @@ class AlphaSearch(RankerMixin, BestModel):
     alphas: ArrayLike | None
     cv: Any
     scoring: Any
-    kernel: Any
-    gamma: Any
-    degree: Any
-    coef0: Any
     store_predictions: bool
     alpha_per_output = False
 
@@ -74,7 +71,7 @@ class AlphaSearch(RankerMixin, BestModel):
         AlphaSearch
             The fitted estimator.
         """
-        notice_lost_groups(y, groups, "fit")
+        warn_if_groups_were_lost(y, groups, "fit")
         metric = check_scoring(self.scoring)
         alphas = None if self.alphas is None else check_alphas(self.alphas, "alphas")
         grid = self._kernel_grid()

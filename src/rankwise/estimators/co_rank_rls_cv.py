@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.errors import UndefinedMetricError
-from rankwise.estimators.base import notice_lost_groups
 from rankwise.estimators.best_model import BestModel
 from rankwise.estimators.checks import check_alphas, check_nus
 from rankwise.estimators.co_problem import CoProblem
@@ -24,8 +24,9 @@ from rankwise.estimators.cross_validation import (
 )
 from rankwise.estimators.folds import Folds, make_folds
 from rankwise.estimators.held_out import check_rest
+from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.unscored import SemiSupervisedMixin
-from rankwise.estimators.views import View
+from rankwise.features import View
 from rankwise.graphs import ScoreGraph
 from rankwise.metrics import get_metric
 
@@ -36,6 +37,7 @@ NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # with few scores large ones may b
 AUTO_FOLDS = 5
 
 
+@dataclass(eq=False, repr=False)
 class CoRankRLSCV(SemiSupervisedMixin, BestModel):
     """CoRankRLS that chooses alpha and nu by holding out scored groups.
 
@@ -93,7 +95,6 @@ random_state
     600
     """
 
-    best_estimator_: CoRankRLS
     shown = (
         "views_",
         "view_coef_",
@@ -103,40 +104,17 @@ random_state
         "n_pairs_",
     )
 
-    def __init__(
-        self,
-        alphas: ArrayLike | None = None,
-        *,
-        nus: ArrayLike | None = None,
-        cv: Any = "auto",
-        scoring: Any = "disagreement",
-        views: int | Sequence[View] = 2,
-        n_basis: int = 100,
-        kernel: str | Callable[..., float] = "linear",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        cost: str = "magnitude",
-        ties: str = "include",
-        group_weight: str = "pairs",
-        random_state: Any = None,
-    ) -> None:
-        self.alphas = alphas
-        self.nus = nus
-        self.cv = cv
-        self.scoring = scoring
-        self.views = views
-        self.n_basis = n_basis
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.cost = cost
-        self.ties = ties
-        self.group_weight = group_weight
-        self.random_state = random_state
+    alphas: ArrayLike | None = None
+    _: KW_ONLY
+    nus: ArrayLike | None = None
+    cv: Any = "auto"
+    scoring: Any = "disagreement"
+    views: int | Sequence[View] = 2
+    n_basis: int = 100
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
         """Choose the parameters, then learn from all data.
@@ -151,7 +129,7 @@ random_state
         CoRankRLSCV
             The fitted estimator.
         """
-        notice_lost_groups(y, groups, "fit")
+        warn_if_groups_were_lost(y, groups, "fit")
         metric = check_scoring(self.scoring)
         nus = check_nus(NUS if self.nus is None else self.nus, "nus")
         alphas = None if self.alphas is None else check_alphas(self.alphas, "alphas")
@@ -174,12 +152,12 @@ random_state
     def predict_views(self, X: Any) -> NDArray[Any]:
         """Score items by each view; see ``CoRankRLS.predict_views``."""
         check_is_fitted(self)
-        return self.best_estimator_.predict_views(X)
+        return np.asarray(self.best_estimator_.predict_views(X))
 
     def view_disagreement(self, X: Any, groups: ArrayLike | None = None) -> Array:
         """How differently the views order items; see ``CoRankRLS.view_disagreement``."""
         check_is_fitted(self)
-        return self.best_estimator_.view_disagreement(X, groups)
+        return np.asarray(self.best_estimator_.view_disagreement(X, groups))
 
     def _model(self) -> CoRankRLS:
         shared = set(CoRankRLS().get_params(deep=False)) - {"alpha", "nu"}

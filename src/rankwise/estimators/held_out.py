@@ -21,8 +21,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.estimators.design import Design
 from rankwise.estimators.folds import Folds, fold_numbers
+from rankwise.features import Design
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.losses import SquaredLoss
 from rankwise.progress import track
@@ -185,7 +185,7 @@ def _sums(values: NDArray[Any], fold: NDArray[np.intp]) -> Array:
     kept = fold >= 0
     columns = values[kept].reshape(int(kept.sum()), -1).T
     sums = [np.bincount(fold[kept], column) for column in columns]
-    return np.stack(sums, axis=1).reshape(-1, *values.shape[1:])
+    return np.stack(sums, axis=1, dtype=np.float64).reshape(-1, *values.shape[1:])
 
 
 def _is_few(n: int, p: int, n_alphas: int) -> bool:

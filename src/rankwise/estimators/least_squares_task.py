@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.estimators.cross_validation import alpha_grid
-from rankwise.estimators.design import Design
 from rankwise.estimators.folds import Folds
 from rankwise.estimators.held_out import Refit, held_out_scores, is_complete_list, item_spectrum
+from rankwise.features import Design
 from rankwise.graphs import PairGraph
 from rankwise.losses import SquaredLoss
 from rankwise.solvers import minimise

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.estimators.cross_validation import alpha_grid
-from rankwise.estimators.design import Design
 from rankwise.estimators.folds import Folds
 from rankwise.estimators.least_squares_task import pair_distance
 from rankwise.estimators.margin_training import MarginTrainer
+from rankwise.features import Design
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.graphs.strict import strict_preferences
 from rankwise.losses import SquaredLoss

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from rankwise.estimators.rank_rls import RankRLS
 __all__ = ["RankRLSCV"]
 
 
+@dataclass(eq=False, repr=False)
 class RankRLSCV(AlphaSearch):
     """RankRLS that chooses alpha, and kernel parameters if lists are given, by exact hold-out.
 
@@ -71,50 +72,22 @@ random_state
 
     model_class = RankRLS
 
-    def __init__(
-        self,
-        alphas: ArrayLike | None = None,
-        *,
-        cv: Any = "auto",
-        scoring: Any = "disagreement",
-        kernel: str | Callable[..., float] = "linear",
-        gamma: Any = None,
-        degree: Any = 3,
-        coef0: Any = 1,
-        kernel_params: dict[str, Any] | None = None,
-        cost: str = "magnitude",
-        ties: str = "include",
-        group_weight: str = "pairs",
-        beta: float = 0.0,
-        n_basis: int | None = None,
-        basis: str | ArrayLike = "random",
-        solver: str = "auto",
-        tol: float = 1e-8,
-        max_iter: int | None = None,
-        random_state: Any = None,
-        alpha_per_output: bool = False,
-        store_predictions: bool = False,
-    ) -> None:
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.cost = cost
-        self.ties = ties
-        self.group_weight = group_weight
-        self.beta = beta
-        self.n_basis = n_basis
-        self.basis = basis
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.alpha_per_output = alpha_per_output
-        self.store_predictions = store_predictions
+    alphas: ArrayLike | None = None
+    _: KW_ONLY
+    cv: Any = "auto"
+    scoring: Any = "disagreement"
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    beta: float = 0.0
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    solver: str = "auto"
+    tol: float = 1e-8
+    max_iter: int | None = None
+    random_state: Any = None
+    alpha_per_output: bool = False
+    store_predictions: bool = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

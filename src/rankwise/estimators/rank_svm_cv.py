@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from rankwise.estimators.rank_svm import RankSVM
 __all__ = ["RankSVMCV"]
 
 
+@dataclass(eq=False, repr=False)
 class RankSVMCV(AlphaSearch):
     """RankSVM that chooses alpha, and kernel parameters if lists are given, by cross-validation.
 
@@ -68,43 +69,17 @@ random_state
 
     model_class = RankSVM
 
-    def __init__(
-        self,
-        alphas: ArrayLike | None = None,
-        *,
-        cv: Any = 5,
-        scoring: Any = "disagreement",
-        loss: str = "hinge",
-        kernel: str | Callable[..., float] = "linear",
-        gamma: Any = None,
-        degree: Any = 3,
-        coef0: Any = 1,
-        kernel_params: dict[str, Any] | None = None,
-        group_weight: str = "pairs",
-        n_basis: int | None = None,
-        basis: str | ArrayLike = "random",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        solver: str = "auto",
-        verbose: int = 0,
-        random_state: Any = None,
-        store_predictions: bool = False,
-    ) -> None:
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
-        self.loss = loss
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.group_weight = group_weight
-        self.n_basis = n_basis
-        self.basis = basis
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.verbose = verbose
-        self.random_state = random_state
-        self.store_predictions = store_predictions
+    alphas: ArrayLike | None = None
+    _: KW_ONLY
+    cv: Any = 5
+    scoring: Any = "disagreement"
+    loss: str = "hinge"
+    group_weight: str = "pairs"
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    solver: str = "auto"
+    verbose: int = 0
+    random_state: Any = None
+    store_predictions: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,12 +13,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.errors import UndefinedMetricError
-from rankwise.estimators.base import notice_lost_groups
 from rankwise.estimators.best_model import BestModel
 from rankwise.estimators.held_out_stages import Judge, folds_of_scored, make_judge, scores_of
+from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.ranking_pursuit import RankingPursuit
 from rankwise.estimators.unscored import SemiSupervisedMixin
-from rankwise.estimators.views import View
+from rankwise.features import View
 from rankwise.progress import track
 
 __all__ = ["RankingPursuitCV"]
@@ -35,6 +36,7 @@ class _Run(NamedTuple):
     by_group: Array
 
 
+@dataclass(eq=False, repr=False)
 class RankingPursuitCV(SemiSupervisedMixin, BestModel):
     """RankingPursuit that chooses its number of steps, and parameters given as lists, by folds.
 
@@ -85,7 +87,6 @@ train_error_
     (True, True)
     """
 
-    best_estimator_: RankingPursuit
     shown = (
         "basis_indices_",
         "choice_path_",
@@ -98,48 +99,22 @@ train_error_
         "train_error_",
     )
 
-    def __init__(
-        self,
-        n_basis: int = 50,
-        *,
-        cv: Any = "auto",
-        scoring: Any = "disagreement",
-        kernel: str | Callable[..., float] = "rbf",
-        gamma: Any = None,
-        degree: Any = 3,
-        coef0: Any = 1,
-        kernel_params: dict[str, Any] | None = None,
-        dictionary: str | int | ArrayLike = "items",
-        beta: float = 0.0,
-        fit_intercept: bool = True,
-        backfit: str | None = "final",
-        views: int | Sequence[View] | None = None,
-        nu: Any = 1.0,
-        search: str = "auto",
-        cost: str = "magnitude",
-        ties: str = "include",
-        group_weight: str = "pairs",
-        random_state: Any = None,
-    ) -> None:
-        self.n_basis = n_basis
-        self.cv = cv
-        self.scoring = scoring
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.dictionary = dictionary
-        self.beta = beta
-        self.fit_intercept = fit_intercept
-        self.backfit = backfit
-        self.views = views
-        self.nu = nu
-        self.search = search
-        self.cost = cost
-        self.ties = ties
-        self.group_weight = group_weight
-        self.random_state = random_state
+    n_basis: int = 50
+    _: KW_ONLY
+    cv: Any = "auto"
+    scoring: Any = "disagreement"
+    kernel: str | Callable[..., float] = "rbf"
+    dictionary: str | int | ArrayLike = "items"
+    beta: float = 0.0
+    fit_intercept: bool = True
+    backfit: str | None = "final"
+    views: int | Sequence[View] | None = None
+    nu: Any = 1.0
+    search: str = "auto"
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
         """Choose the number of steps, then learn from all data.
@@ -154,7 +129,7 @@ train_error_
         RankingPursuitCV
             The fitted estimator.
         """
-        notice_lost_groups(y, groups, "fit")
+        warn_if_groups_were_lost(y, groups, "fit")
         model = self._model(self.n_basis, {})
         judge = make_judge(self.scoring, model._options())
         runs = [self._run(params, X, y, groups, judge) for params in self._grid()]
@@ -174,12 +149,12 @@ train_error_
     def predict_views(self, X: Any) -> Array:
         """Scores by each view; see ``RankingPursuit.predict_views``."""
         check_is_fitted(self)
-        return self.best_estimator_.predict_views(X)
+        return np.asarray(self.best_estimator_.predict_views(X))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Scores after each step; see ``RankingPursuit.staged_predict``."""
         check_is_fitted(self)
-        return self.best_estimator_.staged_predict(X)
+        yield from self.best_estimator_.staged_predict(X)
 
     def _model(self, n_basis: int, params: dict[str, Any]) -> RankingPursuit:
         shared = set(RankingPursuit().get_params()) - PATIENCE - {"n_basis"}

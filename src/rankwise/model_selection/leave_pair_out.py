@@ -123,15 +123,15 @@ def leave_pair_out(
     basis = item_spectrum(design)
     n_pairs = _count_pairs(scores)
     disagreement = pair_disagreement(basis, scores, checked, loss.beta)
-    shape = (*model._output_shape, *(() if alphas is None else (len(checked),)))
+    shape = (*model.output_shape_, *(() if alphas is None else (len(checked),)))
     return LeavePairOut(
         alphas=checked,
         disagreement=disagreement.reshape(shape) if shape else float(disagreement[0, 0]),
-        n_pairs=n_pairs if model._output_shape else int(n_pairs[0]),
+        n_pairs=n_pairs if model.output_shape_ else int(n_pairs[0]),
         _spectrum=basis,
         _y=scores,
         _beta=loss.beta,
-        _shape=model._output_shape,
+        _shape=model.output_shape_,
     )
 
 

@@ -110,9 +110,7 @@ def _solve_definite(gram: Array, moment: Array, alphas: Array) -> Array:
     return np.asarray(np.einsum("ij,jo,jk->iok", Q, Q.T @ moment, shrink, optimize=True))
 
 
-def hold_out_few(
-    R: Array, part: Part, folds: Sequence[Fold], alphas: Array, out: Array
-) -> None:
+def hold_out_few(R: Array, part: Part, folds: Sequence[Fold], alphas: Array, out: Array) -> None:
     """As `hold_out_primal` for one part and folds that are small beside p.
 
     With ``Rᵀ A R = Q Λ Qᵀ`` decomposed once, Z = Fᵀ R Q and ``D = (Λ + λ)⁻¹``, taking out a fold is
@@ -130,7 +128,7 @@ def hold_out_few(
     p, n_columns = len(values), len(alphas) * part.target.shape[1]
 
     def entries(n: int) -> int:
-        return n * n * (p + 2 * len(alphas)) + (3 * p + 2 * n) * n_columns
+        return int(n * n * (p + 2 * len(alphas)) + (3 * p + 2 * n) * n_columns)
 
     with one_blas_thread():
         for U in _equal_folds(folds, entries):
@@ -143,10 +141,9 @@ def hold_out_few(
 
 def _equal_folds(folds: Sequence[Fold], entries: Callable[[int], int]) -> Iterator[Fold]:
     """Folds of one size in batches of shape (k, n), bounded by the entries that a fold takes."""
-    sizes = np.array([len(U) for U in folds])
-    for n in np.unique(sizes):
-        same = np.stack([folds[k] for k in np.flatnonzero(sizes == n)])
-        count = max(1, BATCH_ENTRIES // max(1, entries(int(n))))
+    for n in sorted({len(U) for U in folds}):
+        same = np.stack([U for U in folds if len(U) == n])
+        count = max(1, BATCH_ENTRIES // max(1, entries(n)))
         for start in range(0, len(same), count):
             yield same[start : start + count]
 
@@ -264,7 +261,7 @@ class _Eigen:
         return scores[:n], scores[n:]
 
     def _hold_out(self, U: Fold, inside: Fold, shifts: Array, shrink: Array) -> Array:
-        """``(S c)_U − (S G)_UU (G_UU)⁻¹ c_U`` and ``E c − (E G)_U (G_UU)⁻¹ c_U`` for some alphas."""
+        """``(S c)_U − (S G)_UU (G_UU)⁻¹ c_U``, and below it the same with E for S."""
         n, n_alphas, n_outputs = len(U), len(shifts), self._z.shape[1]
         is_large = shifts > np.abs(self._values).max()
         corner = np.zeros((n, n, n_alphas))
@@ -290,9 +287,7 @@ class _Eigen:
         return np.asarray(found - moved.transpose(1, 2, 0))
 
 
-def _both_corners(
-    corner: Array, shifts: Array, is_large: NDArray[np.bool_]
-) -> tuple[Array, Array]:
+def _both_corners(corner: Array, shifts: Array, is_large: NDArray[np.bool_]) -> tuple[Array, Array]:
     """``(S G)_UU`` and ``G_UU``, shape (n_alphas, n, n), from the upper triangle of one of them.
 
     ``S G + λ G = I``, and the smaller of the two terms keeps its digits: S G where λ is large.

@@ -1,4 +1,4 @@
-"""The design of a ranker: which matrix the solver sees, and the way back from it."""
+"""The design of a ranker: how to solve, which matrix the solver sees, and the way back from it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.estimators.views import StackedFeatures, fit_basis
-from rankwise.kernels import Kernel, kernel_root
+from rankwise.features.basis import basis_root
+from rankwise.features.feature_map import FeatureMap, FeatureRows, basis_map
+from rankwise.features.kernel import Kernel
 from rankwise.memory import available_bytes, check_matrix_fits
 from rankwise.options import check_option
 
@@ -31,35 +33,36 @@ SPARSE_DIRECT_LIMIT = 5000  # sparse X with more rows and columns than this is s
 
 
 class Design(NamedTuple):
-    """What the solver sees.
+    """What the solver sees of a `FeatureMap`.
 
     Attributes
     ----------
     method : {"primal", "dual", "iterative"}
         How to solve.
-    matrix : array, sparse matrix or StackedFeatures
+    matrix : array, sparse matrix or FeatureRows
         Features R of the items for "primal" and "iterative", the kernel matrix for "dual". Features
         that a basis gives are made when they are read; see `stored`.
-    coefficients : callable
-        Takes solutions, shape (n, k), to coefficients of features or kernel items.
-    items : array, sparse matrix or None
-        The items that the coefficients of a kernel model belong to.
-    basis : ndarray of int or None
-        Their row numbers, if they are a basis of rows.
+    features : FeatureMap
+        What scores new items by the coefficients.
+    back : callable or None
+        Takes solutions of the solver to weights of the features; None if they are that already.
     is_definite : bool
         False if negative eigenvalues of the kernel had to be left out.
     """
 
     method: str
     matrix: Any
-    coefficients: Callable[[Array], Array]
-    items: Any = None
-    basis: NDArray[np.intp] | None = None
+    features: FeatureMap
+    back: Callable[[Array], Array] | None = None
     is_definite: bool = True
+
+    def coefficients(self, solution: Array) -> Array:
+        """From solutions of shape (n, k) to coefficients of columns or kernel items."""
+        return self.features.coefficients(solution if self.back is None else self.back(solution))
 
     def stored(self) -> Design:
         """The same with all features in memory, for those who read them more than once."""
-        if not isinstance(self.matrix, StackedFeatures):
+        if not isinstance(self.matrix, FeatureRows):
             return self
         check_matrix_fits(*self.matrix.shape, "a kernel matrix", "use a smaller n_basis")
         return self._replace(matrix=self.matrix[:])
@@ -81,7 +84,19 @@ def make_design(
     shift_invariant: bool = False,
     n_matrices: float = FITTING,
 ) -> Design:
-    """Choose by the table of DESIGN.md section 3.
+    """Choose how to solve.
+
+    ===================================  ============================================
+    data                                 method and matrix
+    ===================================  ============================================
+    linear, at most as many features     "primal" on X
+    as items
+    linear, more features than items     "dual" on the kernel matrix
+    linear, sparse and large both ways,  "iterative" on X
+    or no room for the matrix
+    kernel                               "dual" on the kernel matrix
+    kernel with a basis                  "primal" on the features of the basis
+    ===================================  ============================================
 
     `shift_invariant` says that adding a constant to all scores does not change the loss; dense
     features of a dual linear model are then centred, which keeps digits. `n_matrices` is how many
@@ -92,18 +107,18 @@ def make_design(
         return _basis_design(kernel, X, solver, n_basis, basis, random_state)
     if not kernel.is_linear:
         return _kernel_design(kernel, X, solver, n_matrices)
-    method = _linear_method(X, solver)
+    method, plain = _linear_method(X, solver), FeatureMap(kernel, None, X.shape[1])
     if method == "dual":
         _check_kernel_fits(X.shape[0], n_matrices)
         R = X
         if shift_invariant and not sp.issparse(X):
             R = X - X.mean(axis=0, dtype=np.float64)
-        return Design("dual", kernel.matrix(R), lambda a: np.asarray(R.T @ a))
+        return Design("dual", kernel.matrix(R), plain, lambda a: np.asarray(R.T @ a))
     if method == "primal":
         check_matrix_fits(
             X.shape[1], X.shape[1], "a Gram matrix", "use solver='iterative' for so many features"
         )
-    return Design(method, X, lambda w: w)
+    return Design(method, X, plain)
 
 
 def make_features(
@@ -121,15 +136,51 @@ def make_features(
     if n_basis is not None or not isinstance(basis, str):
         return _basis_design(kernel, X, "auto", n_basis, basis, random_state).stored()
     if kernel.is_linear:
-        return Design("primal", X, lambda w: w)
-    design = _kernel_design(kernel, X, "auto", MAPPING)
-    root = kernel_root(_centre(design.matrix))
+        return Design("primal", X, FeatureMap(kernel, None, X.shape[1]))
+    return _empirical_map(_kernel_design(kernel, X, "auto", MAPPING))
 
-    def coefficients(w: Array) -> Array:
-        a = root.coefficients(w)
-        return np.asarray(a - a.mean(axis=0))  # a centred kernel does not see the mean
 
-    return Design("primal", root.features, coefficients, design.items, is_definite=root.is_definite)
+def _empirical_map(design: Design) -> Design:
+    """Features R of the items with ``K = R Rᵀ`` instead of K: [RankRLS09] section 4.2.
+
+    A pivoted Cholesky factorization, which also finds the rank; the dual coefficients are on the
+    pivots alone. A matrix that is not positive semidefinite goes by its eigenvectors instead.
+    """
+    K = _centre(design.matrix)
+    probe = np.random.default_rng(0).standard_normal(len(K))
+    exact, diagonal = K @ probe, np.diagonal(K).copy()
+    columns_first = K if K.flags.f_contiguous else K.T
+    factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(columns_first, lower=1, overwrite_a=1)
+    order = pivots - 1
+    R = np.zeros((len(K), rank))
+    for row, item in enumerate(order):
+        width = min(row + 1, rank)
+        R[item, :width] = factor[row, :width]
+    is_definite = bool(np.linalg.norm(R @ (R.T @ probe) - exact) <= 1e-6 * np.linalg.norm(exact))
+    root = None
+    if not is_definite:
+        K = _from_upper(factor, diagonal)
+        root = basis_root(K)
+        R = K @ root
+
+    def dual_coefficients(w: Array) -> Array:
+        if root is not None:
+            a = root @ w
+        else:
+            a = np.zeros((len(R), *w.shape[1:]))
+            chosen = order[:rank]
+            a[chosen] = scipy.linalg.solve_triangular(R[chosen], w, lower=True, trans="T")
+        return np.asarray(a - a.mean(axis=0))  # a centered kernel does not see the mean
+
+    return Design("primal", R, design.features, dual_coefficients, is_definite)
+
+
+def _from_upper(factor: Array, diagonal: Array) -> Array:
+    """The symmetric matrix whose upper triangle a factorization of the lower one left alone."""
+    for row in range(1, len(factor)):
+        factor[row, :row] = factor[:row, row]
+    factor[np.diag_indices(len(factor))] = diagonal
+    return factor
 
 
 def _centre(K: Array) -> Array:
@@ -153,7 +204,7 @@ def _kernel_design(kernel: Kernel, X: Any, solver: str, n_matrices: float) -> De
     _check_square(kernel, X)
     _check_kernel_fits(X.shape[0], n_matrices)
     items = None if kernel.is_precomputed else X
-    return Design("dual", kernel.matrix(X), lambda a: a, items)
+    return Design("dual", kernel.matrix(X), FeatureMap(kernel, None, X.shape[0], None, items))
 
 
 def _basis_design(
@@ -177,10 +228,10 @@ def _basis_design(
         raise ValueError(f"a basis is solved by solver='primal', not {solver!r}.")
     _check_square(kernel, X)
     size = n_basis if isinstance(basis, str) else np.shape(basis)[0]
-    if isinstance(size, int):  # anything else is refused by fit_basis
+    if isinstance(size, int):  # anything else is refused by basis_map
         check_matrix_fits(size, size, "the kernel matrix of a basis", "use a smaller n_basis")
-    view = fit_basis(kernel, X, n_basis, basis, random_state)
-    return Design("primal", StackedFeatures([view], X), view.coefficients, view.items, view.basis)
+    features = basis_map(kernel, X, n_basis, basis, random_state)
+    return Design("primal", FeatureRows([features], X), features)
 
 
 def _linear_method(X: Any, solver: str) -> str:
