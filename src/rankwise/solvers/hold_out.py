@@ -65,8 +65,8 @@ def hold_out_primal(
     p × p rest serves all alphas. A fold that holds most of the Gram matrix is not subtracted but
     the rest is added up, so that no digits cancel.
     """
-    wholes = [_Whole(part, R) for part in parts]
     with one_blas_thread():
+        wholes = [_Whole(part, R) for part in parts]
         for U in folds:
             R_U = R[U]
             gram, moment = wholes[0].without(U, R_U)
