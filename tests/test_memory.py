@@ -32,9 +32,9 @@ def test_systems_that_do_not_tell_are_not_checked(monkeypatch):
 
 def test_several_matrices_are_counted_and_said(monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 8 * 2**30)
-    memory.check_matrix_fits(2**14, 2**15, "a kernel matrix", "pass n_basis", 2.0)
+    memory.check_matrix_fits(2**14, 2**15, "a kernel matrix", "pass n_basis", n_matrices=2.0)
     with pytest.raises(ValueError, match=r"10\.0 GiB \(2\.5 matrices of that size at a time\)"):
-        memory.check_matrix_fits(2**14, 2**15, "a kernel matrix", "pass n_basis", 2.5)
+        memory.check_matrix_fits(2**14, 2**15, "a kernel matrix", "pass n_basis", n_matrices=2.5)
 
 
 @pytest.mark.filterwarnings("ignore:the best alpha")
@@ -59,7 +59,7 @@ def test_the_peak_is_what_was_announced(monkeypatch, model, n_matrices):
     check = memory.check_matrix_fits
     monkeypatch.setattr(
         "rankwise.features.design.check_matrix_fits",
-        lambda *args: announced.append(args[-1]) or check(*args),
+        lambda *args, n_matrices: announced.append(n_matrices) or check(*args),
     )
     small = slice(0, 60)
     model.fit(X[small], y[small], groups[small])  # what is loaded and kept once
