@@ -52,7 +52,8 @@ bench: $(VENV)/installed-bench  ## Measure the bars of the design; SIZE=short or
 	$(BIN)/python -m benchmarks.bars --size $(or $(SIZE),full)
 
 experiments: $(VENV)/installed-test  ## Reproduce the papers' tables; DATA=directory of the data sets, or RANKWISE_DATA
-	for name in rankrls07_letor rankrls09_table1 rankrls09_reuters_all rankrls09_table3 rankrls09_figure1 rankrls09_figure2 \
+	for name in rankrls07_letor rankrls09_table1 rankrls09_reuters_all rankrls09_table3 ranksvm_certificate \
+	  rankrls09_figure1 rankrls09_figure2 \
 	  rankrls09_tables45 parse_ranking leave_pair_out_bias letor_leave_query_out rankrls09_table5 \
 	  rankrls09_table6 treersvm11_figure1 treersvm11_covtype corankrls10_parses corankrls10_letor \
 	  pursuit13_jester pursuit13_movielens pursuit13_gain leaderboard_battles; do \

@@ -137,11 +137,10 @@ def held_out_accuracy(method, battles, folds):
 def print_boards(battles, n_resamples, top):
     """The first models of the board, beside Bradley–Terry and resampled judges."""
     start = time.perf_counter()
-    board = rate(battles.graph(), items=battles.names, n_resamples=n_resamples)
+    options = {"items": battles.names, "n_resamples": n_resamples, "intervals": "bootstrap"}
+    board = rate(battles.graph(), **options)
     seconds = time.perf_counter() - start
-    judges = rate(
-        battles.graph(), items=battles.names, n_resamples=n_resamples, clusters=battles.judge
-    )
+    judges = rate(battles.graph(), clusters=battles.judge, **options)
     logits = bradley_terry(battles)
     places = (-logits).argsort().argsort() + 1
     rows = []

@@ -18,7 +18,7 @@ from rankwise import (
     View,
 )
 from rankwise import memory as memory_module
-from rankwise.estimators.views import StackedFeatures
+from rankwise.features import FeatureRows
 from rankwise.model_selection import leave_group_out_predict
 from tests import oracle
 
@@ -180,15 +180,15 @@ def test_views_take_points_of_all_columns(data):
 def test_training_never_holds_all_features_of_the_basis(data, monkeypatch):
     X, y, groups, X_new = data
     heights = []
-    make = StackedFeatures.__getitem__
+    make = FeatureRows.__getitem__
 
     def watched(self, part):
         block = make(self, part)
         heights.append(len(block))
         return block
 
-    monkeypatch.setattr(StackedFeatures, "__getitem__", watched)
-    monkeypatch.setattr("rankwise.graphs.scatter.block_rows", lambda n_columns: 9)
+    monkeypatch.setattr(FeatureRows, "__getitem__", watched)
+    monkeypatch.setattr("rankwise.graphs.gram_blocks.block_rows", lambda n_columns: 9)
     model = RankRLS(0.1, kernel="rbf", gamma=GAMMA, basis=X_new)
     lazy = model.fit(X, y, groups).predict(X_new)
     assert max(heights) <= 9

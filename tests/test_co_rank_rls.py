@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 
 from rankwise import CoRankRLS, PairGraph, RankRLS, ScoreGraph, View, make_target
 from rankwise import memory as memory_module
-from rankwise.estimators.views import StackedFeatures, fit_view
+from rankwise.features import FeatureRows, fit_view
 from tests import oracle, oracle_semi
 
 M, P, N = 40, 6, 7
@@ -378,9 +378,9 @@ def test_path_without_nus_takes_that_of_the_estimator_and_leaves_it_alone(data):
 def test_nu_path_builds_the_blocks_once(data, monkeypatch):
     X, y, groups, _ = data
     calls = []
-    original = StackedFeatures.__getitem__
+    original = FeatureRows.__getitem__
     monkeypatch.setattr(
-        StackedFeatures, "__getitem__", lambda self, part: calls.append(1) or original(self, part)
+        FeatureRows, "__getitem__", lambda self, part: calls.append(1) or original(self, part)
     )
     model = CoRankRLS(views=rbf_views())
     model.path(X, y, groups, alphas=[0.1, 1.0], nus=[1.0])

@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, KFold
 
 from rankwise import CoRankRLS, CoRankRLSCV, View, make_target
 from rankwise.datasets import make_ranking
-from rankwise.estimators.views import StackedFeatures
+from rankwise.features import FeatureRows
 from rankwise.metrics import disagreement_error, ndcg
 from tests import oracle_semi
 
@@ -141,13 +141,13 @@ def test_folds_are_five_of_groups_or_five_of_one_list(data):
 def test_unscored_rows_are_visited_once_for_all_folds(data, monkeypatch):
     X, y, groups = data
     calls = []
-    original = StackedFeatures.__getitem__
+    original = FeatureRows.__getitem__
 
     def count(self, part):
         calls.append(self.shape[0])
         return original(self, part)
 
-    monkeypatch.setattr(StackedFeatures, "__getitem__", count)
+    monkeypatch.setattr(FeatureRows, "__getitem__", count)
     CoRankRLSCV(ALPHAS, nus=NUS, views=unscored_bases(X, y)).fit(X, y, groups)
     assert calls.count(int(np.isnan(y).sum())) == 1
 

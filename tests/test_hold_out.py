@@ -63,7 +63,7 @@ def refit(model, X, y, groups, folds):
 
 
 def basis_features(model, X):
-    from rankwise.kernels import Kernel, basis_root
+    from rankwise.features import Kernel, basis_root
 
     K = Kernel("rbf", model.gamma).matrix(X, X[model.basis])
     return K @ basis_root(K[model.basis])

@@ -20,10 +20,11 @@ from rankwise.leaderboard.choosing_alpha import (
     leave_one_out_errors,
     tenfold_errors,
 )
-from rankwise.leaderboard.resampling import Units, resample
+from rankwise.leaderboard.resampling import resample
 from rankwise.leaderboard.solving import RatingSystem
 from rankwise.leaderboard.standing import ranks_within
 from rankwise.leaderboard.tally import Tally
+from rankwise.leaderboard.units import Units
 
 DATA = Path(os.environ.get("RANKWISE_DATA") or Path(__file__).parents[2] / "shared" / "data")
 
@@ -117,9 +118,9 @@ def test_repeating_all_comparisons_changes_no_rating():
 
 def test_conjugate_gradients_and_dense_solve_agree(monkeypatch):
     graph = random_games(n_items=40, n_games=200)
-    dense = rate(graph, alpha=1e-4, n_resamples=20)
+    dense = rate(graph, alpha=1e-4, n_resamples=20, intervals="bootstrap")
     monkeypatch.setattr(solving, "DENSE_LIMIT", 5)
-    iterative = rate(graph, alpha=1e-4, n_resamples=20)
+    iterative = rate(graph, alpha=1e-4, n_resamples=20, intervals="bootstrap")
     np.testing.assert_allclose(iterative.ratings, dense.ratings, atol=1e-8)
     np.testing.assert_allclose(iterative.samples, dense.samples, atol=1e-7)
     assert iterative.cyclicity == pytest.approx(dense.cyclicity)
@@ -132,8 +133,10 @@ def test_conjugate_gradients_that_do_not_end_are_noticed(monkeypatch):
         rate(random_games(n_items=10), alpha=1e-4, n_resamples=0)
 
 
-def test_ties_only_give_equal_ratings_and_one_shared_rank():
-    board = rate(PairGraph([0, 1, 2, 0], [1, 2, 0, 1], magnitude=[0, 0, 0, 0]), n_resamples=20)
+@pytest.mark.parametrize("intervals", ["jackknife", "bootstrap"])
+def test_ties_only_give_equal_ratings_and_one_shared_rank(intervals):
+    games = PairGraph([0, 1, 2, 0], [1, 2, 0, 1], magnitude=[0, 0, 0, 0])
+    board = rate(games, n_resamples=20, intervals=intervals)
     assert not board.ratings.any()
     assert not board.samples.any()
     assert [row.rank for row in board] == [1, 1, 1]
@@ -166,7 +169,7 @@ def test_with_features_the_ratings_are_those_of_rank_rls(n_features, limit, monk
     monkeypatch.setattr(solving, "DENSE_LIMIT", limit)
     graph = random_games(weights=(1.0, 3.0))
     X = 5 + np.random.default_rng(0).standard_normal((7, n_features))
-    board = rate(graph, alpha=0.01, features=X, n_resamples=5)
+    board = rate(graph, alpha=0.01, features=X, n_resamples=5, intervals="bootstrap")
     scores = RankRLS(0.01).fit(X, graph).predict(X)
     np.testing.assert_allclose(board.ratings, scores - scores.mean(), atol=1e-10)
     np.testing.assert_allclose(board.predict(X), board.ratings, atol=1e-10)
@@ -278,7 +281,7 @@ def repeated_cells(graph, counts):
 def test_samples_equal_an_explicit_loop_over_the_same_draws(n_games):
     graph = random_games(n_items=4, n_games=n_games, weights=(1.0, 2.0), levels=(0.0, 1.0))
     units = Units(Tally.of(graph))
-    board = rate(graph, alpha=0.01, n_resamples=6, random_state=5)
+    board = rate(graph, alpha=0.01, n_resamples=6, random_state=5, intervals="bootstrap")
     for counts, sample in zip(units.draw(6, np.random.default_rng(5)), board.samples, strict=True):
         assert counts.sum() == graph.n_pairs
         expected = RankRLS(0.01).fit(np.eye(4), repeated_cells(graph, counts)).coef_
@@ -288,7 +291,9 @@ def test_samples_equal_an_explicit_loop_over_the_same_draws(n_games):
 def test_samples_of_clusters_equal_an_explicit_loop_over_the_same_draws():
     graph = random_games(n_items=5, n_games=80, weights=(1.0, 2.0))
     clusters = np.random.default_rng(2).choice(list("abcdefgh"), graph.n_pairs)
-    board = rate(graph, alpha=0.01, n_resamples=6, clusters=clusters, random_state=5)
+    board = rate(
+        graph, alpha=0.01, n_resamples=6, clusters=clusters, random_state=5, intervals="bootstrap"
+    )
     rng = np.random.default_rng(5)
     for sample in board.samples:
         drawn = np.unique(clusters)[rng.integers(8, size=8)]
@@ -325,7 +330,7 @@ def test_items_missing_in_a_resample_do_not_move_the_others():
     strong = consistent_games(truth[:5], 200, seed=0, noise=0.1)
     winner, loser = np.r_[strong.winner, np.arange(20) % 5], np.r_[strong.loser, np.arange(5, 25)]
     graph = PairGraph(winner, loser, np.r_[strong.magnitude, np.full(20, 1.25)], n_items=25)
-    board = rate(graph, n_resamples=200)
+    board = rate(graph, n_resamples=200, intervals="bootstrap")
     for k in range(5):
         assert board[k].low < board[k].rating < board[k].high
         assert board[k].high - board[k].low < 0.1
@@ -336,19 +341,23 @@ def test_items_missing_in_a_resample_do_not_move_the_others():
         assert sample[there].mean() == pytest.approx(board.ratings[there].mean())
 
 
-def test_the_seed_decides():
+@pytest.mark.parametrize("intervals", ["jackknife", "bootstrap"])
+def test_the_seed_decides(intervals):
     graph = random_games()
-    boards = [rate(graph, n_resamples=20, random_state=seed) for seed in (1, 1, 2)]
+    boards = [
+        rate(graph, n_resamples=20, random_state=seed, intervals=intervals) for seed in (1, 1, 2)
+    ]
     assert boards[0].rows == boards[1].rows
     assert boards[0].rows != boards[2].rows
 
 
-def test_intervals_cover_the_true_rating_and_margin_as_often_as_they_say():
+@pytest.mark.parametrize("intervals", ["jackknife", "bootstrap"])
+def test_intervals_cover_the_true_rating_and_margin_as_often_as_they_say(intervals):
     truth = np.array([1.0, 0.5, 0.0, -0.5, -1.0])
     n_runs, covered, margins = 120, np.zeros(5), 0
     for seed in range(n_runs):
         games = consistent_games(truth, 150, seed)
-        board = rate(games, n_resamples=200, confidence=0.9)
+        board = rate(games, n_resamples=200, confidence=0.9, intervals=intervals)
         covered += [board[k].low <= truth[k] <= board[k].high for k in range(5)]
         margin = board.expected_margin(0, 4)
         margins += margin.low <= 2 <= margin.high
@@ -356,14 +365,15 @@ def test_intervals_cover_the_true_rating_and_margin_as_often_as_they_say():
     assert 0.82 <= margins / n_runs <= 0.97
 
 
-def test_clusters_see_through_comparisons_that_are_copies():
+@pytest.mark.parametrize("intervals", ["jackknife", "bootstrap"])
+def test_clusters_see_through_comparisons_that_are_copies(intervals):
     games = consistent_games(np.array([0.5, 0.0, -0.5]), 60, seed=0)
     copies = PairGraph(*(np.repeat(a, 9) for a in (games.winner, games.loser, games.magnitude)))
     judge = np.repeat(np.arange(60), 9)
     boards = [
-        rate(games, alpha=1e-6),
-        rate(copies, alpha=1e-6),
-        rate(copies, alpha=1e-6, clusters=judge),
+        rate(games, alpha=1e-6, intervals=intervals),
+        rate(copies, alpha=1e-6, intervals=intervals),
+        rate(copies, alpha=1e-6, clusters=judge, intervals=intervals),
     ]
     single, naive, clustered = ([row.high - row.low for row in board] for board in boards)
     np.testing.assert_allclose(np.divide(single, naive), 3, rtol=0.15)
@@ -375,7 +385,7 @@ def test_clusters_see_through_comparisons_that_are_copies():
 
 def test_ranks_and_intervals_equal_their_definitions():
     graph = random_games(n_items=9, n_games=40)
-    board = rate(graph, n_resamples=99, confidence=0.8)
+    board = rate(graph, n_resamples=99, confidence=0.8, intervals="bootstrap")
     low, high = np.quantile(board.samples, [0.1, 0.9], axis=0)
     in_samples = [[1 + int(np.sum(s > s[k])) for s in board.samples] for k in range(9)]
     for k in range(9):
@@ -406,7 +416,7 @@ def test_neighbouring_numbers_share_a_rank_wherever_they_are(half):
 
 
 def test_margins_and_shares_come_from_the_same_resamples():
-    board = rate(random_games(), n_resamples=200)
+    board = rate(random_games(), n_resamples=200, intervals="bootstrap")
     difference = board.samples[:, 2] - board.samples[:, 5]
     margin = board.expected_margin(2, 5)
     assert margin.value == board.ratings[2] - board.ratings[5]
@@ -444,7 +454,9 @@ def test_parts_that_were_never_compared_are_marked():
 def test_the_board_is_a_table_a_frame_and_a_dictionary():
     pytest.importorskip("pandas")
     graph = PairGraph([0, 0, 1], [1, 2, 2])
-    board = rate(graph, items=["<b>", "mid", "low"], alpha=1e-3, n_resamples=50)
+    board = rate(
+        graph, items=["<b>", "mid", "low"], alpha=1e-3, n_resamples=50, intervals="bootstrap"
+    )
     assert isinstance(board, Leaderboard)
     header, first, *_, footer = repr(board).splitlines()
     assert " ".join(header.split()) == "rank item rating 95% interval ranks upper n w/t/l"
@@ -578,6 +590,7 @@ def test_what_is_wrong_with_one_group_is_said_of_that_group():
     [
         ({"alpha": -1.0}, "alpha: got -1.0, expected a positive"),
         ({"alpha": "best"}, "alpha='best'; expected a positive number or \"auto\""),
+        ({"intervals": "boot"}, "intervals='boot' is unknown; did you mean 'bootstrap'"),
         ({"n_resamples": -1}, "n_resamples=-1; expected a whole number"),
         ({"n_resamples": 2.5}, "n_resamples=2.5; expected a whole number"),
         ({"confidence": 1.0}, "confidence=1.0; expected a number between 0 and 1"),

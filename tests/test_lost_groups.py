@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 import joblib
 import numpy as np
 import pytest
@@ -23,12 +21,10 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.fixes import parse_version
 
 from rankwise import make_target
 from rankwise.datasets import make_ranking
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
-from rankwise.model_selection import make_ranking_scorer
 
 CV = GroupKFold(3)
 TRAINED = "trained to order all items as one list"
@@ -56,31 +52,18 @@ class Ranker(BaseEstimator):
         return 0.5
 
 
-def has_no_groups(y, groups):
-    return groups is None and y.dtype.names is None
-
-
 class NoticesInFit(Ranker):
     def fit(self, X, y, groups=None):
-        if has_no_groups(y, groups):
-            warn_if_groups_were_lost()
+        warn_if_groups_were_lost(y, groups, "fit")
         return super().fit(X, y, groups)
-
-
-class NoticesInClone(Ranker):
-    def __sklearn_clone__(self):
-        warn_if_groups_were_lost()
-        return super().__sklearn_clone__()
 
 
 class NoticesInScore(Ranker):
     def score(self, X, y, groups=None, sample_weight=None):
-        if has_no_groups(y, groups):
-            warn_if_groups_were_lost("score")
+        warn_if_groups_were_lost(y, groups, "score")
         return super().score(X, y, groups, sample_weight)
 
 
-RANKERS = pytest.mark.parametrize("ranker", [NoticesInFit(), NoticesInClone()], ids=repr)
 GRID = {"alpha": [0.1, 1.0]}
 CALLS = {
     "GridSearchCV": lambda r, y: GridSearchCV(r, GRID, cv=CV).fit(X, y, groups=groups),
@@ -107,27 +90,25 @@ CALLS = {
 FUNCTIONS = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
 
 
-@RANKERS
 @FUNCTIONS
-def test_groups_of_the_splitter_alone_are_reported_where_the_user_called(ranker, call):
+def test_groups_of_the_splitter_alone_are_reported_where_the_user_called(call):
     with pytest.warns(UserWarning, match=TRAINED) as caught:
-        call(ranker, y)
-    assert [warning.filename for warning in caught] == [__file__]  # once
+        call(NoticesInFit(), y)
+    assert {(warning.filename, warning.lineno) for warning in caught} == {
+        (__file__, caught[0].lineno)  # one line, so that a user sees it once
+    }
 
 
-@RANKERS
 @FUNCTIONS
-def test_groups_inside_the_target_are_not_lost(ranker, call):
-    call(ranker, make_target(y, groups))
+def test_groups_inside_the_target_are_not_lost(call):
+    call(NoticesInFit(), make_target(y, groups))
 
 
-@RANKERS
-def test_feature_elimination_is_noticed(ranker):
+def test_feature_elimination_is_noticed():
     with pytest.warns(UserWarning, match=TRAINED):
-        RFECV(ranker, cv=CV).fit(X, y, groups=groups)
+        RFECV(NoticesInFit(), cv=CV).fit(X, y, groups=groups)
 
 
-@RANKERS
 @pytest.mark.parametrize(
     "call",
     [
@@ -146,15 +127,14 @@ def test_feature_elimination_is_noticed(ranker):
         ),
     ],
 )
-def test_nothing_is_reported_where_nothing_is_lost(ranker, call):
-    call(ranker)
+def test_nothing_is_reported_where_nothing_is_lost(call):
+    call(NoticesInFit())
 
 
-@RANKERS
-def test_nothing_is_reported_with_routing_on(ranker):
+def test_nothing_is_reported_with_routing_on():
     with sklearn.config_context(enable_metadata_routing=True):
-        cross_validate(ranker, X, y, cv=CV, params={"groups": groups})
-        GridSearchCV(ranker, GRID, cv=CV).fit(X, y, groups=groups)
+        cross_validate(NoticesInFit(), X, y, cv=CV, params={"groups": groups})
+        GridSearchCV(NoticesInFit(), GRID, cv=CV).fit(X, y, groups=groups)
 
 
 @pytest.mark.parametrize("name", sorted(CALLS.keys() - {"cross_val_predict"}))
@@ -162,7 +142,7 @@ def test_groups_that_do_not_reach_score_are_reported(name):
     call = CALLS[name]
     with pytest.warns(UserWarning, match=SCORED) as caught:
         call(NoticesInScore(), y)
-    assert [warning.filename for warning in caught] == [__file__]
+    assert {warning.filename for warning in caught} == {__file__}
     call(NoticesInScore(), make_target(y, groups))
 
 
@@ -171,32 +151,13 @@ def test_groups_for_fit_alone_do_not_reach_score():
         cross_validate(NoticesInScore(), X, y, cv=3, params={"groups": groups})
 
 
-@pytest.mark.parametrize("cv", [CV, 3], ids=str)
-def test_old_versions_forget_the_groups_of_a_pipeline_s_score(cv):
-    pipeline = make_pipeline(StandardScaler(), NoticesInScore())
-    forgets = parse_version(sklearn.__version__) < parse_version("1.8")
-    report = (
-        pytest.warns(UserWarning, match="scoring=make_ranking_scorer") if forgets else nullcontext()
-    )
-    with sklearn.config_context(enable_metadata_routing=True):
-        with report:
-            cross_validate(pipeline, X, y, cv=cv, params={"groups": groups})
-        scorer = make_ranking_scorer("concordance")
-        cross_validate(pipeline, X, y, cv=cv, scoring=scorer, params={"groups": groups})
-        cross_validate(NoticesInScore(), X, y, cv=cv, params={"groups": groups})
-
-
-def test_worker_processes_are_noticed_by_the_clone_in_the_parent():
-    with pytest.warns(UserWarning, match=TRAINED):
-        cross_validate(NoticesInClone(), X, y, groups=groups, cv=CV, n_jobs=2)
-
-
 def test_the_refit_of_a_parallel_search_is_noticed_in_fit():
     with pytest.warns(UserWarning, match=TRAINED):
         GridSearchCV(NoticesInFit(), GRID, cv=CV, n_jobs=2).fit(X, y, groups=groups)
 
 
-def test_a_fit_in_another_thread_cannot_tell():
+def test_a_fit_in_another_thread_or_process_cannot_tell():
+    cross_validate(NoticesInFit(), X, y, groups=groups, cv=CV, n_jobs=2)
     with joblib.parallel_config("threading"):
         cross_validate(NoticesInFit(), X, y, groups=groups, cv=CV, n_jobs=2)
 
@@ -214,5 +175,5 @@ def test_a_fit_in_another_thread_cannot_tell():
 )
 def test_a_version_that_keeps_other_books_is_no_error(routed_params):
     space = {"__name__": "sklearn.model_selection._validation", "f": warn_if_groups_were_lost}
-    exec("def cross_validate(given):\n    routed_params = given\n    f()", space)
+    exec("def cross_validate(given):\n    routed_params = given\n    f([0, 1], None, 'fit')", space)
     space["cross_validate"](routed_params)

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from rankwise import RankingPursuit, RankRLS, RankRLSCV, RankSVM, View
-from rankwise.kernels import Kernel
+from rankwise.features import Kernel
 from rankwise.persistence import ModelFileError, load, read_header, save
 from rankwise.persistence.classes import ATTRIBUTES, FORGOTTEN_ATTRIBUTES, RANKERS
 from rankwise.persistence.model_file import FORMAT_VERSION
@@ -125,7 +125,7 @@ def test_every_ranker_and_every_attribute_it_may_have_is_among_the_models():
         if known not in RANKERS:
             unseen -= {"_sklearn_output_config", "n_samples_seen_", "scale_"}  # of other scalers
         else:
-            unseen -= {"_output_shape"}  # RankSVM has one output, always
+            unseen -= {"output_shape_"}  # RankSVM has one output, always
         assert unseen <= {"feature_names_in_"}, known
 
 

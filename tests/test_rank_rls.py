@@ -492,7 +492,7 @@ def test_kernel_matrix_that_would_not_fit_is_refused_before_it_is_allocated(data
 def test_a_linear_model_too_large_to_factor_is_solved_iteratively(data, monkeypatch):
     X, y, groups, _ = data
     expected = RankRLS().fit(X, y, groups).coef_
-    monkeypatch.setattr("rankwise.estimators.design.available_bytes", lambda: 1)
+    monkeypatch.setattr("rankwise.features.design.available_bytes", lambda: 1)
     model = RankRLS(tol=1e-12).fit(X, y, groups)
     assert model.solver_ == "iterative"
     np.testing.assert_allclose(model.coef_, expected, atol=1e-8)
@@ -554,3 +554,14 @@ def test_score_refuses_weights_it_cannot_use(data):
         model.score(X, graph, groups)
     with pytest.raises(ValueError, match="no edge of positive magnitude"):
         model.score(X, PairGraph([0], [1], [0.0], None, M))
+
+
+def test_y_is_left_alone_and_may_be_read_only():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(40, 3)), rng.normal(size=(40, 2))
+    before = Y.copy()
+    expected = RankRLS().fit(X, Y).coef_
+    np.testing.assert_array_equal(Y, before)
+    assert Y.flags.writeable
+    Y.flags.writeable = False
+    np.testing.assert_array_equal(RankRLS().fit(X, Y).coef_, expected)

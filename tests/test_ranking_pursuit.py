@@ -15,10 +15,10 @@ from sklearn.linear_model import OrthogonalMatchingPursuit
 from sklearn.metrics.pairwise import rbf_kernel
 
 from rankwise import PairGraph, RankingPursuit, ScoreGraph, make_target
-from rankwise import kernels as kernels_module
-from rankwise.estimators import dictionary as dictionary_module
-from rankwise.estimators.dictionary import Dictionary, KernelColumns, MatrixColumns
-from rankwise.kernels import Kernel
+from rankwise.features import FeatureMap, Kernel
+from rankwise.features import dictionary as dictionary_module
+from rankwise.features import kernel as kernels_module
+from rankwise.features.dictionary import KernelColumns, MatrixColumns, function_values
 from rankwise.solvers.orthogonal_basis import OrthogonalBasis
 from tests import oracle, oracle_pursuit
 
@@ -245,9 +245,9 @@ def test_blocks_of_recomputed_columns_equal_the_whole_matrix(data, monkeypatch):
     whole = RankingPursuit(6, beta=0.2).fit(X, y, groups)
     monkeypatch.setattr(dictionary_module, "available_bytes", lambda: 1000)
     monkeypatch.setattr(dictionary_module, "BLOCK_ENTRIES", 3 * M)
-    basis = Dictionary(Kernel("rbf"), None, np.arange(M), X)
-    assert isinstance(basis.at(X), KernelColumns)
-    assert [block.shape for _, block in basis.at(X).blocks()] == [(M, 3)] * (M // 3)
+    values = function_values(FeatureMap(Kernel("rbf"), None, M, np.arange(M), X), X)
+    assert isinstance(values, KernelColumns)
+    assert [block.shape for _, block in values.blocks()] == [(M, 3)] * (M // 3)
     blocked = RankingPursuit(6, beta=0.2).fit(X, y, groups)
     np.testing.assert_array_equal(blocked.choice_path_, whole.choice_path_)
     np.testing.assert_allclose(blocked.predict(X_new), whole.predict(X_new), atol=1e-10)

@@ -13,8 +13,8 @@ from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 
 from rankwise import PairGraph, RankingPursuit, View
 from rankwise import memory as memory_module
-from rankwise.estimators import dictionary as dictionary_module
 from rankwise.estimators import pursuit_problem
+from rankwise.features import dictionary as dictionary_module
 from rankwise.solvers import pursuit_search
 from tests import oracle, oracle_pursuit, oracle_semi
 
@@ -296,7 +296,7 @@ def test_all_pairs_of_large_dictionaries_are_refused_before_they_are_allocated(d
 
 BAD = [
     ({"views": 0}, "views=0; expected at least 1"),
-    ({"views": "both"}, "views='both'; expected None, a number of random views"),
+    ({"views": "both"}, "views='both'; expected a number of random views"),
     ({"views": []}, r"views=\[\]; expected"),
     ({"views": [View([]), View()]}, "a view has no columns"),
     ({"views": [View([0]), View([9])]}, "names column 9"),

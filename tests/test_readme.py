@@ -34,13 +34,6 @@ def test_every_python_block_runs_in_order(capsys):
     assert re.search(r"^\[\d \d \d \d\]$", printed, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES[1:] if blocks("python", page)], ids=str)
-def test_every_python_block_of_the_docs_runs_in_order(page):
-    namespace: dict[str, object] = {}
-    for block in blocks("python", page):
-        exec(compile(block, page.name, "exec"), namespace)
-
-
 def shell_lines():
     """What a reader would type into a shell; lines with a prompt are run for real elsewhere."""
     for page in PAGES:

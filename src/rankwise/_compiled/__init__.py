@@ -1,4 +1,4 @@
-"""The sweeps over sorted scores: compiled where a C compiler built them, in NumPy elsewhere."""
+"""Sweeps over sorted scores and passes over rows: compiled if a C compiler was there, or NumPy."""
 
 from __future__ import annotations
 
@@ -7,17 +7,23 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from rankwise._compiled import twin
+from rankwise._compiled import row_twin, twin
 
 try:
     from rankwise._compiled import order_sweep as _sweep  # type: ignore[attr-defined]
 except ImportError:
     _sweep = None
+try:
+    from rankwise._compiled import row_pass as _rows  # type: ignore[attr-defined]
+except ImportError:  # not worth a warning: slower by a third
+    _rows = row_twin
 
 __all__ = [
     "IS_COMPILED",
+    "add_rows",
     "count_inversions",
     "count_violated",
+    "scale_rows",
     "sort_by_group",
     "sort_in_groups",
     "sum_violated",
@@ -56,3 +62,5 @@ sort_by_group = _best("sort_by_group")
 sort_in_groups = _best("sort_in_groups")
 sum_violated = _best("sum_violated")
 weigh_inversions = _best("weigh_inversions")
+add_rows = _rows.add_rows
+scale_rows = _rows.scale_rows

@@ -26,20 +26,35 @@ Alpha = Annotated[
         help="Regularisation; next to none if not given, auto leaves out one comparison at a time.",
     ),
 ]
-Resamples = Annotated[int, typer.Option(metavar="N", help="Bootstrap resamples for the intervals.")]
+Intervals = Annotated[
+    str,
+    typer.Option(
+        metavar="jackknife|bootstrap",
+        help="Leave out every comparison or cluster in closed form, or draw them again.",
+    ),
+]
+Resamples = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Bootstrap resamples, or draws for the ranks; 0 for no intervals. "
+        "1000 if not given, 200 above 2,000 items.",
+    ),
+]
 
 
 def rank(
     pairs: PairsFile,
     columns: ComparisonOptions,
     alpha: Alpha = None,
-    resamples: Resamples = 1000,
+    intervals: Intervals = "jackknife",
+    resamples: Resamples = None,
     confidence: Confidence = 0.95,
     random_state: Seed = 0,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rate items by who beat whom: a leaderboard with bootstrap intervals.
+    """Rate items by who beat whom: a leaderboard with intervals.
 
     With a column of groups there is one board for each group. -o writes the boards as CSV.
     """
@@ -51,6 +66,7 @@ def rank(
     check_output(output, pairs, columns.features)
     found = read_comparisons(pairs, columns)
     options: dict[str, Any] = {
+        "intervals": intervals,
         "n_resamples": resamples,
         "confidence": confidence,
         "features": found.features,

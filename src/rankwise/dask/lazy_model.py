@@ -12,10 +12,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.dask.parts import Blocks, Survey, is_lazy, take_rows, whole_rows
-from rankwise.estimators.checks import check_basis
-from rankwise.estimators.chunked import fixed_view, has_fixed_features
+from rankwise.estimators.chunked import fixed_map, has_fixed_features
 from rankwise.estimators.kernel_model import KernelModel
-from rankwise.estimators.views import FittedView, fit_basis
+from rankwise.features import FeatureMap, basis_map, check_basis
 
 __all__ = ["LazyModel"]
 
@@ -46,7 +45,7 @@ class LazyModel(KernelModel):
         if not is_lazy(X):
             return super().predict(X)
         check_is_fitted(self)
-        model, shape = self.to_local(), self._output_shape
+        model, shape = self.to_local(), self.output_shape_
         if isinstance(X, dd.DataFrame):
             self._check_columns(len(X.columns), list(X.columns))
             names = range(shape[0]) if shape else None
@@ -54,7 +53,7 @@ class LazyModel(KernelModel):
             return X.map_partitions(_score_frame, model, meta=meta)
         self._check_columns(X.shape[1], None)
         X = whole_rows(X)
-        is_float32 = X.dtype == np.float32 and self._make_kernel().is_linear
+        is_float32 = X.dtype == np.float32 and self.make_kernel().is_linear
         dtype = np.float32 if is_float32 else np.float64
         layout: dict[str, Any] = {"drop_axis": 1}
         if shape:
@@ -81,7 +80,7 @@ class LazyModel(KernelModel):
             {
                 name: value
                 for name, value in self.__dict__.items()
-                if name.endswith("_") or name == "_output_shape"
+                if name.endswith("_") or name == "output_shape_"
             }
         )
         return model
@@ -124,18 +123,18 @@ class LazyModel(KernelModel):
         if isinstance(X, dd.DataFrame) and all(isinstance(name, str) for name in X.columns):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
 
-    def _fixed_view(self, blocks: Blocks, seen: Survey) -> FittedView:
+    def _fixed_map(self, blocks: Blocks, seen: Survey) -> FeatureMap:
         """The basis that the model of `rankwise` would have; its items come to the client."""
-        kernel = self._make_kernel()
+        kernel = self.make_kernel()
         if kernel.is_linear:
-            return fixed_view(self, np.empty((0, self.n_features_in_)))
+            return fixed_map(self, np.empty((0, self.n_features_in_)))
         points, n_basis = self.basis, self.n_basis
         if isinstance(self.basis, str) or np.ndim(self.basis) == 1:
             self.basis_indices_ = self._basis_rows(int(seen.n_rows.sum()))
             points, n_basis = take_rows(blocks, seen.n_rows, self.basis_indices_), None
-        view = fit_basis(kernel, np.empty((0, self.n_features_in_)), n_basis, points, None)
-        self.X_fit_ = view.items
-        return view
+        features = basis_map(kernel, np.empty((0, self.n_features_in_)), n_basis, points, None)
+        self.X_fit_ = features.items
+        return features
 
     def _basis_rows(self, n_rows: int) -> NDArray[np.intp]:
         n_basis = check_basis(self.n_basis, self.basis, n_rows)
@@ -153,7 +152,7 @@ class LazyModel(KernelModel):
 def _score_block(block: Any, model: Any) -> NDArray[Any]:
     if block.shape[0] == 0:
         dtype = np.result_type(getattr(block, "dtype", np.float64), np.float32)
-        return np.zeros((0, *model._output_shape), dtype=dtype)
+        return np.zeros((0, *model.output_shape_), dtype=dtype)
     return np.asarray(model.predict(block))
 
 

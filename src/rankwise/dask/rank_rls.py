@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import dask
@@ -15,9 +16,9 @@ from rankwise.dask.whole_groups import gather_groups
 from rankwise.estimators import RankRLS as LocalRankRLS
 from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.chunked import pair_rule
-from rankwise.estimators.views import FittedView
-from rankwise.graphs.lumps import PairRule
-from rankwise.solvers.accumulate import ONE_LIST, Accumulator
+from rankwise.features import FeatureMap
+from rankwise.solvers.closed_form import solve_shifted
+from rankwise.sums import ONE_LIST, PairRule, StreamingSums
 
 __all__ = ["RankRLS"]
 
@@ -25,6 +26,7 @@ MERGED_AT_ONCE = 8
 LARGEST_OPEN = 2**30  # bytes that the rows of split groups may take on one worker, by estimate
 
 
+@dataclass(eq=False, repr=False)
 class RankRLS(LazyModel):
     """Regularised least-squares ranking of Dask collections, with the coefficients of one machine.
 
@@ -72,38 +74,16 @@ class RankRLS(LazyModel):
 
     local_class = LocalRankRLS
 
-    def __init__(
-        self,
-        alpha: float = 1e-3,
-        *,
-        kernel: str | Callable[..., float] = "linear",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        cost: str = "magnitude",
-        ties: str = "include",
-        group_weight: str = "pairs",
-        beta: float = 0.0,
-        n_basis: int | None = None,
-        basis: str | ArrayLike = "random",
-        shuffle: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.cost = cost
-        self.ties = ties
-        self.group_weight = group_weight
-        self.beta = beta
-        self.n_basis = n_basis
-        self.basis = basis
-        self.shuffle = shuffle
-        self.random_state = random_state
+    alpha: float = 1e-3
+    _: KW_ONLY
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    beta: float = 0.0
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    shuffle: bool = False
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Learn from items and their scores, on the workers.
@@ -130,7 +110,7 @@ class RankRLS(LazyModel):
         self._learn_columns(X)
         seen = survey(blocks)
         self.n_split_groups_ = len(seen.split)
-        view = self._fixed_view(blocks, seen)
+        view = self._fixed_map(blocks, seen)
         parts = blocks.parts
         keep: list[set[Hashable]] = [{ONE_LIST}] * len(parts)
         if groups is not None and self.shuffle:
@@ -144,8 +124,9 @@ class RankRLS(LazyModel):
                 f"there is nothing to rank: {sums.n_items} items make no pair; give group labels "
                 "that are shared by items to be compared, and scores that differ."
             )
-        self._output_shape, self.n_pairs_ = shape, sums.n_pairs
-        self._store(view.coefficients(sums.solve(alphas)[0]))
+        self.output_shape_, self.n_pairs_ = shape, sums.n_pairs
+        solutions, _ = solve_shifted(*sums.system(), alphas)
+        self._store(view.coefficients(solutions[0]))
         return self
 
 
@@ -171,9 +152,9 @@ def _check_room(seen: Survey, n_columns: int, rule: PairRule) -> None:
 def _merged(
     parts: list[Any],
     keep: list[set[Hashable]],
-    view: FittedView,
+    view: FeatureMap,
     settings: tuple[int, int, PairRule, float],
-) -> Accumulator:
+) -> StreamingSums:
     """The sums of all parts, from a tree of tasks."""
     shared = dask.delayed(view, traverse=False)
     accumulate, merge = dask.delayed(_add_up), dask.delayed(_merge)
@@ -183,24 +164,24 @@ def _merged(
     while len(sums) > 1:
         starts = range(0, len(sums), MERGED_AT_ONCE)
         sums = [merge(sums[start : start + MERGED_AT_ONCE]) for start in starts]
-    result: Accumulator = dask.compute(dask.delayed(_settled)(sums[0]))[0]
+    result: StreamingSums = dask.compute(dask.delayed(_settled)(sums[0]))[0]
     return result
 
 
 def _add_up(
     part: Part,
-    view: FittedView,
+    view: FeatureMap,
     settings: tuple[int, int, PairRule, float],
     keep: set[Hashable],
-) -> Accumulator:
+) -> StreamingSums:
     """On a worker: the sums of one part; rows of the groups in `keep` are passed on."""
-    sums = Accumulator(*settings, open_bytes=2 * LARGEST_OPEN)
+    sums = StreamingSums(*settings, open_bytes=2 * LARGEST_OPEN)
     if len(part.y):
         sums.add(view.features(part.X), part.y, part.groups, keep=keep, remember=False)
     return sums
 
 
-def _merge(parts: list[Accumulator]) -> Accumulator:
+def _merge(parts: list[StreamingSums]) -> StreamingSums:
     """On a worker: all sums in one; those given may be read again if a worker dies."""
     sums = parts[0].copy()
     for other in parts[1:]:
@@ -208,7 +189,7 @@ def _merge(parts: list[Accumulator]) -> Accumulator:
     return sums
 
 
-def _settled(sums: Accumulator) -> Accumulator:
+def _settled(sums: StreamingSums) -> StreamingSums:
     """On a worker: the sums alone, without rows, for the client."""
     sums = sums.copy()
     sums.settle()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -18,11 +18,13 @@ from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.margin_training import MarginTrainer, report_solution
 from rankwise.graphs.score_graph import GROUP_WEIGHTS
 from rankwise.options import check_option
+from rankwise.solvers.columns import Columns
 from rankwise.solvers.margin_objective import MarginObjective
 
 __all__ = ["RankSVM"]
 
 
+@dataclass(eq=False, repr=False)
 class RankSVM(LazyModel):
     """Ranking support vector machine on Dask collections, trained to a certified gap.
 
@@ -73,42 +75,18 @@ class RankSVM(LazyModel):
 
     local_class = LocalRankSVM
 
-    def __init__(
-        self,
-        alpha: float = 1e-3,
-        *,
-        loss: str = "hinge",
-        kernel: str | Callable[..., float] = "linear",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        group_weight: str = "pairs",
-        n_basis: int | None = None,
-        basis: str | ArrayLike = "random",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        solver: str = "auto",
-        shuffle: bool = False,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.loss = loss
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.group_weight = group_weight
-        self.n_basis = n_basis
-        self.basis = basis
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.random_state = random_state
+    alpha: float = 1e-3
+    _: KW_ONLY
+    loss: str = "hinge"
+    group_weight: str = "pairs"
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    solver: str = "auto"
+    shuffle: bool = False
+    verbose: int = 0
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Learn from items and their scores, on the workers.
@@ -137,7 +115,7 @@ class RankSVM(LazyModel):
         seen = survey(blocks)
         self.n_split_groups_ = len(seen.split)
         self._check_whole(seen, grouped=groups is not None)
-        view = self._fixed_view(blocks, seen)
+        view = self._fixed_map(blocks, seen)
         parts = gather_groups(blocks.parts, seen) if seen.split else blocks.parts
         loss = ClusterLoss(prepare_parts(parts, view, trainer.loss, self.group_weight))
         if not loss.n_pairs:
@@ -146,7 +124,8 @@ class RankSVM(LazyModel):
                 "scores; give group labels that are shared by the items to be compared."
             )
         n = view.n_features
-        objective = MarginObjective(sp.identity(n, format="csr"), loss, alpha)
+        weights = Columns(sp.identity(n, format="csr"), loss.magnitude, loss.n_items)
+        objective = MarginObjective(weights, loss, alpha)
         solution = trainer.minimise(objective, moment=loss.moment)
         self.solver_, self.n_pairs_ = trainer.method, loss.n_pairs
         self.n_evaluations_ = loss.n_evaluations

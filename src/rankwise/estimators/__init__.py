@@ -8,7 +8,7 @@ from rankwise.estimators.rank_svm import RankSVM, RankSVMPath
 from rankwise.estimators.rank_svm_cv import RankSVMCV
 from rankwise.estimators.ranking_pursuit import RankingPursuit
 from rankwise.estimators.ranking_pursuit_cv import RankingPursuitCV
-from rankwise.estimators.views import View
+from rankwise.features import View
 
 __all__ = [
     "CoRankRLS",

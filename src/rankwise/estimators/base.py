@@ -15,7 +15,7 @@ from rankwise.metrics import disagreement_error
 from rankwise.metrics.edges import edge_disagreement
 from rankwise.targets import split_target
 
-__all__ = ["RankerMixin", "notice_lost_groups", "ranks_in_groups"]
+__all__ = ["RankerMixin", "ranks_in_groups"]
 
 
 class RankerMixin:
@@ -80,27 +80,16 @@ class RankerMixin:
             return _edge_concordance(y, predicted)
         if isinstance(y, ScoreGraph):
             y, groups = y.y, y.groups if groups is None else groups
-        notice_lost_groups(y, groups, "score")
+        warn_if_groups_were_lost(y, groups, "score")
         y, groups = split_target(y, groups)
         error = disagreement_error(y, predicted, groups, sample_weight=sample_weight)
         return float(1.0 - np.mean(error))
-
-    def __sklearn_clone__(self) -> Any:
-        warn_if_groups_were_lost()  # a search with workers clones here what it fits elsewhere
-        return super().__sklearn_clone__()  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.estimator_type = "ranker"
         tags.target_tags.required = True
         return tags
-
-
-def notice_lost_groups(y: Any, groups: ArrayLike | None, method: str) -> None:
-    """Warn if scikit-learn has groups that neither `groups` nor y bring to this method."""
-    plain = getattr(getattr(y, "dtype", None), "names", None) is None
-    if groups is None and plain and not isinstance(y, (PairGraph, ScoreGraph)):
-        warn_if_groups_were_lost(method)
 
 
 def ranks_in_groups(

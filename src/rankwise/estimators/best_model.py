@@ -5,21 +5,19 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.estimators.kernel_model import set_kernel_tags
+from rankwise.features import KernelParameters
 
 __all__ = ["BestModel"]
 
 
-class BestModel(BaseEstimator):
+class BestModel(KernelParameters):
     """Mixin that predicts by ``best_estimator_`` and shows the attributes of that."""
 
     shown: ClassVar[tuple[str, ...]]
     """Attributes of the best model that the search has, too."""
 
-    kernel: Any
     best_estimator_: Any
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -32,6 +30,3 @@ class BestModel(BaseEstimator):
         if name in type(self).shown and "best_estimator_" in self.__dict__:
             return getattr(self.best_estimator_, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __sklearn_tags__(self) -> Any:
-        return set_kernel_tags(super().__sklearn_tags__(), self.kernel)

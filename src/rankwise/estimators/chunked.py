@@ -11,16 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.estimators.checks import check_alphas, check_beta
 from rankwise.estimators.kernel_model import KernelModel
-from rankwise.estimators.views import FittedView, fit_basis
+from rankwise.features import FeatureMap, basis_map
 from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.lumps import PairRule
 from rankwise.graphs.score_graph import COSTS, GROUP_WEIGHTS, TIES
 from rankwise.memory import check_matrix_fits
 from rankwise.options import check_option
-from rankwise.solvers.accumulate import Accumulator
+from rankwise.solvers.closed_form import solve_shifted
+from rankwise.sums import PairRule, StreamingSums
 from rankwise.targets import as_scores, split_target
 
-__all__ = ["ChunkedFit", "fixed_view", "has_fixed_features", "pair_rule"]
+__all__ = ["ChunkedFit", "fixed_map", "has_fixed_features", "pair_rule"]
 
 Array = NDArray[np.float64]
 
@@ -57,8 +57,8 @@ class ChunkedFit(KernelModel):
 
     __metadata_request__partial_fit = {"groups": True, "whole_groups": False}  # noqa: RUF012
 
-    _chunks: Accumulator
-    _view: FittedView
+    _chunks: StreamingSums
+    _features: FeatureMap
 
     @available_if(_learns_in_chunks)  # type: ignore[untyped-decorator]
     def partial_fit(
@@ -132,7 +132,7 @@ class ChunkedFit(KernelModel):
         self._check_chunk(scores, rule)
         columns = scores.reshape(len(scores), -1)
         keep = () if whole_groups else None
-        self._chunks.add(self._view.features(X), columns, groups, keep=keep)
+        self._chunks.add(self._features.features(X), columns, groups, keep=keep)
         self._solve_chunks(alphas)
         return self
 
@@ -176,29 +176,27 @@ class ChunkedFit(KernelModel):
         return self
 
     def _start_chunks(self, X: Any, scores: Array, rule: PairRule) -> None:
-        """Forget what was learnt before, and be ready for chunks like this one."""
-        self._forget()
-        self._view, self._output_shape = fixed_view(self, X), scores.shape[1:]
-        if self._view.items is not None:
-            self.X_fit_ = self._view.items
-        if self._view.basis is not None:
-            self.basis_indices_ = self._view.basis
-        self._chunks = Accumulator(self._view.n_features, scores[0].size, rule, self.beta)
+        """Forget what was learned before, and be ready for chunks like this one."""
+        features, self.output_shape_ = fixed_map(self, X), scores.shape[1:]
+        self._store_features(features)
+        self._features = features
+        self._chunks = StreamingSums(self._features.n_features, scores[0].size, rule, self.beta)
 
     def _solve_chunks(self, alphas: Array) -> None:
-        self._store(self._view.coefficients(self._chunks.solve(alphas)[0]))
+        solutions, _ = solve_shifted(*self._chunks.system(), alphas)
+        self._store(self._features.coefficients(solutions[0]))
         self.n_samples_seen_ = self._chunks.n_items
         self.n_pairs_ = self._chunks.n_pairs
         self.solver_, self.n_iter_ = "primal", 1
 
     def _check_chunk(self, scores: Array, rule: PairRule) -> None:
-        if scores.shape[1:] != self._output_shape:
+        if scores.shape[1:] != self.output_shape_:
             raise ValueError(
                 f"y has shape {scores.shape}, but the chunks before had outputs of shape "
-                f"{self._output_shape}; give every chunk the same outputs."
+                f"{self.output_shape_}; give every chunk the same outputs."
             )
-        before = (*self._chunks.rule, self._chunks.beta, self._view.kernel)
-        now = (*rule, self.beta, self._make_kernel())
+        before = (*self._chunks.rule, self._chunks.beta, self._features.kernel)
+        now = (*rule, self.beta, self.make_kernel())
         names = ("cost", "ties", "group_weight", "beta", "kernel")
         for name, old, new in zip(names, before, now, strict=True):
             if old != new:
@@ -213,14 +211,14 @@ class ChunkedFit(KernelModel):
                 f"the models have {self.n_features_in_} and {other.n_features_in_} features; only "
                 "models on the same features can be merged."
             )
-        for name in ("_output_shape", "cost", "ties", "group_weight", "beta"):
+        for name in ("output_shape_", "cost", "ties", "group_weight", "beta"):
             own, theirs = getattr(self, name), getattr(other, name)
             if own != theirs:
                 raise ValueError(
                     f"{name.strip('_')} is {own!r} in one model and {theirs!r} in the other; only "
                     "models of the same problem can be merged."
                 )
-        mine, yours = self._view, other._view
+        mine, yours = self._features, other._features
         if mine.kernel != yours.kernel or not _equal_items(mine.items, yours.items):
             raise ValueError(
                 "the models have different kernels or basis items; choose the basis once and pass "
@@ -228,20 +226,20 @@ class ChunkedFit(KernelModel):
             )
 
 
-def fixed_view(model: Any, X: Any) -> FittedView:
+def fixed_map(model: Any, X: Any) -> FeatureMap:
     """The features of all chunks: the columns themselves, or a basis chosen from the first one."""
-    kernel = model._make_kernel()
+    kernel = model.make_kernel()
     if kernel.is_linear:
         advice = "use fit with solver='iterative' for so many features"
         check_matrix_fits(X.shape[1], X.shape[1], "a Gram matrix", advice)
-        return FittedView(kernel, None, X.shape[1])
+        return FeatureMap(kernel, None, X.shape[1])
     is_chosen = isinstance(model.basis, str) and isinstance(model.n_basis, int)
     if is_chosen and model.n_basis > X.shape[0]:
         raise ValueError(
             f"n_basis={model.n_basis}, but the first chunk, from which the basis items are chosen, "
             f"has {X.shape[0]} rows; begin with a larger chunk, or pass the points as basis."
         )
-    return fit_basis(kernel, X, model.n_basis, model.basis, model.random_state)
+    return basis_map(kernel, X, model.n_basis, model.basis, model.random_state)
 
 
 def pair_rule(model: Any, n_outputs: int) -> PairRule:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from rankwise.estimators.unscored import PartlyScored
-from rankwise.estimators.views import FittedView, StackedFeatures, View, fit_view
+from rankwise.features import FeatureMap, FeatureRows, View, check_views, fit_view
 from rankwise.losses import SquaredLoss
 from rankwise.memory import check_matrix_fits
 from rankwise.solvers.co_regularized import (
@@ -38,7 +38,7 @@ class CoProblem:
     ----------
     X : array or sparse matrix
         All items.
-    views : sequence of FittedView
+    views : sequence of FeatureMap
         Views with their bases.
     part : PartlyScored
         Which rows are scored.
@@ -49,7 +49,7 @@ class CoProblem:
     """
 
     X: Any
-    views: Sequence[FittedView]
+    views: Sequence[FeatureMap]
     part: PartlyScored
     loss: SquaredLoss
     known_coupling: Array | None = None
@@ -102,7 +102,7 @@ class CoProblem:
         if self.known_coupling is not None:
             return self.known_coupling
         rows, graph = self.part.agreement(self.loss.graph.group_weight)
-        return coupling(StackedFeatures(self.views, self.X, rows), self.sizes, graph)
+        return coupling(FeatureRows(self.views, self.X, rows), self.sizes, graph)
 
 
 def fit_views(
@@ -112,7 +112,7 @@ def fit_views(
     n_basis: int,
     random_state: Any,
     names: Sequence[str] | None,
-) -> list[FittedView]:
+) -> list[FeatureMap]:
     """The views that the user gave, or as many random bases of the whole data as asked for.
 
     Parameters
@@ -136,14 +136,14 @@ def fit_views(
     if isinstance(views, numbers.Integral) and not isinstance(views, bool):
         given = _random_bases(int(views), shared, X, int(n_basis), rng)
     else:
-        given = _check_views(views)
+        given = check_views(views)
     return [fit_view(view, X, rng, n_basis=int(n_basis), names=names) for view in given]
 
 
 def warn_about_flat_views(problem: CoProblem) -> None:
     """Warn of views whose features are the same for all items of a group."""
     B, C, _ = problem.system
-    first = StackedFeatures(problem.views, problem.X, np.arange(1))[:]
+    first = FeatureRows(problem.views, problem.X, np.arange(1))[:]
     scatter, size = np.diag(B) + np.diag(C), first[0] ** 2
     for k, view in enumerate(np.split(np.arange(len(scatter)), problem.starts)):
         if scatter[view].sum() <= FLAT * size[view].sum():
@@ -175,12 +175,3 @@ def _random_bases(
         )
     rows = rng.permutation(n_items)[: n_views * size].reshape(n_views, size)
     return [View(**{**shared.get_params(), "basis": np.sort(basis)}) for basis in rows]
-
-
-def _check_views(views: Any) -> list[View]:
-    is_list = isinstance(views, (list, tuple))
-    if not is_list or not views or not all(isinstance(view, View) for view in views):
-        raise ValueError(
-            f"views={views!r}; expected a number of random bases or a list with at least one View."
-        )
-    return list(views)

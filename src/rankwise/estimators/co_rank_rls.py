@@ -5,30 +5,32 @@ from __future__ import annotations
 import copy
 import itertools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankwise.estimators.base import notice_lost_groups
 from rankwise.estimators.checks import check_alphas, check_nus
 from rankwise.estimators.co_problem import CoProblem, fit_views, warn_about_flat_views
 from rankwise.estimators.cross_validation import mean_defined
-from rankwise.estimators.kernel_model import set_kernel_tags
+from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.problem import ranking_losses
 from rankwise.estimators.unscored import SemiSupervisedMixin, split_unscored
-from rankwise.estimators.views import View
+from rankwise.features import KernelParameters, View
 from rankwise.metrics import disagreement_error
+from rankwise.real_numbers import check_items
 
 __all__ = ["CoRankRLS", "CoRankRLSPath"]
 
 Array = NDArray[np.float64]
 
 
-class CoRankRLS(SemiSupervisedMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class CoRankRLS(SemiSupervisedMixin, KernelParameters):
     """Semi-supervised ranking by several views that are made to agree.
 
     Learns one function for each view from scored and unscored items by minimising
@@ -63,7 +65,7 @@ class CoRankRLS(SemiSupervisedMixin, BaseEstimator):
 
     Attributes
     ----------
-    views_ : list of FittedView
+    views_ : list of FeatureMap
         Views with columns as numbers and the basis items they use.
     view_coef_ : list of ndarray
         For each view the weights of its columns or of its basis items.
@@ -102,36 +104,15 @@ class CoRankRLS(SemiSupervisedMixin, BaseEstimator):
            [0., 0.]])
     """
 
-    def __init__(
-        self,
-        alpha: float = 1e-3,
-        *,
-        nu: float = 1.0,
-        views: int | Sequence[View] = 2,
-        n_basis: int = 100,
-        kernel: str | Callable[..., float] = "linear",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        cost: str = "magnitude",
-        ties: str = "include",
-        group_weight: str = "pairs",
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.nu = nu
-        self.views = views
-        self.n_basis = n_basis
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.cost = cost
-        self.ties = ties
-        self.group_weight = group_weight
-        self.random_state = random_state
+    alpha: float = 1e-3
+    _: KW_ONLY
+    nu: float = 1.0
+    views: int | Sequence[View] = 2
+    n_basis: int = 100
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
         """Learn from scored and unscored items.
@@ -150,7 +131,7 @@ class CoRankRLS(SemiSupervisedMixin, BaseEstimator):
         CoRankRLS
             The fitted estimator.
         """
-        notice_lost_groups(y, groups, "fit")
+        warn_if_groups_were_lost(y, groups, "fit")
         return self._fit_problem(self._prepare(X, y, groups))
 
     def path(
@@ -253,17 +234,13 @@ class CoRankRLS(SemiSupervisedMixin, BaseEstimator):
             out[v, u] = mean_defined(np.asarray(error))
         return 0.5 * (out + out.T)
 
-    def __sklearn_tags__(self) -> Any:
-        return set_kernel_tags(super().__sklearn_tags__(), self.kernel)
-
     def _prepare(self, X: Any, y: Any, groups: ArrayLike | None) -> CoProblem:
         """Check everything, choose the bases, and say what is to be minimised."""
         X = self._check_items(X, reset=True)
         part = split_unscored(y, groups, X.shape[0])
         options = (self.cost, self.ties, self.group_weight)
         losses, _ = ranking_losses(len(part.y), part.y, part.scored_labels, *options, beta=0.0)
-        kernel = ("kernel", "gamma", "degree", "coef0", "kernel_params")
-        shared = View(**{name: getattr(self, name) for name in kernel})
+        shared = View(**self.kernel_arguments())
         names = getattr(self, "feature_names_in_", None)
         views = fit_views(self.views, shared, X, self.n_basis, self.random_state, names)
         return CoProblem(X, views, part, losses[0])
@@ -293,6 +270,7 @@ class CoRankRLS(SemiSupervisedMixin, BaseEstimator):
     def _check_items(self, X: Any, *, reset: bool) -> Any:
         sparse = False if self.kernel == "precomputed" else "csr"
         dtypes = [np.float64, np.float32]
+        check_items("X", X)
         return validate_data(self, X, accept_sparse=sparse, dtype=dtypes, reset=reset)
 
     def _scores(self, X: Any, coef: Sequence[Array]) -> list[NDArray[Any]]:

@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.design import Design
-from rankwise.kernels import Kernel
+from rankwise.features import FeatureMap, KernelParameters
+from rankwise.real_numbers import check_items
 
-__all__ = ["KernelModel", "ModelPath", "set_kernel_tags"]
+__all__ = ["KernelModel", "ModelPath"]
 
 Array = NDArray[np.float64]
 LEARNT = ("coef_", "dual_coef_", "X_fit_", "basis_indices_")
-LEARNT_IN_CHUNKS = ("n_samples_seen_", "_chunks", "_view")
+LEARNT_IN_CHUNKS = ("n_samples_seen_", "_chunks", "_features")
 
 
-class KernelModel(RankerMixin, BaseEstimator):
+class KernelModel(RankerMixin, KernelParameters):
     """A ranker whose scores are ``X coef_`` or ``k(X, X_fit_) dual_coef_``."""
 
     alpha: Any
-    kernel: str | Callable[..., float]
-    gamma: float | None
-    degree: float
-    coef0: float
-    kernel_params: dict[str, Any] | None
+    output_shape_: tuple[int, ...] = ()
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Score items; larger is better, and only differences (inside a group) have a meaning.
@@ -47,24 +41,19 @@ class KernelModel(RankerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = self._check_items(X, accept_sparse="csr", reset=False)
-        return self._scores(X, self._columns).reshape((X.shape[0], *self._output_shape))
-
-    def __sklearn_tags__(self) -> Any:
-        return set_kernel_tags(super().__sklearn_tags__(), self.kernel)
-
-    def _make_kernel(self) -> Kernel:
-        return Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params or {})
+        return self._scores(X, self._columns).reshape((X.shape[0], *self.output_shape_))
 
     def _check_items(self, X: Any, **options: Any) -> Any:
+        check_items("X", X)
         return validate_data(self, X, dtype=[np.float64, np.float32], **options)
 
-    def _store_design(self, design: Design) -> None:
+    def _store_features(self, features: FeatureMap) -> None:
         """Forget an earlier fit with other parameters, keep the items of this one."""
         self._forget()
-        if design.items is not None:
-            self.X_fit_ = _without_gaps(design.items)
-        if design.basis is not None:
-            self.basis_indices_ = design.basis
+        if features.items is not None:
+            self.X_fit_ = _without_gaps(features.items)
+        if features.basis is not None:
+            self.basis_indices_ = features.basis
 
     def _forget(self) -> None:
         for name in (*LEARNT, *LEARNT_IN_CHUNKS):
@@ -72,8 +61,8 @@ class KernelModel(RankerMixin, BaseEstimator):
 
     def _store(self, columns: Array) -> None:
         """Keep coefficients of shape (n, n_outputs) under their public names."""
-        single = not self._output_shape
-        if self._make_kernel().is_linear:
+        single = not self.output_shape_
+        if self.make_kernel().is_linear:
             self.coef_ = columns[:, 0].copy() if single else np.ascontiguousarray(columns.T)
         else:
             self.dual_coef_ = columns[:, 0].copy() if single else np.ascontiguousarray(columns)
@@ -84,29 +73,16 @@ class KernelModel(RankerMixin, BaseEstimator):
             return np.asarray(np.atleast_2d(self.coef_).T)
         return self.dual_coef_.reshape(len(self.dual_coef_), -1)
 
-    _output_shape: tuple[int, ...] = ()
-
     def _scores(self, X: Any, columns: Array) -> NDArray[Any]:
-        kernel = self._make_kernel()
-        if kernel.is_linear:
-            return np.asarray(X @ columns.astype(X.dtype, copy=False))
-        if kernel.is_precomputed and hasattr(self, "basis_indices_"):
-            X = X[:, self.basis_indices_]
-        return kernel.product(X, getattr(self, "X_fit_", None), columns)
+        basis, items = getattr(self, "basis_indices_", None), getattr(self, "X_fit_", None)
+        features = FeatureMap(self.make_kernel(), None, len(columns), basis, items)
+        return features.scores(X, columns)
 
 
 def _without_gaps(items: Any) -> Any:
     """A view with steps keeps all of X alive, and BLAS rounds its products in another way."""
     has_gaps = isinstance(items, np.ndarray) and not items.flags.forc
     return items.copy() if has_gaps else items
-
-
-def set_kernel_tags(tags: Any, kernel: Any) -> Any:
-    """Tell scikit-learn whether X may be sparse, and whether it is a kernel matrix."""
-    precomputed = isinstance(kernel, str) and kernel == "precomputed"
-    tags.input_tags.sparse = not precomputed
-    tags.input_tags.pairwise = precomputed
-    return tags
 
 
 Model = TypeVar("Model", bound=KernelModel)
@@ -137,7 +113,7 @@ class ModelPath(Generic[Model]):
         X = model._check_items(X, accept_sparse="csr", reset=False)
         n_alphas, n, _ = self.coefficients.shape
         columns = self.coefficients.transpose(1, 2, 0).reshape(n, -1)
-        return model._scores(X, columns).reshape((X.shape[0], *model._output_shape, n_alphas))
+        return model._scores(X, columns).reshape((X.shape[0], *model.output_shape_, n_alphas))
 
     def model(self, index: int | NDArray[np.intp]) -> Model:
         """The fitted estimator of ``alphas[index]``; an array gives one index for each output."""

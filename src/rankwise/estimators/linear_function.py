@@ -56,9 +56,9 @@ def linear_function(model: Any) -> LinearFunction:
 def _single(model: Any) -> Array:
     if not hasattr(model, "coef_"):
         raise _not_linear(model.kernel)
-    if model._output_shape not in ((), (1,)):
+    if model.output_shape_ not in ((), (1,)):
         raise ValueError(
-            f"the model has {model._output_shape[0]} outputs, and weights are those of one; train "
+            f"the model has {model.output_shape_[0]} outputs, and weights are those of one; train "
             "a model for each output."
         )
     return np.asarray(model.coef_, dtype=np.float64).ravel()
@@ -66,7 +66,7 @@ def _single(model: Any) -> Array:
 
 def _pursuit_weights(model: Any, function: Any) -> Array:
     basis = function.basis
-    if basis.kernel is not None:
+    if not basis.is_columns:
         return _on_columns(model, basis.kernel, basis.columns, function.coef, basis.items)
     weights = np.zeros(model.n_features_in_)
     np.add.at(weights, basis.indices, function.coef)

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.estimators.dictionary import Dictionary
 from rankwise.estimators.held_out_stages import Judge
 from rankwise.estimators.unscored import PartlyScored
+from rankwise.features import FeatureMap
+from rankwise.rows import row_products
 from rankwise.solvers.pursuit import Step
 
 __all__ = ["PursuitFunction", "Validation", "make_functions", "stop_early"]
@@ -24,7 +25,7 @@ class PursuitFunction(NamedTuple):
 
     Attributes
     ----------
-    basis : Dictionary
+    basis : FeatureMap
         The chosen functions.
     choices : ndarray of int, shape (n_steps,)
         The number of the function that each step chose.
@@ -36,7 +37,7 @@ class PursuitFunction(NamedTuple):
         The level without any function.
     """
 
-    basis: Dictionary
+    basis: FeatureMap
     choices: Indices
     coef_path: Array
     intercept_path: Array
@@ -66,7 +67,7 @@ class PursuitFunction(NamedTuple):
 
 
 def make_functions(
-    dictionaries: list[Dictionary], steps: list[Step], level: float | None
+    dictionaries: list[FeatureMap], steps: list[Step], level: float | None
 ) -> list[PursuitFunction]:
     """Gather the coefficients of all steps; `level` is the mean score if there is an intercept."""
     functions = []
@@ -95,7 +96,7 @@ class Validation:
         Held-out rows.
     X : array or sparse matrix
         All rows.
-    dictionaries : list of Dictionary
+    dictionaries : list of FeatureMap
         What the pursuit chooses from.
     """
 
@@ -105,7 +106,7 @@ class Validation:
         target: PartlyScored,
         held: Indices,
         X: Any,
-        dictionaries: list[Dictionary],
+        dictionaries: list[FeatureMap],
     ) -> None:
         self.judge = judge
         self._target = target
@@ -121,7 +122,7 @@ class Validation:
             for j in step.basis[view][len(values) :]:
                 one = self._dictionaries[view].take(np.array([j]))
                 values.append(one.scores(self._X, np.ones(1)))
-            total += step.coef[view] @ np.array(values)
+            total += row_products(np.array(values).T, step.coef[view])
             total += 0.0 if level is None else level - step.means[view]
         mean = total[:, None] / len(self._values)
         return float(self.judge.mean(self.judge.by_group(self._target, self._held, mean))[0])

@@ -10,13 +10,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.estimators.checks import check_basis
-from rankwise.estimators.dictionary import Dictionary, choose_functions
 from rankwise.estimators.problem import ranking_losses
 from rankwise.estimators.unscored import PartlyScored
-from rankwise.estimators.views import View, take_columns, view_columns, view_kernel
+from rankwise.features import (
+    FeatureMap,
+    View,
+    check_basis,
+    check_views,
+    choose_basis,
+    take_columns,
+    view_columns,
+)
+from rankwise.features.dictionary import choose_functions, function_values
 from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.kernels import choose_basis
 from rankwise.losses import SquaredLoss
 from rankwise.memory import check_matrix_fits
 from rankwise.options import check_option
@@ -35,6 +41,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+SMALLEST_SQUARE = 1e-290  # smaller ones have lost digits
 Indices = NDArray[np.intp]
 SEARCHES = ("auto", "pairs", "shared", "cyclic")
 PAIRS_LIMIT = 10**12  # multiplications: about a minute
@@ -117,11 +124,23 @@ def read_target(
     if loss.y is not None and options.beta > 0 and options.fit_intercept:
         level = float(loss.y.mean())
         loss = SquaredLoss(loss.graph, loss.beta, loss.y - level)
+    _check_squares(loss)
     agreeing, agreement = np.empty(0, dtype=np.intp), None
     if n_views > 1 and isinstance(y, PartlyScored):
         agreeing, agreement = y.agreement(options.group_weight)
     is_level_free = options.beta == 0 or level is not None
     return PursuitTarget(loss, scored, level, is_level_free, agreeing, agreement)
+
+
+def _check_squares(loss: SquaredLoss) -> None:
+    """Raise a ValueError if squares of the scores overflow or vanish: steps compare squares."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = loss.at_zero
+    if not np.isfinite(squares) or (squares < SMALLEST_SQUARE and loss.target.any()):
+        raise ValueError(
+            f"the scores or magnitudes are so large or so small that their mean square is "
+            f"{squares:g}; multiply all of them by one factor that brings them nearer to 1."
+        )
 
 
 def list_views(views: int | Sequence[View] | None, single: View) -> list[View]:
@@ -132,13 +151,7 @@ def list_views(views: int | Sequence[View] | None, single: View) -> list[View]:
         if int(views) < 1:
             raise ValueError(f"views={views}; expected at least 1, or a list of View.")
         return [single] * int(views)
-    given = list(views) if isinstance(views, (list, tuple)) else []
-    if not given or not all(isinstance(view, View) for view in given):
-        raise ValueError(
-            f"views={views!r}; expected None, a number of random views, or a list of "
-            "rankwise.View(columns, kernel=...)."
-        )
-    return given
+    return check_views(views)
 
 
 def make_dictionaries(
@@ -148,7 +161,7 @@ def make_dictionaries(
     rng: Any,
     *,
     is_dealt: bool,
-) -> list[Dictionary]:
+) -> list[FeatureMap]:
     """The functions of each view.
 
     Parameters
@@ -179,14 +192,15 @@ def make_dictionaries(
 
 
 def make_problem(
-    X: Any, target: PursuitTarget, dictionaries: list[Dictionary], nu: float
+    X: Any, target: PursuitTarget, dictionaries: list[FeatureMap], nu: float
 ) -> PursuitProblem:
     """Evaluate the dictionaries at the scored rows and at those of the agreement."""
-    scored = [dictionary.at(_rows(X, target.scored)) for dictionary in dictionaries]
+    scored = [function_values(one, _rows(X, target.scored)) for one in dictionaries]
     same = np.array_equal(target.agreeing, target.scored)
     agreeing: list[Any] = []
     if target.agreement is not None:
-        agreeing = scored if same else [d.at(_rows(X, target.agreeing)) for d in dictionaries]
+        rows = _rows(X, target.agreeing)
+        agreeing = scored if same else [function_values(one, rows) for one in dictionaries]
     return PursuitProblem(
         target.loss, target.is_level_free, list(scored), list(agreeing), target.agreement, nu
     )
@@ -206,7 +220,7 @@ def dictionary_norms(problem: PursuitProblem) -> list[Array]:
     return norms
 
 
-def choose_search(search: str, dictionaries: list[Dictionary], n_agreeing: int) -> str:
+def choose_search(search: str, dictionaries: list[FeatureMap], n_agreeing: int) -> str:
     """How to search several views: "pairs", "shared" or "cyclic", checked.
 
     All pairs take a product of two matrices of `n_agreeing` rows once, which must stay affordable
@@ -255,19 +269,20 @@ def _deal(chosen: Indices, is_scored: Any, n_views: int, rng: Any) -> list[Indic
     return [np.sort(shuffled[v::n_views]) for v in range(n_views)]
 
 
-def _features(view: View, part: Indices, items: TrainingItems) -> Dictionary:
-    if not view_kernel(view).is_linear or view.n_basis is not None:
+def _features(view: View, part: Indices, items: TrainingItems) -> FeatureMap:
+    if not view.make_kernel().is_linear or view.n_basis is not None:
         raise ValueError(
             f"dictionary='features' takes the columns of X as they are, but kernel={view.kernel!r} "
             f"and n_basis={view.n_basis!r} were given; use kernel='linear' without n_basis, or "
             "dictionary='items'."
         )
     columns = view_columns(view, items.X.shape[1], items.names)
-    return Dictionary(None, None, part if columns is None else columns)
+    chosen = part if columns is None else columns
+    return FeatureMap(view.make_kernel(), chosen, len(chosen))
 
 
-def _kernels(view: View, part: Indices, points: Any, items: TrainingItems, rng: Any) -> Dictionary:
-    kernel = view_kernel(view)
+def _kernels(view: View, part: Indices, points: Any, items: TrainingItems, rng: Any) -> FeatureMap:
+    kernel = view.make_kernel()
     columns = view_columns(view, items.X.shape[1], items.names)
     seen = take_columns(items.X, columns)
     if kernel.is_precomputed:
@@ -279,11 +294,9 @@ def _kernels(view: View, part: Indices, points: Any, items: TrainingItems, rng: 
         count = check_basis(view.n_basis, view.basis, len(items.available))
         part = choose_basis(seen[items.available], count, view.basis, rng)
         part, points = items.available[part], None
-    if kernel.is_precomputed:
-        return Dictionary(kernel, columns, part)
-    return Dictionary(
-        kernel, columns, part, (seen if points is None else take_columns(points, columns))[part]
-    )
+    source = seen if points is None else take_columns(points, columns)
+    chosen = None if kernel.is_precomputed else source[part]
+    return FeatureMap(kernel, columns, len(part), part, chosen)
 
 
 def _check_precomputed(seen: Any, points: Any) -> None:

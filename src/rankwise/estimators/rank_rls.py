@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwise.estimators.base import notice_lost_groups
 from rankwise.estimators.checks import check_alphas, check_beta, check_finite
 from rankwise.estimators.chunked import ChunkedFit
-from rankwise.estimators.design import Design, is_read_once, make_design
 from rankwise.estimators.kernel_model import ModelPath
 from rankwise.estimators.least_squares_task import LeastSquaresTask
+from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.problem import ranking_losses
+from rankwise.features import Design, is_read_once, make_design
+from rankwise.features.design import FITTING, HOLDING_OUT
 from rankwise.losses import SquaredLoss
 from rankwise.progress import IterationLine
 from rankwise.solvers import Solutions, minimise
@@ -27,6 +28,7 @@ __all__ = ["RankRLS", "RankRLSPath"]
 Array = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class RankRLS(ChunkedFit):
     """Regularised least-squares ranking.
 
@@ -121,42 +123,18 @@ class RankRLS(ChunkedFit):
     array([0.995])
     """
 
-    def __init__(
-        self,
-        alpha: float = 1e-3,
-        *,
-        kernel: str | Callable[..., float] = "linear",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        cost: str = "magnitude",
-        ties: str = "include",
-        group_weight: str = "pairs",
-        beta: float = 0.0,
-        n_basis: int | None = None,
-        basis: str | ArrayLike = "random",
-        solver: str = "auto",
-        tol: float = 1e-8,
-        max_iter: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.cost = cost
-        self.ties = ties
-        self.group_weight = group_weight
-        self.beta = beta
-        self.n_basis = n_basis
-        self.basis = basis
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    alpha: float = 1e-3
+    _: KW_ONLY
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    beta: float = 0.0
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    solver: str = "auto"
+    tol: float = 1e-8
+    max_iter: int | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
         """Learn from items and what is known about their order.
@@ -177,7 +155,7 @@ class RankRLS(ChunkedFit):
         RankRLS
             The fitted estimator.
         """
-        notice_lost_groups(y, groups, "fit")
+        warn_if_groups_were_lost(y, groups, "fit")
         coefficients = self._solve_for(X, y, groups, check_alphas([self.alpha], "alpha"))
         self._store(coefficients[0])
         return self
@@ -227,31 +205,47 @@ class RankRLS(ChunkedFit):
         changes kernel values but not the weights; features of a basis are made as they are read;
         and the Gram matrix tells whether dense features are finite, see `_check_found`.
         """
+        X, losses = self._check_data(X, y, groups, to_fit=to_fit)
+        return losses, self._make_design(X, losses, to_fit=to_fit)
+
+    def _check_data(
+        self, X: Any, y: Any, groups: ArrayLike | None, *, to_fit: bool
+    ) -> tuple[Any, list[SquaredLoss]]:
         check_beta(self.beta)
-        kernel = self._make_kernel()
+        kernel = self.make_kernel()
         sparse = False if kernel.is_precomputed else "csr"
         X = self._check_items(X, accept_sparse=sparse, ensure_all_finite=False)
         if not (to_fit and is_read_once(kernel, X, self.solver)):
             check_finite(X, self)
-        losses, self._output_shape = ranking_losses(
+        losses, self.output_shape_ = ranking_losses(
             X.shape[0], y, groups, self.cost, self.ties, self.group_weight, self.beta
         )
+        return X, losses
+
+    def _make_design(self, X: Any, losses: list[SquaredLoss], *, to_fit: bool) -> Design:
         design = make_design(
-            kernel,
+            self.make_kernel(),
             X,
             self.solver,
             n_basis=self.n_basis,
             basis=self.basis,
             random_state=self.random_state,
             shift_invariant=to_fit and self.beta == 0,
+            n_matrices=(FITTING if to_fit else HOLDING_OUT) + (len(losses) > 1),
         )
         several_passes = len(losses) > 1 or 0 < self.beta < 1
-        return losses, design if to_fit and not several_passes else design.stored()
+        return design if to_fit and not several_passes else design.stored()
 
     def _task(self, X: Any, y: Any, groups: ArrayLike | None) -> LeastSquaresTask:
         """The model and its data, ready for cross-validation."""
-        losses, design = self._prepare(X, y, groups, to_fit=False)
-        return LeastSquaresTask(losses, design, self._output_shape, self.tol, self.max_iter)
+        X, losses = self._check_data(X, y, groups, to_fit=False)
+        return LeastSquaresTask(
+            losses,
+            lambda: self._make_design(X, losses, to_fit=False),
+            self.output_shape_,
+            self.tol,
+            self.max_iter,
+        )
 
     def _solve_for(self, X: Any, y: Any, groups: ArrayLike | None, alphas: Array) -> Array:
         """Coefficients of shape (n_alphas, n, n_outputs); sets all attributes but them."""
@@ -281,7 +275,7 @@ class RankRLS(ChunkedFit):
         """Say what is wrong with X if a solution is not finite: usually NaN, else overflow."""
         if all(np.isfinite(solutions.coef).all() for solutions in found):
             return
-        if design.method == "primal" and self._make_kernel().is_linear:
+        if design.method == "primal" and self.make_kernel().is_linear:
             check_finite(design.matrix, self)
         raise ValueError(
             "the squares of some features or kernel values overflow; scale the features, for "
@@ -295,7 +289,7 @@ class RankRLS(ChunkedFit):
         self.n_pairs_ = n_pairs[0] if len(losses) == 1 else np.array(n_pairs)
         self.solver_ = design.method
         self.n_iter_ = max(solutions.n_iter for solutions in found)
-        self._store_design(design)
+        self._store_features(design.features)
         if not all(solutions.is_definite for solutions in found):
             warnings.warn(
                 f"the kernel {self.kernel!r} is not positive semidefinite on these data: the "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from rankwise.estimators.rank_rls import RankRLS
 __all__ = ["RankRLSCV"]
 
 
+@dataclass(eq=False, repr=False)
 class RankRLSCV(AlphaSearch):
     """RankRLS that chooses alpha, and kernel parameters if lists are given, by exact hold-out.
 
@@ -24,11 +25,15 @@ class RankRLSCV(AlphaSearch):
     ----------
     alphas : array-like of shape (n_alphas,), optional
         Candidates. By default 31 values from 1e-8 to 1e2 times the mean squared distance between
-        the items of a pair, which suits any scale of features and any amount of data.
+        the items of a pair, which suits any scale of features and any amount of data. The grid
+        starts lower where the columns of X are on different scales, and goes on by three decades
+        at a time while the best is at its end, at most to 1e6 times that distance and down to its
+        rounding; a choice there warns.
     cv : "auto", int, splitter or iterable
-        "auto" leaves out one group at a time, or one connected component of explicit preferences;
-        a single list is judged by leave-pair-out up to 1,500 items where that applies, else by ten
-        folds of items. Anything else as in `rankwise.model_selection.cross_val_predict_groups`.
+        "auto" leaves out one group at a time, or one connected component of explicit preferences
+        without groups; a single list is judged by leave-pair-out up to 1,500 items where that
+        applies, else by ten folds of items. Anything else as in
+        `rankwise.model_selection.cross_val_predict_groups`.
     scoring : str or Metric
         Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
     gamma, degree, coef0
@@ -52,8 +57,8 @@ random_state
     cv_results_ : dict
         "alphas", "params" (list of kernel parameters), "mean_score" of shape (n_params, n_alphas)
         or (n_params, n_alphas, n_outputs), "group_score" (list of arrays of shape (n_groups,
-        n_alphas)), "groups" (their labels), "n_undefined", "cv" (which way was taken), and
-        "predictions" if asked for.
+        n_alphas)), "groups" (their labels), "n_undefined", "cv" (which way was taken),
+        "note" (if most alphas are as good; else empty), and "predictions" if asked for.
     best_estimator_ : RankRLS
         The model trained on all data.
     coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_
@@ -71,50 +76,22 @@ random_state
 
     model_class = RankRLS
 
-    def __init__(
-        self,
-        alphas: ArrayLike | None = None,
-        *,
-        cv: Any = "auto",
-        scoring: Any = "disagreement",
-        kernel: str | Callable[..., float] = "linear",
-        gamma: Any = None,
-        degree: Any = 3,
-        coef0: Any = 1,
-        kernel_params: dict[str, Any] | None = None,
-        cost: str = "magnitude",
-        ties: str = "include",
-        group_weight: str = "pairs",
-        beta: float = 0.0,
-        n_basis: int | None = None,
-        basis: str | ArrayLike = "random",
-        solver: str = "auto",
-        tol: float = 1e-8,
-        max_iter: int | None = None,
-        random_state: Any = None,
-        alpha_per_output: bool = False,
-        store_predictions: bool = False,
-    ) -> None:
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.cost = cost
-        self.ties = ties
-        self.group_weight = group_weight
-        self.beta = beta
-        self.n_basis = n_basis
-        self.basis = basis
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.alpha_per_output = alpha_per_output
-        self.store_predictions = store_predictions
+    alphas: ArrayLike | None = None
+    _: KW_ONLY
+    cv: Any = "auto"
+    scoring: Any = "disagreement"
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    beta: float = 0.0
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    solver: str = "auto"
+    tol: float = 1e-8
+    max_iter: int | None = None
+    random_state: Any = None
+    alpha_per_output: bool = False
+    store_predictions: bool = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from rankwise.estimators.base import notice_lost_groups
 from rankwise.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from rankwise.estimators.checks import check_alphas
-from rankwise.estimators.design import Design, make_features
 from rankwise.estimators.kernel_model import KernelModel, ModelPath
+from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.margin_task import MarginTask
 from rankwise.estimators.margin_training import MarginTrainer, report_solution
 from rankwise.estimators.problem import strict_graph, why_no_pairs
+from rankwise.features import Design, make_features
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.graphs.strict import StrictPreferences, strict_preferences
 from rankwise.solvers.margin_loss import MarginSolution
@@ -27,6 +27,7 @@ __all__ = ["RankSVM", "RankSVMPath"]
 Array = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class RankSVM(CallbackSupportMixin, KernelModel):
     """Ranking support vector machine.
 
@@ -92,9 +93,12 @@ class RankSVM(CallbackSupportMixin, KernelModel):
     objective_ : float
         J of the model.
     lower_bound_ : float
-        No model has a smaller J than this.
+        No model has a smaller J than this. What rounding may have added is taken off: about
+        ``ε √(n_items + n_features)`` times the sum over columns of ``max |x| · |w|``, ε = 2⁻⁵²; the
+        exact allowance is in the docstring of `rankwise.solvers.bundle`.
     gap_ : float
-        ``(objective_ − lower_bound_)/objective_``.
+        ``(objective_ − lower_bound_)/objective_``; negative, with a warning, only if the bound
+        contradicts the objective by more than rounding.
     n_iter_ : int
         Iterations on all items; large data start from the solution on a sample of them.
     history_ : dict of ndarray of shape (n_iterations,)
@@ -130,42 +134,18 @@ class RankSVM(CallbackSupportMixin, KernelModel):
     (array([1.]), True)
     """
 
-    def __init__(
-        self,
-        alpha: float = 1e-3,
-        *,
-        loss: str = "hinge",
-        kernel: str | Callable[..., float] = "linear",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        group_weight: str = "pairs",
-        n_basis: int | None = None,
-        basis: str | ArrayLike = "random",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        solver: str = "auto",
-        warm_start: bool = False,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.loss = loss
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.group_weight = group_weight
-        self.n_basis = n_basis
-        self.basis = basis
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.random_state = random_state
+    alpha: float = 1e-3
+    _: KW_ONLY
+    loss: str = "hinge"
+    group_weight: str = "pairs"
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    solver: str = "auto"
+    warm_start: bool = False
+    verbose: int = 0
+    random_state: Any = None
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
@@ -188,13 +168,13 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         RankSVM
             The fitted estimator.
         """
-        notice_lost_groups(y, groups, "fit")
+        warn_if_groups_were_lost(y, groups, "fit")
         alpha = float(check_alphas([self.alpha], "alpha")[0])
         trainer = self._make_trainer()
         _, preferences, design = self._prepare(X, y, groups)
         task = FitTask(self, self.max_iter, X=X, y=y, metadata={"groups": groups})
         start = self._last_weights(design)
-        self._store_design(design)
+        self._store_features(design.features)
         self.solver_ = trainer.method
         solution = trainer.train(
             preferences,
@@ -241,7 +221,7 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         model = clone(self)
         trainer = model._make_trainer()
         _, preferences, design = model._prepare(X, y, groups)
-        model._store_design(design)
+        model._store_features(design.features)
         model.solver_ = trainer.method
         solutions = trainer.train_path(preferences, design.matrix, checked)
         trainer.warn_unfinished(solutions, checked)
@@ -259,7 +239,7 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         self, X: Any, y: Any, groups: ArrayLike | None
     ) -> tuple[PreferenceGraph, StrictPreferences, Design]:
         """Check everything, and say what is to be learnt from which features."""
-        kernel = self._make_kernel()
+        kernel = self.make_kernel()
         X = self._check_items(X, accept_sparse=False if kernel.is_precomputed else "csr")
         graph = strict_graph(X.shape[0], y, groups, self.group_weight)
         preferences = strict_preferences(graph)
@@ -288,7 +268,7 @@ class RankSVM(CallbackSupportMixin, KernelModel):
 
     def _attributes(self, design: Design, w: Array) -> dict[str, Any]:
         """What a model with these weights would have; for callbacks that want to predict."""
-        name = "coef_" if self._make_kernel().is_linear else "dual_coef_"
+        name = "coef_" if self.make_kernel().is_linear else "dual_coef_"
         kept = ("X_fit_", "basis_indices_", "n_features_in_")
         shared = {key: getattr(self, key) for key in kept if hasattr(self, key)}
         return {name: design.coefficients(w[:, None])[:, 0], **shared}
@@ -298,10 +278,14 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         n = design.matrix.shape[1]
         if not self.warm_start:
             return None
-        if hasattr(self, "coef_") and self._make_kernel().is_linear and len(self.coef_) == n:
+        if hasattr(self, "coef_") and self.make_kernel().is_linear and len(self.coef_) == n:
             return np.array(self.coef_)
         before = getattr(self, "dual_coef_", None)
-        if before is None or design.basis is not None or len(before) != design.matrix.shape[0]:
+        if (
+            before is None
+            or design.features.basis is not None
+            or len(before) != design.matrix.shape[0]
+        ):
             return None
         return np.asarray(design.matrix.T @ before)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from rankwise.estimators.rank_svm import RankSVM
 __all__ = ["RankSVMCV"]
 
 
+@dataclass(eq=False, repr=False)
 class RankSVMCV(AlphaSearch):
     """RankSVM that chooses alpha, and kernel parameters if lists are given, by cross-validation.
 
@@ -24,7 +25,10 @@ class RankSVMCV(AlphaSearch):
     ----------
     alphas : array-like of shape (n_alphas,), optional
         Candidates. By default 15 values from 1e-7 to 1 times the mean squared distance between
-        the items of a pair, which suits any scale of features and any amount of data.
+        the items of a pair, which suits any scale of features and any amount of data. The grid
+        starts lower where the columns of X are on different scales, and goes on by three decades
+        at a time while the best is at its end, at most to 1e6 times that distance and down to its
+        rounding; a choice there warns.
     cv : int, splitter, iterable or None
         A number makes as many folds of whole groups, of items if there is one list only, or of
         edges if y is a connected PairGraph. None leaves out one group at a time; anything else as
@@ -50,7 +54,8 @@ random_state
     cv_results_ : dict
         "alphas", "params" (list of kernel parameters), "mean_score" of shape (n_params, n_alphas),
         "group_score" (list of arrays of shape (n_groups, n_alphas)), "groups" (their labels),
-        "n_undefined", "cv" (which way was taken), and "predictions" if asked for.
+        "n_undefined", "cv" (which way was taken), "note" (if most alphas are as good; else
+        empty), and "predictions" if asked for.
     best_estimator_ : RankSVM
         The model trained on all data; also gives `gap_` and `history_`.
     coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_, n_iter_
@@ -68,43 +73,17 @@ random_state
 
     model_class = RankSVM
 
-    def __init__(
-        self,
-        alphas: ArrayLike | None = None,
-        *,
-        cv: Any = 5,
-        scoring: Any = "disagreement",
-        loss: str = "hinge",
-        kernel: str | Callable[..., float] = "linear",
-        gamma: Any = None,
-        degree: Any = 3,
-        coef0: Any = 1,
-        kernel_params: dict[str, Any] | None = None,
-        group_weight: str = "pairs",
-        n_basis: int | None = None,
-        basis: str | ArrayLike = "random",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        solver: str = "auto",
-        verbose: int = 0,
-        random_state: Any = None,
-        store_predictions: bool = False,
-    ) -> None:
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
-        self.loss = loss
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.group_weight = group_weight
-        self.n_basis = n_basis
-        self.basis = basis
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.verbose = verbose
-        self.random_state = random_state
-        self.store_predictions = store_predictions
+    alphas: ArrayLike | None = None
+    _: KW_ONLY
+    cv: Any = 5
+    scoring: Any = "disagreement"
+    loss: str = "hinge"
+    group_weight: str = "pairs"
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    solver: str = "auto"
+    verbose: int = 0
+    random_state: Any = None
+    store_predictions: bool = False

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankwise.estimators.base import notice_lost_groups
 from rankwise.estimators.checks import check_beta
 from rankwise.estimators.held_out_stages import (
     Judge,
@@ -21,7 +20,7 @@ from rankwise.estimators.held_out_stages import (
     validation_rows,
     without_rows,
 )
-from rankwise.estimators.kernel_model import set_kernel_tags
+from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.pursuit_path import (
     PursuitFunction,
     Validation,
@@ -39,9 +38,10 @@ from rankwise.estimators.pursuit_problem import (
     read_target,
 )
 from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, split_unscored
-from rankwise.estimators.views import View
+from rankwise.features import KernelParameters, View
 from rankwise.graphs import PreferenceGraph
 from rankwise.options import check_option
+from rankwise.real_numbers import check_items
 from rankwise.solvers.pursuit import Step, make_search, pursue
 
 __all__ = ["RankingPursuit"]
@@ -50,7 +50,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
-class RankingPursuit(SemiSupervisedMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class RankingPursuit(SemiSupervisedMixin, KernelParameters):
     """Sparse ranking by greedy choice of functions, with or without unscored items.
 
     Learns ``f(x) = b + Σ_p a_p k_p(x)`` with few functions k_p of a dictionary ([Pursuit13]
@@ -160,52 +161,24 @@ class RankingPursuit(SemiSupervisedMixin, BaseEstimator):
     (array([7, 2]), array([ 3., -2.]))
     """
 
-    def __init__(
-        self,
-        n_basis: int = 50,
-        *,
-        kernel: str | Callable[..., float] = "rbf",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        dictionary: str | int | ArrayLike = "items",
-        beta: float = 0.0,
-        fit_intercept: bool = True,
-        backfit: str | None = "final",
-        views: int | Sequence[View] | None = None,
-        nu: float = 1.0,
-        search: str = "auto",
-        cost: str = "magnitude",
-        ties: str = "include",
-        group_weight: str = "pairs",
-        n_iter_no_change: int | None = None,
-        validation_fraction: float = 0.1,
-        scoring: Any = "disagreement",
-        tol: float = 0.0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_basis = n_basis
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.dictionary = dictionary
-        self.beta = beta
-        self.fit_intercept = fit_intercept
-        self.backfit = backfit
-        self.views = views
-        self.nu = nu
-        self.search = search
-        self.cost = cost
-        self.ties = ties
-        self.group_weight = group_weight
-        self.n_iter_no_change = n_iter_no_change
-        self.validation_fraction = validation_fraction
-        self.scoring = scoring
-        self.tol = tol
-        self.random_state = random_state
+    n_basis: int = 50
+    _: KW_ONLY
+    kernel: str | Callable[..., float] = "rbf"
+    dictionary: str | int | ArrayLike = "items"
+    beta: float = 0.0
+    fit_intercept: bool = True
+    backfit: str | None = "final"
+    views: int | Sequence[View] | None = None
+    nu: float = 1.0
+    search: str = "auto"
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    n_iter_no_change: int | None = None
+    validation_fraction: float = 0.1
+    scoring: Any = "disagreement"
+    tol: float = 0.0
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
         """Learn from items, some of which may have no score.
@@ -225,7 +198,7 @@ class RankingPursuit(SemiSupervisedMixin, BaseEstimator):
         RankingPursuit
             The fitted estimator.
         """
-        notice_lost_groups(y, groups, "fit")
+        warn_if_groups_were_lost(y, groups, "fit")
         X, target = self._check_training_data(X, y, groups)
         rng = check_random_state(self.random_state)
         if self.n_iter_no_change is None:
@@ -283,9 +256,6 @@ class RankingPursuit(SemiSupervisedMixin, BaseEstimator):
         X = self._check_items(X, reset=False)
         yield from self._staged(X).T
 
-    def __sklearn_tags__(self) -> Any:
-        return set_kernel_tags(super().__sklearn_tags__(), self.kernel)
-
     def _staged(self, X: Any) -> Array:
         """Mean scores of the views after each step, shape (n_items, n_steps)."""
         staged = [function.staged_scores(X) for function in self._functions]
@@ -309,6 +279,7 @@ class RankingPursuit(SemiSupervisedMixin, BaseEstimator):
     def _check_items(self, X: Any, *, reset: bool = True) -> Any:
         sparse = False if self.kernel == "precomputed" else "csr"
         dtype = [np.float64, np.float32]
+        check_items("X", X)
         return validate_data(self, X, dtype=dtype, accept_sparse=sparse, reset=reset)
 
     def _check_parameters(self) -> None:
@@ -344,7 +315,7 @@ class RankingPursuit(SemiSupervisedMixin, BaseEstimator):
         kept, available = target, every
         if held is not None:
             kept, available = without_rows(target, held), np.delete(every, held)
-        views = list_views(self.views, self._single_view())
+        views = list_views(self.views, View(**self.kernel_arguments()))
         known = read_target(kept, self._options(), len(views))
         items = TrainingItems(X, available, known.scored, getattr(self, "feature_names_in_", None))
         is_dealt = isinstance(self.views, numbers.Integral)
@@ -365,10 +336,6 @@ class RankingPursuit(SemiSupervisedMixin, BaseEstimator):
         self._store(steps, make_functions(dictionaries, steps, known.level))
         return self
 
-    def _single_view(self) -> View:
-        names = ("kernel", "gamma", "degree", "coef0", "kernel_params")
-        return View(None, **{name: getattr(self, name) for name in names})
-
     def _store(self, steps: list[Step], functions: list[PursuitFunction]) -> None:
         self._functions = functions
         self.n_basis_ = len(steps)
@@ -384,7 +351,7 @@ class RankingPursuit(SemiSupervisedMixin, BaseEstimator):
         self.choice_path_ = choices[:, 0] if is_single else choices
         self.dual_coef_ = coef[0] if is_single else coef
         self.__dict__.pop("coef_", None)
-        if functions[0].basis.kernel is None:
+        if functions[0].basis.is_columns:
             self.coef_ = np.zeros(self.n_features_in_)
             for part, weights in zip(indices, coef, strict=True):
                 self.coef_[part] += weights / len(functions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,12 +13,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.errors import UndefinedMetricError
-from rankwise.estimators.base import notice_lost_groups
+from rankwise.estimators.alpha_grid import edges_of, flat_note, warn_at_edge_of_gamma
 from rankwise.estimators.best_model import BestModel
+from rankwise.estimators.cross_validation import standard_error
 from rankwise.estimators.held_out_stages import Judge, folds_of_scored, make_judge, scores_of
+from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.ranking_pursuit import RankingPursuit
 from rankwise.estimators.unscored import SemiSupervisedMixin
-from rankwise.estimators.views import View
+from rankwise.features import View
 from rankwise.progress import track
 
 __all__ = ["RankingPursuitCV"]
@@ -35,6 +38,7 @@ class _Run(NamedTuple):
     by_group: Array
 
 
+@dataclass(eq=False, repr=False)
 class RankingPursuitCV(SemiSupervisedMixin, BestModel):
     """RankingPursuit that chooses its number of steps, and parameters given as lists, by folds.
 
@@ -68,7 +72,7 @@ group_weight, random_state
         "n_basis" and the chosen ones of the parameters given as lists.
     cv_results_ : dict
         "params" (list of dict), "mean_score" of shape (n_params, n_basis), and "group_score", a
-        list of arrays of shape (n_groups, n_basis), nan where a group has no score.
+        list of arrays of shape (n_groups, n_basis), nan where a group has no score, and "note".
     best_estimator_ : RankingPursuit
         The model trained on all data.
     basis_indices_, choice_path_, coef_, coef_path_, dual_coef_, intercept_, n_pairs_, search_, \
@@ -85,7 +89,6 @@ train_error_
     (True, True)
     """
 
-    best_estimator_: RankingPursuit
     shown = (
         "basis_indices_",
         "choice_path_",
@@ -98,48 +101,22 @@ train_error_
         "train_error_",
     )
 
-    def __init__(
-        self,
-        n_basis: int = 50,
-        *,
-        cv: Any = "auto",
-        scoring: Any = "disagreement",
-        kernel: str | Callable[..., float] = "rbf",
-        gamma: Any = None,
-        degree: Any = 3,
-        coef0: Any = 1,
-        kernel_params: dict[str, Any] | None = None,
-        dictionary: str | int | ArrayLike = "items",
-        beta: float = 0.0,
-        fit_intercept: bool = True,
-        backfit: str | None = "final",
-        views: int | Sequence[View] | None = None,
-        nu: Any = 1.0,
-        search: str = "auto",
-        cost: str = "magnitude",
-        ties: str = "include",
-        group_weight: str = "pairs",
-        random_state: Any = None,
-    ) -> None:
-        self.n_basis = n_basis
-        self.cv = cv
-        self.scoring = scoring
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.dictionary = dictionary
-        self.beta = beta
-        self.fit_intercept = fit_intercept
-        self.backfit = backfit
-        self.views = views
-        self.nu = nu
-        self.search = search
-        self.cost = cost
-        self.ties = ties
-        self.group_weight = group_weight
-        self.random_state = random_state
+    n_basis: int = 50
+    _: KW_ONLY
+    cv: Any = "auto"
+    scoring: Any = "disagreement"
+    kernel: str | Callable[..., float] = "rbf"
+    dictionary: str | int | ArrayLike = "items"
+    beta: float = 0.0
+    fit_intercept: bool = True
+    backfit: str | None = "final"
+    views: int | Sequence[View] | None = None
+    nu: Any = 1.0
+    search: str = "auto"
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
         """Choose the number of steps, then learn from all data.
@@ -154,11 +131,13 @@ train_error_
         RankingPursuitCV
             The fitted estimator.
         """
-        notice_lost_groups(y, groups, "fit")
+        warn_if_groups_were_lost(y, groups, "fit")
         model = self._model(self.n_basis, {})
         judge = make_judge(self.scoring, model._options())
         runs = [self._run(params, X, y, groups, judge) for params in self._grid()]
         run, at = self._choose(runs, judge)
+        best = np.array([(max if judge.greater_is_better else min)(each.mean) for each in runs])
+        warn_at_edge_of_gamma([each.params for each in runs], best, run.params, stacklevel=3)
         self.n_basis_ = at + 1
         self.best_score_ = float(run.mean[at])
         self.best_params_ = {"n_basis": self.n_basis_, **run.params}
@@ -166,6 +145,7 @@ train_error_
             "params": [each.params for each in runs],
             "mean_score": np.stack([each.mean for each in runs]),
             "group_score": [each.by_group for each in runs],
+            "note": _note(run, at),
         }
         self.best_estimator_ = self._model(self.n_basis_, run.params).fit(X, y, groups)
         validate_data(self, X, skip_check_array=True)
@@ -174,12 +154,12 @@ train_error_
     def predict_views(self, X: Any) -> Array:
         """Scores by each view; see ``RankingPursuit.predict_views``."""
         check_is_fitted(self)
-        return self.best_estimator_.predict_views(X)
+        return np.asarray(self.best_estimator_.predict_views(X))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Scores after each step; see ``RankingPursuit.staged_predict``."""
         check_is_fitted(self)
-        return self.best_estimator_.staged_predict(X)
+        yield from self.best_estimator_.staged_predict(X)
 
     def _model(self, n_basis: int, params: dict[str, Any]) -> RankingPursuit:
         shared = set(RankingPursuit().get_params()) - PATIENCE - {"n_basis"}
@@ -222,6 +202,14 @@ train_error_
                 if judge.is_better(float(value), float(best.mean[at])):
                     best, at = run, p
         return best, at
+
+
+def _note(run: _Run, at: int) -> str:
+    """What is to be said of the choice; `n_basis` is a budget, so its end is no cause to warn."""
+    steps = np.arange(1.0, len(run.mean) + 1)
+    if edges_of(steps, run.mean, at).upper:
+        return f"the best n_basis {at + 1} is the largest tried: more steps may be better"
+    return flat_note("n_basis", steps, run.mean, standard_error(run.by_group), at)
 
 
 def _pad(staged: Array, n_steps: int) -> Array:

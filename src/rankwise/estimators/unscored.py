@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from rankwise.estimators.base import RankerMixin, notice_lost_groups
+from rankwise.estimators.base import RankerMixin
+from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import Groups, encode_groups
 from rankwise.metrics import disagreement_error
@@ -140,7 +141,7 @@ class SemiSupervisedMixin(RankerMixin):
         if isinstance(y, PreferenceGraph):
             return super().score(X, y, groups, sample_weight)
         check_is_fitted(self)
-        notice_lost_groups(y, groups, "score")
+        warn_if_groups_were_lost(y, groups, "score")
         y, groups = split_target(y, groups)
         y = as_scores(y, allow_nan=True)
         predicted = self.predict(X)  # type: ignore[attr-defined]

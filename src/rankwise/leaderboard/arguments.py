@@ -12,10 +12,14 @@ from sklearn.utils import check_array
 from rankwise.datasets import PairData
 from rankwise.graphs import PairGraph
 from rankwise.groups import Groups, encode_groups
+from rankwise.leaderboard.jackknife import COVARIANCE_LIMIT
+from rankwise.options import check_option
+from rankwise.real_numbers import check_items
 
 __all__ = ["check_clusters", "check_features", "check_options", "check_pairs", "encode_labels"]
 
 Array = NDArray[np.float64]
+INTERVALS = ("jackknife", "bootstrap")
 
 
 def check_pairs(
@@ -46,18 +50,23 @@ def check_pairs(
     return graph, labels
 
 
-def check_options(n_resamples: Any, confidence: Any) -> None:
-    """Refuse what is no number of resamples or no level."""
+def check_options(intervals: Any, n_resamples: Any, confidence: Any, n_items: int) -> int:
+    """Refuse what is no kind of interval, number of resamples or level; return the number."""
+    check_option("intervals", intervals, INTERVALS)
+    if n_resamples is None:
+        n_resamples = 1000 if n_items <= COVARIANCE_LIMIT else 200
     if not isinstance(n_resamples, Integral) or isinstance(n_resamples, bool) or n_resamples < 0:
         raise ValueError(
             f"n_resamples={n_resamples!r}; expected a whole number of at least 0 (no intervals)."
         )
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
+    return int(n_resamples)
 
 
 def check_features(features: Any, n_items: int) -> Array:
     """Finite features, one row for each item."""
+    check_items("features", features)
     X = check_array(features, dtype=np.float64, input_name="features")
     if len(X) != n_items:
         raise ValueError(
@@ -72,8 +81,9 @@ def check_clusters(clusters: Any, n_comparisons: int, n_resamples: int) -> NDArr
     encoded = encode_labels("clusters", clusters, n_comparisons)
     if n_resamples and encoded.n_groups < 2:
         raise ValueError(
-            f"all comparisons are in one cluster, {encoded.labels[0]!s}; whole clusters are "
-            "resampled, so at least two are needed. Leave out clusters=, or pass n_resamples=0."
+            f"all comparisons are in one cluster, {encoded.labels[0]!s}; whole clusters "
+            "are left out or resampled, so at least two are needed. Do without clusters=, or pass "
+            "n_resamples=0."
         )
     return encoded.codes
 

@@ -13,13 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.leaderboard.jackknife import Spread
+
 __all__ = ["Leaderboard", "LeaderboardRow", "Margin"]
 
 Array = NDArray[np.float64]
 
 
 class LeaderboardRow(NamedTuple):
-    """One item of a `Leaderboard`; what comes from resamples is None if there are none.
+    """One item of a `Leaderboard`; intervals are None if there are no resamples.
 
     Attributes
     ----------
@@ -75,14 +77,17 @@ class Leaderboard:
 
     Attributes
     ----------
-    rows : tuple of LeaderboardRow
-        By component, the largest first, and rank.
+    columns : dict from str to ndarray or None
+        The rows by column, for very many items; the names are those of `LeaderboardRow`.
     items : ndarray of shape (n_items,)
         Labels in the order of the data.
     ratings : ndarray of shape (n_items,)
         Their ratings.
     samples : ndarray of shape (n_resamples, n_items)
-        Ratings in the bootstrap resamples.
+        Ratings in the bootstrap resamples, or drawn around the ratings with the covariance of the
+        jackknife.
+    spread : Spread or None
+        That covariance; None for the bootstrap and without intervals.
     alpha : float
         Regularisation in use.
     confidence : float
@@ -105,10 +110,11 @@ class Leaderboard:
         What its scores of the items are less by on the board, whose mean rating is 0.
     """
 
-    rows: tuple[LeaderboardRow, ...]
+    columns: dict[str, NDArray[Any] | None]
     items: NDArray[Any]
     ratings: Array
     samples: Array
+    spread: Spread | None
     alpha: float
     confidence: float
     n_comparisons: int
@@ -120,19 +126,35 @@ class Leaderboard:
 
     @property
     def n_resamples(self) -> int:
-        """Number of bootstrap resamples."""
+        """Number of bootstrap resamples, or of draws."""
         return len(self.samples)
 
     @property
     def n_components(self) -> int:
         """Number of parts whose items can be compared with each other."""
-        return max(row.component for row in self.rows)
+        return int(np.max(np.asarray(self.columns["component"])))
+
+    @property
+    def intervals(self) -> str | None:
+        """How the intervals were found: "jackknife", "bootstrap" or None."""
+        if not self.n_resamples:
+            return None
+        return "bootstrap" if self.spread is None else "jackknife"
+
+    @cached_property
+    def rows(self) -> tuple[LeaderboardRow, ...]:
+        """By component, the largest first, and rank."""
+        lists = (
+            [None] * len(self) if column is None else column.tolist()
+            for column in self.columns.values()
+        )
+        return tuple(map(LeaderboardRow._make, zip(*lists, strict=True)))
 
     def __iter__(self) -> Iterator[LeaderboardRow]:
         return iter(self.rows)
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.items)
 
     def __getitem__(self, item: Any) -> LeaderboardRow:
         self._position(item)
@@ -149,7 +171,7 @@ class Leaderboard:
         Returns
         -------
         Margin
-            The difference and its bootstrap interval. The interval is that of the difference, and
+            The difference and its interval. The interval is that of the difference, and
             narrower than the two intervals of the ratings suggest if the errors are correlated.
         """
         i, j = self._comparable(a, b)
@@ -157,16 +179,27 @@ class Leaderboard:
         if not self.n_resamples:
             return Margin(value, None, None)
         tail = (1 - self.confidence) / 2
+        if self.spread is not None:
+            width = self.spread.quantile(1 - tail) * self.spread.error_of_difference(i, j)
+            return Margin(value, value - width, value + width)
         low, high = np.quantile(self.samples[:, i] - self.samples[:, j], [tail, 1 - tail])
         return Margin(value, float(low), float(high))
 
     def above(self, a: Any, b: Any) -> float:
-        """Share of the resamples in which a is above b; equal ratings count one half."""
+        """How sure it is that a is above b, between 0 and 1.
+
+        The share of the bootstrap resamples in which it is, equal ratings counting one half; with
+        the jackknife the probability by Student's t.
+        """
         i, j = self._comparable(a, b)
         if not self.n_resamples:
             raise ValueError("the board has no resamples; pass n_resamples=1000 to rate.")
-        difference = self.samples[:, i] - self.samples[:, j]
-        return float(np.mean(difference > 0) + np.mean(difference == 0) / 2)
+        if self.spread is None:
+            difference = self.samples[:, i] - self.samples[:, j]
+            return float(np.mean(difference > 0) + np.mean(difference == 0) / 2)
+        value = float(self.ratings[i] - self.ratings[j])
+        error = self.spread.error_of_difference(i, j)
+        return self.spread.probability(value / error) if error else (np.sign(value) + 1) / 2
 
     def predict(self, features: Any) -> Array:
         """Ratings of other items, on the scale of the board, from their features."""
@@ -182,6 +215,7 @@ class Leaderboard:
         return {
             "alpha": self.alpha,
             "confidence": self.confidence,
+            "intervals": self.intervals,
             "n_resamples": self.n_resamples,
             "n_comparisons": self.n_comparisons,
             "n_components": self.n_components,
@@ -246,13 +280,22 @@ class Leaderboard:
     @property
     def footer(self) -> str:
         """One line about the data and the fit."""
-        resamples = f", {self.n_resamples} resamples" if self.n_resamples else ""
+        resamples = self._said_of_intervals
         noise = "" if self.cycle_ratio is None else f" ({self.cycle_ratio:.2f} times noise)"
         return (
             f"{self.n_comparisons} comparisons of {len(self)} items{resamples}; "
             f"alpha {self.alpha:.3g}, unexplained {self.unexplained:.3f}, "
             f"cyclicity {self.cyclicity:.3f}{noise}"
         )
+
+    @property
+    def _said_of_intervals(self) -> str:
+        if not self.n_resamples:
+            return ""
+        if self.spread is None:
+            return f", {self.n_resamples} resamples"
+        n_draws = self.spread.root.shape[1]
+        return ", jackknife" + ("" if self.spread.is_exact else f" estimated from {n_draws} draws")
 
     @cached_property
     def _positions(self) -> dict[Any, int]:

@@ -39,7 +39,7 @@ def alpha_grid(system: RatingSystem) -> Array:
     λ goes from 1e-5 to 1e3 times the mean eigenvalue of ``Xᵀ L X``.
     """
     tally, X = system.tally, system.X
-    weights, _ = tally.pair_sums(tally.count)
+    weights, _ = tally.sums
     if X is None:
         mean = 2 * weights.sum() / tally.n_items
     else:
@@ -55,11 +55,11 @@ def leave_one_out_errors(system: RatingSystem, alphas: Array) -> AlphaCurve:
     on the rest; one eigendecomposition serves all of them.
     """
     tally = system.tally
-    weights, flows = tally.pair_sums(tally.count)
+    weights, flows = tally.sums
     values, vectors = eigh(system.gram(weights[None])[0])
     values = np.maximum(values, 0.0)
     Z = vectors if system.X is None else system.X @ vectors
-    right = Z.T @ (tally.incidence.T @ flows)
+    right = Z.T @ tally.divergence(flows)
     sums = np.zeros(len(alphas))
     for cells in _cells_of_one_weight(tally, len(values)):
         omega = tally.weight[cells[0]]

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.graphs import PairGraph
-from rankwise.leaderboard.solving import potential
+from rankwise.leaderboard.solving import explained_by_ratings
 from rankwise.leaderboard.tally import Tally
 
 __all__ = ["Consistency", "consistency"]
@@ -24,7 +23,7 @@ class Consistency(NamedTuple):
     cycle_ratio: float | None
 
 
-def consistency(graph: PairGraph, tally: Tally, ratings: Array) -> Consistency:
+def consistency(tally: Tally, ratings: Array) -> Consistency:
     """Split Σ ω δ² in disagreement about the same two items, circles and the rest.
 
     With w and ȳ the weight and the mean margin of each distinct pair, and L r = d,
@@ -33,19 +32,19 @@ def consistency(graph: PairGraph, tally: Tally, ratings: Array) -> Consistency:
 
     The middle part are the circles: HodgeRank's curl and harmonic flow.
     """
-    weights, flows = tally.pair_sums(tally.count)
+    weights, flows = tally.sums
     between = float(np.sum(flows**2 / weights))
-    explained = float(potential(tally, weights, flows) @ (tally.incidence.T @ flows))
-    circles = max(0.0, between - explained)
-    disagreement = max(0.0, graph.squared_magnitude - between)
-    n_circles = tally.n_distinct - (graph.n_items - int(graph.components.max()) - 1)
-    n_repeats = graph.n_pairs - tally.n_distinct
+    circles = max(0.0, between - explained_by_ratings(tally, ratings))
+    disagreement = max(0.0, tally.squared_target - between)
+    n_circles = tally.n_distinct - (tally.n_items - int(tally.components.max()))
+    n_repeats = tally.n_comparisons - tally.n_distinct
     ratio = None
-    if n_circles and n_repeats and disagreement > 1e-12 * graph.squared_magnitude:
+    if n_circles and n_repeats and disagreement > 1e-12 * tally.squared_target:
         ratio = (circles / n_circles) / (disagreement / n_repeats)
-    residual = graph.edge_target - (ratings[graph.winner] - ratings[graph.loser])
+    residual = tally.target - tally.differences(ratings)[tally.pair]
+    left = float((tally.count * tally.weight) @ residual**2)
     return Consistency(
-        unexplained=_share(float(graph.edge_weight @ residual**2), graph.squared_magnitude),
+        unexplained=_share(left, tally.squared_target),
         cyclicity=min(1.0, _share(circles, between)),
         cycle_ratio=ratio,
     )

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.graphs import PairGraph
 from rankwise.leaderboard.board import LeaderboardRow
+from rankwise.leaderboard.jackknife import Spread
+from rankwise.leaderboard.tally import Tally
 
-__all__ = ["number_components", "ranks_within", "standings"]
+__all__ = ["Intervals", "intervals_of", "ranks_within", "standings"]
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 EQUAL = 1e-10  # of the largest rating; a smaller difference is rounding
-
-
-def number_components(graph: PairGraph) -> Codes:
-    """The component of each item, numbered from 1 by size."""
-    sizes = np.bincount(graph.components)
-    number = np.empty(len(sizes), dtype=np.intp)
-    number[np.argsort(-sizes, kind="stable")] = np.arange(1, len(sizes) + 1)
-    return number[graph.components]
+BLOCK = 2**17  # numbers that stay in the cache
+ROUNDING = 1e-9  # of a position among the samples
 
 
 def ranks_within(ratings: Array, components: Codes) -> NDArray[np.intp]:
@@ -35,70 +31,93 @@ def ranks_within(ratings: Array, components: Codes) -> NDArray[np.intp]:
     components : ndarray of shape (n_items,)
         Component of each item.
     """
-    least = EQUAL * np.abs(ratings).max(axis=1, keepdims=True, initial=0.0)
     ranks = np.empty(ratings.shape, dtype=np.intp)
-    for component in np.unique(components):
-        members = np.flatnonzero(components == component)
+    parts, size = _members(components), max(1, BLOCK // len(components))
+    for start in range(0, len(ratings), size):
+        _rank_rows(ratings[start : start + size], parts, ranks[start : start + size])
+    return ranks
+
+
+def _rank_rows(ratings: Array, parts: list[Codes], ranks: Codes) -> None:
+    least = EQUAL * np.abs(ratings).max(axis=1, keepdims=True, initial=0.0)
+    for members in parts:
         order = members[np.argsort(-ratings[:, members], axis=1)]
         falling = np.take_along_axis(ratings, order, axis=1)
         is_lower = -np.diff(falling, axis=1, prepend=np.inf) > least
         place = np.where(is_lower, np.arange(1, len(members) + 1), 0)
         np.put_along_axis(ranks, order, np.maximum.accumulate(place, axis=1), axis=1)
-    return ranks
+
+
+def _members(components: Codes) -> list[Codes]:
+    """The items of each component."""
+    order = np.argsort(components, kind="stable")
+    return np.split(order, 1 + np.flatnonzero(np.diff(components[order])))
 
 
 def standings(
-    graph: PairGraph,
+    tally: Tally,
     items: NDArray[Any],
     ratings: Array,
-    samples: Array,
     components: Codes,
-    confidence: float,
-) -> tuple[LeaderboardRow, ...]:
-    """The rows of a board, in its order."""
+    intervals: Intervals | None,
+) -> dict[str, NDArray[Any] | None]:
+    """The columns of a board by the fields of `LeaderboardRow`, in the order of the board."""
     ranks = ranks_within(ratings[None], components)[0]
-    records = _records(graph)
-    columns = [
-        ranks,
-        items,
-        ratings,
-        *_intervals(samples, components, confidence),
-        *records,
-        components,
-    ]
-    lists = [
-        [None] * len(items) if column is None else np.asarray(column).tolist() for column in columns
-    ]
-    rows = [LeaderboardRow(*values) for values in zip(*lists, strict=True)]
     order = np.lexsort((ranks, components))
-    return tuple(rows[k] for k in order)
+    uncertain = [None] * 5 if intervals is None else list(intervals)
+    columns = [ranks, items, ratings, *uncertain, *_records(tally), components]
+    placed = [None if column is None else np.asarray(column)[order] for column in columns]
+    return dict(zip(LeaderboardRow._fields, placed, strict=True))
 
 
-def _records(graph: PairGraph) -> list[Codes]:
+def _records(tally: Tally) -> list[Codes]:
     """Comparisons, wins, ties and losses of each item."""
+    first, second = tally.first[tally.pair], tally.second[tally.pair]
 
-    def count(ends: Codes) -> Codes:
-        return np.bincount(ends, minlength=graph.n_items)
+    def count(ahead: NDArray[np.bool_], behind: NDArray[np.bool_]) -> Codes:
+        """How often an item is first in the former cells or second in the latter."""
+        n, number = tally.n_items, tally.count
+        found = np.bincount(first, number * ahead, n) + np.bincount(second, number * behind, n)
+        return np.asarray(found, np.intp)
 
-    tied = graph.magnitude == 0
-    wins, losses = count(graph.winner[~tied]), count(graph.loser[~tied])
-    ties = count(graph.winner[tied]) + count(graph.loser[tied])
+    won, lost = tally.target > 0, tally.target < 0
+    wins, losses, ties = count(won, lost), count(lost, won), count(*[tally.target == 0] * 2)
     return [wins + ties + losses, wins, ties, losses]
 
 
-def _intervals(samples: Array, components: Codes, confidence: float) -> list[Any]:
-    """low, high, rank_low, rank_high and rank_upper of each item, or None five times."""
+class Intervals(NamedTuple):
+    """Of each item: its rating, its rank, and the best rank that the first ones leave open."""
+
+    low: Array
+    high: Array
+    rank_low: Codes
+    rank_high: Codes
+    rank_upper: Codes
+
+
+def intervals_of(
+    ratings: Array,
+    samples: Array,
+    spread: Spread | None,
+    components: Codes,
+    confidence: float,
+) -> Intervals | None:
+    """Intervals from the spread of the ratings, or from resamples of them; None without samples."""
     if not len(samples):
-        return [None] * 5
+        return None
     tail = (1 - confidence) / 2
-    low, high = np.quantile(samples, [tail, 1 - tail], axis=0)
-    ranks = ranks_within(samples, components)
-    rank_low = np.quantile(ranks, tail, axis=0, method="lower")
-    rank_high = np.quantile(ranks, 1 - tail, axis=0, method="higher")
+    if spread is None:
+        low, high = np.quantile(samples, [tail, 1 - tail], axis=0)
+    else:
+        width = spread.quantile(1 - tail) * spread.errors
+        low, high = ratings - width, ratings + width
+    ranks = np.sort(ranks_within(samples, components), axis=0)
+    last = len(samples) - 1
+    rank_low = ranks[math.floor(tail * last + ROUNDING)]
+    rank_high = ranks[math.ceil((1 - tail) * last - ROUNDING)]
     rank_upper = np.ones(len(low), dtype=np.intp)
-    for component in np.unique(components):
-        members = np.flatnonzero(components == component)
+    for members in _members(components):
         sorted_low = np.sort(low[members])
         not_above = np.searchsorted(sorted_low, high[members], side="right")
         rank_upper[members] += len(members) - not_above
-    return [low, high, rank_low, rank_high, rank_upper]
+    return Intervals(low, high, rank_low, rank_high, rank_upper)

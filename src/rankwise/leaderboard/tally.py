@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from rankwise.graphs import PairGraph
 
@@ -15,22 +16,25 @@ __all__ = ["Tally"]
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.intp]
+LARGEST = 2**62  # of the whole numbers that stand for what a comparison says
+FEW = 8  # distinct values that are faster to count than to search
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
     """Comparisons of the same two items, magnitude and weight are one cell with a count.
 
-    Thousands of battles between tens of items have few cells, which makes resampling cheap.
+    Thousands of battles between tens of items have few cells, so that all that follows costs
+    nothing beside reading the comparisons once.
 
     Attributes
     ----------
     n_items : int
         Number of items.
     first, second : ndarray of shape (n_distinct,)
-        The two items of each distinct pair, ``first < second``.
+        The two items of each distinct pair, ``first < second``, in this order.
     pair : ndarray of shape (n_cells,)
-        The distinct pair of each cell.
+        The distinct pair of each cell, rising.
     target : ndarray of shape (n_cells,)
         δ, by how much the first item of the pair won; negative if the second did.
     weight : ndarray of shape (n_cells,)
@@ -53,24 +57,23 @@ class Tally:
     @classmethod
     def of(cls, graph: PairGraph) -> Tally:
         """Count the edges of a graph."""
+        n = graph.n_items
         first = np.minimum(graph.winner, graph.loser)
         second = np.maximum(graph.winner, graph.loser)
-        ends, pair = np.unique(first * graph.n_items + second, return_inverse=True)
-        target = np.where(graph.winner == first, graph.edge_target, -graph.edge_target)
-        keys = (pair, target + 0.0, graph.edge_weight)  # −0 is 0
-        order = np.lexsort(keys)
-        changes = [np.diff(key[order]) != 0 for key in keys]
-        starts = np.r_[0, 1 + np.flatnonzero(np.logical_or.reduce(changes))]
-        count = np.diff(np.r_[starts, len(order)])
-        cell = np.empty(len(order), dtype=np.intp)
-        cell[order] = np.repeat(np.arange(len(count)), count)
-        chosen = order[starts]
+        target = graph.edge_target.copy()
+        np.negative(target, out=target, where=graph.winner > graph.loser)
+        target += 0.0  # −0 is 0
+        codes, n_codes = _joined(first * n + second, n * n, target)
+        codes, n_codes = _joined(codes, n_codes, graph.edge_weight)
+        chosen, count, cell = _counted(codes, n_codes)
+        ends = first[chosen] * n + second[chosen]
+        starts = np.diff(ends, prepend=-1) > 0
         return cls(
-            graph.n_items,
-            ends // graph.n_items,
-            ends % graph.n_items,
-            pair[chosen],
-            keys[1][chosen],
+            n,
+            ends[starts] // n,
+            ends[starts] % n,
+            np.cumsum(starts) - 1,
+            target[chosen],
             graph.edge_weight[chosen],
             count,
             cell,
@@ -81,10 +84,38 @@ class Tally:
         """Number of distinct pairs of items."""
         return len(self.first)
 
+    @property
+    def n_comparisons(self) -> int:
+        """Number of comparisons."""
+        return len(self.cell)
+
     @cached_property
     def total_weight(self) -> float:
         """W, the sum of the weights of all comparisons."""
         return float(self.count @ self.weight)
+
+    @cached_property
+    def squared_target(self) -> float:
+        """Σ ω δ²."""
+        return float((self.count * self.weight) @ self.target**2)
+
+    @cached_property
+    def sums(self) -> tuple[Array, Array]:
+        """Σ ω and Σ ω δ of each distinct pair."""
+        return self.pair_sums(self.count)
+
+    def pair_sums(self, count: NDArray[np.integer]) -> tuple[Array, Array]:
+        """Σ ω and Σ ω δ of each distinct pair if the cells have these counts."""
+        weight = count * self.weight
+        return self.by_pair(weight), self.by_pair(weight * self.target)
+
+    def by_pair(self, values: Array) -> Array:
+        """Sums over the cells of each distinct pair."""
+        return np.asarray(np.bincount(self.pair, values, minlength=self.n_distinct), np.float64)
+
+    def differences(self, ratings: Array) -> Array:
+        """``B r``: first less second item of each distinct pair, along the first axis."""
+        return np.asarray(ratings[self.first] - ratings[self.second])
 
     @cached_property
     def incidence(self) -> sp.csr_matrix:
@@ -95,10 +126,93 @@ class Tally:
         shape = (n, self.n_items)
         return sp.csr_matrix((signs, columns, np.arange(0, 2 * n + 1, 2)), shape=shape)
 
-    def pair_sums(self, count: NDArray[np.integer]) -> tuple[Array, Array]:
-        """Σ ω and Σ ω δ of each distinct pair if the cells have these counts."""
-        weight = count * self.weight
-        sums = np.zeros((2, self.n_distinct))
-        np.add.at(sums[0], self.pair, weight)
-        np.add.at(sums[1], self.pair, weight * self.target)
-        return sums[0], sums[1]
+    def divergence(self, flows: Array) -> Array:
+        """``Bᵀ f``: what goes out of each item."""
+        return self._by_item(self.first, flows) - self._by_item(self.second, flows)
+
+    def degrees(self, weights: Array) -> Array:
+        """The diagonal of L."""
+        return self._by_item(self.first, weights) + self._by_item(self.second, weights)
+
+    def _by_item(self, ends: Positions, values: Array) -> Array:
+        return np.asarray(np.bincount(ends, values, minlength=self.n_items), np.float64)
+
+    def adjacency(self, weights: Array) -> sp.csr_matrix:
+        """Symmetric S with the weights of the pairs, so that L = diag(degrees) − S."""
+        pattern = self._pattern
+        shape = (self.n_items, self.n_items)
+        return sp.csr_matrix((weights[pattern.data], pattern.indices, pattern.indptr), shape=shape)
+
+    @cached_property
+    def components(self) -> Positions:
+        """The component of each item, numbered from 1 by size."""
+        S = self._pattern.copy()
+        S.data[:] = 1
+        labels = connected_components(S, connection="strong")[1]  # S is symmetric: no transpose
+        sizes = np.bincount(labels)
+        number = np.empty(len(sizes), dtype=np.intp)
+        number[np.lexsort((_first_item(labels), -sizes))] = np.arange(1, len(sizes) + 1)
+        return np.asarray(number[labels])
+
+    @cached_property
+    def _pattern(self) -> sp.csr_matrix:
+        """The distinct pair of each entry of S."""
+        starts = np.r_[0, np.cumsum(np.bincount(self.first, minlength=self.n_items))]
+        numbers = np.arange(1, self.n_distinct + 1, dtype=np.int32)
+        shape = (self.n_items, self.n_items)
+        upper = sp.csr_matrix((numbers, self.second, starts), shape=shape)
+        both = (upper + upper.T.tocsr()).tocsr()
+        both.data -= 1
+        return both
+
+
+def _first_item(labels: Positions) -> Positions:
+    """The first item of each component."""
+    first = np.empty(labels.max() + 1, dtype=np.intp)
+    first[labels[::-1]] = np.arange(len(labels))[::-1]
+    return first
+
+
+def _joined(codes: Positions, n_codes: int, values: Array) -> tuple[Positions, int]:
+    """Whole numbers below the second result that stand for a code and a value together."""
+    distinct = np.unique(values)
+    n_values = len(distinct)
+    if n_values == 1:
+        return codes, n_codes
+    if n_codes > LARGEST // n_values:
+        found, codes = np.unique(codes, return_inverse=True)
+        n_codes = len(found)
+    joined = codes * n_values
+    if n_values <= FEW:
+        for value in distinct[:-1]:
+            joined += values > value
+    else:
+        joined += np.searchsorted(distinct, values)
+    return joined, n_codes * n_values
+
+
+def _counted(codes: Positions, n_codes: int) -> tuple[Positions, Positions, Positions]:
+    """One position of each code that is there, how often it is, and its number everywhere."""
+    n = len(codes)
+    if n_codes <= 4 * n:
+        counts = np.bincount(codes, minlength=n_codes)
+        position = np.empty(n_codes, dtype=np.intp)
+        position[codes] = np.arange(n)
+        present = np.flatnonzero(counts)
+        return position[present], counts[present], (np.cumsum(counts > 0) - 1)[codes]
+    order = _order(codes, n_codes)
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    count = np.diff(starts, append=n)
+    number = np.empty(n, dtype=np.intp)
+    number[order] = np.repeat(np.arange(len(count)), count)
+    return order[starts], count, number
+
+
+def _order(codes: Positions, n_codes: int) -> Positions:
+    """Positions by rising code; code and position in one number sort faster than argsort."""
+    bits = len(codes).bit_length()
+    if n_codes > LARGEST >> bits:
+        return np.argsort(codes)
+    packed = (codes << bits) | np.arange(len(codes))
+    packed.sort()
+    return np.asarray(packed & ((1 << bits) - 1))

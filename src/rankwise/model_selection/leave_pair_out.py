@@ -120,18 +120,19 @@ def leave_pair_out(
     losses, design = model._prepare(X, y, None, to_fit=False)
     loss = losses[0]
     scores = _scores_of_complete_list(loss, len(losses))
-    basis = item_spectrum(design)
+    basis = item_spectrum(design, centered=loss.beta == 0, overwrite=True)
+    del design
     n_pairs = _count_pairs(scores)
     disagreement = pair_disagreement(basis, scores, checked, loss.beta)
-    shape = (*model._output_shape, *(() if alphas is None else (len(checked),)))
+    shape = (*model.output_shape_, *(() if alphas is None else (len(checked),)))
     return LeavePairOut(
         alphas=checked,
         disagreement=disagreement.reshape(shape) if shape else float(disagreement[0, 0]),
-        n_pairs=n_pairs if model._output_shape else int(n_pairs[0]),
+        n_pairs=n_pairs if model.output_shape_ else int(n_pairs[0]),
         _spectrum=basis,
         _y=scores,
         _beta=loss.beta,
-        _shape=model._output_shape,
+        _shape=model.output_shape_,
     )
 
 

@@ -33,10 +33,8 @@ from rankwise.estimators import (
     RankSVMCV,
     View,
 )
-from rankwise.estimators.dictionary import Dictionary
 from rankwise.estimators.pursuit_path import PursuitFunction
-from rankwise.estimators.views import FittedView
-from rankwise.kernels import Kernel
+from rankwise.features import FeatureMap, Kernel
 
 __all__ = [
     "ATTRIBUTES",
@@ -124,7 +122,7 @@ _KERNEL_MODEL: dict[str, Kind] = {
     "n_split_groups_": is_whole,  # this one and the next: of a model that Dask has trained
     "n_evaluations_": is_whole,
     "solver_": _is_text,
-    "_output_shape": _is_tuple,
+    "output_shape_": _is_tuple,
 }
 _SEARCH: dict[str, Kind] = {
     **_SEEN,
@@ -153,7 +151,7 @@ ATTRIBUTES: dict[type, dict[str, Kind]] = {
     RankSVMCV: {**_ALPHA_SEARCH, "best_estimator_": _one_of(RankSVM)},
     CoRankRLS: {
         **_SEEN,
-        "views_": _each(_one_of(FittedView)),
+        "views_": _each(_one_of(FeatureMap)),
         "view_coef_": _each(_is_floats),
         "basis_indices_": _each(_maybe(is_integers)),
         "n_scored_": is_whole,
@@ -220,7 +218,7 @@ RANKERS = (
 SCALERS = tuple(known for known, kinds in ATTRIBUTES.items() if "_sklearn_output_config" in kinds)
 
 RECORDS: dict[str, type] = {
-    known.__name__: known for known in (Kernel, FittedView, PursuitFunction, Dictionary)
+    known.__name__: known for known in (Kernel, FeatureMap, PursuitFunction)
 }
 SPARSE: dict[str, type] = {
     known.__name__: known for known in (sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.csc_array)
@@ -228,7 +226,7 @@ SPARSE: dict[str, type] = {
 
 FORGOTTEN_ATTRIBUTES = {
     "_chunks": "the sums from which partial_fit goes on",
-    "_view": None,
+    "_features": None,
     "_metadata_request": "set_fit_request and set_score_request",
     "_skl_callbacks": "callbacks",
 }

@@ -21,7 +21,7 @@ from sklearn.preprocessing import (
 from rankwise.estimators import CoRankRLS, RankingPursuit
 from rankwise.estimators.best_model import BestModel
 from rankwise.estimators.kernel_model import KernelModel
-from rankwise.kernels import Kernel
+from rankwise.features import Kernel
 from rankwise.persistence.classes import (
     ATTRIBUTES,
     RANKERS,
@@ -124,7 +124,7 @@ def _check_features(model: Any) -> None:
 def _check_kernel_model(model: Any) -> None:
     params = {} if model.kernel_params is None else model.kernel_params
     kernel = _make_kernel(model.kernel, model.gamma, model.degree, model.coef0, params)
-    shape = model._output_shape
+    shape = model.output_shape_
     _require(
         isinstance(shape, tuple) and len(shape) < 2 and all(is_whole(n) and n > 0 for n in shape),
         f"the outputs have shape {shape!r}",
@@ -170,21 +170,22 @@ def _check_pursuit(model: Any) -> None:
     n_steps = _attribute(model, "n_basis_")
     for function in functions:
         basis, path = function.basis, function.coef_path
-        _require(is_integers(getattr(basis, "indices", None)), "a dictionary has no numbers")
-        _check_array("coef_path_", path, (n_steps, basis.indices.size))
+        n_functions = basis.n_features
+        _require(is_whole(n_functions), "a dictionary has an odd number of functions")
+        _check_array("coef_path_", path, (n_steps, n_functions))
         _check_array("the levels of a pursuit", function.intercept_path, (n_steps,))
         known = is_number(function.level) and bool(np.isfinite(function.level))
         _require(known, "the level of a pursuit is no number")
         _check_numbers("choice_path_", function.choices, (n_steps,), None)
-        n_functions = basis.indices.size
-        if basis.kernel is None:
-            _require(basis.items is None, "functions that are features have items")
-            _check_numbers("indices", basis.indices, (n_functions,), model.n_features_in_)
-            continue
         kernel = _check_kernel(basis.kernel)
+        if basis.is_columns:
+            _require(kernel.is_linear, "functions that are features have a kernel")
+            _check_numbers("columns", basis.columns, (n_functions,), model.n_features_in_)
+            continue
+        _require(basis.root is None, "functions of a pursuit have a root")
         n_columns = _count_columns(basis.columns, model.n_features_in_)
-        _check_numbers("indices", basis.indices, (n_functions,), None)
-        _check_basis(kernel, basis.indices, basis.items, n_functions, n_columns)
+        _check_numbers("indices", basis.basis, (n_functions,), None)
+        _check_basis(kernel, basis.basis, basis.items, n_functions, n_columns)
     if hasattr(model, "coef_"):
         _check_array("coef_", model.coef_, (model.n_features_in_,))
 

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from rankwise.kernels import Kernel
+from rankwise.features import Kernel
 from rankwise.metrics.registry import Metric, get_metric
 from rankwise.persistence.classes import (
     ATTRIBUTES,

@@ -1,22 +1,22 @@
-"""The dictionary of a pursuit: functions to choose from, and their values at any rows."""
+"""The dictionary of a pursuit: which functions to choose from, and their values by columns."""
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.estimators.views import take_columns
-from rankwise.kernels import Kernel
+from rankwise.features.feature_map import FeatureMap, take_columns
+from rankwise.features.kernel import Kernel
 from rankwise.memory import available_bytes
 from rankwise.options import check_option
 
-__all__ = ["Dictionary", "KernelColumns", "MatrixColumns", "choose_functions"]
+__all__ = ["KernelColumns", "MatrixColumns", "choose_functions", "function_values"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -82,54 +82,14 @@ class KernelColumns:
             yield columns, self.kernel.matrix(self.X, self.items[columns])
 
 
-class Dictionary(NamedTuple):
-    """Functions of one view.
-
-    Attributes
-    ----------
-    kernel : Kernel or None
-        Function j is ``k(x_j, ·)``; None if it is a column of X as it is.
-    columns : ndarray of int or None
-        Columns of X that the kernel sees; None for all.
-    indices : ndarray of int
-        Row numbers of the items in the training data (or in the given points), or column numbers.
-    items : array, sparse matrix or None
-        Those columns of the items; None for columns of X and for precomputed kernels.
-    """
-
-    kernel: Kernel | None
-    columns: Indices | None
-    indices: Indices
-    items: Any = None
-
-    def at(self, X: Any) -> MatrixColumns | KernelColumns:
-        """The functions at the rows of X, kept if they take at most half of the free memory."""
-        if self.items is None:
-            return MatrixColumns(_by_columns(self._inputs(X)))
-        assert self.kernel is not None
-        seen = take_columns(X, self.columns)
-        free = available_bytes()
-        if free is not None and 16 * seen.shape[0] * self.items.shape[0] > free:
-            return KernelColumns(self.kernel, seen, self.items)
-        return MatrixColumns(self.kernel.matrix(seen, self.items))
-
-    def take(self, chosen: Indices) -> Dictionary:
-        """Some of the functions."""
-        items = None if self.items is None else self.items[chosen]
-        return self._replace(indices=self.indices[chosen], items=items)
-
-    def scores(self, X: Any, coef: Array) -> Array:
-        """Values at the rows of X of the sums with these coefficients, one in each column."""
-        if self.items is None:
-            return np.asarray(self._inputs(X) @ coef)
-        assert self.kernel is not None
-        return self.kernel.product(take_columns(X, self.columns), self.items, coef)
-
-    def _inputs(self, X: Any) -> Any:
-        if self.kernel is not None:
-            X = take_columns(X, self.columns)
-        is_all = np.array_equal(self.indices, np.arange(X.shape[1]))
-        return X if is_all else X[:, self.indices]
+def function_values(functions: FeatureMap, X: Any) -> MatrixColumns | KernelColumns:
+    """The functions at the rows of X, kept if they take at most half of the free memory."""
+    free = available_bytes()
+    too_large = free is not None and 16 * X.shape[0] * functions.n_features > free
+    if too_large and functions.items is not None:
+        seen = take_columns(X, functions.columns)
+        return KernelColumns(functions.kernel, seen, functions.items)
+    return MatrixColumns(_by_columns(functions.features(X)))
 
 
 def choose_functions(

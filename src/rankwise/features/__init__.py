@@ -1,0 +1,29 @@
+"""Features: from items to what a solver sees, and from its solution to scores of new items."""
+
+from rankwise.features.basis import basis_root, check_basis, choose_basis
+from rankwise.features.design import Design, is_read_once, make_design, make_features
+from rankwise.features.feature_map import FeatureMap, FeatureRows, basis_map, take_columns
+from rankwise.features.kernel import Kernel, KernelParameters, center_kernel, set_kernel_tags
+from rankwise.features.view import View, check_views, fit_view, view_columns
+
+__all__ = [
+    "Design",
+    "FeatureMap",
+    "FeatureRows",
+    "Kernel",
+    "KernelParameters",
+    "View",
+    "basis_map",
+    "basis_root",
+    "center_kernel",
+    "check_basis",
+    "check_views",
+    "choose_basis",
+    "fit_view",
+    "is_read_once",
+    "make_design",
+    "make_features",
+    "set_kernel_tags",
+    "take_columns",
+    "view_columns",
+]

@@ -1,0 +1,105 @@
+"""The basis of a kernel model: which items, and the features with K ≈ R Rᵀ that they give."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array, check_random_state
+
+from rankwise.options import check_option
+from rankwise.real_numbers import refuse_masked
+
+__all__ = ["basis_points", "basis_root", "check_basis", "choose_basis"]
+
+Array = NDArray[np.float64]
+BASES = ("random", "kmeans++")
+
+
+def check_basis(n_basis: int | None, basis: str | ArrayLike, n_items: int) -> int:
+    """Number of basis items, for a named way of choosing them or for given row numbers."""
+    if isinstance(basis, str):
+        check_option("basis", basis, BASES)
+        if not isinstance(n_basis, numbers.Integral) or not 1 <= n_basis <= n_items:
+            raise ValueError(
+                f"n_basis={n_basis!r}; expected a whole number from 1 to {n_items}, the number of "
+                "training items."
+            )
+        return int(n_basis)
+    refuse_masked("basis", basis)
+    rows = np.asarray(basis)
+    if rows.ndim != 1 or not len(rows) or rows.dtype.kind not in "iu":
+        raise ValueError(
+            f"basis has dtype {rows.dtype} and shape {rows.shape}; expected a flat array of row "
+            "numbers, or an array of points with the features of X where points are taken."
+        )
+    if rows.min() < 0 or rows.max() >= n_items:
+        worst = rows.min() if rows.min() < 0 else rows.max()
+        raise ValueError(f"basis names row {worst}; the {n_items} rows of X count from 0.")
+    if len(np.unique(rows)) != len(rows):
+        raise ValueError("basis names a row twice; give each basis item once.")
+    if n_basis is not None and n_basis != len(rows):
+        raise ValueError(f"n_basis={n_basis} but basis names {len(rows)} rows; drop n_basis.")
+    return len(rows)
+
+
+def basis_points(basis: Any, n_basis: int | None, n_features: int) -> Any:
+    """Basis points, one row of features each, checked; None if `basis` is anything else.
+
+    Points need not be training items, may be more than those, and may have duplicates, which
+    `basis_root` merges.
+    """
+    if isinstance(basis, str) or np.ndim(basis) != 2:
+        return None
+    refuse_masked("basis", basis)
+    points = check_array(
+        basis, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="basis"
+    )
+    if points.shape[1] != n_features:
+        raise ValueError(
+            f"basis has points with {points.shape[1]} features but X has {n_features}; give each "
+            "basis point the features of X, or a flat array of row numbers."
+        )
+    if n_basis is not None and n_basis != points.shape[0]:
+        raise ValueError(f"n_basis={n_basis} but basis has {points.shape[0]} points; drop n_basis.")
+    return points
+
+
+def choose_basis(X: Any, n_basis: int, how: str | ArrayLike, random_state: Any) -> NDArray[np.intp]:
+    """Row numbers of the basis items.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_items, n_features)
+        The training items.
+    n_basis : int
+        How many.
+    how : {"random", "kmeans++"} or array of int
+        [RankRLS09] section 3.5 finds random choice no worse than more careful ones.
+    random_state : int, RandomState or None
+        Seed.
+    """
+    if not isinstance(how, str):
+        rows: NDArray[np.intp] = np.asarray(how, dtype=np.intp)
+        return rows
+    rng = check_random_state(random_state)
+    if how == "random":
+        return np.sort(rng.choice(X.shape[0], size=n_basis, replace=False)).astype(np.intp)
+    from sklearn.cluster import kmeans_plusplus
+
+    _, rows = kmeans_plusplus(X, n_basis, random_state=rng)
+    return np.unique(rows).astype(np.intp)
+
+
+def basis_root(K_bb: Array) -> Array:
+    """U with ``U Uᵀ = K_bb⁺``, rank-revealing: duplicates and near duplicates are merged.
+
+    With R = K_mb U the primal solution on R is that of sparse RankRLS, [RankRLS09] equations 41
+    and 42, and U w are the coefficients of the basis items.
+    """
+    values, vectors = scipy.linalg.eigh(K_bb)
+    keep = values > values[-1] * len(values) * np.finfo(float).eps
+    return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))

@@ -1,0 +1,173 @@
+"""FeatureMap: features of items, the way back to coefficients, and scores of new items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.features.basis import basis_points, basis_root, check_basis, choose_basis
+from rankwise.features.kernel import Kernel
+from rankwise.rows import row_products
+
+__all__ = ["FeatureMap", "FeatureRows", "basis_map", "take_columns"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class FeatureMap(NamedTuple):
+    """From items to features R with ``f = R w``, and from w to coefficients that score new items.
+
+    ==================  ==========================  ======================  ==================
+    map                 features R of the rows      coefficients            set
+    ==================  ==========================  ======================  ==================
+    columns             the columns as they are     w                       neither
+    kernel values       ``K_mb``                    w                       items (or basis)
+    orthogonal basis    ``K_mb U``, U Uᵀ = K_bb⁺    ``U w``                 items and root
+    ==================  ==========================  ======================  ==================
+
+    The first and the last have ``‖f‖² = ‖w‖²``: [RankRLS09] equations 28, 41 and 42. The second
+    gives the functions that a pursuit chooses from.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel; linear for columns as they are.
+    columns : ndarray of int or None
+        Columns of X that the map sees; None for all.
+    n_features : int
+        Number of columns of R.
+    basis : ndarray of int or None
+        Numbers of the items b: rows of the training data, or of given points. None if they have
+        none.
+    items : array, sparse matrix or None
+        Those columns of the items b; None for columns as they are and for precomputed kernels.
+    root : ndarray of shape (n_items, n_features) or None
+        U.
+    """
+
+    kernel: Kernel
+    columns: Indices | None
+    n_features: int
+    basis: Indices | None = None
+    items: Any = None
+    root: Array | None = None
+
+    @property
+    def is_columns(self) -> bool:
+        """Whether the features are columns of X as they are."""
+        return self.items is None and not self.kernel.is_precomputed
+
+    @property
+    def indices(self) -> Indices:
+        """Numbers of the columns or items that the coefficients belong to."""
+        numbers = self.columns if self.is_columns else self.basis
+        return np.arange(self.n_features) if numbers is None else numbers
+
+    def features(self, X: Any) -> Any:
+        """R of the rows of X: columns are as X is, anything else is dense.
+
+        Kernel values are computed for a chunk of rows at a time.
+        """
+        seen = self._seen(X)
+        if self.is_columns:
+            return seen
+        if self.root is None:
+            return self.kernel.matrix(seen, self.items)
+        return self.kernel.product(seen, self.items, self.root)
+
+    def coefficients(self, w: Array) -> Array:
+        """From weights of the features to weights of the columns or items."""
+        return w if self.root is None else self.root @ w
+
+    def scores(self, X: Any, coef: Array) -> NDArray[Any]:
+        """Scores of the rows of X for `coefficients` of shape (n,) or (n, k)."""
+        seen = self._seen(X)
+        if self.is_columns:
+            return row_products(seen, coef.astype(seen.dtype, copy=False))
+        return self.kernel.product(seen, self.items, coef)
+
+    def take(self, chosen: Indices) -> FeatureMap:
+        """The map of some of its columns or kernel values."""
+        numbers = self.indices[chosen]
+        if self.is_columns:
+            return self._replace(columns=numbers, n_features=len(chosen))
+        items = None if self.items is None else self.items[chosen]
+        return self._replace(basis=numbers, items=items, n_features=len(chosen))
+
+    def _seen(self, X: Any) -> Any:
+        """What the kernel takes: the columns of X, or precomputed values to the items."""
+        X = take_columns(X, self.columns)
+        return take_columns(X, self.basis) if self.kernel.is_precomputed else X
+
+
+class FeatureRows:
+    """``[R_1 … R_M]`` of some rows of X (all if None), made a block at a time when it is indexed.
+
+    Offers what `PreferenceGraph.gram` and `PreferenceGraph.system` ask of features, so Gram
+    matrices over any number of rows need the memory of one block.
+    """
+
+    def __init__(self, maps: Sequence[FeatureMap], X: Any, rows: Indices | None = None) -> None:
+        self._maps = maps
+        self._X = X
+        self._rows = rows
+        n_rows = X.shape[0] if rows is None else len(rows)
+        self.shape = (n_rows, sum(one.n_features for one in maps))
+
+    def __getitem__(self, part: slice | Indices) -> Array:
+        """Dense features of these of the rows."""
+        X = self._X[part if self._rows is None else self._rows[part]]
+        blocks = [one.features(X) for one in self._maps]
+        dense = [block.toarray() if sp.issparse(block) else block for block in blocks]
+        whole = dense[0] if len(dense) == 1 else np.hstack(dense)
+        return np.asarray(whole, dtype=np.float64)
+
+
+def basis_map(
+    kernel: Kernel,
+    X: Any,
+    n_basis: int | None,
+    basis: str | ArrayLike,
+    random_state: Any,
+    columns: Indices | None = None,
+) -> FeatureMap:
+    """The map of a kernel on basis items that are chosen from the rows of X, or on given points.
+
+    The kernel matrix of precomputed values is square.
+    """
+    points = basis_points(basis, n_basis, X.shape[1])
+    if points is not None:
+        if kernel.is_precomputed:
+            raise ValueError(
+                "basis gives points, but kernel='precomputed' has no kernel values to them; give "
+                "row numbers of the kernel matrix."
+            )
+        return _orthogonal(kernel, columns, take_columns(points, columns), None)
+    count = check_basis(n_basis, basis, X.shape[0])
+    needs_columns = isinstance(basis, str) and basis != "random"
+    seen = take_columns(X, columns) if needs_columns else X
+    rows = choose_basis(seen, count, basis, random_state)
+    return _orthogonal(kernel, columns, take_columns(X[rows], columns), rows)
+
+
+def take_columns(X: Any, columns: Indices | None) -> Any:
+    """These columns of a dense or sparse matrix; X itself, not a copy, for None or all of them."""
+    if columns is None or np.array_equal(columns, np.arange(X.shape[1])):
+        return X
+    return X[:, columns]
+
+
+def _orthogonal(
+    kernel: Kernel, columns: Indices | None, items: Any, rows: Indices | None
+) -> FeatureMap:
+    """The map with these items, rows of X unless they are points of their own, as its basis."""
+    root = basis_root(kernel.matrix(items[:, rows] if kernel.is_precomputed else items))
+    if not root.shape[1]:  # every kernel value is zero, and so is every score
+        root = np.zeros((items.shape[0], 1))
+    kept = None if kernel.is_precomputed else items
+    return FeatureMap(kernel, columns, root.shape[1], rows, kept, root)

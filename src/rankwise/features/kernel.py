@@ -1,0 +1,149 @@
+"""Kernels: their parameters, their values, and products with their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+
+from rankwise.rows import first_equal_rows, row_products
+
+__all__ = ["Kernel", "KernelParameters", "center_kernel", "set_kernel_tags"]
+
+Array = NDArray[np.float64]
+CHUNK_ENTRIES = 2**23
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel function: one of scikit-learn's names, a callable on two rows, or "precomputed".
+
+    Attributes
+    ----------
+    function : str or callable
+        Name or function.
+    gamma, degree, coef0
+        Parameters of the named kernels; each kernel takes those that it knows.
+    params : dict
+        Further keyword arguments of a callable.
+    """
+
+    function: str | Callable[..., float]
+    gamma: float | None = None
+    degree: float = 3
+    coef0: float = 1
+    params: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = [*sorted(PAIRWISE_KERNEL_FUNCTIONS), "precomputed"]
+        if not callable(self.function) and self.function not in known:
+            raise ValueError(
+                f"kernel={self.function!r} is unknown; choose one of {', '.join(known)}, "
+                "or pass a function of two rows."
+            )
+        if self.gamma is not None and not self.gamma > 0:
+            raise ValueError(f"gamma={self.gamma!r}; expected a positive number or None.")
+        if self.params and not callable(self.function):
+            raise ValueError(
+                f"kernel_params={self.params!r} is for callable kernels; the kernel "
+                f"{self.function!r} takes gamma, degree and coef0."
+            )
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the model is a weight per feature."""
+        return isinstance(self.function, str) and self.function == "linear"
+
+    @property
+    def is_precomputed(self) -> bool:
+        """Whether X is the kernel matrix itself."""
+        return isinstance(self.function, str) and self.function == "precomputed"
+
+    def matrix(self, X: Any, Y: Any = None) -> Array:
+        """Kernel values between the rows of X and of Y (of X if None), as float64.
+
+        Without Y, equal rows of X have equal rows and columns, to the last bit.
+        """
+        if self.is_precomputed:
+            return np.array(X, dtype=np.float64)
+        first = first_equal_rows(X) if Y is None else None
+        if first is not None:
+            rows, place = np.unique(first, return_inverse=True)
+            return self.matrix(X[rows])[np.ix_(place, place)]
+        if callable(self.function):
+            K = pairwise_kernels(X, Y, metric=self.function, **self.params)
+        else:
+            named = {"degree": self.degree, "coef0": self.coef0}
+            if self.gamma is not None:  # None is the default of each kernel, not always a value
+                named["gamma"] = self.gamma
+            K = pairwise_kernels(X, Y, metric=self.function, filter_params=True, **named)
+        K = K.toarray() if hasattr(K, "toarray") else K
+        return np.asarray(K, dtype=np.float64)
+
+    def product(self, X: Any, Y: Any, coef: Array) -> Array:
+        """``k(X, Y) coef``, a chunk of rows of X at a time; equal rows of X give equal rows."""
+        if self.is_precomputed:
+            return row_products(X, coef)
+        first = first_equal_rows(X)
+        if first is not None:
+            rows, place = np.unique(first, return_inverse=True)
+            return np.asarray(self._product(X[rows], Y, coef)[place])
+        return self._product(X, Y, coef)
+
+    def _product(self, X: Any, Y: Any, coef: Array) -> Array:
+        size = max(1, CHUNK_ENTRIES // max(1, Y.shape[0]))
+        out = np.empty((X.shape[0], *coef.shape[1:]))
+        for start in range(0, X.shape[0], size):
+            out[start : start + size] = self.matrix(X[start : start + size], Y) @ coef
+        return out
+
+
+def center_kernel(K: Array) -> Array:
+    """Center the features of a kernel matrix, in its place.
+
+    A loss over pairs sees differences only, so that its dual coefficients sum to zero and no
+    constant matters; a conditionally positive kernel becomes a positive one.
+    """
+    mean = K.mean(axis=0)
+    K -= mean
+    K -= (mean - mean.mean())[:, None]
+    return K
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelParameters(BaseEstimator):
+    """The parameters of a kernel, as every estimator with one has them.
+
+    Each is declared here once; a subclass that is a dataclass inherits them as keyword arguments of
+    its constructor, which is all that scikit-learn asks of an estimator.
+    """
+
+    kernel: str | Callable[..., float] = "linear"
+    gamma: Any = None
+    degree: Any = 3
+    coef0: Any = 1
+    kernel_params: dict[str, Any] | None = None
+
+    def make_kernel(self) -> Kernel:
+        """The kernel, checked."""
+        return Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params or {})
+
+    def kernel_arguments(self) -> dict[str, Any]:
+        """The parameters by name, to hand them on."""
+        return {field.name: getattr(self, field.name) for field in fields(KernelParameters)}
+
+    def __sklearn_tags__(self) -> Any:
+        return set_kernel_tags(super().__sklearn_tags__(), self.kernel)
+
+
+def set_kernel_tags(tags: Any, kernel: Any) -> Any:
+    """Tell scikit-learn whether X may be sparse, and whether it is a kernel matrix."""
+    precomputed = isinstance(kernel, str) and kernel == "precomputed"
+    tags.input_tags.sparse = not precomputed
+    tags.input_tags.pairwise = precomputed
+    return tags
