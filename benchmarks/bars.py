@@ -1,4 +1,4 @@
-"""What a number must beat (DESIGN.md section 9): ratios of two times of the same run.
+"""What a number must beat (DESIGN.md sections 9 and 16): ratios of two times of the same run.
 
     python -m benchmarks.bars [--size short|full] [--only PATTERN] [--repeat N]
 
@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks import hold_out, margin, ranking_pursuit
@@ -33,6 +34,7 @@ from benchmarks.measure import blas_threads, load_per_core
 from benchmarks.problems import SIZES
 from rankwise import RankRLS
 from rankwise.metrics import average_precision, disagreement_error, ndcg
+from rankwise.rows import row_products
 
 Work = Callable[[], Any]
 GAMMA = 0.1
@@ -89,7 +91,35 @@ def all_alphas(size: str) -> tuple[Work, Work]:
     return lambda: rls.path(X, y, alphas=alphas), lambda: scipy.linalg.eigh(K)
 
 
-def primal(order: str) -> Callable[[str], tuple[Work, Work]]:
+def predict(size: str) -> tuple[Work, Work]:
+    """Without the check of X for NaN, which is no part of the product."""
+    n_rows = {"tiny": 300, "short": 100_000, "full": 1_000_000}[size]
+    X = np.random.default_rng(0).standard_normal((n_rows, 136))
+    w = X[0].copy()
+    return lambda: row_products(X, w), lambda: X @ w
+
+
+def one_alpha_with_groups(size: str) -> tuple[Work, Work]:
+    n_items = {"tiny": 60, "short": 1000, "full": 3000}[size]
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((n_items, 10)), rng.standard_normal(n_items)
+    groups = np.arange(n_items) // (n_items // 20 if size == "tiny" else 30)
+    ridge = KernelRidge(alpha=0.1, kernel="rbf", gamma=GAMMA)
+    rls = RankRLS(kernel="rbf", gamma=GAMMA)
+    return lambda: rls.fit(X, y, groups), lambda: ridge.fit(X, y)
+
+
+def many_outputs(size: str) -> tuple[Work, Work]:
+    n_rows = {"tiny": 300, "short": 20_000, "full": 200_000}[size]
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((n_rows, 46)), rng.standard_normal((n_rows, 100))
+    groups = np.arange(n_rows) // 100
+    return lambda: RankRLS().fit(X, Y, groups), lambda: Ridge().fit(X, Y)
+
+
+def primal(
+    order: str, offset: float = 0.0, dtype: str = "float64"
+) -> Callable[[str], tuple[Work, Work]]:
     def prepare(size: str) -> tuple[Work, Work]:
         n_rows, n_features = {
             "tiny": (300, 5),
@@ -98,13 +128,15 @@ def primal(order: str) -> Callable[[str], tuple[Work, Work]]:
         }[size]
         rng = np.random.default_rng(0)
         X = rng.standard_normal((n_rows, n_features))
+        items = (X + offset).astype(dtype) if offset or dtype != "float64" else X
         y = rng.integers(0, 5, n_rows).astype(float)
         groups = {
             "one list": lambda: None,
             "groups in order": lambda: np.arange(n_rows) // 100,
             "groups shuffled": lambda: rng.permutation(n_rows) // 100,
+            "groups of many sizes": lambda: np.sort(rng.integers(0, n_rows // 100, n_rows)),
         }[order]()
-        return lambda: RankRLS().fit(X, y, groups), lambda: X.T @ X
+        return lambda: RankRLS().fit(items, y, groups), lambda: X.T @ X
 
     return prepare
 
@@ -133,15 +165,24 @@ def importing(size: str) -> tuple[Work, Work]:
 
 BARS = [
     Bar("kernel RankRLS, one alpha / KernelRidge.fit", 1.1, one_alpha),
+    Bar("kernel RankRLS, groups of 30 / KernelRidge.fit", 0.9, one_alpha_with_groups),
     Bar("kernel RankRLS, 31 alphas / one eigh", 0.6, all_alphas),
-    Bar("leave-pair-out, 31 alphas / eigh + 31 products", 1.5, hold_out.leave_every_pair_out),
+    Bar("leave-pair-out, 31 alphas / eigh + 31 products", 1.1, hold_out.leave_every_pair_out),
     Bar("leave-group-out, 31 alphas / one primal fit", 31.0, hold_out.leave_group_out),
     Bar("leave-group-out, 31 alphas / refitting", 1.0, hold_out.against_refitting),
+    Bar("leave-group-out, p = 136, 2 threads / 1 thread", 1.0, hold_out.two_threads),
+    Bar("leave-group-out, groups of 2 / groups of 100", 4.0, hold_out.tiny_groups),
+    Bar("kernel RankRLSCV, 31 alphas / one eigh", 1.4, hold_out.kernel_search),
     Bar("pursuit of items / OMP on whitened data", 1.25, ranking_pursuit.items),
     Bar("pursuit of features / OMP on whitened data", 1.25, ranking_pursuit.features),
-    Bar("primal fit, groups in order / X.T @ X", 1.5, primal("groups in order")),
-    Bar("primal fit, groups shuffled / X.T @ X", 1.5, primal("groups shuffled")),
-    Bar("primal fit, one list / X.T @ X", 1.5, primal("one list")),
+    Bar("primal fit, groups in order / X.T @ X", 1.4, primal("groups in order")),
+    Bar("primal fit, groups shuffled / X.T @ X", 1.4, primal("groups shuffled")),
+    Bar("primal fit, one list / X.T @ X", 1.4, primal("one list")),
+    Bar("primal fit, groups of many sizes / X.T @ X", 1.8, primal("groups of many sizes")),
+    Bar("primal fit, offset 1e6, in order / X.T @ X", 1.8, primal("groups in order", 1e6)),
+    Bar("primal fit, float32, in order / X.T @ X", 1.8, primal("groups in order", 0.0, "float32")),
+    Bar("primal fit, 100 outputs / Ridge.fit", 1.2, many_outputs),
+    Bar("predict, one output / X @ w", 1.3, predict),
     Bar("RankSVM, mixed features / 2 products + argsort", 25.0, margin.certified(mixed_features)),
     Bar("RankSVM, even features / 2 products + argsort", 25.0, margin.certified(even_features)),
     Bar(
@@ -156,6 +197,8 @@ BARS = [
         margin.growing(even_features),
         growth=margin.GROWTH,
     ),
+    Bar("RankSVM in groups, hinge / squared hinge", 1.5, margin.hinge_in_groups),
+    Bar("RankSVM in groups, float32 + 1e4 / float64", 1.5, margin.offset_in_groups),
     Bar("NDCG@10 + MAP + disagreement / one lexsort", 5.0, metrics),
     Bar("import of RankRLS / import sklearn.linear_model", 1.1, importing, by_median=True),
 ]

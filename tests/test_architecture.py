@@ -11,10 +11,11 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "rankwise"
 LAYERS = [
-    {"errors", "options", "memory", "groups", "progress", "_compiled"},
+    {"real_numbers"},
+    {"errors", "options", "memory", "threads", "groups", "progress", "rows", "_compiled"},
     {"targets", "environment"},
     {"graphs"},
-    {"features", "losses", "metrics", "datasets"},
+    {"features", "losses", "metrics", "datasets", "sums"},
     {"solvers"},
     {"estimators"},
     {"model_selection", "dask", "persistence", "leaderboard"},

@@ -171,3 +171,34 @@ def test_items_may_have_features(tmp_path, games):
     assert gap == pytest.approx(rows[1]["rating"] - rows[2]["rating"])
     features.write_text("item,speed\nCleo,1\nBob,2\n")
     assert fail("rank", games, *options).endswith("1 compared items: Ann.")
+
+
+def test_notes_about_the_choice_are_one_line(tmp_path, letor):
+    flat = ["--alpha", "1e-12,1e-11,1e-10"]
+    note = json.loads(succeed("cv", letor, *flat, "--json").stdout)["note"]
+    assert note.startswith("all 3 values of alpha, from 1e-12 to 1e-10, score the same")
+    assert note in " ".join(succeed("cv", letor, *flat).stdout.split())
+    model = tmp_path / "model.rankwise"
+    assert note in " ".join(succeed("train", letor, *flat, "-o", model).stdout.split())
+    steep = succeed("cv", letor, "--alpha", "1e-3,1e9", "-m", "disagreement", "--json")
+    found = json.loads(steep.stdout)
+    assert found["note"].startswith(f"the best alpha {found['best']['alpha']:.4g} is at the edge")
+
+
+def test_default_alphas_of_cv_are_widened_as_those_of_the_search(tmp_path):
+    from rankwise import RankRLSCV
+
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(12), 6)
+    X = rng.normal(size=(72, 3)) * [1e-4, 1.0, 1e3]
+    y = (1e4 * X[:, 0]).round(1)
+    file = tmp_path / "raw.csv"
+    rows = [",".join(map(repr, row)) for row in np.c_[y, groups, X].tolist()]
+    file.write_text("\n".join(["score,group,a,b,c", *rows]))
+    options = ["--target", "score", "--group", "group", "--scale", "none", "-m", "disagreement"]
+    found = json.loads(succeed("cv", file, *options, "--json").stdout)
+    search = RankRLSCV().fit(X, y, groups)
+    alphas = search.cv_results_["alphas"][0]
+    assert len(alphas) > 31
+    np.testing.assert_allclose([row["alpha"] for row in found["candidates"]], alphas, rtol=1e-6)
+    assert found["best"]["alpha"] == pytest.approx(search.alpha_)

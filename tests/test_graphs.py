@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankwise import PairGraph, PreferenceGraph, ScoreGraph
-from rankwise.graphs import scatter
+from rankwise.graphs import gram_blocks
 from tests import oracle
 
 M = 30
@@ -190,7 +190,7 @@ def test_gram_does_not_care_where_blocks_end(case, monkeypatch):
     graph, _, L, _, rng = case
     R = rng.normal(size=(M, 2))
     for rows in (1, 2, 3, 5):
-        monkeypatch.setattr(scatter, "block_rows", lambda n_columns, rows=rows: rows)
+        monkeypatch.setattr(gram_blocks, "block_rows", lambda n_columns, rows=rows: rows)
         np.testing.assert_allclose(graph.gram(R), R.T @ L @ R, rtol=1e-9)
 
 
@@ -343,3 +343,43 @@ def test_impossible_edges_are_refused(arguments, message):
 def test_relative_cost_refuses_explicit_ties():
     with pytest.raises(ValueError, match=r"magnitude\[1\] is 0"):
         PairGraph([0, 1], [1, 0], [1.0, 0.0], cost="relative")
+
+
+def test_a_graph_keeps_its_scores_when_the_array_they_came_in_changes():
+    y = np.array([3.0, 1.0, 2.0])
+    graph = ScoreGraph(y)
+    y[:] = 0.0
+    np.testing.assert_allclose(graph.divergence, [3.0, -3.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"ties": "exclude"}, {"cost": "sign"}, {"cost": "relative"}]
+)
+@pytest.mark.parametrize("group_weight", ["pairs", "groups"])
+def test_a_counted_graph_is_that_of_repeated_items(options, group_weight):
+    rng = np.random.default_rng(2)
+    y, groups = rng.integers(0, 4, 12).astype(float), np.repeat([0, 1, 2], [3, 4, 5])
+    counts = rng.integers(1, 5, 12)
+    repeated = np.repeat(np.arange(12), counts)
+    graph = ScoreGraph(y, groups, group_weight=group_weight, **options)
+    found = graph.counted(counts.astype(float))
+    expected = ScoreGraph(y[repeated], groups[repeated], group_weight=group_weight, **options)
+    f = rng.normal(size=12)
+    assert found.n_pairs == expected.n_pairs
+    np.testing.assert_allclose(found.total_weight, expected.total_weight)
+    np.testing.assert_allclose(
+        found.laplacian(f)[repeated], expected.laplacian(f[repeated]), atol=1e-12
+    )
+    np.testing.assert_allclose(found.divergence[repeated], expected.divergence, atol=1e-12)
+    assert graph.n_pairs == ScoreGraph(y, groups, group_weight=group_weight, **options).n_pairs
+
+
+@pytest.mark.parametrize("options", [{}, {"ties": "exclude"}, {"cost": "sign"}])
+@pytest.mark.parametrize("shift", [0.0, 0.3])
+def test_a_sandwich_is_the_root_on_both_sides(options, shift):
+    rng = np.random.default_rng(3)
+    y, groups = rng.integers(0, 3, 30).astype(float), rng.integers(0, 4, 30)
+    root = ScoreGraph(y, groups, **options).root(0.7, shift)
+    R = rng.normal(size=(30, 8))
+    F = root.apply(np.eye(30))
+    np.testing.assert_allclose(root.sandwich(R @ R.T), F.T @ R @ R.T @ F, atol=1e-11)

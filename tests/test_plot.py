@@ -169,6 +169,7 @@ def test_alpha_path_of_a_search_is_its_cv_results(search, data):
     np.testing.assert_allclose(display.coefficients[curve.best], search.coef_, atol=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore:the best gamma .* is at the edge")
 def test_alpha_path_has_a_line_for_each_kernel(data):
     search = RankRLSCV(kernel="rbf", gamma=[0.01, 0.1, 1.0]).fit(*data)
     display = AlphaPathDisplay.from_estimator(search, *data)

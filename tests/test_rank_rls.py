@@ -554,3 +554,14 @@ def test_score_refuses_weights_it_cannot_use(data):
         model.score(X, graph, groups)
     with pytest.raises(ValueError, match="no edge of positive magnitude"):
         model.score(X, PairGraph([0], [1], [0.0], None, M))
+
+
+def test_y_is_left_alone_and_may_be_read_only():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(40, 3)), rng.normal(size=(40, 2))
+    before = Y.copy()
+    expected = RankRLS().fit(X, Y).coef_
+    np.testing.assert_array_equal(Y, before)
+    assert Y.flags.writeable
+    Y.flags.writeable = False
+    np.testing.assert_array_equal(RankRLS().fit(X, Y).coef_, expected)

@@ -15,7 +15,7 @@ from rankwise.metrics import disagreement_error, ndcg
 from rankwise.model_selection import cross_val_predict_groups, leave_pair_out
 
 ALPHAS = np.logspace(-4, 2, 7)
-pytestmark = pytest.mark.filterwarnings("ignore:the best alpha .* is at the edge")
+pytestmark = pytest.mark.filterwarnings("ignore:the best (alpha|gamma) .* is at the edge")
 
 
 @pytest.fixture

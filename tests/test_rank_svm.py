@@ -91,6 +91,27 @@ def test_the_certificate_is_never_wrong(seed, loss, solver, log_alpha, n_groups,
     assert len(model.history_["gap"]) == model.n_iter_ <= max_iter
 
 
+@pytest.mark.parametrize("offset", [0.0, 2e3, 1e6])
+@pytest.mark.parametrize("options", [{}, {"loss": "squared_hinge"}, {"solver": "bmrm"}])
+def test_an_offset_of_float32_features_leaves_the_certificate_true(offset, options):
+    """Scores and planes are computed in float64, whatever the precision of X."""
+    rng = np.random.default_rng(0)
+    X0 = rng.normal(size=(600, 5))
+    y = np.round(X0 @ rng.normal(size=5) + rng.normal(size=600))
+    X = (X0 + offset).astype("f4")
+    model = RankSVM(1e-3, tol=1e-4, **options).fit(X, y)
+    exact = X.astype(np.float64) - offset
+    winner, loser = np.nonzero(y[:, None] > y)
+    w = RankSVM(1e-3, tol=1e-4, **options).fit(exact, y).coef_
+    for weights in (w, model.coef_):
+        f = exact @ weights
+        short = np.maximum(0.0, 1 - (f[winner] - f[loser]))
+        value = np.mean(short ** (2 if options.get("loss") else 1)) + 1e-3 * weights @ weights
+        assert model.lower_bound_ <= value * (1 + 1e-9)
+        assert value <= model.lower_bound_ / (1 - 2.1e-4)
+    assert model.objective_ == pytest.approx(value, rel=1e-7)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_explicit_preferences_with_weights(loss):
     rng = np.random.default_rng(0)
@@ -430,6 +451,13 @@ def test_groups_of_one_row_teach_nothing():
 
 
 # stopping, interruption, progress
+
+
+def test_a_line_that_leads_nowhere_ends_the_search_without_an_error():
+    """Separable data, small alpha: near the minimum no line leads down any more."""
+    X = [[-1.4, -0.9], [0.4, -0.5], [0.5, 0.8]]
+    model = RankSVM(1e-8, tol=1e-6).fit(X, [0, 1, 2])
+    assert model.gap_ <= 1e-6
 
 
 def test_max_iter_warns_with_the_gap_reached():

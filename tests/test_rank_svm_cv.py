@@ -17,7 +17,7 @@ from rankwise.model_selection import (
 )
 
 ALPHAS = np.array([1e-3, 1.0, 1e-1])
-pytestmark = pytest.mark.filterwarnings("ignore:the best alpha .* is at the edge")
+pytestmark = pytest.mark.filterwarnings("ignore:the best (alpha|gamma) .* is at the edge")
 
 
 @pytest.fixture

@@ -84,6 +84,7 @@ def test_loss_is_the_mean_over_folds_of_the_loss_over_explicit_pairs(data):
     np.testing.assert_allclose(model.cv_results_["mean_score"][0], np.mean(values, axis=0))
 
 
+@pytest.mark.filterwarnings("ignore:the best gamma .* is at the edge")
 def test_parameters_given_as_lists_are_searched(data):
     X, y, groups = data
     gammas = [1e-4, 0.1, 0.5]

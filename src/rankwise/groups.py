@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.real_numbers import refuse_masked
+
 __all__ = ["Groups", "encode_groups", "groups_from_sizes"]
 
 
@@ -61,8 +63,8 @@ def encode_groups(groups: ArrayLike | None, n_items: int) -> Groups:
     _check_length(labels, n_items)
     if labels.dtype == object:
         return _encode_objects(labels)
-    if labels.dtype.kind == "f" or labels.dtype.kind in "mM":
-        missing = np.isnan(labels) if labels.dtype.kind == "f" else np.isnat(labels)
+    if labels.dtype.kind in "fcmM":
+        missing = np.isnat(labels) if labels.dtype.kind in "mM" else np.isnan(labels)
         if missing.any():
             _raise_missing(int(np.argmax(missing)))
     if labels.dtype.kind in "iu":
@@ -90,6 +92,7 @@ def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> NDArray[n
     >>> groups_from_sizes([2, 3])
     array([0, 0, 1, 1, 1])
     """
+    refuse_masked("sizes", sizes)
     array = np.asarray(sizes)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ValueError(
@@ -111,13 +114,20 @@ def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> NDArray[n
 
 def _as_label_array(groups: ArrayLike) -> NDArray[Any]:
     labels: NDArray[Any]
+    refuse_masked("groups", groups)
     if isinstance(groups, (list, tuple)) and any(isinstance(g, tuple) for g in groups):
         labels = np.empty(len(groups), dtype=object)
         labels[:] = groups
     elif isinstance(groups, (list, tuple)) and len({type(g) for g in groups}) > 1:
         labels = np.array(groups, dtype=object)  # NumPy would turn mixed labels into strings
     else:
-        labels = np.asarray(groups)
+        try:
+            labels = np.asarray(groups)
+        except ValueError:
+            raise ValueError(
+                "groups has entries of different lengths; pass one group label per row (tuples, "
+                "not lists, for labels of several parts)."
+            ) from None
     if labels.ndim != 1 and labels.shape[1:] != (1,):
         raise ValueError(
             f"groups has shape {labels.shape}; pass one group label per row, shape (n_rows,)."
@@ -154,7 +164,9 @@ def _encode_integers(labels: NDArray[Any]) -> Groups:
     present = np.zeros(high - low + 1, dtype=bool)
     present[shifted] = True
     position = np.cumsum(present) - 1
-    distinct = (np.flatnonzero(present) + low).astype(labels.dtype)
+    distinct = (np.flatnonzero(present).astype(wide.dtype) + wide.dtype.type(low)).astype(
+        labels.dtype
+    )
     return Groups(position[shifted].astype(np.intp, copy=False), distinct)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.groups import encode_groups
+from rankwise.real_numbers import as_real
 
 __all__ = ["as_scores", "make_target", "split_target"]
 
@@ -65,31 +66,32 @@ def split_target(y: Any, groups: ArrayLike | None) -> tuple[Any, ArrayLike | Non
     return y["score"], y["group"]
 
 
-def as_scores(y: Any, *, allow_nan: bool = False) -> NDArray[np.float64]:
+def as_scores(y: Any, *, allow_nan: bool = False, keep: bool = False) -> NDArray[np.float64]:
     """Finite real scores as float64, shape (n_items,) or (n_items, n_outputs).
 
-    With `allow_nan` a score may be NaN, "not scored", as the semi-supervised learners take it.
+    With `allow_nan` a score may be NaN, "not scored", as the semi-supervised learners take it. The
+    result is a copy, which nobody else can change; with `keep` it may be a read-only view of y, and
+    such a view is not copied when it comes back.
     """
     if y is None:
         raise ValueError(
             "this ranker requires y to be passed, but the target y is None; give scores, "
             "a target of make_target, or a preference graph."
         )
-    array = np.asarray(y)
-    if array.dtype.kind == "c":
-        raise ValueError("Complex data not supported: y must hold real scores.")
-    try:
-        scores = array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"y has dtype {array.dtype}, expected real numbers; map the labels to numbers so that "
-            "a larger number means a better item."
-        ) from None
+    if type(y) is np.ndarray and y.dtype == np.float64 and (keep or not y.flags.writeable):
+        scores = y.view()
+        scores.flags.writeable = False
+    else:
+        advice = "map the labels to numbers so that a larger number means a better item"
+        scores = as_real("y", y, advice)
     if scores.ndim not in (1, 2) or 0 in scores.shape:
         raise ValueError(
             f"y has shape {scores.shape}; expected one score per item, shape (n_items,), "
             "or several outputs, shape (n_items, n_outputs), and at least one item."
         )
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(scores.sum()):
+            return scores
     bad = np.isinf(scores) if allow_nan else ~np.isfinite(scores)
     if bad.any():
         row = int(np.argmax(bad.reshape(len(scores), -1).any(axis=1)))

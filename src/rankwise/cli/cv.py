@@ -127,6 +127,7 @@ def _summary(
         "model": type(estimator).__name__.removesuffix("CV"),
         "held_out_by": found.way,
         "fixed": found.fixed,
+        "note": found.note(metrics[0]),
         "best": {
             found.parameter: candidates[best],
             "by": metrics[0].name,
@@ -152,6 +153,7 @@ def _print(
             *about_data,
             ("model", summary["model"] + fixed),
             ("held out", f"{summary['held_out_by']}, {summary['seconds']:.2f} s"),
+            *([("note", summary["note"])] if summary["note"] else []),
         ]
     )
     rows, best = [], -1

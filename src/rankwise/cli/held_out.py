@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from rankwise.estimators.alpha_grid import AlphaGrid
     from rankwise.metrics import Metric
 
 __all__ = ["HeldOut", "hold_out"]
@@ -67,6 +68,33 @@ class HeldOut(NamedTuple):
         simplicity = self.candidates if self.parameter == "alpha" else -self.candidates
         return best_of(mean if metric.greater_is_better else -mean, simplicity)
 
+    def note(self, metric: Metric) -> str:
+        """What is to be said of the best candidate: at the edge of the grid, or one of many."""
+        from rankwise.estimators.alpha_grid import edges_of, flat_note
+        from rankwise.estimators.cross_validation import standard_error
+
+        at, mean, values = self.best(metric), self.mean(metric), self.candidates
+        if any(edges_of(values, mean, at)):
+            return f"the best {self.parameter} {values[at]:.4g} is at the edge of the grid"
+        return flat_note(
+            self.parameter, values, mean, standard_error(self.by_group[metric.name]), at
+        )
+
+    def joined(self, other: HeldOut) -> HeldOut:
+        """With more candidates, from the smallest to the largest."""
+        import numpy as np
+
+        values = np.concatenate([self.candidates, other.candidates])
+        order = np.argsort(values)
+        held = None
+        if self.predictions is not None and other.predictions is not None:
+            held = np.concatenate([self.predictions, other.predictions], axis=1)[:, order]
+        by_group = {
+            name: np.concatenate([scores, other.by_group[name]], axis=1)[:, order]
+            for name, scores in self.by_group.items()
+        }
+        return self._replace(candidates=values[order], by_group=by_group, predictions=held)
+
 
 def hold_out(
     options: ModelOptions, metrics: list[Metric], leave: str, X: Any, y: Any, groups: Any
@@ -89,13 +117,28 @@ def hold_out(
     model = make_model(options, search=False)
     alphas = None if options.alpha == "auto" else numbers_in("--alpha", options.alpha)
     task = model._task(X, y, groups)
-    if alphas is None:
-        alphas = task.default_alphas()
     if leave == "auto":
         leave = _choose_way(options, metrics, task)
-    if leave == "pair":
-        return _by_pairs(model, metrics, alphas, X, task.graphs[0])
-    return _by_folds(options, task, metrics, alphas, None if leave == "group" else _folds(leave))
+
+    def judge(some: Any) -> HeldOut:
+        if leave == "pair":
+            return _by_pairs(model, metrics, some, X, task.graphs[0])
+        return _by_folds(options, task, metrics, some, None if leave == "group" else _folds(leave))
+
+    return judge(alphas) if alphas is not None else _widen(task.default_grid(), judge, metrics[0])
+
+
+def _widen(grid: AlphaGrid, judge: Callable[[Any], HeldOut], metric: Metric) -> HeldOut:
+    """The default grid, and wider ones while the best alpha is at an end of it."""
+    from rankwise.estimators.alpha_grid import edges_of
+
+    found = judge(grid.alphas)
+    while True:
+        edges = edges_of(found.candidates, found.mean(metric), found.best(metric))
+        wider = grid.wider(edges)
+        if wider == grid:
+            return found
+        found, grid = found.joined(judge(wider.beyond(grid))), wider
 
 
 def _choose_way(options: ModelOptions, metrics: list[Metric], task: Any) -> str:

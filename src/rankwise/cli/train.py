@@ -49,6 +49,7 @@ def train(
         "model": type(last_step(fitted)).__name__.removesuffix("CV"),
         "kernel": estimator.kernel,
         "chosen": chosen,
+        "note": getattr(last_step(fitted), "cv_results_", {}).get("note", ""),
         "scaler": type(scaler).__name__ if scaler is not None else None,
         "seconds": round(seconds, 3),
         "output": output,
@@ -93,6 +94,7 @@ def _lines(summary: dict[str, Any], data: Training) -> list[tuple[str, str]]:
         how = [
             ("chosen", f"{values}, of {chosen['n_candidates']} candidates"),
             ("held-out score", score),
+            *([("note", summary["note"])] if summary["note"] else []),
         ]
     return [
         *data.lines(),

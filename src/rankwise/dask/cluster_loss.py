@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import dask
@@ -22,10 +23,10 @@ Array = NDArray[np.float64]
 
 
 class _MarginPart(NamedTuple):
-    """Features of some whole groups and the loss over their pairs; no loss if there is no pair."""
+    """The loss of the pairs of some whole groups; no objective if there is no pair."""
 
-    R: Any
-    loss: HingeLoss | SquaredHingeLoss | None
+    n_items: int
+    objective: MarginObjective | None
 
 
 class _PartSummary(NamedTuple):
@@ -33,6 +34,7 @@ class _PartSummary(NamedTuple):
     n_pairs: int
     weight: float
     moment: Array | None
+    magnitude: Array | float
 
 
 def prepare_parts(
@@ -65,6 +67,8 @@ class ClusterLoss:
         W, the sum of the weights of the pairs.
     moment : ndarray
         Second moment of the differences of pairs, as `second_moment` gives it; None without pairs.
+    magnitude : ndarray of shape (n_features,)
+        Largest absolute values of the features, as `Columns` knows them.
     n_evaluations : int
         How often `at` was called.
     """
@@ -77,6 +81,7 @@ class ClusterLoss:
         self.total_weight = float(sum(part.weight for part in found))
         weighted = [part.weight * part.moment for part in found if part.moment is not None]
         self.moment = sum(weighted) / self.total_weight if weighted else None
+        self.magnitude = np.asarray(functools.reduce(np.maximum, (p.magnitude for p in found)))
         self.n_evaluations = 0
 
     @property
@@ -92,13 +97,14 @@ class ClusterLoss:
         """One pass over all parts; every product with the Hessian is one more."""
         self.n_evaluations += 1
         found = self._compute(_evaluate, w)
-        value = sum(value for value, _ in found) / self.total_weight
-        gradient = sum(slope for _, slope in found) / self.total_weight
+        value, gradient, *plane = (
+            sum(terms) / self.total_weight for terms in zip(*found, strict=True)
+        )
 
         def curvature(v: Array) -> Array:
             return np.asarray(sum(self._compute(_curvature, w, v)) / self.total_weight)
 
-        return LossAt(float(value), np.asarray(gradient), curvature)
+        return LossAt(float(value), np.asarray(gradient), curvature, *map(float, plane))
 
     def _compute(self, function: Any, *arguments: Any) -> tuple[Any, ...]:
         task = dask.delayed(function)
@@ -113,42 +119,46 @@ def _prepare(
 ) -> _MarginPart:
     """On a worker."""
     if not len(part.y):
-        return _MarginPart(np.zeros((0, view.n_features)), None)
+        return _MarginPart(0, None)
     if part.y.shape[1] > 1:
         raise ValueError(f"y has {part.y.shape[1]} outputs; fit one RankSVM for each.")
     graph = ScoreGraph(part.y[:, 0], part.groups, cost="sign", group_weight=group_weight)
     preferences = strict_preferences(graph)
-    return _MarginPart(view.features(part.X), loss(preferences) if preferences.n_pairs else None)
+    if not preferences.n_pairs:
+        return _MarginPart(len(part.y), None)
+    return _MarginPart(
+        len(part.y), MarginObjective(view.features(part.X), loss(preferences), alpha=0.0)
+    )
 
 
 def _summarise(part: _MarginPart) -> _PartSummary:
-    if part.loss is None:
-        return _PartSummary(part.R.shape[0], 0, 0.0, None)
-    pairs = part.loss.preferences
-    moment = second_moment(MarginObjective(part.R, part.loss, 0.0))
-    return _PartSummary(part.R.shape[0], pairs.n_pairs, pairs.total_weight, moment)
+    objective = part.objective
+    if objective is None:
+        return _PartSummary(part.n_items, 0, 0.0, None, 0.0)
+    pairs = objective.loss.preferences
+    return _PartSummary(
+        part.n_items,
+        pairs.n_pairs,
+        pairs.total_weight,
+        second_moment(objective),
+        objective.columns.magnitude,
+    )
 
 
-def _evaluate(part: _MarginPart, w: Array) -> tuple[float, Array]:
-    """Loss and gradient in the weights, each times the weight of the pairs of the part."""
-    if part.loss is None:
-        return 0.0, np.zeros(len(w))
-    weight = part.loss.preferences.total_weight
-    loss = part.loss.at(_scores(part, w))
-    return weight * loss.value, weight * _pull_back(part, loss.gradient)
+def _evaluate(part: _MarginPart, w: Array) -> tuple[Any, ...]:
+    """Loss, gradient in the weights, offset, size and pull, each times the weight of the pairs."""
+    if part.objective is None:
+        return (0.0,) * 5
+    point = part.objective.at(w)
+    weight = part.objective.loss.preferences.total_weight
+    terms = point.loss.value, point.slope, point.offset, point.size, point.pull
+    return tuple(weight * term for term in terms)
 
 
-def _curvature(part: _MarginPart, w: Array, v: Array) -> Array:
-    if part.loss is None:
-        return np.zeros(len(w))
-    loss = part.loss.at(_scores(part, w))
-    curved = loss.curvature(np.asarray(_scores(part, v), dtype=np.float64))
-    return part.loss.preferences.total_weight * _pull_back(part, curved)
-
-
-def _scores(part: _MarginPart, w: Array) -> NDArray[Any]:
-    return np.asarray(part.R @ w.astype(part.R.dtype, copy=False))
-
-
-def _pull_back(part: _MarginPart, u: Array) -> Array:
-    return np.asarray(part.R.T @ u.astype(part.R.dtype, copy=False), dtype=np.float64)
+def _curvature(part: _MarginPart, w: Array, v: Array) -> Array | float:
+    if part.objective is None:
+        return 0.0
+    objective = part.objective
+    loss = objective.loss.at(objective.scores(w))
+    curved = objective.pull_back(loss.curvature(objective.scores(v)))
+    return objective.loss.preferences.total_weight * curved

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from rankwise.groups import encode_groups
+from rankwise.real_numbers import check_items
 from rankwise.targets import as_scores
 
 __all__ = ["Blocks", "Part", "Survey", "align", "is_lazy", "survey", "take_rows", "whole_rows"]
@@ -221,6 +222,7 @@ def _make_part(X: Any, y: Any, groups: Any) -> Part:
         n_outputs = y.shape[1] if y.ndim == 2 else 1
         nobody = None if groups is None else np.zeros(0, dtype=np.intp)
         return Part(np.zeros(X.shape), np.zeros((0, n_outputs)), nobody)
+    check_items("X", X)
     items = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     scores = as_scores(y)
     labels = None if groups is None else np.asarray(groups)

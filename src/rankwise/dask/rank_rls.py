@@ -17,8 +17,8 @@ from rankwise.estimators import RankRLS as LocalRankRLS
 from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.chunked import pair_rule
 from rankwise.features import FeatureMap
-from rankwise.graphs.lumps import PairRule
-from rankwise.solvers.accumulate import ONE_LIST, Accumulator
+from rankwise.solvers.closed_form import solve_shifted
+from rankwise.sums import ONE_LIST, PairRule, StreamingSums
 
 __all__ = ["RankRLS"]
 
@@ -125,7 +125,8 @@ class RankRLS(LazyModel):
                 "that are shared by items to be compared, and scores that differ."
             )
         self.output_shape_, self.n_pairs_ = shape, sums.n_pairs
-        self._store(view.coefficients(sums.solve(alphas)[0]))
+        solutions, _ = solve_shifted(*sums.system(), alphas)
+        self._store(view.coefficients(solutions[0]))
         return self
 
 
@@ -153,7 +154,7 @@ def _merged(
     keep: list[set[Hashable]],
     view: FeatureMap,
     settings: tuple[int, int, PairRule, float],
-) -> Accumulator:
+) -> StreamingSums:
     """The sums of all parts, from a tree of tasks."""
     shared = dask.delayed(view, traverse=False)
     accumulate, merge = dask.delayed(_add_up), dask.delayed(_merge)
@@ -163,7 +164,7 @@ def _merged(
     while len(sums) > 1:
         starts = range(0, len(sums), MERGED_AT_ONCE)
         sums = [merge(sums[start : start + MERGED_AT_ONCE]) for start in starts]
-    result: Accumulator = dask.compute(dask.delayed(_settled)(sums[0]))[0]
+    result: StreamingSums = dask.compute(dask.delayed(_settled)(sums[0]))[0]
     return result
 
 
@@ -172,15 +173,15 @@ def _add_up(
     view: FeatureMap,
     settings: tuple[int, int, PairRule, float],
     keep: set[Hashable],
-) -> Accumulator:
+) -> StreamingSums:
     """On a worker: the sums of one part; rows of the groups in `keep` are passed on."""
-    sums = Accumulator(*settings, open_bytes=2 * LARGEST_OPEN)
+    sums = StreamingSums(*settings, open_bytes=2 * LARGEST_OPEN)
     if len(part.y):
         sums.add(view.features(part.X), part.y, part.groups, keep=keep, remember=False)
     return sums
 
 
-def _merge(parts: list[Accumulator]) -> Accumulator:
+def _merge(parts: list[StreamingSums]) -> StreamingSums:
     """On a worker: all sums in one; those given may be read again if a worker dies."""
     sums = parts[0].copy()
     for other in parts[1:]:
@@ -188,7 +189,7 @@ def _merge(parts: list[Accumulator]) -> Accumulator:
     return sums
 
 
-def _settled(sums: Accumulator) -> Accumulator:
+def _settled(sums: StreamingSums) -> StreamingSums:
     """On a worker: the sums alone, without rows, for the client."""
     sums = sums.copy()
     sums.settle()

@@ -18,6 +18,7 @@ from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.margin_training import MarginTrainer, report_solution
 from rankwise.graphs.score_graph import GROUP_WEIGHTS
 from rankwise.options import check_option
+from rankwise.solvers.columns import Columns
 from rankwise.solvers.margin_objective import MarginObjective
 
 __all__ = ["RankSVM"]
@@ -123,7 +124,8 @@ class RankSVM(LazyModel):
                 "scores; give group labels that are shared by the items to be compared."
             )
         n = view.n_features
-        objective = MarginObjective(sp.identity(n, format="csr"), loss, alpha)
+        weights = Columns(sp.identity(n, format="csr"), loss.magnitude, loss.n_items)
+        objective = MarginObjective(weights, loss, alpha)
         solution = trainer.minimise(objective, moment=loss.moment)
         self.solver_, self.n_pairs_ = trainer.method, loss.n_pairs
         self.n_evaluations_ = loss.n_evaluations

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.datasets.files import PathLike, replace_file
-from rankwise.datasets.tokens import MAX_LABEL, distinct_labels, show
+from rankwise.datasets.labels import MAX_LABEL, distinct_labels, show
 from rankwise.groups import encode_groups
+from rankwise.real_numbers import check_items, refuse_masked
 
 __all__ = ["write_letor"]
 
@@ -99,6 +100,8 @@ def _check_numbers(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
     """X as a finite array or CSR matrix and y as a finite vector, of one length."""
     from sklearn.utils import check_array, column_or_1d
 
+    check_items("X", X)
+    refuse_masked("y", y)
     X = check_array(
         X,
         accept_sparse="csr",

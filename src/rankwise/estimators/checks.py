@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite
 
+from rankwise.real_numbers import as_real
+
 __all__ = [
     "check_alphas",
     "check_beta",
@@ -20,8 +22,8 @@ __all__ = [
 def check_alphas(alphas: ArrayLike, name: str) -> NDArray[np.float64]:
     """Positive finite numbers, as an array of one dimension."""
     try:
-        checked = np.asarray(alphas, dtype=np.float64)
-    except (TypeError, ValueError):
+        checked = as_real(name, alphas)
+    except ValueError:
         raise ValueError(f"{name}: got {alphas!r}, expected positive numbers.") from None
     if checked.ndim != 1 or not len(checked):
         raise ValueError(f"{name} has shape {checked.shape}; expected a flat list of numbers.")
@@ -37,8 +39,8 @@ def check_alphas(alphas: ArrayLike, name: str) -> NDArray[np.float64]:
 def check_nus(nus: ArrayLike, name: str) -> NDArray[np.float64]:
     """Finite numbers from 0, as an array of one dimension."""
     try:
-        checked = np.asarray(nus, dtype=np.float64)
-    except (TypeError, ValueError):
+        checked = as_real(name, nus)
+    except ValueError:
         raise ValueError(f"{name}: got {nus!r}, expected numbers from 0.") from None
     if checked.ndim != 1 or not len(checked):
         raise ValueError(f"{name} has shape {checked.shape}; expected a flat list of numbers.")

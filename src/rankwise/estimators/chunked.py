@@ -13,11 +13,11 @@ from rankwise.estimators.checks import check_alphas, check_beta
 from rankwise.estimators.kernel_model import KernelModel
 from rankwise.features import FeatureMap, basis_map
 from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.lumps import PairRule
 from rankwise.graphs.score_graph import COSTS, GROUP_WEIGHTS, TIES
 from rankwise.memory import check_matrix_fits
 from rankwise.options import check_option
-from rankwise.solvers.accumulate import Accumulator
+from rankwise.solvers.closed_form import solve_shifted
+from rankwise.sums import PairRule, StreamingSums
 from rankwise.targets import as_scores, split_target
 
 __all__ = ["ChunkedFit", "fixed_map", "has_fixed_features", "pair_rule"]
@@ -57,7 +57,7 @@ class ChunkedFit(KernelModel):
 
     __metadata_request__partial_fit = {"groups": True, "whole_groups": False}  # noqa: RUF012
 
-    _chunks: Accumulator
+    _chunks: StreamingSums
     _features: FeatureMap
 
     @available_if(_learns_in_chunks)  # type: ignore[untyped-decorator]
@@ -180,10 +180,11 @@ class ChunkedFit(KernelModel):
         features, self.output_shape_ = fixed_map(self, X), scores.shape[1:]
         self._store_features(features)
         self._features = features
-        self._chunks = Accumulator(self._features.n_features, scores[0].size, rule, self.beta)
+        self._chunks = StreamingSums(self._features.n_features, scores[0].size, rule, self.beta)
 
     def _solve_chunks(self, alphas: Array) -> None:
-        self._store(self._features.coefficients(self._chunks.solve(alphas)[0]))
+        solutions, _ = solve_shifted(*self._chunks.system(), alphas)
+        self._store(self._features.coefficients(solutions[0]))
         self.n_samples_seen_ = self._chunks.n_items
         self.n_pairs_ = self._chunks.n_pairs
         self.solver_, self.n_iter_ = "primal", 1

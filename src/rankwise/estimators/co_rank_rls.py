@@ -22,6 +22,7 @@ from rankwise.estimators.problem import ranking_losses
 from rankwise.estimators.unscored import SemiSupervisedMixin, split_unscored
 from rankwise.features import KernelParameters, View
 from rankwise.metrics import disagreement_error
+from rankwise.real_numbers import check_items
 
 __all__ = ["CoRankRLS", "CoRankRLSPath"]
 
@@ -269,6 +270,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
     def _check_items(self, X: Any, *, reset: bool) -> Any:
         sparse = False if self.kernel == "precomputed" else "csr"
         dtypes = [np.float64, np.float32]
+        check_items("X", X)
         return validate_data(self, X, accept_sparse=sparse, dtype=dtypes, reset=reset)
 
     def _scores(self, X: Any, coef: Sequence[Array]) -> list[NDArray[Any]]:

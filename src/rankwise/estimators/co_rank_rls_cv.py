@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -11,16 +11,24 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.errors import UndefinedMetricError
+from rankwise.estimators.alpha_grid import (
+    AlphaGrid,
+    edges_of,
+    flat_note,
+    make_grid,
+    median_share,
+    warn_at_edge,
+    warn_at_limit,
+)
 from rankwise.estimators.best_model import BestModel
 from rankwise.estimators.checks import check_alphas, check_nus
 from rankwise.estimators.co_problem import CoProblem
 from rankwise.estimators.co_rank_rls import CoRankRLS
 from rankwise.estimators.cross_validation import (
-    alpha_grid,
     check_scoring,
     mean_defined,
     score_groups,
-    warn_at_edge,
+    standard_error,
 )
 from rankwise.estimators.folds import Folds, make_folds
 from rankwise.estimators.held_out import check_rest
@@ -51,7 +59,7 @@ class CoRankRLSCV(SemiSupervisedMixin, BestModel):
     ----------
     alphas : array-like of shape (n_alphas,), optional
         Candidates. By default 31 values from 1e-8 to 1e2 times the mean squared distance between
-        the items of a scored pair, averaged over the views.
+        the items of a scored pair, averaged over the views; widened as in `RankRLSCV`.
     nus : array-like of shape (n_nus,), optional
         Candidates; by default 0 and powers of ten from 0.1 to 10,000.
     cv : "auto", None, int, splitter or iterable
@@ -74,7 +82,8 @@ random_state
         Both.
     cv_results_ : dict
         "alphas", "nus", "mean_score" of shape (n_nus, n_alphas), "group_score" of shape (n_groups,
-        n_nus, n_alphas), "groups" (their labels) and "n_undefined".
+        n_nus, n_alphas), "groups" (their labels), "n_undefined" and "note" (if most alphas are as
+        good; else empty).
     best_estimator_ : CoRankRLS
         The model trained on all data.
     views_, view_coef_, basis_indices_, n_scored_, n_unscored_, n_pairs_
@@ -135,15 +144,22 @@ random_state
         alphas = None if self.alphas is None else check_alphas(self.alphas, "alphas")
         model = self._model()
         problem = model._prepare(X, y, groups)
-        if alphas is None:
-            alphas = alpha_grid(float(np.trace(problem.system.scored)) / len(problem.views))
         graph = problem.loss.graph
         assert isinstance(graph, ScoreGraph)
         folds = make_folds(self._folds(graph), graph, np.empty((graph.n_items, 1)), graph.y)
-        held = _held_out_scores(problem, folds, nus, alphas)
-        scores, labels = score_groups(graph, held[:, None], folds, metric)
-        group_score = scores.reshape(len(scores), len(nus), len(alphas))
-        self._choose(group_score, labels, nus, alphas)
+
+        def judge(some: Array) -> tuple[Array, NDArray[Any]]:
+            held = _held_out_scores(problem, folds, nus, some)
+            scores, labels = score_groups(graph, held[:, None], folds, metric)
+            return scores.reshape(len(scores), len(nus), len(some)), labels
+
+        if alphas is None:
+            i, j = self._choose_default(_default_grid(problem), judge, nus)
+        else:
+            i, j = self._choose(*judge(alphas), nus, alphas)
+            warn_at_edge("alpha", alphas, self.cv_results_["mean_score"][i], j, stacklevel=3)
+        if self.nus is not None and nus[i] > 0:  # there is nothing below 0
+            warn_at_edge("nu", nus, self.cv_results_["mean_score"][:, j], i, stacklevel=3)
         model.set_params(**self.best_params_)
         self.best_estimator_ = model._fit_problem(problem)
         validate_data(self, X, skip_check_array=True)
@@ -172,7 +188,27 @@ random_state
             )
         return min(AUTO_FOLDS, graph.n_groups if graph.n_groups > 1 else graph.n_items)
 
-    def _choose(self, group_score: Array, labels: NDArray[Any], nus: Array, alphas: Array) -> None:
+    def _choose_default(
+        self, grid: AlphaGrid, judge: Callable[[Array], tuple[Array, NDArray[Any]]], nus: Array
+    ) -> tuple[int, int]:
+        """The default grid, and wider ones while the choice is at an end of it."""
+        alphas = grid.alphas
+        scores, labels = judge(alphas)
+        while True:
+            i, j = self._choose(scores, labels, nus, alphas)
+            edges = edges_of(alphas, self.cv_results_["mean_score"][i], j)
+            wider = grid.wider(edges)
+            if wider == grid:
+                warn_at_limit(grid, edges, stacklevel=4)
+                return i, j
+            more = wider.beyond(grid)
+            order = np.argsort(np.concatenate([alphas, more]))
+            scores = np.concatenate([scores, judge(more)[0]], axis=2)[:, :, order]
+            grid, alphas = wider, wider.alphas
+
+    def _choose(
+        self, group_score: Array, labels: NDArray[Any], nus: Array, alphas: Array
+    ) -> tuple[int, int]:
         """The best score; of equal ones the largest alpha, then the largest nu."""
         metric = get_metric(self.scoring)
         mean = mean_defined(group_score)
@@ -184,21 +220,30 @@ random_state
         best = np.nanmax(mean) if metric.greater_is_better else np.nanmin(mean)
         ties = np.argwhere(mean == best)
         i, j = max(ties, key=lambda at: (alphas[at[1]], nus[at[0]]))
-        if self.alphas is not None:
-            warn_at_edge("alpha", alphas, mean[i], int(j), stacklevel=4)
-        if self.nus is not None and nus[i] > 0:  # there is nothing below 0
-            warn_at_edge("nu", nus, mean[:, j], int(i), stacklevel=4)
         self.alpha_, self.nu_ = float(alphas[j]), float(nus[i])
         self.best_score_ = float(best)
         self.best_params_ = {"alpha": self.alpha_, "nu": self.nu_}
-        self.cv_results_ = {
+        self.cv_results_: dict[str, Any] = {
             "alphas": alphas,
             "nus": nus,
             "mean_score": mean,
             "group_score": group_score,
             "groups": labels,
             "n_undefined": int(np.isnan(group_score).any(axis=(1, 2)).sum()),
+            "note": flat_note("alpha", alphas, mean[i], standard_error(group_score[:, i]), int(j)),
         }
+        return int(i), int(j)
+
+
+def _default_grid(problem: CoProblem) -> AlphaGrid:
+    """By the mean over the views of the squared distance between items of a pair."""
+    norms = np.split(np.diag(problem.system.scored), problem.starts)
+    shares = [
+        median_share(part) if view.is_columns else 1.0
+        for view, part in zip(problem.views, norms, strict=True)
+    ]
+    scale = float(np.trace(problem.system.scored)) / len(problem.views)
+    return make_grid(scale, min(shares))
 
 
 def _held_out_scores(problem: CoProblem, folds: Folds, nus: Array, alphas: Array) -> Array:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.estimators.folds import Folds, make_folds
+from rankwise.estimators.alpha_grid import AlphaGrid
+from rankwise.estimators.folds import Folds, fold_numbers, make_folds
 from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.edges import edge_disagreement
@@ -18,16 +18,15 @@ from rankwise.progress import track
 __all__ = [
     "CrossValidation",
     "Task",
-    "alpha_grid",
     "best_of",
     "check_scoring",
     "choose_way",
     "cross_validate_alphas",
     "hold_out_folds",
+    "join_alphas",
     "mean_defined",
     "score_groups",
     "standard_error",
-    "warn_at_edge",
 ]
 
 Array = NDArray[np.float64]
@@ -85,7 +84,7 @@ class Task(Protocol):
     def leave_pair_out(self) -> Callable[[Array], Array] | None:
         """Disagreement of all pairs, (n_alphas, n_outputs), where it is exact and cheap."""
 
-    def default_alphas(self) -> Array:
+    def default_grid(self) -> AlphaGrid:
         """Candidates for data of any scale."""
 
     def held_out(
@@ -97,13 +96,9 @@ class Task(Protocol):
         """Scores of all items, (n_items, n_alphas), from a part of the edges."""
 
 
-def cross_validate_alphas(
-    task: Task, alphas: Array | None, cv: Any, metric: Metric
-) -> CrossValidation:
+def cross_validate_alphas(task: Task, alphas: Array, cv: Any, metric: Metric) -> CrossValidation:
     """Hold out, score, average."""
     graph = task.graphs[0]
-    if alphas is None:
-        alphas = task.default_alphas()
     way, cv = choose_way(task, cv, metric)
     if isinstance(graph, PairGraph) and metric.name not in PAIRWISE[:2]:
         raise ValueError(
@@ -143,11 +138,24 @@ def hold_out_folds(
         yield folds, task.held_out(k, folds, alphas, progress)
 
 
-def alpha_grid(scale: float, powers: tuple[int, int, int] = (-8, 2, 31)) -> Array:
-    """31 values from 1e-8 to 1e2 times the scale, the sum of the eigenvalues of a system."""
-    if not scale > 0:
-        scale = 1.0  # constant features: every alpha gives the same model
-    return scale * np.logspace(*powers)
+def join_alphas(one: CrossValidation, other: CrossValidation) -> CrossValidation:
+    """The scores of two lists of alphas as those of one, from the smallest alpha to the largest."""
+    alphas = np.concatenate([one.alphas, other.alphas])
+    order = np.argsort(alphas)
+
+    def joined(first: Array, second: Array, axis: int) -> Array:
+        return np.take(np.concatenate([first, second], axis=axis), order, axis=axis)
+
+    held = None
+    if one.predictions is not None and other.predictions is not None:
+        held = joined(one.predictions, other.predictions, -1)
+    return one._replace(
+        alphas=alphas[order],
+        mean_score=joined(one.mean_score, other.mean_score, 0),
+        group_score=joined(one.group_score, other.group_score, 1),
+        n_undefined=max(one.n_undefined, other.n_undefined),
+        predictions=held,
+    )
 
 
 def choose_way(task: Task, cv: Any, metric: Metric) -> tuple[str, Any]:
@@ -174,7 +182,7 @@ def choose_way(task: Task, cv: Any, metric: Metric) -> tuple[str, Any]:
 
 def _n_units(graph: PreferenceGraph) -> int:
     """Number of groups, or of connected components that have an edge."""
-    if isinstance(graph, ScoreGraph):
+    if isinstance(graph, ScoreGraph) or (isinstance(graph, PairGraph) and graph.has_groups):
         return graph.n_groups
     return int((np.bincount(graph.components) > 1).sum())
 
@@ -187,11 +195,9 @@ def score_groups(
     Shape (n_groups, n_alphas, n_outputs), and the labels of the groups.
     """
     if isinstance(graph, PairGraph):
-        return _score_components(graph, held, metric)
+        return _score_edges(graph, held, folds, metric)
     assert isinstance(graph, ScoreGraph)
-    fold = np.empty(graph.n_items, dtype=np.intp)
-    for k, U in enumerate(folds):
-        fold[U] = k
+    fold = fold_numbers(folds, graph.n_items)
     parts, unit = np.unique(graph.groups * len(folds) + fold, return_inverse=True)
     Y = graph.y.reshape(graph.n_items, -1)
     scores = [
@@ -201,9 +207,14 @@ def score_groups(
     return np.stack(scores, axis=2), graph.group_labels[parts // len(folds)]
 
 
-def _score_components(graph: PairGraph, held: Array, metric: Metric) -> tuple[Array, NDArray[Any]]:
-    unit, n_units = graph.components[graph.winner], int(graph.components.max()) + 1
-    weight = graph.weight * (graph.magnitude > 0)
+def _score_edges(
+    graph: PairGraph, held: Array, folds: Folds, metric: Metric
+) -> tuple[Array, NDArray[Any]]:
+    """Edges inside a fold, in the group of their winner; others join scores of two models."""
+    unit, n_units = graph.groups[graph.winner], graph.n_groups
+    fold = fold_numbers(folds, graph.n_items)
+    is_inside = fold[graph.winner] == fold[graph.loser]
+    weight = graph.weight * ((graph.magnitude > 0) & is_inside)
     error = np.stack(
         [
             edge_disagreement(graph.winner, graph.loser, weight, f, unit, n_units)
@@ -212,7 +223,7 @@ def _score_components(graph: PairGraph, held: Array, metric: Metric) -> tuple[Ar
         axis=1,
     )
     value = 1.0 - error if metric.greater_is_better else error
-    return value[:, :, None], np.arange(len(value))
+    return value[:, :, None], graph.group_labels
 
 
 def _leave_pair_out(task: Task, alphas: Array, metric: Metric) -> CrossValidation:
@@ -233,12 +244,13 @@ def _folds_of_edges(task: Task, alphas: Array, n_folds: Any, metric: Metric) -> 
     if not isinstance(n_folds, int) or not 2 <= n_folds <= graph.n_pairs:
         raise ValueError(
             f"cv={n_folds!r}: the preferences are all connected, so edges are held out; give a "
-            f"number of folds from 2 to the {graph.n_pairs} edges."
+            f"number of folds from 2 to the {graph.n_pairs} edges, or build the PairGraph with the "
+            "groups of the items to hold these out."
         )
     fold = np.random.default_rng(0).permutation(graph.n_pairs) % n_folds
     wrong = np.empty((n_folds, len(alphas)))
     for k in track(range(n_folds), "training again without edges"):
-        scores = task.from_edges(_keep_edges(graph, fold != k), alphas)
+        scores = task.from_edges(graph.with_edges(fold != k), alphas)
         held = fold == k
         weight = graph.weight[held] * (graph.magnitude[held] > 0)
         for a, f in enumerate(scores.T):
@@ -253,29 +265,6 @@ def _folds_of_edges(task: Task, alphas: Array, n_folds: Any, metric: Metric) -> 
         "folds of edges",
         None,
     )
-
-
-def _keep_edges(graph: PairGraph, kept: NDArray[np.bool_]) -> PairGraph:
-    return PairGraph(
-        graph.winner[kept],
-        graph.loser[kept],
-        graph.magnitude[kept],
-        graph.weight[kept],
-        graph.n_items,
-        cost=graph.cost,
-    )
-
-
-def warn_at_edge(name: str, grid: Array, scores: Array, at: int, *, stacklevel: int) -> None:
-    """Warn if the grid of the user ends at the choice `at`, where the score still improves."""
-    order = np.argsort(grid)
-    for edge, inside in ((order[0], order[1:]), (order[-1], order[:-1])):
-        if at == edge and len(inside) and (scores[inside] != scores[at]).all():
-            warnings.warn(
-                f"the best {name} {grid[at]:g} is at the edge of the grid from {grid.min():g} to "
-                f"{grid.max():g}; extend the grid.",
-                stacklevel=stacklevel,
-            )
 
 
 def check_scoring(scoring: str | Metric) -> Metric:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold
 
-from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.graphs.roots import items_of_components
 
-__all__ = ["Folds", "make_folds"]
+__all__ = ["Folds", "fold_numbers", "make_folds"]
 
 Folds = list[NDArray[np.intp]]
 
@@ -27,19 +27,24 @@ def make_folds(cv: Any, graph: PreferenceGraph, X: Any, y: Any) -> Folds:
         None holds out one group at a time; a number makes so many folds of whole groups, or of
         items if there is one group only; anything else as in scikit-learn.
     graph : PreferenceGraph
-        Its groups (connected components of explicit preferences) go to the splitter.
+        Its groups go to the splitter. Those of explicit preferences are the groups that the
+        `PairGraph` was given, or else its connected components.
     X, y
         For the splitter.
     """
-    labels = graph.groups if isinstance(graph, ScoreGraph) else graph.components
+    is_known = isinstance(graph, (ScoreGraph, PairGraph))
+    labels = graph.groups if is_known else graph.components  # type: ignore[attr-defined]
     n_groups = int(labels.max()) + 1
     if cv is None:
         folds = items_of_components(labels)
         if len(folds) < 2:
-            raise ValueError(
-                "leave-group-out needs at least two groups, and there is one; pass groups, hold "
-                "out items with cv=10, or use leave_pair_out."
+            how = (
+                "build the PairGraph with the groups of the items, or hold out edges with "
+                "RankRLSCV(cv=10)"
+                if isinstance(graph, PairGraph)
+                else "pass groups, hold out items with cv=10, or use leave_pair_out"
             )
+            raise ValueError(f"leave-group-out needs at least two groups, and there is one; {how}.")
         return folds
     if isinstance(cv, numbers.Integral):
         cv = int(cv)
@@ -49,6 +54,15 @@ def make_folds(cv: Any, graph: PreferenceGraph, X: Any, y: Any) -> Folds:
             raise ValueError(f"cv={cv}; expected 2 to {n_units} folds of the {n_units} {unit}.")
         cv = GroupKFold(cv) if n_groups > 1 else KFold(cv, shuffle=True, random_state=0)
     return _check_splits(_splits(cv, X, y, labels), graph.n_items)
+
+
+def fold_numbers(folds: Folds, n_items: int) -> NDArray[np.intp]:
+    """For each item the number of its fold, −1 for items of none."""
+    numbers = np.full(n_items, -1, dtype=np.intp)
+    if folds:
+        sizes = [len(U) for U in folds]
+        numbers[np.concatenate(folds)] = np.repeat(np.arange(len(folds)), sizes)
+    return numbers
 
 
 def _splits(cv: Any, X: Any, y: Any, labels: NDArray[np.intp]) -> list[Any]:

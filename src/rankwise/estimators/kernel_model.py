@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.estimators.base import RankerMixin
 from rankwise.features import FeatureMap, KernelParameters
+from rankwise.real_numbers import check_items
 
 __all__ = ["KernelModel", "ModelPath"]
 
@@ -43,6 +44,7 @@ class KernelModel(RankerMixin, KernelParameters):
         return self._scores(X, self._columns).reshape((X.shape[0], *self.output_shape_))
 
     def _check_items(self, X: Any, **options: Any) -> Any:
+        check_items("X", X)
         return validate_data(self, X, dtype=[np.float64, np.float32], **options)
 
     def _store_features(self, features: FeatureMap) -> None:

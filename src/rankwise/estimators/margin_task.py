@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.estimators.cross_validation import alpha_grid
+from rankwise.estimators.alpha_grid import AlphaGrid, make_grid
 from rankwise.estimators.folds import Folds
 from rankwise.estimators.least_squares_task import pair_distance
 from rankwise.estimators.margin_training import MarginTrainer
@@ -16,6 +16,7 @@ from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.graphs.strict import strict_preferences
 from rankwise.losses import SquaredLoss
 from rankwise.progress import track
+from rankwise.rows import row_products
 
 __all__ = ["MarginTask"]
 
@@ -44,10 +45,13 @@ class MarginTask:
         self.graphs = [graph]
         self._R, self._design, self._trainer = design.matrix, design, trainer
 
-    def default_alphas(self) -> Array:
-        """15 values from 1e-7 to 1 times the mean squared distance between items of a pair."""
+    def default_grid(self) -> AlphaGrid:
+        """15 values from 1e-7 to 1 times the mean squared distance between items of a pair.
+
+        Further down where the columns are on different scales.
+        """
         distance = pair_distance(SquaredLoss(self.graphs[0]), self._design)
-        return alpha_grid(distance, (-7, 0, 15))
+        return make_grid(*distance, decades=(-7, 0), per_decade=2)
 
     def held_out(
         self, graph: int, folds: Folds, alphas: Array, progress: bool | None = None
@@ -59,13 +63,13 @@ class MarginTask:
         for held in track(folds, "training again without a fold", progress):
             rest = np.setdiff1d(every, held)
             weights = self._train(self._R[rest], whole.subset(rest), alphas)
-            out[held, 0] = self._R[held] @ weights.T.astype(self._R.dtype, copy=False)
+            out[held, 0] = row_products(self._R[held], weights.T)
         return out
 
     def from_edges(self, edges: PairGraph, alphas: Array) -> Array:
         """Train again."""
         weights = self._train(self._R, edges, alphas)
-        return np.asarray(self._R @ weights.T.astype(self._R.dtype, copy=False))
+        return row_products(self._R, weights.T)
 
     def _train(self, R: Any, graph: PreferenceGraph, alphas: Array) -> Array:
         preferences = strict_preferences(graph)

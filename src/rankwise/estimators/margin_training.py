@@ -15,7 +15,8 @@ from rankwise.estimators.callbacks import ProgressLine
 from rankwise.graphs.strict import StrictPreferences
 from rankwise.losses import HingeLoss, SquaredHingeLoss
 from rankwise.options import check_option
-from rankwise.solvers.margin_loss import Iterate, MarginSolution, minimise_margin
+from rankwise.solvers.columns import Columns
+from rankwise.solvers.margin_loss import End, Iterate, MarginSolution, minimise_margin
 from rankwise.solvers.margin_objective import MarginObjective
 
 __all__ = ["MarginTrainer", "report_solution"]
@@ -27,9 +28,13 @@ LOSSES: dict[str, type[HingeLoss | SquaredHingeLoss]] = {
 }
 SOLVERS = ("auto", "lbfgs", "newton-cg", "bmrm")
 REASONS = {
-    "max_iter": "reached max_iter; raise it, tol or alpha, or scale the features",
-    "interrupted": "was interrupted; the model is the best one found so far",
-    "stalled": "cannot go on within rounding errors; raise tol or alpha, or scale the features",
+    End.MAX_ITER: "reached max_iter; raise it, tol or alpha, or scale the features",
+    End.INTERRUPTED: "was interrupted; the model is the best one found so far",
+    End.STALLED: "cannot go on within rounding errors; raise tol or alpha, or scale the features",
+    End.CONTRADICTED: (
+        "found a lower bound above an objective by more than rounding explains: the loss is not "
+        "convex, or this is a mistake of rankwise; do not rely on lower_bound_, and report it"
+    ),
 }
 
 
@@ -111,9 +116,9 @@ class MarginTrainer:
     ) -> list[MarginSolution]:
         """Solutions in the order given, found from the largest alpha to the smallest."""
         solutions: dict[int, MarginSolution] = {}
-        warm = None
+        warm, columns = None, Columns(R)
         for k in np.argsort(-alphas, kind="stable"):
-            solutions[k] = self.train(preferences, R, float(alphas[k]), warm=warm)
+            solutions[k] = self.train(preferences, columns, float(alphas[k]), warm=warm)
             warm = solutions[k].warm
         return [solutions[k] for k in range(len(alphas))]
 
@@ -121,11 +126,19 @@ class MarginTrainer:
         self, solutions: list[MarginSolution], alphas: Any, stacklevel: int = 3
     ) -> None:
         """Warn if the worst of the solutions did not reach the tolerance."""
-        worst = max(range(len(alphas)), key=lambda k: solutions[k].best.gap)
-        if solutions[worst].end == "converged":
+        ends = [solution.end for solution in solutions]
+        if all(end == End.CONVERGED for end in ends):
             return
+        worst = max(
+            range(len(alphas)),
+            key=lambda k: (
+                ends[k] == End.CONTRADICTED,
+                ends[k] != End.CONVERGED,
+                solutions[k].best.gap,
+            ),
+        )
         warnings.warn(
-            f"RankSVM {REASONS[solutions[worst].end]}. After {len(solutions[worst].history)} "
+            f"RankSVM {REASONS[ends[worst]]}. After {len(solutions[worst].history)} "
             f"iterations at alpha={alphas[worst]:g} the relative gap is "
             f"{solutions[worst].best.gap:.1e}, tol={self._tol:g}.",
             ConvergenceWarning,

@@ -50,7 +50,7 @@ def ranking_losses(
         shape = () if scores is None else scores.shape[1:]
     else:
         y, groups = split_target(y, groups)
-        scores = _check_length(as_scores(y), n_items)
+        scores = _check_length(as_scores(y, keep=True), n_items)
         losses = _losses_of_scores(scores, groups, options, beta)
         shape = scores.shape[1:]
     for loss in losses:
@@ -133,7 +133,13 @@ def _check_something_to_rank(loss: SquaredLoss) -> None:
         return
     if loss.graph.n_pairs == 0:
         raise ValueError(f"there is nothing to rank: {why_no_pairs(loss.graph)}.")
-    if loss.beta == 0 and not loss.target.any():
+    if not 0 < loss.graph.total_weight < np.inf:
+        raise ValueError(
+            f"the weights of the pairs sum to {loss.graph.total_weight}: they are so large or so "
+            "small that float64 cannot hold them. Bring weights, or scores and magnitudes under "
+            "cost='relative', nearer to 1 by one common factor."
+        )
+    if loss.beta == 0 and not loss.graph.divergence.any():
         warnings.warn(
             "no item is preferred to any other (all scores of a group are equal, or preferences "
             "cancel): the model will predict the same score for every item.",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rankwise.estimators.held_out_stages import Judge
 from rankwise.estimators.unscored import PartlyScored
 from rankwise.features import FeatureMap
+from rankwise.rows import row_products
 from rankwise.solvers.pursuit import Step
 
 __all__ = ["PursuitFunction", "Validation", "make_functions", "stop_early"]
@@ -121,7 +122,7 @@ class Validation:
             for j in step.basis[view][len(values) :]:
                 one = self._dictionaries[view].take(np.array([j]))
                 values.append(one.scores(self._X, np.ones(1)))
-            total += step.coef[view] @ np.array(values)
+            total += row_products(np.array(values).T, step.coef[view])
             total += 0.0 if level is None else level - step.means[view]
         mean = total[:, None] / len(self._values)
         return float(self.judge.mean(self.judge.by_group(self._target, self._held, mean))[0])

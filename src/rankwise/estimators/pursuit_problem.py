@@ -41,6 +41,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+SMALLEST_SQUARE = 1e-290  # smaller ones have lost digits
 Indices = NDArray[np.intp]
 SEARCHES = ("auto", "pairs", "shared", "cyclic")
 PAIRS_LIMIT = 10**12  # multiplications: about a minute
@@ -123,11 +124,23 @@ def read_target(
     if loss.y is not None and options.beta > 0 and options.fit_intercept:
         level = float(loss.y.mean())
         loss = SquaredLoss(loss.graph, loss.beta, loss.y - level)
+    _check_squares(loss)
     agreeing, agreement = np.empty(0, dtype=np.intp), None
     if n_views > 1 and isinstance(y, PartlyScored):
         agreeing, agreement = y.agreement(options.group_weight)
     is_level_free = options.beta == 0 or level is not None
     return PursuitTarget(loss, scored, level, is_level_free, agreeing, agreement)
+
+
+def _check_squares(loss: SquaredLoss) -> None:
+    """Raise a ValueError if squares of the scores overflow or vanish: steps compare squares."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = loss.at_zero
+    if not np.isfinite(squares) or (squares < SMALLEST_SQUARE and loss.target.any()):
+        raise ValueError(
+            f"the scores or magnitudes are so large or so small that their mean square is "
+            f"{squares:g}; multiply all of them by one factor that brings them nearer to 1."
+        )
 
 
 def list_views(views: int | Sequence[View] | None, single: View) -> list[View]:

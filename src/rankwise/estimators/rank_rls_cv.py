@@ -25,11 +25,15 @@ class RankRLSCV(AlphaSearch):
     ----------
     alphas : array-like of shape (n_alphas,), optional
         Candidates. By default 31 values from 1e-8 to 1e2 times the mean squared distance between
-        the items of a pair, which suits any scale of features and any amount of data.
+        the items of a pair, which suits any scale of features and any amount of data. The grid
+        starts lower where the columns of X are on different scales, and goes on by three decades
+        at a time while the best is at its end, at most to 1e6 times that distance and down to its
+        rounding; a choice there warns.
     cv : "auto", int, splitter or iterable
-        "auto" leaves out one group at a time, or one connected component of explicit preferences;
-        a single list is judged by leave-pair-out up to 1,500 items where that applies, else by ten
-        folds of items. Anything else as in `rankwise.model_selection.cross_val_predict_groups`.
+        "auto" leaves out one group at a time, or one connected component of explicit preferences
+        without groups; a single list is judged by leave-pair-out up to 1,500 items where that
+        applies, else by ten folds of items. Anything else as in
+        `rankwise.model_selection.cross_val_predict_groups`.
     scoring : str or Metric
         Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
     gamma, degree, coef0
@@ -53,8 +57,8 @@ random_state
     cv_results_ : dict
         "alphas", "params" (list of kernel parameters), "mean_score" of shape (n_params, n_alphas)
         or (n_params, n_alphas, n_outputs), "group_score" (list of arrays of shape (n_groups,
-        n_alphas)), "groups" (their labels), "n_undefined", "cv" (which way was taken), and
-        "predictions" if asked for.
+        n_alphas)), "groups" (their labels), "n_undefined", "cv" (which way was taken),
+        "note" (if most alphas are as good; else empty), and "predictions" if asked for.
     best_estimator_ : RankRLS
         The model trained on all data.
     coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_

@@ -93,9 +93,12 @@ class RankSVM(CallbackSupportMixin, KernelModel):
     objective_ : float
         J of the model.
     lower_bound_ : float
-        No model has a smaller J than this.
+        No model has a smaller J than this. What rounding may have added is taken off: about
+        ``ε √(n_items + n_features)`` times the sum over columns of ``max |x| · |w|``, ε = 2⁻⁵²; the
+        exact allowance is in the docstring of `rankwise.solvers.bundle`.
     gap_ : float
-        ``(objective_ − lower_bound_)/objective_``.
+        ``(objective_ − lower_bound_)/objective_``; negative, with a warning, only if the bound
+        contradicts the objective by more than rounding.
     n_iter_ : int
         Iterations on all items; large data start from the solution on a sample of them.
     history_ : dict of ndarray of shape (n_iterations,)

@@ -41,6 +41,7 @@ from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, spli
 from rankwise.features import KernelParameters, View
 from rankwise.graphs import PreferenceGraph
 from rankwise.options import check_option
+from rankwise.real_numbers import check_items
 from rankwise.solvers.pursuit import Step, make_search, pursue
 
 __all__ = ["RankingPursuit"]
@@ -278,6 +279,7 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
     def _check_items(self, X: Any, *, reset: bool = True) -> Any:
         sparse = False if self.kernel == "precomputed" else "csr"
         dtype = [np.float64, np.float32]
+        check_items("X", X)
         return validate_data(self, X, dtype=dtype, accept_sparse=sparse, reset=reset)
 
     def _check_parameters(self) -> None:

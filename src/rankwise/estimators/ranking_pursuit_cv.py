@@ -13,7 +13,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.errors import UndefinedMetricError
+from rankwise.estimators.alpha_grid import edges_of, flat_note, warn_at_edge_of_gamma
 from rankwise.estimators.best_model import BestModel
+from rankwise.estimators.cross_validation import standard_error
 from rankwise.estimators.held_out_stages import Judge, folds_of_scored, make_judge, scores_of
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.ranking_pursuit import RankingPursuit
@@ -70,7 +72,7 @@ group_weight, random_state
         "n_basis" and the chosen ones of the parameters given as lists.
     cv_results_ : dict
         "params" (list of dict), "mean_score" of shape (n_params, n_basis), and "group_score", a
-        list of arrays of shape (n_groups, n_basis), nan where a group has no score.
+        list of arrays of shape (n_groups, n_basis), nan where a group has no score, and "note".
     best_estimator_ : RankingPursuit
         The model trained on all data.
     basis_indices_, choice_path_, coef_, coef_path_, dual_coef_, intercept_, n_pairs_, search_, \
@@ -134,6 +136,8 @@ train_error_
         judge = make_judge(self.scoring, model._options())
         runs = [self._run(params, X, y, groups, judge) for params in self._grid()]
         run, at = self._choose(runs, judge)
+        best = np.array([(max if judge.greater_is_better else min)(each.mean) for each in runs])
+        warn_at_edge_of_gamma([each.params for each in runs], best, run.params, stacklevel=3)
         self.n_basis_ = at + 1
         self.best_score_ = float(run.mean[at])
         self.best_params_ = {"n_basis": self.n_basis_, **run.params}
@@ -141,6 +145,7 @@ train_error_
             "params": [each.params for each in runs],
             "mean_score": np.stack([each.mean for each in runs]),
             "group_score": [each.by_group for each in runs],
+            "note": _note(run, at),
         }
         self.best_estimator_ = self._model(self.n_basis_, run.params).fit(X, y, groups)
         validate_data(self, X, skip_check_array=True)
@@ -197,6 +202,14 @@ train_error_
                 if judge.is_better(float(value), float(best.mean[at])):
                     best, at = run, p
         return best, at
+
+
+def _note(run: _Run, at: int) -> str:
+    """What is to be said of the choice; `n_basis` is a budget, so its end is no cause to warn."""
+    steps = np.arange(1.0, len(run.mean) + 1)
+    if edges_of(steps, run.mean, at).upper:
+        return f"the best n_basis {at + 1} is the largest tried: more steps may be better"
+    return flat_note("n_basis", steps, run.mean, standard_error(run.by_group), at)
 
 
 def _pad(staged: Array, n_steps: int) -> Array:

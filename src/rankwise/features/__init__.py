@@ -3,7 +3,7 @@
 from rankwise.features.basis import basis_root, check_basis, choose_basis
 from rankwise.features.design import Design, is_read_once, make_design, make_features
 from rankwise.features.feature_map import FeatureMap, FeatureRows, basis_map, take_columns
-from rankwise.features.kernel import Kernel, KernelParameters, set_kernel_tags
+from rankwise.features.kernel import Kernel, KernelParameters, center_kernel, set_kernel_tags
 from rankwise.features.view import View, check_views, fit_view, view_columns
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "View",
     "basis_map",
     "basis_root",
+    "center_kernel",
     "check_basis",
     "check_views",
     "choose_basis",

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
 from rankwise.options import check_option
+from rankwise.real_numbers import refuse_masked
 
 __all__ = ["basis_points", "basis_root", "check_basis", "choose_basis"]
 
@@ -28,6 +29,7 @@ def check_basis(n_basis: int | None, basis: str | ArrayLike, n_items: int) -> in
                 "training items."
             )
         return int(n_basis)
+    refuse_masked("basis", basis)
     rows = np.asarray(basis)
     if rows.ndim != 1 or not len(rows) or rows.dtype.kind not in "iu":
         raise ValueError(
@@ -52,6 +54,7 @@ def basis_points(basis: Any, n_basis: int | None, n_features: int) -> Any:
     """
     if isinstance(basis, str) or np.ndim(basis) != 2:
         return None
+    refuse_masked("basis", basis)
     points = check_array(
         basis, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="basis"
     )

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.features.basis import basis_points, basis_root, check_basis, choose_basis
 from rankwise.features.kernel import Kernel
+from rankwise.rows import row_products
 
 __all__ = ["FeatureMap", "FeatureRows", "basis_map", "take_columns"]
 
@@ -87,7 +88,7 @@ class FeatureMap(NamedTuple):
         """Scores of the rows of X for `coefficients` of shape (n,) or (n, k)."""
         seen = self._seen(X)
         if self.is_columns:
-            return np.asarray(seen @ coef.astype(seen.dtype, copy=False))
+            return row_products(seen, coef.astype(seen.dtype, copy=False))
         return self.kernel.product(seen, self.items, coef)
 
     def take(self, chosen: Indices) -> FeatureMap:

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
-__all__ = ["Kernel", "KernelParameters", "set_kernel_tags"]
+from rankwise.rows import first_equal_rows, row_products
+
+__all__ = ["Kernel", "KernelParameters", "center_kernel", "set_kernel_tags"]
 
 Array = NDArray[np.float64]
 CHUNK_ENTRIES = 2**23
@@ -63,9 +65,16 @@ class Kernel:
         return isinstance(self.function, str) and self.function == "precomputed"
 
     def matrix(self, X: Any, Y: Any = None) -> Array:
-        """Kernel values between the rows of X and of Y (of X if None), as float64."""
+        """Kernel values between the rows of X and of Y (of X if None), as float64.
+
+        Without Y, equal rows of X have equal rows and columns, to the last bit.
+        """
         if self.is_precomputed:
             return np.array(X, dtype=np.float64)
+        first = first_equal_rows(X) if Y is None else None
+        if first is not None:
+            rows, place = np.unique(first, return_inverse=True)
+            return self.matrix(X[rows])[np.ix_(place, place)]
         if callable(self.function):
             K = pairwise_kernels(X, Y, metric=self.function, **self.params)
         else:
@@ -77,14 +86,33 @@ class Kernel:
         return np.asarray(K, dtype=np.float64)
 
     def product(self, X: Any, Y: Any, coef: Array) -> Array:
-        """``k(X, Y) coef``, a chunk of rows of X at a time."""
+        """``k(X, Y) coef``, a chunk of rows of X at a time; equal rows of X give equal rows."""
         if self.is_precomputed:
-            return np.asarray(X @ coef)
+            return row_products(X, coef)
+        first = first_equal_rows(X)
+        if first is not None:
+            rows, place = np.unique(first, return_inverse=True)
+            return np.asarray(self._product(X[rows], Y, coef)[place])
+        return self._product(X, Y, coef)
+
+    def _product(self, X: Any, Y: Any, coef: Array) -> Array:
         size = max(1, CHUNK_ENTRIES // max(1, Y.shape[0]))
         out = np.empty((X.shape[0], *coef.shape[1:]))
         for start in range(0, X.shape[0], size):
             out[start : start + size] = self.matrix(X[start : start + size], Y) @ coef
         return out
+
+
+def center_kernel(K: Array) -> Array:
+    """Center the features of a kernel matrix, in its place.
+
+    A loss over pairs sees differences only, so that its dual coefficients sum to zero and no
+    constant matters; a conditionally positive kernel becomes a positive one.
+    """
+    mean = K.mean(axis=0)
+    K -= mean
+    K -= (mean - mean.mean())[:, None]
+    return K
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -13,7 +13,9 @@ from scipy.sparse.csgraph import connected_components
 from rankwise.graphs.protocol import GraphDescription, GraphRoot, system_by_columns
 from rankwise.graphs.roots import ComponentRoot, items_of_components
 from rankwise.graphs.score_graph import COSTS
+from rankwise.groups import encode_groups
 from rankwise.options import check_option
+from rankwise.real_numbers import as_real, as_whole, refuse_masked
 
 __all__ = ["PairGraph"]
 
@@ -40,6 +42,10 @@ class PairGraph:
         "magnitude": f_winner − f_loser should be the magnitude (equation 21); "sign": it should be
         1, or 0 for a tie (equation 20); "relative": the magnitude, with the weight divided by its
         square (equation 22).
+    groups : array-like of shape (n_items,), optional
+        Labels of the items. Cross-validation holds out these groups, and with them the edges
+        that cross into others ([RankRLS09] section 3.3); training does not look at them. By
+        default connected components are held out.
 
     Examples
     --------
@@ -62,6 +68,7 @@ class PairGraph:
         n_items: int | None = None,
         *,
         cost: str = "magnitude",
+        groups: ArrayLike | None = None,
     ) -> None:
         check_option("cost", cost, COSTS)
         self.cost = cost
@@ -73,8 +80,13 @@ class PairGraph:
                 "edge k says that winner[k] is preferred to loser[k]."
             )
         largest = max(self.winner.max(initial=-1), self.loser.max(initial=-1))
-        self.n_items = int(largest) + 1 if n_items is None else int(n_items)
+        self.n_items = (
+            int(largest) + 1
+            if n_items is None
+            else as_whole("n_items", n_items, "the number of rows of X")
+        )
         self._check_edges(int(largest))
+        self._groups = None if groups is None else encode_groups(groups, self.n_items)
         self.magnitude = _as_edge_values("magnitude", magnitude, len(self.winner))
         self.weight = _as_edge_values("weight", weight, len(self.winner), positive=True)
         if cost == "relative" and (self.magnitude == 0).any():
@@ -83,6 +95,37 @@ class PairGraph:
                 f"cost='relative' divides by the magnitude, and magnitude[{edge}] is 0; drop the "
                 "ties or use cost='magnitude'."
             )
+        if cost == "relative" and self.n_pairs and not 0 < self.total_weight < np.inf:
+            raise ValueError(
+                "cost='relative' divides weights by the squares of the magnitudes, and these "
+                "overflow or vanish; bring the magnitudes nearer to 1 by one common factor."
+            )
+
+    def __repr__(self) -> str:
+        groups = f", {self.n_groups} groups" if self.has_groups else ""
+        return f"<PairGraph of {self.n_items} items, {self.n_pairs} edges{groups}>"
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether the items were given groups; if not, the connected components are groups."""
+        return self._groups is not None
+
+    @property
+    def groups(self) -> NDArray[np.intp]:
+        """For each item the number of its group."""
+        return self.components if self._groups is None else self._groups.codes
+
+    @property
+    def group_labels(self) -> NDArray[Any]:
+        """Labels of the groups; their numbers if none were given."""
+        return np.arange(self.n_groups) if self._groups is None else self._groups.labels
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups, or of connected components."""
+        if self._groups is not None:
+            return self._groups.n_groups
+        return int(self.components.max(initial=-1)) + 1
 
     @property
     def n_pairs(self) -> int:
@@ -98,7 +141,7 @@ class PairGraph:
     def edge_weight(self) -> Array:
         """ω_k."""
         if self.cost == "relative":
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", under="ignore", divide="ignore"):
                 return self.weight / self.magnitude**2
         return self.weight
 
@@ -110,7 +153,8 @@ class PairGraph:
     @property
     def squared_magnitude(self) -> float:
         """Σ ω δ²."""
-        return float(self.edge_weight @ self.edge_target**2)
+        with np.errstate(over="ignore"):
+            return float(self.edge_weight @ self.edge_target**2)
 
     @cached_property
     def divergence(self) -> Array:
@@ -173,6 +217,7 @@ class PairGraph:
         number[items] = np.arange(len(items))
         winner, loser = number[self.winner], number[self.loser]
         kept = (winner >= 0) & (loser >= 0)
+        labels = None if self._groups is None else self.group_labels[self.groups[items]]
         return PairGraph(
             winner[kept],
             loser[kept],
@@ -180,6 +225,19 @@ class PairGraph:
             self.weight[kept],
             len(items),
             cost=self.cost,
+            groups=labels,
+        )
+
+    def with_edges(self, kept: NDArray[Any]) -> PairGraph:
+        """The graph of all items and some of the edges, given by their numbers or a mask."""
+        return PairGraph(
+            self.winner[kept],
+            self.loser[kept],
+            self.magnitude[kept],
+            self.weight[kept],
+            self.n_items,
+            cost=self.cost,
+            groups=None if self._groups is None else self.group_labels[self.groups],
         )
 
     def pairs(self) -> PairGraph:
@@ -187,15 +245,17 @@ class PairGraph:
         return self
 
     def describe(self) -> GraphDescription:
-        """Counts; the groups of explicit pairs are the connected components."""
+        """Counts; the groups are the connected components unless others were given."""
         size = np.bincount(self.components)
+        inside = self.groups[self.winner] == self.groups[self.loser]
+        with_pairs = np.unique(self.groups[self.winner[inside]])
         return GraphDescription(
             n_items=self.n_items,
-            n_groups=len(size),
+            n_groups=self.n_groups,
             n_pairs=self.n_pairs,
             n_tied_pairs=int((self.magnitude == 0).sum()),
             ties=self.ties,
-            n_groups_without_pairs=int((size == 1).sum()),
+            n_groups_without_pairs=self.n_groups - len(with_pairs),
             n_isolated_items=int((size == 1).sum()),
             total_weight=self.total_weight,
         )
@@ -215,6 +275,7 @@ class PairGraph:
 
 
 def _as_indices(name: str, values: ArrayLike) -> NDArray[np.intp]:
+    refuse_masked(name, values)
     array = np.asarray(values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ValueError(
@@ -224,6 +285,12 @@ def _as_indices(name: str, values: ArrayLike) -> NDArray[np.intp]:
     if array.size and array.min() < 0:
         edge = int(np.argmin(array))
         raise ValueError(f"{name}[{edge}] is {array[edge]}; items are numbered from 0.")
+    if array.size and array.max() > np.iinfo(np.intp).max:
+        edge = int(np.argmax(array))
+        raise ValueError(
+            f"{name}[{edge}] is {array[edge]}, more than any row number; items are numbered from 0 "
+            "as the rows of X (encode item names first, e.g. with rankwise.datasets.read_pairs)."
+        )
     return array.astype(np.intp)
 
 
@@ -232,7 +299,7 @@ def _as_edge_values(
 ) -> Array:
     if values is None:
         return np.ones(n_edges)
-    array = np.asarray(values, dtype=np.float64)
+    array = as_real(name, values)
     if array.shape != (n_edges,):
         raise ValueError(
             f"{name} has shape {array.shape} but there are {n_edges} edges; pass one number for "

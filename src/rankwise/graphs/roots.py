@@ -19,6 +19,7 @@ __all__ = ["ComponentRoot", "NestedRoot", "items_of_components"]
 
 Array = NDArray[np.float64]
 BLOCK_ENTRIES = 2**19
+FEW_CELLS = 16  # with one cell for so many items, what belongs to cells is small beside K
 
 
 class NestedRoot:
@@ -35,38 +36,66 @@ class NestedRoot:
 
     def apply(self, V: Array) -> Array:
         """``F V``."""
-        return self._scale_parts(V, self._factors, np.empty_like(V))
+        return self._scale_parts(V, self._factors)
 
     adjoint = apply
 
     def solve(self, d: Array) -> Array:
         """Some b with ``F b = d``, for d in the range of F."""
         inverse = tuple(np.divide(1.0, f, out=np.zeros_like(f), where=f > 0) for f in self._factors)
-        return self._scale_parts(d, inverse, np.empty_like(d))
+        return self._scale_parts(d, inverse)
+
+    solve_adjoint = solve
 
     def sandwich(self, K: Array) -> Array:
-        """``Fᵀ K F`` in place of the symmetric matrix K."""
-        self._scale_parts(K, self._factors, K)
+        """``Fᵀ K F`` in place of the symmetric matrix K.
+
+        F = D + E with D diagonal, and E V the same in all rows of a cell: U for V = K, S for
+        V = Uᵀ. So ``(F K F)_ij = d_i K_ij d_j + U_cj d_j + d_i U_ci + S_cc``, in two halves and one
+        pass. With many cells U is as large as K, so F is applied from both sides, by blocks.
+        """
+        if FEW_CELLS * len(self._cells.group) > len(K):
+            return self._two_passes(K)
+        cells, scale = self._cells, self._factors[0][self._cells.of_item]
+        offset = self._offset(K, self._factors)
+        corner = self._offset(np.ascontiguousarray(offset.T), self._factors)
+        half = offset * scale + 0.5 * corner[:, cells.of_item]
+        turned = np.ascontiguousarray(half.T)
         size = _block_rows(K)
+        for start in range(0, len(K), size):
+            rows = slice(start, start + size)
+            block = K[rows]
+            block *= scale
+            block *= scale[rows, None]
+            block += half[cells.of_item[rows]]
+            block += np.take(turned[rows], cells.of_item, axis=1)
+        return K
+
+    def _two_passes(self, K: Array) -> Array:
+        size = _block_rows(K)
+        for start in range(0, len(K), size):
+            columns = K[:, start : start + size]
+            columns[:] = self.apply(np.ascontiguousarray(columns))
         for start in range(0, len(K), size):
             rows = K[start : start + size].T
             K[start : start + size] = self.apply(np.ascontiguousarray(rows)).T
         return K
 
-    def _scale_parts(self, V: Array, factors: tuple[Array, ...], out: Array) -> Array:
-        """Scale the three parts of V; out may be V itself."""
+    def _scale_parts(self, V: Array, factors: tuple[Array, ...]) -> Array:
+        offset = self._offset(V, factors)
+        within = factors[0] if V.ndim == 1 else factors[0][:, None]
+        out: Array = V * within[self._cells.of_item]
+        out += offset[self._cells.of_item]
+        return out
+
+    def _offset(self, V: Array, factors: tuple[Array, ...]) -> Array:
+        """What the items of each cell get beside V times the factor of the cell."""
         cells = self._cells
-        within, between, top = (_column(factor, V) for factor in factors)
+        within, between, top = (f if V.ndim == 1 else f[:, None] for f in factors)
         cell_mean = cells.means(V)
         group_mean = cells.group_means(cell_mean)[cells.group]
-        offset = (between - within) * cell_mean + (top - between) * group_mean
-        size = _block_rows(V)
-        for start in range(0, len(V), size):
-            cell = cells.of_item[start : start + size]
-            block = V[start : start + size] * within[cell]
-            block += offset[cell]
-            out[start : start + size] = block
-        return out
+        offset: Array = (between - within) * cell_mean + (top - between) * group_mean
+        return offset
 
 
 class ComponentRoot:
@@ -100,13 +129,20 @@ class ComponentRoot:
 
     def solve(self, d: Array) -> Array:
         """Some b with ``F b = d``, for d in the range of F."""
+        return self._solve_triangles(d, transpose=False)
+
+    def solve_adjoint(self, r: Array) -> Array:
+        """Some f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
+        return self._solve_triangles(r, transpose=True)
+
+    def _solve_triangles(self, d: Array, *, transpose: bool) -> Array:
         out = np.zeros_like(d)
         for items, F in self._blocks:
             rank = len(items) if F[-1, -1] > 0 else len(items) - 1
             if rank:
                 known = d[items[:rank]]
                 out[items[:rank]] = scipy.linalg.solve_triangular(
-                    F[:rank, :rank], known, lower=True
+                    F[:rank, :rank], known, trans=int(transpose), lower=True
                 )
         return out
 
@@ -138,10 +174,6 @@ def _cholesky_root(L: Array, shift: float) -> Array:
         F[:-1, :-1] = top
         F[-1, :-1] = scipy.linalg.solve_triangular(top, L[:-1, -1], lower=True)
     return F
-
-
-def _column(factor: Array, V: Array) -> Array:
-    return factor if V.ndim == 1 else factor[:, None]
 
 
 def _block_rows(V: Array) -> int:

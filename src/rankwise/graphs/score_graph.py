@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
+import copy
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.graphs.cells import Cells, score_cells
+from rankwise.graphs.cells import (
+    Cells,
+    deviations,
+    score_cells,
+    score_differences,
+    sums_of_families,
+)
+from rankwise.graphs.gram_blocks import Level, nested_scatter
 from rankwise.graphs.protocol import GraphDescription, GraphRoot, system_by_columns
 from rankwise.graphs.roots import ComponentRoot, NestedRoot, items_of_components
-from rankwise.graphs.scatter import Level, nested_scatter
 from rankwise.groups import encode_groups
 from rankwise.options import check_option
 from rankwise.targets import as_scores, split_target
@@ -27,7 +33,6 @@ Array = NDArray[np.float64]
 COSTS = ("magnitude", "sign", "relative")
 TIES = ("include", "exclude")
 GROUP_WEIGHTS = ("pairs", "groups")
-BLOCK_ENTRIES = 2**22
 
 
 class ScoreGraph:
@@ -159,11 +164,12 @@ class ScoreGraph:
     def divergence(self) -> Array:
         """The vector d = Σ ω δ (e_i − e_j): L y for the magnitude cost, counts for sign."""
         if self.cost == "magnitude":
-            return self.laplacian(self._centred_scores)
+            centered = self._centred_scores
+            return self.laplacian(centered, out=centered)
         if self.cost == "sign":
             return self._balance[self.cells.of_item]
         out = np.zeros(len(self.cells.group))
-        for rows, columns, difference in self._score_differences():
+        for rows, columns, difference in score_differences(*self._cells_and_scores):
             out[rows] = np.einsum("brc,bc->br", _inverse(difference), self.cells.size[columns])
         out *= self.pair_weights[self.cells.group]
         return out[self.cells.of_item]
@@ -184,13 +190,13 @@ class ScoreGraph:
         labels = np.where(lonely, self.n_groups + np.arange(self.n_items), self.groups)
         return np.unique(labels, return_inverse=True)[1].astype(np.intp)
 
-    def laplacian(self, V: Array) -> Array:
-        """``L V`` in O(m), plus the square of the levels of each group for the relative cost."""
+    def laplacian(self, V: Array, out: Array | None = None) -> Array:
+        """``L V`` in O(m), plus levels² of each group for the relative cost; `out` may be V."""
         cells = self.cells
         means = cells.means(V)
-        within = self._within if V.ndim == 1 else self._within[:, None]
-        out: Array = V * within[cells.of_item]
-        out += (self._between(means) - within * means)[cells.of_item]
+        out = deviations(V, cells.of_item, means, self._within, out)
+        if self.ties == "exclude":
+            out += self._between(means)[cells.of_item]
         return out
 
     def whiten(self, V: Array) -> Array:
@@ -241,6 +247,25 @@ class ScoreGraph:
             ties=self.ties,
             group_weight=self.group_weight,
         )
+
+    def counted(self, counts: Array) -> ScoreGraph:
+        """The graph in which item i stands for ``counts[i]`` items of its group and score.
+
+        Vectors keep one value for each item of this graph. With ties in, the scores of the items
+        that it stands for may differ, and y is their mean.
+
+        Examples
+        --------
+        >>> graph = ScoreGraph([2.0, 1.0]).counted(np.array([3.0, 2.0]))
+        >>> graph.n_pairs, graph.laplacian(np.array([1.0, 0.0]))
+        (10, array([ 2., -3.]))
+        """
+        cells, scores = self._cells_and_scores
+        other = copy.copy(self)
+        for name in filter(partial(hasattr, type(self)), vars(self)):  # what was cached
+            del other.__dict__[name]
+        other._cells_and_scores = Cells(cells.of_item, cells.group, self.n_groups, counts), scores
+        return other
 
     def pairs(self) -> PairGraph:
         """Every pair explicitly: for tests and small data, O(m²)."""
@@ -315,21 +340,19 @@ class ScoreGraph:
         if self.cost != "relative":
             return self._pull - self.pair_weights[cells.group] * cells.size
         out = np.zeros(len(cells.group))
-        for rows, columns, difference in self._score_differences():
+        for rows, columns, difference in score_differences(*self._cells_and_scores):
             out[rows] = np.einsum("brc,bc->br", _inverse_square(difference), cells.size[columns])
         return out * self.pair_weights[cells.group]
 
     def _between(self, means: Array) -> Array:
-        """L on vectors that are constant in cells, given by their value in each cell."""
+        """L on vectors that are constant in cells, by their value in each cell; without ties."""
         cells = self.cells
-        if self.ties == "include":
-            return np.zeros_like(means)
         if self.cost != "relative":
             pull = self._pull if means.ndim == 1 else self._pull[:, None]
             return pull * (means - cells.group_means(means)[cells.group])
         columns_of = means.reshape(len(means), -1)
         out = columns_of * self._within[:, None]
-        for rows, columns, difference in self._score_differences():
+        for rows, columns, difference in score_differences(*self._cells_and_scores):
             weight = _inverse_square(difference) * cells.size[columns][:, None, :]
             weight *= self.pair_weights[cells.group[rows]][:, :, None]
             out[rows] -= weight @ columns_of[columns]
@@ -337,12 +360,10 @@ class ScoreGraph:
 
     @property
     def _centred_scores(self) -> Array:
-        means = np.zeros((self.n_groups, *self.y.shape[1:]))
-        np.add.at(means, self.groups, self.y)
-        size = np.bincount(self.groups, minlength=self.n_groups).reshape(
-            -1, *(1,) * (self.y.ndim - 1)
-        )
-        return self.y - (means / np.maximum(size, 1))[self.groups]
+        sums = sums_of_families(self.y, self.groups, self.n_groups)
+        size = np.maximum(np.bincount(self.groups, minlength=self.n_groups), 1)
+        means = (sums.T / size).T
+        return deviations(self.y, self.groups, means, np.ones(self.n_groups))
 
     @property
     def _balance(self) -> Array:
@@ -352,22 +373,6 @@ class ScoreGraph:
         lower -= lower[cells.first][cells.group]
         higher = cells.group_size[cells.group] - lower - cells.size
         return self.pair_weights[cells.group] * (lower - higher)
-
-    def _score_differences(self) -> Iterator[tuple[NDArray[Any], NDArray[Any], Array]]:
-        """Blocks (cells a, cells b, s_a − s_b) that cover all pairs of cells of one group.
-
-        Groups with equally many levels are stacked; a block has a bounded number of entries.
-        """
-        cells, scores = self._cells_and_scores
-        for r in np.unique(cells.levels[cells.levels > 1]):
-            block = cells.first[cells.levels == r][:, None] + np.arange(r)
-            stack = max(1, BLOCK_ENTRIES // (r * r))
-            height = r if r * r <= BLOCK_ENTRIES else max(1, BLOCK_ENTRIES // r)
-            for k in range(0, len(block), stack):
-                columns = block[k : k + stack]
-                for top in range(0, r, height):
-                    rows = columns[:, top : top + height]
-                    yield rows, columns, scores[rows][:, :, None] - scores[columns][:, None, :]
 
     def _dense(self, items: NDArray[np.intp]) -> Array:
         """L of one component of the relative cost, as a matrix."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,45 @@ __all__ = ["StrictEdges", "StrictOrder", "StrictPreferences", "Violated", "stric
 Array = NDArray[np.float64]
 SMALL_GROUP = 200  # mean size of groups that are sorted one by one, not all at once
 MOMENT_ITEMS = 20_000
+DRAWS = 60_000  # pairs that are looked at to find some near the margin
+
+
+class WeighedPairs(NamedTuple):
+    """Some pairs (winner → loser) with weights."""
+
+    winner: NDArray[np.intp]
+    loser: NDArray[np.intp]
+    weight: Array
+
+    def moment(self, R: Any) -> Array:
+        """``Σ weight (r_i − r_j)(r_i − r_j)ᵀ``."""
+        D = R[self.winner] - R[self.loser]
+        D = np.asarray(D.toarray() if hasattr(D, "toarray") else D, dtype=np.float64)
+        D *= np.sqrt(self.weight)[:, None]
+        return np.asarray(D.T @ D)
+
+
+class Squares(NamedTuple):
+    """Sums over violated pairs of what the square of their slack 1 − (f_i − f_j) consists of.
+
+    Attributes
+    ----------
+    value : float
+        Σ ω slack².
+    flow : ndarray of shape (n_items,)
+        Σ ω slack (e_i − e_j).
+    offset : float
+        Σ ω (1 − (f_i − f_j)²).
+    size, pull : float
+        Sizes of the terms that were added up for the offset and for the flow: how far rounding
+        goes.
+    """
+
+    value: float
+    flow: Array
+    offset: float
+    size: float
+    pull: float
 
 
 class Violated(Protocol):
@@ -25,17 +64,20 @@ class Violated(Protocol):
 
     Attributes
     ----------
-    scores : ndarray of shape (n_items,)
-        f, shifted by a constant in each group, which changes no difference and keeps digits.
     weight : float
         Σ ω over these pairs.
     divergence : ndarray of shape (n_items,)
         Σ ω (e_i − e_j).
+    slack : float
+        Σ ω (1 − (f_i − f_j)).
     """
 
-    scores: Array
     weight: float
     divergence: Array
+    slack: float
+
+    def squares(self) -> Squares:
+        """Sums of squares of the slack."""
 
     def laplacian(self, v: Array) -> Array:
         """``L v`` with L = Σ ω (e_i − e_j)(e_i − e_j)ᵀ."""
@@ -64,6 +106,9 @@ class StrictPreferences(Protocol):
 
     def second_moment(self, R: Any) -> Array:
         """Mean of ``(r_i − r_j)(r_i − r_j)ᵀ`` over the pairs, or over a part of them if many."""
+
+    def near_margin(self, f: Array, width: float) -> WeighedPairs:
+        """Some pairs with ``|1 − (f_i − f_j)| < width``; weights sum up to their share."""
 
 
 def strict_preferences(graph: PreferenceGraph) -> StrictPreferences:
@@ -153,6 +198,21 @@ class StrictOrder:
                 part, R = sample[1], R[sample[0]]
         return part._graph.gram(R) / part.total_weight
 
+    def near_margin(self, f: Array, width: float) -> WeighedPairs:
+        """Of random pairs inside the groups; the same ones every time."""
+        rng = np.random.default_rng(0)
+        a = rng.integers(self.n_items, size=DRAWS)
+        group = self._group[a]
+        size = self._size[group]
+        b = self._by_group[self._starts[group] + rng.integers(size)]
+        strict = self._level[a] != self._level[b]
+        a, b, group, size = a[strict], b[strict], group[strict], size[strict]
+        first = self._level[a] > self._level[b]
+        winner, loser = np.where(first, a, b), np.where(first, b, a)
+        weight = np.asarray(size * self._graph.pair_weights[group], dtype=np.float64)
+        near = np.abs(1 - (f[winner] - f[loser])) < width
+        return WeighedPairs(winner[near], loser[near], weight[near] / weight.sum())
+
     def centre(self, v: NDArray[Any]) -> Array:
         """Subtract the mean of each group."""
         v = np.asarray(v, dtype=np.float64)
@@ -178,13 +238,23 @@ class StrictOrder:
 class _ViolatedOrder:
     def __init__(self, pairs: StrictOrder, scores: Array, order: NDArray[np.intp]) -> None:
         self._pairs, self._order = pairs, order
-        self.scores = scores
+        self._scores = scores
         self._sorted = scores[order], pairs._level[order], pairs._starts
         self._lost, self._won = count_violated(*self._sorted)
         self.divergence = self._scatter(self._won - self._lost)
         weight = pairs.weight_of_item
         own = weight if isinstance(weight, float) else weight[order]
         self.weight = float((self._lost * own).sum())
+        self.slack = self.weight - float(scores @ self.divergence)
+
+    def squares(self) -> Squares:
+        f, d = self._scores, self.divergence
+        curved = self.laplacian(f)
+        energy, height = float(f @ curved), np.abs(f)
+        value = self.weight - 2 * float(f @ d) + energy
+        size = self.weight + float(self._degree @ height**2)
+        pull = 2 * self.weight + float(self._degree @ height)
+        return Squares(value, d - curved, self.weight - energy, size, pull)
 
     @cached_property
     def _degree(self) -> Array:
@@ -230,8 +300,10 @@ class StrictEdges:
     def violated(self, f: NDArray[Any]) -> Violated:
         """Look at every edge."""
         f = np.asarray(f, dtype=np.float64)
-        short = f[self.winner] - f[self.loser] < 1
-        return _ViolatedEdges(f, self.winner[short], self.loser[short], self.weight[short])
+        slack = 1 - (f[self.winner] - f[self.loser])
+        short = slack > 0
+        edges = WeighedPairs(self.winner[short], self.loser[short], self.weight[short])
+        return _ViolatedEdges(edges, slack[short], self.n_items)
 
     def sample(self, step: int) -> None:
         """No part of the items: it would have few edges left."""
@@ -239,31 +311,41 @@ class StrictEdges:
 
     def second_moment(self, R: Any) -> Array:
         """Of every so many edges if there are many."""
-        some = slice(None, None, 1 + self.n_pairs // MOMENT_ITEMS)
-        D = R[self.winner[some]] - R[self.loser[some]]
-        D = np.asarray(D.toarray() if hasattr(D, "toarray") else D, dtype=np.float64)
-        weight = self.weight[some]
-        return np.asarray((D * weight[:, None]).T @ D / weight.sum())
+        some = self._every(1 + self.n_pairs // MOMENT_ITEMS)
+        return np.asarray(some.moment(R) / some.weight.sum())
+
+    def near_margin(self, f: Array, width: float) -> WeighedPairs:
+        """Of every so many edges if there are many."""
+        some = self._every(1 + self.n_pairs // DRAWS)
+        near = np.abs(1 - (f[some.winner] - f[some.loser])) < width
+        share = some.weight[near] / some.weight.sum()
+        return WeighedPairs(some.winner[near], some.loser[near], share)
+
+    def _every(self, step: int) -> WeighedPairs:
+        return WeighedPairs(self.winner[::step], self.loser[::step], self.weight[::step])
 
 
 class _ViolatedEdges:
-    def __init__(
-        self,
-        scores: Array,
-        winner: NDArray[np.intp],
-        loser: NDArray[np.intp],
-        weight: Array,
-    ) -> None:
-        self.scores = scores
-        self._winner, self._loser, self._weight = winner, loser, weight
-        self.weight = float(weight.sum())
-        self.divergence = self._flow(weight)
+    def __init__(self, edges: WeighedPairs, slack: Array, n_items: int) -> None:
+        self._edges, self._slack, self._n_items = edges, slack, n_items
+        self.weight = float(edges.weight.sum())
+        self.divergence = self._flow(edges.weight)
+        self.slack = float(edges.weight @ slack)
+
+    def squares(self) -> Squares:
+        """From the slack itself: no difference of large numbers."""
+        slack, along = self._slack, self._edges.weight * self._slack
+        each = along * (2 - slack)
+        size = float(np.abs(each).sum())
+        value = float(along @ slack)
+        return Squares(value, self._flow(along), float(each.sum()), size, 2 * float(along.sum()))
 
     def laplacian(self, v: Array) -> Array:
-        return self._flow(self._weight * (v[self._winner] - v[self._loser]))
+        winner, loser, weight = self._edges
+        return self._flow(weight * (v[winner] - v[loser]))
 
     def _flow(self, along: Array) -> Array:
         """Σ along_k (e_winner − e_loser)."""
-        n = len(self.scores)
-        into = np.bincount(self._winner, weights=along, minlength=n)
-        return np.asarray(into - np.bincount(self._loser, weights=along, minlength=n))
+        n = self._n_items
+        into = np.bincount(self._edges.winner, weights=along, minlength=n)
+        return np.asarray(into - np.bincount(self._edges.loser, weights=along, minlength=n))

@@ -14,6 +14,7 @@ from rankwise.graphs import PairGraph
 from rankwise.groups import Groups, encode_groups
 from rankwise.leaderboard.jackknife import COVARIANCE_LIMIT
 from rankwise.options import check_option
+from rankwise.real_numbers import check_items
 
 __all__ = ["check_clusters", "check_features", "check_options", "check_pairs", "encode_labels"]
 
@@ -65,6 +66,7 @@ def check_options(intervals: Any, n_resamples: Any, confidence: Any, n_items: in
 
 def check_features(features: Any, n_items: int) -> Array:
     """Finite features, one row for each item."""
+    check_items("features", features)
     X = check_array(features, dtype=np.float64, input_name="features")
     if len(X) != n_items:
         raise ValueError(

@@ -27,11 +27,20 @@ class LossAt(NamedTuple):
         A subgradient with respect to the scores; it sums to zero in each group.
     curvature : callable
         Product of the (generalised) Hessian with a vector; zero for the hinge.
+    offset : float, optional
+        ``value − gradientᵀ f``, of the plane that touches the loss here. A loss that knows it
+        without this difference says it, since far from the minimum the difference loses digits.
+    size, pull : float, optional
+        Sizes of the terms that were added up for the offset and for the gradient, from which
+        rounding is judged; ``|offset|`` and ``Σ |gradient|`` if not given.
     """
 
     value: float
     gradient: Array
     curvature: Callable[[Array], Array]
+    offset: float | None = None
+    size: float | None = None
+    pull: float | None = None
 
 
 class MarginLoss(Protocol):
@@ -64,8 +73,9 @@ class HingeLoss:
     def at(self, f: NDArray[Any]) -> LossAt:
         """One sort and one sweep."""
         violated, total = self.preferences.violated(f), self.preferences.total_weight
-        value = (violated.weight - float(violated.scores @ violated.divergence)) / total
-        return LossAt(max(value, 0.0), violated.divergence / -total, np.zeros_like)
+        value = max(violated.slack / total, 0.0)
+        gradient = violated.divergence / -total
+        return LossAt(value, gradient, np.zeros_like, violated.weight / total)
 
 
 @dataclass(frozen=True)
@@ -86,11 +96,12 @@ class SquaredHingeLoss:
     def at(self, f: NDArray[Any]) -> LossAt:
         """One sort and two sweeps; every product with the Hessian is one more."""
         violated, total = self.preferences.violated(f), self.preferences.total_weight
-        f = violated.scores
-        pull = violated.laplacian(f) - violated.divergence
-        value = (violated.weight + float(f @ (pull - violated.divergence))) / total
+        squares = violated.squares()
         return LossAt(
-            max(value, 0.0),
-            pull * (2 / total),
+            max(squares.value / total, 0.0),
+            squares.flow * (-2 / total),
             lambda v: violated.laplacian(v) * (2 / total),
+            squares.offset / total,
+            squares.size / total,
+            2 * squares.pull / total,
         )

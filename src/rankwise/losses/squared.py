@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.graphs import GraphRoot, PreferenceGraph
+from rankwise.graphs.gram_blocks import plain_gram, plain_system
 from rankwise.graphs.protocol import sums_of_squares
-from rankwise.graphs.scatter import plain_gram, plain_system
 
 __all__ = ["LossPart", "SquaredLoss"]
 
@@ -115,10 +115,12 @@ class SquaredLoss:
         if self.beta == 1:
             gram, moment = plain_system(R, self.target)
             return self._item_share * gram, moment
+        if self.beta == 0:  # scaled afterwards: no second copy of d
+            gram, moment = self.graph.system(R, self.graph.divergence)
+            return self._pair_share * gram, self._pair_share * moment
         gram, moment = self.graph.system(R, self.target)
         gram *= self._pair_share
-        if self.beta > 0:
-            gram += self._item_share * plain_gram(R)
+        gram += self._item_share * plain_gram(R)
         return gram, moment
 
     def norms(self, R: Any, n_entries: int = 2**24) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.groups import Groups, encode_groups
+from rankwise.real_numbers import refuse_masked
 from rankwise.targets import split_target
 
 __all__ = ["check_cutoff", "check_data", "check_weights"]
@@ -61,6 +62,7 @@ def check_cutoff(k: object, *, required: bool = False) -> int | None:
 
 
 def _as_numbers(name: str, values: ArrayLike) -> NDArray[Any]:
+    refuse_masked(name, values)
     array = np.asarray(values)
     if array.dtype.kind == "O":
         try:

@@ -36,7 +36,8 @@ def leave_group_out_predict(
     estimator : RankRLS or RankSVM
         Fitted or not; it is left as it is.
     X, y, groups
-        As in ``RankRLS.fit``. The groups of a `PairGraph` are its connected components.
+        As in ``RankRLS.fit``. The groups of a `PairGraph` are those that it was given, or else its
+        connected components; edges that cross into a group leave with it.
     alphas : array-like of shape (n_alphas,), optional
         Several values of alpha from one decomposition; the estimator's own if not given.
     progress : bool, optional
@@ -77,9 +78,10 @@ def cross_val_predict_groups(
 
     Folds that no pair leaves (whole groups, whole connected components of explicit preferences)
     and folds of items of a single list under ``cost="magnitude", ties="include"`` are computed
-    from one decomposition. All other folds, ``solver="iterative"``, and kernels with 0 < beta < 1
-    are trained again for each fold, and so is RankSVM, along a warm-started path. A basis
-    (`n_basis`) is chosen once, from all items.
+    from one decomposition; so are any folds of the items of a `PairGraph` for linear models and
+    models on a basis, where edges that cross into a fold leave with it. All other folds,
+    ``solver="iterative"``, and kernels with 0 < beta < 1 are trained again for each fold, and so
+    is RankSVM, along a warm-started path. A basis (`n_basis`) is chosen once, from all items.
 
     Parameters
     ----------

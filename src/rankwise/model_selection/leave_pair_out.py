@@ -120,7 +120,8 @@ def leave_pair_out(
     losses, design = model._prepare(X, y, None, to_fit=False)
     loss = losses[0]
     scores = _scores_of_complete_list(loss, len(losses))
-    basis = item_spectrum(design)
+    basis = item_spectrum(design, centered=loss.beta == 0, overwrite=True)
+    del design
     n_pairs = _count_pairs(scores)
     disagreement = pair_disagreement(basis, scores, checked, loss.beta)
     shape = (*model.output_shape_, *(() if alphas is None else (len(checked),)))

@@ -203,7 +203,8 @@ def _leave_pair_out(
     """As `_choose_way`; the decomposition is done here, once."""
     metric(y, y, undefined="raise")
     losses, design = model._prepare(X, y, None, to_fit=False)
-    spectrum, beta = item_spectrum(design), losses[0].beta
+    beta = losses[0].beta
+    spectrum = item_spectrum(design, centered=beta == 0, overwrite=True)
 
     def by_pairs(Y: Array) -> Array:
         error = pair_disagreement(spectrum, Y, alphas, beta).T

@@ -233,7 +233,7 @@ class AlphaPathDisplay:
         items = fit_transform_items(estimator, X, y)
         judge = get_metric(metric)
         if alphas is None:
-            alphas = clone(ranker)._task(items, y, groups).default_alphas()
+            alphas = clone(ranker)._task(items, y, groups).default_grid().alphas
         scores = leave_group_out_predict(ranker, items, y, groups, alphas=alphas)
         values = judge(y, scores, groups, per_group=True, undefined="nan")
         curve = make_curve("mean over groups", alphas, values)

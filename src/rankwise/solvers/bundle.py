@@ -7,6 +7,17 @@ simplex (λ ≥ 0, Σ λ = 1), with ``a_λ = Σ λ_t a_t``,
 
 ([TreeRSVM11] section 3). The best λ solves the master problem; a worse one gives a weaker bound,
 never a wrong one. Planes do not depend on α: a path over α keeps them.
+
+Rounding can make a bound wrong, so the bound that is reported is lower by what rounding may have
+added. With w the lowest point of the mixture, ``|R|`` the largest absolute values of the columns,
+and for each plane s_t and p_t the sizes of the terms of its offset and of its derivatives in the
+scores (|b_t| and ‖u_t‖₁ for the hinge), that is
+
+    η Σ λ_t (s_t + p_t |R|ᵀ|w|) + ‖η Σ λ_t p_t |R|‖²/(4α) + 4 ε α ‖w‖²
+
+with ``η = ε (4 + √(n_items + n_features))`` and ε = 2⁻⁵²,
+since a_t is a sum of products of u_t and R. Offsets and u_t of the hinge are shares of pairs, hence
+exact, and a plane is one below the loss whatever rounding did to the scores that it was taken at.
 """
 
 from __future__ import annotations
@@ -14,11 +25,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.solvers.columns import Columns
+from rankwise.solvers.margin_objective import Point
+
 __all__ = ["Bundle", "maximise_on_simplex"]
 
 Array = NDArray[np.float64]
 MAX_PLANES = 250
 MAX_ENTRIES = 2**27  # one GiB of planes
+EPSILON = float(np.finfo(np.float64).eps)
+CORRECTIONS = 2  # of the solution on a face
 SLACK = 0.02  # of the gap, that a solution of the master problem may leave
 
 
@@ -29,20 +45,32 @@ class Bundle:
     ----------
     n_features : int
         Length of w.
+    columns : Columns, optional
+        The features, which say how much rounding to allow for; none if not given.
     """
 
-    def __init__(self, n_features: int) -> None:
+    def __init__(self, n_features: int, columns: Columns | None = None) -> None:
         self._capacity = max(4, min(MAX_PLANES, MAX_ENTRIES // max(1, n_features)))
         self._slopes = np.zeros((1, n_features))  # the first plane says that no loss is negative
         self._offsets = np.zeros(1)
+        self._sizes, self._pulls = np.zeros(1), np.zeros(1)
         self._gram = np.zeros((1, 1))
         self._mix = np.ones(1)
+        self._rounding = 0.0 if columns is None else columns.rounding
+        self._magnitude = np.zeros(n_features) if columns is None else columns.magnitude
 
     def __len__(self) -> int:
         return len(self._offsets)
 
-    def add(self, slope: Array, offset: float) -> None:
-        """Add the plane ``slopeᵀ w + offset``; a full bundle first merges what it needs least."""
+    def touch(self, point: Point) -> None:
+        """Add the plane that touches the loss at a point."""
+        self.add(point.slope, point.offset, point.size, point.pull)
+
+    def add(self, slope: Array, offset: float, size: float = 0.0, pull: float = 0.0) -> None:
+        """Add the plane ``slopeᵀ w + offset``; a full bundle first merges what it needs least.
+
+        `size` and `pull` are s and p of the allowance for rounding.
+        """
         if len(self) >= self._capacity:
             self._merge()
         products = self._slopes @ slope
@@ -51,6 +79,7 @@ class Bundle:
         )
         self._slopes = np.vstack([self._slopes, slope])
         self._offsets = np.append(self._offsets, offset)
+        self._sizes, self._pulls = np.append(self._sizes, size), np.append(self._pulls, pull)
         self._mix = np.append(self._mix, 0.0)
 
     def solve(self, alpha: float, best: float = np.inf) -> tuple[float, Array]:
@@ -59,28 +88,33 @@ class Bundle:
         Returns
         -------
         bound : float
-            A lower bound of the objective, whatever the accuracy of the solution.
+            A lower bound of the objective, whatever the accuracy of the solution; what rounding
+            may have added is taken off.
         w : ndarray of shape (n_features,)
             Where the planes and the regulariser together are lowest.
         """
         Q = self._gram / (2 * alpha)
         self._mix = maximise_on_simplex(Q, self._offsets, self._mix, best)
         used = self._mix > 0
-        slope = self._mix[used] @ self._slopes[used]
-        bound = float(self._mix @ self._offsets - slope @ slope / (4 * alpha))
-        return bound, slope / (-2 * alpha)
+        mix, slope = self._mix[used], self._mix[used] @ self._slopes[used]
+        w, norm = slope / (-2 * alpha), float(slope @ slope) / (4 * alpha)
+        wrong = self._rounding * float(mix @ self._pulls[used]) * self._magnitude  # of the slope
+        rounding = self._rounding * float(mix @ self._sizes[used]) + 4 * EPSILON * norm
+        rounding += float(wrong @ np.abs(w)) + float(wrong @ wrong) / (4 * alpha)
+        return float(mix @ self._offsets[used]) - norm - rounding, w
 
     def _merge(self) -> None:
         """Keep the half that the solution uses most, and their mixture: the bound stays."""
-        kept = np.sort(np.argsort(self._mix)[len(self) // 2 :])
+        mix = self._mix
+        kept = np.sort(np.argsort(mix)[len(self) // 2 :])
         kept = np.unique(np.r_[0, kept])
-        slope, offset = self._mix @ self._slopes, self._mix @ self._offsets
+        slope, offset = mix @ self._slopes, float(mix @ self._offsets)
+        size, pull = float(mix @ self._sizes), float(mix @ self._pulls)
         self._slopes, self._offsets = self._slopes[kept], self._offsets[kept]
+        self._sizes, self._pulls = self._sizes[kept], self._pulls[kept]
         self._gram = self._gram[np.ix_(kept, kept)]
         self._mix = np.zeros(len(kept))
-        self._mix[0] = 1.0
-        self.add(slope, float(offset))
-        self._mix = np.zeros(len(self))
+        self.add(slope, offset, size, pull)
         self._mix[-1] = 1.0
 
 
@@ -139,24 +173,29 @@ def maximise_on_simplex(
 
 
 def _on_face(Q: Array, c: Array) -> Array:
-    """Maximiser of ``cᵀ x − xᵀ Q x / 2`` subject to Σ x = 1 alone."""
+    """Maximiser of ``cᵀ x − xᵀ Q x / 2`` subject to Σ x = 1 alone.
+
+    A little more on the diagonal makes Q regular; two corrections take its effect out again, which
+    for a small α is larger than the objective.
+    """
     n = len(c)
     diagonal = Q.diagonal()
     least = max(1e-24 * float(diagonal.max()), 1e-16 * float(np.abs(c).max()), 1e-300)
     scale = 1 / np.sqrt(np.maximum(diagonal, least))
     bordered = np.zeros((n + 1, n + 1))
     bordered[:n, :n] = Q * scale[:, None] * scale
-    bordered[np.arange(n), np.arange(n)] += 1e-14 * n
     bordered[n, :n] = bordered[:n, n] = scale / scale.max()
     right = np.append(c * scale, 1 / scale.max())
-    return np.asarray(_solve(bordered, right)[:n] * scale)
-
-
-def _solve(A: Array, b: Array) -> Array:
+    regular = bordered.copy()
+    regular[np.arange(n), np.arange(n)] += 1e-14 * n
     try:
-        return np.asarray(np.linalg.solve(A, b), dtype=np.float64)
+        inverse = np.linalg.inv(regular)
     except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.lstsq(A, b)[0])
+        return np.full(n, np.nan)
+    x = inverse @ right
+    for _ in range(CORRECTIONS):
+        x += inverse @ (right - bordered @ x)
+    return np.asarray(x[:n] * scale)
 
 
 def _on_simplex(x: Array) -> Array:

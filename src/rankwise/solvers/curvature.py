@@ -11,19 +11,20 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from rankwise.graphs.scatter import block_rows
+from rankwise.graphs.gram_blocks import block_rows
 from rankwise.solvers.margin_objective import MarginObjective
 
-__all__ = ["inverse_curvature", "second_moment"]
+__all__ = ["curvature_near_margin", "inverse_curvature", "second_moment", "usual_curvature"]
 
 Array = NDArray[np.float64]
 MAX_FEATURES = 500  # beyond it the diagonal must do
 NEAR_MARGIN = 0.15  # share of the pairs that make the curvature, about
+WIDTH = 0.25  # pairs are near the margin if their scores differ by one, more or less this
+ENOUGH = 10  # times the number of features: so many pairs make a curvature
 RARE = 0.1  # a sample may miss features that rarely differ: at least so much of their variance
 
 
@@ -39,15 +40,45 @@ def second_moment(objective: MarginObjective) -> Array:
     return M
 
 
-def inverse_curvature(moment: Array, alpha: float) -> Callable[[Array], Array]:
-    """The product of ``(moment · share of pairs + 2 α I)⁻¹`` with a vector."""
+def usual_curvature(moment: Array) -> Array:
+    """The Hessian if the pairs near the margin are like all pairs."""
+    return NEAR_MARGIN * moment
+
+
+def curvature_near_margin(objective: MarginObjective, f: Array, moment: Array) -> Array:
+    """The Hessian at scores f from some of the pairs that are near the margin there.
+
+    The hinge has all its curvature at the margin, and a sample of the pairs close to it sees how
+    much: ``Σ ω_k (r_i − r_j)(r_i − r_j)ᵀ/(2 WIDTH W)``. As much of the usual curvature is added
+    as the sample is uncertain.
+    """
+    usual = usual_curvature(moment)
     if moment.ndim == 1:
-        scale = 1 / (NEAR_MARGIN * moment + 2 * alpha)
-        return lambda v: np.asarray(scale * v)
-    H = NEAR_MARGIN * moment
-    H[np.diag_indices_from(H)] += 2 * alpha + 1e-14 * np.trace(H)
-    factor = scipy.linalg.cho_factor(H)
-    return lambda v: np.asarray(scipy.linalg.cho_solve(factor, v))
+        return usual
+    near = objective.loss.preferences.near_margin(f, WIDTH)
+    n = len(moment)
+    if len(near.weight) < ENOUGH * n:
+        return usual
+    return near.moment(objective.R) / (2 * WIDTH) + usual * (n / len(near.weight))
+
+
+def inverse_curvature(curvature: Array, alpha: float) -> Callable[[Array], Array]:
+    """The product of ``(curvature + 2 α I)⁻¹`` with a vector.
+
+    By NumPy alone: its BLAS and that of SciPy have threads of their own, which fight for the cores
+    where the products with the features alternate with these.
+    """
+    diagonal = curvature if curvature.ndim == 1 else curvature.diagonal()
+    scale = 1 / np.sqrt(diagonal + 2 * alpha)
+    if curvature.ndim == 1:
+        return lambda v: np.asarray(scale**2 * v)
+    H = curvature * scale[:, None] * scale
+    H[np.diag_indices_from(H)] = 1 + 1e-13 * len(H)
+    try:
+        root = np.linalg.inv(np.linalg.cholesky(H)) * scale
+    except np.linalg.LinAlgError:  # of infinite features, or by rounding
+        return lambda v: np.asarray(scale**2 * v)
+    return lambda v: np.asarray((root @ v) @ root)
 
 
 def _variance(R: Any) -> Array:

@@ -17,7 +17,7 @@ def cutting_plane(objective: MarginObjective, start: Point, bundle: Bundle) -> I
     """
     point = start
     while True:
-        bundle.add(point.slope, point.offset)
+        bundle.touch(point)
         bound, lowest = bundle.solve(objective.alpha)
         yield Step(point, bound)
         point = objective.at(lowest)

@@ -19,6 +19,9 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from rankwise.features import center_kernel
+from rankwise.solvers.iterative import binary_scale
+
 __all__ = [
     "Resolvent",
     "Spectrum",
@@ -31,14 +34,19 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-PRODUCT_ENTRIES = 2**21  # of G computed by one matrix product
+PRODUCT_ROWS = 256  # of G computed by one matrix product
+ROUNDING = 16.0  # units in the last place, times √m, that may be wrong
 
 
 class Spectrum(NamedTuple):
-    """``K = V diag(values) Vᵀ`` with orthonormal columns, as many as K has rank or rows."""
+    """``K = V diag(values) Vᵀ`` with orthonormal columns, as many as K has rank or rows.
+
+    `first` is for each item the first that is equal to it, None if all differ.
+    """
 
     values: Array
     vectors: Array
+    first: NDArray[np.intp] | None = None
 
 
 class Resolvent(NamedTuple):
@@ -56,6 +64,8 @@ class Resolvent(NamedTuple):
         B 1.
     s : float
         1ᵀ B 1 + ρ/α, infinite without an intercept.
+    diagonal : ndarray of shape (m,)
+        Of G.
     """
 
     shift: float
@@ -63,17 +73,37 @@ class Resolvent(NamedTuple):
     rest: float
     v: Array
     s: float
+    diagonal: Array
 
 
-def spectrum_of_features(R: Array) -> Spectrum:
-    """Spectrum of K = R Rᵀ for features with fewer columns than rows."""
-    vectors, singular, _ = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
+def spectrum_of_features(R: Array, *, centered: bool = False) -> Spectrum:
+    """Spectrum of K = R Rᵀ for features with fewer columns than rows, centered if wanted.
+
+    Models whose scores count up to a constant do not see the mean of the features, and rounding
+    relative to it is not theirs.
+    """
+    if centered:
+        R = R - R.mean(axis=0)
+    vectors, singular, _ = scipy.linalg.svd(
+        R, full_matrices=False, check_finite=False, overwrite_a=centered
+    )
     return Spectrum(singular**2, vectors)
 
 
-def spectrum_of_kernel(K: Array) -> Spectrum:
-    """Spectrum of a kernel matrix."""
-    return Spectrum(*scipy.linalg.eigh(K, check_finite=False))
+def spectrum_of_kernel(K: Array, *, centered: bool = False, overwrite: bool = False) -> Spectrum:
+    """Spectrum of a kernel matrix, its features centered if wanted; K itself may be overwritten.
+
+    Needs one matrix beside K if it may, two if not. Eigenvalues below the rounding of K, as
+    it came, are zero: were they negative, small alphas would divide by them.
+    """
+    noise = len(K) * np.finfo(float).eps * max(K.max(), -K.min())
+    K = K if overwrite else K.copy()
+    if centered:
+        K = center_kernel(K)
+    a = K.T if K.flags.c_contiguous else K  # symmetric; LAPACK overwrites what is stored by columns
+    values, vectors = scipy.linalg.eigh(a, check_finite=False, overwrite_a=True)
+    values[np.abs(values) <= noise] = 0.0
+    return Spectrum(values, vectors)
 
 
 def resolvent(basis: Spectrum, alpha: float, beta: float, n: int) -> Resolvent:
@@ -89,10 +119,10 @@ def resolvent(basis: Spectrum, alpha: float, beta: float, n: int) -> Resolvent:
     rest = 1.0 / shift if rank < m else 0.0
     factors = 1.0 / (basis.values + shift) - rest
     v = basis.vectors @ (factors * basis.vectors.sum(axis=0)) + rest
-    if eta == 0:
-        return Resolvent(shift, factors, rest, v, np.inf)
-    rho = 0.0 if beta == 0 else kappa**2 / eta - kappa * n
-    return Resolvent(shift, factors, rest, v, float(v.sum() + rho / alpha))
+    rho = 0.0 if beta == 0 or eta == 0 else kappa**2 / eta - kappa * n
+    s = np.inf if eta == 0 else float(v.sum() + rho / alpha)
+    diagonal = np.einsum("ij,ij,j->i", basis.vectors, basis.vectors, factors) + rest - v**2 / s
+    return Resolvent(shift, factors, rest, v, s, diagonal)
 
 
 def hold_out_items(
@@ -128,21 +158,21 @@ def pair_differences(
         f_i − f_j = y_i − y_j − [(G_jj + G_ij) u_i − (G_ii + G_ij) u_j] / (G_ii G_jj − G_ij²)
 
     with u = G y, for every pair at once, in blocks of at most `n_entries` entries. What rounding
-    leaves of a difference of zero is set to zero: a rest that is all tied must predict a tie.
+    leaves of a difference of zero is set to zero (`_Pairs.rounding`).
     """
-    if beta == 0:
-        y = y - y.mean(axis=0)
-    noise = _rounding(y)
+    y = y - y.mean(axis=0) if beta == 0 else y
     part = resolvent(basis, alpha, beta, len(y) - 2)
-    u, _ = _fitted(basis, part, y)
-    for rows, pull_i, pull_j, determinant in _pair_blocks(basis, part, max(1, n_entries // y.size)):
-        block = np.empty((*determinant.shape, y.shape[1]))
-        for k in range(y.shape[1]):
-            pull = pull_i * u[rows, k, None] - pull_j * u[:, k]
-            block[:, :, k] = y[rows, k, None] - y[:, k] - pull / determinant
-        block[np.abs(block) < noise] = 0.0
-        local = np.arange(len(block))
-        block[local, rows.start + local] = 0.0
+    pairs = [_Pairs(basis, part, column) for column in y.T]
+    for rows, G in _blocks(basis, part, max(1, n_entries // y.size), whole=True):
+        block = np.empty((*G.shape, y.shape[1]))
+        determinant = np.outer(pairs[0].g[rows], pairs[0].g) - G * G
+        local = np.arange(len(G))
+        for k, pair in enumerate(pairs):
+            numerator, _ = pair.numerators(rows, slice(0, len(y)), G, determinant)
+            numerator[local, rows.start + local] = 0.0
+            block[:, :, k] = numerator
+        determinant[determinant == 0] = 1.0  # rounding has left nothing
+        block /= determinant[:, :, None]
         yield rows, block
 
 
@@ -153,59 +183,119 @@ def pair_disagreement(
 
     Shape (n_outputs, n_alphas); nan for an output whose y are all equal. The sign of a difference
     is that of its numerator over the (positive) determinant, so nothing is divided; blocks of
-    n_entries stay in the cache while all outputs pass over them.
+    n_entries stay in the cache while all outputs pass over them, and (j, i) follows from (i, j).
     """
-    if beta == 0:
-        y = y - y.mean(axis=0)
-    noise = _rounding(y)
+    tied = [np.unique(column, return_counts=True)[1].astype(float) for column in y.T]
+    count = (len(y) ** 2 - np.array([n @ n for n in tied])[:, None]) / 2
+    y = y / binary_scale(y)  # products of two differences neither overflow nor vanish
+    y = y - y.mean(axis=0) if beta == 0 else y
+    largest = np.abs(y).max(axis=0)
+    y = y / np.where(largest > 0, largest, 1.0)  # products of small numbers must not vanish
     wrong = np.zeros((y.shape[1], len(alphas)))
-    height = max(1, n_entries // len(y))
     for k, alpha in enumerate(alphas):
         part = resolvent(basis, float(alpha), beta, len(y) - 2)
-        u, _ = _fitted(basis, part, y)
-        for rows, pull_i, pull_j, determinant in _pair_blocks(basis, part, height):
-            for j, (y_j, u_j) in enumerate(zip(y.T, u.T, strict=True)):
-                gap = y_j[rows, None] - y_j
-                agreement = gap * determinant
-                agreement -= pull_i * u_j[rows, None]
-                agreement += pull_j * u_j
-                agreement[np.abs(agreement) < noise[j] * determinant] = 0.0
-                agreement *= gap
-                wrong[j, k] += np.count_nonzero(agreement < 0)
-                wrong[j, k] += 0.5 * np.count_nonzero((agreement == 0) & (gap != 0))
-    tied = [np.unique(column, return_counts=True)[1].astype(float) for column in y.T]
-    count = len(y) ** 2 - np.array([n @ n for n in tied])[:, None]  # ordered pairs
+        pairs = [_Pairs(basis, part, column) for column in y.T]
+        for rows, G in _blocks(basis, part, max(1, n_entries // len(y)), whole=False):
+            columns = slice(rows.start, len(y))
+            determinant = np.outer(pairs[0].g[rows], pairs[0].g[columns]) - G * G
+            for j, pair in enumerate(pairs):
+                wrong[j, k] += pair.count_wrong(rows, columns, G, determinant)
     share: Array = np.full_like(wrong, np.nan)
     np.divide(wrong, count, out=share, where=count > 0)
     return share
 
 
-def _rounding(y: Array) -> Array:
-    """What rounding may leave of a difference of zero, for each output."""
-    return np.asarray(64 * np.finfo(float).eps * np.abs(y).max(axis=0))
+class _Pairs:
+    """One output and one alpha: numerators of the differences of all pairs, and their rounding."""
+
+    def __init__(self, basis: Spectrum, part: Resolvent, y: Array) -> None:
+        self.y = y
+        self.g = part.diagonal
+        self._first = basis.first
+        self._wide = np.sqrt(np.abs(part.diagonal + part.v**2 / part.s) + part.rest)
+        self._u = _fitted(basis, part, y[:, None])[0][:, 0]
+        values = np.maximum(basis.values, 0.0)
+        top = values.max(initial=0.0)
+        if part.rest:
+            spread = float(np.max(np.sqrt(top * values) / (values + part.shift), initial=0.0))
+            self._shaken = spread * np.linalg.norm(y)
+        else:
+            self._shaken = top * np.sqrt(abs(float(y @ self._u)) / part.shift)
+        self._eps = ROUNDING * np.finfo(float).eps * np.sqrt(len(y))
+        self._largest = np.abs(y).max()
+        widest, g, u = self._wide.max(), self.g.max(), np.abs(self._u).max()
+        most = widest**2 * (8 * g * self._largest + 2 * u) + g**2 * self._shaken
+        self._limit = self._eps * most
+
+    def numerators(
+        self, rows: slice, columns: slice, G: Array, determinant: Array
+    ) -> tuple[Array, bool]:
+        """``(f_i − f_j) (G_ii G_jj − G_ij²)``, zero for ties; any ties?
+
+        Equal items are ties, and so are those whose sign rounding hides.
+        """
+        y, g, u = self.y, self.g, self._u
+        left = np.stack([g[rows], -u[rows]], axis=1)
+        found = left @ np.stack([u[columns], g[columns]])
+        found += (y[rows, None] - y[columns]) * determinant
+        found -= (u[rows, None] - u[columns]) * G
+        i, j = np.nonzero(np.abs(found) <= self._limit)
+        near = np.abs(found[i, j]) <= self.rounding(
+            i + rows.start, j + columns.start, determinant[i, j]
+        )
+        found[i[near], j[near]] = 0.0
+        if self._first is not None:
+            found[self._first[rows, None] == self._first[columns]] = 0.0
+        return found, bool(near.any()) or self._first is not None
+
+    def rounding(self, i: NDArray[np.intp], j: NDArray[np.intp], determinant: Array) -> Array:
+        """What rounding may leave of a numerator of zero; larger numerators have a sign.
+
+            ε √(B_ii B_jj) [(G_ii + G_jj)(|y_i − y_j| + 2 max|y|) + |u_i| + |u_j|] + ε s (det)
+
+        The first term is the rounding of G, relative to the terms ``B_ii`` that cancel in it, and
+        of u. The second is that of the decomposition, which is exact for a matrix K + E with
+        ``‖E‖ ≤ ε ‖K‖``. Coefficients c of a model without two items turn E into a difference of
+        ``‖E‖ ‖c‖`` at most, and the objective bounds ``‖c‖² ≤ yᵀu/λ'``, so ``s = ‖K‖ √(yᵀu/λ')``.
+        For features R an error of ``ε ‖R‖`` moves the fit by ``s = ‖y‖ ‖R‖ max σ/(σ² + λ')`` over
+        the singular values. ε is `ROUNDING` √m units in the last place.
+        """
+        gap = np.abs(self.y[i] - self.y[j]) + 2 * self._largest
+        moved = (self.g[i] + self.g[j]) * gap + np.abs(self._u[i]) + np.abs(self._u[j])
+        return np.asarray(
+            self._eps * (self._wide[i] * self._wide[j] * moved + self._shaken * determinant)
+        )
+
+    def count_wrong(self, rows: slice, columns: slice, G: Array, determinant: Array) -> float:
+        """Pairs i < j in the wrong order, ties one half; the block starts on the diagonal."""
+        found, has_ties = self.numerators(rows, columns, G, determinant)
+        gap = self.y[rows, None] - self.y[columns]
+        gap[:, : len(G)] = np.triu(gap[:, : len(G)], 1)
+        if has_ties:
+            ties = np.count_nonzero((found == 0) & (gap != 0))
+        found *= gap
+        return np.count_nonzero(found < 0) + (0.5 * ties if has_ties else 0.0)
 
 
-def _pair_blocks(
-    basis: Spectrum, part: Resolvent, height: int
-) -> Iterator[tuple[slice, Array, Array, Array]]:
-    """Blocks of rows i of ``G_jj + G_ij``, ``G_ii + G_ij`` and ``G_ii G_jj − G_ij²``.
+def _blocks(
+    basis: Spectrum, part: Resolvent, height: int, *, whole: bool
+) -> Iterator[tuple[slice, Array]]:
+    """Blocks of at most `height` rows of G: all columns, or those from the diagonal on.
 
-    G comes from matrix products of many rows, the blocks are of `height` rows at most.
+    G comes from matrix products of more rows.
     """
     m = len(part.v)
-    scaled = basis.vectors * part.factors
-    g = np.einsum("ij,ij->i", scaled, basis.vectors) + part.rest - part.v**2 / part.s
-    many = max(height, PRODUCT_ENTRIES // m)
+    many = max(height, PRODUCT_ROWS)
     for top in range(0, m, many):
-        product = scaled[top : top + many] @ basis.vectors.T
-        for start in range(top, min(top + many, m), height):
+        left = 0 if whole else top
+        scaled = basis.vectors[top : top + many] * part.factors
+        product = scaled @ basis.vectors[left:].T
+        for start in range(top, top + len(product), height):
             rows = slice(start, min(start + height, top + len(product)))
-            G = product[start - top : rows.stop - top]
-            G -= np.outer(part.v[rows] / part.s, part.v)
-            determinant = g[rows, None] * g - G * G
-            local = np.arange(len(G))
-            determinant[local, start + local] = 1.0
-            yield rows, g + G, g[rows, None] + G, determinant
+            first = 0 if whole else start
+            G = product[start - top : rows.stop - top, first - left :]
+            G -= np.outer(part.v[rows] / part.s, part.v[first:])
+            yield rows, G
 
 
 def _fitted(basis: Spectrum, part: Resolvent, y: Array) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["IterativeSolution", "Watch", "conjugate_gradients"]
+__all__ = ["IterativeSolution", "Watch", "binary_scale", "conjugate_gradients"]
 
 Array = NDArray[np.float64]
 Watch = Callable[[int, float], None]  # told the number of iterations and the largest residual
@@ -65,7 +65,9 @@ def conjugate_gradients(
     watch : callable, optional
         Called after each iteration.
     """
-    x = np.zeros_like(t) if start is None else start.copy()
+    unit = binary_scale(t)
+    t = t / unit  # squares of what is left neither overflow nor vanish
+    x = np.zeros_like(t) if start is None else start / unit
     residual = t.copy() if start is None else t - product(x)
     size = np.linalg.norm(t, axis=0)
     goal = tol * size
@@ -89,4 +91,9 @@ def conjugate_gradients(
         z = r / diagonal[:, None]
         rz_before, rz = rz, np.sum(r * z, axis=0)
         p = z + (rz / rz_before) * p
-    return IterativeSolution(x, n_iter, not len(columns))
+    return IterativeSolution(x * unit, n_iter, not len(columns))
+
+
+def binary_scale(t: Array) -> Array:
+    """A power of two near the largest entry of each column: dividing by it rounds nothing."""
+    return np.asarray(np.ldexp(1.0, np.frexp(np.abs(t).max(axis=0, initial=0.0))[1] - 1))

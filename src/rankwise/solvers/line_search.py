@@ -1,4 +1,8 @@
-"""Searches along a line of a convex objective."""
+"""Searches along a line of a convex objective.
+
+A search ends at a place that is lower, or with None if it finds none: because the line does not
+lead down, or because every trial was higher, which near the minimum is a matter of rounding.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,8 @@ def weak_wolfe(line: Line, first: float = 1.0, max_trials: int = 30) -> Trial | 
     Doubling and bisection, which also works where the objective has kinks (Lewis and Overton,
     Nonsmooth optimization via quasi-Newton methods, 2013).
     """
+    if not _leads_down(line):
+        return None
     value, slope = line.start.value, line.slope
     low, high, t = 0.0, math.inf, first
     best: Trial | None = None
@@ -34,7 +40,9 @@ def weak_wolfe(line: Line, first: float = 1.0, max_trials: int = 30) -> Trial | 
 
 def lowest_on_line(line: Line, first: float = 1.0, max_trials: int = 10) -> Trial | None:
     """The lowest place to a tenth of the first slope, by false position; None if none is lower."""
-    low, high = (0.0, line.slope), (math.inf, 0.0)
+    if not _leads_down(line):
+        return None
+    low, high = (0.0, line.slope), (math.inf, math.inf)
     t, best = first, None
     for _ in range(max_trials):
         trial = line.at(t)
@@ -45,12 +53,17 @@ def lowest_on_line(line: Line, first: float = 1.0, max_trials: int = 10) -> Tria
         if trial.slope < 0:
             low = (t, trial.slope)
         else:
-            high = (t, trial.slope)
+            high = (t, trial.slope if math.isfinite(trial.slope) else math.inf)
         t = 2 * t if high[0] == math.inf else _between(low, high)
     return best
 
 
+def _leads_down(line: Line) -> bool:
+    """A convex objective is nowhere lower on a line whose slope at the start is not negative."""
+    return -math.inf < line.slope < 0
+
+
 def _between(low: tuple[float, float], high: tuple[float, float]) -> float:
-    """Where a straight line between the slopes is zero, kept away from both ends."""
+    """Where a straight line from a negative to a positive slope is zero, away from both ends."""
     (a, s), (b, r) = low, high
     return a + (b - a) * min(max(s / (s - r), 0.1), 0.9)

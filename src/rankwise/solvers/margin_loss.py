@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -11,19 +12,34 @@ from numpy.typing import NDArray
 
 from rankwise.losses import MarginLoss
 from rankwise.solvers.bundle import Bundle
-from rankwise.solvers.curvature import inverse_curvature, second_moment
+from rankwise.solvers.curvature import (
+    curvature_near_margin,
+    inverse_curvature,
+    second_moment,
+    usual_curvature,
+)
 from rankwise.solvers.cutting_plane import cutting_plane
-from rankwise.solvers.margin_objective import MarginObjective, Step
+from rankwise.solvers.margin_objective import MarginObjective, Point, Step
 from rankwise.solvers.quasi_newton import InverseHessian, quasi_newton
 from rankwise.solvers.truncated_newton import truncated_newton
 
-__all__ = ["Iterate", "MarginSolution", "Warm", "minimise_margin"]
+__all__ = ["End", "Iterate", "MarginSolution", "Warm", "minimise_margin"]
 
 Array = NDArray[np.float64]
 SAMPLE_STEP = 16  # a first solution is found on one sixteenth of the items
 SAMPLED_FROM = 20_000  # if there are at least so many
 SAMPLE_ITERATIONS = 102  # it is only a start
 STALLED = 20  # iterations without any change: rounding allows no more
+
+
+class End(StrEnum):
+    """Every way a search can end; none of them raises."""
+
+    CONVERGED = "converged"  # the gap is at most the tolerance
+    MAX_ITER = "max_iter"  # the limit of iterations came first
+    STALLED = "stalled"  # nothing changes any more: rounding allows no smaller gap
+    INTERRUPTED = "interrupted"  # by Ctrl-C or by the one who watches
+    CONTRADICTED = "contradicted"  # the bound is above the objective by more than rounding
 
 
 class Iterate(NamedTuple):
@@ -36,7 +52,8 @@ class Iterate(NamedTuple):
     objective : float
         Their objective.
     bound : float
-        No weights have an objective below this.
+        No weights have an objective below this. It is above `objective` only in a search that
+        ends "contradicted".
     """
 
     w: Array
@@ -46,7 +63,7 @@ class Iterate(NamedTuple):
     @property
     def gap(self) -> float:
         """``(objective − bound)/objective``."""
-        return max(0.0, 1.0 - self.bound / self.objective)
+        return 1.0 - self.bound / self.objective if self.objective > 0 else 0.0
 
 
 class Warm(NamedTuple):
@@ -66,7 +83,7 @@ class MarginSolution(NamedTuple):
         Weights, objective and bound.
     history : list of Iterate
         After each iteration, without the weights.
-    end : {"converged", "max_iter", "stalled", "interrupted"}
+    end : End
         Why it stopped.
     warm : Warm
         For the next α.
@@ -74,10 +91,11 @@ class MarginSolution(NamedTuple):
 
     best: Iterate
     history: list[Iterate]
-    end: str
+    end: End
     warm: Warm
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # the search goes around them
 def minimise_margin(
     objective: MarginObjective,
     method: str,
@@ -115,19 +133,19 @@ def minimise_margin(
     MarginSolution
         Also after Ctrl-C, which ends the search and nothing else.
     """
-    bundle = Bundle(objective.R.shape[1]) if warm is None else warm.bundle
+    zero = np.zeros(objective.R.shape[1])
+    bundle = Bundle(len(zero), objective.columns) if warm is None else warm.bundle
     if moment is None:
         moment = _first_moment(objective, method) if warm is None else warm.moment
-    memory = InverseHessian(inverse_curvature(moment, objective.alpha))
-    run = _Run(tol, max_iter, watch, Iterate(np.zeros(objective.R.shape[1]), np.inf, 0.0))
+    run = _Run(tol, max_iter, objective.rounding, Iterate(zero, np.inf, 0.0), watch)
     try:
         if start is None:
-            start = warm.w if warm is not None else _solve_sample(objective, method, tol, memory)
-        run.follow(_steps(method, objective, start, bundle, memory))
+            start = warm.w if warm is not None else _solve_sample(objective, method, tol, moment)
+        run.follow(_steps(method, objective, objective.at(start), bundle, moment))
     except KeyboardInterrupt:
-        run.end = "interrupted"
+        run.end = End.INTERRUPTED
     if not run.history:  # interrupted before the first look at all items
-        run.take(Step(objective.at(run.best.w if start is None else start), 0.0))
+        run.take(Step(objective.at(zero if start is None else start), 0.0))
     if not run.best.w.any():
         _leave_zero(run, objective, bundle)
     return MarginSolution(run.best, run.history, run.end, Warm(run.best.w, bundle, moment))
@@ -144,10 +162,11 @@ class _Run:
 
     tol: float
     max_iter: int
-    watch: Callable[[Iterate], bool] | None
+    rounding: Callable[[Point], float]
     best: Iterate
+    watch: Callable[[Iterate], bool] | None = None
     history: list[Iterate] = field(default_factory=list)
-    end: str = "stalled"
+    end: End = End.STALLED
 
     def follow(self, steps: Iterator[Step]) -> None:
         """Take steps until one of the reasons to stop."""
@@ -156,18 +175,29 @@ class _Run:
             before = self.best
             self.take(step)
             unchanged = unchanged + 1 if before[1:] == self.best[1:] else 0
-            stop = self.watch is not None and self.watch(self.best)
-            if self.best.gap <= self.tol:
-                self.end = "converged"
-            elif stop or len(self.history) >= self.max_iter:
-                self.end = "interrupted" if stop else "max_iter"
-            elif unchanged < STALLED:
-                continue
-            return
+            end = self._reason(self.watch is not None and self.watch(self.best))
+            if end is not None or unchanged >= STALLED:
+                self.end = end or End.STALLED
+                return
+
+    def _reason(self, stop: bool) -> End | None:
+        if self.best.bound > self.best.objective:
+            return End.CONTRADICTED
+        if self.best.gap <= self.tol:
+            return End.CONVERGED
+        if stop:
+            return End.INTERRUPTED
+        return End.MAX_ITER if len(self.history) >= self.max_iter else None
 
     def take(self, step: Step) -> None:
-        """Keep what is better than before."""
-        self.best = _better(self.best, step)
+        """Keep what is better than before; a bound is cut at the objective only within rounding."""
+        w, objective, bound = self.best
+        if step.point.value < objective:
+            w, objective = step.point.w, step.point.value
+        bound = max(bound, step.bound)
+        if objective < bound <= objective + self.rounding(step.point):
+            bound = objective
+        self.best = Iterate(w, objective, bound)
         self.history.append(self.best._replace(w=np.zeros(0)))
 
 
@@ -178,33 +208,28 @@ def _leave_zero(run: _Run, objective: MarginObjective, bundle: Bundle) -> None:
     """
     point = objective.at(bundle.solve(objective.alpha)[1])
     candidate = Iterate(point.w, point.value, min(run.best.bound, point.value))
-    if candidate.gap <= max(run.best.gap, run.tol):
+    if run.end != End.CONTRADICTED and candidate.gap <= max(run.best.gap, run.tol):
         run.best = candidate
         run.history[-1] = candidate._replace(w=np.zeros(0))
 
 
 def _steps(
-    method: str, objective: MarginObjective, start: Array, bundle: Bundle, memory: InverseHessian
+    method: str, objective: MarginObjective, point: Point, bundle: Bundle, moment: Array
 ) -> Iterator[Step]:
-    point = objective.at(start)
     if method == "bmrm":
         return cutting_plane(objective, point, bundle)
+    curvature = usual_curvature(moment)
     if method == "newton-cg":
-        return truncated_newton(objective, point, bundle, memory.first_guess)
-    return quasi_newton(objective, point, bundle, memory)
+        guess = inverse_curvature(curvature, objective.alpha)
+        return truncated_newton(objective, point, bundle, guess)
+    if objective.loss.preferences.n_items >= SAMPLED_FROM and point.w.any():
+        curvature = curvature_near_margin(objective, point.scores, moment)
+    guess = inverse_curvature(curvature, objective.alpha)
+    return quasi_newton(objective, point, bundle, InverseHessian(guess))
 
 
-def _better(best: Iterate, step: Step) -> Iterate:
-    w, objective = best.w, best.objective
-    if step.point.value < objective:
-        w, objective = step.point.w, step.point.value
-    return Iterate(w, objective, min(max(best.bound, step.bound), objective))  # but for rounding
-
-
-def _solve_sample(
-    objective: MarginObjective, method: str, tol: float, memory: InverseHessian
-) -> Array:
-    """Weights from a part of the items, and the curvature learnt on the way; zero if too few."""
+def _solve_sample(objective: MarginObjective, method: str, tol: float, moment: Array) -> Array:
+    """Weights from a part of the items; zero if there are too few."""
     zero = np.zeros(objective.R.shape[1])
     preferences = objective.loss.preferences
     if method == "bmrm" or preferences.n_items < SAMPLED_FROM:
@@ -215,6 +240,6 @@ def _solve_sample(
     rows, part = sample
     loss: MarginLoss = type(objective.loss)(part)  # type: ignore[call-arg]
     small = MarginObjective(objective.R[rows], loss, objective.alpha)
-    run = _Run(tol, SAMPLE_ITERATIONS, None, Iterate(zero, np.inf, 0.0))
-    run.follow(_steps(method, small, zero, Bundle(len(zero)), memory))
+    run = _Run(tol, SAMPLE_ITERATIONS, small.rounding, Iterate(zero, np.inf, 0.0))
+    run.follow(_steps(method, small, small.at(zero), Bundle(len(zero), small.columns), moment))
     return run.best.w

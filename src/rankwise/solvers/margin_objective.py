@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.losses import LossAt, MarginLoss
+from rankwise.solvers.columns import Columns
 
 __all__ = ["Line", "MarginObjective", "Point", "Step", "Trial"]
 
 Array = NDArray[np.float64]
+REFRESH = 16  # points of lines in a row, after which scores are computed anew: sums drift
 
 
 class Point(NamedTuple):
@@ -23,7 +25,7 @@ class Point(NamedTuple):
     w : ndarray of shape (n_features,)
         Weights.
     scores : ndarray of shape (n_items,)
-        R w.
+        R w, up to a constant.
     loss : LossAt
         The loss at these scores.
     value : float
@@ -33,19 +35,39 @@ class Point(NamedTuple):
         below it everywhere.
     gradient : ndarray of shape (n_features,)
         Subgradient of the objective, slope + 2 α w.
+    age : int
+        How many steps were added to the scores since they were a product with R.
     """
 
     w: Array
-    scores: NDArray[Any]
+    scores: Array
     loss: LossAt
     value: float
     slope: Array
     gradient: Array
+    age: int = 0
 
     @property
     def offset(self) -> float:
-        """Of the plane that touches the loss here."""
-        return self.loss.value - float(self.slope @ self.w)
+        """Of the plane that touches the loss here; a function of the scores, not of w."""
+        if self.loss.offset is not None:
+            return self.loss.offset
+        return self.loss.value - float(self.loss.gradient @ self.scores)
+
+    @property
+    def size(self) -> float:
+        """Size of the terms of the offset."""
+        if self.loss.size is not None:
+            return self.loss.size
+        known = self.loss.offset is not None
+        return abs(self.offset) + (0.0 if known else 2 * abs(self.loss.value))
+
+    @property
+    def pull(self) -> float:
+        """Size of the terms of the derivatives in the scores."""
+        if self.loss.pull is not None:
+            return self.loss.pull
+        return float(np.abs(self.loss.gradient).sum())
 
 
 class Step(NamedTuple):
@@ -66,44 +88,56 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class MarginObjective:
-    """``J(w) = loss(R w) + α ‖w‖²``.
+    """``J(w) = loss(R w) + α ‖w‖²``, in float64.
 
     Attributes
     ----------
-    R : array or sparse matrix of shape (n_items, n_features)
+    R : array, sparse matrix or Columns of shape (n_items, n_features)
         Features of the items.
     loss : MarginLoss
-        A function of the scores R w.
+        A function of the scores R w that a constant added to all of them does not change.
     alpha : float
         Regularisation.
+    columns : Columns
+        R, ready for products.
     """
 
     R: Any
     loss: MarginLoss
     alpha: float
+    columns: Columns = field(init=False)
 
-    def scores(self, w: Array) -> NDArray[Any]:
-        """``R w``, in the precision of R."""
-        return np.asarray(self.R @ w.astype(self.R.dtype, copy=False))
+    def __post_init__(self) -> None:
+        columns = self.R if isinstance(self.R, Columns) else Columns(self.R)
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "R", columns.R)
+
+    def scores(self, w: Array) -> Array:
+        """``R w``, up to a constant."""
+        return self.columns.times(w)
 
     def pull_back(self, u: Array) -> Array:
         """``Rᵀ u``: from a derivative in the scores to one in the weights."""
-        product = self.R.T @ u.astype(self.R.dtype, copy=False)
-        return np.asarray(product, dtype=np.float64)
+        return self.columns.pull_back(u)
 
     def at(self, w: Array) -> Point:
         """Two products with R and one sweep."""
         scores = self.scores(w)
-        return self._point(w, scores, self.loss.at(scores))
+        return self._point(w, scores, self.loss.at(scores), 0)
 
     def line(self, start: Point, direction: Array) -> Line:
         """The points ``start + t direction``; one product with R for all of them."""
         return Line(self, start, direction)
 
-    def _point(self, w: Array, scores: NDArray[Any], loss: LossAt) -> Point:
+    def rounding(self, point: Point) -> float:
+        """By how much the value of a point may be wrong: see `Bundle`."""
+        reach = float(self.columns.magnitude @ np.abs(point.w))
+        return self.columns.rounding * (1 + point.value + point.pull * reach)
+
+    def _point(self, w: Array, scores: Array, loss: LossAt, age: int) -> Point:
         slope = self.pull_back(loss.gradient)
         value = loss.value + self.alpha * float(w @ w)
-        return Point(w, scores, loss, value, slope, slope + 2 * self.alpha * w)
+        return Point(w, scores, loss, value, slope, slope + 2 * self.alpha * w, age)
 
 
 class Line:
@@ -124,7 +158,7 @@ class Line:
 
     def at(self, t: float) -> Trial:
         """The objective at ``start + t direction``."""
-        loss = self._objective.loss.at(self.start.scores + self._step(t))
+        loss = self._objective.loss.at(self.start.scores + t * self._change)
         alpha, (ww, wd, dd) = self._objective.alpha, self._norms
         value = loss.value + alpha * (ww + 2 * t * wd + t * t * dd)
         slope = float(loss.gradient @ self._change) + 2 * alpha * (wd + t * dd)
@@ -133,7 +167,7 @@ class Line:
     def point(self, trial: Trial) -> Point:
         """A trial with its derivatives in the weights: one product with Rᵀ."""
         w = self.start.w + trial.t * self.direction
-        return self._objective._point(w, self.start.scores + self._step(trial.t), trial.loss)
-
-    def _step(self, t: float) -> NDArray[Any]:
-        return np.asarray(self._change * self._change.dtype.type(t))
+        if self.start.age >= REFRESH:
+            return self._objective.at(w)
+        scores = self.start.scores + trial.t * self._change
+        return self._objective._point(w, scores, trial.loss, self.start.age + 1)

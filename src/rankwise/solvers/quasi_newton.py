@@ -13,7 +13,7 @@ from rankwise.solvers.bundle import Bundle
 from rankwise.solvers.line_search import lowest_on_line, weak_wolfe
 from rankwise.solvers.margin_objective import MarginObjective, Point, Step
 
-__all__ = ["InverseHessian", "quasi_newton"]
+__all__ = ["InverseHessian", "bundle_steps", "quasi_newton"]
 
 Array = NDArray[np.float64]
 MEMORY = 30
@@ -33,6 +33,7 @@ class InverseHessian:
     def __init__(self, first_guess: Callable[[Array], Array]) -> None:
         self.first_guess = first_guess
         self._pairs: deque[tuple[Array, Array, float]] = deque(maxlen=MEMORY)
+        self._scale = 1.0
 
     def __len__(self) -> int:
         return len(self._pairs)
@@ -42,6 +43,7 @@ class InverseHessian:
         product = float(step @ change)
         if product > 1e-12 * np.linalg.norm(step) * np.linalg.norm(change):
             self._pairs.append((step, change, product))
+            self._scale = product / float(change @ self.first_guess(change))
 
     def times(self, gradient: Array) -> Array:
         """The two-loop recursion."""
@@ -51,10 +53,7 @@ class InverseHessian:
             share = float(step @ q) / product
             q -= share * change
             shares.append(share)
-        q = self.first_guess(q)
-        if self._pairs:
-            _, change, product = self._pairs[-1]
-            q *= product / float(change @ self.first_guess(change))
+        q = self.first_guess(q) * self._scale
         for (step, change, product), share in zip(self._pairs, reversed(shares), strict=True):
             q += (share - float(change @ q) / product) * step
         return q
@@ -70,7 +69,7 @@ def quasi_newton(
     """
     point = start
     recent: deque[_Progress] = deque(maxlen=PATIENCE + 1)
-    bundle.add(point.slope, point.offset)
+    bundle.touch(point)
     while True:
         bound, _ = bundle.solve(objective.alpha, point.value)
         yield Step(point, bound)
@@ -79,13 +78,13 @@ def quasi_newton(
             break
         direction = -memory.times(point.gradient)
         line = objective.line(point, direction)
-        trial = weak_wolfe(line) if line.slope < 0 else None
+        trial = weak_wolfe(line)
         if trial is None:
             break
         new = line.point(trial)
         memory.update(new.w - point.w, new.gradient - point.gradient)
         point = new
-        bundle.add(point.slope, point.offset)
+        bundle.touch(point)
     yield from bundle_steps(objective, point, bundle)
 
 
@@ -109,6 +108,6 @@ def bundle_steps(objective: MarginObjective, point: Point, bundle: Bundle) -> It
         t = 0.0
         if trial is not None:
             point, t = line.point(trial), trial.t
-            bundle.add(point.slope, point.offset)
+            bundle.touch(point)
         further = line.point(line.at(t + FURTHER * (1 - t) if t < 1 else t * (1 + FURTHER)))
-        bundle.add(further.slope, further.offset)
+        bundle.touch(further)

@@ -11,11 +11,13 @@ from scipy.sparse.linalg import LinearOperator, cg
 from rankwise.solvers.bundle import Bundle
 from rankwise.solvers.line_search import weak_wolfe
 from rankwise.solvers.margin_objective import MarginObjective, Point, Step
+from rankwise.solvers.quasi_newton import bundle_steps
 
 __all__ = ["truncated_newton"]
 
 Array = NDArray[np.float64]
 MAX_PRODUCTS = 50
+ROUGH = 1e-4  # directions that need not be more accurate may be found in the precision of R
 
 
 def truncated_newton(
@@ -24,7 +26,7 @@ def truncated_newton(
     bundle: Bundle,
     precondition: Callable[[Array], Array],
 ) -> Iterator[Step]:
-    """Yield ever lower points until no step leads further down.
+    """Yield ever lower points; where no Newton step leads further down, bundle steps take over.
 
     The Hessian is ``Rᵀ H R + 2 α I`` with H from the Laplacian of the violated pairs (DESIGN.md
     section 5); its system is solved only as exactly as the gradient is small.
@@ -42,26 +44,28 @@ def truncated_newton(
     """
     point = start
     while True:
-        bundle.add(point.slope, point.offset)
+        bundle.touch(point)
         bound, _ = bundle.solve(objective.alpha, point.value)
         yield Step(point, bound)
         line = objective.line(point, _newton_direction(objective, point, precondition))
-        trial = weak_wolfe(line) if line.slope < 0 else None
+        trial = weak_wolfe(line)
         if trial is None:
-            return
+            break
         point = line.point(trial)
+    yield from bundle_steps(objective, point, bundle)
 
 
 def _newton_direction(
     objective: MarginObjective, point: Point, precondition: Callable[[Array], Array]
 ) -> Array:
-    def hessian(v: Array) -> Array:
-        curved = point.loss.curvature(np.asarray(objective.scores(v), dtype=np.float64))
-        return objective.pull_back(curved) + 2 * objective.alpha * v
-
-    n = len(point.w)
-    gradient = point.gradient
+    n, gradient = len(point.w), point.gradient
     accuracy = min(0.1, float(np.sqrt(gradient @ precondition(gradient))))
+    rough = accuracy > ROUGH
+
+    def hessian(v: Array) -> Array:
+        curved = point.loss.curvature(objective.columns.times(v, rough))
+        return objective.columns.pull_back(curved, rough) + 2 * objective.alpha * v
+
     direction, _ = cg(
         LinearOperator((n, n), matvec=hessian, dtype=np.float64),
         -gradient,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankwise import PairGraph, RankRLS, ScoreGraph
-from rankwise.graphs import scatter
+from rankwise.graphs import gram_blocks
 
 M = 240
 
@@ -62,7 +62,7 @@ def test_system_equals_the_dense_laplacian(rng, monkeypatch, order, options, hei
     t = rng.normal(size=(M, 2))
     L = graph.pairs().laplacian_matrix.toarray()
     centred = centred_in_groups(R, groups)
-    monkeypatch.setattr(scatter, "block_rows", lambda n_columns: height)
+    monkeypatch.setattr(gram_blocks, "block_rows", lambda n_columns: height)
     gram, moment = graph.system(R, t)
     scale = np.sqrt(np.outer(*2 * [np.diag(L) @ centred**2 + 1e-20]))
     np.testing.assert_allclose(gram / scale, centred.T @ L @ centred / scale, atol=1e-8)
@@ -84,7 +84,7 @@ def test_rows_that_are_made_when_read_are_read_once(rng, monkeypatch, order):
     graph = ScoreGraph(rng.normal(size=M), groups)
     R, t = features(rng, groups), rng.normal(size=M)
     lazy = Rows(R)
-    monkeypatch.setattr(scatter, "block_rows", lambda n_columns: 50)
+    monkeypatch.setattr(gram_blocks, "block_rows", lambda n_columns: 50)
     for found, expected in zip(graph.system(lazy, t), graph.system(R, t), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-6)
     assert lazy.n_read == M
@@ -123,3 +123,27 @@ def test_finite_features_whose_squares_overflow_are_refused_with_advice(rng):
     X, y = rng.normal(size=(M, 4)), rng.normal(size=M)
     with pytest.raises(ValueError, match=r"squares of some features.*scale the features"):
         RankRLS().fit(1e200 * X, y)
+
+
+@pytest.mark.parametrize("order", ["sorted", "shuffled", "one list"])
+@pytest.mark.parametrize("offset", [0.0, 1000.0])
+def test_float32_features_give_the_sums_of_the_same_values_in_float64(rng, order, offset):
+    groups = groups_of(order, rng)
+    graph = ScoreGraph(rng.normal(size=M), groups)
+    R = (rng.normal(size=(M, 4)) + offset).astype(np.float32)
+    t = rng.normal(size=M)
+    gram, moment = graph.system(R, t)
+    centered = centred_in_groups(R.astype(np.float64), groups)
+    np.testing.assert_allclose(gram, centered.T @ graph.laplacian(centered), rtol=1e-10, atol=1e-8)
+    np.testing.assert_allclose(moment, R.astype(np.float64).T @ t, rtol=1e-10)
+
+
+def test_a_family_that_does_not_tell_of_a_far_column_costs_no_digits(rng):
+    """The longest family has the column near zero, all others have one large value each."""
+    groups = np.repeat(np.arange(9), [100, 20, 20, 20, 20, 20, 20, 10, 10])
+    R = rng.normal(size=(M, 3))
+    R[100:, 1] = 1e7 * groups[100:]
+    gram = ScoreGraph(rng.normal(size=M), groups).gram(R)
+    centered = centred_in_groups(R, groups)
+    expected = centered.T @ ScoreGraph(np.zeros(M), groups).laplacian(centered)
+    np.testing.assert_allclose(gram, expected, rtol=1e-9, atol=1e-6)

@@ -21,12 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.graphs.lumps import Lumps, PairRule, PairSums, sums_of_lumps, sums_of_rows
-from rankwise.graphs.scatter import plain_gram
+from rankwise.graphs.gram_blocks import plain_system
 from rankwise.groups import encode_groups
-from rankwise.solvers.closed_form import solve_shifted
+from rankwise.sums.group_sums import Lumps, PairRule, PairSums, sums_of_lumps, sums_of_rows
 
-__all__ = ["ONE_LIST", "Accumulator"]
+__all__ = ["ONE_LIST", "StreamingSums"]
 
 Array = NDArray[np.float64]
 OPEN_BYTES = 2**27
@@ -46,7 +45,7 @@ class _ItemSums:
         return _ItemSums(self.n_items + other.n_items, gram, moment)
 
 
-class Accumulator:
+class StreamingSums:
     """Sums over chunks of rows from which RankRLS can be solved.
 
     Parameters
@@ -65,13 +64,13 @@ class Accumulator:
     --------
     >>> import numpy as np
     >>> rule = PairRule("magnitude", "include", "pairs")
-    >>> sums = Accumulator(n_features=1, n_outputs=1, rule=rule, beta=0.0)
+    >>> sums = StreamingSums(n_features=1, n_outputs=1, rule=rule, beta=0.0)
     >>> sums.add(np.array([[0.0], [1.0]]), np.array([[0.0], [1.0]]), groups=["a", "b"])
     >>> sums.add(np.array([[2.0], [5.0]]), np.array([[4.0], [3.0]]), groups=["a", "b"])
     >>> sums.n_pairs
     2
-    >>> sums.solve([0.5])[0].round(3)
-    array([[0.762]])
+    >>> sums.system()  # pairs (0, 2) and (1, 5): half of 2² + 4², half of 2 · 4 + 4 · 2
+    (array([[10.]]), array([[8.]]))
     """
 
     def __init__(
@@ -146,7 +145,7 @@ class Accumulator:
             passing.update(name for name in opened if name not in keep)
         self._close(passing, remember)
 
-    def copy(self) -> Accumulator:
+    def copy(self) -> StreamingSums:
         """One that can be added to while this one stays as it is."""
         other = copy.copy(self)
         other._open, other._closed = dict(self._open), set(self._closed)
@@ -156,8 +155,8 @@ class Accumulator:
         """Give up the rows of open groups, when no more rows can come; the sums stay."""
         self._close(list(self._open), remember=True)
 
-    def merge(self, other: Accumulator) -> None:
-        """Add all that another accumulator of the same kind was given; it is left as it is."""
+    def merge(self, other: StreamingSums) -> None:
+        """Add all that other sums of the same kind was given; it is left as it is."""
         if other._has_groups is None:
             return
         self._check_kind(other._has_groups)
@@ -167,8 +166,8 @@ class Accumulator:
         self._has_groups = other._has_groups
         self._closed |= other._closed
 
-    def solve(self, alphas: ArrayLike) -> Array:
-        """Solutions of shape (n_alphas, n_features, n_outputs): [RankRLS09] equation 28.
+    def system(self) -> tuple[Array, Array]:
+        """A and b of ``(A + αI) w = b``, [RankRLS09] equation 28.
 
         Zero as long as there is no pair (and no regression part).
         """
@@ -180,7 +179,7 @@ class Accumulator:
         if self.beta > 0 and self.n_items:
             gram += self.beta / self.n_items * self._items.gram
             moment += self.beta / self.n_items * self._items.moment
-        return solve_shifted(gram, moment, np.asarray(alphas, dtype=np.float64))[0]
+        return gram, moment
 
     def _rows_to_keep(
         self,
@@ -193,7 +192,8 @@ class Accumulator:
         """Lumps of the groups that go on or may do so, as many as there is room for."""
         last = np.zeros(len(names), dtype=np.intp)
         last[codes] = np.arange(len(codes))
-        rows_of = _Rows(codes, len(names))
+        by_group = np.argsort(codes, kind="stable")
+        rows_of = np.split(by_group, np.cumsum(np.bincount(codes))[:-1])
         opened, n_bytes = {}, 0
         for code in np.argsort(-last):
             name = names[code]
@@ -227,7 +227,7 @@ class Accumulator:
     def _sum_items(self, R: Any, y: Array) -> _ItemSums:
         if self.beta == 0:
             return _ItemSums(R.shape[0], self._items.gram, self._items.moment)
-        return _ItemSums(R.shape[0], plain_gram(R), np.asarray(R.T @ y, dtype=np.float64))
+        return _ItemSums(R.shape[0], *plain_system(R, y))
 
     def _absorb(self, pairs: PairSums, items: _ItemSums, opened: dict[Hashable, Lumps]) -> None:
         """Add sums, and the pairs between the new rows and the old ones of the same groups."""
@@ -282,18 +282,6 @@ class Accumulator:
                 "for example by sorting the rows by group; cost='magnitude' with ties takes least "
                 "room."
             )
-
-
-class _Rows:
-    """Row numbers by group, from one sort."""
-
-    def __init__(self, codes: NDArray[np.intp], n_groups: int) -> None:
-        self._order = np.argsort(codes, kind="stable")
-        self._ends = np.cumsum(np.bincount(codes, minlength=n_groups))
-
-    def __getitem__(self, code: np.intp) -> NDArray[np.intp]:
-        start = self._ends[code - 1] if code else 0
-        return self._order[start : self._ends[code]]
 
 
 def _dense(R: Any, rows: NDArray[np.intp]) -> Array:

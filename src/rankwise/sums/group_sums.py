@@ -1,4 +1,6 @@
-"""Lumps: items of one group that are known by their number, their mean and their scatter alone.
+"""Sums over the pairs of groups, from rows or from lumps.
+
+A lump is some items of one group that are known by their number, mean and scatter matrix alone.
 
 What a preference graph adds to the normal equations of RankRLS needs no more than that. A lump is
 one row, or the rows of one cell (same group, same score) once they would take more room than their
@@ -10,15 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.graphs.cells import Cells, score_cells
-from rankwise.graphs.scatter import block_rows
+from rankwise.graphs.cells import deviations, sums_of_families
+from rankwise.graphs.gram_blocks import block_rows
 from rankwise.graphs.score_graph import ScoreGraph
 
 __all__ = ["Lumps", "PairRule", "PairSums", "sums_of_lumps", "sums_of_rows"]
@@ -170,11 +170,14 @@ def sums_of_lumps(groups: Sequence[Lumps], n_features: int, rule: PairRule) -> P
     """
     lumps = Lumps.join(groups)
     of_group = np.repeat(np.arange(len(groups)), [len(group.counts) for group in groups])
-    graph = _LumpGraph(lumps.counts, lumps.means[:, n_features:], of_group, rule)
-    Z = _centred(lumps.means, of_group, len(groups))
+    graph = ScoreGraph(_outputs(lumps.means[:, n_features:]), of_group, **rule._asdict())
+    graph = graph.counted(lumps.counts)
+    Z = _centered(lumps.means, of_group, len(groups))
     gram = (Z * lumps.counts[:, None]).T @ graph.laplacian(Z)
     gram = 0.5 * (gram + gram.T)
-    within = graph.within_of_item
+    within = graph.degrees
+    if graph.ties == "include":  # an item is not paired with itself
+        within = within + graph.pair_weights[graph.groups]
     for lump, scatter in lumps.scatters.items():
         gram += within[lump] * scatter
     moment = gram[:n_features, n_features:]
@@ -185,61 +188,12 @@ def sums_of_lumps(groups: Sequence[Lumps], n_features: int, rule: PairRule) -> P
     )
 
 
-class _LumpGraph(ScoreGraph):
-    """A ScoreGraph each of whose items stands for several of equal score.
-
-    Vectors give one value for each lump; with ties in, the scores of a lump may differ and y is
-    their mean.
-    """
-
-    def __init__(self, counts: Array, y: Array, groups: NDArray[np.intp], rule: PairRule) -> None:
-        self._counts = counts
-        super().__init__(_outputs(y), groups, **rule._asdict())
-
-    @property
-    def within_of_item(self) -> Array:
-        """By how much L scales the deviation from the mean of the cell, for each lump."""
-        return np.asarray(self._within[self.cells.of_item])
-
-    @cached_property
-    def _cells_and_scores(self) -> tuple[Cells, Array]:
-        if self._same_for_all_scores:
-            every = np.arange(self.n_groups)
-            cells, scores = Cells(self.groups, every, self.n_groups), np.zeros(self.n_groups)
-        else:
-            cells, scores = score_cells(self.y, self.groups, self.n_groups)
-        return _CountedCells(cells, self._counts), scores
-
-
-class _CountedCells(Cells):
-    """Cells of items that each stand for several."""
-
-    def __init__(self, cells: Cells, counts: Array) -> None:
-        super().__init__(cells.of_item, cells.group, cells.n_groups)
-        self._counts = counts
-
-    @cached_property
-    def size(self) -> Array:
-        sizes = np.bincount(self.of_item, weights=self._counts, minlength=len(self.group))
-        return sizes.astype(np.float64, copy=False)
-
-    @cached_property
-    def _indicator(self) -> sp.csr_matrix:
-        n_items = len(self.of_item)
-        by_item = sp.csr_matrix(
-            (self._counts, self.of_item, np.arange(n_items + 1)),
-            shape=(n_items, len(self.group)),
-        )
-        return by_item.T.tocsr()
-
-
 def _outputs(y: Array) -> Array:
     return y[:, 0] if y.shape[1] == 1 else y
 
 
-def _centred(Z: Array, of_group: NDArray[np.intp], n_groups: int) -> Array:
+def _centered(Z: Array, of_group: NDArray[np.intp], n_groups: int) -> Array:
     """Z less a constant in each group, which L does not see: keeps digits."""
-    means = np.zeros((n_groups, Z.shape[1]))
-    np.add.at(means, of_group, Z)
-    means /= np.bincount(of_group, minlength=n_groups)[:, None]
-    return np.asarray(Z - means[of_group])
+    size = np.bincount(of_group, minlength=n_groups)
+    means = sums_of_families(Z, of_group, n_groups) / size[:, None]
+    return deviations(Z, of_group, means, np.ones(n_groups))

@@ -1,0 +1,312 @@
+"""Gram matrices added up over blocks of rows: plain, or of rows around the means of families.
+
+Features may be an array, or anything that has a shape and gives dense rows when it is indexed, such
+as kernel values that are computed a block of rows at a time and never stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rankwise._compiled import add_rows, scale_rows
+
+__all__ = ["Level", "block_rows", "nested_scatter", "plain_gram", "plain_system"]
+
+Array = NDArray[np.float64]
+BLOCK_BYTES = 2**23
+FAR = 0.999  # rows are centered if the means hold this share of the squares of some column
+LONG_FAMILY = 8  # rows; with shorter families the means of all of them would take much room
+EVERY = slice(None)
+SAMPLE = 64  # rows of one family that tell whether columns are far from zero
+
+
+def block_rows(n_columns: int) -> int:
+    """Rows of a block that stays in the cache, or that is no larger than the Gram matrix."""
+    return max(64, n_columns, BLOCK_BYTES // (8 * max(1, n_columns)))
+
+
+class Level(NamedTuple):
+    """One level of nesting: the parent of each child, and the weight of each parent's scatter."""
+
+    parent: NDArray[np.intp]
+    weight: Array
+
+
+class Means(NamedTuple):
+    """Means of families: row r stands for size[r] items and is number name[r] of its level."""
+
+    rows: Array
+    size: Array
+    name: NDArray[np.intp]
+
+    def part(self, rows: slice) -> Means:
+        """Some of them."""
+        return Means(self.rows[rows], self.size[rows], self.name[rows])
+
+
+def nested_scatter(R: Any, levels: list[Level], target: Array) -> tuple[Array, Array]:
+    """Σ over levels of the weighted scatter of children around the mean of their parent; ``Rᵀ t``.
+
+        G = Σ_levels Σ_parents weight_p Σ_{children c of p} n_c (μ_c − μ_p)(μ_c − μ_p)ᵀ
+
+    Children of the first level are the rows of R, children of the next its parents. A block of rows
+    is read from memory once and is in the cache for the product, the means and ``Rᵀ t``.
+
+    Examples
+    --------
+    Rows 0 and 4 are one family, 5 and 7 another, which weighs three times as much:
+
+    >>> R, target = np.array([[0.0], [4.0], [5.0], [7.0]]), np.ones(4)
+    >>> level = Level(np.array([0, 0, 1, 1]), np.array([1.0, 3.0]))
+    >>> nested_scatter(R, [level], target)  # 1 · (2² + 2²) + 3 · (1² + 1²)
+    (array([[14.]]), array([16.]))
+
+    Both are children of a parent of weight 5 and mean 4:
+
+    >>> parent = Level(np.array([0, 0]), np.array([5.0]))
+    >>> nested_scatter(R, [level, parent], target)[0]  # 14 + 5 · (2 · 2² + 2 · 2²)
+    array([[94.]])
+    """
+    columns = target.reshape(R.shape[0], -1)
+    gram, moment = _empty_system(R, columns)
+    levels = _without_only_children(levels)
+    if not levels:
+        moment = plain_system(R, columns)[1]
+    else:
+        _add_scatter(gram, moment, R, levels, columns)
+    return gram, moment.reshape(R.shape[1], *target.shape[1:])
+
+
+def plain_system(R: Any, target: Array) -> tuple[Array, Array]:
+    """``Rᵀ R`` and ``Rᵀ t`` in float64; a block of rows at a time unless R is sparse."""
+    if sp.issparse(R):
+        return np.asarray((R.T @ R).toarray(), dtype=np.float64), np.asarray(R.T @ target)
+    gram, moment = _empty_system(R, target)
+    for block in _blocks(R):
+        rows = np.ascontiguousarray(R[block], dtype=np.float64)
+        gram += rows.T @ rows
+        moment += rows.T @ target[block]
+    return gram, moment
+
+
+def plain_gram(R: Any) -> Array:
+    """``Rᵀ R`` in float64."""
+    return plain_system(R, np.empty((R.shape[0], 0)))[0]
+
+
+def _empty_system(R: Any, target: Array) -> tuple[Array, Array]:
+    n_columns = R.shape[1]
+    return np.zeros((n_columns, n_columns)), np.zeros((n_columns, *target.shape[1:]))
+
+
+def _add_scatter(gram: Array, moment: Array, R: Any, levels: list[Level], target: Array) -> None:
+    """A chain of generators: rows, their families, the parents of those, ..."""
+    first, *others = levels
+    has_long_families = LONG_FAMILY * (first.parent.max() + 1) <= R.shape[0]
+    scatter = (
+        _scatter_of_long_families
+        if isinstance(R, np.ndarray) and has_long_families
+        else _scatter_of_sorted_rows
+    )
+    means = scatter(gram, moment, R, first, target)
+    means = _joined(gram, means, first.weight)
+    for level in others:
+        means = _joined(gram, _scatters(gram, means, level), level.weight)
+    for _ in means:
+        pass
+
+
+def _scatter_of_long_families(
+    gram: Array, moment: Array, R: NDArray[Any], level: Level, target: Array
+) -> Iterator[Means]:
+    """Take the rows as they stand; the means of all families are in memory.
+
+    Means are known at the end only. So the squares lose those of the means then, ``Σ w x xᵀ −
+    Σ w n μ μᵀ``, which costs at most the three digits of `FAR`. A column that would lose more (a
+    large offset, or one value for a whole family) asks for a second pass, over centered rows, where
+    nothing cancels. Some rows of one family tell beforehand, most of the time.
+
+    The product comes first: BLAS hides the way of the rows from memory to the cache.
+    """
+    size = np.bincount(level.parent)
+    weight = level.weight[: len(size)]
+    product = _Product(R, weight)
+    sums = np.zeros((len(size), R.shape[1]))
+    is_far = _has_far_columns(R[np.flatnonzero(level.parent == np.argmax(size))[:SAMPLE]])
+    squares = np.zeros_like(gram)
+    for block in _blocks(R):
+        X, family = np.ascontiguousarray(R[block]), level.parent[block]
+        if not is_far:
+            squares += product.of(X, family, None)
+        _add_rows(X, family, target[block], sums, moment)
+    means = sums / np.maximum(size, 1)[:, None]
+    root = means * np.sqrt(weight * size)[:, None]
+    lost = root.T @ root
+    if is_far or (np.diagonal(lost) > FAR * np.diagonal(squares)).any():
+        squares[:] = 0.0
+        for block in _blocks(R):
+            squares += product.of(np.ascontiguousarray(R[block]), level.parent[block], means)
+    else:
+        squares -= lost
+    gram += squares
+    yield Means(means, size.astype(np.float64), np.arange(len(size)))
+
+
+def _scatter_of_sorted_rows(
+    gram: Array, moment: Array, R: Any, level: Level, target: Array
+) -> Iterator[Means]:
+    """Bring families together; rows are centered around the mean of their family in the block."""
+    parent, order = level.parent, None
+    if (parent[1:] < parent[:-1]).any():
+        order = _sorting(parent)
+        parent = parent[order]
+    product = _Product(R, level.weight)
+    for block in _blocks_of_families(parent, min(block_rows(R.shape[1]), len(parent))):
+        rows = block if order is None else order[block]
+        X = _as_floats(R[rows])
+        starts = _starts(parent[block])
+        name, size = parent[block][starts], np.diff(starts, append=len(X))
+        family = np.repeat(np.arange(len(starts)), size)
+        sums = np.zeros((len(starts), R.shape[1]))
+        _add_rows(X, family, target[rows], sums, moment)
+        means = sums / size[:, None]
+        gram += product.of(X, family, means, name)
+        yield Means(means, size.astype(np.float64), name)
+
+
+class _Product:
+    """``Σ w (x − μ)(x − μ)ᵀ`` over the rows of a block, w and μ by family."""
+
+    def __init__(self, R: Any, weight: Array) -> None:
+        n_columns = R.shape[1]
+        self._is_even = bool((weight == weight[0]).all())
+        self._common = weight[0] if self._is_even else 1.0
+        self._root = np.ones_like(weight) if self._is_even else np.sqrt(weight)
+        self._room = np.empty((min(block_rows(n_columns), R.shape[0]), n_columns))
+
+    def of(
+        self,
+        X: NDArray[Any],
+        family: NDArray[np.intp],
+        means: Array | None,
+        name: NDArray[np.intp] | slice = EVERY,
+    ) -> Array:
+        """No means leave the rows where they are; `name` says which families are numbered here."""
+        if means is None and self._is_even and X.dtype == np.float64:
+            return np.asarray(self._common * (X.T @ X))
+        Z = self._room[: len(X)]
+        scale_rows(X, family, means, self._root[name], Z)
+        return np.asarray(self._common * (Z.T @ Z))
+
+
+def _add_rows(
+    X: NDArray[Any], family: NDArray[np.intp], t: Array, sums: Array, moment: Array
+) -> None:
+    """Sums of families and ``Xᵀ t``: in one go for one output, by BLAS for several."""
+    if t.shape[1] == 1:
+        add_rows(X, family, np.ascontiguousarray(t[:, 0]), sums, moment.reshape(-1))
+        return
+    add_rows(X, family, np.zeros(len(X)), sums, np.zeros(X.shape[1]))
+    if t.shape[1]:
+        moment += X.T @ t
+
+
+def _has_far_columns(rows: NDArray[Any]) -> bool:
+    """Whether some column is nearly the same in all of these rows."""
+    rows = rows.astype(np.float64)
+    return bool((rows.mean(axis=0) ** 2 > FAR * (rows**2).mean(axis=0)).any())
+
+
+def _joined(gram: Array, batches: Iterable[Means], weight: Array) -> Iterator[Means]:
+    """Join families that go on from batch to batch; adds the scatter of their parts."""
+    last: Means | None = None
+    for batch in batches:
+        if last is not None and last.name[0] == batch.name[0]:
+            both = _join(last, batch.part(slice(0, 1)))
+            last, batch = _scatter(gram, both, both.name, weight), batch.part(slice(1, None))
+        if len(batch.name):
+            if last is not None:
+                batch = _join(last, batch)
+            yield batch.part(slice(0, -1))
+            last = batch.part(slice(-1, None))
+    if last is not None:
+        yield last
+
+
+def _scatters(gram: Array, batches: Iterable[Means], level: Level) -> Iterator[Means]:
+    for batch in batches:
+        if len(batch.name):
+            yield _scatter(gram, batch, level.parent[batch.name], level.weight)
+
+
+def _scatter(gram: Array, children: Means, parent: NDArray[np.intp], weight: Array) -> Means:
+    """Add the scatter of children around the means of runs of equal parents; those means."""
+    starts = _starts(parent)
+    size = np.add.reduceat(children.size, starts)
+    indicator = (children.size, np.arange(len(parent)), np.append(starts, len(parent)))
+    sums = sp.csr_array(indicator, (len(starts), len(parent))) @ children.rows
+    means = np.asarray(sums / size[:, None])
+    centered = children.rows - np.repeat(means, np.diff(starts, append=len(parent)), axis=0)
+    centered *= np.sqrt(weight[parent] * children.size)[:, None]
+    gram += centered.T @ centered
+    return Means(means, size, parent[starts])
+
+
+def _join(one: Means, other: Means) -> Means:
+    return Means(*(np.concatenate(parts) for parts in zip(one, other, strict=True)))
+
+
+def _starts(parent: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Where runs of equal parents begin."""
+    return np.flatnonzero(np.concatenate(([True], parent[1:] != parent[:-1])))
+
+
+def _as_floats(X: Any) -> NDArray[Any]:
+    dtype = np.float32 if X.dtype == np.float32 else np.float64
+    return np.ascontiguousarray(X, dtype=dtype)
+
+
+def _blocks(R: Any) -> Iterator[slice]:
+    height = block_rows(R.shape[1])
+    for start in range(0, R.shape[0], height):
+        yield slice(start, start + height)
+
+
+def _blocks_of_families(parent: NDArray[np.intp], height: int) -> Iterator[slice]:
+    """Blocks of sorted rows that end where a family ends, unless it is longer than a block."""
+    start = 0
+    while start < len(parent):
+        stop = min(start + height, len(parent))
+        if stop < len(parent):
+            whole = int(np.searchsorted(parent, parent[stop]))
+            stop = whole if whole > start else stop
+        yield slice(start, stop)
+        start = stop
+
+
+def _without_only_children(levels: list[Level]) -> list[Level]:
+    """Leave out levels where no parent has two children: they have no scatter."""
+    kept: list[Level] = []
+    above: NDArray[np.intp] | None = None  # from the children of this level to those dropped
+    for level in levels:
+        parent = level.parent if above is None else level.parent[above]
+        if np.bincount(parent).max(initial=0) > 1:
+            kept.append(Level(parent, level.weight))
+            above = None
+        else:
+            above = parent
+    return kept
+
+
+def _sorting(parent: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Row order that makes every family contiguous."""
+    n_rows = len(parent)
+    ones = np.ones(n_rows, dtype=np.int8)
+    indicator = sp.csr_array((ones, parent, np.arange(n_rows + 1)), (n_rows, parent.max() + 1))
+    order: NDArray[np.intp] = indicator.tocsc().indices  # counting sort: 7 × argsort
+    return order

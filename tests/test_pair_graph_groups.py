@@ -1,0 +1,258 @@
+"""Explicit preferences held out by the groups of their items, against training without them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.model_selection import GroupKFold, KFold
+
+from rankwise import PairGraph, RankRLS, RankRLSCV, RankSVM, RankSVMCV, ScoreGraph
+from rankwise.estimators import held_out_edges
+from rankwise.model_selection import cross_val_predict_groups, leave_group_out_predict
+
+ALPHAS = np.array([1e-3, 0.1, 10.0])
+M, P = 40, 5
+pytestmark = pytest.mark.filterwarnings("ignore:the best alpha .* is at the edge")
+
+
+def preferences(seed=0, n_edges=150, *, cost="magnitude", ties=True, labels=None, m=M, p=P):
+    """Random edges between all items, most of them across the groups."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, p))
+    f = X @ rng.normal(size=p) + rng.normal(size=m)
+    i, j = rng.integers(0, m, (2, n_edges))
+    i, j = i[i != j], j[i != j]
+    winner, loser = np.where(f[i] > f[j], i, j), np.where(f[i] > f[j], j, i)
+    magnitude = np.abs(f[i] - f[j]).round(1) + (0.0 if ties else 0.1)
+    groups = rng.permutation(np.arange(m) % 6)
+    if labels is not None:
+        groups = np.array(labels)[groups]
+    weight = rng.uniform(0.5, 2, len(winner))
+    return X, PairGraph(winner, loser, magnitude, weight, m, cost=cost, groups=groups), groups
+
+
+def refits(model, X, graph, folds, alphas=ALPHAS, K=None):
+    """Scores of each fold by a model trained on the edges between the other items."""
+    out = np.empty((graph.n_items, len(alphas)))
+    for held in folds:
+        rest = np.setdiff1d(np.arange(graph.n_items), held)
+        kept = np.isin(graph.winner, rest) & np.isin(graph.loser, rest)
+        number = np.full(graph.n_items, -1)
+        number[rest] = np.arange(len(rest))
+        part = PairGraph(
+            number[graph.winner[kept]],
+            number[graph.loser[kept]],
+            graph.magnitude[kept],
+            graph.weight[kept],
+            len(rest),
+            cost=graph.cost,
+        )
+        for k, alpha in enumerate(alphas):
+            if K is None:
+                fitted = model.set_params(alpha=alpha).fit(X[rest], part)
+                out[held, k] = fitted.predict(X[held])
+            else:
+                fitted = model.set_params(alpha=alpha).fit(K[np.ix_(rest, rest)], part)
+                out[held, k] = fitted.predict(K[np.ix_(held, rest)])
+    return out
+
+
+def centered(f, groups):
+    """Scores less the mean of their group: a common constant is free in a dual model."""
+    return f - np.array([f[groups == g].mean(axis=0) for g in np.unique(groups)])[groups]
+
+
+@pytest.mark.parametrize("cost", ["magnitude", "sign", "relative"])
+@pytest.mark.parametrize("solver", ["primal", "dual", "iterative"])
+def test_leave_group_out_equals_training_without_the_group_and_the_edges_into_it(cost, solver):
+    X, graph, groups = preferences(cost=cost, ties=False)
+    folds = [np.flatnonzero(groups == g) for g in range(6)]
+    fast = leave_group_out_predict(RankRLS(solver=solver), X, graph, alphas=ALPHAS)
+    slow = refits(RankRLS(), X, graph, folds)
+    np.testing.assert_allclose(centered(fast, groups), centered(slow, groups), atol=1e-6)
+
+
+@pytest.mark.parametrize("n_folds", [2, 3, 5])
+def test_folds_of_groups_equal_training_without_them(n_folds):
+    X, graph, groups = preferences(1)
+    folds = [test for _, test in GroupKFold(n_folds).split(X, None, groups)]
+    for form in (X, sp.csr_matrix(X), X.astype(np.float32)):
+        fast = cross_val_predict_groups(RankRLS(), form, graph, cv=n_folds, alphas=ALPHAS)
+        tol = 1e-4 if form.dtype == np.float32 else 1e-9
+        np.testing.assert_allclose(fast, refits(RankRLS(), X, graph, folds), atol=tol)
+
+
+def test_any_splitter_may_cut_the_groups():
+    X, graph, _ = preferences(2)
+    cv = KFold(4, shuffle=True, random_state=0)
+    fast = cross_val_predict_groups(RankRLS(), X, graph, cv=cv, alphas=ALPHAS)
+    slow = refits(RankRLS(), X, graph, [test for _, test in cv.split(X)])
+    np.testing.assert_allclose(fast, slow, atol=1e-9)
+
+
+def test_kernels_and_margins_train_again():
+    X, graph, groups = preferences(3)
+    folds = [np.flatnonzero(groups == g) for g in range(6)]
+    K = np.exp(-((X[:, None] - X) ** 2).sum(2) / P)
+    fast = leave_group_out_predict(RankRLS(kernel="rbf"), X, graph, alphas=ALPHAS)
+    slow = refits(RankRLS(kernel="precomputed"), X, graph, folds, K=K)
+    np.testing.assert_allclose(fast, slow, atol=1e-9)
+    strict = graph.with_edges(graph.magnitude > 0)
+    margins = leave_group_out_predict(RankSVM(tol=1e-8), X, strict, alphas=ALPHAS)
+    np.testing.assert_allclose(margins, refits(RankSVM(tol=1e-8), X, strict, folds), atol=1e-2)
+
+
+def test_too_many_edges_train_again_with_the_same_result(monkeypatch):
+    X, graph, _ = preferences(4)
+    fast = leave_group_out_predict(RankRLS(), X, graph, alphas=ALPHAS)
+    monkeypatch.setattr(held_out_edges, "EDGE_ENTRIES", 0)
+    slow = leave_group_out_predict(RankRLS(), X, graph, alphas=ALPHAS)
+    np.testing.assert_allclose(fast, slow, atol=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([1e-6, 1.0, 1e6]), st.floats(-1e3, 1e3))
+def test_held_out_scores_hold_for_any_graph_scale_and_offset(seed, scale, offset):
+    X, graph, groups = preferences(seed, n_edges=60, m=18, p=3)
+    X = scale * (X + offset)
+    alphas = scale**2 * ALPHAS
+    folds = [np.flatnonzero(groups == g) for g in range(6)]
+    fast = leave_group_out_predict(RankRLS(), X, graph, alphas=alphas)
+    slow = refits(RankRLS(), X, graph, folds, alphas)
+    np.testing.assert_allclose(centered(fast, groups), centered(slow, groups), atol=1e-6)
+
+
+def test_where_the_rest_prefers_nothing_held_out_items_tie():
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    graph = PairGraph(
+        [0, 1, 2, 3, 4],
+        [1, 2, 3, 4, 5],
+        [0.3, 0.1, 0.7, 0, 0],
+        n_items=6,
+        groups=[0, 0, 0, 1, 1, 1],
+    )
+    scores = leave_group_out_predict(RankRLS(1e-3), X, graph)
+    np.testing.assert_array_equal(scores[:3], 0.0)  # what is left without them are ties
+    assert len(set(scores[3:])) == 3
+
+
+def test_balanced_circles_still_tell_an_order_when_they_are_cut():
+    X = np.array([[0.0], [1.0], [2.0], [5.0], [3.0]])
+    groups = ["a", "b", "b", "a", "a"]  # nothing but item 3 and 4 is preferred on balance
+    graph = PairGraph([0, 1, 2, 3], [1, 2, 0, 4], n_items=5, groups=groups)
+    scores = leave_group_out_predict(RankRLS(1.0), X, graph)
+    rest = RankRLS(1.0).fit(X[1:3], PairGraph([0], [1]))
+    np.testing.assert_allclose(scores[[0, 3, 4]], rest.predict(X[[0, 3, 4]]))
+    assert len(set(scores[[0, 3, 4]])) == 3
+
+
+def judged_by_hand(graph, held, fold):
+    """Disagreement in each group over the edges that one fold holds, by winner, by weight."""
+    wrong = np.zeros((graph.n_groups, held.shape[1]))
+    total = np.zeros(graph.n_groups)
+    for i, j, delta, w in zip(
+        graph.winner, graph.loser, graph.magnitude, graph.weight, strict=True
+    ):
+        if fold[i] == fold[j] and delta > 0:
+            g = graph.groups[i]
+            total[g] += w
+            wrong[g] += w * ((held[i] < held[j]) + 0.5 * (held[i] == held[j]))
+    with np.errstate(invalid="ignore"):
+        return wrong / total[:, None]
+
+
+@pytest.mark.parametrize("cv, way", [("auto", "leave-group-out"), (3, "folds of groups")])
+def test_searches_judge_the_edges_inside_the_folds(cv, way):
+    X, graph, _ = preferences(5, n_edges=300, labels=["f", "e", "d", "c", "b", "a"])
+    model = RankRLSCV(ALPHAS, cv=cv).fit(X, graph)
+    codes = graph.groups
+    fold = np.empty(M, dtype=int)
+    splits = GroupKFold(6 if cv == "auto" else cv).split(X, None, codes)
+    for k, (_, test) in enumerate(splits):
+        fold[test] = k
+    held = cross_val_predict_groups(
+        RankRLS(), X, graph, cv=None if cv == "auto" else cv, alphas=ALPHAS
+    )
+    by_hand = judged_by_hand(graph, held, fold)
+    assert model.cv_results_["cv"] == way
+    np.testing.assert_array_equal(model.cv_results_["groups"], list("abcdef"))
+    np.testing.assert_allclose(model.cv_results_["group_score"][0], by_hand, atol=1e-12)
+    np.testing.assert_allclose(model.cv_results_["mean_score"][0], np.nanmean(by_hand, axis=0))
+    assert model.score(X, graph) > 0.5
+    svm = RankSVMCV(ALPHAS, cv=cv if cv == 3 else None).fit(
+        X, graph.with_edges(graph.magnitude > 0)
+    )
+    assert svm.cv_results_["cv"] == way
+    assert svm.cv_results_["group_score"][0].shape == (6, 3)
+
+
+def test_edges_across_folds_are_not_judged_without_groups_either():
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    i = np.r_[0, 1, 2, 3, 4, 6, 7, 8, 9, 10]
+    graph = PairGraph(i, i + 1, n_items=12)  # two chains of six
+    cv = [(np.setdiff1d(np.arange(12), U), U) for U in np.arange(12).reshape(4, 3)]
+    model = RankRLSCV(ALPHAS, cv=cv).fit(X, graph)
+    held = cross_val_predict_groups(RankRLS(), X, graph, cv=cv, alphas=ALPHAS)
+    by_hand = judged_by_hand(graph, held, np.arange(12) // 3)
+    np.testing.assert_allclose(model.cv_results_["group_score"][0], by_hand)
+
+
+def test_groups_of_scores_and_of_their_pairs_are_held_out_alike():
+    rng = np.random.default_rng(6)
+    X, y, groups = rng.normal(size=(30, 3)), rng.integers(0, 4, 30).astype(float), np.arange(30) % 5
+    pairs = ScoreGraph(y, groups).pairs()
+    graph = PairGraph(pairs.winner, pairs.loser, pairs.magnitude, pairs.weight, 30, groups=groups)
+    by_scores = leave_group_out_predict(RankRLS(), X, y, groups, alphas=ALPHAS)
+    by_pairs = leave_group_out_predict(RankRLS(), X, graph, alphas=ALPHAS)
+    np.testing.assert_allclose(by_pairs, by_scores, atol=1e-9)
+
+
+def test_training_does_not_look_at_the_groups():
+    X, graph, _ = preferences(7)
+    plain = PairGraph(graph.winner, graph.loser, graph.magnitude, graph.weight, M)
+    np.testing.assert_array_equal(RankRLS().fit(X, graph).coef_, RankRLS().fit(X, plain).coef_)
+
+
+def test_parts_of_a_graph_keep_the_labels():
+    graph = PairGraph([0, 1, 3], [1, 2, 4], n_items=5, groups=["x", "y", "y", ("z", 1), ("z", 1)])
+    part = graph.subset(np.array([4, 3, 1]))
+    assert [part.group_labels[g] for g in part.groups] == [("z", 1), ("z", 1), "y"]
+    assert part.n_pairs == 1
+    fewer = graph.with_edges(np.array([True, False, True]))
+    np.testing.assert_array_equal(fewer.groups, graph.groups)
+    assert (fewer.n_pairs, fewer.n_items, fewer.n_groups) == (2, 5, 3)
+
+
+def test_a_graph_tells_of_its_groups():
+    graph = PairGraph([0, 1, 3], [1, 2, 4], n_items=6, groups=[0, 1, 1, 2, 2, 3])
+    assert repr(graph) == "<PairGraph of 6 items, 3 edges, 4 groups>"
+    about = graph.describe()
+    assert (about.n_groups, about.n_groups_without_pairs, about.n_isolated_items) == (4, 2, 1)
+    plain = PairGraph([0, 1, 3], [1, 2, 4], n_items=6)
+    assert repr(plain) == "<PairGraph of 6 items, 3 edges>"
+    assert not plain.has_groups
+    about = plain.describe()
+    assert (about.n_groups, about.n_groups_without_pairs, about.n_isolated_items) == (3, 1, 1)
+    np.testing.assert_array_equal(plain.group_labels, [0, 1, 2])
+    assert PairGraph([], []).n_groups == 0
+
+
+def test_wrong_groups_and_missing_ones_are_explained():
+    with pytest.raises(ValueError, match="groups has 2 entries but there are 3 rows"):
+        PairGraph([0], [1], n_items=3, groups=[0, 1])
+    with pytest.raises(ValueError, match="no label in row 1"):
+        PairGraph([0], [1], groups=["a", None])
+    X, graph, _ = preferences(8, m=10)
+    connected = PairGraph(np.arange(9), np.arange(1, 10))
+    with pytest.raises(ValueError, match="build the PairGraph with the groups of the items"):
+        leave_group_out_predict(RankRLS(), X, connected)
+    with pytest.raises(ValueError, match="build the PairGraph with the groups of the items"):
+        RankRLSCV(ALPHAS, cv=KFold(3)).fit(X, connected)
+    with pytest.raises(ValueError, match="build the graph with these groups"):
+        RankRLS().fit(X, graph, np.zeros(10))
+    across = PairGraph([0, 2], [1, 3], n_items=4, groups=[0, 1, 0, 1])
+    with pytest.raises(ValueError, match="leaves no pair to train on"):
+        leave_group_out_predict(RankRLS(), X[:4], across)

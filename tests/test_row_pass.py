@@ -1,0 +1,100 @@
+"""The passes over blocks of rows, compiled and in NumPy, against loops over the rows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rankwise._compiled as active
+from rankwise._compiled import row_twin
+
+MODULES = [active, row_twin]
+IDS = ["active", "twin"]
+
+
+@st.composite
+def blocks(draw):
+    """Rows in families, sorted or not, some families empty; values far from zero among them."""
+    n_rows, n_columns, n_families = (draw(st.integers(1, n)) for n in (30, 5, 6))
+    rng = np.random.default_rng(draw(st.integers(0, 2**31)))
+    kind = draw(st.sampled_from([np.float32, np.float64]))
+    X = (rng.normal(size=(n_rows, n_columns)) + draw(st.sampled_from([0.0, 1e6]))).astype(kind)
+    family = rng.integers(0, n_families, n_rows)
+    if draw(st.booleans()):
+        family.sort()
+    return X, family, n_families, rng
+
+
+@pytest.mark.parametrize("module", MODULES, ids=IDS)
+@settings(max_examples=60)
+@given(case=blocks())
+def test_sums_and_moment_are_those_of_a_loop_in_float64(module, case):
+    X, family, n_families, rng = case
+    weight = rng.normal(size=len(X))
+    sums, moment = rng.normal(size=(n_families, X.shape[1])), rng.normal(size=X.shape[1])
+    expected_sums, expected_moment = sums.copy(), moment.copy()
+    for x, f, w in zip(X.astype(np.float64), family, weight, strict=True):
+        expected_sums[f] += x
+        expected_moment += w * x
+    module.add_rows(X, family, weight, sums, moment)
+    scale = np.abs(X).max() * len(X)
+    np.testing.assert_allclose(sums, expected_sums, rtol=1e-12, atol=1e-14 * scale)
+    np.testing.assert_allclose(moment, expected_moment, rtol=1e-12, atol=1e-13 * scale)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=IDS)
+@pytest.mark.parametrize("is_centered", [True, False])
+@settings(max_examples=60)
+@given(case=blocks())
+def test_rows_are_centered_before_they_are_scaled(module, is_centered, case):
+    X, family, n_families, rng = case
+    means = rng.normal(size=(n_families, X.shape[1])) + X[0] if is_centered else None
+    scale = rng.uniform(0.5, 2, n_families)
+    out = np.empty(X.shape)
+    module.scale_rows(X, family, means, scale, out)
+    for x, f, z in zip(X.astype(np.float64), family, out, strict=True):
+        np.testing.assert_array_equal(z, scale[f] * (x - means[f] if is_centered else x))
+
+
+@pytest.mark.parametrize("module", MODULES, ids=IDS)
+def test_rows_may_be_written_in_their_own_place(module):
+    X = np.array([[1.0, 2.0], [5.0, 2.0]])
+    module.scale_rows(X, np.array([0, 0]), np.array([[3.0, 2.0]]), np.array([2.0]), X)
+    np.testing.assert_array_equal(X, [[-4.0, 0.0], [4.0, 0.0]])
+
+
+@pytest.mark.parametrize("module", MODULES, ids=IDS)
+def test_rows_without_columns_are_fine(module):
+    X = np.empty((3, 0))
+    module.add_rows(X, np.zeros(3, int), np.ones(3), np.empty((1, 0)), np.empty(0))
+    module.scale_rows(X, np.zeros(3, int), None, np.ones(1), X.copy())
+
+
+def test_a_fit_without_the_compiled_pass_is_the_same():
+    code = """
+import sys
+if sys.argv[1] == "twin":
+    sys.modules["rankwise._compiled.row_pass"] = None
+import numpy as np
+import rankwise._compiled as active
+from rankwise import RankRLS
+assert (active.add_rows.__module__ == "rankwise._compiled.row_twin") == (sys.argv[1] == "twin")
+rng = np.random.default_rng(0)
+X, y, groups = rng.normal(size=(500, 4)) + 3, rng.normal(size=500), rng.integers(0, 20, 500)
+print(*RankRLS().fit(X, y, groups).coef_.round(10), *RankRLS().fit(X, y).coef_.round(10))
+"""
+    printed = {
+        subprocess.run(
+            [sys.executable, "-W", "error", "-c", code, which],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for which in ("compiled", "twin")
+    }
+    assert len(printed) == 1
