@@ -126,14 +126,14 @@ def check_tree(tree: dict[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> l
 
 def _check_attributes(known: type, node: dict[str, Any]) -> None:
     """Whether each attribute is a parameter or, by its name and place, something learned."""
-    content = node["content"]["content"]
+    content, parameters = node["content"]["content"], inspect.signature(known).parameters
     if not isinstance(content, dict):
         raise ValueError(f"{known.__name__} has no attributes")
     for key in content:
         is_learned = (key[-1:] == "_" or key[:1] == "_") and "__" not in key
         default = inspect.getattr_static(known, key, None)  # of our rankers, some have one
         is_free = default is None or isinstance(default, (bool, int, float, str, tuple))
-        if key not in inspect.signature(known).parameters and not (is_learned and is_free):
+        if key not in parameters and not (is_learned and is_free):
             raise ValueError(
                 f"{known.__name__} has an attribute {key!r:.60} that model files do not know; "
                 "delete it from the model, or give it to save as one of the notes. Load files of "
