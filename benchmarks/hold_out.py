@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 from sklearn.metrics.pairwise import rbf_kernel
+from threadpoolctl import threadpool_limits
 
-from rankwise import RankRLS
+from rankwise import RankRLS, RankRLSCV
 from rankwise.model_selection import leave_group_out_predict, leave_pair_out
 
 Work = Callable[[], Any]
@@ -39,6 +40,43 @@ def against_refitting(size: str) -> tuple[Work, Work]:
             path.predict(X[~rest])
 
     return lambda: leave_group_out_predict(RankRLS(), X, y, groups, alphas=ALPHAS), refit
+
+
+def two_threads(size: str) -> tuple[Work, Work]:
+    """136 features with two BLAS threads against one."""
+    X, y, groups = _queries(*{"tiny": (300, 5), "short": (5_000, 136), "full": (20_000, 136)}[size])
+
+    def limited(n_threads: int) -> Work:
+        def work() -> None:
+            with threadpool_limits(n_threads, user_api="blas"):
+                leave_group_out_predict(RankRLS(), X, y, groups, alphas=ALPHAS)
+
+        return work
+
+    return limited(2), limited(1)
+
+
+def tiny_groups(size: str) -> tuple[Work, Work]:
+    """Groups of 2 against groups of 100."""
+    n_rows = {"tiny": 400, "short": 20_000, "full": 100_000}[size]
+    X, y, groups = _queries(n_rows, 20)
+
+    def work(labels: np.ndarray) -> Work:
+        return lambda: leave_group_out_predict(RankRLS(), X, y, labels, alphas=ALPHAS)
+
+    return work(np.argsort(np.argsort(groups, kind="stable")) // 2), work(groups)
+
+
+def kernel_search(size: str) -> tuple[Work, Work]:
+    """Kernel RankRLSCV, groups of 30 and 31 alphas, against one eigh."""
+    m = {"tiny": 90, "short": 900, "full": 3000}[size]
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((m, 10))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.standard_normal(m)
+    groups = rng.permutation(m) // 30
+    K = rbf_kernel(X, gamma=0.1)
+    model = RankRLSCV(kernel="rbf", gamma=0.1)
+    return lambda: model.fit(X, y, groups), lambda: scipy.linalg.eigh(K)
 
 
 def leave_every_pair_out(size: str) -> tuple[Work, Work]:

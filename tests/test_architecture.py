@@ -12,7 +12,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "rankwise"
 LAYERS = [
     {"real_numbers"},
-    {"errors", "options", "memory", "groups", "progress", "rows", "_compiled"},
+    {"errors", "options", "memory", "threads", "groups", "progress", "rows", "_compiled"},
     {"targets", "environment"},
     {"graphs"},
     {"features", "losses", "metrics", "datasets", "sums"},

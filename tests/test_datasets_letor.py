@@ -139,13 +139,14 @@ def test_rows_without_features(tmp_path):
 
 def test_largest_feature_id_stays_sparse(tmp_path):
     path = save(tmp_path / "wide.txt", b"1 2147483647:1\n0 1:1\n")
-    assert read_letor(path).X.shape == (2, 2147483647)
+    assert read_letor(path, n_features=2147483647).X.shape == (2, 2147483647)
 
 
 def test_dense_array_that_does_not_fit_is_refused_before_it_is_allocated(tmp_path, monkeypatch):
     monkeypatch.setattr(letor_blocks, "available_bytes", lambda: 2**33)
+    path = save(tmp_path / "wide.txt", b"1 1073741824:1\n0 1:1\n")
     with pytest.raises(ValueError, match=r"2 rows and 1073741824 features .* 16\.0 GiB.*sparse"):
-        read_letor(save(tmp_path / "wide.txt", b"1 1073741824:1\n0 1:1\n"), sparse=False)
+        read_letor(path, sparse=False, n_features=1073741824)
 
 
 # Groups -----------------------------------------------------------------------------------------

@@ -150,16 +150,26 @@ def test_an_endless_line_is_refused_before_it_is_read_whole(tmp_path, byte, star
     assert peak < 16 << 20
 
 
-def test_a_feature_id_of_two_billion_takes_no_memory_of_its_size(tmp_path):
+@pytest.mark.parametrize("chunks", [None, 1])
+def test_a_feature_id_of_two_billion_is_refused_unless_it_is_meant(tmp_path, chunks):
     path = tmp_path / "wide.txt"
-    path.write_bytes(b"1 qid:1 2000000000:1\n0 qid:1 1:1\n")
+    path.write_bytes(b"1 qid:1 1:1\n0 qid:1 2000000000:1\n")
+
+    def read(**options):
+        data = read_letor(path, chunks=chunks, **options)
+        return data if chunks is None else next(data)
+
+    read(n_features=2_000_000_000)  # imports what it needs
     tracemalloc.start()
-    assert read_letor(path).X.shape == (2, 2_000_000_000)
-    chunks = list(read_letor(path, chunks=1))
+    words = r"wide\.txt:2: feature id 2000000000: .* 14\.9 GiB.*pass n_features=2000000000"
+    with pytest.raises(LetorFormatError, match=words):
+        read()
+    assert read(n_features=2_000_000_000).X.shape == (2, 2_000_000_000)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert chunks[0].X.shape == (2, 2_000_000_000)
     assert peak < 16 << 20
+    path.write_bytes(b"1 qid:1 1:1\n0 qid:1 134217728:1\n")
+    assert read().X.shape == (2, 2**27)
 
 
 def test_the_peak_is_little_more_than_the_arrays(tmp_path, monkeypatch):

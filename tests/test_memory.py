@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
+import numpy as np
 import pytest
 
-from rankwise import memory
+from rankwise import RankRLS, RankRLSCV, RankSVM, memory
+from rankwise.features.design import FITTING, HOLDING_OUT, MAPPING
+from rankwise.graphs import roots
 
 
 def test_available_memory_is_a_plausible_number():
@@ -23,3 +28,44 @@ def test_a_matrix_that_fits_passes_and_a_larger_one_names_its_size(monkeypatch):
 def test_systems_that_do_not_tell_are_not_checked(monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: None)
     memory.check_matrix_fits(10**9, 10**9, "a kernel matrix", "")
+
+
+def test_several_matrices_are_counted_and_said(monkeypatch):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 8 * 2**30)
+    memory.check_matrix_fits(2**14, 2**15, "a kernel matrix", "pass n_basis", n_matrices=2.0)
+    with pytest.raises(ValueError, match=r"10\.0 GiB \(2\.5 matrices of that size at a time\)"):
+        memory.check_matrix_fits(2**14, 2**15, "a kernel matrix", "pass n_basis", n_matrices=2.5)
+
+
+@pytest.mark.filterwarnings("ignore:the best alpha")
+@pytest.mark.parametrize(
+    "model, n_matrices",
+    [
+        (RankRLS(), FITTING),
+        (RankRLSCV([0.1, 1.0]), HOLDING_OUT),
+        (RankRLSCV([0.1, 1.0], cost="sign"), HOLDING_OUT),
+        (RankRLSCV([0.1, 1.0], cv=3), HOLDING_OUT),
+        (RankSVM(1.0, tol=0.5), MAPPING),
+    ],
+    ids=["fit", "leave-group-out", "sign", "three folds", "svm"],
+)
+def test_the_peak_is_what_was_announced(monkeypatch, model, n_matrices):
+    monkeypatch.setattr(roots, "BLOCK_ENTRIES", 2**14)  # a fixed size, nothing for large m
+    m = 1000 if isinstance(model, RankSVM) else 400  # its blocks are larger
+    rng = np.random.default_rng(0)
+    X, y, groups = rng.normal(size=(m, 5)), rng.normal(size=m).round(1), np.arange(m) // 10
+    model.set_params(kernel="rbf")
+    announced = []
+    check = memory.check_matrix_fits
+    monkeypatch.setattr(
+        "rankwise.features.design.check_matrix_fits",
+        lambda *args, n_matrices: announced.append(n_matrices) or check(*args),
+    )
+    small = slice(0, 60)
+    model.fit(X[small], y[small], groups[small])  # what is loaded and kept once
+    tracemalloc.start()
+    model.fit(X, y, groups)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert max(announced) == n_matrices
+    assert peak <= 8 * m * m * n_matrices

@@ -74,8 +74,8 @@ def read_letor(
         input.  Several files are read as if they were one: the same qid in two files is the same
         group.
     n_features : int, optional
-        Number of columns of `X`; by default the largest feature id that occurs.  Pass the number of
-        the training data when reading test data.
+        Number of columns of `X`; by default the largest feature id that occurs, at most 2**27.
+        Pass the number of the training data when reading test data.
     dtype : {float64, float32}, default=float64
         Type of `X`.
     sparse : {"auto", True, False}, default="auto"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rankwise._compiled import read_rows
 from rankwise.datasets.files import Watch, line_blocks
-from rankwise.datasets.letor_rows import RowRules, refuse_line
+from rankwise.datasets.letor_rows import MOST_COLUMNS, RowRules, refuse_line
 from rankwise.memory import available_bytes
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ def read_blocks(path: str, rules: RowRules, watch: Watch | None = None) -> Itera
     """Yield the rows of a file by blocks; a line that is not right is explained after its block."""
     largest = float(np.finfo(rules.dtype).max)
     for first, text in line_blocks(path, watch, n_bytes=BLOCK_BYTES):
-        *arrays, n_read = read_rows(text, rules.zero_based, rules.n_features or 2**31, largest)
+        *arrays, n_read = read_rows(
+            text, rules.zero_based, rules.n_features or MOST_COLUMNS, largest
+        )
         arrays[4] = arrays[4] + first
         yield Block(path, text, *arrays)
         if n_read < len(text):

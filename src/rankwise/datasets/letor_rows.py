@@ -9,9 +9,11 @@ import numpy as np
 from rankwise.datasets.labels import MAX_LABEL, finite_number, show
 from rankwise.errors import LetorFormatError
 
-__all__ = ["RowRules", "check_qid", "refuse_line", "split_row"]
+__all__ = ["MOST_COLUMNS", "RowRules", "check_qid", "refuse_line", "split_row"]
 
 LARGEST_FEATURE = 2**31 - 1
+#: More columns are read only if the caller says so: a model has a coefficient for each.
+MOST_COLUMNS = 2**27
 _MISSING = {b"", b"NULL", b"NA", b"N/A", b"NAN", b"NONE", b"?", b"-"}
 _FORM = "a row reads 'label qid:group feature:value feature:value ... # comment'"
 
@@ -136,6 +138,12 @@ def _feature_problem(feature: int, before: int, rules: RowRules) -> str | None:
         return (
             f"feature {feature} does not fit into n_features={rules.n_features}. "
             "Pass a larger n_features, or None to take the largest id of the file."
+        )
+    if rules.n_features is None and n_named > MOST_COLUMNS:
+        return (
+            f"feature id {feature}: a coefficient for each feature up to it would take "
+            f"{n_named / 2**27:.1f} GiB. Number the features of the file from 1 on (hashes: take "
+            f"the remainder by 2**20 or so); if there are so many, pass n_features={n_named}."
         )
     return None
 

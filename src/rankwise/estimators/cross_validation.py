@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.estimators.alpha_grid import AlphaGrid
-from rankwise.estimators.folds import Folds, make_folds
+from rankwise.estimators.folds import Folds, fold_numbers, make_folds
 from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.edges import edge_disagreement
@@ -197,7 +197,7 @@ def score_groups(
     if isinstance(graph, PairGraph):
         return _score_edges(graph, held, folds, metric)
     assert isinstance(graph, ScoreGraph)
-    fold = _fold_of_items(graph, folds)
+    fold = fold_numbers(folds, graph.n_items)
     parts, unit = np.unique(graph.groups * len(folds) + fold, return_inverse=True)
     Y = graph.y.reshape(graph.n_items, -1)
     scores = [
@@ -207,19 +207,12 @@ def score_groups(
     return np.stack(scores, axis=2), graph.group_labels[parts // len(folds)]
 
 
-def _fold_of_items(graph: PreferenceGraph, folds: Folds) -> NDArray[np.intp]:
-    fold = np.empty(graph.n_items, dtype=np.intp)
-    for k, U in enumerate(folds):
-        fold[U] = k
-    return fold
-
-
 def _score_edges(
     graph: PairGraph, held: Array, folds: Folds, metric: Metric
 ) -> tuple[Array, NDArray[Any]]:
     """Edges inside a fold, in the group of their winner; others join scores of two models."""
     unit, n_units = graph.groups[graph.winner], graph.n_groups
-    fold = _fold_of_items(graph, folds)
+    fold = fold_numbers(folds, graph.n_items)
     is_inside = fold[graph.winner] == fold[graph.loser]
     weight = graph.weight * ((graph.magnitude > 0) & is_inside)
     error = np.stack(

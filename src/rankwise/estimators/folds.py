@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold
 from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.graphs.roots import items_of_components
 
-__all__ = ["Folds", "make_folds"]
+__all__ = ["Folds", "fold_numbers", "make_folds"]
 
 Folds = list[NDArray[np.intp]]
 
@@ -54,6 +54,15 @@ def make_folds(cv: Any, graph: PreferenceGraph, X: Any, y: Any) -> Folds:
             raise ValueError(f"cv={cv}; expected 2 to {n_units} folds of the {n_units} {unit}.")
         cv = GroupKFold(cv) if n_groups > 1 else KFold(cv, shuffle=True, random_state=0)
     return _check_splits(_splits(cv, X, y, labels), graph.n_items)
+
+
+def fold_numbers(folds: Folds, n_items: int) -> NDArray[np.intp]:
+    """For each item the number of its fold, −1 for items of none."""
+    numbers = np.full(n_items, -1, dtype=np.intp)
+    if folds:
+        sizes = [len(U) for U in folds]
+        numbers[np.concatenate(folds)] = np.repeat(np.arange(len(folds)), sizes)
+    return numbers
 
 
 def _splits(cv: Any, X: Any, y: Any, labels: NDArray[np.intp]) -> list[Any]:

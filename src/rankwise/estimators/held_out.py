@@ -16,7 +16,6 @@ anything else                             any                   train again with
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -24,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.estimators.folds import Folds
+from rankwise.estimators.folds import Folds, fold_numbers
 from rankwise.estimators.held_out_edges import edges_of_folds, fits_edges, hold_out_with_edges
 from rankwise.features import Design
 from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
@@ -63,24 +62,25 @@ def held_out_scores(
 ) -> Array:
     """Scores of every item by models that were trained without its fold.
 
+    The kernel matrix of a dual design may be overwritten.
+
     Returns
     -------
     ndarray of shape (n_items, n_outputs, n_alphas)
         For each alpha as a model refitted on the other folds would give; equal rows of a fold
         have equal scores, to the last bit.
     """
-    first = first_equal_rows(design.matrix, _fold_numbers(folds, loss.graph.n_items))
+    fold = fold_numbers(folds, loss.graph.n_items)
+    first = first_equal_rows(design.matrix, fold)
     targets = loss.target.reshape(len(loss.target), -1)
     out = np.empty((*targets.shape, len(alphas)))
-    preferring = _preferring(loss.graph, targets)
-    total = preferring.sum(axis=0)
-    is_cut = _items_of_cut_folds(loss.graph, folds)
-    for held, scores in _choose(loss, design, folds, alphas, refit):
-        out[held] = scores
-        # where nothing is left to learn from, rounding must not order items
-        if loss.beta == 0 and not is_cut[held].any():
-            silent = np.flatnonzero(preferring[held].sum(axis=0) == total)
-            out[held[:, None], silent] = 0.0
+    _hold_out(loss, design, folds, alphas, refit, out)
+    if loss.beta == 0:  # where nothing is left to learn from, rounding must not order items
+        preferring = _preferring(loss.graph, targets)
+        silent = _sums(preferring, fold) == preferring.sum(axis=0)
+        if isinstance(loss.graph, PairGraph):  # without the edges that leave a fold others prefer
+            silent &= _closed(loss.graph, folds)[:, None]
+        out[silent[fold]] = 0.0
     return out if first is None else np.asarray(out[first])
 
 
@@ -117,48 +117,38 @@ def _preferring(graph: PreferenceGraph, targets: Array) -> NDArray[np.bool_]:
     return np.asarray(np.abs(targets) > 1e-13 * np.abs(targets).max(axis=0))
 
 
-def _choose(
-    loss: SquaredLoss, design: Design, folds: Folds, alphas: Array, refit: Refit
-) -> HeldOut:
+def _hold_out(
+    loss: SquaredLoss, design: Design, folds: Folds, alphas: Array, refit: Refit, out: Array
+) -> None:
+    """Fill `out` by the ways of the table above; the matrix of a dual design is overwritten."""
     graph = loss.graph
     closed = _closed(graph, folds)
     whole = [U for U, is_closed in zip(folds, closed, strict=True) if is_closed]
     cut = [U for U, is_closed in zip(folds, closed, strict=True) if not is_closed]
+    again = cut
     if design.method == "iterative":
-        yield from _refit(loss, design, folds, alphas, refit)
-        return
-    if cut and is_complete_list(graph) and not _is_cheaper_to_refit(design, cut, len(alphas)):
+        again, whole = folds, []
+    elif cut and is_complete_list(graph) and not _is_cheaper_to_refit(design, cut, len(alphas)):
         for U in cut:
             check_rest(graph.n_items - len(U) > 1 or loss.beta == 1)
         y = loss.y if loss.y is not None else graph.y  # type: ignore[attr-defined]
         items = hold_out_items(item_spectrum(design), y.reshape(len(y), -1), cut, alphas, loss.beta)
-        yield from items
+        for U, scores in items:
+            out[U] = scores
+        again = []
     elif cut and _has_edges_to_hold_out(graph, design):
         assert isinstance(graph, PairGraph)
         edges = edges_of_folds(graph, cut)
         for touching in edges:
             check_rest(len(touching) < graph.n_pairs)
-        yield from hold_out_with_edges(_dense(design.matrix), graph, cut, edges, alphas)
-    else:
-        yield from _refit(loss, design, cut, alphas, refit)
-    if not whole:
-        return
+        hold_out_with_edges(_dense(design.matrix), graph, cut, edges, alphas, out)
+        again = []
     if design.method == "dual" and 0 < loss.beta < 1:
-        yield from _refit(loss, design, whole, alphas, refit)
-    else:
-        yield from _closed_shortcut(loss, design, whole, alphas)
-
-
-def _items_of_cut_folds(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
-    """Items held out with some edges of explicit preferences that cross into the rest.
-
-    What is preferred without them is not what is preferred on balance of all edges.
-    """
-    is_cut = np.zeros(graph.n_items, dtype=bool)
-    if isinstance(graph, PairGraph):
-        for U, is_closed in zip(folds, _closed(graph, folds), strict=True):
-            is_cut[U] = not is_closed
-    return is_cut
+        again, whole = [*again, *whole], []
+    for U, scores in _refit(loss, design, again, alphas, refit):
+        out[U] = scores
+    if whole:
+        _closed_shortcut(loss, design, whole, alphas, out)
 
 
 def _has_edges_to_hold_out(graph: PreferenceGraph, design: Design) -> bool:
@@ -176,25 +166,29 @@ def _is_cheaper_to_refit(design: Design, folds: Folds, n_alphas: int) -> bool:
     return bool(len(folds) * (m * p**2 + 10 * p**3) < shortcut)
 
 
-def _closed_shortcut(loss: SquaredLoss, design: Design, folds: Folds, alphas: Array) -> HeldOut:
+def _closed_shortcut(
+    loss: SquaredLoss, design: Design, folds: Folds, alphas: Array, out: Array
+) -> None:
     parts = loss.parts()
+    fold = fold_numbers(folds, len(out))
     for part in parts:
         total = part.amount.sum()
-        for U in folds:
-            check_rest(total - part.amount[U].sum() > 1e-12 * total)
+        check_rest(bool((total - _sums(part.amount, fold) > 1e-12 * total).all()))
     if design.method == "dual":
         (part,) = parts
         target = part.target.reshape(len(part.target), -1)
-        return hold_out_dual(design.matrix, part.root, target, part.amount, folds, alphas)
+        component = loss.graph.components
+        hold_out_dual(design.matrix, part.root, component, target, part.amount, folds, alphas, out)
+        return
     R = _dense(design.matrix)
     white = [
         Part(p.share, p.root.adjoint(R), p.target.reshape(len(R), -1), p.amount) for p in parts
     ]
     small, large = _sort_folds(folds, white, len(alphas))
-    return itertools.chain(
-        hold_out_few(R, white[0], small, alphas) if small else (),
-        hold_out_primal(R, white, large, alphas) if large else (),
-    )
+    if small:
+        hold_out_few(R, white[0], small, alphas, out)
+    if large:
+        hold_out_primal(R, white, large, alphas, out)
 
 
 def _sort_folds(folds: Folds, parts: list[Part], n_alphas: int) -> tuple[Folds, Folds]:
@@ -204,14 +198,23 @@ def _sort_folds(folds: Folds, parts: list[Part], n_alphas: int) -> tuple[Folds, 
     """
     if len(parts) > 1:
         return [], folds
-    squares = np.einsum("ij,ij->i", parts[0].white, parts[0].white)
-    half, p = squares.sum() / 2, parts[0].white.shape[1]
+    white = parts[0].white
+    squares = np.einsum("ij,ij->i", white, white)
+    held = _sums(squares, fold_numbers(folds, len(white)))
     small: Folds = []
     large: Folds = []
-    for U in folds:
-        is_small = _is_few(len(U), p, n_alphas) and squares[U].sum() < half
+    for U, light in zip(folds, held < squares.sum() / 2, strict=True):
+        is_small = light and _is_few(len(U), white.shape[1], n_alphas)
         (small if is_small else large).append(U)
     return small, large
+
+
+def _sums(values: NDArray[Any], fold: NDArray[np.intp]) -> Array:
+    """Sums of the rows of each fold; items of no fold have the number −1."""
+    kept = fold >= 0
+    columns = values[kept].reshape(int(kept.sum()), -1).T
+    sums = [np.bincount(fold[kept], column) for column in columns]
+    return np.stack(sums, axis=1, dtype=np.float64).reshape(-1, *values.shape[1:])
 
 
 def _is_few(n: int, p: int, n_alphas: int) -> bool:
@@ -248,7 +251,7 @@ def _refit(
 
 def _closed(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
     """For each fold whether no edge leaves it."""
-    fold = _fold_numbers(folds, graph.n_items)
+    fold = fold_numbers(folds, graph.n_items)
     component = graph.components
     low, high = np.full(component.max() + 1, len(folds)), np.full(component.max() + 1, -1)
     np.minimum.at(low, component, fold)
@@ -256,14 +259,6 @@ def _closed(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
     closed = np.ones(len(folds), dtype=bool)
     closed[fold[(low != high)[component]]] = False
     return closed
-
-
-def _fold_numbers(folds: Folds, n_items: int) -> NDArray[np.intp]:
-    """For each item the number of its fold."""
-    fold = np.empty(n_items, dtype=np.intp)
-    for k, U in enumerate(folds):
-        fold[U] = k
-    return fold
 
 
 def check_rest(enough: bool) -> None:

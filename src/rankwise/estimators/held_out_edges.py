@@ -15,7 +15,6 @@ they get their scores.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,9 +46,9 @@ def edges_of_folds(graph: PairGraph, folds: Folds) -> Folds:
 
 
 def hold_out_with_edges(
-    R: Array, graph: PairGraph, folds: Folds, edges: Folds, alphas: Array
-) -> Iterator[tuple[NDArray[np.intp], Array]]:
-    """Held-out scores of each fold, shape (|U|, 1, n_alphas), without training again.
+    R: Array, graph: PairGraph, folds: Folds, edges: Folds, alphas: Array, out: Array
+) -> None:
+    """Held-out scores of each fold, without training again.
 
     Parameters
     ----------
@@ -61,6 +60,8 @@ def hold_out_with_edges(
         Items held out together, and the edges that touch them; never all edges.
     alphas : ndarray of shape (n_alphas,)
         Positive numbers.
+    out : ndarray of shape (n_items, 1, n_alphas)
+        Gets the scores.
     """
     n_edges, nothing = graph.n_pairs, np.zeros(graph.n_items)
     x, omega = R[graph.winner] - R[graph.loser], graph.edge_weight
@@ -71,13 +72,12 @@ def hold_out_with_edges(
         amount=np.concatenate([omega, nothing]),
     )
     rows = [np.concatenate([some, n_edges + U]) for U, some in zip(folds, edges, strict=True)]
+    scores = np.empty((n_edges + graph.n_items, 1, len(alphas)))
+    hold_out_primal(np.concatenate([x, R]), [part], rows, alphas, scores)
     balance = _Balance(graph)
-    for held, scores in hold_out_primal(np.concatenate([x, R]), [part], rows, alphas):
-        is_item = held >= n_edges
-        out = scores[is_item]
-        if not balance.prefers_without(held[~is_item]):
-            out = np.zeros_like(out)  # rounding must not order items
-        yield held[is_item] - n_edges, out
+    for U, some in zip(folds, edges, strict=True):
+        # where nothing is preferred, rounding must not order items
+        out[U] = scores[n_edges + U] if balance.prefers_without(some) else 0.0
 
 
 class _Balance:

@@ -21,17 +21,18 @@ from rankwise.solvers.hold_out_items import Spectrum, pair_disagreement
 __all__ = ["LeastSquaresTask", "pair_distance"]
 
 Array = NDArray[np.float64]
+COLUMNS = 64  # columns of a kernel matrix that are looked at together
 
 
 class LeastSquaresTask:
-    """RankRLS with its data, as `cross_validate_alphas` wants it.
+    """RankRLS with its data, as `cross_validate_alphas` wants it, for one cross-validation.
 
     Parameters
     ----------
     losses : list of SquaredLoss
         One, or one per output.
-    design : Design
-        Features or kernel matrix.
+    make_design : callable
+        Gives the features or the kernel matrix; again after a shortcut has spent a kernel matrix.
     output_shape : tuple
         () or (n_outputs,).
     tol, max_iter
@@ -41,12 +42,13 @@ class LeastSquaresTask:
     def __init__(
         self,
         losses: list[SquaredLoss],
-        design: Design,
+        make_design: Callable[[], Design],
         output_shape: tuple[int, ...],
         tol: float,
         max_iter: int | None,
     ) -> None:
-        self.losses, self.design = losses, design
+        self.losses, self._make_design = losses, make_design
+        self._design: Design | None = None
         self.output_shape = output_shape
         self._tol, self._max_iter = tol, max_iter
         self.graphs = [loss.graph for loss in losses]
@@ -62,9 +64,20 @@ class LeastSquaresTask:
     def held_out(
         self, graph: int, folds: Folds, alphas: Array, progress: bool | None = None
     ) -> Array:
-        """By shortcut where there is one."""
+        """By shortcut where there is one; the last graph spends the kernel matrix."""
         refit = Refit(self._tol, self._max_iter, progress)
-        return held_out_scores(self.losses[graph], self.design, folds, alphas, refit)
+        design = self.design
+        if design.method == "dual":
+            is_last = graph == len(self.losses) - 1
+            self._design = None if is_last else design._replace(matrix=design.matrix.copy())
+        return held_out_scores(self.losses[graph], design, folds, alphas, refit)
+
+    @property
+    def design(self) -> Design:
+        """Features or kernel matrix."""
+        if self._design is None:
+            self._design = self._make_design()
+        return self._design
 
     def from_edges(self, edges: PairGraph, alphas: Array) -> Array:
         """By training again."""
@@ -106,5 +119,7 @@ def pair_distance(loss: SquaredLoss, design: Design) -> tuple[float, float]:
         norms = np.maximum(loss.norms(design.columns), 0.0)
         return float(norms.sum()), median_share(norms)
     if design.method == "dual":
-        return float(np.trace(loss.product(design.matrix))), 1.0
+        K, size = design.matrix, COLUMNS
+        starts = range(0, len(K), size)
+        return float(sum(np.trace(loss.product(K[:, i : i + size])[i:]) for i in starts)), 1.0
     return float(loss.norms(design.matrix).sum()), 1.0

@@ -18,6 +18,7 @@ from rankwise.estimators.least_squares_task import LeastSquaresTask
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.problem import ranking_losses
 from rankwise.features import Design, is_read_once, make_design
+from rankwise.features.design import FITTING, HOLDING_OUT
 from rankwise.losses import SquaredLoss
 from rankwise.progress import IterationLine
 from rankwise.solvers import Solutions, minimise
@@ -204,6 +205,12 @@ class RankRLS(ChunkedFit):
         changes kernel values but not the weights; features of a basis are made as they are read;
         and the Gram matrix tells whether dense features are finite, see `_check_found`.
         """
+        X, losses = self._check_data(X, y, groups, to_fit=to_fit)
+        return losses, self._make_design(X, losses, to_fit=to_fit)
+
+    def _check_data(
+        self, X: Any, y: Any, groups: ArrayLike | None, *, to_fit: bool
+    ) -> tuple[Any, list[SquaredLoss]]:
         check_beta(self.beta)
         kernel = self.make_kernel()
         sparse = False if kernel.is_precomputed else "csr"
@@ -213,22 +220,32 @@ class RankRLS(ChunkedFit):
         losses, self.output_shape_ = ranking_losses(
             X.shape[0], y, groups, self.cost, self.ties, self.group_weight, self.beta
         )
+        return X, losses
+
+    def _make_design(self, X: Any, losses: list[SquaredLoss], *, to_fit: bool) -> Design:
         design = make_design(
-            kernel,
+            self.make_kernel(),
             X,
             self.solver,
             n_basis=self.n_basis,
             basis=self.basis,
             random_state=self.random_state,
             shift_invariant=to_fit and self.beta == 0,
+            n_matrices=(FITTING if to_fit else HOLDING_OUT) + (len(losses) > 1),
         )
         several_passes = len(losses) > 1 or 0 < self.beta < 1
-        return losses, design if to_fit and not several_passes else design.stored()
+        return design if to_fit and not several_passes else design.stored()
 
     def _task(self, X: Any, y: Any, groups: ArrayLike | None) -> LeastSquaresTask:
         """The model and its data, ready for cross-validation."""
-        losses, design = self._prepare(X, y, groups, to_fit=False)
-        return LeastSquaresTask(losses, design, self.output_shape_, self.tol, self.max_iter)
+        X, losses = self._check_data(X, y, groups, to_fit=False)
+        return LeastSquaresTask(
+            losses,
+            lambda: self._make_design(X, losses, to_fit=False),
+            self.output_shape_,
+            self.tol,
+            self.max_iter,
+        )
 
     def _solve_for(self, X: Any, y: Any, groups: ArrayLike | None, alphas: Array) -> Array:
         """Coefficients of shape (n_alphas, n, n_outputs); sets all attributes but them."""

@@ -17,10 +17,19 @@ from rankwise.memory import available_bytes, check_matrix_fits
 from rankwise.options import check_option
 from rankwise.rows import first_equal_rows
 
-__all__ = ["Design", "is_read_once", "make_design", "make_features"]
+__all__ = [
+    "FITTING",
+    "HOLDING_OUT",
+    "MAPPING",
+    "Design",
+    "is_read_once",
+    "make_design",
+    "make_features",
+]
 
 Array = NDArray[np.float64]
 SOLVERS = ("auto", "primal", "dual", "iterative")
+FITTING, HOLDING_OUT, MAPPING = 2.25, 2.5, 2.25  # kernel matrices in memory at a time
 SPARSE_DIRECT_LIMIT = 5000  # sparse X with more rows and columns than this is solved iteratively
 
 
@@ -77,6 +86,7 @@ def make_design(
     basis: str | ArrayLike = "random",
     random_state: Any = None,
     shift_invariant: bool = False,
+    n_matrices: float = FITTING,
 ) -> Design:
     """Choose how to solve.
 
@@ -93,16 +103,17 @@ def make_design(
     ===================================  ============================================
 
     `shift_invariant` says that adding a constant to all scores does not change the loss; dense
-    features of a dual linear model are then centred, which keeps digits.
+    features of a dual linear model are then centred, which keeps digits. `n_matrices` is how many
+    matrices of the size of a kernel matrix must fit in memory.
     """
     check_option("solver", solver, SOLVERS)
     if n_basis is not None or not isinstance(basis, str):
         return _basis_design(kernel, X, solver, n_basis, basis, random_state)
     if not kernel.is_linear:
-        return _kernel_design(kernel, X, solver)
+        return _kernel_design(kernel, X, solver, n_matrices)
     method, plain = _linear_method(X, solver), FeatureMap(kernel, None, X.shape[1])
     if method == "dual":
-        _check_kernel_fits(X.shape[0])
+        _check_kernel_fits(X.shape[0], n_matrices)
         R = X
         if shift_invariant and not sp.issparse(X):
             R = X - X.mean(axis=0, dtype=np.float64)
@@ -130,7 +141,7 @@ def make_features(
         return _basis_design(kernel, X, "auto", n_basis, basis, random_state).stored()
     if kernel.is_linear:
         return Design("primal", X, FeatureMap(kernel, None, X.shape[1]), columns=X)
-    return _empirical_map(_kernel_design(kernel, X, "auto"))
+    return _empirical_map(_kernel_design(kernel, X, "auto", MAPPING))
 
 
 def _empirical_map(design: Design) -> Design:
@@ -140,38 +151,52 @@ def _empirical_map(design: Design) -> Design:
     pivots alone. A matrix that is not positive semidefinite goes by its eigenvectors instead.
     """
     K = center_kernel(design.matrix)
-    factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=1)
+    first = first_equal_rows(K)
+    probe = np.random.default_rng(0).standard_normal(len(K))
+    exact, diagonal = K @ probe, np.diagonal(K).copy()
+    columns_first = K if K.flags.f_contiguous else K.T
+    factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(columns_first, lower=1, overwrite_a=1)
     order = pivots - 1
     R = np.zeros((len(K), rank))
-    R[order] = np.tril(factor[:, :rank])
-    first = first_equal_rows(K)
+    for row, item in enumerate(order):
+        width = min(row + 1, rank)
+        R[item, :width] = factor[row, :width]
     R = R if first is None else R[first]
-    probe = np.random.default_rng(0).standard_normal(len(K))
-    exact = K @ probe
     is_definite = bool(np.linalg.norm(R @ (R.T @ probe) - exact) <= 1e-6 * np.linalg.norm(exact))
-    root = None if is_definite else basis_root(K)
+    root = None
+    if not is_definite:
+        K = _from_upper(factor, diagonal)
+        root = basis_root(K)
+        R = K @ root
 
     def dual_coefficients(w: Array) -> Array:
         if root is not None:
             a = root @ w
         else:
-            a = np.zeros((len(K), *w.shape[1:]))
-            head = factor[:rank, :rank]
-            a[order[:rank]] = scipy.linalg.solve_triangular(head, w, lower=True, trans="T")
+            a = np.zeros((len(R), *w.shape[1:]))
+            chosen = order[:rank]
+            a[chosen] = scipy.linalg.solve_triangular(R[chosen], w, lower=True, trans="T")
         return np.asarray(a - a.mean(axis=0))  # a centered kernel does not see the mean
 
-    features = R if root is None else K @ root
-    return Design("primal", features, design.features, dual_coefficients, is_definite)
+    return Design("primal", R, design.features, dual_coefficients, is_definite)
 
 
-def _kernel_design(kernel: Kernel, X: Any, solver: str) -> Design:
+def _from_upper(factor: Array, diagonal: Array) -> Array:
+    """The symmetric matrix whose upper triangle a factorization of the lower one left alone."""
+    for row in range(1, len(factor)):
+        factor[row, :row] = factor[:row, row]
+    factor[np.diag_indices(len(factor))] = diagonal
+    return factor
+
+
+def _kernel_design(kernel: Kernel, X: Any, solver: str, n_matrices: float) -> Design:
     if solver not in ("auto", "dual"):
         raise ValueError(
             f"solver={solver!r} needs explicit features; with kernel={kernel.function!r} use "
             "solver='auto', or n_basis for a primal solution on basis items."
         )
     _check_square(kernel, X)
-    _check_kernel_fits(X.shape[0])
+    _check_kernel_fits(X.shape[0], n_matrices)
     items = None if kernel.is_precomputed else X
     return Design("dual", kernel.matrix(X), FeatureMap(kernel, None, X.shape[0], None, items))
 
@@ -222,6 +247,6 @@ def _check_square(kernel: Kernel, X: Any) -> None:
         )
 
 
-def _check_kernel_fits(n_items: int) -> None:
+def _check_kernel_fits(n_items: int, n_matrices: float) -> None:
     advice = "pass n_basis (for example n_basis=1000) to train on a basis of items"
-    check_matrix_fits(n_items, n_items, "a kernel matrix", advice)
+    check_matrix_fits(n_items, n_items, "a kernel matrix", advice, n_matrices=n_matrices)

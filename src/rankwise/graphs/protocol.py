@@ -37,6 +37,9 @@ class GraphRoot(Protocol):
     def solve(self, d: Array) -> Array:
         """Some b with ``F b = d``, for d in the range of F."""
 
+    def solve_adjoint(self, r: Array) -> Array:
+        """Some f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
+
     def sandwich(self, K: Array) -> Array:
         """``Fᵀ K F`` in place of the symmetric matrix K."""
 

@@ -19,6 +19,7 @@ __all__ = ["ComponentRoot", "NestedRoot", "items_of_components"]
 
 Array = NDArray[np.float64]
 BLOCK_ENTRIES = 2**19
+FEW_CELLS = 16  # with one cell for so many items, what belongs to cells is small beside K
 
 
 class NestedRoot:
@@ -44,12 +45,17 @@ class NestedRoot:
         inverse = tuple(np.divide(1.0, f, out=np.zeros_like(f), where=f > 0) for f in self._factors)
         return self._scale_parts(d, inverse)
 
+    solve_adjoint = solve
+
     def sandwich(self, K: Array) -> Array:
-        """``Fᵀ K F`` in place of the symmetric matrix K, in one pass.
+        """``Fᵀ K F`` in place of the symmetric matrix K.
 
         F = D + E with D diagonal, and E V the same in all rows of a cell: U for V = K, S for
-        V = Uᵀ. So ``(F K F)_ij = d_i K_ij d_j + U_cj d_j + d_i U_ci + S_cc``, in two halves.
+        V = Uᵀ. So ``(F K F)_ij = d_i K_ij d_j + U_cj d_j + d_i U_ci + S_cc``, in two halves and one
+        pass. With many cells U is as large as K, so F is applied from both sides, by blocks.
         """
+        if FEW_CELLS * len(self._cells.group) > len(K):
+            return self._two_passes(K)
         cells, scale = self._cells, self._factors[0][self._cells.of_item]
         offset = self._offset(K, self._factors)
         corner = self._offset(np.ascontiguousarray(offset.T), self._factors)
@@ -63,6 +69,16 @@ class NestedRoot:
             block *= scale[rows, None]
             block += half[cells.of_item[rows]]
             block += np.take(turned[rows], cells.of_item, axis=1)
+        return K
+
+    def _two_passes(self, K: Array) -> Array:
+        size = _block_rows(K)
+        for start in range(0, len(K), size):
+            columns = K[:, start : start + size]
+            columns[:] = self.apply(np.ascontiguousarray(columns))
+        for start in range(0, len(K), size):
+            rows = K[start : start + size].T
+            K[start : start + size] = self.apply(np.ascontiguousarray(rows)).T
         return K
 
     def _scale_parts(self, V: Array, factors: tuple[Array, ...]) -> Array:
@@ -113,13 +129,20 @@ class ComponentRoot:
 
     def solve(self, d: Array) -> Array:
         """Some b with ``F b = d``, for d in the range of F."""
+        return self._solve_triangles(d, transpose=False)
+
+    def solve_adjoint(self, r: Array) -> Array:
+        """Some f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
+        return self._solve_triangles(r, transpose=True)
+
+    def _solve_triangles(self, d: Array, *, transpose: bool) -> Array:
         out = np.zeros_like(d)
         for items, F in self._blocks:
             rank = len(items) if F[-1, -1] > 0 else len(items) - 1
             if rank:
                 known = d[items[:rank]]
                 out[items[:rank]] = scipy.linalg.solve_triangular(
-                    F[:rank, :rank], known, lower=True
+                    F[:rank, :rank], known, trans=int(transpose), lower=True
                 )
         return out
 

@@ -15,14 +15,12 @@ from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.held_out import is_complete_list, item_spectrum
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.losses import SquaredLoss
-from rankwise.memory import check_matrix_fits
 from rankwise.solvers.hold_out_items import Spectrum, pair_differences, pair_disagreement
 
 __all__ = ["LeavePairOut", "leave_pair_out"]
 
 Array = NDArray[np.float64]
 BLOCK_ENTRIES = 2**21
-ADVICE = "pass n_basis (for example n_basis=1000) to train on a basis of items"
 
 
 @dataclass(frozen=True)
@@ -122,10 +120,6 @@ def leave_pair_out(
     losses, design = model._prepare(X, y, None, to_fit=False)
     loss = losses[0]
     scores = _scores_of_complete_list(loss, len(losses))
-    if design.method == "dual":  # the kernel matrix is there: room for its eigenvectors, and blocks
-        check_matrix_fits(
-            len(scores), len(scores), "the eigenvectors of a kernel matrix", ADVICE, n_matrices=1.5
-        )
     basis = item_spectrum(design, centered=loss.beta == 0, overwrite=True)
     del design
     n_pairs = _count_pairs(scores)

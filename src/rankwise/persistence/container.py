@@ -24,7 +24,7 @@ from rankwise.errors import ModelFileError
 __all__ = ["HEADER", "TREE", "Container", "write_container"]
 
 HEADER, TREE = "header.json", "schema.json"
-MAX_JSON_BYTES = 2**26
+MAX_JSON_BYTES = {HEADER: 2**24, TREE: 2**26}
 MAX_JSON_PARTS = 2**18  # lists and objects: empty ones take twenty times their text in memory
 MAX_DIRECTORY_BYTES = 2**23
 
@@ -85,7 +85,7 @@ class Container:
         self._path = path
         self.size = stream.seek(0, os.SEEK_END)
         stream.seek(0)
-        with self.reading("the file is damaged or cut short"):
+        with self.reading("the file is damaged or cut short; copy it again"):
             self._check_ends(stream)
             self._zip = zipfile.ZipFile(stream)
             self._members = self._check_members()
@@ -95,25 +95,25 @@ class Container:
         return ModelFileError(self._path, f"{problem}.")
 
     @contextmanager
-    def reading(self, what: str) -> Iterator[None]:
-        """Whatever zipfile, json, NumPy and skops say about bytes that make no sense."""
+    def reading(self, what: str, *, plainly: bool = False) -> Iterator[None]:
+        """Whatever zipfile, json, NumPy and skops say; a ValueError as it is if that is plain."""
         try:
             yield
         except ModelFileError:
             raise
         except Exception as error:
             said = str(error).rstrip(".") or type(error).__name__
-            raise self.odd(f"{what} ({said:.300}); copy it again") from error
+            is_plain = plainly and isinstance(error, ValueError)
+            raise self.odd(said if is_plain else f"{what} ({said:.500})") from error
 
     def read_json(self, member: str) -> dict[str, Any]:
         """One of the two texts."""
         info = self._members.get(member)
         if info is None:
             raise self.odd(f"{member!r} is missing")
-        if info.file_size > MAX_JSON_BYTES:
-            raise self.odd(
-                f"{member!r} has {info.file_size:,} bytes; at most {MAX_JSON_BYTES:,} are read"
-            )
+        limit = MAX_JSON_BYTES[member]
+        if info.file_size > limit:
+            raise self.odd(f"{member!r} has {info.file_size:,} bytes; at most {limit:,} are read")
         with self.reading(f"{member!r} is damaged"):
             text = self._zip.read(info)
             if _count_parts(text) > MAX_JSON_PARTS:
@@ -124,9 +124,9 @@ class Container:
             found = json.loads(
                 text.decode("ascii"),
                 object_pairs_hook=_unique_keys,
-                parse_int=_read_int,
-                parse_float=_read_float,
-                parse_constant=_read_constant,
+                parse_int=_read_number,
+                parse_float=_read_number,
+                parse_constant=_read_number,
             )
         if not isinstance(found, dict):
             raise self.odd(f"{member!r} is not a JSON object")
@@ -225,18 +225,8 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _read_int(text: str) -> int:
-    if len(text) > 20 or not -(2**63) <= int(text) < 2**64:
-        raise ValueError(f"it has the number {text[:40]}, which is too large")
-    return int(text)
-
-
-def _read_float(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"it has the number {text[:40]}, which is too large")
-    return number
-
-
-def _read_constant(text: str) -> None:
-    raise ValueError(f"it has {text}, which is no JSON number")
+def _read_number(text: str) -> float:
+    is_whole = text.removeprefix("-").isdigit()
+    if not math.isfinite(float(text)) or (is_whole and not -(2**63) <= int(text) < 2**64):
+        raise ValueError(f"it has {text[:40]}, which is too large or no number")
+    return int(text) if is_whole else float(text)

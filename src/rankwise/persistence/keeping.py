@@ -1,4 +1,4 @@
-"""What of a model goes into a file: a copy without what is of use to `fit` only; and the way back."""
+"""What of a model goes into a file: a copy without what only `fit` uses; and the way back."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Keeper:
 
     def _object(self, model: Any) -> Any:
         parameters = inspect.signature(type(model)).parameters
-        copy = type(model).__new__(type(model))
+        copy = object.__new__(type(model))
         for key, value in vars(model).items():
             if key in FORGOTTEN_ATTRIBUTES:
                 self._forget(FORGOTTEN_ATTRIBUTES[key])
@@ -98,6 +98,7 @@ def restore(value: Any) -> Any:
 
 def readable(value: Any) -> Any:
     """A parameter as JSON for people: models by class, large arrays by shape."""
+    value = value.make() if isinstance(value, Made) else value
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray):

@@ -97,7 +97,7 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
         "version": FORMAT_VERSION,
         "rankwise": versions.pop("rankwise"),
         "written_with": versions,
-        **_describe(model),
+        **_describe(kept),
         "notes": None if notes is None else _checked_notes(notes),
         "forgotten": keeper.forgotten,
     }
@@ -156,15 +156,17 @@ def _load(path: str, stream: IO[bytes]) -> tuple[Any, dict[str, Any] | None]:
     container = Container(path, stream)
     header = _checked_header(container)
     tree = container.read_json(TREE)
-    with container.reading("the file is damaged"):
+    with container.reading("the file is damaged", plainly=True):
         trusted = check_tree(tree, container.shapes())
+    with container.reading("the file is damaged"):
         model = restore(skops.load(stream, trusted=trusted))
-    with container.reading("its model cannot score items"):
+    with container.reading("its model is odd", plainly=True):
         check_model(model)
+    with container.reading("its model cannot score items"):
         check_is_fitted(model)
         try_model(model, container.size)
-        if any(header[key] != value for key, value in _describe(model).items()):
-            raise ValueError("its header is of another model")
+    if any(header[key] != value for key, value in _describe(model).items()):
+        raise container.odd("its header is of another model")
     return model, header["notes"]
 
 

@@ -14,12 +14,20 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-import rankwise
 from rankwise.estimators.pursuit_path import PursuitFunction
 from rankwise.features import FeatureMap, Kernel
 from rankwise.metrics import Metric, get_metric
 
-__all__ = ["FeatureMap", "Made", "PursuitFunction", "find_class", "find_home", "is_known", "made"]
+__all__ = [
+    "FeatureMap",
+    "Made",
+    "PursuitFunction",
+    "find_class",
+    "find_home",
+    "is_known",
+    "made",
+    "map_entries",
+]
 
 STEPS: dict[str, tuple[str, ...]] = {
     "sklearn.compose": ("ColumnTransformer", "make_column_selector"),
@@ -37,8 +45,8 @@ STEPS: dict[str, tuple[str, ...]] = {
     ),
     "sklearn.random_projection": ("GaussianRandomProjection", "SparseRandomProjection"),
 }
-"""Steps whose `transform` was looked through: it runs no code of the file, opens nothing, and answers
-wrong numbers with an error. Trees, for one, would read any memory."""
+"""Steps whose `transform` was looked through: it runs no code of the file, opens nothing, and
+answers wrong numbers with an error. Trees, for one, would read any memory."""
 
 
 class Made(NamedTuple):
@@ -94,7 +102,7 @@ def find_home(short: str) -> str | None:
     """The public module that has a class of this name, or None if there is none."""
     if short in _PARTS:
         return __name__
-    if short in rankwise.__all__:
+    if short in import_module("rankwise").__all__:
         return "rankwise"
     return next((home for home, names in STEPS.items() if short in names), None)
 

@@ -25,8 +25,7 @@ SCALARS |= {"numpy.bool", "numpy.float16", "numpy.float32", "numpy.float64"}
 KEYS = {"builtins.str", "builtins.int"}
 
 _VALUE = re.compile(
-    r'null|true|false|NaN|-?Infinity|-?\d{1,20}|".*"|-?\d{1,330}(\.\d{1,330})?([eE][+-]?\d{1,3})?',
-    re.DOTALL,
+    r'null|true|false|NaN|-?Infinity|".*"|-?\d{1,20}(\.\d{1,25})?([eE][+-]?\d{1,3})?', re.DOTALL
 )
 
 
@@ -70,6 +69,8 @@ def publish(tree: Any) -> dict[str, str]:
         node.pop("__id__", None)
         if node["__loader__"] in ("ObjectNode", "TupleNode"):
             node["__module__"] = find_home(node["__class__"]) or node["__module__"]
+        if node["__loader__"] == "FunctionNode" and node["__module__"].startswith("numpy."):
+            node["__module__"] = "numpy"
         if "file" in node:
             node["file"] = files.setdefault(node["file"], f"a{len(files)}.npy")
             node["__id__"] = int(node["file"][1:-4]) + 1  # one array in two places stays one
@@ -125,15 +126,18 @@ def check_tree(tree: dict[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> l
 
 def _check_attributes(known: type, node: dict[str, Any]) -> None:
     """Whether each attribute is a parameter or, by its name and place, something learned."""
-    for key in node["content"]["content"]:
+    content, parameters = node["content"]["content"], inspect.signature(known).parameters
+    if not isinstance(content, dict):
+        raise ValueError(f"{known.__name__} has no attributes")
+    for key in content:
         is_learned = (key[-1:] == "_" or key[:1] == "_") and "__" not in key
         default = inspect.getattr_static(known, key, None)  # of our rankers, some have one
         is_free = default is None or isinstance(default, (bool, int, float, str, tuple))
-        if key not in inspect.signature(known).parameters and not (is_learned and is_free):
+        if key not in parameters and not (is_learned and is_free):
             raise ValueError(
-                f"{known.__name__} has an attribute {key!r:.60} that model files do not know; delete "
-                "it from the model or give it to save as one of the notes. If another version of "
-                "rankwise or scikit-learn wrote the file, load it with that one"
+                f"{known.__name__} has an attribute {key!r:.60} that model files do not know; "
+                "delete it from the model, or give it to save as one of the notes. Load files of "
+                "another version of rankwise or scikit-learn with that one"
             )
 
 
@@ -157,9 +161,9 @@ def _check_file(
 def _why_not(loader: str, name: str, where: str) -> str:
     if loader in CODE:
         return (
-            f"{where} is the function {name!r:.80}: a model file holds no code. Use a kernel by name, "
-            "or compute the kernel matrix and train with kernel='precomputed'; of functions, those of "
-            "NumPy with one argument are kept, such as np.log1p"
+            f"{where} is the function {name!r:.80}: a model file holds no code. Use a kernel by "
+            "name, or compute the kernel matrix and train with kernel='precomputed'; of functions, "
+            "those of NumPy with one argument are kept, such as np.log1p"
         )
     steps = ", ".join(sorted(short for names in STEPS.values() for short in names))
     return (

@@ -7,6 +7,7 @@ kernel with ``A = Fᵀ K F`` where ``F Fᵀ = L`` (equation 17 made symmetric).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -14,10 +15,13 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from rankwise.threads import one_blas_thread
+
 __all__ = ["Reduction", "reduce_symmetric", "solve_reduced", "solve_shifted", "solve_symmetric"]
 
 Array = NDArray[np.float64]
 BLOCK = 64  # columns that LAPACK takes at a time at most
+SMALL = 512  # systems up to this size gain nothing from a second thread
 
 
 class Reduction(NamedTuple):
@@ -49,10 +53,11 @@ def solve_shifted(A: Array, t: Array, shifts: Sequence[float] | Array) -> tuple[
     t = t.reshape(len(t), -1)
     if not np.isfinite(np.diagonal(A)).all():
         return np.full((len(shifts), *t.shape), np.nan), True
-    if len(shifts) == 1:
-        x, is_definite = solve_symmetric(A, t, float(shifts[0]))
-        return x[None], is_definite
-    return solve_reduced(reduce_symmetric(A, t), shifts)
+    with one_blas_thread() if len(A) <= SMALL else nullcontext():
+        if len(shifts) == 1:
+            x, is_definite = solve_symmetric(A, t, float(shifts[0]))
+            return x[None], is_definite
+        return solve_reduced(reduce_symmetric(A, t), shifts)
 
 
 def solve_symmetric(A: Array, t: Array, shift: float) -> tuple[Array, bool]:

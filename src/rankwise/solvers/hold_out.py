@@ -6,25 +6,31 @@ All functions here are exact (DESIGN.md section 4). They take the objective in p
 
 where A and T are sums over the items in the sense that a fold which no edge leaves can be taken
 out of both: A becomes A − A_U and T becomes T − T_U. The pairs of a graph are such a part (T = W),
-the items of a regression another (T = m).
+the items of a regression another (T = m). Scores go to `out`, of shape (m, n_outputs, n_alphas).
+The systems of the folds are small, so one BLAS thread solves them (`rankwise.threads`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.graphs import GraphRoot
 from rankwise.solvers.closed_form import solve_shifted
+from rankwise.threads import one_blas_thread
 
 __all__ = ["Part", "hold_out_dual", "hold_out_few", "hold_out_primal"]
 
 Array = NDArray[np.float64]
 Fold = NDArray[np.intp]
+BATCH_ENTRIES = 2**18  # numbers that a batch of folds holds at a time: as many as a cache
+LARGE_BATCH = 2**21  # the same for parts of a kernel matrix, if that is much larger
+SIDE_BY_SIDE = 8  # systems up to this size are eliminated side by side
 
 
 class Part(NamedTuple):
@@ -49,9 +55,9 @@ class Part(NamedTuple):
 
 
 def hold_out_primal(
-    R: Array, parts: Sequence[Part], folds: Sequence[Fold], alphas: Array
-) -> Iterator[tuple[Fold, Array]]:
-    """Held-out scores of each fold, shape (|U|, n_outputs, n_alphas).
+    R: Array, parts: Sequence[Part], folds: Sequence[Fold], alphas: Array, out: Array
+) -> None:
+    """Held-out scores of each fold.
 
         f_U = R_U (Σ ω (Rᵀ A R − R_Uᵀ A_U R_U) + αI)⁻¹ Σ ω (Rᵀ t − R_Uᵀ t_U),   ω = share/(T − T_U)
 
@@ -59,15 +65,16 @@ def hold_out_primal(
     p × p rest serves all alphas. A fold that holds most of the Gram matrix is not subtracted but
     the rest is added up, so that no digits cancel.
     """
-    wholes = [_Whole(part, R) for part in parts]
-    for U in folds:
-        R_U = R[U]
-        gram, moment = wholes[0].without(U, R_U)
-        for whole in wholes[1:]:
-            more_gram, more_moment = whole.without(U, R_U)
-            gram, moment = gram + more_gram, moment + more_moment
-        coef = _solve_definite(gram, moment, alphas)
-        yield U, (R_U @ coef.reshape(len(gram), -1)).reshape(len(U), -1, len(alphas))
+    with one_blas_thread():
+        wholes = [_Whole(part, R) for part in parts]
+        for U in folds:
+            R_U = R[U]
+            gram, moment = wholes[0].without(U, R_U)
+            for whole in wholes[1:]:
+                more_gram, more_moment = whole.without(U, R_U)
+                gram, moment = gram + more_gram, moment + more_moment
+            coef = _solve_definite(gram, moment, alphas)
+            out[U] = (R_U @ coef.reshape(len(gram), -1)).reshape(len(U), -1, len(alphas))
 
 
 class _Whole:
@@ -103,62 +110,196 @@ def _solve_definite(gram: Array, moment: Array, alphas: Array) -> Array:
     return np.asarray(np.einsum("ij,jo,jk->iok", Q, Q.T @ moment, shrink, optimize=True))
 
 
-def hold_out_few(
-    R: Array, part: Part, folds: Sequence[Fold], alphas: Array
-) -> Iterator[tuple[Fold, Array]]:
+def hold_out_few(R: Array, part: Part, folds: Sequence[Fold], alphas: Array, out: Array) -> None:
     """As `hold_out_primal` for one part and folds that are small beside p.
 
     With ``Rᵀ A R = Q Λ Qᵀ`` decomposed once, Z = Fᵀ R Q and ``D = (Λ + λ)⁻¹``, taking out a fold is
     a downdate of rank |U|:
 
         f_U = R_U Q (D + D Z_Uᵀ (I − Z_U D Z_Uᵀ)⁻¹ Z_U D) Qᵀ (Rᵀ t − R_Uᵀ t_U),   λ = α (T − T_U)
+
+    Folds of one size go together, for all alphas at once.
     """
     values, Q = scipy.linalg.eigh(part.white.T @ part.white, check_finite=False)
     values = np.maximum(values, 0.0)
     white, features = part.white @ Q, R @ Q
     moment = features.T @ part.target
-    total = part.amount.sum() / part.share
-    for U in folds:
-        Z, P = white[U], features[U]
-        rest = moment - P.T @ part.target[U]
-        scale = total - part.amount[U].sum() / part.share
-        shrink = 1.0 / (values + scale * alphas[:, None])
-        ZD = Z * shrink[:, None, :]  # (n_alphas, |U|, p), and so are the others
-        u = shrink[:, :, None] * rest
-        lift = np.linalg.solve(np.eye(len(U)) - ZD @ Z.T, Z @ u)
-        yield U, (P @ (u + ZD.transpose(0, 2, 1) @ lift)).transpose(1, 2, 0)
+    total = part.amount.sum()
+    p, n_columns = len(values), len(alphas) * part.target.shape[1]
+
+    def entries(n: int) -> int:
+        return int(n * n * (p + 2 * len(alphas)) + (3 * p + 2 * n) * n_columns)
+
+    with one_blas_thread():
+        for U in _equal_folds(folds, entries):
+            Z, P = white[U], features[U]
+            rest = moment - P.transpose(0, 2, 1) @ part.target[U]
+            scale = (total - part.amount[U].sum(axis=1)) / part.share
+            shrink = 1.0 / (values[:, None] + scale[:, None, None] * alphas)
+            out[U] = _downdate(Z, P, rest, shrink)
+
+
+def _equal_folds(folds: Sequence[Fold], entries: Callable[[int], int]) -> Iterator[Fold]:
+    """Folds of one size in batches of shape (k, n), bounded by the entries that a fold takes."""
+    for n in sorted({len(U) for U in folds}):
+        same = np.stack([U for U in folds if len(U) == n])
+        count = max(1, BATCH_ENTRIES // max(1, entries(n)))
+        for start in range(0, len(same), count):
+            yield same[start : start + count]
+
+
+def _downdate(Z: Array, P: Array, rest: Array, shrink: Array) -> Array:
+    """``P (D + D Zᵀ (I − Z D Zᵀ)⁻¹ Z D) rest``, shape (k, n, n_outputs, n_alphas).
+
+    Z and P are (k, n, p), rest is (k, p, n_outputs); shrink holds D for each alpha, (k, p,
+    n_alphas).
+    """
+    k, n, p = Z.shape
+    i, j = np.triu_indices(n)
+    overlap = np.empty((k, n, n, shrink.shape[2]))
+    overlap[:, i, j] = -((Z[:, i] * Z[:, j]) @ shrink)
+    overlap[:, j, i] = overlap[:, i, j]
+    overlap[:, np.arange(n), np.arange(n)] += 1.0
+    u = rest[:, :, :, None] * shrink[:, :, None, :]
+    shape = (k, n, *u.shape[2:])
+    lift = _solve_each(overlap, (Z @ u.reshape(k, p, -1)).reshape(shape))
+    back = Z.transpose(0, 2, 1) @ lift.reshape(k, n, -1)
+    u += shrink[:, :, None, :] * back.reshape(u.shape)
+    return np.asarray(P @ u.reshape(k, p, -1)).reshape(shape)
+
+
+def _solve_each(A: Array, B: Array) -> Array:
+    """Solve positive definite systems of shape (k, n, n, n_alphas) that are overwritten, as is B.
+
+    Elimination of all of them side by side: a call of LAPACK for each takes longer if n is small.
+    """
+    n = A.shape[1]
+    if n > SIDE_BY_SIDE:
+        X = np.linalg.solve(A.transpose(0, 3, 1, 2), B.transpose(0, 3, 1, 2))
+        return np.ascontiguousarray(X.transpose(0, 2, 3, 1))
+    for c in range(n):
+        pivot = np.maximum(A[:, c, c], np.finfo(float).eps)  # smaller ones are rounding
+        A[:, c, c:] /= pivot[:, None]
+        B[:, c] /= pivot[:, None]
+        for r in range(c + 1, n):
+            factor = A[:, r, c].copy()
+            A[:, r, c:] -= factor[:, None] * A[:, c, c:]
+            B[:, r] -= factor[:, None] * B[:, c]
+    for c in range(n - 1, 0, -1):
+        B[:, :c] -= A[:, :c, c, None] * B[:, c, None]
+    return B
 
 
 def hold_out_dual(
     K: Array,
     root: GraphRoot,
+    component: NDArray[np.intp],
     target: Array,
     amount: Array,
     folds: Sequence[Fold],
     alphas: Array,
-) -> Iterator[tuple[Fold, Array]]:
+    out: Array,
+) -> None:
     """As `hold_out_primal` for a kernel matrix and one part; K is overwritten.
 
-    With ``F Fᵀ = A``, ``F b = t``, ``Fᵀ K F = Q Λ Qᵀ`` decomposed once and ``G = Q (Λ + λ)⁻¹ Qᵀ``:
+    With ``F Fᵀ = A``, ``F b = t``, ``S = Fᵀ K F = Q Λ Qᵀ`` decomposed once and
+    ``G = Q (Λ + λ)⁻¹ Qᵀ``:
 
-        c = G b,    f_U = (K F c)_U − (K F G)_UU (G_UU)⁻¹ c_U,    λ = α (T − T_U)
+        c = G b,    Fᵀ f = r with r_U = (S c)_U − (S G)_UU (G_UU)⁻¹ c_U,    λ = α (T − T_U)
 
-    [RankRLS09] equation 33, with a symmetric G.
+    [RankRLS09] equation 33, with a symmetric G. F does not see the mean of a connected component
+    (`component` has the number of it for each item); the same equation with the mean of its rows of
+    K F for its rows of S gives that.
     """
-    KF = root.adjoint(K).T
-    values, Q = scipy.linalg.eigh(root.adjoint(KF), check_finite=False)
-    z = Q.T @ root.solve(target)
-    KFQ = KF @ Q
-    total = amount.sum()
-    for U in folds:
-        Q_U, KFQ_U = Q[U], KFQ[U]
-        scores = np.empty((len(U), z.shape[1], len(alphas)))
-        for k, alpha in enumerate(alphas):
-            shrink = 1.0 / (values + alpha * (total - amount[U].sum()))
-            G_UU = (Q_U * shrink) @ Q_U.T
-            moved = KFQ_U * shrink
-            c_U = Q_U @ (shrink[:, None] * z)
-            scores[:, :, k] = moved @ z - (moved @ Q_U.T) @ scipy.linalg.solve(
-                G_UU, c_U, assume_a="sym", check_finite=False
-            )
-        yield U, scores
+    mean = _means(component)
+    mean_KF = root.adjoint(np.ascontiguousarray((mean @ K).T)).T
+    values, K[:] = _transposed_eigh(root.sandwich(K))
+    eigen = _Eigen(values, K, mean_KF @ K.T, K @ root.solve(target))
+    shift = amount.sum() - np.array([amount[U].sum() for U in folds])
+    r, level = np.zeros_like(out), np.zeros((len(mean_KF), *out.shape[1:]))
+    with one_blas_thread():
+        for k in np.lexsort(([len(U) for U in folds], shift)):
+            U = folds[k]
+            inside = np.unique(component[U])
+            r[U], level[inside] = eigen.hold_out(U, inside, shift[k] * alphas)
+    f = root.solve_adjoint(r.reshape(len(r), -1))
+    f += (level.reshape(len(level), -1) - mean @ f)[component]
+    rows = np.concatenate(folds)
+    out[rows] = f.reshape(out.shape)[rows]
+
+
+def _transposed_eigh(S: Array) -> tuple[Array, Array]:
+    """Λ and Qᵀ; S is overwritten."""
+    values, Q = scipy.linalg.eigh(S.T, overwrite_a=True, check_finite=False)
+    return values, Q.T
+
+
+def _means(component: NDArray[np.intp]) -> sp.csr_array:
+    """The sparse matrix that takes the mean of each component."""
+    weight = 1.0 / np.bincount(component)[component]
+    return sp.csr_array((weight, (component, np.arange(len(component)))))
+
+
+class _Eigen:
+    """``S = Q Λ Qᵀ``, the rows E of K F that F does not give back, as E Q, and ``z = Qᵀ b``."""
+
+    def __init__(self, values: Array, vectors: Array, EQ: Array, z: Array) -> None:
+        self._values, self._vectors, self._EQ, self._z = values, vectors, EQ, z  # vectors is Qᵀ
+        self._shifts, self._shrink = np.empty(0), np.empty((0, 0))
+        self._batch = min(LARGE_BATCH, len(values) ** 2 // 16)
+
+    def hold_out(self, U: Fold, inside: Fold, shifts: Array) -> tuple[Array, Array]:
+        """r_U, shape (|U|, n_outputs, n_alphas), and the same for the rows `inside` of E."""
+        if not np.array_equal(shifts, self._shifts):  # folds of one size and weight share them
+            self._shifts, self._shrink = shifts, 1.0 / (self._values[:, None] + shifts)
+        (m, n_outputs), n, n_all = self._z.shape, len(U), len(U) + len(inside)
+        scores = np.empty((n_all, n_outputs, len(shifts)))
+        count = max(1, self._batch // (n * n_all + m * n_outputs))
+        for start in range(0, len(shifts), count):
+            some = slice(start, start + count)
+            scores[:, :, some] = self._hold_out(U, inside, shifts[some], self._shrink[:, some])
+        return scores[:n], scores[n:]
+
+    def _hold_out(self, U: Fold, inside: Fold, shifts: Array, shrink: Array) -> Array:
+        """``(S c)_U − (S G)_UU (G_UU)⁻¹ c_U``, and below it the same with E for S."""
+        n, n_alphas, n_outputs = len(U), len(shifts), self._z.shape[1]
+        is_large = shifts > np.abs(self._values).max()
+        corner = np.zeros((n, n, n_alphas))
+        EG = np.zeros((len(inside), n, n_alphas))
+        c, fitted = np.zeros((2, n, n_outputs * n_alphas))
+        Ec = np.zeros((len(inside), n_outputs * n_alphas))
+        size = max(64, self._batch // n)
+        for start in range(0, len(self._values), size):
+            at = slice(start, start + size)
+            D, values, EQ = shrink[at], self._values[at, None], self._EQ[inside, at]
+            V = np.ascontiguousarray(self._vectors[at, U].T)
+            weights = np.where(is_large, values * D, D)
+            for i in range(n):
+                corner[i, i:] += (V[i:] * V[i]) @ weights
+            for row, into in zip(EQ, EG, strict=True):
+                into += (V * row) @ D
+            u = (self._z[at, :, None] * D[:, None, :]).reshape(len(D), -1)
+            c, fitted, Ec = c + V @ u, fitted + V @ (values * u), Ec + EQ @ u
+        SG, G = _both_corners(corner, shifts, is_large)
+        lift = np.linalg.solve(G, c.reshape(n, n_outputs, n_alphas).transpose(2, 0, 1))
+        found = np.concatenate([fitted, Ec]).reshape(-1, n_outputs, n_alphas)
+        moved = np.concatenate([SG, EG.transpose(2, 0, 1)], axis=1) @ lift
+        return np.asarray(found - moved.transpose(1, 2, 0))
+
+
+def _both_corners(corner: Array, shifts: Array, is_large: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """``(S G)_UU`` and ``G_UU``, shape (n_alphas, n, n), from the upper triangle of one of them.
+
+    ``S G + λ G = I``, and the smaller of the two terms keeps its digits: S G where λ is large.
+    """
+    n = len(corner)
+    known = np.ascontiguousarray(corner.transpose(2, 0, 1))
+    lower = np.tril_indices(n, -1)
+    known[:, lower[0], lower[1]] = known[:, lower[1], lower[0]]
+    SG, G = known.copy(), known
+    for k, shift in enumerate(shifts):
+        if is_large[k]:
+            G[k] = (np.eye(n) - SG[k]) / shift
+        else:
+            SG[k] = np.eye(n) - shift * G[k]
+    return SG, G
