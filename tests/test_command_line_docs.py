@@ -42,14 +42,19 @@ def first_word(row):
 def write_tables(folder):
     """The small files that the page takes for granted."""
     rng = np.random.default_rng(0)
-    rows = ["size,address,rooms,district,price"]
+    rows = ["house_id,size,address,sold,rooms,heating,district,price"]
     for k in range(40):
         size, rooms = rng.integers(20, 200), rng.integers(1, 7)
         price = 3 * size + 20 * rooms + rng.integers(50)
-        rows.append(f"{size},{k} Main Street,{rooms},{'north' if k % 2 else 'south'},{price}")
+        cells = [700 + 3 * k, size, f"{k} Main Street", f"2024-{1 + k % 12:02d}-01"]
+        cells += [
+            "" if k % 10 == 7 else rooms,
+            ["gas", "oil", "wood", ""][k % 8 % 4 if k % 8 < 7 else 0],
+        ]
+        rows.append(",".join(map(str, [*cells, "north" if k % 2 else "south", price])))
     (folder / "houses.csv").write_text("\n".join(rows))
     (folder / "new_houses.csv").write_text(
-        "rooms,size,colour,district\n3,80,red,north\n2,100,blue,north\n1,20,red,south\n"
+        "rooms,size,color,heating,district\n3,80,red,gas,north\n,100,blue,,north\n1,20,red,peat,south\n"
     )
     players = ["Ann", "Bob", "Cleo", "Dan"]
     games, battles = ["winner,loser,judge"], ["left,right,winner"]

@@ -50,8 +50,9 @@ def cv(
 ) -> None:
     """Cross-validate a model: each candidate judged on data that it was not trained on.
 
-    What is held out, and which candidate is best, is what `train` decides on the same data; the
-    first --metric chooses. With -o the held-out scores of the best candidate are written, one a line.
+    By default, what is held out and which candidate is best is what `train` decides on the same
+    data; the first --metric chooses. With -o the held-out scores of the best candidate are written,
+    one a line.
     """
     from rankwise.cli.held_out import hold_out
     from rankwise.cli.metric_choice import held_out_metrics
@@ -63,7 +64,7 @@ def cv(
     check_output(output, file, per_group)
     check_output(per_group, file)
     _check_held_out(model.model, leave, output, per_group)
-    estimator = make_model(model, search=True)
+    estimator = make_model(model, metric[0] if metric else None, search=True)
     data = read_training(file, table, model.model)
     names = held_out_metrics(metric, data.y, data.groups)
     scaler = make_scaler(model.scale, estimator.kernel, data.is_sparse)

@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +65,8 @@ def check_output(path: Path | None, *others: Path | None) -> None:
     if str(path) == "-":
         take_output()
         return
-    try:
-        path.stat()
-    except FileNotFoundError:
-        pass  # a loop of links is something else
+    with suppress(FileNotFoundError):
+        path.stat()  # which finds loops of links
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "this is a folder; name a file in it", str(path))
     folder = path.resolve().parent

@@ -49,10 +49,11 @@ _OPTION_OF = {
     **{"scoring": "metric", "alphas": "alpha", "nus": "nu", "n_resamples": "resamples"},
     **{"text": "categorical", "header": "no-header"},
 }
-_KEYWORDS_OF_READERS = frozenset(
-    "target group id weight ignore features text numeric delimiter decimal header format winner "
-    "loser sides magnitude tie n_features".split()
-)
+_KEYWORDS_OF_READERS = {
+    *("target", "group", "id", "weight", "ignore", "features", "text", "numeric", "n_features"),
+    *("delimiter", "decimal", "header", "format"),
+    *("winner", "loser", "sides", "magnitude", "tie"),
+}
 
 
 class _NoTerminal:

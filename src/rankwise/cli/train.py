@@ -47,7 +47,7 @@ def train(
 
     A table may have gaps, text, dates and identifiers: what becomes of each column is printed.
 
-    Examples:
+    For example:
 
       rankwise train queries.txt -o model.rw
 

@@ -87,8 +87,8 @@ def group_labels(source: OpenTable, at: int, column: Any, role: str = "group") -
 def _label_problem(text: str, role: str) -> str:
     if not text and role == "group":
         return (
-            "the group is empty. Give the row a group, or leave it out. Pass group=None to rank all "
-            "rows as one list."
+            "the group is empty. Give the row a group, or leave it out. Pass group=None to rank "
+            "all rows as one list."
         )
     if not text:
         return f"the {role} is empty. Give it a label, or leave out the row."
