@@ -199,7 +199,7 @@ def test_bad_sides(tmp_path):
         ("a,b,2,1,g", "the tie is '2'"),
         ("a,b,yes,2,g", "the row is a tie, but its magnitude is 2"),
         ("a,b,no,,g", "magnitude is '', expected a finite number"),
-        ("a,b,no,1,", "the group is empty"),
+        ("a,b,no,1,", "the group of the comparison is empty"),
         (f"a,b,no,1,{'x' * 300}", "the group .* has 300 characters"),
     ],
 )
