@@ -431,6 +431,23 @@ def test_skops_is_imported_when_it_is_used():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_many_strings_are_written_as_arrays(path):
+    words = [*(f"wörd {k}" for k in range(5000)), "", "\ud800", "a\0b"]
+    model = RankRLS().fit(X, y)
+    model.history_, model.solver_ = (
+        dict(zip(words, range(len(words)), strict=True)),
+        np.array(words, object),
+    )
+    back = round_trip(model, path)
+    assert list(back.history_.items()) == list(model.history_.items())
+    assert_same(model.solver_, back.solver_)
+    with zipfile.ZipFile(path) as archive:
+        assert archive.getinfo("schema.json").file_size < 10_000
+    model.history_ = dict.fromkeys(words, True) | {"a": 2**70}
+    with pytest.raises(ValueError, match="cannot keep"):
+        save(model, path)
+
+
 def test_an_array_in_two_places_stays_one(path):
     model = RankRLS(kernel="rbf", basis=X[:5]).fit(X, y)
     model.X_fit_ = model.basis

@@ -474,6 +474,7 @@ DAMAGED, ODD, FAILS = "is damaged", "cannot keep", "cannot score items"
         (put("alpha", made("Kernel", plain("evil"))), "kernel='evil' is unknown"),
         (put("alpha", made("evil", plain("evil"))), "has a 'evil'"),
         (put("alpha", node("TupleNode", "rankwise.persistence.parts.Made", content=[])), DAMAGED),
+        (put("alpha", made("texts", array(0), array(0))), DAMAGED),
         (put("n_features_in_", plain(5)), FAILS),
         (put("n_features_in_", plain(-1)), "n_features_in_ is -1"),
         (put("n_features_in_", plain(2**60)), "n_features_in_ is 1152"),

@@ -117,9 +117,10 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
 def load(path: PathLike) -> Any:
     """Read a model that `save` has written.
 
-    No code of the file is run: only rankwise's estimators and the scalers of scikit-learn that
-    `save` knows are constructed, and their parts are checked before they are put together. Arrays
-    take as much memory as in the file; names and numbers outside arrays up to 16 times as much.
+    No code of the file is run: only rankwise's estimators and the steps of scikit-learn that
+    `save` knows are built, every name of a class is looked at before that, and the model must score
+    items before it is returned. Arrays take twice their bytes in the file while it is read; names
+    and numbers outside of arrays up to 16 times as much.
 
     Parameters
     ----------

@@ -29,6 +29,7 @@ __all__ = [
     "map_entries",
 ]
 
+LONG = 100  # strings: so many and more are written as arrays
 STEPS: dict[str, tuple[str, ...]] = {
     "sklearn.compose": ("ColumnTransformer", "make_column_selector"),
     "sklearn.decomposition": ("FactorAnalysis", "FastICA", "IncrementalPCA", "PCA", "TruncatedSVD"),
@@ -63,6 +64,11 @@ class Made(NamedTuple):
             return get_metric(*self.parts)
         if self.kind == "BSpline":
             return _spline_class()(*self.parts)
+        if self.kind == "texts":
+            return np.array([*_split(*self.parts), None], dtype=object)[:-1].copy()
+        if self.kind == "words":
+            joined, lengths, numbers = self.parts
+            return dict(zip(_split(joined, lengths), numbers.tolist(), strict=True))
         if self.kind not in ("csr_matrix", "csr_array", "csc_matrix", "csc_array"):
             raise ValueError(f"it has a {self.kind!r:.40}")
         shape, data, *where = self.parts
@@ -85,10 +91,31 @@ def made(value: Any) -> Made | None:
         matrix = value if value.format in ("csr", "csc") else value.tocsr()
         parts = (tuple(map(int, matrix.shape)), matrix.data, matrix.indices, matrix.indptr)
         return Made(type(matrix).__name__, parts)
+    if isinstance(value, np.ndarray) and value.dtype == object and value.ndim == 1:
+        is_long = len(value) >= LONG and all(type(text) is str for text in value)
+        return Made("texts", _joined(value)) if is_long else None
+    if type(value) is dict and len(value) >= LONG:
+        is_plain = all(type(a) is str and type(b) is int for a, b in value.items())
+        numbers = np.array(list(value.values()) if is_plain else [])
+        return Made("words", (*_joined(value), numbers)) if numbers.dtype == np.int64 else None
     if type(value).__name__ == "BSpline" and type(value) is _spline_class():
         names = ("t", "c", "k", "extrapolate", "axis")
         return Made("BSpline", tuple(getattr(value, name) for name in names))
     return None
+
+
+def _joined(texts: Any) -> tuple[Any, Any]:
+    """Many strings as two arrays: skops would make an object of each."""
+    joined = "".join(texts).encode("utf-8", "surrogatepass")
+    return np.frombuffer(joined, np.uint8), np.array([len(text) for text in texts])
+
+
+def _split(joined: Any, lengths: Any) -> list[str]:
+    text = joined.tobytes().decode("utf-8", "surrogatepass")
+    ends = np.cumsum(lengths).tolist()
+    if lengths.ndim != 1 or (lengths < 0).any() or ends[-1] != len(text):
+        raise ValueError("strings and their lengths do not fit together")
+    return [text[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 def _spline_class() -> Any:
