@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rankwise.cli.data_file import DataFile
 
-__all__ = ["ScoreFile", "TrainedModel", "open_model", "open_ranker"]
+__all__ = ["ScoreFile", "TrainedModel", "only_scored", "open_model", "open_ranker"]
 
 TELLING_SHARE = 0.1
 
@@ -41,7 +41,7 @@ class TrainedModel:
 
     def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any]:
         """Predicted scores of the items that have a true one, and these items."""
-        _, data = _only_scored(file.read_for(self))
+        _, data = only_scored(file.read_for(self))
         return self.model.predict(data.X), data
 
     def flattery(self, data: Any) -> str:
@@ -82,7 +82,7 @@ class ScoreFile:
                 f"{self.path} has {len(values)} scores, but {file.path} has {len(data.y)} items; "
                 "one score a line is needed, in the order of the items."
             )
-        kept, data = _only_scored(data)
+        kept, data = only_scored(data)
         return values[kept], data
 
     def flattery(self, data: Any) -> str:
@@ -90,7 +90,7 @@ class ScoreFile:
         return ""
 
 
-def _only_scored(data: Any) -> tuple[NDArray[np.intp], Any]:
+def only_scored(data: Any) -> tuple[NDArray[np.intp], Any]:
     """Where the items are that have a true score, and these items."""
     import numpy as np
 

@@ -40,7 +40,7 @@ def report(
     """Write a page (HTML, needs no network) that shows how the model ranks scored items."""
     from rankwise.cli.data_file import DataFile
     from rankwise.cli.metric_choice import metrics_for
-    from rankwise.cli.model_file import open_model
+    from rankwise.cli.model_file import only_scored, open_model
     from rankwise.cli.output import check_inputs, check_output, say
     from rankwise.cli.session import note
     from rankwise.report import write_report
@@ -51,7 +51,7 @@ def report(
     found = DataFile(data, table).read_for(ranker)
     training = None
     if train is not None:
-        trained_on = DataFile(train, table).read_for(ranker)
+        _, trained_on = only_scored(DataFile(train, table).read_for(ranker))
         training = (trained_on.X, trained_on.y, trained_on.groups)
     warning = ranker.flattery(found)
     metrics = [chosen.name for chosen in metrics_for(metric, found.y)]
