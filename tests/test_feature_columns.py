@@ -25,6 +25,7 @@ COLUMNS = {
     "doc_id": (RNG.integers(0, 9, N).tolist(), "left out", "an identifier: its name says so"),
     "row": (list(range(7, 7 + N)), "left out", "an identifier: it counts the rows"),
     "key": ([10**17 + 3 * k for k in range(N)], "left out", "16 digits"),
+    "longer": ([float(10**25 + k * 10**12) for k in range(N)], "left out", "16 digits"),
     "price": ([None, *RNG.normal(size=N - 1).tolist()], "number", ""),
     "nan": ([float("nan"), *range(1, N)], "number", ""),
     "size": (RNG.normal(size=N).tolist(), "number", ""),

@@ -67,6 +67,7 @@ def _header_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("kernel", str(parameters.get("kernel", ""))),
         *((name, _short(value)) for name, value in notes.chosen.items()),
         ("features", f"{features:,}" + (f": {_listed(names)}" if names else "")),
+        ("categories", _listed(notes.categories)),
         ("data", notes.data),
         ("n_rows", str(notes.n_rows or "")),
         ("target", notes.target),

@@ -13,6 +13,7 @@ _NAME = re.compile(
     r"(^|[_. -])(id|ID|Id)$|[a-z](ID|Id)$|^([Ii]tem|ITEM|docid|uuid|UUID|index|Unnamed: \d+)$"
 )
 _LARGE = 10**15
+_LONG = "its whole numbers have 16 digits or more"
 _NEARLY_ALL = 0.9
 _FEW_ROWS = 20  # too few to say that all are different by intent
 
@@ -53,13 +54,24 @@ def _reason(name: str, column: Any) -> str:
         if n_rows >= _FEW_ROWS and not column.null_count and _counts(column):
             return "it counts the rows"
         if max(-ends["min"], ends["max"]) >= _LARGE:
-            return "its whole numbers have 16 digits or more"
+            return _LONG
+    if types.is_floating(column.type) and n_rows and _are_long(column):
+        return _LONG
     is_text = types.is_string(column.type) or types.is_large_string(column.type)
     if is_text and n_rows >= _FEW_ROWS:
         n_values = compute.count_distinct(column, mode="only_valid").as_py()
         if n_values > _NEARLY_ALL * n_rows:
             return f"{n_values} of its {n_rows} texts are different"
     return ""
+
+
+def _are_long(column: Any) -> bool:
+    """Whether floats are whole, and all of the same length: an identifier beyond 64 bits."""
+    compute = import_arrow("pyarrow.compute", "Tables")
+    ends = compute.min_max(column).as_py()
+    low, high = ends["min"], ends["max"]
+    is_long = low == low and _LARGE <= low <= high < 10 * low and high < 1e40
+    return is_long and compute.all(compute.equal(compute.floor(column), column)).as_py()
 
 
 def _counts(column: Any) -> bool:

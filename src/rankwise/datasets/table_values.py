@@ -159,7 +159,7 @@ def _check_exact(source: OpenTable, at: int, column: Any) -> None:
                 source.path,
                 source.place(row),
                 f"column {show(source.names[at])} is {cell}, which a float would round. Leave "
-                "it out with ignore= if it is an identifier. Or pass it as id=.",
+                "it out with ignore= if it is an identifier. Pass id= if it names the items.",
             )
 
 
