@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 __all__ = ["first_equal_rows", "row_products"]
 
 FEW_COLUMNS = 8  # as fast without BLAS
-BLOCK_ENTRIES = 2**17
+BLOCK_ENTRIES = 2**15  # of a few arrays at a time: little beside any kernel matrix
 
 
 def row_products(X: Any, W: NDArray[Any]) -> NDArray[Any]:
