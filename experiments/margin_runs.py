@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise import RankSVM, ScoreGraph
-from rankwise.graphs.strict import strict_preferences
 from rankwise.losses import HingeLoss
 from rankwise.solvers.margin_loss import minimise_margin
 from rankwise.solvers.margin_objective import MarginObjective
@@ -46,7 +45,7 @@ def standardise(X):
 
 def make_objective(X, y, alpha, loss=HingeLoss):
     """The objective of RankSVM over all pairs of different y."""
-    return MarginObjective(X, loss(strict_preferences(ScoreGraph(y, cost="sign"))), alpha)
+    return MarginObjective(X, loss(ScoreGraph(y, cost="sign").strict()), alpha)
 
 
 def time_fit(model, X, y, clock=time.perf_counter):

@@ -383,3 +383,26 @@ def test_a_sandwich_is_the_root_on_both_sides(options, shift):
     R = rng.normal(size=(30, 8))
     F = root.apply(np.eye(30))
     np.testing.assert_allclose(root.sandwich(R @ R.T), F.T @ R @ R.T @ F, atol=1e-11)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+@pytest.mark.parametrize("folded", [False, True])
+def test_disagreement_counts_every_strict_edge(case, folded, pooled):
+    graph, _, _, _, rng = case
+    F = rng.integers(0, 4, (M, 3)) + (rng.random((M, 3)) < 0.3)
+    fold = rng.integers(0, 3, M) if folded else None
+    edges = graph.pairs()
+    wrong, total = np.zeros((graph.n_groups, 3)), np.zeros(graph.n_groups)
+    for i, j, size, weight in zip(
+        edges.winner, edges.loser, edges.magnitude, edges.weight, strict=True
+    ):
+        if size > 0 and (fold is None or fold[i] == fold[j]):
+            wrong[graph.groups[i]] += weight * ((F[i] < F[j]) + 0.5 * (F[i] == F[j]))
+            total[graph.groups[i]] += weight
+    if pooled:
+        wrong, total = wrong.sum(axis=0, keepdims=True), total.sum(keepdims=True)
+    with np.errstate(invalid="ignore"):
+        expected = wrong / total[:, None]
+    np.testing.assert_allclose(graph.disagreement(F, fold, pooled=pooled), expected, atol=1e-12)
+    one = graph.disagreement(F[:, 0], fold, pooled=pooled)
+    np.testing.assert_allclose(one, expected[:, 0], atol=1e-12)

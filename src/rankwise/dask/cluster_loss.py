@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from rankwise.dask.parts import Part
 from rankwise.features import FeatureMap
 from rankwise.graphs import ScoreGraph
-from rankwise.graphs.strict import strict_preferences
 from rankwise.losses import HingeLoss, LossAt, SquaredHingeLoss
 from rankwise.solvers.curvature import second_moment
 from rankwise.solvers.margin_objective import MarginObjective
@@ -123,7 +122,7 @@ def _prepare(
     if part.y.shape[1] > 1:
         raise ValueError(f"y has {part.y.shape[1]} outputs; fit one RankSVM for each.")
     graph = ScoreGraph(part.y[:, 0], part.groups, cost="sign", group_weight=group_weight)
-    preferences = strict_preferences(graph)
+    preferences = graph.strict()
     if not preferences.n_pairs:
         return _MarginPart(len(part.y), None)
     return _MarginPart(

@@ -33,7 +33,7 @@ def make_folds(cv: Any, graph: PreferenceGraph, X: Any, y: Any) -> Folds:
         For the splitter.
     """
     is_known = isinstance(graph, (ScoreGraph, PairGraph))
-    labels = graph.groups if is_known else graph.components  # type: ignore[attr-defined]
+    labels = graph.groups if is_known else graph.components
     n_groups = int(labels.max()) + 1
     if cv is None:
         folds = items_of_components(labels)

@@ -13,7 +13,6 @@ from rankwise.estimators.least_squares_task import pair_distance
 from rankwise.estimators.margin_training import MarginTrainer
 from rankwise.features import Design
 from rankwise.graphs import PairGraph, PreferenceGraph
-from rankwise.graphs.strict import strict_preferences
 from rankwise.losses import SquaredLoss
 from rankwise.progress import track
 from rankwise.rows import row_products
@@ -72,7 +71,7 @@ class MarginTask:
         return row_products(self._R, weights.T)
 
     def _train(self, R: Any, graph: PreferenceGraph, alphas: Array) -> Array:
-        preferences = strict_preferences(graph)
+        preferences = graph.strict()
         if not preferences.n_pairs:
             raise ValueError(
                 "a fold leaves no preference to train on: they are all in one group (or fold). Use "

@@ -19,7 +19,7 @@ from rankwise.estimators.margin_training import MarginTrainer, report_solution
 from rankwise.estimators.problem import strict_graph, why_no_pairs
 from rankwise.features import Design, make_features
 from rankwise.graphs import PairGraph, PreferenceGraph
-from rankwise.graphs.strict import StrictPreferences, strict_preferences
+from rankwise.graphs.strict import StrictPreferences
 from rankwise.solvers.margin_loss import MarginSolution
 
 __all__ = ["RankSVM", "RankSVMPath"]
@@ -242,7 +242,7 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         kernel = self.make_kernel()
         X = self._check_items(X, accept_sparse=False if kernel.is_precomputed else "csr")
         graph = strict_graph(X.shape[0], y, groups, self.group_weight)
-        preferences = strict_preferences(graph)
+        preferences = graph.strict()
         if not preferences.n_pairs:
             raise ValueError(f"there is nothing to rank: {why_no_pairs(graph)}.")
         if isinstance(graph, PairGraph) and preferences.n_pairs < graph.n_pairs:

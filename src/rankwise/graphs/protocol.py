@@ -13,6 +13,7 @@ from rankwise.memory import check_matrix_fits
 
 if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
+    from rankwise.graphs.strict import StrictPreferences
 
 __all__ = [
     "GraphDescription",
@@ -68,6 +69,30 @@ class PreferenceGraph(Protocol):
         """Number of edges."""
 
     @property
+    def groups(self) -> NDArray[np.intp]:
+        """For each item the number of its group: what cross-validation holds out together."""
+
+    @property
+    def group_labels(self) -> NDArray[Any]:
+        """Labels of the groups, by number."""
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups, those without edges included."""
+
+    @property
+    def n_units(self) -> int:
+        """Number of groups that were given; else of connected components that have an edge."""
+
+    @property
+    def scores(self) -> Array | None:
+        """Scores of the items, (n_items,) or (n_items, v); None if there are preferences only."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every two items are an edge of magnitude y_i − y_j, y being the scores."""
+
+    @property
     def total_weight(self) -> float:
         """W = Σ ω_k."""
 
@@ -110,6 +135,30 @@ class PreferenceGraph(Protocol):
 
     def pairs(self) -> PairGraph:
         """The edges, explicitly: the slow truth, for tests and small data."""
+
+    def strict(self) -> StrictPreferences:
+        """The strict preferences, over which margin losses are taken; ties are left out."""
+
+    def disagreement(
+        self, F: NDArray[Any], fold: NDArray[np.intp] | None = None, *, pooled: bool = False
+    ) -> Array:
+        """Share by weight of the strict preferences in each group that F orders wrongly.
+
+        Parameters
+        ----------
+        F : ndarray of shape (n_items,) or (n_items, k)
+            Predicted scores; equal ones count one half.
+        fold : ndarray of shape (n_items,), optional
+            Number of the fold of each item. Only pairs inside one fold count: others would compare
+            the predictions of two models.
+        pooled : bool
+            One share over all groups, in a single row.
+
+        Returns
+        -------
+        ndarray of shape (n_groups,) or (n_groups, k)
+            nan where no pair counts.
+        """
 
     def describe(self) -> GraphDescription:
         """Counts that tell what a learner would be trained on."""

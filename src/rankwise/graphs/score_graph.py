@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.graphs.base import BaseGraph
 from rankwise.graphs.cells import (
     Cells,
     deviations,
@@ -17,9 +18,11 @@ from rankwise.graphs.cells import (
     score_differences,
     sums_of_families,
 )
+from rankwise.graphs.disagreement import score_disagreement
 from rankwise.graphs.gram_blocks import Level, nested_scatter
 from rankwise.graphs.protocol import GraphDescription, GraphRoot, system_by_columns
 from rankwise.graphs.roots import ComponentRoot, NestedRoot, items_of_components
+from rankwise.graphs.strict import StrictOrder
 from rankwise.groups import encode_groups
 from rankwise.options import check_option
 from rankwise.targets import as_scores, split_target
@@ -35,7 +38,7 @@ TIES = ("include", "exclude")
 GROUP_WEIGHTS = ("pairs", "groups")
 
 
-class ScoreGraph:
+class ScoreGraph(BaseGraph):
     """All pairs inside each group, preferred by score.
 
     With cells = (group, distinct score) and P the item-to-cell indicator, every cost below has
@@ -61,11 +64,6 @@ class ScoreGraph:
     group_weight : {"pairs", "groups"}
         "pairs": every pair counts alike; "groups": every group counts alike, a pair weighs one
         over the number of pairs of its group ([RankRLS09] end of section 2.4).
-
-    Attributes
-    ----------
-    group_labels : ndarray
-        The distinct labels in the order of the group numbers.
 
     Examples
     --------
@@ -101,7 +99,7 @@ class ScoreGraph:
         self.cost = cost
         self.ties = ties if cost == "magnitude" else "exclude"
         self.group_weight = group_weight
-        self.groups, self.group_labels = encode_groups(groups, len(self.y))
+        self._groups = encode_groups(groups, len(self.y))
         if self.y.ndim == 2 and not self._same_for_all_scores:
             raise ValueError(
                 f"y has {self.y.shape[1]} outputs, but with cost={cost!r} and ties={ties!r} the "
@@ -119,9 +117,24 @@ class ScoreGraph:
         return len(self.y)
 
     @property
-    def n_groups(self) -> int:
+    def groups(self) -> NDArray[np.intp]:
+        """For each item the number of its group."""
+        return self._groups.codes
+
+    @property
+    def group_labels(self) -> NDArray[Any]:
+        """The distinct labels in the order of the group numbers."""
+        return self._groups.labels
+
+    @property
+    def n_units(self) -> int:
         """Number of groups, those without pairs included."""
-        return len(self.group_labels)
+        return self.n_groups
+
+    @property
+    def scores(self) -> Array:
+        """Scores of the items."""
+        return self.y
 
     @property
     def is_complete(self) -> bool:
@@ -216,10 +229,6 @@ class ScoreGraph:
             between = self._pull
         return NestedRoot(self.cells, scale * self._within + shift, scale * between + shift, shift)
 
-    def gram(self, R: Any) -> Array:
-        """``Rᵀ L R``; see `system`."""
-        return self.system(R, np.empty((self.n_items, 0)))[0]
-
     def system(self, R: Any, t: Array) -> tuple[Array, Array]:
         """``Rᵀ L R`` and ``Rᵀ t``; for dense R in one blocked pass over its rows."""
         if self.cost == "relative" or sp.issparse(R):
@@ -262,8 +271,9 @@ class ScoreGraph:
         """
         cells, scores = self._cells_and_scores
         other = copy.copy(self)
-        for name in filter(partial(hasattr, type(self)), vars(self)):  # what was cached
-            del other.__dict__[name]
+        for name in vars(self):
+            if isinstance(getattr(type(self), name, None), cached_property):
+                del other.__dict__[name]
         other._cells_and_scores = Cells(cells.of_item, cells.group, self.n_groups, counts), scores
         return other
 
@@ -271,8 +281,7 @@ class ScoreGraph:
         """Every pair explicitly: for tests and small data, O(m²)."""
         from rankwise.graphs.pair_graph import PairGraph
 
-        if self.y.ndim == 2:
-            raise ValueError("pairs() needs one output; make a ScoreGraph of one column of y.")
+        self._check_one_output("pairs()")
         i, j = np.triu_indices(self.n_items, k=1)
         keep = self.groups[i] == self.groups[j]
         if self.ties == "exclude":
@@ -288,6 +297,25 @@ class ScoreGraph:
             n_items=self.n_items,
             cost=self.cost,
         )
+
+    def strict(self) -> StrictOrder:
+        """All pairs of different score, never formed."""
+        if self.cost == "relative":
+            raise ValueError(
+                "a ScoreGraph with cost='relative' weighs every pair differently, which the sweep "
+                "over sorted scores cannot do; use cost='sign', or graph.pairs() for a small graph."
+            )
+        if self.ties == "exclude":
+            return StrictOrder(self)
+        weight = self.group_weight  # other pairs: count again
+        return StrictOrder(ScoreGraph(self.y, self.groups, cost="sign", group_weight=weight))
+
+    def disagreement(
+        self, F: NDArray[Any], fold: NDArray[np.intp] | None = None, *, pooled: bool = False
+    ) -> Array:
+        """Share of the pairs of different score in each group that F orders wrongly."""
+        self._check_one_output("disagreement()")
+        return score_disagreement(self.y, self.groups, self.pair_weights, F, fold, pooled)
 
     def describe(self) -> GraphDescription:
         """Counts of groups, pairs, ties (over all outputs) and of items that are in no pair."""
@@ -306,6 +334,10 @@ class ScoreGraph:
             n_isolated_items=int(empty[self.groups].sum()),
             total_weight=self.total_weight,
         )
+
+    def _check_one_output(self, method: str) -> None:
+        if self.y.ndim == 2:
+            raise ValueError(f"{method} needs one output; make a ScoreGraph of one column of y.")
 
     @property
     def _same_for_all_scores(self) -> bool:

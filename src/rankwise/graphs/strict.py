@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise._compiled import count_violated, sort_by_group, sort_in_groups, sum_violated
-from rankwise.graphs.pair_graph import PairGraph
-from rankwise.graphs.protocol import PreferenceGraph
-from rankwise.graphs.score_graph import ScoreGraph
 
-__all__ = ["StrictEdges", "StrictOrder", "StrictPreferences", "Violated", "strict_preferences"]
+if TYPE_CHECKING:
+    from rankwise.graphs.pair_graph import PairGraph
+    from rankwise.graphs.score_graph import ScoreGraph
+
+__all__ = ["StrictEdges", "StrictOrder", "StrictPreferences", "Violated"]
 
 Array = NDArray[np.float64]
 SMALL_GROUP = 200  # mean size of groups that are sorted one by one, not all at once
@@ -111,38 +112,16 @@ class StrictPreferences(Protocol):
         """Some pairs with ``|1 − (f_i − f_j)| < width``; weights sum up to their share."""
 
 
-def strict_preferences(graph: PreferenceGraph) -> StrictPreferences:
-    """The strict preferences of a graph; ties are left out.
-
-    Raises
-    ------
-    ValueError
-        For a ScoreGraph with ``cost="relative"``, whose pairs each have a weight of their own.
-    """
-    if isinstance(graph, PairGraph):
-        return StrictEdges(graph)
-    if not isinstance(graph, ScoreGraph):
-        raise TypeError(f"expected a ScoreGraph or a PairGraph, got {type(graph).__name__}.")
-    if graph.cost == "relative":
-        raise ValueError(
-            "a ScoreGraph with cost='relative' weighs every pair differently, which the sweep over "
-            "sorted scores cannot do; use cost='sign', or graph.pairs() for a small graph."
-        )
-    return StrictOrder(graph)
-
-
 class StrictOrder:
     """All pairs of different score inside each group, never formed.
 
     Parameters
     ----------
     graph : ScoreGraph
-        Gives scores of one output, groups and the weights of the groups.
+        One without ties: gives scores of one output, groups and the weights of the pairs.
     """
 
     def __init__(self, graph: ScoreGraph) -> None:
-        if graph.cost == "magnitude" and graph.ties == "include":  # other pairs: count again
-            graph = ScoreGraph(graph.y, graph.groups, cost="sign", group_weight=graph.group_weight)
         self._graph = graph
         cells = graph.cells
         self._level = (cells.of_item - cells.first[cells.group][cells.of_item]).astype(np.int32)
