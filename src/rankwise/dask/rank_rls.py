@@ -14,9 +14,9 @@ from rankwise.dask.lazy_model import LazyModel
 from rankwise.dask.parts import Part, Survey, align, survey
 from rankwise.dask.whole_groups import gather_groups
 from rankwise.estimators import RankRLS as LocalRankRLS
-from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.chunked import pair_rule
 from rankwise.features import FeatureMap
+from rankwise.model_selection.candidates import check_alphas
 from rankwise.solvers.closed_form import solve_shifted
 from rankwise.sums import ONE_LIST, PairRule, StreamingSums
 

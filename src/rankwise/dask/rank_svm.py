@@ -14,9 +14,9 @@ from rankwise.dask.lazy_model import LazyModel
 from rankwise.dask.parts import Survey, align, survey
 from rankwise.dask.whole_groups import gather_groups
 from rankwise.estimators import RankSVM as LocalRankSVM
-from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.margin_training import MarginTrainer, report_solution
 from rankwise.graphs.score_graph import GROUP_WEIGHTS
+from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
 from rankwise.solvers.columns import Columns
 from rankwise.solvers.margin_objective import MarginObjective

@@ -9,12 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.estimators.checks import check_alphas, check_beta
+from rankwise.estimators.checks import check_beta
 from rankwise.estimators.kernel_model import KernelModel
 from rankwise.features import FeatureMap, basis_map
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.score_graph import COSTS, GROUP_WEIGHTS, TIES
 from rankwise.memory import check_matrix_fits
+from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
 from rankwise.solvers.closed_form import solve_shifted
 from rankwise.sums import PairRule, StreamingSums

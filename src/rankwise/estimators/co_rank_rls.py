@@ -14,14 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankwise.estimators.checks import check_alphas, check_nus
-from rankwise.estimators.co_problem import CoProblem, fit_views, warn_about_flat_views
-from rankwise.estimators.cross_validation import mean_defined
+from rankwise.estimators.co_problem import CoProblem, CoTask, fit_views, warn_about_flat_views
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.problem import ranking_losses
 from rankwise.estimators.unscored import SemiSupervisedMixin, split_unscored
 from rankwise.features import KernelParameters, View
 from rankwise.metrics import disagreement_error
+from rankwise.model_selection.candidates import check_alphas, check_nus
+from rankwise.model_selection.curves import mean_defined
 from rankwise.real_numbers import check_items
 
 __all__ = ["CoRankRLS", "CoRankRLSPath"]
@@ -177,6 +177,30 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         several = check_nus([self.nu], "nu") if nus is None else check_nus(nus, "nus")
         coef = model._solve_for(model._prepare(X, y, groups), several, checked)
         return CoRankRLSPath(model, checked, several, coef, squeeze=nus is None)
+
+    def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> CoTask:
+        """The model and its data, ready to be judged on held-out rows for many alphas and nus.
+
+        What `rankwise.model_selection` and `CoRankRLSCV` ask for; the estimator is left as it is.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `fit`.
+
+        Returns
+        -------
+        CoTask
+            A `rankwise.model_selection.HoldOutTask` whose candidates are alphas and nus.
+        """
+        model = clone(self)
+        problem = model._prepare(X, y, groups)
+        return CoTask(
+            problem,
+            self.alpha,
+            self.nu,
+            lambda **values: model.set_params(**values)._fit_problem(problem),
+        )
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Score items by the mean of all views; larger is better, inside a group.

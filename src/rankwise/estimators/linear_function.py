@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.estimators.best_model import BestModel
 from rankwise.estimators.co_rank_rls import CoRankRLS
 from rankwise.estimators.kernel_model import KernelModel
 from rankwise.estimators.ranking_pursuit import RankingPursuit
+from rankwise.estimators.search import Search
 
 __all__ = ["LinearFunction", "linear_function"]
 
@@ -34,7 +34,7 @@ def linear_function(model: Any) -> LinearFunction:
     ValueError
         If the ranker has another kernel, several outputs, or is none of rankwise's.
     """
-    if isinstance(model, BestModel):
+    if isinstance(model, Search):
         return linear_function(model.best_estimator_)
     if isinstance(model, KernelModel):
         return LinearFunction(_single(model), 0.0)

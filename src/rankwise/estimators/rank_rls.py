@@ -11,15 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwise.estimators.checks import check_alphas, check_beta, check_finite
+from rankwise.estimators.checks import check_beta, check_finite
 from rankwise.estimators.chunked import ChunkedFit
 from rankwise.estimators.kernel_model import ModelPath
-from rankwise.estimators.least_squares_task import LeastSquaresTask
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.problem import ranking_losses
 from rankwise.features import Design, is_read_once, make_design
 from rankwise.features.design import FITTING, HOLDING_OUT
 from rankwise.losses import SquaredLoss
+from rankwise.model_selection.candidates import check_alphas
+from rankwise.model_selection.exact_hold_out import Refit
+from rankwise.model_selection.least_squares_task import LeastSquaresTask
 from rankwise.progress import IterationLine
 from rankwise.solvers import Solutions, minimise
 
@@ -191,6 +193,38 @@ class RankRLS(ChunkedFit):
         checked = check_alphas(alphas, "alphas")
         return RankRLSPath(model, checked, model._solve_for(X, y, groups, checked))
 
+    def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> LeastSquaresTask:
+        """The model and its data, ready to be judged on held-out items for many alphas.
+
+        What `rankwise.model_selection` and `RankRLSCV` ask for; the estimator is left as it is.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `fit`.
+
+        Returns
+        -------
+        LeastSquaresTask
+            A `rankwise.model_selection.HoldOutTask` whose candidates are alphas.
+        """
+        model = clone(self)
+        items, losses = model._check_data(X, y, groups, to_fit=False)
+        return LeastSquaresTask(
+            losses,
+            lambda: model._make_design(items, losses, to_fit=False),
+            model.output_shape_,
+            self.alpha,
+            Refit(self.tol, self.max_iter),
+            lambda alpha: self._trained(X, y, groups, alpha),
+        )
+
+    def _trained(self, X: Any, y: Any, groups: ArrayLike | None, alpha: Any) -> RankRLS:
+        """The model of one alpha, or of one for each output."""
+        chosen, which = np.unique(alpha, return_inverse=True)
+        path = self.path(X, y, groups, alphas=chosen)
+        return path.model(which if len(chosen) > 1 else 0)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
@@ -235,17 +269,6 @@ class RankRLS(ChunkedFit):
         )
         several_passes = len(losses) > 1 or 0 < self.beta < 1
         return design if to_fit and not several_passes else design.stored()
-
-    def _task(self, X: Any, y: Any, groups: ArrayLike | None) -> LeastSquaresTask:
-        """The model and its data, ready for cross-validation."""
-        X, losses = self._check_data(X, y, groups, to_fit=False)
-        return LeastSquaresTask(
-            losses,
-            lambda: self._make_design(X, losses, to_fit=False),
-            self.output_shape_,
-            self.tol,
-            self.max_iter,
-        )
 
     def _solve_for(self, X: Any, y: Any, groups: ArrayLike | None, alphas: Array) -> Array:
         """Coefficients of shape (n_alphas, n, n_outputs); sets all attributes but them."""

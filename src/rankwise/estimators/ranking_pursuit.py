@@ -9,17 +9,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.estimators.checks import check_beta
-from rankwise.estimators.held_out_stages import (
-    Judge,
-    make_judge,
-    scores_of,
-    validation_rows,
-    without_rows,
-)
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.pursuit_path import (
     PursuitFunction,
@@ -37,9 +31,17 @@ from rankwise.estimators.pursuit_problem import (
     make_problem,
     read_target,
 )
+from rankwise.estimators.pursuit_task import (
+    PursuitTask,
+    measure_of,
+    scores_of,
+    validation_rows,
+    without_rows,
+)
 from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, split_unscored
 from rankwise.features import KernelParameters, View
-from rankwise.graphs import PreferenceGraph
+from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.model_selection.curves import Measure
 from rankwise.options import check_option
 from rankwise.real_numbers import check_items
 from rankwise.solvers.pursuit import Step, make_search, pursue
@@ -203,9 +205,45 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         rng = check_random_state(self.random_state)
         if self.n_iter_no_change is None:
             return self._fit_rows(X, target, None, rng)
-        judge = make_judge(self.scoring, self._options())
+        measure = measure_of(self.scoring, self.beta)
         held = validation_rows(scores_of(target), self.validation_fraction, rng)
-        return self._fit_rows(X, target, held, rng, judge)
+        return self._fit_rows(X, target, held, rng, measure)
+
+    def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> PursuitTask:
+        """The model and its data, ready to be judged on held-out rows after every step.
+
+        What `rankwise.model_selection` and `RankingPursuitCV` ask for; the estimator is left as it
+        is.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `fit`, but no preference graph.
+
+        Returns
+        -------
+        PursuitTask
+            A `rankwise.model_selection.HoldOutTask` whose candidates are numbers of steps.
+        """
+        model = clone(self)
+        items, target = model._check_training_data(X, y, groups)
+        part = scores_of(target)
+
+        def staged(held: Indices, n_steps: int) -> Array:
+            model.set_params(n_basis=n_steps)
+            model._fit_rows(items, part, held, check_random_state(self.random_state))
+            return model._staged(items[held])
+
+        def trained(n_basis: int) -> RankingPursuit:
+            return clone(self).set_params(n_basis=n_basis).fit(X, y, groups)
+
+        graph = model._graph_of(part, np.arange(len(part.scored)))
+        return PursuitTask(part, graph, self.n_basis, staged, trained)
+
+    def _graph_of(self, part: PartlyScored, rows: Indices) -> ScoreGraph:
+        """The pairs of some of the scored rows, counted among the scored."""
+        options = {"cost": self.cost, "ties": self.ties, "group_weight": self.group_weight}
+        return ScoreGraph(part.y[rows], part.scored_labels[rows], **options)
 
     def predict(self, X: Any) -> Array:
         """Score items by the mean of the views.
@@ -308,9 +346,9 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         target: PreferenceGraph | PartlyScored,
         held: Indices | None,
         rng: Any,
-        judge: Judge | None = None,
+        measure: Measure | None = None,
     ) -> Self:
-        """Fit to checked data less the held-out rows; a judge watches over the steps by them."""
+        """Fit to checked data less the held-out rows; a measure watches over the steps by them."""
         every = np.arange(X.shape[0])
         kept, available = target, every
         if held is not None:
@@ -325,10 +363,12 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         search = make_search(problem, dictionary_norms(problem), self.search_)
         stepping = pursue(problem, search, int(self.n_basis), self.backfit)
         self.__dict__.pop("validation_score_", None)
-        if judge is None or held is None or self.n_iter_no_change is None:
+        if measure is None or held is None or self.n_iter_no_change is None:
             steps = list(stepping)
         else:
-            watch = Validation(judge, scores_of(target), held, X, dictionaries)
+            part = scores_of(target)
+            graph = self._graph_of(part, np.searchsorted(part.scored, held))
+            watch = Validation(measure, graph, X[held], dictionaries)
             steps, self.validation_score_ = stop_early(
                 stepping, watch, known.level, int(self.n_iter_no_change), self.tol
             )

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from rankwise.estimators.cross_validation import best_of
 from rankwise.leaderboard.solving import RatingSystem
 from rankwise.leaderboard.tally import Tally
+from rankwise.model_selection.curves import best_of
 
 __all__ = ["AlphaCurve", "alpha_grid", "leave_one_out_errors", "tenfold_errors"]
 

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.datasets import PairData
 from rankwise.estimators import RankRLS
-from rankwise.estimators.checks import check_alphas
 from rankwise.graphs import PairGraph
 from rankwise.leaderboard.arguments import (
     check_clusters,
@@ -33,6 +32,7 @@ from rankwise.leaderboard.solving import RatingSystem
 from rankwise.leaderboard.standing import intervals_of, standings
 from rankwise.leaderboard.tally import Tally
 from rankwise.leaderboard.units import Units
+from rankwise.model_selection.candidates import check_alphas
 
 __all__ = ["rate", "rate_groups"]
 

@@ -19,8 +19,8 @@ from sklearn.preprocessing import (
 )
 
 from rankwise.estimators import CoRankRLS, RankingPursuit
-from rankwise.estimators.best_model import BestModel
 from rankwise.estimators.kernel_model import KernelModel
+from rankwise.estimators.search import Search
 from rankwise.features import Kernel
 from rankwise.persistence.classes import (
     ATTRIBUTES,
@@ -92,7 +92,7 @@ def _check_ranker(model: Any) -> None:
     _check_attributes(model)
     _check_features(model)
     _require(isinstance(model.kernel, str), "kernel is not a name")
-    if isinstance(model, BestModel):
+    if isinstance(model, Search):
         best = _attribute(model, "best_estimator_")
         _check_ranker(best)
         _require(best.n_features_in_ == model.n_features_in_, "n_features_in_ is not the best's")

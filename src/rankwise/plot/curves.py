@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.estimators.cross_validation import best_of, mean_defined, standard_error
 from rankwise.metrics import get_metric
+from rankwise.model_selection.curves import mean_defined, standard_error
 from rankwise.plot.figure import ordered_colours
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "draw_band",
     "draw_curves",
     "draw_legend",
-    "largest_of_best",
     "make_curve",
 ]
 
@@ -75,11 +74,6 @@ def make_curve(label: str, x: ArrayLike, values: ArrayLike, best: int | None = N
     at = None if best is None else int(np.flatnonzero(order == best)[0])
     mean, error = mean_defined(table)[order], standard_error(table)[order]
     return Curve(label, position[order], mean, error, at)
-
-
-def largest_of_best(curve: Curve, greater_is_better: bool) -> int:
-    """Return where the mean is best; of equal ones the last, as the searches for alpha choose."""
-    return best_of(curve.mean if greater_is_better else -curve.mean, curve.x)
 
 
 def describe_params(params: Mapping[str, Any]) -> str:

@@ -19,8 +19,8 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.estimators.folds import Folds
 from rankwise.graphs import PairGraph
+from rankwise.model_selection.folds import Folds
 from rankwise.solvers.hold_out import Part, hold_out_primal
 
 __all__ = ["edges_of_folds", "fits_edges", "hold_out_with_edges"]
