@@ -426,7 +426,7 @@ def test_curve_of_a_search_is_its_cross_validation():
         (RankRLSCV(cv=4), "groups", "folds"),
         (RankSVMCV(cv=3), "groups", "folds"),
         (CoRankRLSCV(views=VIEWS, cv=4), "groups", "folds"),
-        (RankingPursuitCV(3, cv=4), "held-out parts", "held-out parts"),
+        (RankingPursuitCV(3, cv=4), "groups", "folds"),
     ],
     ids=lambda value: re.sub(r"\s+", "", str(value))[:40],
 )

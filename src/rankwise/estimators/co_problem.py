@@ -161,7 +161,8 @@ class CoTask(RefitTask):
         coef, _ = rest.coefficients(candidates.axes["nu"], candidates.axes["alpha"])
         X = problem.X[problem.part.scored[held]]
         views = zip(problem.views, coef, strict=True)
-        return np.mean([view.scores(X, c.reshape(len(c), -1)) for view, c in views], axis=0)
+        scores = [view.scores(X, c.reshape(len(c), -1)) for view, c in views]
+        return np.asarray(np.mean(scores, axis=0))
 
     def train(self, **values: Any) -> Any:
         """CoRankRLS of one alpha and one nu."""

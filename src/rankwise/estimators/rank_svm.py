@@ -218,7 +218,7 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         array([[1. , 0.5]])
         """
         checked = check_alphas(alphas, "alphas")
-        model = clone(self)
+        model: RankSVM = clone(self)
         trainer = model._make_trainer()
         _, preferences, design = model._prepare(X, y, groups)
         return model._follow(trainer, preferences, design, checked)
@@ -252,7 +252,7 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         MarginTask
             A `rankwise.model_selection.HoldOutTask` whose candidates are alphas.
         """
-        model = clone(self)
+        model: RankSVM = clone(self)
         trainer = model._make_trainer()
         graph, preferences, design = model._prepare(X, y, groups)
 

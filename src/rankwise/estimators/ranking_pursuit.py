@@ -225,7 +225,7 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         PursuitTask
             A `rankwise.model_selection.HoldOutTask` whose candidates are numbers of steps.
         """
-        model = clone(self)
+        model: RankingPursuit = clone(self)
         items, target = model._check_training_data(X, y, groups)
         part = scores_of(target)
 
@@ -235,7 +235,8 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
             return model._staged(items[held])
 
         def trained(n_basis: int) -> RankingPursuit:
-            return clone(self).set_params(n_basis=n_basis).fit(X, y, groups)
+            fresh: RankingPursuit = clone(self).set_params(n_basis=n_basis)
+            return fresh.fit(X, y, groups)
 
         graph = model._graph_of(part, np.arange(len(part.scored)))
         return PursuitTask(part, graph, self.n_basis, staged, trained)

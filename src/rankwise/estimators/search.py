@@ -223,7 +223,7 @@ class Search(KernelParameters):
         values = [run.candidates.axes[name] for run in runs]
         is_single = runs[0].by_group[metric.name].shape[2] == 1
         one = (..., 0) if is_single else ...
-        tables = {
+        tables: dict[str, Any] = {
             (self.axes[name] or name): values if name == "alpha" else values[0].astype(int),
             "params": points,
             "mean_score": np.stack([run.mean(metric)[one] for run in runs]),

@@ -360,7 +360,7 @@ def _leave_pair_out(
                 f"{', '.join(PAIRWISE)}, or a number of folds."
             )
         if isinstance(metric, Metric) and metric.name == "auc":
-            metric(graph.scores, graph.scores)  # refuses scores of more than two levels
+            metric(pairs.scores, pairs.scores)  # refuses scores of more than two levels
     error = pairs.disagreement(candidates.axes["alpha"]).T
     by_group = {metric.name: _gain(metric, error)[None] for metric in metrics}
     return HeldOutCurves(candidates, by_group, graph.group_labels, PAIR, 0, task.refits)
@@ -369,18 +369,19 @@ def _leave_pair_out(
 def _folds_of_edges(
     task: HoldOutTask,
     candidates: Candidates,
-    n_folds: Any,
+    cv: Any,
     metrics: Sequence[Measure],
     progress: bool | None,
 ) -> HeldOutCurves:
     """One connected component: hold out edges instead of items, and train again for each fold."""
     edges = task.graphs[0].pairs()
-    if not isinstance(n_folds, numbers.Integral) or not 2 <= n_folds <= edges.n_pairs:
+    if not isinstance(cv, numbers.Integral) or not 2 <= int(cv) <= edges.n_pairs:
         raise ValueError(
-            f"cv={n_folds!r}: the preferences are all connected, so edges are held out; give a "
+            f"cv={cv!r}: the preferences are all connected, so edges are held out; give a "
             f"number of folds from 2 to the {edges.n_pairs} edges, or build the PairGraph with the "
             "groups of the items to hold these out."
         )
+    n_folds = int(cv)
     fold = np.random.default_rng(0).permutation(edges.n_pairs) % n_folds
     wrong = np.empty((n_folds, len(candidates), 1))
     for k in track(range(n_folds), "training again without edges", progress):

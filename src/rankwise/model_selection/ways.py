@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from rankwise.metrics import Metric
 from rankwise.model_selection.task import HoldOutTask
 
 __all__ = ["EDGES", "FEWEST_FOR_PAIRS", "PAIR", "PAIRWISE", "Way", "choose_way"]
@@ -33,7 +32,7 @@ class Way(NamedTuple):
     cv: Any = None
 
 
-def choose_way(task: HoldOutTask, cv: Any, metrics: Sequence[Metric]) -> Way:
+def choose_way(task: HoldOutTask, cv: Any, metrics: Sequence[Any]) -> Way:
     """What is held out, and the folds that say how.
 
     With "auto":
@@ -55,7 +54,7 @@ def choose_way(task: HoldOutTask, cv: Any, metrics: Sequence[Metric]) -> Way:
     cv : "auto", "leave-pair-out", None, int, splitter or iterable
         None holds out one group at a time; a number makes so many folds of groups, of items if
         there is one list, or of edges if there are connected preferences without groups.
-    metrics : sequence of Metric
+    metrics : sequence of Metric or HeldOutLoss
         How held-out data will be judged.
     """
     graph = task.graphs[0]
@@ -77,7 +76,7 @@ def choose_way(task: HoldOutTask, cv: Any, metrics: Sequence[Metric]) -> Way:
     return Way(GROUPS if several else ITEMS, cv)
 
 
-def _automatic(task: HoldOutTask, metrics: Sequence[Metric]) -> Way:
+def _automatic(task: HoldOutTask, metrics: Sequence[Any]) -> Way:
     graph = task.graphs[0]
     n_folds = REFIT_FOLDS if task.refits else EXACT_FOLDS
     if graph.n_units > 1:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.estimators import RankingPursuit, RankingPursuitCV
 from rankwise.estimators.pipelines import last_step, transform_items
 from rankwise.metrics import Metric, get_metric
+from rankwise.model_selection.search_curves import curves_of_search
 from rankwise.plot.curves import (
     Curve,
     describe_metric,
