@@ -281,7 +281,7 @@ def test_alpha_path_says_what_it_cannot_draw(data):
         AlphaPathDisplay.from_data(RankRLS(), X, np.c_[y, y], groups)
     with pytest.raises(TypeError, match="y is a ScoreGraph"):
         AlphaPathDisplay.from_data(RankRLS(), X, ScoreGraph(y, groups))
-    with pytest.raises(ValueError, match="undefined in every group"):
+    with pytest.raises(ValueError, match="undefined in every held-out fold"):
         AlphaPathDisplay.from_data(RankRLS(), X, y - 10, groups, metric="map", alphas=ALPHAS)
     with pytest.raises(ValueError, match="two axes"):
         AlphaPathDisplay.from_data(

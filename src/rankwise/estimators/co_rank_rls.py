@@ -21,7 +21,7 @@ from rankwise.estimators.unscored import SemiSupervisedMixin, split_unscored
 from rankwise.features import KernelParameters, View
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.candidates import check_alphas, check_nus
-from rankwise.model_selection.curves import mean_defined
+from rankwise.model_selection.measures import mean_defined
 from rankwise.real_numbers import check_items
 
 __all__ = ["CoRankRLS", "CoRankRLSPath"]

@@ -14,7 +14,8 @@ from rankwise.estimators.co_rank_rls import CoRankRLS
 from rankwise.estimators.search import Search
 from rankwise.estimators.unscored import SemiSupervisedMixin
 from rankwise.features import View
-from rankwise.model_selection.curves import HeldOutCurves, Measure
+from rankwise.model_selection.curves import HeldOutCurves
+from rankwise.model_selection.measures import Measure
 
 __all__ = ["CoRankRLSCV"]
 

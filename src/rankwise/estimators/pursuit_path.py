@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rankwise.features import FeatureMap
 from rankwise.graphs import ScoreGraph
-from rankwise.model_selection.curves import (
+from rankwise.model_selection.measures import (
     Measure,
     mean_defined,
     score_groups,

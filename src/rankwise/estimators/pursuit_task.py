@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise.estimators.unscored import PartlyScored
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.model_selection.candidates import Candidates
-from rankwise.model_selection.curves import HeldOutLoss, Measure, check_scoring
+from rankwise.model_selection.measures import HeldOutLoss, Measure, check_scoring
 from rankwise.model_selection.refit_task import RefitTask
 
 __all__ = ["PursuitTask", "measure_of", "scores_of", "validation_rows", "without_rows"]

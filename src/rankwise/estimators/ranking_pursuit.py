@@ -41,7 +41,7 @@ from rankwise.estimators.pursuit_task import (
 from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, split_unscored
 from rankwise.features import KernelParameters, View
 from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.model_selection.curves import Measure
+from rankwise.model_selection.measures import Measure
 from rankwise.options import check_option
 from rankwise.real_numbers import check_items
 from rankwise.solvers.pursuit import Step, make_search, pursue

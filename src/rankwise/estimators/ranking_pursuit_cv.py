@@ -15,7 +15,7 @@ from rankwise.estimators.ranking_pursuit import RankingPursuit
 from rankwise.estimators.search import Search
 from rankwise.estimators.unscored import SemiSupervisedMixin
 from rankwise.features import View
-from rankwise.model_selection.curves import Measure
+from rankwise.model_selection.measures import Measure
 
 __all__ = ["RankingPursuitCV"]
 

@@ -18,13 +18,8 @@ from rankwise.model_selection.alpha_grid import (
     warn_at_edge_of_gamma,
     warn_at_limit,
 )
-from rankwise.model_selection.curves import (
-    HeldOutCurves,
-    Measure,
-    check_scoring,
-    judge_and_widen,
-    undefined_everywhere,
-)
+from rankwise.model_selection.curves import HeldOutCurves, judge_and_widen
+from rankwise.model_selection.measures import Measure, check_scoring, undefined_everywhere
 from rankwise.model_selection.task import HoldOutTask
 
 __all__ = ["Search"]

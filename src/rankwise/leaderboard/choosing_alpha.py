@@ -11,7 +11,7 @@ from scipy.linalg import eigh
 
 from rankwise.leaderboard.solving import RatingSystem
 from rankwise.leaderboard.tally import Tally
-from rankwise.model_selection.curves import best_of
+from rankwise.model_selection.measures import best_of
 
 __all__ = ["AlphaCurve", "alpha_grid", "leave_one_out_errors", "tenfold_errors"]
 

@@ -18,7 +18,7 @@ from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection.curves import judge
 from rankwise.model_selection.folds import make_folds
 from rankwise.model_selection.task import HoldOutTask
-from rankwise.model_selection.ways import PAIR, Way, choose_way
+from rankwise.model_selection.ways import PAIR, PAIRWISE, Way, choose_way
 
 __all__ = ["PermutationTest", "permutation_test"]
 
@@ -179,6 +179,8 @@ def _judged(
 
     And the number of alphas.
     """
+    if graph.n_groups == 1 and metric.name in PAIRWISE:
+        metric(graph.y, graph.y, undefined="raise")
     groups = graph.group_labels[graph.groups]
     task: HoldOutTask = model.hold_out_task(X, graph.y, groups)
     if task.refits:
@@ -193,7 +195,6 @@ def _judged(
             return judge(each, candidates, fixed, [metric]).mean(metric)
 
         return by_folds, len(candidates)
-    metric(graph.y, graph.y, undefined="raise")
 
     def by_pairs(Y: Array) -> Array:
         error = pairs.disagreement(candidates.axes["alpha"], Y).T

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.metrics import get_metric
-from rankwise.model_selection.curves import mean_defined, standard_error
+from rankwise.model_selection.measures import mean_defined, standard_error
 from rankwise.plot.figure import ordered_colours
 
 __all__ = [

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rankwise.estimators import RankingPursuit, RankRLS, RankRLSCV
 from rankwise.metrics import Metric, get_metric
-from rankwise.model_selection.curves import mean_defined, standard_error
+from rankwise.model_selection.measures import mean_defined, standard_error
 from rankwise.model_selection.search_curves import curves_of_search
 from rankwise.report.group_metrics import metric_title
 from rankwise.report.material import short_numbers
