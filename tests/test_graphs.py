@@ -151,7 +151,7 @@ def test_explicit_pairs_are_the_same_graph(case):
 def test_whitening_squares_to_the_laplacian(case):
     graph, _, L, _, rng = case
     V = rng.normal(size=(M, 4))
-    white = graph.whiten(V)
+    white = graph.root().adjoint(V)
     np.testing.assert_allclose(white.T @ white, V.T @ L @ V, rtol=1e-8)
 
 
@@ -286,7 +286,7 @@ def test_one_group_of_a_million_items_needs_only_linear_memory(cost, ties):
     graph = ScoreGraph(y, cost=cost, ties=ties)
     product = graph.laplacian(v)
     divergence = graph.divergence
-    white = graph.whiten(v)
+    white = graph.root().adjoint(v)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 200 * 8 * m  # a small multiple of the data; pairs would be 4e12 bytes

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise._compiled import count_violated
-from rankwise.graphs.cells import score_cells
+from rankwise.graphs.score_levels import find_levels
 
 if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
@@ -48,8 +48,7 @@ def score_disagreement(
     if fold is not None:
         unit = np.unique(groups * (fold.max() + 2) + fold, return_inverse=True)[1]
     n_units, n_groups = int(unit.max(initial=-1)) + 1, len(pair_weights)
-    cells = score_cells(y, unit, n_units)[0]
-    level = (cells.of_item - cells.first[cells.group][cells.of_item]).astype(np.int32)
+    level = find_levels(y, unit, n_units)[0].in_group
     size = np.bincount(unit, minlength=n_units)
     starts = np.cumsum(size) - size
 

@@ -123,8 +123,7 @@ class StrictOrder:
 
     def __init__(self, graph: ScoreGraph) -> None:
         self._graph = graph
-        cells = graph.cells
-        self._level = (cells.of_item - cells.first[cells.group][cells.of_item]).astype(np.int32)
+        self._level = graph.levels.in_group
         self._group = graph.groups.astype(np.int32)
         self._size = np.bincount(graph.groups, minlength=graph.n_groups)
         self._starts = np.cumsum(self._size) - self._size
@@ -163,7 +162,7 @@ class StrictOrder:
         if n_groups >= 100 * step:
             rows = np.flatnonzero(self._graph.groups % step == 0)
         else:
-            by_level = np.argsort(self._graph.cells.of_item, kind="stable")
+            by_level = np.argsort(self._graph.levels.of_item, kind="stable")
             rows = np.sort(by_level[::step])
         part = StrictOrder(self._graph.subset(rows))
         return (rows, part) if part.n_pairs else None
