@@ -18,7 +18,7 @@ from rankwise.estimators.margin_task import MarginTask
 from rankwise.estimators.margin_training import MarginTrainer, report_solution
 from rankwise.estimators.problem import strict_graph, why_no_pairs
 from rankwise.features import Design, make_features
-from rankwise.graphs import PairGraph, PreferenceGraph
+from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.strict import StrictPreferences
 from rankwise.solvers.margin_loss import MarginSolution
 
@@ -245,7 +245,7 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         preferences = graph.strict()
         if not preferences.n_pairs:
             raise ValueError(f"there is nothing to rank: {why_no_pairs(graph)}.")
-        if isinstance(graph, PairGraph) and preferences.n_pairs < graph.n_pairs:
+        if graph.scores is None and preferences.n_pairs < graph.n_pairs:
             warnings.warn(
                 f"{graph.n_pairs - preferences.n_pairs} of {graph.n_pairs} edges have magnitude 0: "
                 "they state ties, which RankSVM cannot use and leaves out (RankRLS uses them).",
