@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rankwise import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.graphs import gram_blocks
 from tests import oracle
+from tests.third_graph import ChampionGraph
 
 M = 30
 
@@ -50,6 +51,18 @@ def _pair_case(cost):
     return pytest.param(build, id=f"pairs-{cost}")
 
 
+def _champion_case():
+    def build(rng):
+        y, groups = _scores(rng, 4), rng.permutation(np.repeat(np.arange(5), [1, 4, 7, 8, 10]))
+        edges = []
+        for g in range(5):
+            best, *others = sorted(np.flatnonzero(groups == g), key=lambda i: (-y[i], -i))
+            edges += [(best, i, y[best] - y[i], 1.0) for i in others]
+        return ChampionGraph(y, groups), edges
+
+    return pytest.param(build, id="champions")
+
+
 GRAPHS = [
     _score_case(*options)
     for options in itertools.product(
@@ -59,7 +72,8 @@ GRAPHS = [
         (3, None),
         (True, False),
     )
-] + [_pair_case(cost) for cost in ("magnitude", "sign", "relative")]
+]
+GRAPHS += [_pair_case(cost) for cost in ("magnitude", "sign", "relative")] + [_champion_case()]
 
 
 @pytest.fixture(params=GRAPHS)
@@ -127,6 +141,26 @@ def test_subset_keeps_the_edges_between_its_items(case):
         assert frozenset((i, j)) in pairs
         if graph.group_weight == "pairs" and isinstance(graph, ScoreGraph):
             assert d == pytest.approx(pairs[frozenset((i, j))])
+
+
+def test_groups_are_numbered_as_their_labels(case):
+    graph, edges, _, _, _ = case
+    assert graph.n_groups == len(graph.group_labels) == graph.groups.max() + 1
+    assert graph.groups.shape == (M,)
+    inside = {graph.groups[i] for i, j, *_ in edges if graph.groups[i] == graph.groups[j]}
+    assert len(inside) <= graph.n_units <= graph.n_groups
+    assert graph.describe().n_groups_without_pairs == graph.n_groups - len(inside)
+
+
+def test_scores_tell_the_order_of_every_edge(case):
+    graph, edges, _, _, _ = case
+    if graph.scores is not None:
+        assert all(graph.scores[i] >= graph.scores[j] for i, j, *_ in edges)
+    if graph.is_complete:
+        assert {frozenset(edge[:2]) for edge in edges} == set(
+            map(frozenset, itertools.combinations(range(M), 2))
+        )
+        assert all(size == graph.scores[i] - graph.scores[j] for i, j, size, _ in edges)
 
 
 def test_components_join_exactly_the_items_connected_by_edges(case):

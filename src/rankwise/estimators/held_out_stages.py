@@ -77,7 +77,7 @@ class Judge(NamedTuple):
         if o.beta < 1 and not graph.n_pairs:
             return np.full((1, scores.shape[1]), np.nan)
         loss = SquaredLoss(graph, o.beta, y)
-        return np.array([[loss.value(f) for f in scores.T]])
+        return np.array([[loss.at(f).value for f in scores.T]])
 
     def mean(self, by_group: Array) -> Array:
         """Mean over the groups where the measure is defined."""

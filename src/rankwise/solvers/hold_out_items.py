@@ -6,8 +6,8 @@ cuts edges; but what is left is a complete group again, and the cost over its n 
     κ Σ (y_i − f_i − b)² + ρ b²,   minimised over one common b,
 
 ridge regression with an intercept b: free of charge for β = 0, shut off for β = 1. Leaving items
-out of a ridge regression is exact algebra on one matrix (DESIGN.md section 4); [RankRLS09] equation
-38 is the same thing written longer.
+out of a ridge regression is exact algebra on one matrix (docs/exact_cross_validation.md);
+[RankRLS09] equation 38 is the same thing written longer.
 """
 
 from __future__ import annotations

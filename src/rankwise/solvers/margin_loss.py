@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.losses import MarginLoss
 from rankwise.solvers.bundle import Bundle
 from rankwise.solvers.curvature import (
     curvature_near_margin,
@@ -231,14 +230,12 @@ def _steps(
 def _solve_sample(objective: MarginObjective, method: str, tol: float, moment: Array) -> Array:
     """Weights from a part of the items; zero if there are too few."""
     zero = np.zeros(objective.R.shape[1])
-    preferences = objective.loss.preferences
-    if method == "bmrm" or preferences.n_items < SAMPLED_FROM:
+    if method == "bmrm" or objective.loss.preferences.n_items < SAMPLED_FROM:
         return zero
-    sample = preferences.sample(SAMPLE_STEP)
+    sample = objective.loss.sample(SAMPLE_STEP)
     if sample is None:
         return zero
-    rows, part = sample
-    loss: MarginLoss = type(objective.loss)(part)  # type: ignore[call-arg]
+    rows, loss = sample
     small = MarginObjective(objective.R[rows], loss, objective.alpha)
     run = _Run(tol, SAMPLE_ITERATIONS, small.rounding, Iterate(zero, np.inf, 0.0))
     run.follow(_steps(method, small, small.at(zero), Bundle(len(zero), small.columns), moment))

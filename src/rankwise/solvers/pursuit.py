@@ -41,7 +41,7 @@ class PursuitProblem:
     Attributes
     ----------
     loss : SquaredLoss
-        Of the scored rows; with its scores centred if the level is free.
+        Of the scored rows; with its scores centered if the level is free.
     is_level_free : bool
         Whether an intercept is minimised away: the loss then does not see constants.
     scored : list of Columns
@@ -72,13 +72,13 @@ class PursuitProblem:
 
     def product(self, V: Array) -> Array:
         """``A V`` at the scored rows."""
-        return self.loss.product(self.centre(V))
+        return self.loss.times_A(self.centre(V))
 
     def squared_norms(self, V: Any) -> tuple[Array, Array]:
-        """``vᵀ A v`` and ``vᵀ v`` for every (centred) column v, dense or sparse."""
+        """``vᵀ A v`` and ``vᵀ v`` for every (centered) column v, dense or sparse."""
         if not issparse(V):
             V = self.centre(V)
-            norms = np.einsum("ij,ij->j", V, self.loss.product(V))
+            norms = np.einsum("ij,ij->j", V, self.loss.times_A(V))
             return norms, np.einsum("ij,ij->j", V, V)
         norms, size = self.loss.sparse_norms(V), sums_of_squares(V)
         if self.is_level_free:
