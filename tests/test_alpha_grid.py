@@ -154,7 +154,7 @@ def test_one_list_widens_with_one_decomposition(monkeypatch):
 
     calls = []
     inner = module.item_spectrum
-    monkeypatch.setattr(module, "item_spectrum", lambda d: calls.append(1) or inner(d))
+    monkeypatch.setattr(module, "item_spectrum", lambda *a, **k: calls.append(1) or inner(*a, **k))
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 2)) * [1e-5, 1.0]
     y = 1e5 * X[:, 0]
