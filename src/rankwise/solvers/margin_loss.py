@@ -1,4 +1,4 @@
-"""Minimise ``loss(R w) + α ‖w‖²`` for a margin loss until a certified relative gap is reached."""
+"""Minimize ``loss(R w) + α ‖w‖²`` for a margin loss until a certified relative gap is reached."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def minimise_margin(
     Parameters
     ----------
     objective : MarginObjective
-        What to minimise.
+        What to minimize.
     method : {"lbfgs", "newton-cg", "bmrm"}
         How.
     tol : float
@@ -203,7 +203,7 @@ class _Run:
 def _leave_zero(run: _Run, objective: MarginObjective, bundle: Bundle) -> None:
     """Move to the lowest point of the planes if it is as good: zero weights order nothing.
 
-    With a large α zero is within the tolerance, and its neighbours differ from it by rounding.
+    With a large α zero is within the tolerance, and its neighbors differ from it by rounding.
     """
     point = objective.at(bundle.solve(objective.alpha)[1])
     candidate = Iterate(point.w, point.value, min(run.best.bound, point.value))

@@ -1,4 +1,4 @@
-"""Minimise ``loss(f) + λ‖f‖²`` for a list of λ."""
+"""Minimize ``loss(f) + λ‖f‖²`` for a list of λ."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 class Solutions(NamedTuple):
-    """Minimisers for every λ.
+    """Minimizers for every λ.
 
     Attributes
     ----------
