@@ -51,12 +51,13 @@ chromium:
 bench: $(VENV)/installed-bench  ## Measure the bars of the design; SIZE=short or full
 	$(BIN)/python -m benchmarks.bars --size $(or $(SIZE),full)
 
-experiments: $(VENV)/installed-test  ## Reproduce the papers' tables; DATA=directory of the data sets
-	for name in rankrls07_letor rankrls09_table1 rankrls09_reuters_all rankrls09_table3 ranksvm_certificate rankrls09_figure2 \
+experiments: $(VENV)/installed-test  ## Reproduce the papers' tables; DATA=directory of the data sets, or RANKWISE_DATA
+	for name in rankrls07_letor rankrls09_table1 rankrls09_reuters_all rankrls09_table3 ranksvm_certificate \
+	  rankrls09_figure1 rankrls09_figure2 \
 	  rankrls09_tables45 parse_ranking leave_pair_out_bias letor_leave_query_out rankrls09_table5 \
 	  rankrls09_table6 treersvm11_figure1 treersvm11_covtype corankrls10_parses corankrls10_letor \
 	  pursuit13_jester pursuit13_movielens pursuit13_gain leaderboard_battles; do \
-	  $(BIN)/python -m experiments.$$name --data $(or $(DATA),../shared/data) || exit 1; done
+	  $(BIN)/python -m experiments.$$name $(if $(DATA),--data $(DATA)) || exit 1; done
 
 docs: $(VENV)/installed-docs  ## Build the documentation site; a warning is an error
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -1,16 +1,21 @@
 """[CoRankRLS10] Table 1 and Figure 1 on larger data of the same shape: OHSUMED or MQ2008.
 
     python -m experiments.corankrls10_letor [--dataset ohsumed|mq2008] [--scored 5] [--repeats 5]
+        [--reading groups|items]
 
-As in the paper: half of the training queries have scores, two views of 20 random basis items each
-from all training documents, regularisation parameters by fivefold cross-validation over scored
+As in the paper: half of the training data have scores, two views of 20 random basis items each
+from all training documents, regularization parameters by fivefold cross-validation over scored
 queries, error averaged over test queries, five repeats with other bases, then a learning curve over
-the number of unscored queries. Different: documents of queries instead of parses of sentences, a
-Gaussian kernel instead of a graph kernel (its width is chosen in the cross-validation as well), and
-the five folds of LETOR, each of which trains on 3/5, tests on 1/5 and leaves the validation part
-alone. --scored N scores N queries of each training set instead of half of them, --width fixes the
-width of the kernel (a narrow one makes views that differ), --grid prints the test error for each
-α and ν and nothing else.
+the amount of unscored data. The paper says that "only half of sentence-parse pairs in the training
+set are scored" (section 6.1), which is half of the items of all groups (--reading items); one can
+also read it as all items of half of the groups (--reading groups).
+
+Different: documents of queries instead of parses of sentences, a Gaussian kernel instead of a graph
+kernel (its width is chosen in the cross-validation as well), and the five folds of LETOR, each of
+which trains on 3/5, tests on 1/5 and leaves the validation part alone. --scored N scores N queries
+of each training set instead of half of them (groups only), --width fixes the width of the kernel
+(a narrow one makes views that differ), --grid prints the test error for each α and ν and nothing
+else, for half of the groups.
 
 The gain of the agreement is told from that of the second basis by two more learners: ν = 0 (the
 mean of two sparse models), and a sparse RankRLS on both bases together. Views by columns (the odd
@@ -36,17 +41,23 @@ NUS = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0)
 WIDTHS = (1.0, 2.0, 4.0)
 """σ of the Gaussian kernel in units of the median distance of documents."""
 SHARES = (0.25, 0.5, 0.75, 1.0)
+READINGS = ("groups", "items")
+"""What is scored: all items of half of the groups, or half of the items of all groups."""
 N_BASIS = 20
 
 
 class Split(NamedTuple):
-    """Training documents, NaN for an unscored one; basis items of two views; the median γ."""
+    """Training documents, NaN for an unscored one; basis items of two views; the median γ.
+
+    `reading` says whether whole groups are unscored, or single items.
+    """
 
     X: np.ndarray
     y: np.ndarray
     groups: np.ndarray
     bases: tuple[np.ndarray, np.ndarray]
     gamma: float
+    reading: str = "groups"
 
 
 class Learner(NamedTuple):
@@ -106,15 +117,22 @@ LINEAR = "RankRLS, linear"
 CO_RANK_RLS = "Co-RankRLS"
 
 
-def draw_split(part, n_scored, random):
-    """Choose the queries that keep their scores, and the bases."""
-    scored = random.choice(np.unique(part.groups), size=n_scored, replace=False)
-    y = np.where(np.isin(part.groups, scored), part.y, np.nan)
+def draw_scores(part, reading, random, n_scored=None):
+    """Scores with NaN for those withheld: of half of the groups (or all but `n_scored` of them),
+    or of half of the items, whatever group they are in."""
+    units = np.unique(part.groups) if reading == "groups" else np.arange(len(part.y))
+    scored = random.choice(units, size=n_scored or len(units) // 2, replace=False)
+    return np.where(np.isin(part.groups if reading == "groups" else units, scored), part.y, np.nan)
+
+
+def draw_split(part, n_scored, random, reading="groups"):
+    """Choose the queries or documents that keep their scores, and the bases."""
+    y = draw_scores(part, reading, random, n_scored)
     drawn = random.choice(len(y), size=2 * N_BASIS, replace=False)
     some = part.X[random.choice(len(y), size=min(500, len(y)), replace=False)]
     distances = euclidean_distances(some, squared=True)
     gamma = 1 / (2 * np.median(distances[distances > 0]))
-    return Split(part.X, y, part.groups, (drawn[:N_BASIS], drawn[N_BASIS:]), gamma)
+    return Split(part.X, y, part.groups, (drawn[:N_BASIS], drawn[N_BASIS:]), gamma, reading)
 
 
 def choose(learner, split, widths, nus=NUS):
@@ -142,9 +160,9 @@ def errors_of(scores, test):
     )
 
 
-def run(fold, n_scored, random, widths, nus):
-    """Train all learners on one draw of scored queries and bases."""
-    split = draw_split(fold.train, n_scored, random)
+def run(fold, n_scored, random, widths, nus, reading="groups"):
+    """Train all learners on one draw of scores and bases."""
+    split = draw_split(fold.train, n_scored, random, reading)
     searches = {learner.name: choose(learner, split, widths, nus) for learner in LEARNERS}
     known = ~np.isnan(split.y)
     scored = split._replace(X=split.X[known], y=split.y[known], groups=split.groups[known])
@@ -162,17 +180,18 @@ def run(fold, n_scored, random, widths, nus):
 
 
 def learning_curves(split, search, test, random):
-    """The error of ν = 0, and for each other ν those with a part of the unscored queries.
+    """The error of ν = 0, and for each other ν those with a part of the unscored data.
 
     Width and bases are those of `search`, α is the best of each ν in its cross-validation (the
-    smallest of equal ones); so the amount of unscored queries is all that changes along a curve.
+    smallest of equal ones); so the amount of unscored data is all that changes along a curve.
     """
     views, found = search.best_estimator_.views, search.cv_results_
     best = np.nanargmin(found["mean_score"], axis=1)
-    unscored = random.permutation(np.unique(split.groups[np.isnan(split.y)]))
+    units = split.groups if split.reading == "groups" else np.arange(len(split.y))
+    unscored = random.permutation(np.unique(units[np.isnan(split.y)]))
     table = np.empty((len(best), len(SHARES)))
     for k, share in enumerate(SHARES):
-        groups = without_queries(split, unscored[round(share * len(unscored)) :])
+        groups = without(split.groups, np.isin(units, unscored[round(share * len(unscored)) :]))
         path = CoRankRLS(views=views).path(
             split.X, split.y, groups, alphas=found["alphas"], nus=found["nus"]
         )
@@ -182,31 +201,25 @@ def learning_curves(split, search, test, random):
     return float(table[0, 0]), table[1:]
 
 
-def without_queries(split, queries):
-    """Groups in which the documents of these queries stand alone, so that they make no pair.
+def without(groups, out):
+    """Groups in which the rows that are `out` stand alone, so that they make no pair.
 
     They stay among the rows because basis items are rows.
     """
-    out = np.isin(split.groups, queries)
-    _, groups = np.unique(split.groups, return_inverse=True)
+    _, groups = np.unique(groups, return_inverse=True)
     groups[out] = groups.max() + 1 + np.arange(out.sum())
     return groups
 
 
-def measure(folds, n_scored, repeats, widths=WIDTHS, nus=NUS):
-    """Outcomes of all repeats and folds, ``outcomes[repeat][fold]``."""
+def measure(folds, n_scored, repeats, widths=WIDTHS, nus=NUS, reading="groups"):
+    """Outcomes of all repeats and folds, ``outcomes[repeat][fold]``; None scores half."""
     return [
         [
-            run(fold, n_scored or half_of(fold), np.random.default_rng([repeat, k]), widths, nus)
+            run(fold, n_scored, np.random.default_rng([repeat, k]), widths, nus, reading)
             for k, fold in enumerate(folds)
         ]
         for repeat in range(repeats)
     ]
-
-
-def half_of(fold):
-    """Half of the number of training queries."""
-    return len(np.unique(fold.train.groups)) // 2
 
 
 def errors_by_query(outcomes):
@@ -283,7 +296,7 @@ def print_curves(outcomes, tried=NUS):
     independent = float(np.mean([each.independent for each in flat]))
     curves = np.mean([each.curves for each in flat], axis=0)
     print_table(
-        "Figure 1: mean error over the share of the unscored groups in use, for each ν",
+        "Figure 1: mean error over the share of the unscored data in use, for each ν",
         ["", "none", *(f"{share:.0%}" for share in SHARES)],
         [
             [f"ν = {nu:g}", independent, *row]
@@ -300,9 +313,7 @@ def print_grid(folds, n_scored, repeats, width):
     tables = []
     for repeat in range(repeats):
         for k, (train, _, test) in enumerate(folds):
-            split = draw_split(
-                train, n_scored or half_of(folds[k]), np.random.default_rng([repeat, k])
-            )
+            split = draw_split(train, n_scored, np.random.default_rng([repeat, k]))
             predicted = [
                 CoRankRLS(views=make(split, split.gamma / width**2))
                 .path(split.X, split.y, split.groups, alphas=alphas, nus=several)
@@ -333,7 +344,7 @@ def plot(path, dataset, n_unscored, independent, curves, unit="queries", tried=N
     axes.set(
         title=f"Co-RankRLS on {dataset}",
         xlabel=f"unscored training {unit}",
-        ylabel=f"disagreement error, test {unit}",
+        ylabel="disagreement error, test groups",
     )
     low, high = axes.get_ylim()  # differences below 0.01 are to look as small as they are
     axes.set_ylim(min(low, independent - 0.01), max(high, independent + 0.01))
@@ -348,6 +359,10 @@ def main(argv=None):
     parser = make_parser(__doc__, output=True)
     parser.add_argument("--dataset", choices=FILES, default="ohsumed")
     parser.add_argument("--scored", type=int, help="scored queries (half of those of a fold)")
+    parser.add_argument(
+        "--reading", choices=READINGS, default="items",
+        help="score half of the items, or all items of half of the groups (%(default)s)",
+    )  # fmt: skip
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--width", type=float, help="of the kernel, in median distances (chosen)")
     parser.add_argument(
@@ -355,18 +370,19 @@ def main(argv=None):
     )
     parser.add_argument("--grid", action="store_true", help="only print errors over α and ν")
     options = parser.parse_args(argv)
+    reading = "groups" if options.scored or options.grid else options.reading
     folds = read_folds(options.data, options.dataset)
     if options.grid:
         print_grid(folds, options.scored, options.repeats, options.width or 2.0)
         return
-    n_scored = options.scored or half_of(folds[0])
-    n_unscored = len(np.unique(folds[0].train.groups)) - n_scored
+    unit = "queries" if reading == "groups" else "documents"
+    train = folds[0].train
+    n_units = len(np.unique(train.groups)) if reading == "groups" else len(train.y)
+    n_scored = options.scored or n_units // 2
     widths = WIDTHS if options.width is None else (options.width,)
-    outcomes = measure(folds, options.scored, options.repeats, widths, options.nus)
-    n_queries = n_scored + n_unscored
-    print_errors(
-        f"{options.dataset}, about {n_scored} of {n_queries} queries scored", outcomes, options.nus
-    )
+    outcomes = measure(folds, options.scored, options.repeats, widths, options.nus, reading)
+    title = f"{options.dataset}, about {n_scored} of {n_units} {unit} scored"
+    print_errors(title, outcomes, options.nus)
     print_notes(
         "Data differ: queries and documents, a Gaussian kernel; in the paper sentences and parses "
         "of BioInfer, a graph kernel. Only the sign of a difference can be compared.",
@@ -377,7 +393,7 @@ def main(argv=None):
         suffix = "" if options.width is None else f"_width{options.width:g}"
         path = options.output / f"corankrls10_{options.dataset}_{n_scored}{suffix}.png"
         means = print_curves(outcomes, options.nus)
-        plot(path, options.dataset, n_unscored, *means, tried=options.nus)
+        plot(path, options.dataset, n_units - n_scored, *means, unit, tried=options.nus)
         print_notes(f"The curves are in {path}.")
 
 

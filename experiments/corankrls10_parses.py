@@ -1,10 +1,12 @@
-"""[CoRankRLS10] Table 1 and Figure 1: parse ranking with half of the sentences unscored.
+"""[CoRankRLS10] Table 1 and Figure 1: parse ranking with half of the parses unscored.
 
     python -m experiments.corankrls10_parses [--kernel linear|rbf] [--repeats 20]
+        [--reading items|groups]
 
-As in the paper: half of the training sentences have scores, two views of 20 random basis parses
-each, parameters by fivefold cross-validation over scored sentences, error averaged over test
-sentences, a learning curve over the number of unscored sentences. Different: **the data are far too
+As in the paper: half of the sentence-parse pairs of the training set have scores (--reading items;
+all parses of half of the sentences with --reading groups), two views of 20 random basis parses
+each, parameters by fivefold cross-validation over sentences with scores, error averaged over test
+sentences, a learning curve over the amount of unscored data. Different: **the data are far too
 small**, 22 training and 20 test sentences of at most 5 parses (paper: 500 and 600 of 30), with a
 linear or Gaussian kernel on the sample's features instead of a graph kernel; so everything is done
 with training and test data exchanged as well, and 20 times instead of 5, with other scored halves
@@ -19,8 +21,10 @@ from experiments.corankrls10_letor import (
     CO_RANK_RLS,
     N_BASIS,
     NUS,
+    READINGS,
     Outcome,
     Split,
+    draw_scores,
     errors_of,
     fit_quietly,
     learning_curves,
@@ -41,15 +45,13 @@ LEARNERS = {  # bases of the views, by their numbers, and νs
 }
 
 
-def run(train, test, kernels, random):
-    """Train all learners on one draw of scored sentences and bases."""
-    sentences = np.unique(train.groups)
-    scored = random.choice(sentences, size=len(sentences) // 2, replace=False)
-    y = np.where(np.isin(train.groups, scored), train.y, np.nan)
+def run(train, test, kernels, random, reading="groups"):
+    """Train all learners on one draw of scores and bases."""
+    y = draw_scores(train, reading, random)
     drawn = random.choice(len(y), size=2 * N_BASIS, replace=False)
     halves = drawn[:N_BASIS], drawn[N_BASIS:]
     splits = [
-        Split(pairwise_kernels(train.X, **kernel), y, train.groups, halves, None)
+        Split(pairwise_kernels(train.X, **kernel), y, train.groups, halves, None, reading)
         for kernel in kernels
     ]
     tests = [test._replace(X=pairwise_kernels(test.X, train.X, **kernel)) for kernel in kernels]
@@ -104,25 +106,32 @@ def main(argv=None):
     parser = make_parser(__doc__, output=True)
     parser.add_argument("--kernel", choices=KERNELS, default="linear")
     parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--reading", choices=READINGS, default="items", help="(%(default)s)")
     options = parser.parse_args(argv)
-    given = read_parses(options.data)
+    given, kernels = read_parses(options.data), KERNELS[options.kernel]
     outcomes = [
         [
-            run(*pair, KERNELS[options.kernel], np.random.default_rng([repeat, k]))
+            run(*pair, kernels, np.random.default_rng([repeat, k]), options.reading)
             for k, pair in enumerate((given, given[::-1]))
         ]
         for repeat in range(options.repeats)
     ]
     n_train, n_test = (len(np.unique(part.groups)) for part in given)
-    title = f"the parse sample ({n_train} + {n_test} sentences), {options.kernel} kernel"
+    of_items = options.reading == "items"
+    unit = "parses" if of_items else "sentences"
+    n_unscored = len(given[0].y) // 2 if of_items else n_train // 2
+    title = (
+        f"the parse sample ({n_train} + {n_test} sentences), half of the {unit} scored, "
+        f"{options.kernel} kernel"
+    )
     print_errors(title, outcomes)
     name = f"corankrls10_parses_{options.kernel}.png"
     plot(
         options.output / name,
         "the parse sample",
-        n_train // 2,
+        n_unscored,
         *print_curves(outcomes),
-        "sentences",
+        unit,
     )
     print_notes(
         f"Data differ: {n_train} and {n_test} sentences, used for training and test in turn, at "

@@ -5,21 +5,19 @@
 The experiment of [Pursuit13] Table 2 for the group 60–80, with ν fixed (kernel width and number of
 steps are chosen by hold-out users for each), fewer and fewer scored jokes, and other views: the
 paper's random halves of the dictionary without and with back-fitting, or halves of the reference
-users (the columns), which see different features. ν = 0 is the mean of two models that know
-nothing of each other: what is better than that is the gain of the unscored jokes.
+users (the columns), which see different features. With ν = 0 the unscored jokes have no say (but
+as functions of the dictionary); the two views share the residual and nothing else. What is better
+than that is the gain of the unscored jokes.
 """
 
 import numpy as np
 
 from experiments.pursuit13_jester import read_jester
 from experiments.tables import print_notes, print_table
+from experiments.user_methods import NUS, PURSUIT, STEPS, TWO_VIEWS, Method
 from experiments.user_preferences import (
     GROUPS,
-    NUS,
-    PURSUIT,
-    STEPS,
-    TWO_VIEWS,
-    Method,
+    WIDTHS,
     by_user,
     draw_runs,
     make_user_parser,
@@ -49,12 +47,12 @@ def with_nu(variant, nu):
     return variant._replace(settings=tuple({**each, "nu": nu} for each in variant.settings))
 
 
-def measure_share(runs):
+def measure_share(runs, widths=WIDTHS):
     """Errors by user of each method; of the variants with every ν."""
-    errors = {(method.name, None): measure(method, runs) for method in ONE_VIEW}
+    errors = {(method.name, None): measure(method, runs, widths=widths) for method in ONE_VIEW}
     for variant in VARIANTS:
         for nu in NUS:
-            errors[variant.name, nu] = measure(with_nu(variant, nu), runs)
+            errors[variant.name, nu] = measure(with_nu(variant, nu), runs, widths=widths)
     return {key: by_user([runs], [found.values["error"]]) for key, found in errors.items()}
 
 
@@ -74,7 +72,7 @@ def make_rows(errors):
 
 
 def print_dependence(runs, width=3.0, n_steps=8):
-    """How differently two views that know nothing of each other order the test jokes."""
+    """How differently two views that need not agree order the test jokes."""
     rows = []
     for variant in VARIANTS:
         found = [
@@ -105,10 +103,10 @@ def print_confirmation(ratings, options):
     methods = [ONE_VIEW[0], *(with_nu(VARIANTS[0], nu) for nu in (0.0, NUS[-1]))]
     names = ["one view", "ν = 0", f"ν = {NUS[-1]:g}"]
     runs = [draw_runs(ratings, bounds, options, seed=8, scored=SHARES[-1]) for bounds in GROUPS]
-    errors = {
-        name: by_user(runs, [measure(method, group).values["error"] for group in runs])
-        for name, method in zip(names, methods, strict=True)
-    }
+    errors = {}
+    for name, method in zip(names, methods, strict=True):
+        found = [measure(method, group, widths=options.widths) for group in runs]
+        errors[name] = by_user(runs, [each.values["error"] for each in found])
     print(f"\nOther users, {SHARES[-1]:.0%} of the training jokes scored, halves of the jokes:\n")
     print(compare(errors, baseline=names[-1]))
 
@@ -128,7 +126,7 @@ def main(argv=None):
         print_table(
             f"{n_scored:.1f} of {n_train:.1f} training jokes scored: disagreement error",
             ["", *(f"ν = {nu:g}" for nu in NUS), "p of best\nagainst 0"],
-            make_rows(measure_share(runs)),
+            make_rows(measure_share(runs, options.widths)),
             4,
         )
     print_dependence(draw_runs(ratings, BOUNDS, options, seed=7, scored=0.5))

@@ -1,35 +1,31 @@
 """[Pursuit13] Tables 1, 2 and 5: the order of jokes, from the ratings of other users (Jester).
 
-    python -m experiments.pursuit13_jester [--repeats 10] [--users 30] [--hold-out 10] [--table 2]
+    python -m experiments.pursuit13_jester [--table 2] [--draws 3] [--users 30] [--hold-out 6]
 
 As in the paper: 300 reference users of three groups by their number of ratings, test users with 50
 ratings or more, half of their ratings to train and half to test, half of the former without score
 in Table 2, a Gaussian kernel, all parameters by hold-out users, disagreement error averaged over
 users, ten repeats. Different: the ratings are file 1 of 3, in which every user rated 36 jokes or
 more, so the group "20–40" is 36 to 40; 30 test users a repeat instead of 300 unless --users says
-otherwise; one choice of parameters for the ten repeats of a group.
+otherwise; one choice of parameters for the ten repeats of a group; widths from 1/4 to 8 median
+distances. --draws does all of it again with other users and another choice of parameters.
 """
 
 import numpy as np
 
 from experiments.command_line import find_data
 from experiments.tables import print_notes, print_table
-from experiments.user_preferences import (
+from experiments.user_draws import draw_groups, pool, print_choices, print_gains, print_widths
+from experiments.user_methods import (
     ALPHAS,
-    GROUPS,
     KERNEL,
-    NUS,
     SEMI_SUPERVISED,
     STEPS,
     SUPERVISED,
     Method,
-    by_user,
-    draw_runs,
-    make_user_parser,
-    measure,
     paper_beta,
-    rows_of_table,
 )
+from experiments.user_preferences import GROUPS, by_user, make_user_parser, rows_of_table
 from rankwise import RankingPursuit, RankRLS
 from rankwise.model_selection import compare
 
@@ -77,15 +73,6 @@ def read_jester(data):
     return np.where(ratings == NOT_RATED, np.nan, ratings)
 
 
-def measure_groups(methods, ratings, options, seed, scored=1.0, measures=("error",)):
-    """Runs of each group, and of each method the results, a list over groups."""
-    runs = [draw_runs(ratings, bounds, options, seed, scored) for bounds in GROUPS]
-    results = {
-        method.name: [measure(method, group, measures) for group in runs] for method in methods
-    }
-    return runs, results
-
-
 def print_errors(title, results, published, measure="error", digits=3):
     """A table of ours beside the paper's."""
     names = [f"{low}–{high}" for low, high in GROUPS]
@@ -105,20 +92,6 @@ def print_comparison(runs, results, baseline, measure="error"):
     print(compare(values, baseline=baseline))
 
 
-def print_agreement(results, name="SS Ranking Pursuit"):
-    """What the hold-out users say about ν."""
-    rows = [
-        [f"{low}–{high}", *result.by_setting, f"{result.choices['error'].setting['nu']:g}"]
-        for (low, high), result in zip(GROUPS, results[name], strict=True)
-    ]
-    print_table(
-        f"{name}: lowest mean error of the hold-out users for each ν",
-        ["", *(f"ν = {nu:g}" for nu in NUS), "chosen"],
-        rows,
-        4,
-    )
-
-
 def main(argv=None):
     """Print the tables."""
     parser = make_user_parser(__doc__)
@@ -126,9 +99,10 @@ def main(argv=None):
     options = parser.parse_args(argv)
     ratings = read_jester(options.data)
     if options.table != 2:
-        runs, results = measure_groups(
+        draws = draw_groups(
             (*SUPERVISED, *LEVELS), ratings, options, seed=1, measures=("error", "mse")
         )
+        runs, results = pool(draws)
         title = "Tables 1 and 5: disagreement error, all training ratings scored"
         print_errors(title, results, PUBLISHED_1)
         print_comparison(runs, results, "Ranking Pursuit")
@@ -136,17 +110,20 @@ def main(argv=None):
         print_errors(title, results, PUBLISHED_5, "mse", 1)
         print_comparison(runs, results, "CRRP", "mse")
     if options.table in (None, 2):
-        runs, results = measure_groups(SEMI_SUPERVISED, ratings, options, seed=2, scored=0.5)
+        draws = draw_groups(SEMI_SUPERVISED, ratings, options, seed=2, scored=0.5)
+        runs, results = pool(draws)
         title = "Table 2: disagreement error, half of the training ratings scored"
         print_errors(title, results, PUBLISHED_2)
         print_comparison(runs, results, "SS Ranking Pursuit")
-        print_agreement(results)
-    n_users = options.repeats * options.users
+        print_gains(draws, "SS Ranking Pursuit")
+        print_choices(draws)
+    print_widths(draws)
+    n_users = options.draws * options.repeats * options.users
     print_notes(
         f"Data differ: file 1 of 3 ({len(ratings)} of 73,421 users), where all rated 36 jokes or "
-        f"more; group 20–40 is 36–40. {options.repeats} repeats of {options.users} test users, "
-        f"{n_users} a group (paper: 10 of 300); parameters by {options.repeats * options.hold_out} "
-        "others.",
+        f"more; group 20–40 is 36–40. {options.draws} × {options.repeats} repeats of "
+        f"{options.users} test users, {n_users} a group (paper: 10 of 300); parameters of a draw "
+        f"by {options.repeats * options.hold_out} others.",
         "'items in model' is the mean share of the training items (of Table 2's first six rows: of "
         "the scored ones) that have a coefficient.",
         "A list of one user with all its pairs has the loss of regression with a free level: "

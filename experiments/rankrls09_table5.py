@@ -18,11 +18,12 @@ from experiments.rankrls09_tables45 import (
     N_TRAIN,
     PUBLISHED,
     RANK_RLS,
-    Sample,
     count_wins,
-    draw_training_documents,
+    draw_sample,
+    intervals_of,
     last_of_best,
-    measure,
+    print_intervals,
+    score_topics,
 )
 from experiments.reuters import make_features, read_reuters
 from experiments.tables import print_notes, print_table
@@ -32,11 +33,11 @@ from rankwise.metrics import auc
 LAMBDAS = 2.0 ** np.arange(-3, 16, 2)
 
 
-def measure_rank_svm(sample):
-    """AUC on the test documents and λ chosen on the training documents, for each topic."""
+def score_by_rank_svm(sample):
+    """Scores of the test documents and λ chosen on the training documents, for each topic."""
     chosen = [_fit_topic(sample.K_train, y) for y in sample.Y_train.T]
     scores = np.column_stack([model.predict(sample.K_test) for model, _ in chosen])
-    return auc(sample.Y_test, scores), np.array([lam for _, lam in chosen])
+    return scores, np.array([lam for _, lam in chosen])
 
 
 def _fit_topic(K, y):
@@ -60,15 +61,15 @@ def main(argv=None):
     documents = read_reuters(options.data)
     X = make_features(documents.texts)
     Y = np.column_stack([documents.has_topic(topic) for topic in PUBLISHED])
-    found, lambdas = {"RankSVM": [], "RankRLS": []}, []
+    found, lambdas, intervals = {"RankSVM": [], "RankRLS": []}, [], []
     for seed in range(options.repeats):
-        train = draw_training_documents(Y, seed)
-        test = np.setdiff1d(np.arange(len(Y)), train)
-        K = (X @ X[train].T).toarray()
-        sample = Sample(K[train], Y[train], K[test], Y[test])
-        values, chosen = measure_rank_svm(sample)
-        found["RankSVM"].append(values)
-        found["RankRLS"].append(measure(RANK_RLS, sample)[0])
+        sample = draw_sample(X, Y, seed)
+        svm_scores, chosen = score_by_rank_svm(sample)
+        rls_scores, _ = score_topics(RANK_RLS, sample)
+        for name, scores in zip(found, (svm_scores, rls_scores), strict=True):
+            found[name].append(auc(sample.Y_test, scores))
+            if seed == 0:
+                intervals.append(intervals_of(scores, sample))
         lambdas.append(chosen)
     svm, rls = (np.array(values) for values in found.values())
     published = np.array([[row[2], row[0]] for row in PUBLISHED.values()])
@@ -96,6 +97,7 @@ def main(argv=None):
     print(
         f"λ chosen at the lower and the upper end of the range: {touched[0]} and {touched[1]} times"
     )
+    print_intervals(list(found), intervals, columns=(2, 0))
     print_notes(
         "Features and training documents differ from the paper's, which names neither; see "
         "rankrls09_tables45.",

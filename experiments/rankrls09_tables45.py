@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.model_selection import KFold
 
+from experiments.auc_intervals import PUBLISHED_INTERVALS, auc_interval, count_apart
 from experiments.command_line import make_parser
 from experiments.reuters import make_features, read_reuters
 from experiments.tables import print_notes, print_table
@@ -92,6 +93,12 @@ class Sample(NamedTuple):
 
 def measure(learner, sample):
     """AUC on the test documents and λ chosen on the training documents, for each topic."""
+    scores, lambdas = score_topics(learner, sample)
+    return auc(sample.Y_test, scores), lambdas
+
+
+def score_topics(learner, sample):
+    """Scores of the test documents and λ chosen on the training documents, for each topic."""
     K, Y = sample.K_train, sample.Y_train
     model = RankRLS(kernel="precomputed", beta=learner.beta)
     alphas = LAMBDAS / learner.amount(len(Y))
@@ -102,7 +109,7 @@ def measure(learner, sample):
     pooled = [auc(Y[:, j], held_out[:, j]) for j in range(Y.shape[1])]
     best = np.array([last_of_best(values) for values in pooled])
     scores = model.path(K, targets, alphas=alphas).model(best).predict(sample.K_test)
-    return auc(sample.Y_test, scores), LAMBDAS[best]
+    return scores, LAMBDAS[best]
 
 
 def measure_without_ties(lambdas, sample):
@@ -120,16 +127,26 @@ def last_of_best(values):
     return int(np.flatnonzero(values > np.max(values) - 1e-9)[-1])
 
 
+def draw_sample(X, Y, seed):
+    """The training and the test documents of a draw."""
+    train = draw_training_documents(Y, seed)
+    test = np.setdiff1d(np.arange(len(Y)), train)
+    K = (X @ X[train].T).toarray()
+    return Sample(K[train], Y[train], K[test], Y[test])
+
+
+def intervals_of(scores, sample):
+    """AUC and its interval for each topic, shape (n_topics, 3)."""
+    return np.array([auc_interval(*pair) for pair in zip(sample.Y_test.T, scores.T, strict=True)])
+
+
 def repeat(X, Y, repeats):
     """For each learner AUC of shape (repeats, n_topics), and counts in the first training set."""
     found = {name: [] for name in (*(learner.name for learner in LEARNERS), "no ties")}
     counts = []
     for seed in range(repeats):
-        train = draw_training_documents(Y, seed)
-        test = np.setdiff1d(np.arange(len(Y)), train)
-        K = (X @ X[train].T).toarray()
-        sample = Sample(K[train], Y[train], K[test], Y[test])
-        counts.append(Y[train].sum(axis=0).astype(int))
+        sample = draw_sample(X, Y, seed)
+        counts.append(sample.Y_train.sum(axis=0).astype(int))
         for learner in LEARNERS:
             values, lambdas = measure(learner, sample)
             found[learner.name].append(values)
@@ -149,6 +166,34 @@ def make_rows(found, counts, totals):
     published = np.array([row[:3] for row in PUBLISHED.values()]).mean(axis=0)
     rows.append(["mean", *ours, *map(float, published), *(None,) * 4])
     return rows
+
+
+def print_intervals(names, found, columns):
+    """Intervals of two learners beside the published ones, in `columns` of that table.
+
+    `found` has AUC, lower and upper end for each topic, of the first training set.
+    """
+    published = np.array([PUBLISHED_INTERVALS[topic] for topic in PUBLISHED])
+    theirs = [published[:, 2 * k : 2 * k + 2] for k in columns]
+    rows = [
+        [topic, *(_interval(each[j]) for each in (*(part[:, 1:] for part in found), *theirs))]
+        for j, topic in enumerate(PUBLISHED)
+    ]
+    print_table(
+        "AUC, 95 % intervals (DeLong), first training set",
+        ["topic", *(f"{who}\n{name}" for who in ("rankwise", "paper") for name in names)],
+        rows,
+    )
+    for who, parts in (("here", [part[:, 1:] for part in found]), ("paper", theirs)):
+        above, below = count_apart(*parts)
+        print(f"{who}: the interval of {names[0]} is above that of {names[1]} on {above} topics, "
+              f"below on {below}, and overlaps on {len(rows) - above - below}")  # fmt: skip
+    width = [float(np.mean(np.diff(part))) for part in (found[0][:, 1:], theirs[0])]
+    print(f"width of the intervals of {names[0]}, mean: {width[0]:.3f}, paper {width[1]:.3f}")
+
+
+def _interval(ends):
+    return "{:.3f}–{:.3f}".format(*ends)
 
 
 def count_wins(ours, theirs):
@@ -180,6 +225,16 @@ def main(argv=None):
         print(f"  {name}: {count_wins(rank_rls, found[name])} (topics × draws), {means} (means)")
     published = np.array([row[:3] for row in PUBLISHED.values()])
     print(f"  paper: {count_wins(published[:, 0], published[:, 1])} (topics)")
+    first = draw_sample(X, Y, seed=0)
+    scores = [score_topics(learner, first)[0] for learner in LEARNERS[:2]]
+    parts = [intervals_of(each, first) for each in scores]
+    print_intervals(("RankRLS", "RLS"), parts, columns=(0, 1))
+    others = rank_rls[1:]
+    inside = np.sum((others >= parts[0][:, 1]) & (others <= parts[0][:, 2]))
+    print(
+        f"of {others.size} AUCs of RankRLS with other training sets {inside} are inside the "
+        "interval of the first"
+    )
     shift = found["no ties"] - rank_rls
     print_notes(
         "Features and training documents differ from the paper's, which names neither; our "
@@ -193,6 +248,8 @@ def main(argv=None):
         f"{shift.mean():+.4f}, largest {shift.flat[np.abs(shift).argmax()]:+.3f}. The paper: "
         "'negligible'.",
         "'topic': documents of the topic in training and test together.",
+        "Intervals are over test documents and take the training documents as given; RLS has "
+        "labels -1/+1. The paper's are by SPSS 11.0, it does not say how.",
     )
 
 

@@ -7,42 +7,38 @@ only half of the former have a score. All parameters are those with the lowest m
 hold-out users drawn in the same way, as in the paper.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.metrics.pairwise import euclidean_distances
 
 from experiments.command_line import make_parser
-from rankwise import RankingPursuit, RankRLS, RankSVM, View
+from experiments.user_methods import follow_path, pursue
+from rankwise import RankingPursuit, View
 from rankwise.metrics import disagreement_error
 
 __all__ = [
     "GROUPS",
-    "NUS",
-    "SEMI_SUPERVISED",
-    "SUPERVISED",
-    "Method",
+    "WIDTHS",
     "Results",
+    "Run",
     "Task",
     "by_user",
     "draw_runs",
+    "judge",
     "make_user_parser",
     "measure",
-    "paper_beta",
     "prepare",
     "reference_features",
     "rows_of_table",
+    "thin",
+    "tied_share",
 ]
 
 GROUPS = ((20, 40), (40, 60), (60, 80))
-WIDTHS = (1.0, 3.0, 9.0)
-"""σ of exp(−d²/(2σ²)) in units of the median distance of items."""
-ALPHAS = 2.0 ** np.arange(-14, 7, 2)
-SVM_ALPHAS = 2.0 ** np.arange(-11, 2, 3)
-STEPS = np.array([1, 2, 3, 4, 6, 8, 11, 15, 20])
-NUS = (0.0, 0.01, 0.1, 1.0, 10.0)
+WIDTHS = tuple(2.0 ** np.arange(-2, 4))
+"""σ of exp(−d²/(2σ²)) in units of the median distance of items: 1/4, 1/2 … 8."""
 MEASURES = ("error", "mse")
 
 
@@ -57,32 +53,15 @@ class Task(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Features of all items, their squared distances and the median of those; users to choose by
-    and to test on."""
+    """Features of all items, their squared distances and the median of those; users to choose by,
+    to test on and to take features from."""
 
     X: np.ndarray
     distances: np.ndarray
     median: float
     hold_out: list[Task]
     test: list[Task]
-
-
-class Method(NamedTuple):
-    """A row of a table: a model, and the numbers of its path (alphas or steps) to choose from.
-
-    `settings` are searched as well, `adapt` gives parameters that depend on the number of scored
-    items. `has_level` adds the mean residual of the training items to the scores. `views` is the
-    number of parts of the columns that make the views; 0 leaves views to the model.
-    """
-
-    name: str
-    model: Any
-    path: np.ndarray
-    settings: tuple[dict, ...] = ({},)
-    adapt: Callable[[int], dict] = lambda _: {}
-    has_level: bool = False
-    uses_unscored: bool = False
-    views: int = 0
+    references: np.ndarray
 
 
 class Choice(NamedTuple):
@@ -104,51 +83,19 @@ class Results(NamedTuple):
     by_setting: list[float]
 
 
-def paper_beta(n_items):
-    """Our beta that weighs order and level as β = 1/2 does in [Pursuit13] equation 5.
-
-    There L is a sum over pairs and grows with the number of items; ours is a mean.
-    """
-    return 2 / (n_items + 1)
-
-
-KERNEL = {"kernel": "precomputed"}
-PURSUIT = RankingPursuit(backfit=None, **KERNEL)
-MATCHING = RankingPursuit(backfit=None, beta=1, fit_intercept=False, **KERNEL)
-TWO_VIEWS = RankingPursuit(backfit=None, views=2, random_state=0, **KERNEL)
-
-SUPERVISED = (
-    Method("RLS", RankRLS(beta=1, **KERNEL), ALPHAS),
-    Method("Matching Pursuit", MATCHING, STEPS),
-    Method("RankSVM", RankSVM(tol=0.01, **KERNEL), SVM_ALPHAS),
-    Method("RankRLS", RankRLS(**KERNEL), ALPHAS),
-    Method(
-        "Sparse RankRLS",
-        RankRLS(random_state=0, **KERNEL),
-        ALPHAS,
-        adapt=lambda n_scored: {"n_basis": max(1, n_scored // 2)},
-    ),
-    Method("Ranking Pursuit", PURSUIT, STEPS),
-)
-SEMI_SUPERVISED = (
-    *SUPERVISED,
-    Method(
-        "SS Ranking Pursuit",
-        TWO_VIEWS,
-        STEPS,
-        settings=tuple({"nu": nu} for nu in NUS),
-        uses_unscored=True,
-    ),
-    Method("– the same, ν = 0", TWO_VIEWS, STEPS, ({"nu": 0.0},), uses_unscored=True),
-    Method("– one view, same dictionary", PURSUIT, STEPS, uses_unscored=True),
-)
-
-
 def make_user_parser(doc):
     """The command line of an experiment of this kind."""
     parser = make_parser(doc)
     parser.add_argument("--repeats", type=int, default=10, help="runs of a group (%(default)s)")
     parser.add_argument("--users", type=int, default=30, help="test users a run (%(default)s)")
+    parser.add_argument(
+        "--draws", type=int, default=1,
+        help="times that all is drawn and chosen again (%(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--widths", type=float, nargs="+", default=WIDTHS,
+        help="of the kernel, in median distances; one is chosen (1/4, 1/2 … 8)",
+    )  # fmt: skip
     parser.add_argument(
         "--hold-out", type=int, default=10, help="hold-out users a run (%(default)s)"
     )
@@ -161,17 +108,38 @@ def reference_features(ratings, users):
     return np.where(np.isnan(known), np.nanmedian(known, axis=1)[:, None], known).T
 
 
-def draw_runs(ratings, bounds, options, seed, scored=1.0):
+def draw_runs(ratings, bounds, options, seed, scored=1.0, kept=1.0):
     """All repeats of a group of reference users, with ``bounds[0]`` to ``bounds[1]`` ratings.
 
     Nobody is a reference user and a test user at once. Test users have 50 to 300 ratings; one who
-    gives the same rating to all is left out.
+    gives the same rating to all is left out. `kept` is the share of the ratings of the reference
+    users that make the features; users and their items are the same for any share.
     """
     random = np.random.default_rng([seed, *bounds])
-    return [
+    runs = [
         _draw_run(ratings, bounds, options.users, options.hold_out, random, scored)
         for _ in range(options.repeats)
     ]
+    if kept == 1:
+        return runs
+    thinner = np.random.default_rng([seed, *bounds, 1])
+    return [_with_features(run, thin(ratings, run.references, kept, thinner)) for run in runs]
+
+
+def thin(ratings, users, kept, random):
+    """Features from this share of the ratings, drawn at random; a user left with none is no
+    feature."""
+    known = ratings[users]
+    known = np.where(random.random(known.shape) < kept, known, np.nan)
+    known = known[~np.isnan(known).all(axis=1)]
+    return reference_features(known, np.arange(len(known)))
+
+
+def _with_features(run, X):
+    distances = euclidean_distances(X, squared=True)
+    positive = distances[distances > 0]
+    median = float(np.median(positive)) if len(positive) else 1.0
+    return run._replace(X=X, distances=distances, median=median)
 
 
 def _draw_run(ratings, bounds, n_users, n_hold_out, random, scored):
@@ -180,14 +148,12 @@ def _draw_run(ratings, bounds, n_users, n_hold_out, random, scored):
     references = random.choice(group, size=min(300, len(group)), replace=False)
     eligible = np.setdiff1d(np.flatnonzero((counts >= 50) & (counts <= 300)), references)
     users = random.choice(eligible, size=n_users + n_hold_out, replace=False)
-    X = reference_features(ratings, references)
     test, hold_out = (
         [_make_task(ratings, user, random, scored) for user in part if _is_varied(ratings[user])]
         for part in (users[:n_users], users[n_users:])
     )
-    distances = euclidean_distances(X, squared=True)
-    median = float(np.median(distances[distances > 0]))
-    return Run(X, distances, median, hold_out, test)
+    run = Run(None, None, None, hold_out, test, references)
+    return _with_features(run, reference_features(ratings, references))
 
 
 def _is_varied(ratings):
@@ -203,10 +169,10 @@ def _make_task(ratings, user, random, scored):
     return Task(int(user), items, ratings[user, items], n_train, n_scored)
 
 
-def measure(method, runs, measures=("error",)):
+def measure(method, runs, measures=("error",), widths=WIDTHS):
     """Choose parameters on the hold-out users of all runs, then judge by the test users."""
     found = {}  # of a width and a setting: mean over users, shape (n_measures, n_path)
-    for width in WIDTHS:
+    for width in widths:
         for k, setting in enumerate(method.settings):
             values = [
                 judge(method, run, task, width, setting, method.path)[0]
@@ -226,7 +192,7 @@ def measure(method, runs, measures=("error",)):
         if name == measures[0]:
             density = np.array([share for _, share in judged])
     by_setting = [
-        float(min(found[width, k][MEASURES.index(measures[0])].min() for width in WIDTHS))
+        float(min(found[width, k][MEASURES.index(measures[0])].min() for width in widths))
         for k in range(len(method.settings))
     ]
     return Results(choices, values, density, by_setting)
@@ -257,11 +223,8 @@ def judge(method, run, task, width, setting, path):
     and the share of training items that the (first) model uses."""
     model, X, y = prepare(method, run, task, width, setting)
     n_rows = len(y)
-    if isinstance(model, RankingPursuit):
-        scores, size = _pursue(model, X, y, path)
-    else:
-        fitted = model.path(X[:n_rows], y, alphas=path)
-        scores, size = fitted.predict(X), np.count_nonzero(fitted.model(0).dual_coef_)
+    way = pursue if isinstance(model, RankingPursuit) else follow_path
+    scores, size = (method.learn or way)(model, X, y, path)
     if method.has_level:
         scores = scores + (y[:, None] - scores[:n_rows]).mean(axis=0)
     truth, scores = task.y[task.n_train :], scores[task.n_train :]
@@ -277,16 +240,6 @@ def _views(run, n_views, width):
     return [View(part, kernel="rbf", gamma=n_columns / len(part) / scale) for part in parts]
 
 
-def _pursue(model, X, y, steps):
-    """Scores after each of these numbers of steps, and the number of items in the last model."""
-    model.set_params(n_basis=int(max(steps))).fit(X[: len(y)], y)
-    staged = np.stack(list(model.staged_predict(X)), axis=1)
-    last = np.minimum(steps, staged.shape[1]) - 1
-    indices = model.basis_indices_
-    used = indices if model.views is None else np.unique(np.concatenate(indices))
-    return staged[:, last], len(used)
-
-
 def by_user(runs, values):
     """One value for each user, the mean over the runs that tested him or her.
 
@@ -299,6 +252,12 @@ def by_user(runs, values):
     sums = np.bincount(codes[known], values[known], minlength=codes.max() + 1)
     counts = np.bincount(codes[known], minlength=codes.max() + 1)
     return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
+
+
+def tied_share(y):
+    """Share of the pairs of items that have the same rating."""
+    _, counts = np.unique(y, return_counts=True)
+    return float((counts * (counts - 1)).sum() / (len(y) * (len(y) - 1)))
 
 
 def rows_of_table(results, published, measure="error"):

@@ -444,7 +444,7 @@ def test_a_fitted_model_survives_pickling(data):
 
 def test_memory_does_not_grow_with_a_kernel_matrix_of_the_unscored_rows():
     rng = np.random.default_rng(0)
-    m, b = 60_000, 60
+    m, b = 120_000, 60
     X, y = rng.normal(size=(m, 3)), np.full(m, np.nan)
     y[:300] = rng.normal(size=300)
     groups = np.arange(m) // 20

@@ -12,18 +12,22 @@ from threadpoolctl import threadpool_limits
 mpl.use("agg")
 
 from experiments import (
+    boosting,
+    command_line,
     parse_ranking,
     rankrls07_letor,
+    rankrls09_figure1,
     rankrls09_figure2,
     rankrls09_reuters_all,
     rankrls09_table1,
     rankrls09_table3,
+    rankrls09_table6,
 )
 from experiments.letor_folds import Fold, Learner, read_folds, score_test_part
 from experiments.letor_tool import letor_ndcg
 from experiments.reuters import read_reuters
 from experiments.tables import format_table
-from rankwise import RankRLS
+from rankwise import RankRLS, RankSVM
 from rankwise.datasets import RankingData
 from rankwise.metrics import disagreement_error, ndcg
 
@@ -82,6 +86,142 @@ def test_figure2_features_fit_the_description_in_the_paper():
 def test_absent_data_are_explained(main, tmp_path):
     with pytest.raises(SystemExit, match=r"does not exist.*--data"):
         main(["--data", str(tmp_path)])
+
+
+def test_nobody_said_where_the_data_are(monkeypatch):
+    monkeypatch.delenv(command_line.VARIABLE, raising=False)
+    with pytest.raises(SystemExit, match=r"--data, or set RANKWISE_DATA"):
+        rankrls09_table3.main([])
+
+
+def test_data_may_come_by_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv(command_line.VARIABLE, str(tmp_path))
+    assert command_line.make_parser("").parse_args([]).data == tmp_path
+    given = command_line.make_parser("").parse_args(["--data", "elsewhere"])
+    assert given.data == Path("elsewhere")
+    monkeypatch.setenv(command_line.VARIABLE, "")
+    assert command_line.make_parser("").parse_args([]).data is None
+
+
+def test_figure1_draws_the_costs_of_equations_20_to_22(tmp_path, capsys):
+    y, g = rankrls09_figure1.MAGNITUDE, rankrls09_figure1.G
+    expected = {"sign": (1 - g) ** 2, "magnitude": (y - g) ** 2, "relative": (1 - g / y) ** 2}
+    for name, values in expected.items():
+        np.testing.assert_allclose(rankrls09_figure1.cost_of(name, g), values)
+    rankrls09_figure1.main(["--output", str(tmp_path)])
+    assert (tmp_path / "rankrls09_figure1.png").stat().st_size > 10_000
+    rows = table_rows(capsys.readouterr().out, "(20)", "(21)", "(22)")
+    assert [row.split()[-1] for row in rows] == ["yes", "no", "yes"]  # as the paper says
+
+
+def make_queries(first, random, n_queries=6, n_items=12):
+    X = random.normal(size=(n_queries * n_items, 3))
+    y = np.clip(np.round(1 + X[:, 0] + 0.8 * random.normal(size=len(X))), 0, 2)
+    return RankingData(X, y, first + np.repeat(np.arange(n_queries), n_items))
+
+
+def make_fold(seed=0):
+    random = np.random.default_rng(seed)
+    return Fold(*(make_queries(first, random) for first in (0, 20, 40)))
+
+
+def test_boosted_trees_are_chosen_on_the_validation_part(monkeypatch):
+    lightgbm = pytest.importorskip("lightgbm")
+    monkeypatch.setattr(boosting, "TREES", np.array([1, 20]))
+    fold = make_fold()
+    shuffled = np.random.default_rng(1).permutation(len(fold.train.y))  # groups need not be sorted
+    train = RankingData(*(part[shuffled] for part in fold.train[:3]))
+    learner = Learner("LightGBM", (boosting.BoostedTrees(4),))
+
+    def quality(y, scores, groups):
+        return -disagreement_error(y, scores, groups)
+
+    scores, model = score_test_part(learner, fold._replace(train=train), quality)
+    errors = []
+    for n_trees in (1, 20):
+        order = np.argsort(train.groups, kind="stable")
+        same = lightgbm.LGBMRanker(
+            n_estimators=20, num_leaves=4, learning_rate=0.05, n_jobs=1, random_state=0,
+            deterministic=True, force_row_wise=True, verbosity=-1,
+        ).fit(train.X[order], train.y[order].astype(int), group=[12] * 6)  # fmt: skip
+        found = same.predict(fold.validation.X, num_iteration=n_trees)
+        errors.append(disagreement_error(fold.validation.y, found, fold.validation.groups))
+    assert model.n_trees == (1, 20)[int(np.argmin(errors))]
+    np.testing.assert_allclose(scores, same.predict(fold.test.X, num_iteration=model.n_trees))
+    assert disagreement_error(fold.test.y, scores, fold.test.groups) < 0.3
+    assert str(model) == f"{model.n_trees} trees of 4 leaves"
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_table3_and_the_tables_of_2007_with_and_without_boosted_trees(
+    is_there, monkeypatch, capsys
+):
+    if is_there:
+        pytest.importorskip("lightgbm")
+        monkeypatch.setattr(boosting, "TREES", np.array([1, 10]))
+        learners = (Learner("LightGBM", (boosting.BoostedTrees(4),)),)
+    else:
+        learners = ()
+    monkeypatch.setattr(boosting, "LEARNERS", learners)
+    quick = Learner("RankSVM", (RankRLS(beta=0.5),))
+    monkeypatch.setattr(rankrls09_table3, "RANK_SVM", quick)
+    few = (*rankrls07_letor.make_learners()[:2], quick)
+    monkeypatch.setattr(rankrls07_letor, "make_learners", lambda _: few)
+    for experiment in (rankrls09_table3, rankrls07_letor):
+        monkeypatch.setattr(experiment, "read_folds", lambda *_: [make_fold(k) for k in range(2)])
+        experiment.main(["--data", "made-up"])
+        printed = capsys.readouterr().out
+        assert (boosting.ABSENT in printed) != is_there
+        assert ("LightGBM in Tables 1 to 3" in printed) == (
+            is_there and experiment is rankrls07_letor
+        )
+        if experiment is rankrls09_table3:
+            row = numbers(table_rows(printed, "LightGBM  ")[0])
+            assert len(row) == 2 * is_there
+
+
+def test_parses_are_ranked_by_rank_svm_with_the_alpha_of_cross_validation(monkeypatch):
+    random = np.random.default_rng(0)
+    train, test = (make_queries(first, random, n_queries=10) for first in (0, 20))
+    alphas = np.array([1e-3, 1.0])
+    (method,) = (each for each in parse_ranking.METHODS if each.learner is RankSVM)
+    found = parse_ranking.measure(
+        method._replace(alphas=alphas), ({"metric": "linear"},), train, test
+    )
+    held = np.empty((len(train.y), 2))
+    for group in np.unique(train.groups):  # ten groups in ten folds
+        rest = train.groups != group
+        for k, alpha in enumerate(alphas):
+            model = RankSVM(alpha).fit(train.X[rest], train.y[rest], train.groups[rest])
+            held[~rest, k] = model.predict(train.X[~rest])
+    errors = disagreement_error(train.y, held, train.groups, tied_scores="wrong")
+    assert found.validation_error == pytest.approx(errors.min(), abs=0.01)  # up to the gap
+    best = RankSVM(alphas[errors.argmin()]).fit(*train[:3])
+    expected = disagreement_error(test.y, best.predict(test.X), test.groups, per_group=True)
+    np.testing.assert_allclose(found.errors, expected[~np.isnan(expected)], atol=0.06)
+
+
+def test_all_pairs_of_a_user_are_those_of_equal_ratings_too(capsys, monkeypatch):
+    random = np.random.default_rng(0)
+    quality = random.normal(size=40)
+    ratings = np.round(quality + random.normal(size=(60, 40)))
+    monkeypatch.setattr(rankrls09_table6, "read_jester", lambda _: ratings)
+    monkeypatch.setattr(rankrls09_table6, "GAMMAS", np.array([0.002]))
+    monkeypatch.setattr(rankrls09_table6, "ALPHAS", np.array([0.01, 1.0]))
+    monkeypatch.setattr(rankrls09_table6, "DENSITIES", {"all": (0, 40)})
+    monkeypatch.setattr(rankrls09_table6, "N_REFERENCE", 10)
+    published = {name: values[3:] for name, values in rankrls09_table6.PUBLISHED.items()}
+    monkeypatch.setattr(rankrls09_table6, "PUBLISHED", published)
+    rankrls09_table6.main(["--users", "5", "--data", "made-up"])
+    printed = capsys.readouterr().out
+    relevant, everything = (
+        numbers(table_rows(printed, name)[0].split(")")[1])[0]
+        for name in ("RankRLS (21)  ", "RankRLS (21) all pairs")
+    )
+    (line,) = (line for line in printed.splitlines() if line.startswith("All pairs less"))
+    assert numbers(line)[0] == pytest.approx(everything - relevant, abs=0.0011)
+    (share,) = re.findall(r"([\d.]+)% of the pairs of a user are of equal ratings", printed)
+    assert 5 < float(share) < 60
 
 
 def test_letor_ndcg_by_hand():

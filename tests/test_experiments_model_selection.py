@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 mpl.use("agg")
 
 from experiments import leave_pair_out_bias, letor_leave_query_out, rankrls09_tables45
+from experiments.auc_intervals import PUBLISHED_INTERVALS, auc_interval, count_apart
 from experiments.letor_folds import Fold
 from experiments.rankrls09_tables45 import LEARNERS, PUBLISHED, Sample
 from rankwise import RankRLS
@@ -92,6 +93,40 @@ def test_lambda_is_chosen_by_the_pooled_auc_of_refitted_models(learner, monkeypa
         best = np.flatnonzero(np.array(pooled) == max(pooled))[-1]
         assert lambdas[j] == rankrls09_tables45.LAMBDAS[best]
         assert values[j] == pytest.approx(test[best])
+
+
+def test_auc_interval_is_that_of_all_pairs():
+    random = np.random.default_rng(0)
+    y = (random.random(40) < 0.3).astype(float)
+    scores = np.round(y + random.normal(size=40), 1)  # some tie
+    wins = np.array([[(a > b) + (a == b) / 2 for b in scores[y == 0]] for a in scores[y > 0]])
+    of_positive, of_negative = wins.mean(axis=1), wins.mean(axis=0)
+    error = np.sqrt(
+        of_positive.var(ddof=1) / len(of_positive) + of_negative.var(ddof=1) / len(of_negative)
+    )
+    value, low, high = auc_interval(y, scores)
+    assert value == pytest.approx(auc(y, scores))
+    assert (value - low) / 1.96 == pytest.approx(error)
+    assert high == pytest.approx(min(1, value + 1.96 * error))
+    assert auc_interval(np.array([0, 0, 1, 1]), np.arange(4.0)) == (1, 1, 1)
+
+
+def test_auc_intervals_cover_the_truth_as_often_as_they_say():
+    random = np.random.default_rng(1)
+    truth = 0.7602  # Φ(1/√2), of two normal distributions one apart
+    inside = 0
+    for _ in range(400):
+        y = np.repeat([0.0, 1.0], [80, 40])
+        _, low, high = auc_interval(y, y + random.normal(size=120))
+        inside += low <= truth <= high
+    assert 0.91 < inside / 400 < 0.98
+
+
+def test_intervals_apart():
+    assert count_apart([[0.5, 0.6], [0.1, 0.2], [0.3, 0.5]], [[0.3, 0.4]] * 3) == (1, 1)
+    for topic, ends in PUBLISHED_INTERVALS.items():
+        for k, value in enumerate(PUBLISHED[topic][:3]):
+            assert ends[2 * k] < value < ends[2 * k + 1]
 
 
 def test_tenfold_estimates_are_those_of_refitted_ridge_regression():

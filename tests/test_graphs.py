@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rankwise import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.graphs import gram_blocks
 from tests import oracle
+from tests.third_graph import ChampionGraph
 
 M = 30
 
@@ -50,6 +51,18 @@ def _pair_case(cost):
     return pytest.param(build, id=f"pairs-{cost}")
 
 
+def _champion_case():
+    def build(rng):
+        y, groups = _scores(rng, 4), rng.permutation(np.repeat(np.arange(5), [1, 4, 7, 8, 10]))
+        edges = []
+        for g in range(5):
+            best, *others = sorted(np.flatnonzero(groups == g), key=lambda i: (-y[i], -i))
+            edges += [(best, i, y[best] - y[i], 1.0) for i in others]
+        return ChampionGraph(y, groups), edges
+
+    return pytest.param(build, id="champions")
+
+
 GRAPHS = [
     _score_case(*options)
     for options in itertools.product(
@@ -59,7 +72,8 @@ GRAPHS = [
         (3, None),
         (True, False),
     )
-] + [_pair_case(cost) for cost in ("magnitude", "sign", "relative")]
+]
+GRAPHS += [_pair_case(cost) for cost in ("magnitude", "sign", "relative")] + [_champion_case()]
 
 
 @pytest.fixture(params=GRAPHS)
@@ -129,6 +143,26 @@ def test_subset_keeps_the_edges_between_its_items(case):
             assert d == pytest.approx(pairs[frozenset((i, j))])
 
 
+def test_groups_are_numbered_as_their_labels(case):
+    graph, edges, _, _, _ = case
+    assert graph.n_groups == len(graph.group_labels) == graph.groups.max() + 1
+    assert graph.groups.shape == (M,)
+    inside = {graph.groups[i] for i, j, *_ in edges if graph.groups[i] == graph.groups[j]}
+    assert len(inside) <= graph.n_units <= graph.n_groups
+    assert graph.describe().n_groups_without_pairs == graph.n_groups - len(inside)
+
+
+def test_scores_tell_the_order_of_every_edge(case):
+    graph, edges, _, _, _ = case
+    if graph.scores is not None:
+        assert all(graph.scores[i] >= graph.scores[j] for i, j, *_ in edges)
+    if graph.is_complete:
+        assert {frozenset(edge[:2]) for edge in edges} == set(
+            map(frozenset, itertools.combinations(range(M), 2))
+        )
+        assert all(size == graph.scores[i] - graph.scores[j] for i, j, size, _ in edges)
+
+
 def test_components_join_exactly_the_items_connected_by_edges(case):
     graph, edges, _, _, _ = case
     reach = np.eye(M, dtype=bool)
@@ -151,7 +185,7 @@ def test_explicit_pairs_are_the_same_graph(case):
 def test_whitening_squares_to_the_laplacian(case):
     graph, _, L, _, rng = case
     V = rng.normal(size=(M, 4))
-    white = graph.whiten(V)
+    white = graph.root().adjoint(V)
     np.testing.assert_allclose(white.T @ white, V.T @ L @ V, rtol=1e-8)
 
 
@@ -286,7 +320,7 @@ def test_one_group_of_a_million_items_needs_only_linear_memory(cost, ties):
     graph = ScoreGraph(y, cost=cost, ties=ties)
     product = graph.laplacian(v)
     divergence = graph.divergence
-    white = graph.whiten(v)
+    white = graph.root().adjoint(v)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 200 * 8 * m  # a small multiple of the data; pairs would be 4e12 bytes

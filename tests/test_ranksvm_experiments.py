@@ -160,7 +160,8 @@ def test_table5_chooses_lambda_by_the_pooled_auc_of_separate_fits(monkeypatch):
     X = random.normal(size=(80, 10))
     y = (X[:, :1] + random.normal(size=(80, 1)) > 1).astype(float)
     sample = Sample(X[:40] @ X[:40].T, y[:40], X[40:] @ X[:40].T, y[40:])
-    (value,), (chosen,) = rankrls09_table5.measure_rank_svm(sample)
+    scores, (chosen,) = rankrls09_table5.score_by_rank_svm(sample)
+    value = auc(sample.Y_test[:, 0], scores[:, 0])
     pooled, test, y_train = [], [], y[:40, 0]
     for lam in lambdas:
         model = RankSVM(lam / (y_train.sum() * (1 - y_train).sum()))

@@ -10,6 +10,7 @@ from rankwise import PairGraph, ScoreGraph
 from rankwise.graphs import strict
 from rankwise.losses import HingeLoss, SquaredHingeLoss
 from tests import oracle
+from tests.third_graph import ChampionGraph
 
 M = 14
 LOSSES = {"hinge": HingeLoss, "squared_hinge": SquaredHingeLoss}
@@ -32,6 +33,14 @@ def explicit(seed, cost):
     return graph, [edge for edge in edges if edge[2] > 0]
 
 
+def champions(seed):
+    rng = np.random.default_rng(seed)
+    graph = ChampionGraph(rng.integers(0, 4, M), rng.integers(0, 3, M))
+    pairs = graph.pairs()
+    edges = oracle.pair_edges(pairs.winner, pairs.loser, pairs.magnitude, pairs.weight)
+    return graph, [edge for edge in edges if edge[2] > 0]
+
+
 CASES = {
     "sign": lambda: scored(0, cost="sign"),
     "magnitude": lambda: scored(1),
@@ -41,6 +50,7 @@ CASES = {
     "edges": lambda: explicit(5, "magnitude"),
     "edges, sign": lambda: explicit(6, "sign"),
     "edges, relative": lambda: explicit(7, "relative"),
+    "champions": lambda: champions(8),
 }
 
 

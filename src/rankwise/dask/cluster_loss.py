@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rankwise.dask.parts import Part
 from rankwise.features import FeatureMap
 from rankwise.graphs import ScoreGraph
-from rankwise.losses import HingeLoss, LossAt, SquaredHingeLoss
+from rankwise.losses import LossAt, PreferenceLoss
 from rankwise.solvers.curvature import second_moment
 from rankwise.solvers.margin_objective import MarginObjective
 
@@ -39,7 +39,7 @@ class _PartSummary(NamedTuple):
 def prepare_parts(
     parts: list[Any],
     view: FeatureMap,
-    loss: type[HingeLoss | SquaredHingeLoss],
+    loss: type[PreferenceLoss],
     group_weight: str,
 ) -> list[Any]:
     """Features and losses of all parts, kept on the workers; lost ones are made again."""
@@ -85,7 +85,7 @@ class ClusterLoss:
 
     @property
     def preferences(self) -> Any:
-        """What the solvers ask about the pairs: how many items there are, and for a sample."""
+        """What the solvers ask about the pairs: how many items there are."""
         return self
 
     def sample(self, step: int) -> None:
@@ -113,7 +113,7 @@ class ClusterLoss:
 def _prepare(
     part: Part,
     view: FeatureMap,
-    loss: type[HingeLoss | SquaredHingeLoss],
+    loss: type[PreferenceLoss],
     group_weight: str,
 ) -> _MarginPart:
     """On a worker."""

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.estimators.callbacks import ProgressLine
 from rankwise.graphs.strict import StrictPreferences
-from rankwise.losses import HingeLoss, SquaredHingeLoss
+from rankwise.losses import HingeLoss, PreferenceLoss, SquaredHingeLoss
 from rankwise.options import check_option
 from rankwise.solvers.columns import Columns
 from rankwise.solvers.margin_loss import End, Iterate, MarginSolution, minimise_margin
@@ -22,7 +22,7 @@ from rankwise.solvers.margin_objective import MarginObjective
 __all__ = ["MarginTrainer", "report_solution"]
 
 Array = NDArray[np.float64]
-LOSSES: dict[str, type[HingeLoss | SquaredHingeLoss]] = {
+LOSSES: dict[str, type[PreferenceLoss]] = {
     "hinge": HingeLoss,
     "squared_hinge": SquaredHingeLoss,
 }

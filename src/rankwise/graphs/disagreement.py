@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise._compiled import count_violated
-from rankwise.graphs.cells import score_cells
+from rankwise.graphs.score_levels import find_levels, sums_of_families
 
 if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
@@ -25,15 +26,13 @@ def edge_disagreement(edges: PairGraph, F: NDArray[Any], fold: Codes | None, poo
     if fold is not None:
         counted &= fold[edges.winner] == fold[edges.loser]
     winner, loser, weight = edges.winner[counted], edges.loser[counted], edges.weight[counted]
-    group = np.zeros(len(winner), dtype=np.intp) if pooled else edges.groups[winner]
-    n_groups = 1 if pooled else edges.n_groups
+    group, n_groups = edges.groups[winner], edges.n_groups
 
     def wrong(f: NDArray[Any]) -> Array:
         gap = f[winner] - f[loser]
-        along = weight * ((gap < 0) + 0.5 * (gap == 0))
-        return _sums(group, along, n_groups)
+        return sums_of_families(weight * ((gap < 0) + 0.5 * (gap == 0)), group, n_groups)
 
-    return _shares(wrong, F, _sums(group, weight, n_groups))
+    return _shares(wrong, sums_of_families(weight, group, n_groups), F, np.ones(n_groups), pooled)
 
 
 def score_disagreement(
@@ -47,19 +46,14 @@ def score_disagreement(
     unit = groups
     if fold is not None:
         unit = np.unique(groups * (fold.max() + 2) + fold, return_inverse=True)[1]
-    n_units, n_groups = int(unit.max(initial=-1)) + 1, len(pair_weights)
-    cells = score_cells(y, unit, n_units)[0]
-    level = (cells.of_item - cells.first[cells.group][cells.of_item]).astype(np.int32)
-    size = np.bincount(unit, minlength=n_units)
-    starts = np.cumsum(size) - size
+    size = np.bincount(unit)
+    level = find_levels(y, unit, len(size))[0].in_group
 
-    def by_group(lost: NDArray[Any], order: Codes) -> Array:
-        counts = _sums(groups[order], lost, n_groups)
-        return np.array([counts @ pair_weights]) if pooled else counts
-
-    def violated(rank: NDArray[np.intp]) -> Array:
+    def violated(rank: Codes) -> Array:
         order = np.lexsort((rank, unit))
-        return by_group(count_violated(rank[order].astype(float), level[order], starts)[0], order)
+        starts = np.cumsum(size) - size
+        lost = count_violated(rank[order].astype(np.float64), level[order], starts)[0]
+        return sums_of_families(lost, groups[order], len(pair_weights))
 
     total = violated(np.zeros(len(y), dtype=np.intp))
 
@@ -67,15 +61,19 @@ def score_disagreement(
         rank = np.unique(f, return_inverse=True)[1]
         return 0.5 * (violated(rank) - violated(-rank) + total)
 
-    return _shares(wrong, F, total)
+    return _shares(wrong, total, F, pair_weights, pooled)
 
 
-def _sums(group: Codes, values: NDArray[Any], n_groups: int) -> Array:
-    return np.bincount(group, weights=values, minlength=n_groups).astype(np.float64, copy=False)
-
-
-def _shares(wrong: Any, F: NDArray[Any], total: Array) -> Array:
-    shares = np.full((len(total), F[0].size), np.nan)
-    for share, f in zip(shares.T, F.reshape(len(F), -1).T, strict=True):
-        np.divide(wrong(f), total, out=share, where=total > 0)
+def _shares(
+    wrong: Callable[[NDArray[Any]], Array],
+    total: Array,
+    F: NDArray[Any],
+    weight: Array,
+    pooled: bool,
+) -> Array:
+    errors = np.stack([wrong(f) for f in F.reshape(len(F), -1).T], axis=1)
+    if pooled:
+        errors, total = weight[None] @ errors, weight[None] @ total
+    shares = np.full(errors.shape, np.nan)
+    np.divide(errors, total[:, None], out=shares, where=total[:, None] > 0)
     return shares.reshape(len(total), *F.shape[1:])

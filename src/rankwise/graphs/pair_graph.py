@@ -196,10 +196,6 @@ class PairGraph(BaseGraph):
         """``L V``, O(number of distinct pairs) for each column."""
         return np.asarray(self.laplacian_matrix @ V)
 
-    def whiten(self, V: Array) -> Array:
-        """``Fᵀ V`` with ``F Fᵀ = L``, F the Cholesky root of each component."""
-        return self.root().adjoint(V)
-
     def sparse_norms(self, R: Any) -> Array:
         """``rᵀ L r`` for every column r of sparse R."""
         return np.asarray(R.multiply(self.laplacian_matrix @ R).sum(axis=0)).ravel()

@@ -115,9 +115,6 @@ class PreferenceGraph(Protocol):
     def laplacian(self, V: Array) -> Array:
         """``L V`` for V of shape (n_items,) or (n_items, k)."""
 
-    def whiten(self, V: Array) -> Array:
-        """``Fᵀ V`` for one fixed F with ``F Fᵀ = L``."""
-
     def gram(self, R: Any) -> Array:
         """``Rᵀ L R`` for dense or sparse R of shape (n_items, p)."""
 
@@ -219,7 +216,7 @@ def system_by_columns(
 ) -> tuple[Array, Array]:
     """``Rᵀ (L R)`` and ``Rᵀ t``, a chunk of columns at a time: sparse R is never copied whole.
 
-    L takes constants to zero, so each column is centred first: features with a large offset
+    L takes constants to zero, so each column is centered first: features with a large offset
     lose no digits. Features that are made a row at a time have no columns and are stored here.
     """
     n_items, n_columns = R.shape
@@ -231,6 +228,6 @@ def system_by_columns(
     for start in range(0, n_columns, width):
         chunk = R[:, start : start + width]
         chunk = chunk.toarray() if hasattr(chunk, "toarray") else chunk
-        centred = chunk - chunk.mean(axis=0, dtype=np.float64)
-        out[:, start : start + width] = R.T @ laplacian(centred)
+        centered = chunk - chunk.mean(axis=0, dtype=np.float64)
+        out[:, start : start + width] = R.T @ laplacian(centered)
     return 0.5 * (out + out.T), np.asarray(R.T @ t)

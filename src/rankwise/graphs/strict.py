@@ -123,30 +123,16 @@ class StrictOrder:
 
     def __init__(self, graph: ScoreGraph) -> None:
         self._graph = graph
-        cells = graph.cells
-        self._level = (cells.of_item - cells.first[cells.group][cells.of_item]).astype(np.int32)
+        self.n_items, self.n_pairs = graph.n_items, graph.n_pairs
+        self.total_weight = graph.total_weight
+        self._level = graph.levels.in_group
         self._group = graph.groups.astype(np.int32)
         self._size = np.bincount(graph.groups, minlength=graph.n_groups)
         self._starts = np.cumsum(self._size) - self._size
 
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self._graph.n_items
-
-    @property
-    def n_pairs(self) -> int:
-        """Number of pairs of different score."""
-        return self._graph.n_pairs
-
-    @property
-    def total_weight(self) -> float:
-        """W, the sum of the weights of the pairs."""
-        return self._graph.total_weight
-
     def violated(self, f: NDArray[Any]) -> Violated:
         """One sort and one sweep: [TreeRSVM11] algorithm 2."""
-        scores = self.centre(f)
+        scores = self.center(f)
         return _ViolatedOrder(self, scores, self._sort(scores))
 
     def _sort(self, scores: Array) -> NDArray[np.intp]:
@@ -163,7 +149,7 @@ class StrictOrder:
         if n_groups >= 100 * step:
             rows = np.flatnonzero(self._graph.groups % step == 0)
         else:
-            by_level = np.argsort(self._graph.cells.of_item, kind="stable")
+            by_level = np.argsort(self._graph.levels.of_item, kind="stable")
             rows = np.sort(by_level[::step])
         part = StrictOrder(self._graph.subset(rows))
         return (rows, part) if part.n_pairs else None
@@ -192,7 +178,7 @@ class StrictOrder:
         near = np.abs(1 - (f[winner] - f[loser])) < width
         return WeighedPairs(winner[near], loser[near], weight[near] / weight.sum())
 
-    def centre(self, v: NDArray[Any]) -> Array:
+    def center(self, v: NDArray[Any]) -> Array:
         """Subtract the mean of each group."""
         v = np.asarray(v, dtype=np.float64)
         if self._graph.n_groups == 1:
@@ -240,9 +226,9 @@ class _ViolatedOrder:
         return self._scatter(self._won + self._lost)
 
     def laplacian(self, v: Array) -> Array:
-        centred = self._pairs.centre(v)
-        others = self._scatter(sum_violated(*self._sorted, centred[self._order]))
-        return self._degree * centred - others
+        centered = self._pairs.center(v)
+        others = self._scatter(sum_violated(*self._sorted, centered[self._order]))
+        return self._degree * centered - others
 
     def _scatter(self, values: NDArray[Any]) -> Array:
         out = np.empty(len(values))
@@ -265,16 +251,8 @@ class StrictEdges:
         self.n_items = graph.n_items
         self.winner, self.loser = graph.winner[strict], graph.loser[strict]
         self.weight = graph.edge_weight[strict]
-
-    @property
-    def n_pairs(self) -> int:
-        """Number of edges."""
-        return len(self.winner)
-
-    @cached_property
-    def total_weight(self) -> float:
-        """W, the sum of the weights of the edges."""
-        return float(self.weight.sum())
+        self.n_pairs = len(self.winner)
+        self.total_weight = float(self.weight.sum())
 
     def violated(self, f: NDArray[Any]) -> Violated:
         """Look at every edge."""

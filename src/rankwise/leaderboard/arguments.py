@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
 from rankwise.datasets import PairData
-from rankwise.graphs import PairGraph
+from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.groups import Groups, encode_groups
 from rankwise.leaderboard.jackknife import COVARIANCE_LIMIT
 from rankwise.options import check_option
@@ -23,15 +23,15 @@ INTERVALS = ("jackknife", "bootstrap")
 
 
 def check_pairs(
-    pairs: PairData | PairGraph, items: ArrayLike | None
+    pairs: PairData | PreferenceGraph, items: ArrayLike | None
 ) -> tuple[PairGraph, NDArray[Any]]:
     """The graph of the comparisons and the labels of its items."""
     if isinstance(pairs, PairData):
         if items is not None:
             raise ValueError("items= names the items of a PairGraph; PairData has its own.")
         graph, labels = pairs.graph(), np.asarray(pairs.items)
-    elif isinstance(pairs, PairGraph):
-        graph = pairs
+    elif isinstance(pairs, PreferenceGraph):
+        graph = pairs.pairs()
         labels = np.arange(graph.n_items) if items is None else np.asarray(items)
     else:
         raise TypeError(

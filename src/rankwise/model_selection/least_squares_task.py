@@ -162,5 +162,5 @@ def pair_distance(loss: SquaredLoss, design: Design) -> tuple[float, float]:
     if design.method == "dual":
         K, size = design.matrix, COLUMNS
         starts = range(0, len(K), size)
-        return float(sum(np.trace(loss.product(K[:, i : i + size])[i:]) for i in starts)), 1.0
+        return float(sum(np.trace(loss.times_A(K[:, i : i + size])[i:]) for i in starts)), 1.0
     return float(loss.norms(design.matrix).sum()), 1.0

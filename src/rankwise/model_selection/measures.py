@@ -48,7 +48,7 @@ class HeldOutLoss(NamedTuple):
             part = graph.subset(U)
             if self.beta == 1 or part.n_pairs:
                 loss = SquaredLoss(part, self.beta, part.scores)
-                row[:] = [loss.value(f) for f in held[U].T]
+                row[:] = [loss.at(f).value for f in held[U].T]
         return out
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._compiled import count_violated
-from rankwise.graphs import PairGraph, ScoreGraph
+from rankwise.graphs import PreferenceGraph
 from rankwise.groups import Groups, encode_groups
 from rankwise.metrics.arguments import check_data
 from rankwise.metrics.ranking import Ranking, Targets
@@ -149,13 +149,13 @@ def make_material(
     scores: Any, y: Any, groups: ArrayLike | None, ids: Sequence[Any] | None
 ) -> Material:
     """Check true scores, groups and names against the predicted scores."""
-    if isinstance(y, PairGraph):
-        raise ValueError(
-            "y is a graph of explicit preferences; the report compares orders of items and needs "
-            "one true score for each item."
-        )
-    if isinstance(y, ScoreGraph):
-        y, groups = y.y, y.groups if groups is None else groups
+    if isinstance(y, PreferenceGraph):
+        if y.scores is None:
+            raise ValueError(
+                "y is a graph of explicit preferences; the report compares orders of items and "
+                "needs one true score for each item."
+            )
+        y, groups = y.scores, y.groups if groups is None else groups
     y, groups = split_target(y, groups)
     truth = as_scores(y, allow_nan=True)
     if truth.ndim != 1:

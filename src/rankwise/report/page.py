@@ -70,7 +70,7 @@ def write_report(
         A fitted ranker, a Pipeline that ends in one, or plain scores.
     X : array-like, sparse matrix or data frame of shape (n_items, n_features)
         Items, best ones that the model has not been trained on; not used with plain scores.
-    y : array-like of shape (n_items,), target of `make_target`, or ScoreGraph
+    y : array-like of shape (n_items,), target of `make_target`, or graph of scores
         True scores; larger is better. Items with NaN are left out and counted.
     groups : array-like of shape (n_items,), optional
         Group labels; None makes one list.

@@ -49,8 +49,9 @@ def scored_system(features: Iterable[Any], loss: SquaredLoss) -> tuple[Array, Ar
     """B and E from the features of the scored items, one view after the other."""
     grams, moments = [], []
     for R in features:
-        grams.append(loss.gram(R))
-        moments.append(loss.moment(R))
+        gram, moment = loss.system(R)
+        grams.append(gram)
+        moments.append(moment)
     return scipy.linalg.block_diag(*grams), np.concatenate(moments)
 
 

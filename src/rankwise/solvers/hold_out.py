@@ -1,6 +1,6 @@
 """Scores of held-out items as a model trained without them would give, without training again.
 
-All functions here are exact (DESIGN.md section 4). They take the objective in parts
+All functions here are exact (docs/exact_cross_validation.md). They take the objective in parts
 
     Σ_parts share / T · (fᵀ A f − 2 fᵀ t)  +  α ‖f‖²
 

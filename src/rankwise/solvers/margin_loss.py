@@ -1,4 +1,4 @@
-"""Minimise ``loss(R w) + α ‖w‖²`` for a margin loss until a certified relative gap is reached."""
+"""Minimize ``loss(R w) + α ‖w‖²`` for a margin loss until a certified relative gap is reached."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.losses import MarginLoss
 from rankwise.solvers.bundle import Bundle
 from rankwise.solvers.curvature import (
     curvature_near_margin,
@@ -112,7 +111,7 @@ def minimise_margin(
     Parameters
     ----------
     objective : MarginObjective
-        What to minimise.
+        What to minimize.
     method : {"lbfgs", "newton-cg", "bmrm"}
         How.
     tol : float
@@ -204,7 +203,7 @@ class _Run:
 def _leave_zero(run: _Run, objective: MarginObjective, bundle: Bundle) -> None:
     """Move to the lowest point of the planes if it is as good: zero weights order nothing.
 
-    With a large α zero is within the tolerance, and its neighbours differ from it by rounding.
+    With a large α zero is within the tolerance, and its neighbors differ from it by rounding.
     """
     point = objective.at(bundle.solve(objective.alpha)[1])
     candidate = Iterate(point.w, point.value, min(run.best.bound, point.value))
@@ -231,14 +230,12 @@ def _steps(
 def _solve_sample(objective: MarginObjective, method: str, tol: float, moment: Array) -> Array:
     """Weights from a part of the items; zero if there are too few."""
     zero = np.zeros(objective.R.shape[1])
-    preferences = objective.loss.preferences
-    if method == "bmrm" or preferences.n_items < SAMPLED_FROM:
+    if method == "bmrm" or objective.loss.preferences.n_items < SAMPLED_FROM:
         return zero
-    sample = preferences.sample(SAMPLE_STEP)
+    sample = objective.loss.sample(SAMPLE_STEP)
     if sample is None:
         return zero
-    rows, part = sample
-    loss: MarginLoss = type(objective.loss)(part)  # type: ignore[call-arg]
+    rows, loss = sample
     small = MarginObjective(objective.R[rows], loss, objective.alpha)
     run = _Run(tol, SAMPLE_ITERATIONS, small.rounding, Iterate(zero, np.inf, 0.0))
     run.follow(_steps(method, small, small.at(zero), Bundle(len(zero), small.columns), moment))

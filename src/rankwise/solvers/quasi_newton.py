@@ -64,8 +64,8 @@ def quasi_newton(
 ) -> Iterator[Step]:
     """Yield ever lower points, and ever higher bounds, until no step leads further down.
 
-    DESIGN.md section 5. Where kinks slow the quasi-Newton steps (few pairs, small α) steps towards
-    the lowest point of the bundle take over.
+    Where kinks slow the quasi-Newton steps (few pairs, small α) steps towards the lowest point of
+    the bundle take over.
     """
     point = start
     recent: deque[_Progress] = deque(maxlen=PATIENCE + 1)

@@ -1,4 +1,4 @@
-"""Minimise ``loss(f) + λ‖f‖²`` for a list of λ: the way to each row of the table in DESIGN.md 3."""
+"""Minimize ``loss(f) + λ‖f‖²`` for a list of λ."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 class Solutions(NamedTuple):
-    """Minimisers for every λ.
+    """Minimizers for every λ.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def minimise_iteratively(
         shift = float(shifts[k])
 
         def product(W: Array, shift: float = shift) -> Array:
-            return np.asarray(R.T @ loss.product(R @ W) + shift * W)
+            return np.asarray(R.T @ loss.times_A(R @ W) + shift * W)
 
         result = conjugate_gradients(
             product, t, norms + shift, tol=tol, max_iter=max_iter, start=start, watch=watch

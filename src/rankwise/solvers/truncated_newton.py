@@ -28,8 +28,8 @@ def truncated_newton(
 ) -> Iterator[Step]:
     """Yield ever lower points; where no Newton step leads further down, bundle steps take over.
 
-    The Hessian is ``Rᵀ H R + 2 α I`` with H from the Laplacian of the violated pairs (DESIGN.md
-    section 5); its system is solved only as exactly as the gradient is small.
+    The Hessian is ``Rᵀ H R + 2 α I`` with H from the Laplacian of the violated pairs; its
+    system is solved only as exactly as the gradient is small.
 
     Parameters
     ----------

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.graphs.cells import deviations, sums_of_families
 from rankwise.graphs.gram_blocks import block_rows
 from rankwise.graphs.score_graph import ScoreGraph
+from rankwise.graphs.score_levels import deviations, sums_of_families
 
 __all__ = ["Lumps", "PairRule", "PairSums", "sums_of_lumps", "sums_of_rows"]
 
