@@ -130,7 +130,7 @@ def test_folds_of_items_are_the_same_whether_a_refit_is_cheaper_or_not(
 
 def test_long_lists_with_few_features_are_trained_again_and_single_items_are_not(rng, monkeypatch):
     refitted = []
-    refit_folds = held_out._refit
+    refit_folds = exact_hold_out._refit
 
     def count(loss, design, folds, *others):
         refitted.extend(folds)
