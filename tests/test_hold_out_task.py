@@ -215,8 +215,9 @@ def test_the_command_holds_out_alike_in_train_and_cv(tmp_path, data):
     rows = [",".join(map(repr, row)) for row in np.c_[y, X].tolist()]
     file.write_text("\n".join(["score,a,b,c,d,e", *rows]))
     options = [file, "--target", "score", "--json"]
+    pairwise = ["-m", "disagreement"]
     for leave in ([], ["--leave", "pair"]):
-        found = json.loads(succeed("cv", *options, *leave).stdout)
+        found = json.loads(succeed("cv", *options, *leave, *pairwise).stdout)
         assert found["held_out_by"] == "exact leave-pair-out"
         trained = json.loads(succeed("train", *options, "-o", tmp_path / "m.rankwise").stdout)
         assert trained["chosen"]["held_out_by"] == "leave-pair-out"

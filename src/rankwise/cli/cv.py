@@ -67,9 +67,7 @@ def cv(
     scaler = make_scaler(model.scale, estimator.kernel, data.is_sparse)
     X = data.X if scaler is None else scaler.fit_transform(data.X)
     start = time.perf_counter()
-    is_default = not (model.scoring or metric)
-    found = hold_out(model, names, leave, X, data.y, data.groups, is_default=is_default)
-    names = [name for name in names if name.name in found.by_group]
+    found = hold_out(model, names, leave, X, data.y, data.groups)
     seconds = time.perf_counter() - start
     best = found.best(names[0])
     if output is not None:

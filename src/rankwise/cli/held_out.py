@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rankwise.cli.models import DEFAULT_SCORING, make_model, numbers_in
+from rankwise.cli.models import make_model, numbers_in
 from rankwise.cli.options import ModelName, ModelOptions
 
 if TYPE_CHECKING:
@@ -19,57 +19,43 @@ __all__ = ["HeldOut", "hold_out"]
 
 
 class HeldOut(NamedTuple):
-    """The curve through the best candidate.
+    """The curve through the best candidate, as the command shows it.
 
     Attributes
     ----------
     curves : HeldOutCurves
         Candidates of one parameter.
+    parameter : str
+        What the candidates are: "alpha" or "n_basis".
+    candidates : ndarray of shape (n_candidates,)
+        Their values.
+    by_group : dict from metric name to ndarray of shape (n_groups, n_candidates)
+        Metrics in each held-out group, or part of a group.
+    groups : ndarray
+        Labels of the groups.
+    way : str
+        Such as "exact leave-group-out".
+    predictions : ndarray of shape (n_items, n_candidates) or None
+        Held-out scores, if the way gives a score for each item.
     fixed : dict
         Other parameters that were chosen.
     """
 
     curves: HeldOutCurves
+    parameter: str
+    candidates: NDArray[Any]
+    by_group: dict[str, NDArray[np.float64]]
+    groups: NDArray[Any]
+    way: str
+    predictions: NDArray[np.float64] | None
     fixed: dict[str, float]
-
-    @property
-    def parameter(self) -> str:
-        """What the candidates are: "alpha" or "n_basis"."""
-        return next(iter(self.curves.candidates.axes))
-
-    @property
-    def candidates(self) -> NDArray[Any]:
-        """Their values."""
-        values = self.curves.candidates.axes[self.parameter]
-        return values.astype(int) if self.parameter == "n_basis" else values
-
-    @property
-    def by_group(self) -> dict[str, NDArray[np.float64]]:
-        """Metrics in each group, (n_groups, n_candidates)."""
-        return {name: scores[:, :, 0] for name, scores in self.curves.by_group.items()}
-
-    @property
-    def groups(self) -> NDArray[Any]:
-        """Labels of the groups."""
-        return self.curves.groups
-
-    @property
-    def way(self) -> str:
-        """Such as "exact leave-group-out"."""
-        return self.curves.describe()
-
-    @property
-    def predictions(self) -> NDArray[np.float64] | None:
-        """Held-out scores, (n_items, n_candidates)."""
-        held = self.curves.predictions
-        return None if held is None else held[:, 0]
 
     def mean(self, metric: Metric) -> NDArray[np.float64]:
         """Mean over the groups where the metric is defined, for each candidate."""
         return self.curves.overall(metric)
 
     def best(self, metric: Metric) -> int:
-        """Position of the best candidate."""
+        """Position of the best candidate; of equal ones that of the simplest model."""
         return self.curves.best(metric)
 
     def note(self, metric: Metric) -> str:
@@ -78,14 +64,7 @@ class HeldOut(NamedTuple):
 
 
 def hold_out(
-    options: ModelOptions,
-    metrics: list[Metric],
-    leave: str,
-    X: Any,
-    y: Any,
-    groups: Any,
-    *,
-    is_default: bool = False,
+    options: ModelOptions, metrics: list[Metric], leave: str, X: Any, y: Any, groups: Any
 ) -> HeldOut:
     """Judge every candidate on held-out data.
 
@@ -100,31 +79,39 @@ def hold_out(
         "auto", "group", "pair", or a number of folds.
     X, y, groups
         Scaled training data.
-    is_default : bool
-        Whether nobody asked for these metrics. Then data are held out as `train` does, and metrics
-        that have no value there are left out.
     """
     from rankwise.model_selection import held_out_curves
 
-    cv = _cv(options, leave, groups)
+    cv, metric, found = _cv(options, leave, groups), metrics[0], []
     gammas = [None] if options.gamma is None else options.gamma.split(",")
-    models = [make_model(replace(options, gamma=gamma), search=False) for gamma in gammas]
-    if is_default:
-        metrics = _judging(metrics, models[0], cv, X, y, groups)
-    values: dict[str, Any] = {"n_basis": None}
-    if options.model is not ModelName.pursuit:
-        values = {
-            "alpha": None if options.alpha == "auto" else numbers_in("--alpha", options.alpha)
-        }
-    if options.model is ModelName.corankrls and options.nu is None:
-        values["nu"] = None
-    found = []
-    for model in models:
-        curves = held_out_curves(model, X, y, groups, scoring=metrics, cv=cv, candidates=values)
-        line, fixed = curves.line(metrics[0])
-        found.append(HeldOut(line, {**fixed, **({"gamma": model.gamma} if gammas[1:] else {})}))
-    sign = 1 if metrics[0].greater_is_better else -1
-    return max(found, key=lambda each: sign * each.mean(metrics[0])[each.best(metrics[0])])
+    for gamma in gammas:
+        model = make_model(replace(options, gamma=gamma), search=False)
+        given = {"scoring": metrics, "cv": cv, "candidates": _values(options)}
+        curves, fixed = held_out_curves(model, X, y, groups, **given).line(metric)
+        found.append((curves, {**fixed, **({"gamma": model.gamma} if gammas[1:] else {})}))
+    sign = 1 if metric.greater_is_better else -1
+    best, fixed = max(found, key=lambda each: sign * each[0].overall(metric)[each[0].best(metric)])
+    ((name, values),) = best.candidates.axes.items()
+    return HeldOut(
+        best,
+        name,
+        values.astype(int) if name == "n_basis" else values,
+        {metric: scores[:, :, 0] for metric, scores in best.by_group.items()},
+        best.groups,
+        best.describe(),
+        None if best.predictions is None else best.predictions[:, 0],
+        fixed,
+    )
+
+
+def _values(options: ModelOptions) -> dict[str, Any]:
+    """Candidates that were given; None stands for those of the search."""
+    if options.model is ModelName.pursuit:
+        return {"n_basis": None}
+    is_auto = options.alpha == "auto"
+    alphas = {"alpha": None if is_auto else numbers_in("--alpha", options.alpha)}
+    is_nu_open = options.model is ModelName.corankrls and options.nu is None
+    return {**alphas, "nu": None} if is_nu_open else alphas
 
 
 def _cv(options: ModelOptions, leave: str, groups: Any) -> Any:
@@ -145,14 +132,3 @@ def _cv(options: ModelOptions, leave: str, groups: Any) -> Any:
             f"--leave {leave}: expected auto, group, pair or a number of folds from 2."
         )
     return int(leave)
-
-
-def _judging(
-    metrics: list[Metric], model: Any, cv: Any, X: Any, y: Any, groups: Any
-) -> list[Metric]:
-    """Those of the metrics that have a value where the search of the model holds out."""
-    from rankwise.metrics import get_metric
-    from rankwise.model_selection.ways import PAIR, PAIRWISE, choose_way
-
-    way = choose_way(model.hold_out_task(X, y, groups), cv, [get_metric(DEFAULT_SCORING)])
-    return [m for m in metrics if m.name in PAIRWISE] if way.name == PAIR else metrics

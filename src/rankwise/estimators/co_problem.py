@@ -131,8 +131,8 @@ class CoTask(RefitTask):
     def __init__(
         self, problem: CoProblem, alpha: float, nu: float, model: Callable[..., Any]
     ) -> None:
-        super().__init__(problem.loss.graph, problem.X.shape[0], problem.part.scored)
-        self._problem, self._alpha, self._nu, self._model = problem, alpha, nu, model
+        super().__init__(problem.loss.graph, problem.X.shape[0], model, problem.part.scored)
+        self._problem, self._alpha, self._nu = problem, alpha, nu
 
     def candidates(self, **values: ArrayLike | None) -> Candidates:
         """By default 31 alphas as for RankRLS, averaged over the views, and seven nus."""
@@ -163,10 +163,6 @@ class CoTask(RefitTask):
         views = zip(problem.views, coef, strict=True)
         scores = [view.scores(X, c.reshape(len(c), -1)) for view, c in views]
         return np.asarray(np.mean(scores, axis=0))
-
-    def train(self, **values: Any) -> Any:
-        """CoRankRLS of one alpha and one nu."""
-        return self._model(**values)
 
 
 def fit_views(

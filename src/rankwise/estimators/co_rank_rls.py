@@ -179,19 +179,10 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         return CoRankRLSPath(model, checked, several, coef, squeeze=nus is None)
 
     def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> CoTask:
-        """The model and its data, ready to be judged on held-out rows for many alphas and nus.
+        """The model and its data as a `rankwise.model_selection.HoldOutTask`.
 
-        What `rankwise.model_selection` and `CoRankRLSCV` ask for; the estimator is left as it is.
-
-        Parameters
-        ----------
-        X, y, groups
-            As in `fit`.
-
-        Returns
-        -------
-        CoTask
-            A `rankwise.model_selection.HoldOutTask` whose candidates are alphas and nus.
+        Its candidates are alphas and nus. X, y and groups as in `fit`; the estimator is left as
+        it is.
         """
         model = clone(self)
         problem = model._prepare(X, y, groups)

@@ -52,8 +52,8 @@ class PursuitTask(RefitTask):
         model: Callable[..., Any],
     ) -> None:
         _units(part)  # refuses a single row
-        super().__init__(graph, len(part.groups.codes), part.scored)
-        self._n_basis, self._staged, self._model = int(n_basis), staged, model
+        super().__init__(graph, len(part.groups.codes), model, part.scored)
+        self._n_basis, self._staged = int(n_basis), staged
 
     def candidates(self, **values: ArrayLike | None) -> Candidates:
         """By default all numbers of steps up to `n_basis`."""
@@ -69,10 +69,6 @@ class PursuitTask(RefitTask):
         if not staged.shape[1]:
             return np.zeros((len(held), len(steps)))
         return staged[:, np.minimum(steps, staged.shape[1]) - 1]
-
-    def train(self, **values: Any) -> Any:
-        """RankingPursuit of so many steps."""
-        return self._model(**values)
 
 
 def measure_of(scoring: Any, beta: float) -> Measure:

@@ -194,19 +194,9 @@ class RankRLS(ChunkedFit):
         return RankRLSPath(model, checked, model._solve_for(X, y, groups, checked))
 
     def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> LeastSquaresTask:
-        """The model and its data, ready to be judged on held-out items for many alphas.
+        """The model and its data as a `rankwise.model_selection.HoldOutTask`.
 
-        What `rankwise.model_selection` and `RankRLSCV` ask for; the estimator is left as it is.
-
-        Parameters
-        ----------
-        X, y, groups
-            As in `fit`.
-
-        Returns
-        -------
-        LeastSquaresTask
-            A `rankwise.model_selection.HoldOutTask` whose candidates are alphas.
+        Its candidates are alphas. X, y and groups as in `fit`; the estimator is left as it is.
         """
         model = clone(self)
         items, losses = model._check_data(X, y, groups, to_fit=False)

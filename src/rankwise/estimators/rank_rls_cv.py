@@ -77,15 +77,6 @@ random_state
     """
 
     model_class = RankRLS
-    shown = (
-        "coef_",
-        "dual_coef_",
-        "X_fit_",
-        "basis_indices_",
-        "n_pairs_",
-        "solver_",
-        "n_iter_",
-    )
 
     alphas: ArrayLike | None = None
     _: KW_ONLY

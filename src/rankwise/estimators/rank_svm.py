@@ -238,19 +238,9 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         return RankSVMPath(self, alphas, design.coefficients(W).T[:, :, None], solutions)
 
     def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> MarginTask:
-        """The model and its data, ready to be judged on held-out items for many alphas.
+        """The model and its data as a `rankwise.model_selection.HoldOutTask`.
 
-        What `rankwise.model_selection` and `RankSVMCV` ask for; the estimator is left as it is.
-
-        Parameters
-        ----------
-        X, y, groups
-            As in `fit`.
-
-        Returns
-        -------
-        MarginTask
-            A `rankwise.model_selection.HoldOutTask` whose candidates are alphas.
+        Its candidates are alphas. X, y and groups as in `fit`; the estimator is left as it is.
         """
         model: RankSVM = clone(self)
         trainer = model._make_trainer()

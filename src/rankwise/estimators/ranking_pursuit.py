@@ -210,20 +210,10 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         return self._fit_rows(X, target, held, rng, measure)
 
     def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> PursuitTask:
-        """The model and its data, ready to be judged on held-out rows after every step.
+        """The model and its data as a `rankwise.model_selection.HoldOutTask`.
 
-        What `rankwise.model_selection` and `RankingPursuitCV` ask for; the estimator is left as it
-        is.
-
-        Parameters
-        ----------
-        X, y, groups
-            As in `fit`, but no preference graph.
-
-        Returns
-        -------
-        PursuitTask
-            A `rankwise.model_selection.HoldOutTask` whose candidates are numbers of steps.
+        Its candidates are numbers of steps. X, y and groups as in `fit`, but no graph; the
+        estimator is left as it is.
         """
         model: RankingPursuit = clone(self)
         items, target = model._check_training_data(X, y, groups)

@@ -63,7 +63,15 @@ class Search(KernelParameters):
     model_class: ClassVar[Any]
     """The learner; parameters that it shares with the search are handed on."""
 
-    shown: ClassVar[tuple[str, ...]]
+    shown: ClassVar[tuple[str, ...]] = (
+        "coef_",
+        "dual_coef_",
+        "X_fit_",
+        "basis_indices_",
+        "n_pairs_",
+        "solver_",
+        "n_iter_",
+    )
     """Attributes of the best model that the search has, too."""
 
     axes: ClassVar[dict[str, str | None]] = {"alpha": "alphas"}

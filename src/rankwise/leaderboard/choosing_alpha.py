@@ -11,7 +11,6 @@ from scipy.linalg import eigh
 
 from rankwise.leaderboard.solving import RatingSystem
 from rankwise.leaderboard.tally import Tally
-from rankwise.model_selection.measures import best_of
 
 __all__ = ["AlphaCurve", "alpha_grid", "leave_one_out_errors", "tenfold_errors"]
 
@@ -30,7 +29,7 @@ class AlphaCurve(NamedTuple):
     @property
     def best(self) -> float:
         """The alpha of least error; the largest if several have it."""
-        return float(self.alphas[best_of(-self.errors, self.alphas)])
+        return float(self.alphas[self.errors == np.nanmin(self.errors)].max())
 
 
 def alpha_grid(system: RatingSystem) -> Array:

@@ -16,7 +16,6 @@ from rankwise.model_selection.folds import Folds, fold_numbers
 __all__ = [
     "HeldOutLoss",
     "Measure",
-    "best_of",
     "check_scoring",
     "from_disagreement",
     "mean_defined",
@@ -119,9 +118,3 @@ def standard_error(scores: Array) -> Array:
     error = np.full(squares.shape, np.nan)
     np.divide(squares, count * (count - 1.0), out=error, where=count > 1)
     return np.sqrt(error)
-
-
-def best_of(scores: Array, simplicity: Array) -> int:
-    """Where the score is largest; of equal ones where the model is simplest."""
-    best = np.flatnonzero(scores == np.nanmax(scores))
-    return int(best[np.argmax(simplicity[best])])

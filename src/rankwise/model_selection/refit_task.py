@@ -36,6 +36,8 @@ class RefitTask(ABC):
         What is known about the items.
     n_rows : int
         Number of rows of X.
+    model : callable
+        From values of the parameters to the learner trained on all data.
     rows : ndarray of int, optional
         Rows of X that are the items of the graph; all if not given.
     """
@@ -44,8 +46,15 @@ class RefitTask(ABC):
     output_shape: tuple[int, ...] = ()
     refits, has_pairs = True, False
 
-    def __init__(self, graph: PreferenceGraph, n_rows: int, rows: Indices | None = None) -> None:
+    def __init__(
+        self,
+        graph: PreferenceGraph,
+        n_rows: int,
+        model: Callable[..., Any],
+        rows: Indices | None = None,
+    ) -> None:
         self.graphs, self.n_rows, self.rows = [graph], n_rows, rows
+        self._model = model
 
     @abstractmethod
     def candidates(self, **values: ArrayLike | None) -> Candidates:
@@ -55,9 +64,9 @@ class RefitTask(ABC):
     def scores_without(self, held: Indices, candidates: Candidates) -> Array:
         """Scores of some items by models trained on the others, (n_held, n_candidates)."""
 
-    @abstractmethod
     def train(self, **values: Any) -> Any:
         """The learner trained on all data, with these values of its parameters."""
+        return self._model(**values)
 
     def held_out(
         self, graph: int, folds: Folds, candidates: Candidates, progress: bool | None = None
@@ -104,12 +113,8 @@ class MarginTask(RefitTask):
         weights: Callable[..., Array],
         model: Callable[..., Any],
     ) -> None:
-        super().__init__(graph, graph.n_items)
-        self._design, self._alpha, self._weights, self._model = design, alpha, weights, model
-
-    def train(self, **values: Any) -> Any:
-        """RankSVM of one alpha."""
-        return self._model(**values)
+        super().__init__(graph, graph.n_items, model)
+        self._design, self._alpha, self._weights = design, alpha, weights
 
     def candidates(self, **values: ArrayLike | None) -> Candidates:
         """By default 15 alphas from 1e-7 to 1 times the mean squared distance in a pair.
