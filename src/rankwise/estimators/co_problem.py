@@ -38,7 +38,7 @@ FLAT = 1e-24  # scatter of a constant view, relative to the square of its featur
 
 @dataclass(frozen=True)
 class CoProblem:
-    """What CoRankRLS minimises, for every alpha and nu.
+    """What CoRankRLS minimizes, for every alpha and nu.
 
     Attributes
     ----------

@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 class CoRankRLS(SemiSupervisedMixin, KernelParameters):
     """Semi-supervised ranking by several views that are made to agree.
 
-    Learns one function for each view from scored and unscored items by minimising
+    Learns one function for each view from scored and unscored items by minimizing
 
         J(f) = Σ_v (1/W) Σ_k ω_k (δ_k − (f_v,i − f_v,j))² + α Σ_v ‖f_v‖²
              + ν Σ_{v,u} (1/W̄) Σ_k̄ ω_k̄ ((f_v,i − f_v,j) − (f_u,i − f_u,j))²
@@ -46,7 +46,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
     Parameters
     ----------
     alpha : float
-        Regularisation, positive; as in `RankRLS`. The paper's λ is ``alpha * W``.
+        Regularization, positive; as in `RankRLS`. The paper's λ is ``alpha * W``.
     nu : float
         How much views must agree, from 0 (independent models). The paper's ν is ``nu * W / W̄``.
     views : int or list of View
@@ -250,7 +250,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         return 0.5 * (out + out.T)
 
     def _prepare(self, X: Any, y: Any, groups: ArrayLike | None) -> CoProblem:
-        """Check everything, choose the bases, and say what is to be minimised."""
+        """Check everything, choose the bases, and say what is to be minimized."""
         X = self._check_items(X, reset=True)
         part = split_unscored(y, groups, X.shape[0])
         options = (self.cost, self.ties, self.group_weight)

@@ -1,4 +1,4 @@
-"""From what the user gave to RankingPursuit to what its solver minimises."""
+"""From what the user gave to RankingPursuit to what its solver minimizes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class PursuitTarget(NamedTuple):
     level : float or None
         Mean of the scores if there is an intercept.
     is_level_free : bool
-        Whether adding a constant to the scores of all items does not change what is minimised.
+        Whether adding a constant to the scores of all items does not change what is minimized.
     agreeing : ndarray of int
         Rows on whose order views are to agree; empty for one view.
     agreement : ScoreGraph or None

@@ -1,4 +1,4 @@
-"""RankRLS: regularised least squares on a preference graph."""
+"""RankRLS: regularized least squares on a preference graph."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ Array = NDArray[np.float64]
 
 @dataclass(eq=False, repr=False)
 class RankRLS(ChunkedFit):
-    """Regularised least-squares ranking.
+    """Regularized least-squares ranking.
 
-    Learns a function f from scores, scores in groups or pairwise preferences by minimising
+    Learns a function f from scores, scores in groups or pairwise preferences by minimizing
 
         J(f) = (1−β)/W Σ_k ω_k (δ_k − (f_i − f_j))² + β/m Σ_i (y_i − f_i)² + α ‖f‖²
 
@@ -45,7 +45,7 @@ class RankRLS(ChunkedFit):
     Parameters
     ----------
     alpha : float
-        Regularisation, positive; relative to the mean over pairs, so it does not depend on the
+        Regularization, positive; relative to the mean over pairs, so it does not depend on the
         amount of data. The papers' λ is ``alpha * W``.
     kernel : str or callable
         "linear", any other name known to `sklearn.metrics.pairwise.pairwise_kernels`, a function
@@ -65,7 +65,7 @@ class RankRLS(ChunkedFit):
         Whether every pair or every group counts alike.
     beta : float
         Between ranking (0) and regression (1, the papers' RLS baseline). No intercept is fitted:
-        for beta > 0 centre y or add a constant feature if the level matters.
+        for beta > 0 center y or add a constant feature if the level matters.
     n_basis : int, optional
         Train a kernel model on this many basis items only: the sparse RankRLS of [RankRLS09]
         section 3.5. Time linear in the number of items; kernel values are made a block of rows at a
@@ -223,7 +223,7 @@ class RankRLS(ChunkedFit):
     def _prepare(
         self, X: Any, y: Any, groups: ArrayLike | None, *, to_fit: bool = True
     ) -> tuple[list[SquaredLoss], Design]:
-        """Check everything, and say what is to be minimised and how.
+        """Check everything, and say what is to be minimized and how.
 
         `to_fit` allows what serves one fit only: a dual linear model may shift the features, which
         changes kernel values but not the weights; features of a basis are made as they are read;

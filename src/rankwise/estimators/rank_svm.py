@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 class RankSVM(CallbackSupportMixin, KernelModel):
     """Ranking support vector machine.
 
-    Learns a function f from scores, scores in groups or pairwise preferences by minimising
+    Learns a function f from scores, scores in groups or pairwise preferences by minimizing
 
         J(f) = 1/W Σ_k ω_k max(0, 1 − (f_i − f_j)) + α ‖f‖²
 
@@ -44,7 +44,7 @@ class RankSVM(CallbackSupportMixin, KernelModel):
     Parameters
     ----------
     alpha : float
-        Regularisation, positive; relative to the mean over pairs, so it does not depend on the
+        Regularization, positive; relative to the mean over pairs, so it does not depend on the
         amount of data: the λ of [TreeRSVM11]. An SVM that charges C for every pair has
         ``C = 1/(2 alpha W)``.
     loss : {"hinge", "squared_hinge"}
@@ -233,7 +233,7 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         self._store_features(design.features)
         self.solver_ = trainer.method
         solutions = trainer.train_path(preferences, design.matrix, alphas)
-        trainer.warn_unfinished(solutions, alphas, stacklevel=5)
+        trainer.warn_unfinished(solutions, alphas, stacklevel=4)
         W = np.stack([solution.best.w for solution in solutions], axis=1)
         return RankSVMPath(self, alphas, design.coefficients(W).T[:, :, None], solutions)
 

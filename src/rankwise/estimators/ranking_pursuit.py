@@ -76,7 +76,7 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
     kernel_params : dict, optional
         Keyword arguments of a callable kernel.
     dictionary : {"items", "scored", "features"}, int or array of shape (n_points, n_features)
-        What to choose from: functions centred at all training items, at the scored ones, at so many
+        What to choose from: functions centered at all training items, at the scored ones, at so many
         random ones, or at given points. "features" are the columns of X as they are: greedy
         feature selection; it goes with ``kernel="linear"``.
     beta : float
@@ -149,7 +149,7 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
     See Also
     --------
     RankingPursuitCV : Number of steps chosen by cross-validation.
-    RankRLS : Every item is a basis function, with a regulariser.
+    RankRLS : Every item is a basis function, with a regularizer.
 
     Examples
     --------

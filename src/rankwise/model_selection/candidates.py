@@ -114,7 +114,7 @@ def check_alphas(alphas: ArrayLike, name: str) -> Array:
     if bad.any():
         raise ValueError(
             f"{name}: got {checked[bad][0]}, expected a positive finite number; alpha is the "
-            "weight of the regulariser, and for almost none pass something small such as 1e-9."
+            "weight of the regularizer, and for almost none pass something small such as 1e-9."
         )
     return checked
 

@@ -99,7 +99,7 @@ class HeldOutCurves:
         line, place = self.candidates.line(at, name)
         edges = self.candidates.edges(mean, at, name)
         if name == "n_basis" and edges.upper:
-            return f"the best n_basis {place + 1} is the largest tried: more steps may be better"
+            return f"the best n_basis {values[place]:g} is the largest tried: more may be better"
         if name != "n_basis" and any(edges):
             return f"the best {name} {values[place]:.4g} is at the edge of the grid"
         return flat_note(name, values, mean[line], standard_error(scores)[line], place)
@@ -115,7 +115,7 @@ class HeldOutCurves:
         line = self.candidates.line(at, name)[0]
         candidates = Candidates({name: self.candidates.axes[name]}, self.candidates.grid)
         held = None if self.predictions is None else self.predictions[:, :, line]
-        by_group = {name: scores[:, line] for name, scores in self.by_group.items()}
+        by_group = {key: scores[:, line] for key, scores in self.by_group.items()}
         fixed = {other: v for other, v in self.candidates[at].items() if other != name}
         return replace(self, candidates=candidates, by_group=by_group, predictions=held), fixed
 

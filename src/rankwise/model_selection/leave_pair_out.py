@@ -26,7 +26,7 @@ class LeavePairOut:
     Attributes
     ----------
     alphas : ndarray of shape (n_alphas,)
-        Regularisation of the models.
+        Regularization of the models.
     disagreement : float, or ndarray of shape (n_alphas,), (n_outputs,) or (n_outputs, n_alphas)
         Share of the pairs with different scores that are ordered wrongly by the model trained
         without both; a tied prediction counts one half.
