@@ -206,6 +206,20 @@ def test_one_chooser_for_all(data):
     assert len(way.cv) == 2  # an iterator can be read once only
 
 
+def test_splits_that_can_be_read_once_serve_all_kernels_and_outputs(data):
+    X, y, groups = data
+    splits = list(GroupKFold(3).split(X, y, groups))
+    search = RankRLSCV(kernel="rbf", gamma=[0.01, 0.1], cv=iter(splits)).fit(X, y, groups)
+    again = RankRLSCV(kernel="rbf", gamma=[0.01, 0.1], cv=splits).fit(X, y, groups)
+    np.testing.assert_array_equal(search.cv_results_["mean_score"], again.cv_results_["mean_score"])
+    both = np.c_[y, -y + X[:, 0]]
+    model = RankRLS(cost="sign")
+    np.testing.assert_array_equal(
+        cross_val_predict_groups(model, X, both, groups, cv=iter(splits)),
+        cross_val_predict_groups(model, X, both, groups, cv=splits),
+    )
+
+
 def test_the_command_holds_out_alike_in_train_and_cv(tmp_path, data):
     pytest.importorskip("typer")
     from tests.test_cli import succeed

@@ -76,8 +76,8 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
     kernel_params : dict, optional
         Keyword arguments of a callable kernel.
     dictionary : {"items", "scored", "features"}, int or array of shape (n_points, n_features)
-        What to choose from: functions centered at all training items, at the scored ones, at so many
-        random ones, or at given points. "features" are the columns of X as they are: greedy
+        What to choose from: functions centered at all training items, at the scored ones, at so
+        many random ones, or at given points. "features" are the columns of X as they are: greedy
         feature selection; it goes with ``kernel="linear"``.
     beta : float
         Between ranking (0) and regression (1, kernel matching pursuit), [Pursuit13] equation 5.

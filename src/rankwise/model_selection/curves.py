@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise.metrics import Metric
 from rankwise.model_selection.alpha_grid import Edges, flat_note
 from rankwise.model_selection.candidates import Candidates
-from rankwise.model_selection.folds import Folds, make_folds
+from rankwise.model_selection.folds import Folds, make_folds, read_splits
 from rankwise.model_selection.measures import (
     Measure,
     check_scoring,
@@ -216,10 +216,12 @@ def judge_and_widen(
     edges_of_choice : callable
         Which ends of the alphas the choice among all curves is at.
     """
-    runs = [
-        judge(task, task.candidates(**values), choose_way(task, cv, metrics), metrics, progress)
-        for task in tasks
-    ]
+    runs: list[HeldOutCurves] = []
+    way = None
+    for task in tasks:
+        candidates = task.candidates(**values)
+        way = choose_way(task, cv, metrics) if way is None else way
+        runs.append(judge(task, candidates, way, metrics, progress))
     while runs[0].candidates.grid is not None:
         edges = edges_of_choice(runs)
         more = [run.candidates.beyond(edges) for run in runs]
@@ -227,8 +229,7 @@ def judge_and_widen(
             break
         for k, task in enumerate(tasks):
             beyond = more[k]
-            if beyond is not None:
-                way = choose_way(task, cv, metrics)
+            if beyond is not None and way is not None:
                 runs[k] = runs[k].joined(judge(task, beyond, way, metrics, progress))
     return runs
 
@@ -274,6 +275,7 @@ def hold_out_folds(
     task: HoldOutTask, cv: Any, candidates: Candidates, progress: bool | None = None
 ) -> Iterator[tuple[Folds, Array]]:
     """For each graph of the task the folds and the held-out scores."""
+    cv = read_splits(cv)
     for k, graph in enumerate(task.graphs):
         folds = make_folds(cv, graph)
         yield folds, task.held_out(k, folds, candidates, progress)

@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.roots import items_of_components
 
-__all__ = ["Folds", "fold_numbers", "make_folds"]
+__all__ = ["Folds", "fold_numbers", "make_folds", "read_splits"]
 
 Folds = list[NDArray[np.intp]]
 
@@ -50,6 +50,11 @@ def make_folds(cv: Any, graph: PreferenceGraph) -> Folds:
             raise ValueError(f"cv={cv}; expected 2 to {n_units} folds of the {n_units} {unit}.")
         cv = GroupKFold(cv) if n_groups > 1 else KFold(cv, shuffle=True, random_state=0)
     return _check_splits(_splits(cv, graph), graph.n_items)
+
+
+def read_splits(cv: Any) -> Any:
+    """The same with splits in a list, so that they can be read for each model and each output."""
+    return list(cv) if hasattr(cv, "__iter__") and not hasattr(cv, "split") else cv
 
 
 def fold_numbers(folds: Folds, n_items: int) -> NDArray[np.intp]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from rankwise.model_selection.folds import read_splits
 from rankwise.model_selection.task import HoldOutTask
 
 __all__ = ["EDGES", "FEWEST_FOR_PAIRS", "PAIR", "PAIRWISE", "Way", "choose_way"]
@@ -69,11 +70,9 @@ def choose_way(task: HoldOutTask, cv: Any, metrics: Sequence[Any]) -> Way:
         )
     if cv is None:
         return Way(GROUP)
-    if hasattr(cv, "__iter__") and not hasattr(cv, "split"):
-        cv = list(cv)  # it may be read more than once
     if not several and not has_scores:
         return Way(EDGES, cv)
-    return Way(GROUPS if several else ITEMS, cv)
+    return Way(GROUPS if several else ITEMS, read_splits(cv))
 
 
 def _automatic(task: HoldOutTask, metrics: Sequence[Any]) -> Way:
