@@ -45,7 +45,7 @@ def linear_function(model: Any) -> LinearFunction:
         ]
         return LinearFunction(np.mean(lines, axis=0), 0.0)
     if isinstance(model, RankingPursuit):
-        lines = [_pursuit_weights(model, function) for function in model._functions]
+        lines = [_pursuit_weights(model, function) for function in model.functions_]
         return LinearFunction(np.mean(lines, axis=0), model.intercept_)
     raise ValueError(
         f"{type(model).__name__} is none of rankwise's rankers; expected a linear RankRLS, "

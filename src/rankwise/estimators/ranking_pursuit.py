@@ -268,6 +268,11 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         X = self._check_items(X, reset=False)
         return np.stack([function.scores(X) for function in self._functions], axis=1)
 
+    @property
+    def functions_(self) -> list[PursuitFunction]:
+        """The function of each view: its basis, and its coefficients after each step."""
+        return self._functions
+
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Scores after each step, as a model of that `n_basis` predicts them.
 
