@@ -216,21 +216,20 @@ def judge_and_widen(
     edges_of_choice : callable
         Which ends of the alphas the choice among all curves is at.
     """
-    runs: list[HeldOutCurves] = []
-    way = None
-    for task in tasks:
-        candidates = task.candidates(**values)
-        way = choose_way(task, cv, metrics) if way is None else way
-        runs.append(judge(task, candidates, way, metrics, progress))
+    cv = read_splits(cv)
+    runs = [
+        judge(task, task.candidates(**values), choose_way(task, cv, metrics), metrics, progress)
+        for task in tasks
+    ]
     while runs[0].candidates.grid is not None:
         edges = edges_of_choice(runs)
         more = [run.candidates.beyond(edges) for run in runs]
         if not any(more):
             break
-        for k, task in enumerate(tasks):
-            beyond = more[k]
-            if beyond is not None and way is not None:
-                runs[k] = runs[k].joined(judge(task, beyond, way, metrics, progress))
+        for k, (task, beyond) in enumerate(zip(tasks, more, strict=True)):
+            if beyond is not None:
+                found = judge(task, beyond, choose_way(task, cv, metrics), metrics, progress)
+                runs[k] = runs[k].joined(found)
     return runs
 
 
@@ -257,7 +256,7 @@ def judge(
     labels: Any = None
     for k, (folds, held) in enumerate(hold_out_folds(task, way.cv, candidates, progress)):
         columns.append(held)
-        for metric in reversed(metrics):
+        for metric in reversed(metrics):  # the labels are those of the first
             scores, labels = score_groups(task.graphs[k], held, folds, metric)
             parts[metric.name].append(scores)
     return HeldOutCurves(

@@ -54,7 +54,8 @@ def make_folds(cv: Any, graph: PreferenceGraph) -> Folds:
 
 def read_splits(cv: Any) -> Any:
     """The same with splits in a list, so that they can be read for each model and each output."""
-    return list(cv) if hasattr(cv, "__iter__") and not hasattr(cv, "split") else cv
+    is_plain = hasattr(cv, "__iter__") and not hasattr(cv, "split")  # a text has both
+    return list(cv) if is_plain else cv
 
 
 def fold_numbers(folds: Folds, n_items: int) -> NDArray[np.intp]:
