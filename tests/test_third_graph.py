@@ -17,7 +17,7 @@ from rankwise import (
 from rankwise.graphs import BaseGraph
 from rankwise.leaderboard import rate
 from rankwise.metrics import disagreement_error
-from rankwise.model_selection import leave_group_out_predict
+from rankwise.model_selection import cross_val_predict_groups, leave_group_out_predict
 from rankwise.plot import PreferenceGraphDisplay
 from rankwise.report import make_report
 from tests.third_graph import ChampionGraph
@@ -107,11 +107,32 @@ def test_leave_group_out_is_training_without_the_group(data, kernel):
         np.testing.assert_allclose(np.diff(held[out]), np.diff(scores), atol=1e-8)
 
 
+class Ladder(Chain):
+    """The same with evenly spaced scores: all but the two ends win as much as they lose."""
+
+    @property
+    def scores(self):
+        return -np.arange(self._n_items, dtype=float)
+
+
+@WAITS
+@pytest.mark.parametrize("graph", [Chain(12), Ladder(12)], ids=["chain", "ladder"])
+def test_a_fold_of_all_items_that_win_more_than_they_lose_leaves_something_to_learn(graph):
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    ends, inner = np.array([0, 11]), np.arange(1, 11)
+    tests = [ends, inner[:5], inner[5:]]
+    folds = [(np.setdiff1d(np.arange(12), test), test) for test in tests]
+    held = cross_val_predict_groups(RankRLS(0.1), X, graph, cv=folds)
+    again = RankRLS(0.1).fit(X[inner], graph.subset(inner)).predict(X[ends])
+    np.testing.assert_allclose(np.diff(held[ends]), np.diff(again), atol=1e-9)
+
+
 @WAITS
 def test_a_search_judges_held_out_scores_of_the_groups(data):
     X, y, groups, graph = data
-    search = RankRLSCV([1e-2, 1.0, 100.0]).fit(X, graph)
-    for k, alpha in enumerate(search.cv_results_["alphas"]):
+    alphas = [1e-2, 1.0, 100.0]
+    search = RankRLSCV(alphas).fit(X, graph)
+    for k, alpha in enumerate(alphas):
         held = leave_group_out_predict(RankRLS(alpha), X, graph)
         error = disagreement_error(y, held, groups)
         assert search.cv_results_["mean_score"][0, k] == pytest.approx(error)

@@ -240,6 +240,10 @@ class PairGraph(BaseGraph):
         """The graph itself."""
         return self
 
+    @property
+    def _edges(self) -> PairGraph:
+        return self  # not cached: no graph holds itself
+
     def describe(self) -> GraphDescription:
         """Counts; the groups are the connected components unless others were given."""
         size = np.bincount(self.components)
