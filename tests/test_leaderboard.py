@@ -81,7 +81,7 @@ def test_ratings_are_rank_rls_on_the_identity(graph, alpha):
 
 @settings(max_examples=50, deadline=None)
 @given(graphs())
-def test_ratings_are_centred_in_every_component(graph):
+def test_ratings_are_centered_in_every_component(graph):
     board = quiet_rate(graph, alpha=1e-3, n_resamples=0)
     sums = np.bincount(graph.components, board.ratings)
     np.testing.assert_allclose(sums, 0, atol=1e-9)
@@ -249,7 +249,7 @@ def test_auto_of_very_many_items_uses_ten_folds(monkeypatch):
     assert rate(graph, alpha="auto", n_resamples=0).alpha == curve.best
 
 
-def test_auto_regularises_noise_more_than_signal():
+def test_auto_regularizes_noise_more_than_signal():
     truth = np.arange(8.0)
     alphas = [
         rate(consistent_games(truth, 100, 0, noise), alpha="auto", n_resamples=0).alpha
@@ -409,7 +409,7 @@ def test_ranks_ignore_rounding_errors():
 
 
 @pytest.mark.parametrize("half", [0.5, 0.50000000005, 1 / 3, 2049 / 4096])
-def test_neighbouring_numbers_share_a_rank_wherever_they_are(half):
+def test_neighboring_numbers_share_a_rank_wherever_they_are(half):
     for step in (-1.0, 2.0):
         ratings = np.array([[1.0, half, np.nextafter(half, step), -1.0]])
         assert ranks_within(ratings, np.ones(4, int)).tolist() == [[1, 2, 2, 4]]

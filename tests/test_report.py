@@ -267,23 +267,23 @@ def test_items_have_the_ranks_of_their_group():
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix])
-def test_contributions_add_up_to_the_centred_scores(convert):
+def test_contributions_add_up_to_the_centered_scores(convert):
     scaler = StandardScaler(with_mean=False)
     model = make_pipeline(scaler, RankRLS()).fit(X, make_target(y, groups))
     data = data_of(make_report(model, convert(X), y, groups))
     scores = model.predict(X)
     for name, group in zip(data["groups"]["names"], data["items"], strict=True):
         rows = [int(row.split()[1]) for row in group["names"]]
-        centred = scores[rows] - scores[groups == int(name)].mean()
-        np.testing.assert_allclose(np.sum(group["contributions"], axis=1), centred, atol=2e-3)
+        centered = scores[rows] - scores[groups == int(name)].mean()
+        np.testing.assert_allclose(np.sum(group["contributions"], axis=1), centered, atol=2e-3)
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix])
-def test_spread_and_share_are_those_of_explicitly_centred_features(convert):
+def test_spread_and_share_are_those_of_explicitly_centered_features(convert):
     material = make_material(MODEL.predict(X), y, groups, None)
     effects = FeatureEffects(MODEL.coef_, convert(X), material, [*"abcde"])
-    centred = np.concatenate([X[groups == g] - X[groups == g].mean(axis=0) for g in set(groups)])
-    added = centred * MODEL.coef_
+    centered = np.concatenate([X[groups == g] - X[groups == g].mean(axis=0) for g in set(groups)])
+    added = centered * MODEL.coef_
     np.testing.assert_allclose(effects.spread, added.std(axis=0), atol=1e-9)
     score = added.sum(axis=1)
     np.testing.assert_allclose(effects.share, added.T @ score / (score @ score), atol=1e-9)
@@ -372,8 +372,8 @@ def test_every_model_has_a_page(model, has_weights, variable):
     if has_weights:
         scores = model.predict(X)
         for name, group in zip(data["groups"]["names"], data["items"], strict=True):
-            centred = np.array(group["scores"]) - scores[groups == int(name)].mean()
-            np.testing.assert_allclose(np.sum(group["contributions"], axis=1), centred, atol=5e-3)
+            centered = np.array(group["scores"]) - scores[groups == int(name)].mean()
+            np.testing.assert_allclose(np.sum(group["contributions"], axis=1), centered, atol=5e-3)
 
 
 @pytest.mark.parametrize("size", [1e300, 1e-300])

@@ -75,7 +75,7 @@ class ClusterLoss:
 
     def __init__(self, parts: list[Any]) -> None:
         self._parts = parts
-        found = self._compute(_summarise)
+        found = self._compute(_summarize)
         self.n_items = sum(part.n_items for part in found)
         self.n_pairs = sum(part.n_pairs for part in found)
         self.total_weight = float(sum(part.weight for part in found))
@@ -131,7 +131,7 @@ def _prepare(
     )
 
 
-def _summarise(part: _MarginPart) -> _PartSummary:
+def _summarize(part: _MarginPart) -> _PartSummary:
     objective = part.objective
     if objective is None:
         return _PartSummary(part.n_items, 0, 0.0, None, 0.0)

@@ -28,9 +28,9 @@ LARGEST_OPEN = 2**30  # bytes that the rows of split groups may take on one work
 
 @dataclass(eq=False, repr=False)
 class RankRLS(LazyModel):
-    """Regularised least-squares ranking of Dask collections, with the coefficients of one machine.
+    """Regularized least-squares ranking of Dask collections, with the coefficients of one machine.
 
-    Minimises what `rankwise.RankRLS` does. Each part of the data adds up its ``Rᵀ L R`` and
+    Minimizes what `rankwise.RankRLS` does. Each part of the data adds up its ``Rᵀ L R`` and
     ``Rᵀ d`` ([RankRLS09] equation 28) on a worker; of groups that have rows in several parts it
     also passes on the rows, or what they can be reduced to. The sums are merged in a tree and the
     client solves one system of p × p.

@@ -28,7 +28,7 @@ __all__ = ["RankSVM"]
 class RankSVM(LazyModel):
     """Ranking support vector machine on Dask collections, trained to a certified gap.
 
-    Minimises what `rankwise.RankSVM` does, by the same solver. The parts stay on the workers; for
+    Minimizes what `rankwise.RankSVM` does, by the same solver. The parts stay on the workers; for
     each point that the solver looks at they compute loss and subgradient of their groups, and the
     client adds them up. Every group must be whole in one part: this is checked.
 

@@ -15,7 +15,7 @@ from rankwise.features import Design
 from rankwise.graphs import PairGraph
 from rankwise.losses import SquaredLoss
 from rankwise.rows import row_products
-from rankwise.solvers import minimise
+from rankwise.solvers import minimize
 from rankwise.solvers.hold_out_items import Spectrum, pair_disagreement
 
 __all__ = ["LeastSquaresTask", "pair_distance"]
@@ -82,7 +82,7 @@ class LeastSquaresTask:
     def from_edges(self, edges: PairGraph, alphas: Array) -> Array:
         """By training again."""
         method, matrix = self.design.method, self.design.matrix
-        coef = minimise(
+        coef = minimize(
             method,
             SquaredLoss(edges, self.losses[0].beta),
             matrix.copy() if method == "dual" else matrix,

@@ -21,7 +21,7 @@ from rankwise.features import Design, is_read_once, make_design
 from rankwise.features.design import FITTING, HOLDING_OUT
 from rankwise.losses import SquaredLoss
 from rankwise.progress import IterationLine
-from rankwise.solvers import Solutions, minimise
+from rankwise.solvers import Solutions, minimize
 
 __all__ = ["RankRLS", "RankRLSPath"]
 
@@ -267,7 +267,7 @@ class RankRLS(ChunkedFit):
         matrix = design.matrix.copy() if copy else design.matrix
         tol, max_iter = self.tol, self.max_iter
         with IterationLine("RankRLS") as line:
-            return minimise(
+            return minimize(
                 design.method, loss, matrix, alphas, tol=tol, max_iter=max_iter, watch=line
             )
 

@@ -89,7 +89,7 @@ class Leaderboard:
     spread : Spread or None
         That covariance; None for the bootstrap and without intervals.
     alpha : float
-        Regularisation in use.
+        Regularization in use.
     confidence : float
         Level of the intervals.
     n_comparisons : int
@@ -99,7 +99,7 @@ class Leaderboard:
         circles: 0 if the margins add up, 1 if there is nothing but circles.
     unexplained : float
         Share of Σ ω δ² that these ratings do not explain: circles, disagreement about the same two
-        items, and what regularisation (or the features) cannot follow.
+        items, and what regularization (or the features) cannot follow.
     cycle_ratio : float or None
         Mean square of the circles over that of the disagreement about the same two items, each by
         its degrees of freedom: about 1 if the circles are chance, more if they are real. None if

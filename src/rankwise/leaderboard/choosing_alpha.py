@@ -34,7 +34,7 @@ class AlphaCurve(NamedTuple):
 
 
 def alpha_grid(system: RatingSystem) -> Array:
-    """33 alphas, from almost no regularisation to almost nothing but it.
+    """33 alphas, from almost no regularization to almost nothing but it.
 
     λ goes from 1e-5 to 1e3 times the mean eigenvalue of ``Xᵀ L X``.
     """

@@ -53,8 +53,8 @@ def rate(
 ) -> Leaderboard:
     """Rate items by comparisons of them, with intervals.
 
-    The ratings r minimise ``(1/W) Σ_k ω_k (δ_k − (r_i − r_j))² + α ‖r‖²`` over the comparisons
-    k = (i beat j by δ_k): the HodgeRank or Massey rating, regularised. It is RankRLS with one
+    The ratings r minimize ``(1/W) Σ_k ω_k (δ_k − (r_i − r_j))² + α ‖r‖²`` over the comparisons
+    k = (i beat j by δ_k): the HodgeRank or Massey rating, regularized. It is RankRLS with one
     feature for each item; with `features` it is RankRLS on them.
 
     Parameters
@@ -64,7 +64,7 @@ def rate(
     items : array-like of shape (n_items,), optional
         Labels of the items of a PairGraph; their numbers if not given. PairData has its own.
     alpha : float or "auto"
-        Regularisation, positive; the default is next to none. "auto" takes the one with the least
+        Regularization, positive; the default is next to none. "auto" takes the one with the least
         squared error on comparisons left out one at a time (exact; ten folds of them above 3,000
         items or features). It predicts few comparisons better, but pulls all ratings towards 0,
         so that the intervals cover the truth less often than they say.

@@ -166,7 +166,7 @@ class SparseSystem:
 
 
 def explained_by_ratings(tally: Tally, start: Array) -> float:
-    """rᵀ d of the ratings without regularisation, L r = d.
+    """rᵀ d of the ratings without regularization, L r = d.
 
     It is the largest value of ``2 rᵀ d − rᵀ L r``, so that the square of the error of r counts.
 
@@ -175,7 +175,7 @@ def explained_by_ratings(tally: Tally, start: Array) -> float:
     tally : Tally
         The comparisons.
     start : ndarray of shape (n_items,)
-        A first guess, the regularised ratings.
+        A first guess, the regularized ratings.
     """
     weights, flows = tally.sums
     divergence = tally.divergence(flows)

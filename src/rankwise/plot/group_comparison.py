@@ -237,7 +237,7 @@ class GroupComparisonDisplay:
         return cls.from_predictions(y, a.predict(X), b.predict(X), groups, names=names, **kwargs)
 
     def _parts(self) -> list[tuple[NDArray[np.bool_], str, str, str]]:
-        """For each outcome its groups, label, colour and marker."""
+        """For each outcome its groups, label, color and marker."""
         a, b = self.names
         return [
             (self.winner == 1, f"{a} better: {self.row.wins}", GOOD, "o"),
@@ -251,8 +251,8 @@ class GroupComparisonDisplay:
         ends = [values.min() - margin, values.max() + margin]
         (self.line_,) = ax.plot(ends, ends, color="black", linewidth=1, linestyle="--")
         self.points_ = []
-        for rows, label, colour, marker in self._parts():
-            options = {"color": colour, "marker": marker, "s": 28, "alpha": 0.75, "linewidth": 0}
+        for rows, label, color, marker in self._parts():
+            options = {"color": color, "marker": marker, "s": 28, "alpha": 0.75, "linewidth": 0}
             x, y = self.values_a[rows], self.values_b[rows]
             self.points_.append(ax.scatter(x, y, label=label, **{**options, **kwargs}))
         what = describe_metric(self.metric)
@@ -266,8 +266,8 @@ class GroupComparisonDisplay:
         place = np.empty(len(difference))
         place[np.argsort(difference, kind="stable")] = np.arange(len(difference))
         self.points_ = []
-        for rows, label, colour, _ in self._parts():
-            options = {"color": colour, "width": 0.9, "label": label}
+        for rows, label, color, _ in self._parts():
+            options = {"color": color, "width": 0.9, "label": label}
             self.points_.append(ax.bar(place[rows], difference[rows], **{**options, **kwargs}))
         mean = f"mean {row.difference:+.3g}"
         self.line_ = ax.axhline(row.difference, color="black", linewidth=1.5, label=mean)

@@ -48,8 +48,8 @@ class Edges(NamedTuple):
 class PreferenceGraphDisplay:
     """Items as points, preferences as arrows from the winner to the loser.
 
-    Make it by `from_graph`. Width is the weight of an edge, strength of the colour its magnitude;
-    the colour says whether the scores agree with the edge: an arrow of the second colour points at
+    Make it by `from_graph`. Width is the weight of an edge, strength of the color its magnitude;
+    the color says whether the scores agree with the edge: an arrow of the second color points at
     an item with a score at least as high as that of the winner. Ties are lines without heads.
 
     Parameters
@@ -239,8 +239,8 @@ class PreferenceGraphDisplay:
             arrows.append(self.ax_.add_patch(arrow))
         count = {outcome: int((edges.outcome == outcome).sum()) for outcome in OUTCOMES}
         handles = [
-            Line2D([], [], color=colour, ls="--" if outcome == "tie" else "-", lw=2)
-            for outcome, colour in OUTCOMES.items()
+            Line2D([], [], color=color, ls="--" if outcome == "tie" else "-", lw=2)
+            for outcome, color in OUTCOMES.items()
             if count[outcome]
         ]
         texts = [f"{outcome}: {n}" for outcome, n in count.items() if n]

@@ -1,6 +1,6 @@
 """Which features order the items: weights, and what they add inside groups.
 
-Only differences inside a group matter to a ranking, so features are centred there: feature j adds
+Only differences inside a group matter to a ranking, so features are centered there: feature j adds
 ``w_j (x_ij − mean of x_j in the group)`` to the score of item i less the mean score of its group.
 """
 
@@ -70,10 +70,10 @@ class FeatureEffects:
     def share(self) -> Array:
         """Part of the variance of the scores inside groups that each feature makes up.
 
-        ``w_j Σ_i x_ij f_i / Σ_i f_i²`` for centred scores f. The parts add up to 1; a feature that
+        ``w_j Σ_i x_ij f_i / Σ_i f_i²`` for centered scores f. The parts add up to 1; a feature that
         works against the others has a negative one.
         """
-        f = self.material.centred_scores
+        f = self.material.centered_scores
         largest = float(np.abs(f).max())
         if not largest:
             return np.zeros(len(self.weights))
@@ -92,7 +92,7 @@ class FeatureEffects:
         rows = self.X[items][:, self.shown]
         means = self.means[self.material.groups.codes[items]][:, self.shown]
         added = self.weights[self.shown] * _dense(rows - means)
-        others = self.material.centred_scores[items] - added.sum(axis=1)
+        others = self.material.centered_scores[items] - added.sum(axis=1)
         return [short_numbers(row, 4) for row in np.column_stack([added, others])]
 
     def describe(self) -> dict[str, Any]:
@@ -119,8 +119,8 @@ class FeatureEffects:
         return [slice(start, start + width) for start in starts]
 
     def _squares(self, part: slice) -> Array:
-        centred = self.X[:, part] - self.means[self.material.groups.codes, part]
-        return np.asarray((centred * centred).sum(axis=0))
+        centered = self.X[:, part] - self.means[self.material.groups.codes, part]
+        return np.asarray((centered * centered).sum(axis=0))
 
 
 def _dense(matrix: Any) -> Array:

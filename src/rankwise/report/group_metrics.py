@@ -184,7 +184,7 @@ def _measure_one(material: Material, metric: Metric, confidence: float) -> Metri
 
 
 def _half_width(values: Array, weights: Array | None, average: float, confidence: float) -> float:
-    """Half of Student's interval of the mean over groups; for weights its linearisation."""
+    """Half of Student's interval of the mean over groups; for weights its linearization."""
     defined = ~np.isnan(values)
     n = int(defined.sum())
     if n < 2:

@@ -130,7 +130,7 @@ class Material:
         return self.groups.sizes
 
     @cached_property
-    def centred_scores(self) -> Array:
+    def centered_scores(self) -> Array:
         """Predicted scores less the mean of their group."""
         means = np.bincount(self.groups.codes, self.scores) / self.sizes
         return self.scores - means[self.groups.codes]

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from rankwise.solvers.columns import Columns
 from rankwise.solvers.margin_objective import Point
 
-__all__ = ["Bundle", "maximise_on_simplex"]
+__all__ = ["Bundle", "maximize_on_simplex"]
 
 Array = NDArray[np.float64]
 MAX_PLANES = 250
@@ -91,10 +91,10 @@ class Bundle:
             A lower bound of the objective, whatever the accuracy of the solution; what rounding
             may have added is taken off.
         w : ndarray of shape (n_features,)
-            Where the planes and the regulariser together are lowest.
+            Where the planes and the regularizer together are lowest.
         """
         Q = self._gram / (2 * alpha)
-        self._mix = maximise_on_simplex(Q, self._offsets, self._mix, best)
+        self._mix = maximize_on_simplex(Q, self._offsets, self._mix, best)
         used = self._mix > 0
         mix, slope = self._mix[used], self._mix[used] @ self._slopes[used]
         w, norm = slope / (-2 * alpha), float(slope @ slope) / (4 * alpha)
@@ -118,10 +118,10 @@ class Bundle:
         self._mix[-1] = 1.0
 
 
-def maximise_on_simplex(
+def maximize_on_simplex(
     Q: Array, c: Array, start: Array, ceiling: float = np.inf, max_steps: int = 500
 ) -> Array:
-    """Maximise ``cᵀ x − xᵀ Q x / 2`` over x ≥ 0 with Σ x = 1, by the active-set method.
+    """Maximize ``cᵀ x − xᵀ Q x / 2`` over x ≥ 0 with Σ x = 1, by the active-set method.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def maximise_on_simplex(
     Returns
     -------
     ndarray of shape (n,)
-        A point of the simplex; the maximiser unless the limit was reached.
+        A point of the simplex; the maximizer unless the limit was reached.
     """
     x, active = start.copy(), start > 0
     value = float(c @ x - 0.5 * (x @ Q @ x))
@@ -173,7 +173,7 @@ def maximise_on_simplex(
 
 
 def _on_face(Q: Array, c: Array) -> Array:
-    """Maximiser of ``cᵀ x − xᵀ Q x / 2`` subject to Σ x = 1 alone.
+    """Maximizer of ``cᵀ x − xᵀ Q x / 2`` subject to Σ x = 1 alone.
 
     A little more on the diagonal makes Q regular; two corrections take its effect out again, which
     for a small α is larger than the objective.

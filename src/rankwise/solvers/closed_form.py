@@ -69,7 +69,7 @@ def solve_symmetric(A: Array, t: Array, shift: float) -> tuple[Array, bool]:
         Solution.
     is_definite : bool
         False if A + shift I was not positive definite, which only an indefinite kernel can cause;
-        x is then the stationary point, from a symmetric indefinite factorisation.
+        x is then the stationary point, from a symmetric indefinite factorization.
     """
     diagonal = np.diag_indices(len(A))
     before = A[diagonal].copy()

@@ -1,4 +1,4 @@
-"""Several views at once: the stacked system of co-regularised least squares, [CoRankRLS10].
+"""Several views at once: the stacked system of co-regularized least squares, [CoRankRLS10].
 
 In the coordinates of the features R_v, where ‖f_v‖² = ‖w_v‖², equation 18 reads
 

@@ -1,4 +1,4 @@
-"""The paper's solver: plain bundle optimisation of the regularised risk (BMRM)."""
+"""The paper's solver: plain bundle optimization of the regularized risk (BMRM)."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Every two items of the group are an edge of magnitude y_i − y_j (ties included), so taking items out
 cuts edges; but what is left is a complete group again, and the cost over its n items is
 
-    κ Σ (y_i − f_i − b)² + ρ b²,   minimised over one common b,
+    κ Σ (y_i − f_i − b)² + ρ b²,   minimized over one common b,
 
 ridge regression with an intercept b: free of charge for β = 0, shut off for β = 1. Leaving items
 out of a ridge regression is exact algebra on one matrix (DESIGN.md section 4); [RankRLS09] equation
@@ -109,8 +109,8 @@ def spectrum_of_kernel(K: Array, *, centered: bool = False, overwrite: bool = Fa
 def resolvent(basis: Spectrum, alpha: float, beta: float, n: int) -> Resolvent:
     """G for models trained on n items.
 
-    The normalised cost of a complete group of n items is ``κ Σ e² − η (Σ e)²``, which an intercept
-    with penalty ρ = κ²/η − κ n gives when it is minimised away.
+    The normalized cost of a complete group of n items is ``κ Σ e² − η (Σ e)²``, which an intercept
+    with penalty ρ = κ²/η − κ n gives when it is minimized away.
     """
     kappa = (1 - beta) * 2 / (n - 1) + beta / n
     eta = (1 - beta) * 2 / (n * (n - 1))

@@ -1,4 +1,4 @@
-"""Minimise ``loss(R w) + α ‖w‖²`` for a margin loss until a certified relative gap is reached."""
+"""Minimize ``loss(R w) + α ‖w‖²`` for a margin loss until a certified relative gap is reached."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rankwise.solvers.margin_objective import MarginObjective, Point, Step
 from rankwise.solvers.quasi_newton import InverseHessian, quasi_newton
 from rankwise.solvers.truncated_newton import truncated_newton
 
-__all__ = ["End", "Iterate", "MarginSolution", "Warm", "minimise_margin"]
+__all__ = ["End", "Iterate", "MarginSolution", "Warm", "minimize_margin"]
 
 Array = NDArray[np.float64]
 SAMPLE_STEP = 16  # a first solution is found on one sixteenth of the items
@@ -96,7 +96,7 @@ class MarginSolution(NamedTuple):
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # the search goes around them
-def minimise_margin(
+def minimize_margin(
     objective: MarginObjective,
     method: str,
     *,
@@ -112,7 +112,7 @@ def minimise_margin(
     Parameters
     ----------
     objective : MarginObjective
-        What to minimise.
+        What to minimize.
     method : {"lbfgs", "newton-cg", "bmrm"}
         How.
     tol : float
@@ -204,7 +204,7 @@ class _Run:
 def _leave_zero(run: _Run, objective: MarginObjective, bundle: Bundle) -> None:
     """Move to the lowest point of the planes if it is as good: zero weights order nothing.
 
-    With a large α zero is within the tolerance, and its neighbours differ from it by rounding.
+    With a large α zero is within the tolerance, and its neighbors differ from it by rounding.
     """
     point = objective.at(bundle.solve(objective.alpha)[1])
     candidate = Iterate(point.w, point.value, min(run.best.bound, point.value))

@@ -97,7 +97,7 @@ class MarginObjective:
     loss : MarginLoss
         A function of the scores R w that a constant added to all of them does not change.
     alpha : float
-        Regularisation.
+        Regularization.
     columns : Columns
         R, ready for products.
     """

@@ -32,7 +32,7 @@ NOISE = 64 * np.finfo(float).eps
 
 @dataclass(frozen=True)
 class PursuitProblem:
-    """What a pursuit minimises.
+    """What a pursuit minimizes.
 
         J(f_1 … f_M) = Σ_v loss(f_v) + ν/W̄ Σ_v,u (f_v − f_u)ᵀ L̄ (f_v − f_u)
 
@@ -41,9 +41,9 @@ class PursuitProblem:
     Attributes
     ----------
     loss : SquaredLoss
-        Of the scored rows; with its scores centred if the level is free.
+        Of the scored rows; with its scores centered if the level is free.
     is_level_free : bool
-        Whether an intercept is minimised away: the loss then does not see constants.
+        Whether an intercept is minimized away: the loss then does not see constants.
     scored : list of Columns
         For each view its dictionary at the scored rows.
     agreeing : list of Columns
@@ -66,18 +66,18 @@ class PursuitProblem:
         """M."""
         return len(self.scored)
 
-    def centre(self, V: Array) -> Array:
+    def center(self, V: Array) -> Array:
         """V less the mean of each column, if the loss does not see it."""
         return V - V.mean(axis=0) if self.is_level_free else V
 
     def product(self, V: Array) -> Array:
         """``A V`` at the scored rows."""
-        return self.loss.product(self.centre(V))
+        return self.loss.product(self.center(V))
 
     def squared_norms(self, V: Any) -> tuple[Array, Array]:
-        """``vᵀ A v`` and ``vᵀ v`` for every (centred) column v, dense or sparse."""
+        """``vᵀ A v`` and ``vᵀ v`` for every (centered) column v, dense or sparse."""
         if not issparse(V):
-            V = self.centre(V)
+            V = self.center(V)
             norms = np.einsum("ij,ij->j", V, self.loss.product(V))
             return norms, np.einsum("ij,ij->j", V, V)
         norms, size = self.loss.sparse_norms(V), sums_of_squares(V)
@@ -97,7 +97,7 @@ class PursuitProblem:
 
     def error(self, f: Array, residual: Array) -> float:
         """The loss of scores f with this residual, and not below zero by rounding."""
-        return max(0.0, self.loss.at_zero - float(self.centre(f) @ (self.loss.target + residual)))
+        return max(0.0, self.loss.at_zero - float(self.center(f) @ (self.loss.target + residual)))
 
     def stack(self, view: int, scored: Array, agreeing: Array) -> Array:
         """The functions of all views at all their rows as one vector; all zero but this one."""
@@ -164,7 +164,7 @@ class _Plain:
 
 
 class _BackFitted:
-    """All coefficients of all views minimise J together after each step."""
+    """All coefficients of all views minimize J together after each step."""
 
     def __init__(self, problem: PursuitProblem) -> None:
         self._problem = problem
@@ -255,7 +255,7 @@ def pursue(
     Parameters
     ----------
     problem : PursuitProblem
-        What to minimise.
+        What to minimize.
     search : Search
         How a step finds its functions.
     n_steps : int

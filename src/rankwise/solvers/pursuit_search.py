@@ -84,7 +84,7 @@ class Single:
 
 @dataclass(frozen=True)
 class AllPairs:
-    """Two views: every pair of functions, by vectorised arithmetic on the 2 × 2 systems.
+    """Two views: every pair of functions, by vectorized arithmetic on the 2 × 2 systems.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Minimise ``loss(f) + λ‖f‖²`` for a list of λ: the way to each row of the table in DESIGN.md 3."""
+"""Minimize ``loss(f) + λ‖f‖²`` for a list of λ: the way to each row of the table in DESIGN.md 3."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from rankwise.solvers.iterative import Watch, conjugate_gradients
 
 __all__ = [
     "Solutions",
-    "minimise",
-    "minimise_dual",
-    "minimise_iteratively",
-    "minimise_primal",
+    "minimize",
+    "minimize_dual",
+    "minimize_iteratively",
+    "minimize_primal",
 ]
 
 Array = NDArray[np.float64]
 
 
 class Solutions(NamedTuple):
-    """Minimisers for every λ.
+    """Minimizers for every λ.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Solutions(NamedTuple):
     unfinished: tuple[float, ...] = ()
 
 
-def minimise(
+def minimize(
     method: str,
     loss: SquaredLoss,
     matrix: Any,
@@ -55,13 +55,13 @@ def minimise(
 ) -> Solutions:
     """By the method of a design, "primal", "dual" or "iterative"; a dual matrix is overwritten."""
     if method == "primal":
-        return minimise_primal(loss, matrix, shifts)
+        return minimize_primal(loss, matrix, shifts)
     if method == "dual":
-        return minimise_dual(loss, matrix, shifts)
-    return minimise_iteratively(loss, matrix, shifts, tol=tol, max_iter=max_iter, watch=watch)
+        return minimize_dual(loss, matrix, shifts)
+    return minimize_iteratively(loss, matrix, shifts, tol=tol, max_iter=max_iter, watch=watch)
 
 
-def minimise_primal(loss: SquaredLoss, R: Any, shifts: Array) -> Solutions:
+def minimize_primal(loss: SquaredLoss, R: Any, shifts: Array) -> Solutions:
     """``(Rᵀ A R + λI) w = Rᵀ t``, [RankRLS09] equation 28.
 
     R is read once; the solution is nan if R is not finite.
@@ -71,7 +71,7 @@ def minimise_primal(loss: SquaredLoss, R: Any, shifts: Array) -> Solutions:
     return Solutions(*solve_shifted(gram, moment, shifts))
 
 
-def minimise_dual(loss: SquaredLoss, K: Array, shifts: Array) -> Solutions:
+def minimize_dual(loss: SquaredLoss, K: Array, shifts: Array) -> Solutions:
     """``(A K + λI) a = t``, [RankRLS09] equation 17, in symmetric form; K is overwritten.
 
     With ``F Fᵀ = A`` and ``F b = t``, solve ``(Fᵀ K F + λI) c = b``; then ``a = F c``.
@@ -81,7 +81,7 @@ def minimise_dual(loss: SquaredLoss, K: Array, shifts: Array) -> Solutions:
     return Solutions(np.stack([root.apply(columns) for columns in c]), is_definite)
 
 
-def minimise_iteratively(
+def minimize_iteratively(
     loss: SquaredLoss,
     R: Any,
     shifts: Array,
