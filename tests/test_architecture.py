@@ -11,7 +11,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "rankwise"
 LAYERS = [
-    {"real_numbers"},
+    {"arrays", "real_numbers"},
     {"errors", "options", "memory", "threads", "groups", "progress", "rows", "_compiled"},
     {"targets", "environment"},
     {"graphs"},

@@ -9,6 +9,7 @@ import dask
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.dask.parts import Part
 from rankwise.features import FeatureMap
 from rankwise.graphs import ScoreGraph
@@ -18,8 +19,6 @@ from rankwise.solvers.curvature import second_moment
 from rankwise.solvers.margin_objective import MarginObjective
 
 __all__ = ["ClusterLoss", "prepare_parts"]
-
-Array = NDArray[np.float64]
 
 
 class _MarginPart(NamedTuple):

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.arrays import Indices
 from rankwise.dask.parts import Blocks, Survey, is_lazy, take_rows, whole_rows
 from rankwise.estimators.chunked import fixed_map, has_fixed_features
 from rankwise.estimators.kernel_model import KernelModel
@@ -61,7 +62,7 @@ class LazyModel(KernelModel):
         empty = np.empty((0,) * (1 + len(shape)), dtype=dtype)
         return da.map_blocks(_score_block, X, model=model, dtype=dtype, meta=empty, **layout)
 
-    def rank(self, X: Any, groups: Any = None) -> NDArray[np.intp]:
+    def rank(self, X: Any, groups: Any = None) -> Indices:
         """Rank the items inside their groups, for data in memory; see `rankwise`."""
         self._refuse_lazy("rank", X, groups)
         return super().rank(X, groups)
@@ -136,7 +137,7 @@ class LazyModel(KernelModel):
         self.X_fit_ = features.items
         return features
 
-    def _basis_rows(self, n_rows: int) -> NDArray[np.intp]:
+    def _basis_rows(self, n_rows: int) -> Indices:
         n_basis = check_basis(self.n_basis, self.basis, n_rows)
         if not isinstance(self.basis, str):
             return np.asarray(self.basis, dtype=np.intp)

@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from rankwise.arrays import Array, Indices
 from rankwise.groups import encode_groups
 from rankwise.real_numbers import check_items
 from rankwise.targets import as_scores
 
 __all__ = ["Blocks", "Part", "Survey", "align", "is_lazy", "survey", "take_rows", "whole_rows"]
-
-Array = NDArray[np.float64]
 
 
 class Part(NamedTuple):
@@ -63,7 +62,7 @@ class Survey(NamedTuple):
         The groups with rows in several parts: how many in which.
     """
 
-    n_rows: NDArray[np.intp]
+    n_rows: Indices
     split: dict[Hashable, dict[int, int]]
 
     def split_by_part(self) -> list[set[Hashable]]:
@@ -146,7 +145,7 @@ def _joined(labels: list[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate(labels)
 
 
-def take_rows(blocks: Blocks, n_rows: NDArray[np.intp], rows: NDArray[np.intp]) -> Any:
+def take_rows(blocks: Blocks, n_rows: Indices, rows: Indices) -> Any:
     """Rows of X by their numbers over all parts, in this order, in the memory of the client."""
     ends = np.cumsum(n_rows)
     of_part = np.searchsorted(ends, rows, side="right")
@@ -229,7 +228,7 @@ def _make_part(X: Any, y: Any, groups: Any) -> Part:
     return Part(items, scores.reshape(len(scores), -1), labels)
 
 
-def _count_groups(y: Any, groups: Any) -> tuple[int, NDArray[Any] | None, NDArray[np.intp] | None]:
+def _count_groups(y: Any, groups: Any) -> tuple[int, NDArray[Any] | None, Indices | None]:
     """On a worker: number of rows, the labels there are, and how many rows each has."""
     if groups is None:
         return len(y), None, None

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.leaderboard.jackknife import Spread
 
 __all__ = ["Leaderboard", "LeaderboardRow", "Margin"]
-
-Array = NDArray[np.float64]
 
 
 class LeaderboardRow(NamedTuple):

@@ -6,16 +6,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from rankwise.arrays import Array, Indices
 from rankwise.estimators.cross_validation import best_of
 from rankwise.leaderboard.solving import RatingSystem
 from rankwise.leaderboard.tally import Tally
 
 __all__ = ["AlphaCurve", "alpha_grid", "leave_one_out_errors", "tenfold_errors"]
 
-Array = NDArray[np.float64]
 EIGEN_LIMIT = 3000  # items or features; above, ten folds of comparisons take the place
 RELATIVE = np.logspace(-5, 3, 33)
 BLOCK = 2**22  # numbers
@@ -72,7 +71,7 @@ def leave_one_out_errors(system: RatingSystem, alphas: Array) -> AlphaCurve:
     return AlphaCurve(alphas, sums / tally.total_weight)
 
 
-def _cells_of_one_weight(tally: Tally, n_columns: int) -> Iterator[NDArray[np.intp]]:
+def _cells_of_one_weight(tally: Tally, n_columns: int) -> Iterator[Indices]:
     """All cells in blocks that fit the cache and have the same weight."""
     order = np.argsort(tally.weight, kind="stable")
     changes = 1 + np.flatnonzero(np.diff(tally.weight[order]))

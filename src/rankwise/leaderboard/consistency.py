@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.leaderboard.solving import explained_by_ratings
 from rankwise.leaderboard.tally import Tally
 
 __all__ = ["Consistency", "consistency"]
-
-Array = NDArray[np.float64]
 
 
 class Consistency(NamedTuple):

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.stats import t as student
 
+from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.solving import RatingSystem, SparseSystem
 from rankwise.leaderboard.tally import Tally
 from rankwise.leaderboard.units import Units
@@ -17,7 +17,6 @@ from rankwise.progress import Meter
 
 __all__ = ["COVARIANCE_LIMIT", "Spread", "jackknife"]
 
-Array = NDArray[np.float64]
 COVARIANCE_LIMIT = 2000  # items; above, the covariance is estimated from draws
 N_DRAWS = 200
 N_SKETCHES = 64
@@ -75,7 +74,7 @@ def jackknife(
     system: RatingSystem,
     ratings: Array,
     alpha: float,
-    clusters: NDArray[np.intp] | None,
+    clusters: Indices | None,
     rng: np.random.Generator,
 ) -> Spread:
     """``V = (U − 1)/U Σ_u (r^(−u) − r)(r^(−u) − r)ᵀ`` over U comparisons or clusters u.
@@ -202,7 +201,7 @@ def _by_draws(
     system: RatingSystem,
     ratings: Array,
     shift: float,
-    clusters: NDArray[np.intp] | None,
+    clusters: Indices | None,
     rng: np.random.Generator,
 ) -> Spread:
     """The same for very many items: random leave-out changes, each one solve of one system.

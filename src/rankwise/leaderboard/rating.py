@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.arrays import Indices
 from rankwise.datasets import PairData
 from rankwise.estimators import RankRLS
 from rankwise.estimators.checks import check_alphas
@@ -35,8 +36,6 @@ from rankwise.leaderboard.tally import Tally
 from rankwise.leaderboard.units import Units
 
 __all__ = ["rate", "rate_groups"]
-
-Array = NDArray[np.float64]
 
 
 def rate(
@@ -222,7 +221,7 @@ def rate_groups(
     return boards
 
 
-def _part_of(graph: PairGraph, chosen: NDArray[np.intp]) -> tuple[PairGraph, NDArray[np.intp]]:
+def _part_of(graph: PairGraph, chosen: Indices) -> tuple[PairGraph, Indices]:
     """The chosen comparisons as a graph of the items that they name, and which items these are."""
     ends = np.stack([graph.winner[chosen], graph.loser[chosen]])
     members, (winner, loser) = np.unique(ends, return_inverse=True)
@@ -250,7 +249,7 @@ def _choose_alpha(system: RatingSystem, alpha: float | str, rng: np.random.Gener
     return leave_one_out_errors(system, alphas).best
 
 
-def _warn_of_parts(components: NDArray[np.intp], labels: NDArray[Any]) -> None:
+def _warn_of_parts(components: Indices, labels: NDArray[Any]) -> None:
     n_parts = int(components.max())
     if n_parts > 1:
         smallest = labels[np.argmax(components)]

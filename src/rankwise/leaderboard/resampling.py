@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.solving import DENSE_LIMIT, RatingSystem
 from rankwise.leaderboard.units import Units
 from rankwise.memory import check_matrix_fits
@@ -15,7 +16,6 @@ from rankwise.progress import Meter
 
 __all__ = ["Level", "resample"]
 
-Array = NDArray[np.float64]
 BATCH = 2**22  # numbers
 
 
@@ -34,7 +34,7 @@ class Level:
         Parts with a level of their own, numbered from 1.
     """
 
-    def __init__(self, ratings: Array, components: NDArray[np.intp]) -> None:
+    def __init__(self, ratings: Array, components: Indices) -> None:
         self.ratings, self.part = ratings, components - 1
         n = len(ratings)
         self.indicator = sp.csr_matrix((np.ones(n), self.part, np.arange(n + 1)))

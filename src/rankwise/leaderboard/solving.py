@@ -5,16 +5,15 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr
 from sklearn.exceptions import ConvergenceWarning
 
+from rankwise.arrays import Array
 from rankwise.leaderboard.tally import Tally
 from rankwise.solvers.iterative import conjugate_gradients
 
 __all__ = ["DENSE_LIMIT", "RatingSystem", "SparseSystem", "explained_by_ratings"]
 
-Array = NDArray[np.float64]
 DENSE_LIMIT = 300  # items; above, conjugate gradients are faster than a dense solve
 TOLERANCE = 1e-11
 MAX_ITERATIONS = 10_000

@@ -10,12 +10,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from rankwise.arrays import Array, Indices
 from rankwise.graphs import PairGraph
 
 __all__ = ["Tally"]
 
-Array = NDArray[np.float64]
-Positions = NDArray[np.intp]
 LARGEST = 2**62  # of the whole numbers that stand for what a comparison says
 FEW = 8  # distinct values that are faster to count than to search
 
@@ -46,13 +45,13 @@ class Tally:
     """
 
     n_items: int
-    first: Positions
-    second: Positions
-    pair: Positions
+    first: Indices
+    second: Indices
+    pair: Indices
     target: Array
     weight: Array
-    count: Positions
-    cell: Positions
+    count: Indices
+    cell: Indices
 
     @classmethod
     def of(cls, graph: PairGraph) -> Tally:
@@ -134,7 +133,7 @@ class Tally:
         """The diagonal of L."""
         return self._by_item(self.first, weights) + self._by_item(self.second, weights)
 
-    def _by_item(self, ends: Positions, values: Array) -> Array:
+    def _by_item(self, ends: Indices, values: Array) -> Array:
         return np.asarray(np.bincount(ends, values, minlength=self.n_items), np.float64)
 
     def adjacency(self, weights: Array) -> sp.csr_matrix:
@@ -144,7 +143,7 @@ class Tally:
         return sp.csr_matrix((weights[pattern.data], pattern.indices, pattern.indptr), shape=shape)
 
     @cached_property
-    def components(self) -> Positions:
+    def components(self) -> Indices:
         """The component of each item, numbered from 1 by size."""
         S = self._pattern.copy()
         S.data[:] = 1
@@ -166,14 +165,14 @@ class Tally:
         return both
 
 
-def _first_item(labels: Positions) -> Positions:
+def _first_item(labels: Indices) -> Indices:
     """The first item of each component."""
     first = np.empty(labels.max() + 1, dtype=np.intp)
     first[labels[::-1]] = np.arange(len(labels))[::-1]
     return first
 
 
-def _joined(codes: Positions, n_codes: int, values: Array) -> tuple[Positions, int]:
+def _joined(codes: Indices, n_codes: int, values: Array) -> tuple[Indices, int]:
     """Whole numbers below the second result that stand for a code and a value together."""
     distinct = np.unique(values)
     n_values = len(distinct)
@@ -191,7 +190,7 @@ def _joined(codes: Positions, n_codes: int, values: Array) -> tuple[Positions, i
     return joined, n_codes * n_values
 
 
-def _counted(codes: Positions, n_codes: int) -> tuple[Positions, Positions, Positions]:
+def _counted(codes: Indices, n_codes: int) -> tuple[Indices, Indices, Indices]:
     """One position of each code that is there, how often it is, and its number everywhere."""
     n = len(codes)
     if n_codes <= 4 * n:
@@ -208,7 +207,7 @@ def _counted(codes: Positions, n_codes: int) -> tuple[Positions, Positions, Posi
     return order[starts], count, number
 
 
-def _order(codes: Positions, n_codes: int) -> Positions:
+def _order(codes: Indices, n_codes: int) -> Indices:
     """Positions by rising code; code and position in one number sort faster than argsort."""
     bits = len(codes).bit_length()
     if n_codes > LARGEST >> bits:

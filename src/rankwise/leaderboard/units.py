@@ -6,11 +6,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.tally import Tally
 
 __all__ = ["Units"]
 
-Array = NDArray[np.float64]
 Counts = NDArray[np.integer]
 DRAWS_A_BINOMIAL = 20  # that a binomial number costs as much as
 
@@ -33,7 +33,7 @@ class Units:
         Σ ω and Σ ω δ that a drawn unit adds to each distinct pair.
     """
 
-    def __init__(self, tally: Tally, clusters: NDArray[np.intp] | None = None) -> None:
+    def __init__(self, tally: Tally, clusters: Indices | None = None) -> None:
         cells = np.arange(len(tally.count)) if clusters is None else tally.cell
         units = cells if clusters is None else clusters
         self.sizes = tally.count if clusters is None else np.ones(clusters.max() + 1, np.intp)

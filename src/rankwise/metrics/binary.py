@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.arrays import Array, Indices
 from rankwise.metrics.arguments import check_cutoff
 from rankwise.metrics.averaging import GroupMetric, GroupValues, MetricValue, mean_over_groups
 from rankwise.metrics.ranking import Ranking, Targets
@@ -223,7 +224,7 @@ def _ap_by_group(
     return GroupValues(np.minimum(values, 1.0))
 
 
-def _expected_hits(ranking: Ranking, hit: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _expected_hits(ranking: Ranking, hit: NDArray[np.bool_]) -> Array:
     """Mean, over the orders of tied items, of [relevant here] times relevant items so far.
 
     In a block of n tied items with r relevant ones and b relevant ones above it, the item at
@@ -236,7 +237,7 @@ def _expected_hits(ranking: Ranking, hit: NDArray[np.bool_]) -> NDArray[np.float
     per_place = (r - 1) / np.maximum(n - 1, 1)
     before_in_block = np.arange(len(hit)) - np.repeat(first, n)
     found = np.repeat(b + 1, n) + before_in_block * np.repeat(per_place, n)
-    expected: NDArray[np.float64] = np.repeat(r / n, n) * found
+    expected: Array = np.repeat(r / n, n) * found
     return expected
 
 
@@ -275,9 +276,7 @@ def _rr_by_group(
     return GroupValues(values)
 
 
-def _first_hit_reciprocal(
-    above: NDArray[np.intp], n: NDArray[np.intp], r: NDArray[np.int64], k: int | None
-) -> NDArray[np.float64]:
+def _first_hit_reciprocal(above: Indices, n: Indices, r: NDArray[np.int64], k: int | None) -> Array:
     """Mean of 1 / place of the first of r relevant among n items in random order, below others."""
     values = np.empty(len(n))
     for which, offset, valid in pad_in_buckets(n - r + 1):

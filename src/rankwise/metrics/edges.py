@@ -7,17 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array, Indices
+
 __all__ = ["edge_disagreement"]
 
 
 def edge_disagreement(
-    winner: NDArray[np.intp],
-    loser: NDArray[np.intp],
-    weight: NDArray[np.float64],
+    winner: Indices,
+    loser: Indices,
+    weight: Array,
     scores: NDArray[np.floating[Any]],
-    unit: NDArray[np.intp] | None = None,
+    unit: Indices | None = None,
     n_units: int = 1,
-) -> NDArray[np.float64]:
+) -> Array:
     """Share of the weight of edges whose loser scores higher; equal scores count one half.
 
     Parameters

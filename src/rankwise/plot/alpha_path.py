@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.arrays import Array
 from rankwise.estimators import CoRankRLSCV, RankRLS, RankRLSCV, RankSVM, RankSVMCV
 from rankwise.estimators.pipelines import fit_transform_items, last_step, transform_items
 from rankwise.graphs import PreferenceGraph
@@ -30,7 +31,6 @@ from rankwise.targets import as_scores, split_target
 
 __all__ = ["AlphaPathDisplay"]
 
-Array = NDArray[np.float64]
 MEANS = {
     "leave-group-out": "mean over groups",
     "leave-pair-out": "all pairs",

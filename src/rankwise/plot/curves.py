@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankwise.arrays import Array
 from rankwise.estimators.cross_validation import best_of, mean_defined, standard_error
 from rankwise.metrics import get_metric
 from rankwise.plot.figure import ordered_colors
@@ -25,7 +26,6 @@ __all__ = [
     "make_curve",
 ]
 
-Array = NDArray[np.float64]
 MOST_INSIDE = 3  # curves whose names find a place inside the axes
 
 

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.arrays import Array, Indices
 from rankwise.graphs import PairGraph, ScoreGraph
 from rankwise.options import check_option
 from rankwise.plot.figure import BAD, GOOD, NEUTRAL, axes_for
 
 __all__ = ["Edges", "PreferenceGraphDisplay"]
 
-Array = NDArray[np.float64]
 LIMIT = 50  # items; more are a tangle
 BEND = 0.08  # of arrows, so that two opposite ones do not cover each other
 LAYOUTS = ("layered", "circular")
@@ -38,8 +38,8 @@ class Edges(NamedTuple):
         of the edge itself.
     """
 
-    winner: NDArray[np.intp]
-    loser: NDArray[np.intp]
+    winner: Indices
+    loser: Indices
     magnitude: Array
     weight: Array
     outcome: NDArray[np.str_]

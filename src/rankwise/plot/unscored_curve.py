@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
 
+from rankwise.arrays import Indices
 from rankwise.estimators.pipelines import fit_ranker
 from rankwise.groups import encode_groups
 from rankwise.metrics import Metric, get_metric
@@ -21,8 +22,6 @@ from rankwise.targets import as_scores, split_target
 
 __all__ = ["UnscoredCurveDisplay"]
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 NO_AGREEMENT = {"nu": 0.0, "nus": [0.0]}
 
 

@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array, Indices
 from rankwise.report.material import Material, short_numbers
 
 __all__ = ["FeatureEffects"]
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 LISTED_FEATURES = 40
 SHOWN_FEATURES = 8
 BLOCK_ENTRIES = 2**22

@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Indices
 from rankwise.estimators.base import ranks_in_groups
 from rankwise.report.material import Material, short_numbers
 
 __all__ = ["FIRST_ITEMS", "ITEMS_A_GROUP", "describe_items", "groups_that_fit"]
 
-Indices = NDArray[np.intp]
 SHOWN_GROUPS = 2_000
 SHOWN_ITEMS = 20_000
 ITEMS_A_GROUP = 200

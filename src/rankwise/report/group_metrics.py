@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.stats
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array, Indices
 from rankwise.errors import UndefinedMetricError
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.averaging import mean
@@ -24,8 +24,6 @@ __all__ = [
     "metric_title",
 ]
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 LISTED_GROUPS = 20_000
 BINS = 20
 TITLES = {

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.report.material import Material, short_numbers
 
 __all__ = ["describe_margins", "pair_margins"]
 
-Array = NDArray[np.float64]
 EXACT_PAIRS = 2_000_000
 SAMPLED_PAIRS = 500_000
 BINS = 60

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._compiled import count_violated
+from rankwise.arrays import Array, Indices
 from rankwise.graphs import PairGraph, ScoreGraph
 from rankwise.groups import Groups, encode_groups
 from rankwise.metrics.arguments import check_data
@@ -20,8 +21,6 @@ from rankwise.targets import as_scores, split_target
 
 __all__ = ["Material", "as_text", "make_material", "short_numbers"]
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 LONGEST_TEXT = 80
 
 

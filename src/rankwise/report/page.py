@@ -12,8 +12,9 @@ from string import Template
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankwise.arrays import Indices
 from rankwise.datasets.files import PathLike, replace_file
 from rankwise.environment import describe_environment
 from rankwise.metrics import Metric
@@ -35,7 +36,6 @@ from rankwise.report.tuning import describe_curves, describe_path, searched
 
 __all__ = ["make_report", "write_report"]
 
-Indices = NDArray[np.intp]
 SCRIPTS = ("charts.js", "tables.js", "items.js", "report.js")
 LONGEST_TITLE = 200
 METRICS = ("ndcg@10", "map", "disagreement", "tau")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.estimators import RankingPursuit, RankRLS, RankRLSCV
 from rankwise.estimators.cross_validation import mean_defined, standard_error
 from rankwise.metrics import Metric, get_metric
@@ -16,7 +16,6 @@ from rankwise.report.material import short_numbers
 
 __all__ = ["describe_curves", "describe_path", "searched"]
 
-Array = NDArray[np.float64]
 SHOWN_CURVES = 8
 SHOWN_PATHS = 8
 

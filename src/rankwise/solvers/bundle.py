@@ -23,14 +23,13 @@ exact, and a plane is one below the loss whatever rounding did to the scores tha
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.solvers.columns import Columns
 from rankwise.solvers.margin_objective import Point
 
 __all__ = ["Bundle", "maximize_on_simplex"]
 
-Array = NDArray[np.float64]
 MAX_PLANES = 250
 MAX_ENTRIES = 2**27  # one GiB of planes
 EPSILON = float(np.finfo(np.float64).eps)

@@ -12,14 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from rankwise.arrays import Array
 from rankwise.threads import one_blas_thread
 
 __all__ = ["Reduction", "reduce_symmetric", "solve_reduced", "solve_shifted", "solve_symmetric"]
 
-Array = NDArray[np.float64]
 BLOCK = 64  # columns that LAPACK takes at a time at most
 SMALL = 512  # systems up to this size gain nothing from a second thread
 

@@ -16,15 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.graphs import PreferenceGraph
 from rankwise.losses import SquaredLoss
 from rankwise.solvers.closed_form import solve_shifted
 
 __all__ = ["CoSystem", "coupling", "scored_system", "solve_co_regularized"]
-
-Array = NDArray[np.float64]
 
 
 class CoSystem(NamedTuple):

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+
+from rankwise.arrays import Array
 
 __all__ = ["Columns"]
 
-Array = NDArray[np.float64]
 BLOCK_ENTRIES = 2**16  # of float64 at a time: half a MiB, which stays in the cache
 FAR = 1e3  # a column this many times its range away from zero is shifted
 

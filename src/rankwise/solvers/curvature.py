@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from rankwise.arrays import Array
 from rankwise.graphs.gram_blocks import block_rows
 from rankwise.solvers.margin_objective import MarginObjective
 
 __all__ = ["curvature_near_margin", "inverse_curvature", "second_moment", "usual_curvature"]
 
-Array = NDArray[np.float64]
 MAX_FEATURES = 500  # beyond it the diagonal must do
 NEAR_MARGIN = 0.15  # share of the pairs that make the curvature, about
 WIDTH = 0.25  # pairs are near the margin if their scores differ by one, more or less this

@@ -20,14 +20,14 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array, Indices
 from rankwise.graphs import GraphRoot
 from rankwise.solvers.closed_form import solve_shifted
 from rankwise.threads import one_blas_thread
 
 __all__ = ["Part", "hold_out_dual", "hold_out_few", "hold_out_primal"]
 
-Array = NDArray[np.float64]
-Fold = NDArray[np.intp]
+Fold = Indices
 BATCH_ENTRIES = 2**18  # numbers that a batch of folds holds at a time: as many as a cache
 LARGE_BATCH = 2**21  # the same for parts of a kernel matrix, if that is much larger
 SIDE_BY_SIDE = 8  # systems up to this size are eliminated side by side
@@ -193,7 +193,7 @@ def _solve_each(A: Array, B: Array) -> Array:
 def hold_out_dual(
     K: Array,
     root: GraphRoot,
-    component: NDArray[np.intp],
+    component: Indices,
     target: Array,
     amount: Array,
     folds: Sequence[Fold],
@@ -234,7 +234,7 @@ def _transposed_eigh(S: Array) -> tuple[Array, Array]:
     return values, Q.T
 
 
-def _means(component: NDArray[np.intp]) -> sp.csr_array:
+def _means(component: Indices) -> sp.csr_array:
     """The sparse matrix that takes the mean of each component."""
     weight = 1.0 / np.bincount(component)[component]
     return sp.csr_array((weight, (component, np.arange(len(component)))))

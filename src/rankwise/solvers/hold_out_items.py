@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array, Indices
 from rankwise.features import center_kernel
 from rankwise.solvers.iterative import binary_scale
 
@@ -33,7 +33,6 @@ __all__ = [
     "spectrum_of_kernel",
 ]
 
-Array = NDArray[np.float64]
 PRODUCT_ROWS = 256  # of G computed by one matrix product
 ROUNDING = 16.0  # units in the last place, times √m, that may be wrong
 
@@ -46,7 +45,7 @@ class Spectrum(NamedTuple):
 
     values: Array
     vectors: Array
-    first: NDArray[np.intp] | None = None
+    first: Indices | None = None
 
 
 class Resolvent(NamedTuple):
@@ -126,8 +125,8 @@ def resolvent(basis: Spectrum, alpha: float, beta: float, n: int) -> Resolvent:
 
 
 def hold_out_items(
-    basis: Spectrum, y: Array, folds: Sequence[NDArray[np.intp]], alphas: Array, beta: float
-) -> Iterator[tuple[NDArray[np.intp], Array]]:
+    basis: Spectrum, y: Array, folds: Sequence[Indices], alphas: Array, beta: float
+) -> Iterator[tuple[Indices, Array]]:
     """Held-out scores of each fold, shape (|U|, n_outputs, n_alphas).
 
     f_U = (K c)_U − (K G)_UU (G_UU)⁻¹ c_U
@@ -248,7 +247,7 @@ class _Pairs:
             found[self._first[rows, None] == self._first[columns]] = 0.0
         return found, bool(near.any()) or self._first is not None
 
-    def rounding(self, i: NDArray[np.intp], j: NDArray[np.intp], determinant: Array) -> Array:
+    def rounding(self, i: Indices, j: Indices, determinant: Array) -> Array:
         """What rounding may leave of a numerator of zero; larger numerators have a sign.
 
             ε √(B_ii B_jj) [(G_ii + G_jj)(|y_i − y_j| + 2 max|y|) + |u_i| + |u_j|] + ε s (det)

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.losses import MarginLoss
 from rankwise.solvers.bundle import Bundle
 from rankwise.solvers.curvature import (
@@ -25,7 +25,6 @@ from rankwise.solvers.truncated_newton import truncated_newton
 
 __all__ = ["End", "Iterate", "MarginSolution", "Warm", "minimize_margin"]
 
-Array = NDArray[np.float64]
 SAMPLE_STEP = 16  # a first solution is found on one sixteenth of the items
 SAMPLED_FROM = 20_000  # if there are at least so many
 SAMPLE_ITERATIONS = 102  # it is only a start

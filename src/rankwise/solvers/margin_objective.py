@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.losses import LossAt, MarginLoss
 from rankwise.solvers.columns import Columns
 
 __all__ = ["Line", "MarginObjective", "Point", "Step", "Trial"]
 
-Array = NDArray[np.float64]
 REFRESH = 16  # points of lines in a row, after which scores are computed anew: sums drift
 
 

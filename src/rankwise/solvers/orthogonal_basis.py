@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+
+from rankwise.arrays import Array
 
 __all__ = ["OrthogonalBasis"]
 
-Array = NDArray[np.float64]
 DEPENDENT = 1e-10  # what is left of a vector that the others span, relative to its norm
 FIRST_ROOM = 16
 

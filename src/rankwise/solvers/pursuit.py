@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from rankwise.arrays import Array
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.protocol import sums_of_squares
 from rankwise.losses import SquaredLoss
@@ -26,7 +26,6 @@ from rankwise.solvers.pursuit_search import (
 
 __all__ = ["PursuitProblem", "Step", "make_search", "pursue", "scored_norms"]
 
-Array = NDArray[np.float64]
 NOISE = 64 * np.finfo(float).eps
 
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+
+from rankwise.arrays import Array, Indices
 
 __all__ = ["AllPairs", "Choice", "Columns", "Cyclic", "Search", "SharedIndices", "Single"]
 
-Array = NDArray[np.float64]
-Taken = list[NDArray[np.intp]]
+Taken = list[Indices]
 BLOCK_ENTRIES = 2**18
 MAX_SWEEPS = 10
 SINGULAR = 1e-14

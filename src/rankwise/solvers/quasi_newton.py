@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.solvers.bundle import Bundle
 from rankwise.solvers.line_search import lowest_on_line, weak_wolfe
 from rankwise.solvers.margin_objective import MarginObjective, Point, Step
 
 __all__ = ["InverseHessian", "bundle_steps", "quasi_newton"]
 
-Array = NDArray[np.float64]
 MEMORY = 30
 PATIENCE = 10  # iterations without real progress before bundle steps take over
 FURTHER = 0.1  # how far beyond the lowest point of a line the second plane is taken

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.losses import SquaredLoss
 from rankwise.solvers.closed_form import solve_shifted
 from rankwise.solvers.iterative import Watch, conjugate_gradients
@@ -18,8 +18,6 @@ __all__ = [
     "minimize_iteratively",
     "minimize_primal",
 ]
-
-Array = NDArray[np.float64]
 
 
 class Solutions(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
+from rankwise.arrays import Array
 from rankwise.solvers.bundle import Bundle
 from rankwise.solvers.line_search import weak_wolfe
 from rankwise.solvers.margin_objective import MarginObjective, Point, Step
@@ -15,7 +15,6 @@ from rankwise.solvers.quasi_newton import bundle_steps
 
 __all__ = ["truncated_newton"]
 
-Array = NDArray[np.float64]
 MAX_PRODUCTS = 50
 ROUGH = 1e-4  # directions that need not be more accurate may be found in the precision of R
 

@@ -15,15 +15,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array, Indices
 from rankwise.graphs.cells import deviations, sums_of_families
 from rankwise.graphs.gram_blocks import block_rows
 from rankwise.graphs.score_graph import ScoreGraph
 
 __all__ = ["Lumps", "PairRule", "PairSums", "sums_of_lumps", "sums_of_rows"]
-
-Array = NDArray[np.float64]
 
 
 class PairRule(NamedTuple):
@@ -131,7 +129,7 @@ class Lumps(NamedTuple):
             parts.append(one)
         return Lumps.join(parts)
 
-    def _part(self, lumps: NDArray[np.intp]) -> Lumps:
+    def _part(self, lumps: Indices) -> Lumps:
         scatters = {
             new: self.scatters[int(old)]
             for new, old in enumerate(lumps)
@@ -153,7 +151,7 @@ class Lumps(NamedTuple):
         return Lumps(np.array([total]), mean[None], {0: scatter})
 
 
-def sums_of_rows(R: Any, y: Array, groups: NDArray[np.intp], rule: PairRule) -> PairSums:
+def sums_of_rows(R: Any, y: Array, groups: Indices, rule: PairRule) -> PairSums:
     """Sums over the pairs of items with features R and scores y of shape (n_items, n_outputs)."""
     graph = ScoreGraph(_outputs(y), groups, **rule._asdict())
     gram, moment = graph.system(R, graph.divergence.reshape(y.shape))
@@ -192,7 +190,7 @@ def _outputs(y: Array) -> Array:
     return y[:, 0] if y.shape[1] == 1 else y
 
 
-def _centered(Z: Array, of_group: NDArray[np.intp], n_groups: int) -> Array:
+def _centered(Z: Array, of_group: Indices, n_groups: int) -> Array:
     """Z less a constant in each group, which L does not see: keeps digits."""
     size = np.bincount(of_group, minlength=n_groups)
     means = sums_of_families(Z, of_group, n_groups) / size[:, None]

@@ -19,15 +19,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankwise.arrays import Array, Indices
 from rankwise.graphs.gram_blocks import plain_system
 from rankwise.groups import encode_groups
 from rankwise.sums.group_sums import Lumps, PairRule, PairSums, sums_of_lumps, sums_of_rows
 
 __all__ = ["ONE_LIST", "StreamingSums"]
 
-Array = NDArray[np.float64]
 OPEN_BYTES = 2**27
 ONE_LIST = None  # the name of the group that all rows are in if there are no groups
 
@@ -185,7 +185,7 @@ class StreamingSums:
         self,
         R: Any,
         y: Array,
-        codes: NDArray[np.intp],
+        codes: Indices,
         names: list[Hashable],
         keep: Collection[Hashable] | None,
     ) -> dict[Hashable, Lumps]:
@@ -209,7 +209,7 @@ class StreamingSums:
         self,
         R: Any,
         y: Array,
-        codes: NDArray[np.intp],
+        codes: Indices,
         names: list[Hashable],
         opened: dict[Hashable, Lumps],
     ) -> PairSums:
@@ -284,7 +284,7 @@ class StreamingSums:
             )
 
 
-def _dense(R: Any, rows: NDArray[np.intp]) -> Array:
+def _dense(R: Any, rows: Indices) -> Array:
     part = R[rows]
     return np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
 
