@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from rankwise._compiled import row_twin, twin
+from rankwise._compiled import order_sweep_twin, row_pass_twin
 
 try:
     from rankwise._compiled import order_sweep as _sweep  # type: ignore[attr-defined]
@@ -16,7 +16,7 @@ except ImportError:
 try:
     from rankwise._compiled import row_pass as _rows  # type: ignore[attr-defined]
 except ImportError:  # not worth a warning: slower by a third
-    _rows = row_twin
+    _rows = row_pass_twin
 
 __all__ = [
     "IS_COMPILED",
@@ -46,7 +46,7 @@ def _say_once() -> None:
 def _best(name: str) -> Callable[..., Any]:
     if IS_COMPILED:
         return getattr(_sweep, name)  # type: ignore[no-any-return]
-    slow: Callable[..., Any] = getattr(twin, name)
+    slow: Callable[..., Any] = getattr(order_sweep_twin, name)
 
     @functools.wraps(slow)
     def noted(*arguments: Any) -> Any:

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Indices
-from rankwise.dask.parts import Blocks, Survey, is_lazy, take_rows, whole_rows
+from rankwise.dask.blocks import AlignedBlocks, Survey, is_lazy, take_rows, whole_rows
 from rankwise.estimators.chunked import fixed_map, has_fixed_features
 from rankwise.estimators.kernel_model import KernelModel
 from rankwise.features import FeatureMap, basis_map, check_basis
@@ -124,7 +124,7 @@ class LazyModel(KernelModel):
         if isinstance(X, dd.DataFrame) and all(isinstance(name, str) for name in X.columns):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
 
-    def _fixed_map(self, blocks: Blocks, seen: Survey) -> FeatureMap:
+    def _fixed_map(self, aligned: AlignedBlocks, seen: Survey) -> FeatureMap:
         """The basis that the model of `rankwise` would have; its items come to the client."""
         kernel = self.make_kernel()
         if kernel.is_linear:
@@ -132,7 +132,7 @@ class LazyModel(KernelModel):
         points, n_basis = self.basis, self.n_basis
         if isinstance(self.basis, str) or np.ndim(self.basis) == 1:
             self.basis_indices_ = self._basis_rows(int(seen.n_rows.sum()))
-            points, n_basis = take_rows(blocks, seen.n_rows, self.basis_indices_), None
+            points, n_basis = take_rows(aligned, seen.n_rows, self.basis_indices_), None
         features = basis_map(kernel, np.empty((0, self.n_features_in_)), n_basis, points, None)
         self.X_fit_ = features.items
         return features

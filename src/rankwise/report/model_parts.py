@@ -16,7 +16,7 @@ from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.best_model import BestModel
 from rankwise.estimators.linear_function import linear_function
-from rankwise.report.material import as_text
+from rankwise.report.scored_items import as_text
 
 __all__ = ["ModelParts", "input_names", "predict_scores", "take_apart"]
 

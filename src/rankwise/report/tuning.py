@@ -12,7 +12,7 @@ from rankwise.estimators import RankingPursuit, RankRLS, RankRLSCV
 from rankwise.estimators.cross_validation import mean_defined, standard_error
 from rankwise.metrics import Metric, get_metric
 from rankwise.report.group_metrics import metric_title
-from rankwise.report.material import short_numbers
+from rankwise.report.scored_items import short_numbers
 
 __all__ = ["describe_curves", "describe_path", "searched"]
 

@@ -1,4 +1,4 @@
-"""Minimize ``loss(f) + λ‖f‖²`` for a list of λ: the way to each row of the table in DESIGN.md 3."""
+"""Minimize ``loss(f) + λ‖f‖²`` for a list of λ: primal, dual or iterative (docs/rank_rls.md)."""
 
 from __future__ import annotations
 

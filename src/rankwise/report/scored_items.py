@@ -19,13 +19,13 @@ from rankwise.metrics.arguments import check_data
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.targets import as_scores, split_target
 
-__all__ = ["Material", "as_text", "make_material", "short_numbers"]
+__all__ = ["ScoredItems", "as_text", "make_scored_items", "short_numbers"]
 
 LONGEST_TEXT = 80
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class ScoredItems:
     """The items that have a true score, row by row.
 
     Attributes
@@ -144,9 +144,9 @@ class Material:
         return "all items" if self.is_one_list else as_text(self.groups.labels[group])
 
 
-def make_material(
+def make_scored_items(
     scores: Any, y: Any, groups: ArrayLike | None, ids: Sequence[Any] | None
-) -> Material:
+) -> ScoredItems:
     """Check true scores, groups and names against the predicted scores."""
     if isinstance(y, PairGraph):
         raise ValueError(
@@ -176,7 +176,7 @@ def make_material(
     true, found, encoded = check_data(truth[rows], predicted[rows], part)
     names = None if ids is None else list(ids)
     as_floats = found.astype(np.float64)
-    return Material(as_floats, true, encoded, rows, names, n_rows - len(rows), groups is None)
+    return ScoredItems(as_floats, true, encoded, rows, names, n_rows - len(rows), groups is None)
 
 
 def as_text(value: Any, longest: int = LONGEST_TEXT) -> str:
