@@ -9,12 +9,14 @@ readers of a file must give the same numbers, and all model files the same predi
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,17 +24,21 @@ from typing import Any, NamedTuple
 import joblib
 import numpy as np
 import pandas as pd
+import pyarrow.csv
+import pyarrow.parquet
 from sklearn.datasets import load_svmlight_file
 
 from benchmarks.measure import load_per_core, peak_mib, start_of_peak
+from benchmarks.out_of_core import write_file
 from benchmarks.problems import SIZES
 from rankwise import RankRLS
-from rankwise.datasets import make_ranking, read_letor, read_table, write_letor
+from rankwise.datasets import make_ranking, read_frame, read_letor, read_table
 from rankwise.persistence import load, save
 from rankwise.report import write_report
 
 N_ROWS = {"tiny": 200, "short": 20_000, "full": 200_000}
 N_FEATURES = 50
+LETOR_BYTES = {"tiny": 2e5, "short": 1e7, "full": 58e6}  # with 136 features
 
 
 class Row(NamedTuple):
@@ -50,7 +56,7 @@ def rows(folder: Path, size: str) -> Iterator[Row]:
         n_queries=N_ROWS[size] // 20, n_documents=20, n_features=N_FEATURES, random_state=0
     )[:3]
     yield from _tables(folder, X.round(4), y, groups)
-    yield from _letor(folder, X.round(4), y, groups)
+    yield from _letor(folder, LETOR_BYTES[size])
     yield from _models(folder, X, y, groups)
     yield Row("--help", "rankwise", _process("-m", "rankwise", "--help"))
     yield Row("--help", "import sklearn", _process("-c", "import sklearn"))
@@ -61,27 +67,48 @@ def _tables(folder: Path, X: np.ndarray, y: np.ndarray, groups: np.ndarray) -> I
     csv, parquet = folder / "data.csv", folder / "data.parquet"
     frame.to_csv(csv, index=False)
     frame.to_parquet(parquet)
-    for path, reader in ((csv, pd.read_csv), (parquet, pd.read_parquet)):
+    readers = {
+        csv: (pyarrow.csv.read_csv, pd.read_csv),
+        parquet: (pyarrow.parquet.read_table, pd.read_parquet),
+    }
+    for path, (arrow, pandas) in readers.items():
         name = f"read {path.suffix[1:]}"
         yield Row(name, "rankwise", lambda path=path: read_table(path), lambda d: d.X.sum())
         yield Row(
             name,
+            "rankwise read_frame",
+            lambda path=path: read_frame(path),
+            lambda d: d.X.to_pandas().to_numpy().sum(),
+        )
+        yield Row(name, "pyarrow", lambda path=path, read=arrow: read(path))
+        yield Row(
+            name,
             "pandas",
-            lambda path=path, reader=reader: reader(path),
+            lambda path=path, read=pandas: read(path),
             lambda d: d.drop(columns=["y", "qid"]).to_numpy().sum(),
         )
 
 
-def _letor(folder: Path, X: np.ndarray, y: np.ndarray, groups: np.ndarray) -> Iterator[Row]:
+def _letor(folder: Path, n_bytes: float) -> Iterator[Row]:
     path = folder / "data.txt"
-    write_letor(path, X, y, groups)
+    write_file(path, n_bytes)
     yield Row("read LETOR", "rankwise", lambda: read_letor(path), lambda d: d.X.sum())
+    if importlib.util.find_spec("xgboost"):
+        yield Row("read LETOR", "XGBoost (float32)", lambda: _dmatrix(path))
     yield Row(
         "read LETOR",
         "scikit-learn",
         lambda: load_svmlight_file(str(path), query_id=True),
         lambda d: d[0].sum(),
     )
+
+
+def _dmatrix(path: Path) -> Any:
+    import xgboost
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # text files are deprecated there
+        return xgboost.DMatrix(f"{path}?format=libsvm")
 
 
 def _models(folder: Path, X: np.ndarray, y: np.ndarray, groups: np.ndarray) -> Iterator[Row]:

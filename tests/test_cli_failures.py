@@ -34,7 +34,7 @@ BAD_DATA = {
     "header only": ("y,qid,a\n", "{file}"),
     "empty": ("", "{file}"),
     "prose": ("Dear reader\nthis is a letter\n", "{file}"),
-    "JSON": ('{"y": 1}\n', "JSON"),
+    "JSON": ('[{"y": 1}]\n', "JSON"),
     "one row": ("1 qid:1 1:1\n", ""),
 }
 

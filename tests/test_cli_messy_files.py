@@ -21,10 +21,10 @@ NAMES = ["size", "age", "stars"]
 ROW_NUMBERS = 1000 + np.arange(60)
 
 
-def run(*arguments, code=0):
+def run(*arguments, code=0, input=None):
     from rankwise.cli.app import app
 
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments], input=input)
     assert done.exit_code == code, f"{done.output}\n{done.exception!r}"
     return done
 
@@ -144,8 +144,26 @@ def test_a_model_in_place_of_data_is_recognised(model):
 
 def test_a_dash_is_not_taken_as_the_name_of_a_file(model, write, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert "name a file" in run("predict", model, write("a.csv"), "-o", "-", code=1).stderr
+    table = write("a.csv")
+    assert "name a file" in run("train", table, "-o", "-", code=1).stderr
+    assert run("predict", model, table, "-o", "-").stdout == run("predict", model, table).stdout
     assert not (tmp_path / "-").exists()
+
+
+def test_data_come_from_standard_input_and_go_to_standard_output(model, write, tmp_path):
+    table = write("a.csv")
+    options = ["--column", "p", "-o", "-"]
+    done = run("predict", model, "-", *options, input=table.read_bytes())
+    lines = done.stdout.splitlines()
+    assert lines[0] == "size,age,stars,qid,label,p"
+    assert [line.rsplit(",", 1)[1] for line in lines[1:]] == run(
+        "predict", model, table
+    ).stdout.split()
+    run("train", "-", "-o", tmp_path / "b.rw", input=table.read_bytes())
+    coef = [load(path)[-1].coef_ for path in (tmp_path / "b.rw", model)]
+    np.testing.assert_array_equal(*coef)
+    evaluated = run("evaluate", model, "-", "--json", input=table.read_bytes())
+    assert json.loads(evaluated.stdout)["items"] == 60
 
 
 def test_new_features_of_sparse_data_are_left_out_and_this_is_said(tmp_path):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rankwise.datasets import read_group_sizes, read_letor, read_pairs
-from rankwise.errors import LetorFormatError
+from rankwise.errors import DataFileError
 
 LETOR = b"2 qid:1 1:0.5 2:1 # first\r\n0 qid:1 2:-0.25e-3\n# note\n\n1.5 qid:b 1:3 3:7 # x\n" * 2
 PLAIN = b"2 1:0.5 2:1 # first\n0 2:-0.25\n1 1:3 3:7\n"
@@ -66,7 +66,7 @@ def check_sizes(path):
 def refusal_of(check, path, content):
     try:
         check(path)
-    except LetorFormatError as refusal:
+    except DataFileError as refusal:
         return refusal
     except Exception as error:
         raise AssertionError(f"{type(error).__name__} for {content!r}") from error
@@ -107,5 +107,5 @@ def test_random_bytes(tmp_path):
         for _ in range(40):
             path.write_bytes(start + rng.randbytes(rng.randrange(200)))
             for read in (read_letor, read_group_sizes, read_pairs):
-                with pytest.raises(LetorFormatError):
+                with pytest.raises(DataFileError):
                     read(path)

@@ -114,6 +114,16 @@ def test_n_features_pads(tmp_path):
     assert read_letor(path, n_features=3).X.shape == (4, 3)
 
 
+@pytest.mark.parametrize("sparse", [True, False, "auto"])
+@pytest.mark.parametrize("n_features", [None, 2, 5])
+def test_rows_that_have_every_feature(tmp_path, sparse, n_features):
+    path = save(tmp_path / "full.txt", b"1 1:1 2:2\n2 1:3 2:4\n")
+    X = read_letor(path, sparse=sparse, n_features=n_features).X
+    expected = np.zeros((2, n_features or 2))
+    expected[:, :2] = [[1, 2], [3, 4]]
+    assert_array_equal(X.toarray() if sp.issparse(X) else X, expected)
+
+
 def test_zero_based_ids(tmp_path):
     path = save(tmp_path / "zero.txt", b"1 qid:1 0:5 1:6\n")
     assert_array_equal(read_letor(path, zero_based=True).X, [[5, 6]])
@@ -129,16 +139,14 @@ def test_rows_without_features(tmp_path):
 
 def test_largest_feature_id_stays_sparse(tmp_path):
     path = save(tmp_path / "wide.txt", b"1 2147483647:1\n0 1:1\n")
-    assert read_letor(path).X.shape == (2, 2147483647)
+    assert read_letor(path, n_features=2147483647).X.shape == (2, 2147483647)
 
 
-def test_dense_array_that_does_not_fit_is_refused(tmp_path, monkeypatch):
-    def no_memory(self):
-        raise MemoryError
-
-    monkeypatch.setattr(sp.csr_matrix, "toarray", no_memory)
+def test_dense_array_that_does_not_fit_is_refused_before_it_is_allocated(tmp_path, monkeypatch):
+    monkeypatch.setattr(letor_blocks, "available_bytes", lambda: 2**33)
+    path = save(tmp_path / "wide.txt", b"1 1073741824:1\n0 1:1\n")
     with pytest.raises(ValueError, match=r"2 rows and 1073741824 features .* 16\.0 GiB.*sparse"):
-        read_letor(save(tmp_path / "wide.txt", b"1 1073741824:1\n0 1:1\n"), sparse=False)
+        read_letor(path, sparse=False, n_features=1073741824)
 
 
 # Groups -----------------------------------------------------------------------------------------

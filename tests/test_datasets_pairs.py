@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from rankwise.datasets import PairData, read_pairs
 from rankwise.datasets.battles import outcome
-from rankwise.errors import LetorFormatError
+from rankwise.errors import TableFormatError
 
 GAMES = "winner,loser,magnitude,weight\nAnn,Bob,2,1\nCleo,Ann,0,0.5\nAnn,Bob,1.5,3\n"
 
@@ -174,7 +174,7 @@ def test_an_item_may_have_the_name_of_its_own_side_only():
 )
 def test_bad_battle(tmp_path, row, words):
     path = save(tmp_path / "a.csv", f"model_a,model_b,winner\nowl,jay,tie\n{row}\n")
-    with pytest.raises(LetorFormatError, match=words) as caught:
+    with pytest.raises(TableFormatError, match=words) as caught:
         read_pairs(path, sides=("model_a", "model_b"))
     assert caught.value.line == 3
 
@@ -184,9 +184,9 @@ def test_bad_sides(tmp_path):
     for sides in ("model_a", ("model_a",), ("model_a", 0)):
         with pytest.raises(ValueError, match=r"sides is .* two"):
             read_pairs(path, sides=sides)
-    with pytest.raises(LetorFormatError, match="no column 'gone' for the sides"):
+    with pytest.raises(TableFormatError, match="no column 'gone' for the sides"):
         read_pairs(path, sides=("model_a", "gone"))
-    with pytest.raises(LetorFormatError, match=r"no column 'loser'.*which of two sides.*sides="):
+    with pytest.raises(TableFormatError, match=r"no column 'loser'.*which of two sides.*sides="):
         read_pairs(path)
 
 
@@ -203,7 +203,7 @@ def test_bad_sides(tmp_path):
 )
 def test_bad_tie_or_group(tmp_path, row, words):
     path = save(tmp_path / "a.csv", f"winner,loser,tie,magnitude,group\na,b,0,1,g\n\n{row}\n")
-    with pytest.raises(LetorFormatError, match=words) as caught:
+    with pytest.raises(TableFormatError, match=words) as caught:
         read_pairs(path)
     assert (caught.value.path, caught.value.line) == (str(path), 4)
 
@@ -224,14 +224,14 @@ def test_parquet(tmp_path):
     data = read_pairs(path)
     check_games(data)
     assert data.groups.tolist() == [1, 2, 1]
-    with pytest.raises(LetorFormatError, match="no column 'x' for the winner"):
+    with pytest.raises(TableFormatError, match="no column 'x' for the winner"):
         read_pairs(path, winner="x")
     parquet.write_table(pyarrow.table({**columns, "loser": ["Bob", None, "Bob"]}), path)
-    with pytest.raises(LetorFormatError, match="the loser is empty") as caught:
+    with pytest.raises(TableFormatError, match="the loser is empty") as caught:
         read_pairs(path)
     assert caught.value.line == 2
     path.write_bytes(path.read_bytes()[:-3])
-    with pytest.raises(LetorFormatError, match="damaged"):
+    with pytest.raises(TableFormatError, match="damaged"):
         read_pairs(path)
 
 
@@ -260,7 +260,7 @@ HEADER = "winner,loser,magnitude,weight\n"
         (f"{'x' * 300},b,1,1", "has 300 characters, at most 256"),
         ('a,"b"c,1,1', "quotation marks"),
         ('a,"b,1,1', "quotation marks"),
-        ("a\rb,b,1,1", "line ends"),
+        ("a\rb,b,1,1", "the row has 1 columns, the header has 4"),
         (b"caf\xe9,b,1,1", r"'caf\\xe9,b,1,1' is not text in UTF-8"),
         ("a\0,b,1,1", "not a text file"),
         (f'a,"{"b" * 140_000}",1,1', "field larger than field limit"),
@@ -270,7 +270,7 @@ def test_bad_row(tmp_path, row, words):
     row = row if isinstance(row, bytes) else row.encode()
     good = b'\nA,"two\nlines",1,1\nA,B,1,1\n'
     path = save(tmp_path / "bad.csv", HEADER.encode() + good + row + b"\nA,B,1,1\n")
-    with pytest.raises(LetorFormatError) as caught:
+    with pytest.raises(TableFormatError) as caught:
         read_pairs(path)
     assert (caught.value.path, caught.value.line) == (str(path), 6)
     assert str(caught.value).startswith(f"{path}:6: ")
@@ -293,7 +293,7 @@ def test_bad_row(tmp_path, row, words):
 )
 def test_bad_header(tmp_path, header, options, words):
     path = save(tmp_path / "bad.csv", f"\n{header}a,b\n")
-    with pytest.raises(LetorFormatError) as caught:
+    with pytest.raises(TableFormatError) as caught:
         read_pairs(path, **options)
     assert (caught.value.path, caught.value.line) == (str(path), 2)
     assert re.search(words, str(caught.value)), str(caught.value)
@@ -304,13 +304,13 @@ def test_bad_header(tmp_path, header, options, words):
     [("", "is empty"), ("\n \n", "is empty"), ("winner,loser\n", "no comparisons")],
 )
 def test_empty_file(tmp_path, content, words):
-    with pytest.raises(LetorFormatError, match=words):
+    with pytest.raises(TableFormatError, match=words):
         read_pairs(save(tmp_path / "empty.csv", content))
 
 
 def test_truncated_gzip(tmp_path):
     path = save(tmp_path / "cut.csv.gz", gzip.compress(GAMES.encode())[:-20])
-    with pytest.raises(LetorFormatError, match="damaged or cut short"):
+    with pytest.raises(TableFormatError, match="damaged or cut short"):
         read_pairs(path)
 
 

@@ -6,8 +6,15 @@ import random
 import numpy as np
 import pytest
 
-from rankwise.datasets import read_pairs, read_ranking, read_scores, read_table
-from rankwise.errors import LetorFormatError
+from rankwise.datasets import (
+    find_identifiers,
+    read_frame,
+    read_pairs,
+    read_ranking,
+    read_scores,
+    read_table,
+)
+from rankwise.errors import DataFileError
 from tests.test_datasets_fuzz import PIECES, mutated, refusal_of, zipped
 
 TABLE = (
@@ -26,13 +33,31 @@ MORE_PIECES = [
 ]
 
 
-def parquet_bytes():
+JSONL = b'{"y": 1, "x": 2, "id": "a"}\n\n{"y": 2, "x": 2.5, "id": "b"}\n'
+MESSY = (
+    b"day;town;size;doc_id;note;score;qid;w\n2024-01-31;Rome;1,5;12;;2;q1;1\n"
+    b'2024-02-29;NA;;2;"a; b";;q1;1\n2024-03-01; ;3;3;x;1;q2;0,5\n'
+)
+
+
+def arrow_table():
     pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
     columns = {"id": ["x", None, "z"], "qid": [1, 1, 2], "y": [2, None, 0.5], "a": [1.5, 2, 3]}
     columns["winner"], columns["loser"] = ["a", "b", "a"], ["c", "a", "b"]
+    return pyarrow.table(columns)
+
+
+def parquet_bytes():
     stream = io.BytesIO()
-    parquet.write_table(pyarrow.table(columns), stream, compression="none")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow_table(), stream, compression="none")
+    return stream.getvalue()
+
+
+def feather_bytes():
+    stream = io.BytesIO()
+    feather = pytest.importorskip("pyarrow.feather")
+    feather.write_feather(arrow_table(), stream, compression="uncompressed")
     return stream.getvalue()
 
 
@@ -56,6 +81,14 @@ def check_plain(path):
 
 def check_parquet(path):
     check_ranking(read_ranking(path, id="id", ignore=["winner", "loser"]))
+
+
+def check_frame(path):
+    data = read_frame(path)
+    n_rows = data.X.num_rows
+    assert n_rows > 0
+    assert data.y is None or (len(data.y) == n_rows and np.isfinite(data.y).all())
+    assert set(find_identifiers(data.X)) <= set(data.X.column_names)
 
 
 def check_pairs(path, **options):
@@ -82,6 +115,11 @@ CASES = {
     "plain table": (lambda: PLAIN, check_plain),
     "letor": (lambda: LETOR, check_plain),
     "parquet": (parquet_bytes, check_parquet),
+    "feather": (feather_bytes, check_parquet),
+    "json lines": (lambda: JSONL, check_table),
+    "frame": (lambda: TABLE, check_frame),
+    "messy frame": (lambda: MESSY, check_frame),
+    "feather frame": (feather_bytes, check_frame),
     "pairs": (lambda: PAIRS, check_pairs),
     "battles": (lambda: BATTLES, check_battles),
     "parquet pairs": (parquet_bytes, check_pairs),
@@ -119,7 +157,7 @@ def test_mutated_files(tmp_path, name, pack):
     rng = random.Random(f"{name} {pack.__name__}")
     outcomes = outcomes_of(make(), check, pack, tmp_path / "mutated.csv", rng, 150)
     assert outcomes["refused"] > 20, outcomes
-    if pack is bytes and "parquet" not in name:
+    if pack is bytes and "parquet" not in name and "feather" not in name:
         assert outcomes["read"] > 5, outcomes
 
 
@@ -130,7 +168,7 @@ def test_random_bytes(tmp_path):
         for _ in range(20):
             path.write_bytes(start + rng.randbytes(rng.randrange(200)))
             for read in (read_table, read_ranking, read_pairs, read_scores):
-                with pytest.raises(LetorFormatError, match="random"):
+                with pytest.raises(DataFileError, match="random"):
                     read(path)
 
 
@@ -138,6 +176,6 @@ def test_random_bytes(tmp_path):
 def test_an_endless_quotation_is_refused_soon(tmp_path, header):
     path = tmp_path / "open.csv"
     path.write_bytes(header + b'1,"2\n' + b"1,2\n" * 200_000)
-    with pytest.raises(LetorFormatError, match="quotation marks") as caught:
+    with pytest.raises(DataFileError, match="quotation marks") as caught:
         read_table(path)
     assert caught.value.line == 2

@@ -14,9 +14,8 @@ __all__ = ["describe_environment"]
 
 PACKAGES = ("rankwise", "numpy", "scipy", "scikit-learn")
 EXTRAS = {
-    "cli": ("typer", "rich"),
+    "cli": ("typer", "rich", "pyarrow"),
     "plot": ("matplotlib",),
-    "parquet": ("pyarrow",),
     "dask": ("dask", "distributed"),
 }
 

@@ -1,27 +1,36 @@
-"""The three exceptions of our own; everything else that is wrong with user input is a ValueError.
+"""The exceptions of our own; everything else that is wrong with user input is a ValueError.
 
 ValueError
  ├── UndefinedMetricError   a metric has no value for this group, or for all of them
- ├── LetorFormatError       a ranking file has a line that cannot be read
+ ├── DataFileError          a data file cannot be read
+ │    ├── LetorFormatError  a file of svmlight rows, or of group sizes
+ │    └── TableFormatError  a table, comparisons, or scores
  └── ModelFileError         a model file is damaged, odd, or from a newer version
 """
 
-__all__ = ["LetorFormatError", "ModelFileError", "UndefinedMetricError"]
+__all__ = [
+    "DataFileError",
+    "LetorFormatError",
+    "ModelFileError",
+    "TableFormatError",
+    "UndefinedMetricError",
+]
 
 
 class UndefinedMetricError(ValueError):
     """A ranking metric is undefined for the given data."""
 
 
-class LetorFormatError(ValueError):
-    """A line of a ranking file cannot be read; the message names file, line and remedy.
+class DataFileError(ValueError):
+    """A data file cannot be read; the message names file, line and remedy.
 
     Attributes
     ----------
     path : str
         The file.
     line : int or None
-        Line number, counted from one; None if the problem is not in one line.
+        Line number, counted from one; None if the problem is not in one line.  Of a binary file,
+        the number of the row.
     """
 
     def __init__(self, path: str, line: int | None, problem: str) -> None:
@@ -29,6 +38,14 @@ class LetorFormatError(ValueError):
         self.line = line
         where = path if line is None else f"{path}:{line}"
         super().__init__(f"{where}: {problem}")
+
+
+class LetorFormatError(DataFileError):
+    """A file of svmlight rows (LETOR), or of group sizes, cannot be read."""
+
+
+class TableFormatError(DataFileError):
+    """A table, a file of comparisons or of scores cannot be read."""
 
 
 class ModelFileError(ValueError):

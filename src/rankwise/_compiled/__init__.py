@@ -1,4 +1,4 @@
-"""Sweeps over sorted scores and passes over rows: compiled if a C compiler was there, or NumPy."""
+"""What only a loop can do: compiled where a C compiler built it, in NumPy or Python elsewhere."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from rankwise._compiled import order_sweep_twin, row_pass_twin
+from rankwise._compiled import letor_twin, order_sweep_twin, row_pass_twin
 
 try:
     from rankwise._compiled import order_sweep as _sweep  # type: ignore[attr-defined]
 except ImportError:
     _sweep = None
+try:
+    from rankwise._compiled import letor_rows as _letor  # type: ignore[attr-defined]
+except ImportError:
+    _letor = None
 try:
     from rankwise._compiled import row_pass as _rows  # type: ignore[attr-defined]
 except ImportError:  # not worth a warning: slower by a third
@@ -23,6 +27,7 @@ __all__ = [
     "add_rows",
     "count_inversions",
     "count_violated",
+    "read_rows",
     "scale_rows",
     "sort_by_group",
     "sort_in_groups",
@@ -37,16 +42,19 @@ IS_COMPILED = _sweep is not None
 def _say_once() -> None:
     warnings.warn(
         "rankwise was installed without its compiled module (no C compiler was found): sweeps over "
-        "pairs run in NumPy, several times slower. Install a C compiler and reinstall rankwise.",
+        "pairs run in NumPy and LETOR files are read by Python, several times slower. Install a C "
+        "compiler and reinstall rankwise.",
         RuntimeWarning,
         stacklevel=3,
     )
 
 
-def _best(name: str) -> Callable[..., Any]:
-    if IS_COMPILED:
-        return getattr(_sweep, name)  # type: ignore[no-any-return]
-    slow: Callable[..., Any] = getattr(order_sweep_twin, name)
+def _best(
+    name: str, compiled: Any = _sweep, fallback: Any = order_sweep_twin
+) -> Callable[..., Any]:
+    if compiled is not None:
+        return getattr(compiled, name)  # type: ignore[no-any-return]
+    slow: Callable[..., Any] = getattr(fallback, name)
 
     @functools.wraps(slow)
     def noted(*arguments: Any) -> Any:
@@ -62,5 +70,6 @@ sort_by_group = _best("sort_by_group")
 sort_in_groups = _best("sort_in_groups")
 sum_violated = _best("sum_violated")
 weigh_inversions = _best("weigh_inversions")
+read_rows = _best("read_rows", _letor, letor_twin)
 add_rows = _rows.add_rows
 scale_rows = _rows.scale_rows

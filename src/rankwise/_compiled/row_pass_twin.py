@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
@@ -36,8 +35,10 @@ def add_rows(X: NDArray[Any], family: Indices, weight: Array, sums: Array, momen
     >>> sums.ravel(), moment
     (array([2., 6.]), array([8.]))
     """
+    from scipy.sparse import csc_array  # late: readers of files do without SciPy
+
     indicator = (np.ones(len(X)), family, np.arange(len(X) + 1))
-    sums += sp.csc_array(indicator, shape=(len(sums), len(X))) @ X
+    sums += csc_array(indicator, shape=(len(sums), len(X))) @ X
     moment += weight @ X
 
 

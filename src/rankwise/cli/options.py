@@ -35,7 +35,7 @@ DATA, MODEL, OUTPUT = "Data", "Model", "Output"
 
 ModelName = StrEnum("ModelName", ["rankrls", "ranksvm", "corankrls", "pursuit"])
 Scale = StrEnum("Scale", ["auto", "standard", "minmax", "maxabs", "robust", "none"])
-FileFormat = StrEnum("FileFormat", ["auto", "letor", "csv", "tsv", "parquet"])
+FileFormat = StrEnum("FileFormat", ["auto", "letor", "csv", "tsv", "parquet", "feather", "jsonl"])
 Cost = StrEnum("Cost", ["magnitude", "sign", "relative"])
 Ties = StrEnum("Ties", ["include", "exclude"])
 GroupWeight = StrEnum("GroupWeight", ["pairs", "groups"])

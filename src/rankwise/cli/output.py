@@ -32,7 +32,7 @@ GAP = "  "
 LEAST_NAME = 8
 
 
-def check_output(path: Path | None, *others: Path | None) -> None:
+def check_output(path: Path | None, *others: Path | None, dash: bool = False) -> None:
     """Refuse, before any work is done, a path that cannot be written or is needed otherwise.
 
     Parameters
@@ -41,8 +41,10 @@ def check_output(path: Path | None, *others: Path | None) -> None:
         Where to write; None is standard output.
     *others : Path or None
         Files that are read, or written as something else.
+    dash : bool
+        Whether ``-`` may stand for standard output: nothing else goes there.
     """
-    if path is None:
+    if path is None or (dash and str(path) == "-"):
         return
     if str(path) == "-":
         raise ValueError("-o -: name a file; without -o, results go to standard output.")

@@ -35,7 +35,7 @@ def predict(
 
     if column is not None and output is None:
         raise ValueError("--column makes a table; say where to write it with -o FILE.")
-    check_output(output, data, model)
+    check_output(output, data, model, dash=True)
     ranker = open_model(model)
     found = Source(data, table, target_needed=False).read_for(ranker)
     scores = ranker.model.predict(found.X)

@@ -86,12 +86,12 @@ def open_ranker(path: Path) -> TrainedModel | ScoreFile:
 
 def _starts_with_a_number(path: Path) -> bool:
     from rankwise.datasets.files import numbered_lines
-    from rankwise.errors import LetorFormatError
+    from rankwise.errors import DataFileError
 
     try:
         lines = (line for _, line in numbered_lines(str(path)) if line.strip())
         return _number(next(lines, b"")) is not None
-    except LetorFormatError:  # not a text
+    except DataFileError:  # not a text
         return False
 
 

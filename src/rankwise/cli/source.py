@@ -49,15 +49,14 @@ class Source:
     @cached_property
     def names(self) -> list[str]:
         """Names of the columns of a table."""
-        from rankwise.datasets.files import numbered_lines
-        from rankwise.datasets.parquet import parquet_records
-        from rankwise.datasets.table_records import read_header
+        return list(self._opened.names)
 
-        path = str(self.path)
-        if self._kind == "parquet":
-            return next(parquet_records(path))
+    @cached_property
+    def _opened(self) -> Any:
+        from rankwise.datasets.table_files import open_table
+
         delimiter = "\t" if self.table.format is FileFormat.tsv else self.table.delimiter
-        return read_header(path, numbered_lines(path), delimiter).names
+        return open_table(str(self.path), delimiter)
 
     @cached_property
     def unnamed(self) -> list[int]:
@@ -69,7 +68,7 @@ class Source:
         from rankwise.datasets.table_columns import Wishes, choose_columns
 
         wishes = Wishes(**self._wishes() | {"target_needed": self.target_needed} | options)
-        chosen = choose_columns(str(self.path), None, self.names, wishes)
+        chosen = choose_columns(self._opened, wishes)
         target = None if chosen.target is None else self.names[chosen.target]
         return target, None if chosen.group is None else self.names[chosen.group]
 

@@ -8,21 +8,25 @@
 
 from rankwise.datasets.any_format import read_ranking
 from rankwise.datasets.group_sizes import read_group_sizes, write_group_sizes
+from rankwise.datasets.identifiers import find_identifiers
 from rankwise.datasets.letor import read_letor
 from rankwise.datasets.letor_writer import write_letor
 from rankwise.datasets.pairs import PairData, read_pairs
 from rankwise.datasets.ranking_data import RankingData
 from rankwise.datasets.score_files import read_scores, write_scores, write_table_with_scores
 from rankwise.datasets.synthetic import RankingProblem, make_ranking
-from rankwise.datasets.tables import read_table
+from rankwise.datasets.tables import RankingTable, read_frame, read_table
 from rankwise.groups import groups_from_sizes
 
 __all__ = [
     "PairData",
     "RankingData",
     "RankingProblem",
+    "RankingTable",
+    "find_identifiers",
     "groups_from_sizes",
     "make_ranking",
+    "read_frame",
     "read_group_sizes",
     "read_letor",
     "read_pairs",

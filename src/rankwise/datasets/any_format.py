@@ -7,25 +7,27 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from rankwise.datasets.file_kinds import Kind, kind_of
-from rankwise.datasets.files import PathLike
+from rankwise.datasets.files import PACKED, PathLike
 from rankwise.datasets.letor import read_letor
 from rankwise.datasets.ranking_data import RankingData
 from rankwise.datasets.table_columns import Column
 from rankwise.datasets.tables import read_table
-from rankwise.errors import LetorFormatError
+from rankwise.errors import TableFormatError
 
 __all__ = ["Format", "read_ranking"]
 
-Format: TypeAlias = Literal["auto", "letor", "csv", "tsv", "parquet"]
+Format: TypeAlias = Literal["auto", "letor", "csv", "tsv", "parquet", "feather", "jsonl"]
 
-_FORMATS = ("auto", "letor", "csv", "tsv", "parquet")
+_FORMATS = ("auto", "letor", "csv", "tsv", "parquet", "feather", "jsonl")
 _FORMAT_OF_SUFFIX: dict[str, Format] = {
     **dict.fromkeys((".letor", ".svm", ".svmlight", ".libsvm"), "letor"),
     **dict.fromkeys((".csv",), "csv"),
     **dict.fromkeys((".tsv", ".tab"), "tsv"),
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".feather", ".arrow"), "feather"),
+    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
 }
-_PACKED = (".gz", ".bz2", ".xz")
+_BINARY = {"parquet": "a Parquet", "feather": "a Feather", "jsonl": "a JSON lines"}
 
 
 def read_ranking(
@@ -38,29 +40,28 @@ def read_ranking(
     ignore: Sequence[Column] = (),
     features: Sequence[Column] | None = None,
     delimiter: str | None = None,
+    decimal: str | None = None,
+    header: bool = True,
     n_features: int | None = None,
     target_needed: bool = True,
-    show_progress: bool | None = None,
 ) -> RankingData:
     r"""Read a ranking file whose kind is told by its content, or by `format`.
 
     Parameters
     ----------
     path : str or path
-        LETOR (svmlight with qid), CSV, TSV or Parquet; text may be compressed.
-    format : {"auto", "letor", "csv", "tsv", "parquet"}, default="auto"
+        LETOR (svmlight with qid), CSV, TSV, Parquet, Feather or JSON lines, plain or compressed;
+        ``-`` is standard input.
+    format : {"auto", "letor", "csv", "tsv", "parquet", "feather", "jsonl"}, default="auto"
         Kind of the file; by default it is told by the first bytes and the first line, and only
         where these say nothing by the suffix of the name.
-    target, group, id, ignore, features, delimiter
+    target, group, id, ignore, features, delimiter, decimal, header
         Columns of a table, see `read_table`; not for LETOR files, which have no names.
     n_features : int, optional
         Number of features that the data must have.  A LETOR file may name fewer, the others are 0;
         a table has to have exactly this many.
     target_needed : bool, default=True
         Whether a table without target column is an error.
-    show_progress : bool, optional
-        Whether to draw a bar on standard error while a table is read; by default only if that is a
-        terminal.
 
     Returns
     -------
@@ -70,8 +71,8 @@ def read_ranking(
 
     Raises
     ------
-    LetorFormatError
-        If the kind is not clear, or the file cannot be read.
+    DataFileError
+        A LetorFormatError or TableFormatError, if the kind is not clear or the file cannot be read.
     ValueError
         If an option does not belong to this kind of file.
     OSError
@@ -103,6 +104,8 @@ def read_ranking(
             "ignore": bool(ignore),
             "features": features is not None,
             "delimiter": delimiter is not None,
+            "decimal": decimal is not None,
+            "header": not header,
         }
         return _read_letor(
             name, [key for key, is_set in table_options.items() if is_set], n_features
@@ -117,14 +120,15 @@ def read_ranking(
         ignore=ignore,
         features=features,
         delimiter=delimiter,
+        decimal=decimal,
+        header=header,
         target_needed=target_needed,
-        show_progress=show_progress,
     )
     if n_features is not None and data.X.shape[1] != n_features:
         listed = (
             ", ".join(map(str, data.feature_names[:10])) if data.feature_names is not None else ""
         )
-        raise LetorFormatError(
+        raise TableFormatError(
             name,
             None,
             f"the table has {data.X.shape[1]} features ({listed} ...), expected {n_features}. "
@@ -138,18 +142,19 @@ def _chosen_format(path: str, format: Format, kind: Kind) -> Format:
     if format == "auto":
         suffix = _FORMAT_OF_SUFFIX.get(_suffix(path))
         if kind == "unclear" and suffix is None:
-            raise LetorFormatError(
+            raise TableFormatError(
                 path,
                 None,
                 "cannot tell what kind of file this is: it has neither rows 'label qid:group "
                 "feature:value ...' nor a line of column names. Say it with format= (--format): "
-                "letor, csv, tsv or parquet.",
+                "letor, csv, tsv, parquet, feather or jsonl.",
             )
-        by_content: dict[Kind, Format] = {"parquet": "parquet", "letor": "letor", "table": "csv"}
-        return by_content.get(kind) or suffix or "csv"
-    if (kind == "parquet") != (format == "parquet"):
-        what = "this is a Parquet file" if kind == "parquet" else "this is not a Parquet file"
-        raise LetorFormatError(
+        if kind == "table" or kind == "unclear":
+            return "csv" if kind == "table" else suffix or "csv"
+        return kind
+    for name in {kind, format} & set(_BINARY) if kind != format else ():
+        what = f"this is {'not ' if name == format else ''}{_BINARY[name]} file"
+        raise TableFormatError(
             path, None, f"{what}, but format={format!r} (--format {format}) is asked for."
         )
     return format
@@ -157,7 +162,7 @@ def _chosen_format(path: str, format: Format, kind: Kind) -> Format:
 
 def _suffix(path: str) -> str:
     stem, suffix = os.path.splitext(path.lower())
-    return os.path.splitext(stem)[1] if suffix in _PACKED else suffix
+    return os.path.splitext(stem)[1] if suffix in PACKED else suffix
 
 
 def _read_letor(path: str, table_options: list[str], n_features: int | None) -> RankingData:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankwise.datasets.tokens import show
+from rankwise.datasets.labels import show
 
 __all__ = ["outcome"]
 

@@ -9,12 +9,12 @@ import re
 from typing import Literal, TypeAlias
 
 from rankwise.datasets.files import open_unpacked
-from rankwise.datasets.table_records import DELIMITERS
-from rankwise.errors import LetorFormatError
+from rankwise.datasets.table_text import DELIMITERS
+from rankwise.errors import TableFormatError
 
 __all__ = ["Kind", "kind_of"]
 
-Kind: TypeAlias = Literal["parquet", "letor", "table", "unclear"]
+Kind: TypeAlias = Literal["parquet", "feather", "jsonl", "letor", "table", "unclear"]
 
 _HEAD_BYTES = 1 << 16
 _LETOR_WORD = re.compile(rb"(qid|[0-9]+):[^,;|]*")
@@ -27,16 +27,14 @@ _FOREIGN = {
     b"\xd0\xcf\x11\xe0": ("an old Excel workbook", "Save it as CSV"),
     b"SQLite format 3\0": ("an SQLite database", "Export the table as CSV"),
     b"%PDF-": ("a PDF document", "Export the data as CSV"),
-    b"ARROW1\0\0": ("an Arrow (Feather) file", "Write it as Parquet or CSV"),
     b"Obj\x01": ("an Avro file", "Write it as Parquet or CSV"),
     b"\x89HDF": ("an HDF5 file", "Write the table as Parquet or CSV"),
     b"\x93NUMPY": ("a NumPy array", "Load it with numpy.load and fit in Python, or write CSV"),
-    b"\x28\xb5\x2f\xfd": ("compressed by zstandard", "Unpack it, or compress by gzip"),
     b"\x80\x04": ("a pickle", "Write the data as Parquet or CSV"),
     b"\xff\xfe": ("text in UTF-16", "Save it in UTF-8"),
     b"\xfe\xff": ("text in UTF-16", "Save it in UTF-8"),
-    b"{": ("JSON", "Write the data as CSV or Parquet"),
-    b"[{": ("JSON", "Write the data as CSV or Parquet"),
+    b"[": ("a JSON list", "Write one JSON object a line, CSV or Parquet"),
+    b"FEA1": ("a Feather file of the first version", "Write it as Parquet or by a newer version"),
     b"<": ("HTML or XML", "Write the data as CSV or Parquet"),
 }
 
@@ -46,26 +44,30 @@ def kind_of(path: str) -> Kind:
 
     Raises
     ------
-    LetorFormatError
+    TableFormatError
         If it is a file of a well-known kind that holds no ranking data.
     OSError
         If the file cannot be opened, or is a pipe, which cannot be read twice.
     """
     if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
         raise OSError(errno.ESPIPE, "not a file on disk; save the data to a file first", path)
-    with open_unpacked(path) as stream:
+    with open_unpacked(path, TableFormatError) as stream:
         head = stream.read(_HEAD_BYTES)
     if head.startswith(b"PAR1"):
         return "parquet"
+    if head.startswith(b"ARROW1\0\0"):
+        return "feather"
     if head.startswith(_MODEL[0]) and head[30:].startswith(_MODEL[1]):
-        raise LetorFormatError(
+        raise TableFormatError(
             path,
             None,
             "this file is a rankwise model, expected data. Check the order of the arguments.",
         )
     for magic, (what, remedy) in _FOREIGN.items():
         if head.startswith(magic):
-            raise LetorFormatError(path, None, f"this file is {what}. {remedy}.")
+            raise TableFormatError(path, None, f"this file is {what}. {remedy}.")
+    if head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{"):
+        return "jsonl"
     return _kind_of_text(head.removeprefix(codecs.BOM_UTF8))
 
 

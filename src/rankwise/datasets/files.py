@@ -1,4 +1,4 @@
-"""Text files, compressed or not: read line by line, and written whole or not at all."""
+"""Data files, compressed or not: read by blocks of whole lines, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,81 +10,173 @@ import lzma
 import os
 import secrets
 import shutil
+import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import IO, TypeAlias, cast
+from importlib import import_module
+from typing import IO, Any, TypeAlias, cast
+from weakref import WeakKeyDictionary
 
-from rankwise.errors import LetorFormatError
+from rankwise.errors import DataFileError, LetorFormatError
 
-__all__ = ["PathLike", "Watch", "numbered_lines", "open_unpacked", "replace_file"]
+__all__ = [
+    "PACKED",
+    "PathLike",
+    "Watch",
+    "import_arrow",
+    "line_blocks",
+    "location",
+    "numbered_lines",
+    "open_unpacked",
+    "replace_file",
+]
 
 PathLike: TypeAlias = str | os.PathLike[str]
 Watch: TypeAlias = Callable[[int], None]  # gets the number of bytes of the file read so far
 
-_LINES_BETWEEN_LOOKS = 1000
+#: Suffixes of compressed files.
+PACKED = (".gz", ".bz2", ".xz", ".zst")
+#: Longer lines are refused, so that a small compressed file cannot fill the memory.
+MAX_LINE = 1 << 26
+BLOCK_BYTES = 1 << 20
+
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _BZIP2_MARKS = (b"1AY&SY", b"\x17rE8P\x90")  # first block, or end of an empty stream
+_standard_input: WeakKeyDictionary[Any, IO[bytes]] = WeakKeyDictionary()
 
 
-def numbered_lines(path: str, watch: Watch | None = None) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a text file with their numbers, counted from one.
+def line_blocks(
+    path: str,
+    watch: Watch | None = None,
+    *,
+    error: type[DataFileError] = LetorFormatError,
+    n_bytes: int | None = None,
+) -> Iterator[tuple[int, bytes]]:
+    """Yield blocks of whole lines, each with the number of its first line, counted from one.
 
-    gzip, bzip2 and xz files are recognised by their first bytes, not by their name. `watch` is
-    told now and then how much of the file, compressed as it is, has been read.
+    Every line ends with a line feed, the last one of the file too.  `watch` is told now and then
+    how much of the file, compressed as it is, has been read.
 
     Raises
     ------
-    LetorFormatError
-        If the compressed data are damaged or cut short, or a line is not text.
+    DataFileError
+        Of the kind `error`, if the compressed data are damaged or cut short, a line has zero bytes
+        or is longer than any row.
     OSError
         If the file cannot be opened.
     """
-    number = 0
-    with open(path, "rb") as raw:
-        stream = _decompressed(raw)
+    number, begun = 1, b""
+    with open(location(path), "rb") as raw:
         try:
-            for number, line in enumerate(stream, start=1):
-                if watch is not None and number % _LINES_BETWEEN_LOOKS == 0:
+            for piece in _pieces(raw, n_bytes or BLOCK_BYTES):
+                text = begun + piece
+                is_text = b"\0" not in piece
+                cut = text.rfind(b"\n", 0, None if is_text else text.index(b"\0")) + 1
+                if cut:
+                    yield number, _without_mark(text[:cut], number)
+                    number += text.count(b"\n", 0, cut)
+                if not is_text:
+                    raise error(path, number, _NOT_TEXT)
+                begun = text[cut:]
+                if len(begun) > MAX_LINE:
+                    raise error(path, number, _TOO_LONG)
+                if watch is not None:
                     watch(raw.tell())
-                if b"\0" in line:
-                    raise LetorFormatError(
-                        path,
-                        number,
-                        "this is not a text file (it has zero bytes). Expected plain text in "
-                        "UTF-8, or such a text compressed by gzip, bzip2 or xz.",
-                    )
-                yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-            raise _damaged(path, number + 1, error) from None
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as problem:
+            raise _damaged(error, path, number, problem) from None
+    if begun:
+        yield number, _without_mark(begun + b"\n", number)
+
+
+def _without_mark(block: bytes, number: int) -> bytes:
+    return block.removeprefix(codecs.BOM_UTF8) if number == 1 else block
+
+
+_NOT_TEXT = (
+    "this is not a text file (it has zero bytes). Expected plain text in UTF-8, or such a text "
+    "compressed by gzip, bzip2, xz or zstandard."
+)
+_TOO_LONG = (
+    f"the line has more than {MAX_LINE // 2**20} MiB, longer than any row. Check that the file is "
+    "a text with one row a line."
+)
+
+
+def _pieces(raw: IO[bytes], n_bytes: int) -> Iterator[bytes]:
+    """Pieces of the unpacked bytes; what was read before the data break off is a piece, too."""
+    stream = _decompressed(raw)
+    read = getattr(stream, "read1", stream.read)
+    waiting: list[bytes] = []
+    size = 0
+    while True:
+        try:
+            got = read(n_bytes)
+        except Exception:
+            yield b"".join(waiting)
+            raise
+        waiting.append(got)
+        size += len(got)
+        if size >= n_bytes or not got:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+        if not got:
+            return
+
+
+def numbered_lines(
+    path: str, *, error: type[DataFileError] = LetorFormatError
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a text, without their line feeds, and their numbers: see `line_blocks`."""
+    for first, block in line_blocks(path, error=error):
+        yield from enumerate(block.split(b"\n")[:-1], start=first)
+
+
+def location(path: str) -> str:
+    """Where the bytes are; standard input (-) is copied to a temporary file when first asked for.
+
+    So it can be read more than once, as other files are.
+    """
+    if path != "-":
+        return path
+    if sys.stdin not in _standard_input:
+        copy = tempfile.NamedTemporaryFile(prefix="rankwise-")  # noqa: SIM115
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.flush()
+        _standard_input[sys.stdin] = cast("IO[bytes]", copy)
+    return str(_standard_input[sys.stdin].name)
 
 
 @contextmanager
-def open_unpacked(path: str) -> Iterator[IO[bytes]]:
-    """Open a file for reading bytes; gzip, bzip2 and xz are recognised by their first bytes.
+def open_unpacked(path: str, error: type[DataFileError] = LetorFormatError) -> Iterator[IO[bytes]]:
+    """Open a file for reading bytes; compressed ones are recognized by their first bytes.
 
     Raises
     ------
-    LetorFormatError
-        If the compressed data are damaged or cut short.
+    DataFileError
+        Of the kind `error`, if the compressed data are damaged or cut short.
     OSError
         If the file cannot be opened.
     """
-    with open(path, "rb") as raw:
+    with open(location(path), "rb") as raw:
         try:
             yield _decompressed(raw)
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-            raise _damaged(path, None, error) from None
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as problem:
+            raise _damaged(error, path, None, problem) from None
 
 
-def _damaged(path: str, line: int | None, error: Exception) -> Exception:
+def _damaged(
+    kind: type[DataFileError], path: str, line: int | None, problem: Exception
+) -> Exception:
     """What to raise when reading fails: the operating system's own error, or ours."""
-    if getattr(error, "errno", None) is not None:
-        return error  # disk, network, a directory
-    return LetorFormatError(
+    if getattr(problem, "errno", None) is not None:
+        return problem  # disk, network, a directory
+    reason = (str(problem).splitlines() or [type(problem).__name__])[0][:200]
+    return kind(
         path,
         line,
-        f"the compressed file is damaged or cut short ({error}). Fetch or copy the file again.",
+        f"the compressed file is damaged or cut short ({reason}). Fetch or copy the file again.",
     )
 
 
@@ -96,7 +188,21 @@ def _decompressed(raw: IO[bytes]) -> IO[bytes]:
         return bz2.BZ2File(raw)
     if head.startswith(b"\xfd7zXZ\x00"):
         return lzma.LZMAFile(raw)
+    if head.startswith(b"\x28\xb5\x2f\xfd"):
+        arrow = import_arrow("pyarrow", "Files compressed by zstandard")
+        return cast("IO[bytes]", arrow.CompressedInputStream(raw, "zstd"))
     return raw
+
+
+def import_arrow(module: str, what: str) -> Any:
+    """Import pyarrow or a part of it, or say how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"{what} are read and written by pyarrow, which is not installed. Install it with "
+            "pip install 'rankwise[cli]'; LETOR (svmlight) files do without it."
+        ) from error
 
 
 @contextmanager
@@ -105,7 +211,7 @@ def replace_file(path: PathLike) -> Iterator[IO[bytes]]:
 
     The bytes go to a temporary file in the same directory, which then replaces `path` in one step.
     If anything fails, `path` is as it was and the temporary file is gone.  The suffixes ``.gz``,
-    ``.bz2`` and ``.xz`` compress.
+    ``.bz2``, ``.xz`` and ``.zst`` compress.  The path ``-`` is standard output.
 
     Raises
     ------
@@ -113,6 +219,10 @@ def replace_file(path: PathLike) -> Iterator[IO[bytes]]:
         If the directory does not exist or the file may not be written.
     """
     name = os.fspath(path)
+    if name == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
     if os.path.exists(name) and not os.path.isfile(name):  # a pipe, a device, a directory
         with _naming(name), open(name, "wb") as device, _compressing(device, name) as stream:
             yield stream
@@ -171,4 +281,9 @@ def _compressing(raw: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]
         return bz2.BZ2File(raw, "wb")
     if suffix == ".xz":
         return lzma.LZMAFile(raw, "wb")
+    if suffix == ".zst":
+        arrow = import_arrow("pyarrow", "Files compressed by zstandard")
+        own = open(os.dup(raw.fileno()), "wb")  # noqa: SIM115, closed by the stream
+        stream = arrow.CompressedOutputStream(own, "zstd")
+        return cast("AbstractContextManager[IO[bytes]]", stream)
     return nullcontext(raw)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.datasets.files import PathLike, numbered_lines, replace_file
-from rankwise.datasets.tokens import show
+from rankwise.datasets.files import PACKED, PathLike, numbered_lines, replace_file
+from rankwise.datasets.labels import show
 from rankwise.errors import LetorFormatError
 from rankwise.groups import encode_groups
 
-__all__ = ["find_group_sizes", "groups_of_files", "read_group_sizes", "write_group_sizes"]
+__all__ = ["find_group_sizes", "read_group_sizes", "write_group_sizes"]
 
-_COMPRESSIONS = (".gz", ".bz2", ".xz")
 _MOST_ROWS = 2**62
 
 
@@ -113,30 +111,11 @@ def find_group_sizes(path: str) -> str | None:
     ``.xz``), followed by ``.query`` or ``.group``, plain or compressed.
     """
     stem, suffix = os.path.splitext(path)
-    names = [path, stem] if suffix.lower() in _COMPRESSIONS else [path]
+    names = [path, stem] if suffix.lower() in PACKED else [path]
     for name in names:
         for kind in (".query", ".group"):
-            for compression in ("", *_COMPRESSIONS):
+            for compression in ("", *PACKED):
                 candidate = f"{name}{kind}{compression}"
                 if os.path.isfile(candidate):
                     return candidate
     return None
-
-
-def groups_of_files(
-    paths: Sequence[str], n_rows: Sequence[int], side_files: Sequence[str]
-) -> NDArray[np.intp]:
-    """One label per row from one file of group sizes for each data file; labels count on."""
-    sizes = []
-    for path, rows, side_file in zip(paths, n_rows, side_files, strict=True):
-        sizes.append(read_group_sizes(side_file))
-        if sizes[-1].sum() != rows:
-            raise LetorFormatError(
-                side_file,
-                None,
-                f"the group sizes sum to {sizes[-1].sum()} but {path} has {rows} rows; "
-                "each row must belong to exactly one group. If this file belongs to other data, "
-                "pass group_sizes=None.",
-            )
-    every = np.concatenate(sizes)
-    return np.repeat(np.arange(len(every), dtype=np.intp), every)

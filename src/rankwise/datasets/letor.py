@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from rankwise.datasets.files import PathLike
-from rankwise.datasets.group_sizes import find_group_sizes, groups_of_files
-from rankwise.datasets.letor_blocks import Row, checked_rows, parse_blocks, stack_blocks
-from rankwise.datasets.letor_rows import QueryIds, RowRules
+from rankwise.datasets.group_sizes import find_group_sizes
+from rankwise.datasets.letor_rows import RowRules
 from rankwise.datasets.letor_stream import first_row_has_qid, largest_feature, stream_chunks
-from rankwise.datasets.ranking_data import RankingData, as_ids
+from rankwise.datasets.ranking_data import RankingData
 from rankwise.errors import LetorFormatError
 
 __all__ = ["read_letor"]
@@ -71,11 +70,12 @@ def read_letor(
     Parameters
     ----------
     path : str, path, or a list of them
-        Plain, gzip, bzip2 or xz text.  Several files are read as if they were one: the same qid in
-        two files is the same group.
+        Plain text, or compressed by gzip, bzip2, xz or zstandard (by pyarrow); ``-`` is standard
+        input.  Several files are read as if they were one: the same qid in two files is the same
+        group.
     n_features : int, optional
-        Number of columns of `X`; by default the largest feature id that occurs.  Pass the number of
-        the training data when reading test data.
+        Number of columns of `X`; by default the largest feature id that occurs, at most 2**27.
+        Pass the number of the training data when reading test data.
     dtype : {float64, float32}, default=float64
         Type of `X`.
     sparse : {"auto", True, False}, default="auto"
@@ -159,56 +159,23 @@ def read_letor(
     """
     paths = _as_paths(path)
     rules = _as_rules(n_features, dtype, sparse, zero_based)
-    if chunks is None:
-        return _read_whole(paths, rules, sparse, ids, group_sizes)
-    if not isinstance(chunks, numbers.Integral) or chunks < 1:
+    if chunks is not None and (not isinstance(chunks, numbers.Integral) or chunks < 1):
         raise ValueError(f"chunks={chunks!r}; pass a whole number of rows, at least 1, or None.")
-    has_qids = first_row_has_qid(paths[0])
-    side_files = _side_files(paths, group_sizes, has_qids)
-    return stream_chunks(
+    side_files = _side_files(paths, group_sizes, first_row_has_qid(paths[0]))
+    width = rules.n_features
+    if chunks is not None and width is None:
+        width = largest_feature(paths, rules.zero_based, progress)
+    data = stream_chunks(
         paths,
         rules,
-        int(chunks),
+        None if chunks is None else int(chunks),
         sparse,
         ids,
-        width=rules.n_features or largest_feature(paths, rules.zero_based, progress),
+        width=width,
         side_files=side_files,
-        progress=progress,
+        progress=False if chunks is None else progress,
     )
-
-
-def _read_whole(
-    paths: list[str],
-    rules: RowRules,
-    sparse: bool | str,
-    ids: bool,
-    group_sizes: PathLike | Sequence[PathLike] | None,
-) -> RankingData:
-    queries = QueryIds()
-    comments: list[bytes] | None = [] if ids else None
-    parsed = []
-    n_rows = []
-    for name in paths:
-        rows = _noting_comments(checked_rows(name, rules, queries), comments)
-        of_file = list(parse_blocks(rows, rules))
-        if not of_file:
-            raise LetorFormatError(name, None, "the file has no rows, expected at least one.")
-        parsed.extend(of_file)
-        n_rows.append(sum(len(block.y) for block in of_file))
-    X = stack_blocks([block.X for block in parsed], rules, sparse)
-    y = np.concatenate([block.y for block in parsed])
-    groups = queries.groups()
-    side_files = _side_files(paths, group_sizes, groups is not None)
-    if side_files:
-        groups = groups_of_files(paths, n_rows, side_files)
-    return RankingData(X, y, groups, as_ids(comments))
-
-
-def _noting_comments(rows: Iterator[Row], comments: list[bytes] | None) -> Iterator[Row]:
-    for row in rows:
-        if comments is not None:
-            comments.append(row.comment)
-        yield row
+    return next(data) if chunks is None else data
 
 
 def _as_paths(path: PathLike | Sequence[PathLike]) -> list[str]:

@@ -1,27 +1,19 @@
-"""One row of a LETOR file: taken apart, and told what is wrong with it."""
+"""What is wrong with a row of a LETOR file that the reader does not take, in words."""
 
 from __future__ import annotations
 
-from array import array
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.datasets.tokens import MAX_LABEL, distinct_labels, finite_number, show
+from rankwise.datasets.labels import MAX_LABEL, finite_number, show
 from rankwise.errors import LetorFormatError
 
-__all__ = [
-    "LARGEST_FEATURE",
-    "QidRule",
-    "QueryIds",
-    "RowRules",
-    "check_qid",
-    "row_problem",
-    "split_row",
-]
+__all__ = ["MOST_COLUMNS", "RowRules", "check_qid", "refuse_line", "split_row"]
 
 LARGEST_FEATURE = 2**31 - 1
+#: More columns are read only if the caller says so: a model has a coefficient for each.
+MOST_COLUMNS = 2**27
 _MISSING = {b"", b"NULL", b"NA", b"N/A", b"NAN", b"NONE", b"?", b"-"}
 _FORM = "a row reads 'label qid:group feature:value feature:value ... # comment'"
 
@@ -52,58 +44,6 @@ def split_row(line: bytes) -> tuple[bytes, bytes | None, bytes]:
     return words[0] + b" " + features, words[1][4:], comment
 
 
-class QidRule:
-    """All rows have a qid, or none has."""
-
-    def __init__(self) -> None:
-        self._first: tuple[str, bool] | None = None
-
-    def check(self, qid: bytes | None, path: str, line: int) -> None:
-        """Look at the qid of the next row, None for a row without."""
-        if self._first is None:
-            self._first = (f"{path}:{line}", qid is not None)
-        where, expected = self._first
-        if (qid is not None) != expected:
-            has, had = ("no qid", "has one") if expected else ("a qid", "has none")
-            raise LetorFormatError(
-                path,
-                line,
-                f"this row has {has}, but the first row ({where}) {had}. Give every row a qid "
-                "right after its label, or none at all.",
-            )
-
-
-class QueryIds:
-    """The qid of every row.
-
-    A qid never passes through a floating point number, and one that spells no number is a string.
-    """
-
-    def __init__(self) -> None:
-        self._codes = array("q")
-        self._code_of: dict[bytes, int] = {}
-        self._rule = QidRule()
-
-    def append(self, qid: bytes | None, path: str, line: int) -> None:
-        """Take the qid of the next row, None for a row without."""
-        self._rule.check(qid, path, line)
-        if qid is None:
-            return
-        code = self._code_of.get(qid)
-        if code is None:
-            check_qid(qid, path, line)
-            code = self._code_of[qid] = len(self._code_of)
-        self._codes.append(code)
-
-    def groups(self) -> NDArray[Any] | None:
-        """One label per row: int64 if all qids are whole numbers, else strings; None if no qids."""
-        if not self._code_of:
-            return None
-        labels = distinct_labels([qid.decode("utf-8") for qid in self._code_of])
-        groups: NDArray[Any] = labels[np.frombuffer(self._codes, dtype=np.int64)]
-        return groups
-
-
 def check_qid(qid: bytes, path: str, line: int) -> None:
     """Raise a LetorFormatError unless the qid is a short text in UTF-8."""
     if not qid:
@@ -125,8 +65,17 @@ def check_qid(qid: bytes, path: str, line: int) -> None:
         )
 
 
-def row_problem(body: bytes, rules: RowRules) -> str | None:
-    """What is wrong with a row (without qid and comment), what was expected, and what to do."""
+def refuse_line(path: str, number: int, line: bytes, rules: RowRules) -> None:
+    """Raise a LetorFormatError that says why a line cannot be read, and what to do."""
+    body, qid, _ = split_row(line)
+    if qid is not None:
+        check_qid(qid, path, number)
+    problem = _row_problem(body, rules) or "this row is not in the LETOR format."
+    raise LetorFormatError(path, number, problem)
+
+
+def _row_problem(body: bytes, rules: RowRules) -> str | None:
+    """What is wrong with a row without qid and comment."""
     words = body.split()
     problem = _label_problem(words[0])
     before = -1
@@ -189,6 +138,12 @@ def _feature_problem(feature: int, before: int, rules: RowRules) -> str | None:
         return (
             f"feature {feature} does not fit into n_features={rules.n_features}. "
             "Pass a larger n_features, or None to take the largest id of the file."
+        )
+    if rules.n_features is None and n_named > MOST_COLUMNS:
+        return (
+            f"feature id {feature}: a coefficient for each feature up to it would take "
+            f"{n_named / 2**27:.1f} GiB. Number the features of the file from 1 on (hashes: take "
+            f"the remainder by 2**20 or so); if there are so many, pass n_features={n_named}."
         )
     return None
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.datasets.files import PathLike, replace_file
-from rankwise.datasets.tokens import MAX_LABEL, distinct_labels, show
+from rankwise.datasets.labels import MAX_LABEL, distinct_labels, show
 from rankwise.groups import encode_groups
 from rankwise.real_numbers import check_items, refuse_masked
 

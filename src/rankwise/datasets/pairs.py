@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.datasets.file_kinds import kind_of
-from rankwise.datasets.files import PathLike, numbered_lines
-from rankwise.datasets.group_labels import GroupLabels
-from rankwise.datasets.pair_rows import PairColumns, read_comparison
-from rankwise.datasets.parquet import parquet_records
-from rankwise.datasets.table_records import (
-    DELIMITERS,
-    first_line,
-    is_blank,
-    raw_records,
-    split_header,
-    split_record,
-)
-from rankwise.datasets.tokens import distinct_labels, show
-from rankwise.errors import LetorFormatError
+from rankwise.datasets.battles import outcome
+from rankwise.datasets.files import PathLike
+from rankwise.datasets.labels import distinct_labels, finite_number, show
+from rankwise.datasets.table_files import OpenTable, open_table
+from rankwise.datasets.table_values import column_labels, distinct_cells, group_labels
+from rankwise.errors import TableFormatError
 
 if TYPE_CHECKING:
     from rankwise.graphs import PairGraph
 
 __all__ = ["PairData", "read_pairs"]
+
+_TRUE = frozenset({"1", "1.0", "true", "yes", "y", "t", "tie", "draw"})
+_FALSE = frozenset({"", "0", "0.0", "false", "no", "n", "f"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,13 +86,12 @@ def read_pairs(
     sides: Sequence[str | int] | None = None,
     delimiter: str | None = None,
 ) -> PairData:
-    """Read a CSV, TSV or Parquet file of comparisons; the first line of a text names the columns.
+    """Read a table of comparisons, one a row; the first line of a text names the columns.
 
     Parameters
     ----------
     path : str or path
-        Text in UTF-8, plain or compressed, or a Parquet file, for which pyarrow has to be
-        installed.
+        CSV, TSV, Parquet, Feather or JSON lines, plain or compressed; ``-`` is standard input.
     winner, loser : str or int, default="winner" and "loser"
         Names of the columns with the labels of the two items, or their positions counted from 0.
     magnitude : str or int, optional
@@ -119,8 +112,8 @@ def read_pairs(
         won: it then holds the name of one of these columns, the label of one of the two items, or a
         word for a tie ("tie", "draw", "both bad", "tie (bothbad)").  `loser` is not used.
     delimiter : str, optional
-        Character between the columns; by default the comma, tab, semicolon or bar that makes the
-        header contain the columns asked for.
+        Character between the columns of a text; by default the comma, tab, semicolon or bar that
+        gives the header most columns.
 
     Returns
     -------
@@ -129,7 +122,7 @@ def read_pairs(
 
     Raises
     ------
-    LetorFormatError
+    TableFormatError
         If a column is not there or a line cannot be read; the message names file, line and remedy.
     OSError
         If the file cannot be opened.
@@ -160,111 +153,172 @@ def read_pairs(
     >>> battles.items[battles.winner], battles.items[battles.loser], battles.magnitude
     (array(['crow', 'owl'], dtype='<U5'), array(['owl', 'heron'], dtype='<U5'), array([1., 0.]))
     """
-    name = os.fspath(path)
+    source = open_table(os.fspath(path), delimiter)
     wanted = {"winner": winner, "loser": loser, "magnitude": magnitude, "weight": weight}
     wanted |= {"tie": tie, "group": group}
-    if os.path.isfile(name) and kind_of(name) == "parquet":
-        columns, rows = _parquet_rows(name, wanted, sides)
-    else:
-        columns, rows = _text_rows(name, wanted, sides, delimiter)
-    return _as_data(columns, rows)
-
-
-def _as_data(columns: PairColumns, rows: Iterator[tuple[int, list[str]]]) -> PairData:
-    codes: dict[str, int] = {}
-    ends: list[tuple[int, int]] = []
-    numbers: list[tuple[float, float]] = []
-    groups = GroupLabels()
-    for line, row in rows:
-        found = read_comparison(columns, row, line)
-        first = codes.setdefault(found.winner, len(codes))
-        ends.append((first, codes.setdefault(found.loser, len(codes))))
-        numbers.append((found.magnitude, found.weight))
-        if columns.group is not None:
-            groups.extend(columns.path, [line], [found.group])
-    if not ends:
-        raise LetorFormatError(columns.path, None, "the file has column names but no comparisons.")
-    labels = distinct_labels(list(codes), canonical=True)
-    items, position = np.unique(labels, return_inverse=True)
-    won, lost = position.astype(np.intp)[np.array(ends)].T.copy()
-    sizes, weights = np.array(numbers).T.copy()
-    group_labels = groups.labels() if columns.group is not None else None
-    return PairData(won, lost, sizes, weights, items, group_labels)
-
-
-def _text_rows(
-    path: str,
-    wanted: dict[str, str | int | None],
-    sides: Sequence[str | int] | None,
-    delimiter: str | None,
-) -> tuple[PairColumns, Iterator[tuple[int, list[str]]]]:
-    """Try the delimiters in turn; if none makes the header fit, complain about the best guess."""
-    lines = numbered_lines(path)
-    line, header = first_line(path, lines)
-    candidates = DELIMITERS if delimiter is None else (delimiter,)
-    split = {mark: split_header(path, line, header, mark) for mark in candidates}
-    errors = {}
-    for mark, names in split.items():
-        try:
-            columns = _find_columns(path, names, wanted, sides)
-        except _NotThere as error:
-            errors[mark] = error
-            continue
-        return columns, _split_rows(path, lines, mark, len(names))
-    best = max(candidates, key=lambda mark: len(split[mark]))
-    raise LetorFormatError(path, line, str(errors[best]))
-
-
-def _split_rows(
-    path: str, lines: Iterator[tuple[int, bytes]], delimiter: str, n_columns: int
-) -> Iterator[tuple[int, list[str]]]:
-    mark = delimiter.encode()
-    for line, raw in raw_records(path, lines, delimiter):
-        if not is_blank(raw, mark):
-            yield line, split_record(path, line, raw, delimiter, n_columns)
-
-
-def _parquet_rows(
-    path: str, wanted: dict[str, str | int | None], sides: Sequence[str | int] | None
-) -> tuple[PairColumns, Iterator[tuple[int, list[str]]]]:
-    """The rows of a Parquet file; what stands for the line is the number of the row."""
-    records = parquet_records(path)
-    try:
-        columns = _find_columns(path, next(records), wanted, sides)
-    except _NotThere as error:
-        raise LetorFormatError(path, None, str(error)) from None
-    return columns, enumerate(records, start=1)
-
-
-class _NotThere(Exception):
-    """Which column is missing, in words for the user."""
-
-
-def _find_columns(
-    path: str,
-    names: list[str],
-    wanted: dict[str, str | int | None],
-    sides: Sequence[str | int] | None,
-) -> PairColumns:
-    roles = dict(wanted)
-    pair = None
     if sides is not None:
-        del roles["loser"]
-        pair = _sides(names, sides)
-    found: dict[str, Any] = {role: _position(names, role, roles[role]) for role in roles}
-    return PairColumns(path, names, **{"loser": -1, **found, "sides": pair})
+        del wanted["loser"]
+    at = {role: _position(source, role, column) for role, column in wanted.items()}
+    ends = _sides(source, sides) if sides is not None else (at["winner"], at["loser"])
+    return _Comparisons(source, at, ends, is_battle=sides is not None).data()
 
 
-def _sides(names: list[str], sides: Sequence[str | int]) -> tuple[int, int]:
+class _Comparisons:
+    """The columns of a table of comparisons; each cell that occurs is looked at once."""
+
+    def __init__(
+        self,
+        source: OpenTable,
+        at: dict[str, int | None],
+        ends: tuple[int | None, int | None],
+        *,
+        is_battle: bool,
+    ) -> None:
+        self._source, self._at, self._ends, self._is_battle = source, at, ends, is_battle
+        used = {k for k in (*at.values(), *ends) if k is not None}
+        try:
+            self._table = source.read(sorted(used), [])
+        except TableFormatError as error:
+            if "no rows" not in str(error):
+                raise
+            problem = "the file has column names but no comparisons."
+            raise TableFormatError(source.path, None, problem) from None
+
+    def data(self) -> PairData:
+        """Check every row and make arrays of them."""
+        winner, loser, is_drawn, texts = self._items()
+        is_tie = is_drawn | self._ties(len(winner))
+        items, position = np.unique(distinct_labels(texts, canonical=True), return_inverse=True)
+        magnitude, weight = self._magnitudes(is_tie), self._weights(len(winner))
+        groups = None
+        if self._at["group"] is not None:
+            groups = group_labels(
+                self._source, self._at["group"], self._table[str(self._at["group"])]
+            )
+        ends = position.astype(np.intp)
+        return PairData(ends[winner], ends[loser], magnitude, weight, items, groups)
+
+    def _labels(self, role: str, at: int | None) -> tuple[NDArray[np.intp], list[str]]:
+        return column_labels(self._source, at or 0, self._table[str(at)], role)
+
+    def _refuse(self, is_bad: NDArray[np.bool_], problem: Callable[[int], str]) -> None:
+        """Raise an error about the first bad row, if there is one."""
+        if is_bad.any():
+            row = int(is_bad.argmax())
+            raise TableFormatError(self._source.path, self._source.place(row), problem(row))
+
+    def _items(
+        self,
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_], list[str]]:
+        """Winner and loser as positions in the distinct labels, and whether no side won."""
+        names = [self._source.names[k or 0] for k in self._ends]
+        roles = names if self._is_battle else ["winner", "loser"]
+        columns = [self._labels(role, at) for role, at in zip(roles, self._ends, strict=True)]
+        texts = list(dict.fromkeys(text for _, labels in columns for text in labels))
+        place = {text: k for k, text in enumerate(texts)}
+        one, two = (np.array([place[t] for t in labels])[codes] for codes, labels in columns)
+        self._refuse(
+            one == two,
+            lambda row: f"{show(texts[one[row]])} is compared with itself. Leave out the row.",
+        )
+        if not self._is_battle:
+            return one, two, np.zeros(len(one), dtype=bool), texts
+        side, is_drawn = self._verdicts(one, two, texts, (names[0], names[1]))
+        return np.where(side == 0, one, two), np.where(side == 0, two, one), is_drawn, texts
+
+    def _verdicts(
+        self, one: NDArray[np.intp], two: NDArray[np.intp], texts: list[str], names: tuple[str, str]
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Which side won, 0 or 1, and whether it is a tie; every different row is judged once."""
+        codes, words = self._labels("winner", self._at["winner"])
+        key = (codes * len(texts) + one) * len(texts) + two
+        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+        found = np.full((len(first), 2), -1)
+        problem: dict[int, str] = {}
+        for k, row in enumerate(first.tolist()):
+            try:
+                found[k] = outcome(words[codes[row]], names, (texts[one[row]], texts[two[row]]))
+            except ValueError as error:
+                problem[row] = str(error)
+        side, is_drawn = found[inverse].T
+        self._refuse(side < 0, problem.__getitem__)
+        return side, is_drawn == 1
+
+    def _ties(self, n_rows: int) -> NDArray[np.bool_]:
+        at = self._at["tie"]
+        if at is None:
+            return np.zeros(n_rows, dtype=bool)
+        codes, texts = distinct_cells(self._source, at, self._table[str(at)], "tie")
+        words = [text.lower() for text in texts]
+        self._refuse(
+            np.array([word not in _TRUE | _FALSE for word in words])[codes],
+            lambda row: (
+                f"the tie is {show(texts[codes[row]])}, expected 1 or 0, true or false, yes or no."
+            ),
+        )
+        is_tie: NDArray[np.bool_] = np.array([word in _TRUE for word in words])[codes]
+        return is_tie
+
+    def _numbers(self, role: str, is_gap_fine: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """The numbers of a column, NaN for an empty cell where that is fine."""
+        at = self._at[role]
+        codes, texts = distinct_cells(self._source, at or 0, self._table[str(at)], role)
+        if getattr(self._source, "decimal", ".") == ",":
+            texts = [text.replace(",", ".") for text in texts]
+        found = [finite_number(text) for text in texts]
+        is_bad = np.array([value is None for value in found])[codes]
+        is_empty = np.array([not text for text in texts])[codes]
+        self._refuse(
+            is_bad & ~(is_empty & is_gap_fine),
+            lambda row: (
+                f"the {role} is {show(texts[codes[row]])}, expected a finite number such "
+                "as 1 or 0.5."
+            ),
+        )
+        return np.array([np.nan if value is None else value for value in found])[codes]
+
+    def _magnitudes(self, is_tie: NDArray[np.bool_]) -> NDArray[np.float64]:
+        if self._at["magnitude"] is None:
+            return np.where(is_tie, 0.0, 1.0)
+        found = self._numbers("magnitude", is_tie)
+        self._refuse(
+            found < 0,
+            lambda row: (
+                f"the magnitude is {found[row]:g}, expected 0 (a tie) or more. "
+                "Swap winner and loser instead."
+            ),
+        )
+        self._refuse(
+            is_tie & (found > 0),
+            lambda row: (
+                f"the row is a tie, but its magnitude is {found[row]:g}. "
+                "Write the magnitude 0 or leave it empty, or correct the tie."
+            ),
+        )
+        return np.nan_to_num(found)
+
+    def _weights(self, n_rows: int) -> NDArray[np.float64]:
+        if self._at["weight"] is None:
+            return np.ones(n_rows)
+        found = self._numbers("weight", np.zeros(n_rows, dtype=bool))
+        self._refuse(
+            found <= 0,
+            lambda row: f"the weight is {found[row]:g}, expected more than 0. Leave out the row.",
+        )
+        return found
+
+
+def _sides(source: OpenTable, sides: Sequence[str | int]) -> tuple[int | None, int | None]:
     if isinstance(sides, str) or len(sides) != 2:
         raise ValueError(f"sides is {sides!r}; pass the names of two columns.")
-    first, second = (_position(names, "sides", side) for side in sides)
-    if first is None or second is None or first == second:
+    first, second = (_position(source, "sides", side) for side in sides)
+    if first == second:
         raise ValueError(f"sides is {sides!r}; pass the names of two different columns.")
     return first, second
 
 
-def _position(names: list[str], role: str, column: str | int | None) -> int | None:
+def _position(source: OpenTable, role: str, column: str | int | None) -> int | None:
+    names = source.names
     if column is None:
         return names.index(role) if names.count(role) == 1 else None
     if isinstance(column, str) and names.count(column) == 1:
@@ -272,11 +326,12 @@ def _position(names: list[str], role: str, column: str | int | None) -> int | No
     if not isinstance(column, str) and 0 <= column < len(names):
         return int(column)
     listed = ", ".join(show(name) for name in names[:30])
-    if isinstance(column, str) and column in names:
-        raise _NotThere(f"the column {column!r} is there twice. The columns are {listed}.")
-    remedy = f"pass {role}= with the right one, or delimiter= if these are not the columns"
-    if role == "loser" and "winner" in names:
-        remedy += "; if the winner column says which of two sides won, pass sides="
-    raise _NotThere(
-        f"there is no column {column!r} for the {role}. The columns are {listed}; {remedy}."
-    )
+    problem = f"the column {column!r} is there twice. The columns are {listed}."
+    if column not in names:
+        remedy = f"pass {role}= with the right one, or delimiter= if these are not the columns"
+        if role == "loser" and "winner" in names:
+            remedy += "; if the winner column says which of two sides won, pass sides="
+        problem = (
+            f"there is no column {column!r} for the {role}. The columns are {listed}; {remedy}."
+        )
+    raise TableFormatError(source.path, source.line, problem)

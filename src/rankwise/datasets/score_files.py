@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
+import sys
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.datasets.decimals import parse_decimals
+from rankwise._compiled import read_rows
 from rankwise.datasets.file_kinds import kind_of
-from rankwise.datasets.files import PathLike, numbered_lines, replace_file
-from rankwise.datasets.parquet import write_parquet_with_scores
-from rankwise.datasets.table_records import is_blank, raw_records, read_header, split_record
-from rankwise.datasets.tokens import finite_number, show
-from rankwise.errors import LetorFormatError
+from rankwise.datasets.files import (
+    PathLike,
+    import_arrow,
+    line_blocks,
+    numbered_lines,
+    replace_file,
+)
+from rankwise.datasets.labels import finite_number, show
+from rankwise.datasets.table_files import open_table
+from rankwise.datasets.table_text import TextTable
+from rankwise.errors import TableFormatError
 
 __all__ = ["read_scores", "write_scores", "write_table_with_scores"]
 
@@ -31,7 +38,7 @@ def write_scores(path: PathLike, scores: ArrayLike) -> None:
     Parameters
     ----------
     path : str or path
-        File to write, whole or not at all; ``.gz``, ``.bz2`` and ``.xz`` compress.
+        File to write, whole or not at all; ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress.
     scores : array-like of shape (n_rows,)
         Finite numbers; each is written in the shortest way that reads back as the same number.
 
@@ -77,7 +84,7 @@ def read_scores(path: PathLike) -> NDArray[np.float64]:
 
     Raises
     ------
-    LetorFormatError
+    TableFormatError
         If a line holds anything but one finite number, or there are no lines.
     OSError
         If the file cannot be opened.
@@ -87,28 +94,29 @@ def read_scores(path: PathLike) -> NDArray[np.float64]:
     write_scores : Write such a file; its example reads one, too.
     """
     name = os.fspath(path)
-    lines = numbered_lines(name)
     blocks = []
-    while block := list(islice(lines, _BLOCK_LINES)):
-        text = b"".join([line for _, line in block]).replace(b"\r\n", b"\n").removesuffix(b"\n")
-        numbers = parse_decimals(text, len(block))
-        if numbers is None:
-            numbers = np.array([_score(name, number, line) for number, line in block])
-        blocks.append(numbers)
+    for first, text in line_blocks(name, error=TableFormatError):
+        # one number a line is a LETOR row without features
+        numbers, *_, n_read = read_rows(text, False, 1, sys.float_info.max)
+        is_plain = not any(mark in text for mark in (b"#", b":"))
+        if not is_plain or n_read < len(text) or len(numbers) < text.count(b"\n"):
+            lines = enumerate(text.split(b"\n")[:-1], start=first)
+            numbers = np.array([_score(name, number, line) for number, line in lines])
+        blocks.append(numbers + 0.0)  # minus zero is zero
     if not blocks:
-        raise LetorFormatError(name, None, "the file is empty, expected one score a line.")
+        raise TableFormatError(name, None, "the file is empty, expected one score a line.")
     return np.concatenate(blocks)
 
 
 def _score(path: str, number: int, line: bytes) -> float:
     value = finite_number(line)
     if value is None:
-        raise LetorFormatError(
+        raise TableFormatError(
             path,
             number,
             f"got {show(line.strip())}, expected one finite number a line and nothing else.",
         )
-    return value + 0.0  # minus zero is zero, as on the fast path
+    return value
 
 
 def _as_scores(scores: ArrayLike) -> NDArray[Any]:
@@ -136,11 +144,11 @@ def write_table_with_scores(
     Parameters
     ----------
     source : str or path
-        CSV, TSV or Parquet file.  The rows of a CSV file are copied as they are, quotation marks
-        and blank lines included; a Parquet file keeps its columns, types and row groups.
+        CSV, TSV, Parquet, Feather or JSON lines file.  The rows of a text are copied as they are,
+        quotation marks and blank lines included; other files keep their columns and types.
     path : str or path
         File to write, whole or not at all, of the same kind; it may be `source`.  The suffixes
-        ``.gz``, ``.bz2`` and ``.xz`` compress.
+        ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress.
     scores : array-like of shape (n_rows,)
         One finite score for each row; whole numbers, such as ranks, are written as such.
     column : str, default="prediction"
@@ -150,7 +158,7 @@ def write_table_with_scores(
 
     Raises
     ------
-    LetorFormatError
+    TableFormatError
         If `source` is not a table, cannot be read, or has a column of that name.
     ValueError
         If there are more or fewer scores than rows.
@@ -177,66 +185,106 @@ def write_table_with_scores(
         raise ValueError(f"column is {column!r}; pass a name without surrounding blanks.")
     kind = kind_of(name)
     if kind == "letor":
-        raise LetorFormatError(
+        raise TableFormatError(
             name,
             None,
             "this is a LETOR (svmlight) file, to which no column can be added. "
             "Write the scores one a line with write_scores.",
         )
-    _check_suffix(name, os.fspath(path), kind == "parquet")
-    if kind == "parquet":
-        write_parquet_with_scores(name, path, numbers, column)
+    _check_suffix(name, os.fspath(path), "text" if kind in ("table", "unclear") else kind)
+    table = open_table(name, delimiter, kind=kind)
+    if column in table.names:
+        raise TableFormatError(
+            name, table.line, f"the column {show(column)} is there already. Choose another name."
+        )
+    if kind == "parquet" or kind == "feather":
+        _write_arrow(table, path, numbers, column)
         return
+    if isinstance(table, TextTable):
+        records = _extended_rows(table, numbers, column)
+    else:
+        records = _extended_objects(name, numbers, column)
     with replace_file(path) as stream:
-        for record in _extended_records(name, numbers, column, delimiter):
+        for record in records:
             stream.write(record)
 
 
-def _check_suffix(source: str, path: str, is_parquet: bool) -> None:
-    named_parquet = path.lower().removesuffix(".gz").endswith((".parquet", ".pq"))
-    named_text = path.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".tab", ".txt"))
-    if named_text if is_parquet else named_parquet:
-        kind, other = ("Parquet", ".parquet") if is_parquet else ("text", ".csv")
+_SUFFIXES = {
+    "parquet": (".parquet", ".pq"),
+    "feather": (".feather", ".arrow"),
+    "jsonl": (".jsonl", ".ndjson"),
+    "text": (".csv", ".tsv", ".tab", ".txt"),
+}
+
+
+def _check_suffix(source: str, path: str, kind: str) -> None:
+    ending = os.path.splitext(path.lower().removesuffix(".gz"))[1]
+    if any(ending in endings for other, endings in _SUFFIXES.items() if other != kind):
         raise ValueError(
-            f"{source} is a {kind} file and so is its copy; {path} should end with {other}."
+            f"{source} is a {kind} file and so is its copy; {path} should end with "
+            f"{_SUFFIXES[kind][0]}."
         )
 
 
-def _extended_records(
-    path: str, scores: NDArray[Any], column: str, delimiter: str | None
-) -> Iterator[bytes]:
-    """Yield the lines of a CSV file with one more cell in each."""
-    lines = numbered_lines(path)
-    header = read_header(path, lines, delimiter)
-    if column in header.names:
-        raise LetorFormatError(
-            path, header.line, f"the column {show(column)} is there already. Choose another name."
-        )
-    mark = header.delimiter.encode()
-    yield _with_cell(header.text.encode(), mark, _quoted(column, header.delimiter))
-    remaining = iter(scores.tolist())
-    n_rows, n_marks = 0, len(header.names) - 1
-    for line, raw in raw_records(path, lines, header.delimiter):
-        if is_blank(raw, mark):
-            yield raw
-            continue
-        if raw.count(mark) != n_marks:  # a delimiter inside quotation marks, or a bad row
-            split_record(path, line, raw, header.delimiter, len(header.names))
-        n_rows += 1
-        score = next(remaining, None)
-        if score is not None:
-            yield _with_cell(raw, mark, repr(score).encode())
+def _check_length(path: str, n_rows: int, scores: NDArray[Any]) -> None:
     if n_rows != len(scores):
         raise ValueError(f"{path} has {n_rows} rows but there are {len(scores)} scores.")
 
 
-def _with_cell(raw: bytes, mark: bytes, cell: bytes) -> bytes:
+def _write_arrow(table: Any, path: PathLike, scores: NDArray[Any], column: str) -> None:
+    """Copy a Parquet file, row group by row group, or a Feather file, batch by batch."""
+    with table.opened() as file:
+        is_parquet = hasattr(file, "schema_arrow")
+        n_parts = file.metadata.num_row_groups if is_parquet else file.num_record_batches
+        n_rows = file.metadata.num_rows if is_parquet else file.read_all().num_rows
+        _check_length(table.path, n_rows, scores)
+        schema = file.schema_arrow if is_parquet else file.schema
+        added = table.arrow.field(column, table.arrow.from_numpy_dtype(scores.dtype))
+        extended = schema.append(added)
+        start = 0
+        with replace_file(path) as stream, _arrow_writer(stream, extended, file) as writer:
+            for k in range(n_parts):
+                rows = file.read_row_group(k) if is_parquet else file.get_batch(k)
+                part = table.arrow.array(scores[start : start + rows.num_rows])
+                writer.write(rows.append_column(added, part))
+                start += rows.num_rows
+
+
+def _arrow_writer(stream: Any, schema: Any, file: Any) -> Any:
+    """A writer of the same kind of file, compressed as the first column of the source is."""
+    if not hasattr(file, "schema_arrow"):
+        return import_arrow("pyarrow.ipc", "Feather files").new_file(stream, schema)
+    name = "snappy"
+    if file.metadata.num_row_groups and file.metadata.num_columns:
+        name = str(file.metadata.row_group(0).column(0).compression).lower()
+    parquet = import_arrow("pyarrow.parquet", "Parquet files")
+    return parquet.ParquetWriter(stream, schema, compression=name.replace("uncompressed", "none"))
+
+
+def _extended_rows(table: TextTable, scores: NDArray[Any], column: str) -> Iterator[bytes]:
+    """Yield the lines of a CSV file with one more cell in each."""
+    mark = table.delimiter.encode()
+    n_rows = table.read([], []).num_rows  # explains bad rows
+    _check_length(table.path, n_rows, scores)
+    text = io.StringIO()
+    csv.writer(text, delimiter=table.delimiter, lineterminator="").writerow([column])
+    yield _with_cell(table.header_text.encode(), mark + text.getvalue().encode())
+    remaining = iter(scores.tolist())
+    for raw, n_cells in table.raw_records():
+        yield _with_cell(raw, mark + repr(next(remaining)).encode()) if n_cells else raw
+
+
+def _extended_objects(path: str, scores: NDArray[Any], column: str) -> Iterator[bytes]:
+    """Yield the lines of a file of JSON objects with one more entry in each."""
+    lines = [line for _, line in numbered_lines(path, error=TableFormatError) if line.strip()]
+    _check_length(path, len(lines), scores)
+    for line, score in zip(lines, scores.tolist(), strict=True):
+        row = line.rstrip().removesuffix(b"}")
+        joint = b"" if row.strip() == b"{" else b", "
+        yield row + joint + f"{json.dumps(column)}: {score!r}}}\n".encode()
+
+
+def _with_cell(raw: bytes, cell: bytes) -> bytes:
     """Put a cell in front of the end of the line."""
     row = raw.rstrip(b"\r\n")
-    return row + mark + cell + (raw[len(row) :] or b"\n")
-
-
-def _quoted(name: str, delimiter: str) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, delimiter=delimiter, lineterminator="").writerow([name])
-    return text.getvalue().encode()
+    return row + cell + (raw[len(row) :] or b"\n")

@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rankwise.datasets.tokens import finite_number, show
-from rankwise.errors import LetorFormatError
+from rankwise.datasets.labels import finite_number, show
+from rankwise.datasets.table_files import OpenTable
+from rankwise.errors import TableFormatError
 
-__all__ = ["MISSING", "Column", "TableColumns", "Wishes", "choose_columns"]
+__all__ = ["Column", "TableColumns", "Wishes", "choose_columns"]
 
 Column = str | int
 
@@ -18,8 +19,6 @@ GROUP_NAMES = (
     *("group", "groups", "group_id", "qid", "query", "query_id"),
     *("user", "user_id", "session", "session_id"),
 )
-#: Cells, in small letters, that stand for a value that is not there.
-MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "<na>"})
 
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 _LISTED = 30
@@ -34,6 +33,7 @@ class Wishes(NamedTuple):
     ignore: Sequence[Column] = ()
     features: Sequence[Column] | None = None
     target_needed: bool = True
+    weight: Column | None = None
 
 
 class TableColumns(NamedTuple):
@@ -44,6 +44,7 @@ class TableColumns(NamedTuple):
     group: int | None
     id: int | None
     features: list[int]
+    weight: int | None = None
 
     @property
     def feature_names(self) -> list[str]:
@@ -51,26 +52,27 @@ class TableColumns(NamedTuple):
         return [self.names[position] for position in self.features]
 
 
-def choose_columns(path: str, line: int | None, names: list[str], wishes: Wishes) -> TableColumns:
-    """Give every column its role.
+def choose_columns(table: OpenTable, wishes: Wishes) -> TableColumns:
+    """Give every column of a table its role.
 
     Raises
     ------
-    LetorFormatError
+    TableFormatError
         If the names do not say which column is meant; the message lists them.
     """
     try:
-        return _choose(names, wishes)
+        return _choose(table.names, wishes, table.has_names)
     except _Unclear as unclear:
-        raise LetorFormatError(path, line, str(unclear)) from None
+        raise TableFormatError(table.path, table.line, str(unclear)) from None
 
 
 class _Unclear(Exception):
     """What is wrong with the column names, in words for the user."""
 
 
-def _choose(names: list[str], wishes: Wishes) -> TableColumns:
-    _check_names(names)
+def _choose(names: list[str], wishes: Wishes, has_names: bool) -> TableColumns:
+    if has_names:
+        _check_names(names)
     ignored = [_position(names, column, "ignore") for column in _several(wishes.ignore, "ignore")]
     given = wishes.features
     features = (
@@ -81,7 +83,8 @@ def _choose(names: list[str], wishes: Wishes) -> TableColumns:
     named = {
         "target": _named_target(names, wishes),
         "group": _named(names, wishes.group, "group"),
-        "id": _named(names, wishes.id, "id") if wishes.id is not None else None,
+        "id": _named(names, wishes.id, "id"),
+        "weight": _named(names, wishes.weight, "weight"),
     }
     _check_one_role_each(names, named, ignored, features)
     taken = {*ignored, *(features or ()), *(at for at in named.values() if at is not None)}
@@ -95,13 +98,13 @@ def _choose(names: list[str], wishes: Wishes) -> TableColumns:
             )
     if wishes.group == "auto":
         group = _found(names, "group", GROUP_NAMES, taken)
-    used = {*ignored, target, group, named["id"]}
+    used = {*ignored, target, group, named["id"], named["weight"]}
     if features is None:
         features = [at for at in range(len(names)) if at not in used]
         features = [at for at in features if not _PANDAS_INDEX.fullmatch(names[at])]
     if given is None or features:
         _check_features(names, features)
-    return TableColumns(names, target, group, named["id"], features)
+    return TableColumns(names, target, group, named["id"], features, named["weight"])
 
 
 def _several(columns: Sequence[Column], option: str) -> Sequence[Column]:
@@ -113,8 +116,8 @@ def _several(columns: Sequence[Column], option: str) -> Sequence[Column]:
 def _check_names(names: list[str]) -> None:
     if len(names) > 1 and all(finite_number(name) is not None for name in names):
         raise _Unclear(
-            "the first line has only numbers, expected the names of the columns. "
-            "Add a line of names on top of the file."
+            "the first line has only numbers, expected the names of the columns. Add a line of "
+            "names on top of the file, or pass header=False and name the columns by number."
         )
     repeated = [name for at, name in enumerate(names) if name and name in names[:at]]
     if repeated:

@@ -1,35 +1,56 @@
-"""Read ranking data from tables: CSV and its relatives, and Parquet."""
+"""Read ranking data from tables: as arrays of numbers, or with names and types of all columns."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.datasets.decimals import parse_decimals
-from rankwise.datasets.file_kinds import kind_of
-from rankwise.datasets.files import PathLike, Watch, numbered_lines
-from rankwise.datasets.group_labels import GroupLabels
-from rankwise.datasets.parquet import read_parquet
+from rankwise.datasets.files import PathLike, import_arrow
+from rankwise.datasets.labels import MISSING, as_text, show
 from rankwise.datasets.ranking_data import RankingData
-from rankwise.datasets.table_columns import (
-    MISSING,
-    Column,
-    TableColumns,
-    Wishes,
-    choose_columns,
+from rankwise.datasets.table_columns import Column, TableColumns, Wishes, choose_columns
+from rankwise.datasets.table_files import OpenTable, open_table
+from rankwise.datasets.table_values import (
+    column_matrix,
+    column_numbers,
+    decoded,
+    group_labels,
+    refuse_first,
 )
-from rankwise.datasets.table_records import read_header
-from rankwise.datasets.table_rows import Block, read_blocks
-from rankwise.datasets.tokens import finite_number, show
-from rankwise.errors import LetorFormatError
-from rankwise.progress import Meter
+from rankwise.errors import TableFormatError
 
-__all__ = ["read_table"]
+__all__ = ["RankingTable", "read_frame", "read_table"]
 
-_MIB = 2**20
+
+class RankingTable(NamedTuple):
+    """A table of items with the names and types of its columns.
+
+    Attributes
+    ----------
+    X : pyarrow.Table
+        The columns that are nothing else; gaps are nulls.
+    y : ndarray of shape (n_rows,) or None
+        Scores; larger is better.
+    groups : ndarray of shape (n_rows,) or None
+        Group label of each row.
+    ids : ndarray of str objects of shape (n_rows,) or None
+        Names of the items.
+    weight : ndarray of shape (n_rows,) or None
+        Weights of the items.
+    n_without_score : int
+        Number of rows that were left out because they have no score.
+    """
+
+    X: Any
+    y: NDArray[np.float64] | None
+    groups: NDArray[Any] | None
+    ids: NDArray[np.object_] | None
+    weight: NDArray[np.float64] | None
+    n_without_score: int
 
 
 def read_table(
@@ -41,16 +62,18 @@ def read_table(
     ignore: Sequence[Column] = (),
     features: Sequence[Column] | None = None,
     delimiter: str | None = None,
+    decimal: str | None = None,
+    header: bool = True,
     target_needed: bool = True,
-    show_progress: bool | None = None,
 ) -> RankingData:
-    """Read a table with one item a row: CSV, TSV or Parquet.
+    """Read a table of numbers with one item a row: CSV, TSV, Parquet, Feather or JSON lines.
 
     Parameters
     ----------
     path : str or path
-        Text in UTF-8 whose first line names the columns, plain or compressed by gzip, bzip2 or xz;
-        or a Parquet file, for which pyarrow has to be installed.
+        Text in UTF-8 whose first line names the columns, a Parquet or Feather file, or one JSON
+        object a line; plain or compressed by gzip, bzip2, xz or zstandard.  ``-`` is standard
+        input.
     target : str, int or None, default="auto"
         Column with the relevance labels, by name or by position counted from 0.  "auto" takes the
         one called y, label, relevance, target or score, in small or capital letters.  None: there
@@ -67,12 +90,16 @@ def read_table(
         Columns of X, in this order; by default all that are nothing else, in the order of the file.
         An empty list reads no features.
     delimiter : str, optional
-        Character between the columns; by default the comma, tab, semicolon or bar that gives the
-        header most columns.
+        Character between the columns of a text; by default the comma, tab, semicolon or bar that
+        gives the header most columns.
+    decimal : {".", ","}, optional
+        Mark in front of the decimals; by default a comma only where the delimiter is another
+        character and the first rows show it.
+    header : bool, default=True
+        Whether the first line of a text names the columns.  If not, their names are their numbers
+        from 0.
     target_needed : bool, default=True
         Whether a file without target column is an error.  If not, `y` is None then.
-    show_progress : bool, optional
-        Whether to draw a bar on standard error; by default only if that is a terminal.
 
     Returns
     -------
@@ -82,16 +109,17 @@ def read_table(
 
     Raises
     ------
-    LetorFormatError
+    TableFormatError
         If the columns are not clear or a cell cannot be read; the message names file, line, column
-        and remedy.
+        and remedy.  Gaps, words and whole numbers that a float would round are such errors.
     ImportError
-        If it is a Parquet file and pyarrow is missing.
+        If pyarrow is missing.
     OSError
         If the file cannot be opened.
 
     See Also
     --------
+    read_frame : Keep text, dates and gaps.
     read_ranking : Read a file of whatever kind.
     write_table_with_scores : Write the table back with a column of predictions.
 
@@ -115,86 +143,120 @@ def read_table(
     >>> list(data.ids), list(data.feature_names)
     (['Ritz', 'Lake, north', 'Astoria'], ['price', 'stars'])
     """
-    name = os.fspath(path)
+    source = open_table(os.fspath(path), delimiter, decimal, header)
     wishes = Wishes(target, group, id, ignore, features, target_needed)
-    kind = kind_of(name)
-    if kind == "parquet":
-        if delimiter is not None:
-            raise ValueError(f"{name} is a Parquet file; leave out delimiter.")
-        return read_parquet(name, wishes, show_progress)
-    if kind == "letor":
-        raise LetorFormatError(
-            name,
-            None,
-            "this file is in the LETOR (svmlight) format, expected a table with a line of column "
-            "names. Read it with read_letor or read_ranking (format='letor', --format letor).",
-        )
-    return _read_text(name, wishes, delimiter, show_progress)
-
-
-def _read_text(
-    path: str, wishes: Wishes, delimiter: str | None, show_progress: bool | None
-) -> RankingData:
-    meter = Meter(
-        f"reading {os.path.basename(path)} (MiB)",
-        max(1, -(-os.path.getsize(path) // _MIB)),
-        show_progress,
-    )
-    lines = numbered_lines(path, _watch(meter))
-    header = read_header(path, lines, delimiter)
-    columns = choose_columns(path, header.line, header.names, wishes)
-    data = _assembled(path, columns, read_blocks(path, lines, header.delimiter, columns))
-    meter.close()
-    return data
-
-
-def _watch(meter: Meter) -> Watch | None:
-    return (lambda done: meter.update(done // _MIB)) if meter.is_shown else None
-
-
-def _assembled(path: str, columns: TableColumns, blocks: Iterator[Block]) -> RankingData:
-    features, targets, ids = [], [], []
-    groups = GroupLabels()
-    for block in blocks:
-        features.append(block.X)
-        if columns.target is not None:
-            name = columns.names[columns.target]
-            targets.append(_targets(path, block.lines, name, block.cells[columns.target]))
-        if columns.group is not None:
-            groups.extend(path, block.lines, block.cells[columns.group])
-        if columns.id is not None:
-            ids.extend(block.cells[columns.id])
-    if not features:
-        raise LetorFormatError(path, None, "the file has column names but no rows below them.")
-    X = np.concatenate(features)
-    order = np.argsort(np.argsort(columns.features))  # X is in file order, the wish may be another
+    columns = choose_columns(source, wishes)
+    table = _read_columns(source, columns)
     return RankingData(
-        X if (np.diff(order) == 1).all() else np.ascontiguousarray(X[:, order]),
-        np.concatenate(targets) if targets else None,
-        groups.labels() if columns.group is not None else None,
-        np.array(ids, dtype=object) if columns.id is not None else None,
+        column_matrix(source, columns.features, table),
+        *_roles(source, columns, table),
         np.array(columns.feature_names, dtype=object),
     )
 
 
-def _targets(path: str, lines: list[int], name: str, cells: list[str]) -> NDArray[np.float64]:
-    values = parse_decimals("\n".join(cells).encode("utf-8"), len(cells))
-    if values is None:
-        numbered = zip(lines, cells, strict=True)
-        values = np.array([_target_value(path, line, name, cell) for line, cell in numbered])
-    return values
+def read_frame(
+    path: PathLike,
+    *,
+    target: Column | None = "auto",
+    group: Column | None = "auto",
+    id: Column | None = None,
+    weight: Column | None = None,
+    ignore: Sequence[Column] = (),
+    features: Sequence[Column] | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    header: bool = True,
+    target_needed: bool = True,
+) -> RankingTable:
+    """Read a table with one item a row and keep text, dates and gaps as they are.
+
+    Rows without a score are left out and counted.
+
+    Parameters
+    ----------
+    path, target, group, id, ignore, features, delimiter, decimal, header, target_needed
+        See `read_table`.
+    weight : str or int, optional
+        Column with the weights of the items: numbers from 0 on.
+
+    Returns
+    -------
+    RankingTable
+        ``X`` as an Arrow table, of which ``X.to_pandas()`` or ``polars.from_arrow(X)`` make a data
+        frame; ``y``, ``groups``, ``ids``, ``weight`` as arrays.
+
+    Raises
+    ------
+    TableFormatError
+        If the columns are not clear, a row cannot be read, or no row has a score.
+    ImportError
+        If pyarrow is missing.
+    OSError
+        If the file cannot be opened.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "hotels.csv"
+    ...     _ = file.write_text('''query,price,town,relevance
+    ... 7,310,Rome,1
+    ... 7,,Turku,2
+    ... 8,120,Rome,''')
+    ...     data = read_frame(file)
+    >>> data.X.to_pydict(), data.y, data.n_without_score
+    ({'price': [310, None], 'town': ['Rome', 'Turku']}, array([1., 2.]), 1)
+    """
+    source = open_table(os.fspath(path), delimiter, decimal, header)
+    wishes = Wishes(target, group, id, ignore, features, target_needed, weight)
+    columns = choose_columns(source, wishes)
+    table = _read_columns(source, columns)
+    X = table.select([str(k) for k in columns.features]).rename_columns(columns.feature_names)
+    X = _with_gaps(X)
+    y, groups, ids = _roles(source, columns, table)
+    weights = None
+    if columns.weight is not None:
+        weights = column_numbers(source, columns.weight, table, "weight")
+        refuse_first(source, columns.weight, ~((weights >= 0) & (weights < np.inf)), "weight")
+    if y is None or not np.isnan(y).any():
+        return RankingTable(X, y, groups, ids, weights, 0)
+    kept = np.flatnonzero(~np.isnan(y))
+    if not len(kept):
+        name = show(source.names[columns.target or 0])
+        raise TableFormatError(source.path, None, f"no row has a score: column {name} is empty.")
+    left: list[Any] = [None if part is None else part[kept] for part in (y, groups, ids, weights)]
+    return RankingTable(X.take(kept), left[0], left[1], left[2], left[3], len(y) - len(kept))
 
 
-def _target_value(path: str, line: int, name: str, cell: str) -> float:
-    if cell.lower() in MISSING:
-        return np.nan
-    value = finite_number(cell.encode("utf-8"))
-    if value is None:
-        raise LetorFormatError(
-            path,
-            line,
-            f"the target, column {show(name)}, is {show(cell)}, expected a finite number, or "
-            "nothing for an item without a score. Pass target= (--target) if this is not the "
-            "target.",
-        )
-    return value + 0.0  # minus zero is zero, as on the fast path
+def _read_columns(source: OpenTable, columns: TableColumns) -> Any:
+    texts = [at for at in (columns.group, columns.id) if at is not None]
+    values = [at for at in (columns.target, columns.weight) if at is not None]
+    return source.read(texts, [*values, *columns.features])
+
+
+def _roles(
+    source: OpenTable, columns: TableColumns, table: Any
+) -> tuple[NDArray[np.float64] | None, NDArray[Any] | None, NDArray[np.object_] | None]:
+    """Target, group and names of all rows."""
+    y = groups = ids = None
+    if columns.target is not None:
+        y = column_numbers(source, columns.target, table, "target")
+        refuse_first(source, columns.target, np.isinf(y), "target")
+    if columns.group is not None:
+        groups = group_labels(source, columns.group, table[str(columns.group)])
+    if columns.id is not None:
+        column = decoded(table[str(columns.id)])
+        ids = np.array([as_text(value) for value in column.to_pylist()], dtype=object)
+    return y, groups, ids
+
+
+def _with_gaps(X: Any) -> Any:
+    """Empty and blank texts, NA and the like as nulls."""
+    arrow, compute = import_arrow("pyarrow", "Tables"), import_arrow("pyarrow.compute", "Tables")
+    for k, (name, column) in enumerate(zip(X.column_names, X.columns, strict=True)):
+        if arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type):
+            words = compute.utf8_lower(compute.utf8_trim_whitespace(column))
+            gaps = compute.is_in(words, arrow.array(sorted(MISSING), column.type))
+            X = X.set_column(k, name, compute.if_else(gaps, None, column))
+    return X

@@ -1,6 +1,6 @@
 """Square roots of graph Laplacians: F with F Fᵀ = scale·L + shift·I.
 
-With a root, the kernel problem becomes symmetric (docs/why_it_is_fast.md): ``a = F c`` with
+With a root, the kernel problem becomes symmetric (DESIGN.md section 3): ``a = F c`` with
 ``(Fᵀ K F + λ I) c = b`` and ``F b = d`` is the solution of [RankRLS09] equation 17, and K need
 not be strictly positive definite.
 """

@@ -1,4 +1,4 @@
-"""The words of a text file: what is a number, what is a label, and how a bad one is shown."""
+"""Words of a data file: labels of groups and items, and how a bad word is shown."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MAX_LABEL", "distinct_labels", "finite_number", "show"]
+__all__ = ["MAX_LABEL", "MISSING", "as_text", "distinct_labels", "finite_number", "show"]
 
 #: Longer group and item labels are refused: NumPy gives every string the width of the longest.
 MAX_LABEL = 256
+
+#: Cells, in small letters, that stand for a value that is not there.
+MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "<na>"})
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 
@@ -77,3 +80,10 @@ def distinct_labels(tokens: Sequence[str], *, canonical: bool = False) -> NDArra
         ):
             return np.array(values, dtype=np.int64)
     return np.array(tokens, dtype=np.str_)
+
+
+def as_text(value: Any) -> str:
+    """A label as text: nothing for a gap, and a float that is whole without its point."""
+    if value is None or value != value:  # NaN
+        return ""
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()

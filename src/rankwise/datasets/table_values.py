@@ -1,0 +1,223 @@
+"""Columns of a table as arrays: numbers and labels, and what is wrong with a cell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.datasets.files import import_arrow
+from rankwise.datasets.labels import (
+    MAX_LABEL,
+    MISSING,
+    as_text,
+    distinct_labels,
+    finite_number,
+    show,
+)
+from rankwise.datasets.table_files import OpenTable
+from rankwise.datasets.table_text import TextTable
+from rankwise.errors import TableFormatError
+
+__all__ = [
+    "column_labels",
+    "column_matrix",
+    "column_numbers",
+    "decoded",
+    "distinct_cells",
+    "group_labels",
+    "refuse_first",
+]
+
+_EXACT = 2**53  # whole numbers up to here are floats
+_BATCH = 1 << 12  # rows
+_EXPECTED = {
+    "feature": "a finite number",
+    "target": "a finite number",
+    "weight": "a weight of 0 or more",
+}
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}([,.' ]\d{3})+([.,]\d+)?")
+
+
+def distinct_cells(
+    source: OpenTable, at: int, column: Any, role: str
+) -> tuple[NDArray[np.intp], list[str]]:
+    """The distinct cells of a column as text without surrounding blanks, and which each row has."""
+    arrow = import_arrow("pyarrow", "Tables")
+    column = decoded(column)
+    if arrow.types.is_nested(column.type) or arrow.types.is_null(column.type):
+        _refuse_type(source, at, f"the {role}", "Write it as whole numbers or strings.")
+    if not _is_number(column.type):
+        column = column.cast(arrow.string(), safe=False)
+    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    if isinstance(encoded, arrow.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    spelled = [as_text(value) for value in encoded.dictionary.to_pylist()]
+    place_of = {text: k for k, text in enumerate(dict.fromkeys(spelled))}
+    codes = np.array([place_of[text] for text in spelled], dtype=np.intp)
+    return codes[encoded.indices.to_numpy(zero_copy_only=False)], list(place_of)
+
+
+def column_labels(
+    source: OpenTable, at: int, column: Any, role: str
+) -> tuple[NDArray[np.intp], list[str]]:
+    """The distinct labels of a column, none of them empty or very long, and which each row has."""
+    codes, texts = distinct_cells(source, at, column, role)
+    for code, text in enumerate(texts):
+        if not text or len(text) > MAX_LABEL:
+            line = source.place(int((codes == code).argmax()))
+            raise TableFormatError(source.path, line, _label_problem(text, role))
+    return codes, texts
+
+
+def group_labels(source: OpenTable, at: int, column: Any) -> NDArray[Any]:
+    """One label per row: int64 if all are whole numbers, else strings."""
+    types = import_arrow("pyarrow", "Tables").types
+    is_whole = types.is_integer(column.type) and not types.is_uint64(column.type)
+    if is_whole and not column.null_count:
+        labels: NDArray[Any] = column.to_numpy().astype(np.int64, copy=False)
+        return labels
+    codes, texts = column_labels(source, at, column, "group")
+    return distinct_labels(texts, canonical=True)[codes]
+
+
+def _label_problem(text: str, role: str) -> str:
+    if not text and role == "group":
+        return (
+            "the group is empty. Give the row a group, leave it out, or pass group=None "
+            "(--group none) to rank all rows as one list."
+        )
+    if not text:
+        return f"the {role} is empty. Give it a label, or leave out the row."
+    return f"the {role} {show(text)} has {len(text)} characters, at most {MAX_LABEL} are read."
+
+
+def column_numbers(source: OpenTable, at: int, table: Any, role: str) -> NDArray[np.float64]:
+    """A column as float64, NaN where there is nothing."""
+    (column,) = _number_columns(source, [at], table, role)
+    floats: NDArray[np.float64] = column.cast("double", safe=False).to_numpy()
+    return floats + 0.0  # minus zero is zero
+
+
+def _number_columns(source: OpenTable, wanted: Sequence[int], table: Any, role: str) -> list[Any]:
+    """The columns themselves if they have numbers, else the numbers that their cells spell."""
+    columns = {at: decoded(table[str(at)]) for at in wanted}
+    others = [at for at in wanted if not _is_number(columns[at].type)]
+    if isinstance(source, TextTable):
+        columns |= source.numbers(others)
+        for at in others:
+            row = columns[at]
+            if isinstance(row, int):
+                problem = _cell_problem(source.names[at], source.spelled(row, at), role)
+                raise TableFormatError(source.path, source.place(row), problem)
+    elif others:
+        what, remedy = f"the {role}", "name the right one with target= (--target)"
+        if role == "feature":
+            what, remedy = "a feature", "leave it out with ignore= (--ignore)"
+        kind = f"{what}: a whole number or a float. Convert the column, or {remedy}"
+        _refuse_type(source, others[0], kind)
+    return [columns[at] for at in wanted]
+
+
+def column_matrix(source: OpenTable, features: Sequence[int], table: Any) -> NDArray[np.float64]:
+    """The features as one array; eight columns at a time fill whole lines of the cache."""
+    parts = _number_columns(source, features, table, "feature")
+    X = np.empty((table.num_rows, len(parts)))
+    for first in range(0, len(parts), 8):
+        group = dict(enumerate(parts[first : first + 8], start=first))
+        for k, part in group.items():
+            _check_exact(source, features[k], part)
+            group[k] = part.to_numpy()
+            refuse_first(source, features[k], ~np.isfinite(group[k]), "feature")
+        for start in range(0, len(X), _BATCH):
+            rows = slice(start, start + _BATCH)
+            for k, values in group.items():
+                np.add(values[rows], 0.0, out=X[rows, k])  # minus zero is zero
+    return X
+
+
+def _check_exact(source: OpenTable, at: int, column: Any) -> None:
+    """Refuse whole numbers that floats do not have: an identifier would become another one."""
+    arrow, compute = import_arrow("pyarrow", "Tables"), import_arrow("pyarrow.compute", "Tables")
+    is_integer = arrow.types.is_integer(column.type)
+    if not is_integer and not isinstance(source, TextTable):
+        return
+    ends = compute.min_max(column).as_py()
+    limit = _EXACT if is_integer else 2**63  # a text of more digits is read as a float
+    if ends["min"] is None or (ends["min"] >= -limit and ends["max"] <= limit):
+        return
+    if not is_integer:
+        column = source.read([at], [])[str(at)]
+    for row, cell in enumerate(column.to_pylist()):
+        text = str(cell).strip().removeprefix("-")
+        value = int(text) if text.isdecimal() and len(text) < 300 else 0
+        if int(float(value)) != value:
+            raise TableFormatError(
+                source.path,
+                source.place(row),
+                f"column {show(source.names[at])} is {cell}, which a float would round. If it is "
+                "an identifier, leave it out with ignore= (--ignore) or pass it as id=.",
+            )
+
+
+def refuse_first(source: OpenTable, at: int, is_bad: NDArray[np.bool_], role: str) -> None:
+    """Raise an error about the first bad row of a column, if there is one."""
+    if not is_bad.any():
+        return
+    row = int(is_bad.argmax())
+    place, cell, name = source.place(row), source.spelled(row, at), source.names[at]
+    if isinstance(source, TextTable):
+        problem = _cell_problem(name, cell, role)
+    else:
+        found = f"{cell}, expected {_EXPECTED[role]}" if cell else "missing"
+        problem = (
+            f"column {show(name)} is {found} in row {place}. Fill in such values before reading, "
+            "or leave the column out with ignore= (--ignore)."
+        )
+    raise TableFormatError(source.path, place, problem)
+
+
+def _cell_problem(name: str, cell: str, role: str) -> str:
+    """Why a cell is no number, and what to do."""
+    shown = show(cell.replace("\n", " "))
+    if role == "target":
+        return (
+            f"the target, column {show(name)}, is {shown}, expected a finite number, or nothing "
+            "for an item without a score. Pass target= (--target) if this is not the target."
+        )
+    if cell.strip().lower() in MISSING | {"?", "-"}:
+        return (
+            f"the value of column {show(name)} is missing ({shown}). Fill in the missing values "
+            "before reading, for example with the mean of the column, or leave the column out with "
+            "ignore= (--ignore)."
+        )
+    remedy = "Encode words as numbers, or leave the column out with ignore= (--ignore)."
+    if _THOUSANDS.fullmatch(cell.strip()):
+        remedy = "Write numbers without separators of thousands, or pass decimal= (a comma)."
+    elif finite_number(cell.replace(",", ".")) is not None:
+        remedy = "Write decimals with a point."
+    return f"column {show(name)} is {shown}, expected {_EXPECTED[role]}. {remedy}"
+
+
+def _refuse_type(source: OpenTable, at: int, what: str, remedy: str = "") -> None:
+    kind = source.read([], [at]).schema.field(0).type
+    raise TableFormatError(
+        source.path,
+        None,
+        f"the column {show(source.names[at])} has the type {kind}, which cannot be {what}. "
+        f"{remedy}",
+    )
+
+
+def decoded(column: Any) -> Any:
+    """A column without its dictionary, if it has one."""
+    types = import_arrow("pyarrow", "Tables").types
+    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
+
+
+def _is_number(kind: Any) -> bool:
+    types = import_arrow("pyarrow", "Tables").types
+    return bool(types.is_integer(kind) or types.is_floating(kind))
