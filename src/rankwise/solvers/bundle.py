@@ -6,7 +6,7 @@ simplex (λ ≥ 0, Σ λ = 1), with ``a_λ = Σ λ_t a_t``,
     min_w R(w) + α ‖w‖²  ≥  min_w a_λᵀ w + b_λ + α ‖w‖²  =  b_λ − ‖a_λ‖²/(4α)
 
 ([TreeRSVM11] section 3). The best λ solves the master problem; a worse one gives a weaker bound,
-never a wrong one. Planes do not depend on α: a path over α keeps them.
+never a wrong one. Planes do not depend on α, so a path over α keeps them.
 
 Rounding can make a bound wrong, so the bound that is reported is lower by what rounding may have
 added. With w the lowest point of the mixture, ``|R|`` the largest absolute values of the columns,
@@ -33,8 +33,8 @@ __all__ = ["Bundle", "maximize_on_simplex"]
 MAX_PLANES = 250
 MAX_ENTRIES = 2**27  # one GiB of planes
 EPSILON = float(np.finfo(np.float64).eps)
-CORRECTIONS = 2  # of the solution on a face
-SLACK = 0.02  # of the gap, that a solution of the master problem may leave
+CORRECTIONS = 2  # of each solution on a face of the simplex
+SLACK = 0.02  # share of the gap by which the master problem may be unsolved
 
 
 class Bundle:
@@ -131,8 +131,8 @@ def maximize_on_simplex(
     start : ndarray of shape (n,)
         A point of the simplex.
     ceiling : float
-        What the maximum cannot exceed: what is lacking of the maximum need only be small beside
-        what is lacking of the ceiling.
+        An upper bound of the maximum. The search stops when the distance to the maximum is a small
+        share of the distance to this bound.
     max_steps : int
         Limit of changes of the active set.
 
@@ -174,8 +174,8 @@ def maximize_on_simplex(
 def _on_face(Q: Array, c: Array) -> Array:
     """Maximizer of ``cᵀ x − xᵀ Q x / 2`` subject to Σ x = 1 alone.
 
-    A little more on the diagonal makes Q regular; two corrections take its effect out again, which
-    for a small α is larger than the objective.
+    A small number on the diagonal makes Q regular. Two corrections remove its effect, which for a
+    small α would be larger than the objective.
     """
     n = len(c)
     diagonal = Q.diagonal()

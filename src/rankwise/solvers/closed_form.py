@@ -122,7 +122,7 @@ def solve_reduced(reduction: Reduction, shifts: Sequence[float] | Array) -> tupl
 def _solve_tridiagonal(reduction: Reduction, shifts: Array) -> tuple[Array, bool]:
     """``(T + λI)⁻¹ z`` for every λ, shape (n_shifts, n, n_outputs); and whether all are definite.
 
-    All λ are one system: its diagonal blocks are the T + λI, and nothing is between them.
+    All λ are solved as one system with the diagonal blocks T + λI.
     """
     n, n_outputs = reduction.target.shape
     diagonal = (reduction.diagonal + shifts[:, None]).ravel()

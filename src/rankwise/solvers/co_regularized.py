@@ -84,8 +84,8 @@ def solve_co_regularized(system: CoSystem, nu: float, shifts: Array) -> tuple[Ar
     w : ndarray of shape (n_shifts, n)
         Solutions.
     floor : float
-        What rounding does to B + ν C; a smaller λ is raised to it, so that a huge ν cannot make
-        the system indefinite.
+        The rounding error of B + ν C. A smaller λ is raised to it, so that a huge ν cannot make the
+        system indefinite.
     """
     A = system.scored + nu * system.coupling
     floor = len(A) * np.finfo(float).eps * float(np.diag(A).max())

@@ -17,8 +17,8 @@ from rankwise.solvers.orthogonal_basis import OrthogonalBasis
 from rankwise.solvers.pursuit_search import (
     AllPairs,
     Choice,
-    Columns,
     Cyclic,
+    DictionaryColumns,
     Search,
     SharedIndices,
     Single,
@@ -43,9 +43,9 @@ class PursuitProblem:
         Of the scored rows; with its scores centered if the level is free.
     is_level_free : bool
         Whether an intercept is minimized away: the loss then does not see constants.
-    scored : list of Columns
+    scored : list of DictionaryColumns
         For each view its dictionary at the scored rows.
-    agreeing : list of Columns
+    agreeing : list of DictionaryColumns
         For each view its dictionary at the rows of the agreement; empty for a single view.
     agreement : PreferenceGraph or None
         The graph L̄.
@@ -55,8 +55,8 @@ class PursuitProblem:
 
     loss: SquaredLoss
     is_level_free: bool
-    scored: list[Columns]
-    agreeing: list[Columns]
+    scored: list[DictionaryColumns]
+    agreeing: list[DictionaryColumns]
     agreement: PreferenceGraph | None = None
     nu: float = 0.0
 
@@ -316,7 +316,7 @@ def make_search(problem: PursuitProblem, norms: list[Array], how: str) -> Search
 
 
 def scored_norms(problem: PursuitProblem, view: int) -> Array:
-    """``kᵀ A k`` of every function; 0 for those whose variation is mere rounding."""
+    """``kᵀ A k`` of every function; 0 for those that vary by rounding only."""
     norms = np.empty(problem.scored[view].shape[1])
     for columns, block in problem.scored[view].blocks(dense=False):
         value, size = problem.squared_norms(block)

@@ -1,4 +1,4 @@
-"""Minimize ``loss(f) + λ‖f‖²`` for a list of λ: primal, dual or iterative (docs/rank_rls.md)."""
+"""Minimize ``loss(f) + λ‖f‖²`` for a list of λ."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Solutions(NamedTuple):
     coef : ndarray of shape (n_shifts, n, n_outputs)
         Coefficients of the columns of R or of the items.
     is_definite : bool
-        False if an indefinite kernel made some solution a mere stationary point.
+        False if the kernel is indefinite and some solution is a stationary point, not a minimum.
     n_iter : int
         Largest number of iterations; 1 for direct methods.
     unfinished : tuple of float
@@ -51,7 +51,7 @@ def minimize(
     max_iter: int | None,
     watch: Watch | None = None,
 ) -> Solutions:
-    """By the method of a design, "primal", "dual" or "iterative"; a dual matrix is overwritten."""
+    """Minimize by the method "primal", "dual" or "iterative"; a dual matrix is overwritten."""
     if method == "primal":
         return minimize_primal(loss, matrix, shifts)
     if method == "dual":
@@ -91,8 +91,8 @@ def minimize_iteratively(
     """``(Rᵀ A R + λI) w = Rᵀ t`` by conjugate gradients, [RankRLS09] section 4.3.
 
     The matrix is never formed: an iteration costs two products with R and one with A, linear in the
-    non-zeros of R and the items or edges of the graph. The λ are taken from the largest down, each
-    from the solution of the last.
+    non-zeros of R and the items or edges of the graph. The largest λ comes first, and each solution
+    is the start of the next.
     """
     norms = np.maximum(loss.norms(R), 0.0)
     t = loss.moment(R).reshape(R.shape[1], -1)

@@ -1,14 +1,15 @@
 """The normal equations of RankRLS, added up over chunks of rows in any order.
 
-Every sum over pairs is the sum over the groups. A group whose rows come in several chunks has
-pairs between the chunks, too, so its rows are kept, as `Lumps`, until no more of them can come:
+Every sum over pairs is a sum over groups. A group whose rows come in several chunks also has pairs
+between the chunks. Its rows are therefore kept, as `Lumps`, until no more of them can come:
 
     sums(A ∪ B) = sums(A) + sums(B) + [pairs of one item of A and one of B]
 
-and the bracket is had from the lumps of the groups that are in both. The result is that of one
-`fit` on all rows, whatever the chunks and their order. Rounding is that of a fit on rows in another
-order; only with ``group_weight="groups"``, where the weight of a pair falls as its group grows and
-the bracket is a difference, a row that is far out can cost a digit or two more.
+The bracket follows from the lumps of the groups that are in both. The result is that of one `fit`
+on all rows, whatever the chunks and their order. Rounding is that of a fit on rows in another
+order. There is one exception: with ``group_weight="groups"`` the weight of a pair falls as its
+group grows, and the bracket is a difference. A row far from the others can then cost a digit or
+two more.
 """
 
 from __future__ import annotations
