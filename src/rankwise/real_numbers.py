@@ -1,4 +1,4 @@
-"""Real numbers from whatever came; what NumPy would misread in silence is refused."""
+"""Real numbers from any input; what NumPy would misread without a warning is refused."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Rows of a matrix: products that treat equal rows alike, and which rows are equal.
 
-BLAS rounds a row of a product by its place in a block, so that equal rows may get scores that
-differ in the last digit, and a ranking would separate them.
+The way BLAS rounds a row of a product depends on the place of the row. So equal rows may get scores
+that differ in the last digit, and a ranking would separate them.
 """
 
 from __future__ import annotations

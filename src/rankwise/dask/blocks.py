@@ -47,7 +47,7 @@ class RowBlock(NamedTuple):
     groups: NDArray[Any] | None
 
     def rows(self, rows: NDArray[Any]) -> RowBlock:
-        """Some of them."""
+        """A block of the chosen rows."""
         groups = None if self.groups is None else self.groups[rows]
         return RowBlock(self.X[rows], self.y[rows], groups)
 

@@ -21,7 +21,7 @@ __all__ = ["LazyModel"]
 
 
 class LazyModel(KernelModel):
-    """A linear or basis model that is trained and asked through Dask collections."""
+    """A linear or basis model that learns from Dask collections and scores them."""
 
     n_basis: int | None
     basis: str | ArrayLike

@@ -16,8 +16,8 @@ __all__ = ["gather_groups", "homes_of_groups"]
 def homes_of_groups(survey: Survey) -> dict[Hashable, int]:
     """The block where each split group is to be whole.
 
-    The one that has most of its rows, so that few are moved; of several the one that has fewest
-    rows so far.
+    It is the block that has most rows of the group, so that few rows are moved. Of several such
+    blocks it is the one with the fewest rows so far.
     """
     load = survey.n_rows.astype(np.int64)
     homes: dict[Hashable, int] = {}

@@ -51,7 +51,7 @@ def check_pairs(
 
 
 def check_options(intervals: Any, n_resamples: Any, confidence: Any, n_items: int) -> int:
-    """Refuse what is no kind of interval, number of resamples or level; return the number."""
+    """Check the kind of interval, the number of resamples and the confidence; return the number."""
     check_option("intervals", intervals, INTERVALS)
     if n_resamples is None:
         n_resamples = 1000 if n_items <= COVARIANCE_LIMIT else 200

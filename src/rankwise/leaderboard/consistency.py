@@ -28,7 +28,7 @@ def consistency(tally: Tally, ratings: Array) -> Consistency:
 
         Σ ω δ² = Σ ω (δ − ȳ)² + Σ w (ȳ − (r_i − r_j))² + rᵀ d
 
-    The middle part are the circles: HodgeRank's curl and harmonic flow.
+    The middle term are the circles: HodgeRank's curl and harmonic flow.
     """
     weights, flows = tally.sums
     between = float(np.sum(flows**2 / weights))

@@ -29,7 +29,7 @@ from rankwise.leaderboard.choosing_alpha import (
 )
 from rankwise.leaderboard.consistency import consistency
 from rankwise.leaderboard.jackknife import jackknife
-from rankwise.leaderboard.resampling import Level, resample
+from rankwise.leaderboard.resampling import KeptMeans, resample
 from rankwise.leaderboard.solving import RatingSystem
 from rankwise.leaderboard.standing import intervals_of, standings
 from rankwise.leaderboard.tally import Tally
@@ -78,7 +78,7 @@ def rate(
         which are for the ranks only; 0 gives a board without intervals. 1000 if not given, 200
         above 2,000 items.
     confidence : float
-        Level of the intervals, between 0 and 1.
+        Probability with which an interval should cover the truth, between 0 and 1.
     clusters : array-like of shape (n_comparisons,), optional
         Labels of what is independent if single comparisons are not: judges, users, matches. Whole
         clusters are left out, or resampled.
@@ -93,8 +93,8 @@ def rate(
     Warns
     -----
     UserWarning
-        If the items fall in parts that were never compared with each other. Without features their
-        ratings cannot be compared; each part has its own ranks and the table a column for it.
+        If the items fall in components that were never compared with each other. Without features
+        their ratings cannot be compared: each component has its own ranks, and the table shows it.
 
     Notes
     -----
@@ -138,10 +138,10 @@ def rate(
         spread = jackknife(system, ratings, alpha, codes, rng)
         samples = spread.draw(ratings, n_draws, rng)
     elif n_draws:
-        level = None if X is not None else Level(ratings, components)
-        samples = resample(system, Units(tally, codes), alpha, n_draws, rng, level)
+        means = None if X is not None else KeptMeans(ratings, components)
+        samples = resample(system, Units(tally, codes), alpha, n_draws, rng, means)
     found = intervals_of(ratings, samples, spread, components, confidence)
-    _warn_of_parts(components, labels)
+    _warn_of_components(components, labels)
     model = None if X is None else RankRLS(alpha).fit(features, graph)
     return Leaderboard(
         columns=standings(tally, labels, ratings, components, found),
@@ -207,10 +207,10 @@ def rate_groups(
     boards = {}
     for code, label in enumerate(encoded.labels.tolist()):
         chosen = np.flatnonzero(encoded.codes == code)
-        part, members = _part_of(graph, chosen)
+        graph_of_group, members = _graph_of(graph, chosen)
         try:
             boards[label] = rate(
-                part,
+                graph_of_group,
                 items=labels[members],
                 features=None if X is None else X[members],
                 clusters=None if clusters is None else np.asarray(clusters)[chosen],
@@ -221,7 +221,7 @@ def rate_groups(
     return boards
 
 
-def _part_of(graph: PairGraph, chosen: Indices) -> tuple[PairGraph, Indices]:
+def _graph_of(graph: PairGraph, chosen: Indices) -> tuple[PairGraph, Indices]:
     """The chosen comparisons as a graph of the items that they name, and which items these are."""
     ends = np.stack([graph.winner[chosen], graph.loser[chosen]])
     members, (winner, loser) = np.unique(ends, return_inverse=True)
@@ -238,7 +238,7 @@ def _choose_alpha(system: RatingSystem, alpha: float | str, rng: np.random.Gener
         return float(check_alphas([alpha], "alpha")[0])
     if alpha != "auto":
         raise ValueError(f'alpha={alpha!r}; expected a positive number or "auto".')
-    if len(system.tally.cell) < 2:
+    if len(system.tally.outcome) < 2:
         raise ValueError(
             'alpha="auto" leaves out one comparison at a time, and there is only one; '
             "pass a number such as alpha=0.01."
@@ -249,13 +249,13 @@ def _choose_alpha(system: RatingSystem, alpha: float | str, rng: np.random.Gener
     return leave_one_out_errors(system, alphas).best
 
 
-def _warn_of_parts(components: Indices, labels: NDArray[Any]) -> None:
-    n_parts = int(components.max())
-    if n_parts > 1:
+def _warn_of_components(components: Indices, labels: NDArray[Any]) -> None:
+    n_components = int(components.max())
+    if n_components > 1:
         smallest = labels[np.argmax(components)]
         warnings.warn(
-            f"the items fall in {n_parts} parts that were never compared with each other (the item "
-            f"{smallest!s} is in the smallest); ratings and ranks hold inside each part only. "
+            f"the items fall in {n_components} parts that were never compared with each other (the "
+            f"item {smallest!s} is in the smallest); ratings and ranks hold inside each part only. "
             "Comparisons across the parts, or features of the items, would join them.",
             stacklevel=3,
         )

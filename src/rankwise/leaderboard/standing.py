@@ -31,15 +31,15 @@ def ranks_within(ratings: Array, components: Indices) -> Indices:
         Component of each item.
     """
     ranks = np.empty(ratings.shape, dtype=np.intp)
-    parts, size = _members(components), max(1, BLOCK // len(components))
+    members_of, size = _members(components), max(1, BLOCK // len(components))
     for start in range(0, len(ratings), size):
-        _rank_rows(ratings[start : start + size], parts, ranks[start : start + size])
+        _rank_rows(ratings[start : start + size], members_of, ranks[start : start + size])
     return ranks
 
 
-def _rank_rows(ratings: Array, parts: list[Indices], ranks: Indices) -> None:
+def _rank_rows(ratings: Array, members_of: list[Indices], ranks: Indices) -> None:
     least = EQUAL * np.abs(ratings).max(axis=1, keepdims=True, initial=0.0)
-    for members in parts:
+    for members in members_of:
         order = members[np.argsort(-ratings[:, members], axis=1)]
         falling = np.take_along_axis(ratings, order, axis=1)
         is_lower = -np.diff(falling, axis=1, prepend=np.inf) > least
@@ -74,7 +74,7 @@ def _records(tally: Tally) -> list[Indices]:
     first, second = tally.first[tally.pair], tally.second[tally.pair]
 
     def count(ahead: NDArray[np.bool_], behind: NDArray[np.bool_]) -> Indices:
-        """How often an item is first in the former cells or second in the latter."""
+        """How often an item is first in the former outcomes or second in the latter."""
         n, number = tally.n_items, tally.count
         found = np.bincount(first, number * ahead, n) + np.bincount(second, number * behind, n)
         return np.asarray(found, np.intp)

@@ -15,16 +15,16 @@ from rankwise.graphs import PairGraph
 
 __all__ = ["Tally"]
 
-LARGEST = 2**62  # of the whole numbers that stand for what a comparison says
+LARGEST = 2**62  # of the whole numbers that encode a comparison
 FEW = 8  # distinct values that are faster to count than to search
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Comparisons of the same two items, magnitude and weight are one cell with a count.
+    """Comparisons of the same two items, magnitude and weight are one outcome with a count.
 
-    Thousands of battles between tens of items have few cells, so that all that follows costs
-    nothing beside reading the comparisons once.
+    Thousands of battles between tens of items have few outcomes. What follows then costs
+    little compared with reading the comparisons once.
 
     Attributes
     ----------
@@ -32,16 +32,16 @@ class Tally:
         Number of items.
     first, second : ndarray of shape (n_distinct,)
         The two items of each distinct pair, ``first < second``, in this order.
-    pair : ndarray of shape (n_cells,)
-        The distinct pair of each cell, rising.
-    target : ndarray of shape (n_cells,)
+    pair : ndarray of shape (n_outcomes,)
+        The distinct pair of each outcome, rising.
+    target : ndarray of shape (n_outcomes,)
         δ, by how much the first item of the pair won; negative if the second did.
-    weight : ndarray of shape (n_cells,)
-        ω of each comparison of the cell.
-    count : ndarray of shape (n_cells,)
-        Number of comparisons in the cell.
-    cell : ndarray of shape (n_comparisons,)
-        The cell of each comparison.
+    weight : ndarray of shape (n_outcomes,)
+        ω of each comparison of the outcome.
+    count : ndarray of shape (n_outcomes,)
+        Number of comparisons in the outcome.
+    outcome : ndarray of shape (n_comparisons,)
+        The outcome of each comparison.
     """
 
     n_items: int
@@ -51,7 +51,7 @@ class Tally:
     target: Array
     weight: Array
     count: Indices
-    cell: Indices
+    outcome: Indices
 
     @classmethod
     def of(cls, graph: PairGraph) -> Tally:
@@ -64,7 +64,7 @@ class Tally:
         target += 0.0  # −0 is 0
         codes, n_codes = _joined(first * n + second, n * n, target)
         codes, n_codes = _joined(codes, n_codes, graph.edge_weight)
-        chosen, count, cell = _counted(codes, n_codes)
+        chosen, count, outcome = _counted(codes, n_codes)
         ends = first[chosen] * n + second[chosen]
         starts = np.diff(ends, prepend=-1) > 0
         return cls(
@@ -75,7 +75,7 @@ class Tally:
             target[chosen],
             graph.edge_weight[chosen],
             count,
-            cell,
+            outcome,
         )
 
     @property
@@ -86,7 +86,7 @@ class Tally:
     @property
     def n_comparisons(self) -> int:
         """Number of comparisons."""
-        return len(self.cell)
+        return len(self.outcome)
 
     @cached_property
     def total_weight(self) -> float:
@@ -104,12 +104,12 @@ class Tally:
         return self.pair_sums(self.count)
 
     def pair_sums(self, count: NDArray[np.integer]) -> tuple[Array, Array]:
-        """Σ ω and Σ ω δ of each distinct pair if the cells have these counts."""
+        """Σ ω and Σ ω δ of each distinct pair if the outcomes have these counts."""
         weight = count * self.weight
         return self.by_pair(weight), self.by_pair(weight * self.target)
 
     def by_pair(self, values: Array) -> Array:
-        """Sums over the cells of each distinct pair."""
+        """Sums over the outcomes of each distinct pair."""
         return np.asarray(np.bincount(self.pair, values, minlength=self.n_distinct), np.float64)
 
     def differences(self, ratings: Array) -> Array:

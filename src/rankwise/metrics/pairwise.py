@@ -228,8 +228,8 @@ def _count_pairs(ranking: Ranking) -> PairCounts:
     differing = _pairs(targets.sizes) - _pairs_inside(targets.level_starts, targets)
     undecided = np.zeros_like(differing)
     if ranking.has_ties:
-        tied = _pairs_inside(ranking.block_starts, targets)
-        tied_twice = _pairs_inside(_cell_starts(ranking, order), targets)
+        tied = _pairs_inside(ranking.run_starts, targets)
+        tied_twice = _pairs_inside(_starts_of_equal_items(ranking, order), targets)
         undecided = tied - tied_twice
     return PairCounts(differing, discordant, undecided)
 
@@ -253,17 +253,17 @@ def _weigh_pairs(ranking: Ranking, weights: Array) -> tuple[PairCounts, Array]:
     )
     undecided = np.zeros_like(differing)
     if ranking.has_ties:
-        cells = _cell_starts(ranking, order)
-        undecided = _weight_between(scaled[order], ranking.block_starts, cells, targets)
+        inner = _starts_of_equal_items(ranking, order)
+        undecided = _weight_between(scaled[order], ranking.run_starts, inner, targets)
     return PairCounts(differing, discordant, undecided), (largest / largest.max()) ** 2
 
 
-def _cell_starts(ranking: Ranking, order: Indices) -> Indices:
+def _starts_of_equal_items(ranking: Ranking, order: Indices) -> Indices:
     """Where a new score, or a lower y with the same score, begins."""
     levels = ranking.targets.levels[order]
     opens = np.empty(len(levels), dtype=bool)
     np.not_equal(levels[1:], levels[:-1], out=opens[1:])
-    opens[ranking.block_starts] = True
+    opens[ranking.run_starts] = True
     return np.flatnonzero(opens)
 
 
@@ -272,10 +272,10 @@ def _pairs(n: Indices) -> NDArray[np.int64]:
 
 
 def _pairs_inside(starts: Indices, targets: Targets) -> NDArray[Any]:
-    """Number of pairs inside the blocks of each group."""
+    """Number of pairs inside the runs of each group."""
     sizes = np.diff(starts, append=len(targets.y))
-    first_block = np.searchsorted(starts, targets.starts)
-    inside: NDArray[Any] = np.add.reduceat(_pairs(sizes), first_block)
+    first_run = np.searchsorted(starts, targets.starts)
+    inside: NDArray[Any] = np.add.reduceat(_pairs(sizes), first_run)
     return inside
 
 
@@ -285,7 +285,7 @@ def _weight_between(
     inner: Indices,
     targets: Targets,
 ) -> Array:
-    """Weight, per group, of the pairs that share an outer block but not an inner one."""
+    """Weight, per group, of the pairs that share an outer run but not an inner one."""
     sums = np.add.reduceat(weights, inner)
     seen = np.concatenate([[0.0], np.cumsum(sums)])
     first_inner = np.searchsorted(inner, outer)
@@ -329,7 +329,7 @@ def _tau_by_group(ranking: Ranking, *, variant: str) -> GroupValues:
     differing, discordant, undecided = _count_pairs(ranking)
     targets = ranking.targets
     everything = _pairs(targets.sizes)
-    untied = everything - _pairs_inside(ranking.block_starts, targets)
+    untied = everything - _pairs_inside(ranking.run_starts, targets)
     surplus = differing - undecided - 2 * discordant  # C - D
     if variant == "a":
         tau = _divide(surplus, everything)

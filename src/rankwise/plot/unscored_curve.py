@@ -141,8 +141,8 @@ class UnscoredCurveDisplay:
         """Train with more and more unscored items, and draw the error on test data.
 
         Each repeat puts the groups of the unscored items in a random order and takes the first
-        ones up to the number wanted, so a smaller set is part of each larger one, and unscored
-        items keep company that they can be compared with.
+        ones up to the number wanted. So each larger set contains the smaller ones, and an
+        unscored item comes with others of its group.
 
         Parameters
         ----------
@@ -233,7 +233,7 @@ def _orders(
 
 
 def _without_agreement(estimator: Any) -> Any:
-    """A copy of the estimator in which the unscored items have no say."""
+    """A copy of the estimator in which the unscored items have no effect."""
     model = clone(estimator)
     off = {
         name: NO_AGREEMENT[name.rpartition("__")[2]]

@@ -61,15 +61,15 @@ class FeatureEffects:
             between = np.asarray((sizes @ self.means.multiply(self.means)).sum(axis=0)).ravel()
             total = np.maximum(squares - between, 0.0)
         else:
-            total = np.concatenate([self._squares(part) for part in self._blocks()])
+            total = np.concatenate([self._squares(columns) for columns in self._blocks()])
         return np.asarray(np.abs(self.weights) * np.sqrt(total / self.scored.n_items))
 
     @cached_property
     def share(self) -> Array:
-        """Part of the variance of the scores inside groups that each feature makes up.
+        """Share of the variance of the scores inside groups that each feature explains.
 
-        ``w_j Σ_i x_ij f_i / Σ_i f_i²`` for centered scores f. The parts add up to 1; a feature that
-        works against the others has a negative one.
+        ``w_j Σ_i x_ij f_i / Σ_i f_i²`` for centered scores f. The shares add up to 1; a feature
+        that works against the others has a negative one.
         """
         f = self.scored.centered_scores
         largest = float(np.abs(f).max())

@@ -57,7 +57,7 @@ class MetricResult(NamedTuple):
         NaN where it is undefined.
     mean, low, high : float
         Mean over the groups with a value, and its confidence interval; NaN if there is none. A
-        value that is the same in all groups tells nothing of its spread, so it has no interval.
+        value that is the same in all groups shows no spread, so it has no interval.
     refusal : str
         Why the metric does not take these true scores (NDCG of negative ones), else empty.
     """

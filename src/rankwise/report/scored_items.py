@@ -118,10 +118,10 @@ class ScoredItems:
     @cached_property
     def n_tied(self) -> int:
         """Number of pairs of different y and equal scores."""
-        f, y, g = (part[self.order] for part in (self.scores, self.y, self.groups.codes))
-        new_block = np.r_[True, (g[1:] != g[:-1]) | (f[1:] != f[:-1])]
-        new_cell = new_block | np.r_[True, y[1:] != y[:-1]]
-        return _pairs_inside(new_block) - _pairs_inside(new_cell)
+        f, y, g = (values[self.order] for values in (self.scores, self.y, self.groups.codes))
+        new_score = np.r_[True, (g[1:] != g[:-1]) | (f[1:] != f[:-1])]
+        new_item = new_score | np.r_[True, y[1:] != y[:-1]]
+        return _pairs_inside(new_score) - _pairs_inside(new_item)
 
     @cached_property
     def sizes(self) -> Indices:
@@ -172,8 +172,8 @@ def make_scored_items(
     rows = np.flatnonzero(~np.isnan(truth))
     if not len(rows):
         raise ValueError("every y is NaN: there is no true score to compare with.")
-    part = None if groups is None else _take(groups, rows)
-    true, found, encoded = check_data(truth[rows], predicted[rows], part)
+    kept = None if groups is None else _take(groups, rows)
+    true, found, encoded = check_data(truth[rows], predicted[rows], kept)
     names = None if ids is None else list(ids)
     as_floats = found.astype(np.float64)
     return ScoredItems(as_floats, true, encoded, rows, names, n_rows - len(rows), groups is None)
@@ -200,7 +200,7 @@ def _short(value: float, digits: int) -> float | int | None:
 
 
 def _pairs_inside(opens: NDArray[np.bool_]) -> int:
-    """Number of pairs inside the blocks of a sequence that open where this is true."""
+    """Number of pairs inside the runs of a sequence that start where this is true."""
     sizes = np.diff(np.flatnonzero(opens), append=len(opens))
     return int((sizes * (sizes - 1) // 2).sum())
 

@@ -234,7 +234,7 @@ def _undefined_text(result: MetricResult) -> str:
 
 
 def _share(part: int, whole: int) -> str:
-    """A part in percent; 0% and 100% only where it is nothing and all."""
+    """A share in percent; 0% and 100% only if the share is exactly 0 or 1."""
     if 0 < part / whole < 0.0005:
         return "less than 0.1%"
     return "more than 99.9%" if 0.9995 <= part / whole < 1 else f"{part / whole:.1%}"

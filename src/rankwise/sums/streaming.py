@@ -58,8 +58,8 @@ class StreamingSums:
     beta : float
         Share of the regression part.
     open_bytes : int
-        How much memory the rows of groups that may go on can take, at least that of four Gram
-        matrices. Beyond it the groups that were seen longest ago are closed.
+        Memory for the rows of open groups, at least that of four Gram matrices. If it is used up,
+        the groups that were seen longest ago are closed.
 
     Examples
     --------
@@ -130,8 +130,8 @@ class StreamingSums:
         keep : collection of labels, optional
             The groups that may go on in another chunk; by default all of them.
         remember : bool
-            Whether to remember the labels of the others, so that it is noticed if one does come
-            back.
+            Whether to remember the labels of the other groups. Then a later row of such a group is
+            an error.
         """
         codes, labels = encode_groups(groups, R.shape[0])
         names: list[Hashable] = [ONE_LIST] if groups is None else labels.tolist()
@@ -157,7 +157,7 @@ class StreamingSums:
         self._close(list(self._open), remember=True)
 
     def merge(self, other: StreamingSums) -> None:
-        """Add all that other sums of the same kind was given; it is left as it is."""
+        """Add the rows that another object with the same settings was given; it is not changed."""
         if other._has_groups is None:
             return
         self._check_kind(other._has_groups)
@@ -214,7 +214,7 @@ class StreamingSums:
         names: list[Hashable],
         opened: dict[Hashable, Lumps],
     ) -> PairSums:
-        """By rows, but for groups that were compressed: their scatter is there already."""
+        """From rows, except for compressed groups, whose scatter is known already."""
         lumpy = np.array([name in opened and bool(opened[name].scatters) for name in names])
         if not lumpy.any():
             return sums_of_rows(R, y, codes, self.rule)
