@@ -1,4 +1,4 @@
-"""Where displays are drawn: matplotlib, imported when it is needed, and colors for all eyes."""
+"""Where displays are drawn: matplotlib, imported when it is needed, and colors that color-blind readers can tell apart."""
 
 from __future__ import annotations
 

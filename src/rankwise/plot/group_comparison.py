@@ -41,7 +41,7 @@ class GroupComparisonDisplay:
     groups : array-like of shape (n_groups,), optional
         Labels of the groups; by default their numbers.
     confidence : float
-        Level of the interval of the mean difference.
+        Probability of the interval of the mean difference, such as 0.95.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ class GroupComparisonDisplay:
         names : pair of str
             Names of the rankers.
         confidence : float
-            Level of the interval of the mean difference.
+            Probability of the interval of the mean difference, such as 0.95.
         ax, **kwargs
             As in `plot`.
 

@@ -15,7 +15,7 @@ from rankwise.plot.figure import BAD, GOOD, NEUTRAL, axes_for
 
 __all__ = ["Edges", "PreferenceGraphDisplay"]
 
-LIMIT = 50  # items; more are a tangle
+LIMIT = 50  # items; a drawing of more would be unreadable
 BEND = 0.08  # of arrows, so that two opposite ones do not cover each other
 LAYOUTS = ("layered", "circular")
 NEAR = 0.09  # of the range of scores: items of one side closer than this step inwards
