@@ -86,7 +86,8 @@ def write_report(
     title : str, optional
         Heading of the page.
     confidence : float
-        Probability of the intervals: Student's over groups, as in `rankwise.model_selection.compare`.
+        Probability of the intervals: Student's over groups, as in
+        `rankwise.model_selection.compare`.
     random_state : int
         Seed of what is sampled: pairs and groups, where there are too many to show.
 
