@@ -43,8 +43,8 @@ def errors(cost, seed):
 curves = {cost: np.mean([errors(cost, seed) for seed in range(4)], axis=0) for cost in COSTS}
 
 # %%
-# The sign does not mind
-# ----------------------
+# The sign cost depends on the order only
+# ---------------------------------------
 # The left picture shows what the scores look like, the right one the error against the true order
 # of new queries. The sign cost sees the order only, so its line is flat. The magnitude cost
 # spends its effort on the few large scores. The relative cost goes to the other extreme: its

@@ -85,10 +85,10 @@ axes[0].set_ylabel("estimated AUC − true AUC")
 plt.show()
 
 # %%
-# Only the differences of a ranker's scores have a meaning; their level does not. On the left the
-# models of different folds have different levels, the pooled list mixes them up, and the AUC
-# comes out too low. Standardizing takes most of the level away, and all ways agree but for the
-# spread. Leave-pair-out is right in both cases, with no more spread than the others, because it
+# Only the differences of a ranker's scores have a meaning; a constant may be added to all of them.
+# On the left the models of different folds add different constants, the pooled list mixes them up,
+# and the AUC comes out too low. Standardizing removes most of that, and all ways agree except for
+# the spread. Leave-pair-out is right in both cases, with no more spread than the others, because it
 # never compares scores of two models.
 #
 # The left picture was looked for. Of 18 settings that were tried (six versions of these data, three

@@ -50,8 +50,8 @@ left.legend()
 
 # %%
 # Only four of the nineteen exchanges cross a border between grades, and only those are mistakes.
-# NDCG minds the ones at the top, and nothing beyond place 10; average precision sees just the
-# border between grade 0 and the rest; the disagreement minds all four alike.
+# NDCG counts those at the top, and nothing beyond place 10; average precision counts just the
+# border between grade 0 and the rest; the disagreement counts all four alike.
 #
 # From perfect to random
 # ----------------------
