@@ -67,7 +67,8 @@ fast = display.curves[0].mean[::6]
 print(f"largest difference: {np.abs(fast - truth).max():.1e}")
 
 # %%
-# To the left of the minimum the model fits noise, to the right it learns too little. Forty queries of four documents are 240 pairs, so the curve is jagged and the band wide:
+# To the left of the minimum the model fits noise, to the right it learns too little. Forty queries
+# of four documents are 240 pairs, so the curve is jagged and the band wide:
 # do not read much into the difference between two neighboring alphas.
 #
 # The data were chosen, as the third of three, for a clear valley. With more documents in a query

@@ -118,3 +118,32 @@ def test_every_room_is_on_the_map_and_above_all_that_it_imports():
     assert {room for row in rows for room in row} == rooms
     single = {path.stem for path in MODULES if path.parent == SOURCE} - {"__main__"}
     assert single <= set(re.findall(r"\w+", picture))
+
+
+def private_names_of_others(path):
+    """Imported, or read from an object whose class is not in the module."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    own = {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    own |= {n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+    own |= {
+        node.target.id
+        for node in nodes
+        if isinstance(node, ast.AnnAssign | ast.AugAssign) and isinstance(node.target, ast.Name)
+    }
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rankwise"):
+            yield from (a.name for a in node.names if re.match(r"_[a-z]", a.name))
+        elif isinstance(node, ast.Attribute) and re.match(r"_[a-z]", node.attr):
+            is_own = ast.unparse(node.value) in {"self", "cls", "super()"} or node.attr in own
+            yield from () if is_own else (node.attr,)
+
+
+def test_no_private_name_crosses_modules():
+    allowed = {"_make", "_asdict", "_replace", "_fields", "_init_callback_context", "_compiled"}
+    crossing = {
+        f"{path.relative_to(SOURCE)}: {name}"
+        for path in MODULES
+        for name in private_names_of_others(path)
+        if name not in allowed  # those of named tuples and of scikit-learn
+    }
+    assert not crossing

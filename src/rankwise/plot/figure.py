@@ -1,4 +1,4 @@
-"""Where displays are drawn: matplotlib, imported when needed, and colors that all can tell apart."""
+"""Where displays are drawn: matplotlib, imported when needed, and colors that all can see."""
 
 from __future__ import annotations
 
