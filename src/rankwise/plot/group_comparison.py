@@ -20,7 +20,6 @@ from rankwise.targets import split_target
 
 __all__ = ["GroupComparisonDisplay"]
 
-Array = NDArray[np.float64]
 KINDS = ("scatter", "difference")
 
 
@@ -236,7 +235,7 @@ class GroupComparisonDisplay:
                 names = [f"{names[0]} (a)", f"{names[1]} (b)"]
         return cls.from_predictions(y, a.predict(X), b.predict(X), groups, names=names, **kwargs)
 
-    def _parts(self) -> list[tuple[NDArray[np.bool_], str, str, str]]:
+    def _outcomes(self) -> list[tuple[NDArray[np.bool_], str, str, str]]:
         """For each outcome its groups, label, color and marker."""
         a, b = self.names
         return [
@@ -251,7 +250,7 @@ class GroupComparisonDisplay:
         ends = [values.min() - margin, values.max() + margin]
         (self.line_,) = ax.plot(ends, ends, color="black", linewidth=1, linestyle="--")
         self.points_ = []
-        for rows, label, color, marker in self._parts():
+        for rows, label, color, marker in self._outcomes():
             options = {"color": color, "marker": marker, "s": 28, "alpha": 0.75, "linewidth": 0}
             x, y = self.values_a[rows], self.values_b[rows]
             self.points_.append(ax.scatter(x, y, label=label, **{**options, **kwargs}))
@@ -266,7 +265,7 @@ class GroupComparisonDisplay:
         place = np.empty(len(difference))
         place[np.argsort(difference, kind="stable")] = np.arange(len(difference))
         self.points_ = []
-        for rows, label, color, _ in self._parts():
+        for rows, label, color, _ in self._outcomes():
             options = {"color": color, "width": 0.9, "label": label}
             self.points_.append(ax.bar(place[rows], difference[rows], **{**options, **kwargs}))
         mean = f"mean {row.difference:+.3g}"
