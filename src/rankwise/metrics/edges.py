@@ -7,19 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.arrays import Array, Indices
-
 __all__ = ["edge_disagreement"]
 
 
 def edge_disagreement(
-    winner: Indices,
-    loser: Indices,
-    weight: Array,
+    winner: NDArray[np.intp],
+    loser: NDArray[np.intp],
+    weight: NDArray[np.float64],
     scores: NDArray[np.floating[Any]],
-    unit: Indices | None = None,
+    unit: NDArray[np.intp] | None = None,
     n_units: int = 1,
-) -> Array:
+) -> NDArray[np.float64]:
     """Share of the weight of edges whose loser scores higher; equal scores count one half.
 
     Parameters
