@@ -34,7 +34,7 @@ from rankwise.model_selection.exact_hold_out_edges import (
 from rankwise.model_selection.folds import Folds, fold_numbers
 from rankwise.progress import track
 from rankwise.rows import first_equal_rows
-from rankwise.solvers import minimise
+from rankwise.solvers import minimize
 from rankwise.solvers.hold_out import Part, hold_out_dual, hold_out_few, hold_out_primal
 from rankwise.solvers.hold_out_items import (
     Spectrum,
@@ -252,7 +252,7 @@ def _refit(
         is_dual = design.method == "dual"
         seen = design.matrix[np.ix_(rest, rest)] if is_dual else design.matrix[rest]
         held = design.matrix[np.ix_(U, rest)] if is_dual else design.matrix[U]
-        coef = minimise(
+        coef = minimize(
             design.method, part, seen, alphas, tol=refit.tol, max_iter=refit.max_iter
         ).coef
         scores = np.stack([held @ columns for columns in coef])
