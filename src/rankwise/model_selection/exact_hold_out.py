@@ -91,7 +91,7 @@ def held_out_scores(
     if loss.beta == 0:  # where nothing is left to learn from, rounding must not order items
         preferring = _preferring(loss.graph, targets)
         silent = _sums(preferring, fold) == preferring.sum(axis=0)
-        if loss.graph.scores is None:  # without the edges that leave a fold others prefer
+        if not loss.graph.is_complete:  # without the edges that leave a fold others prefer
             silent &= _closed(loss.graph, folds)[:, None]
         out[silent[fold]] = 0.0
     return out if first is None else np.asarray(out[first])
