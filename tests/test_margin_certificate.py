@@ -22,7 +22,7 @@ from rankwise.solvers import curvature, margin_objective
 from rankwise.solvers.bundle import Bundle
 from rankwise.solvers.columns import Columns
 from rankwise.solvers.line_search import lowest_on_line, weak_wolfe
-from rankwise.solvers.margin_loss import STALLED, End, minimise_margin
+from rankwise.solvers.margin_loss import STALLED, End, minimize_margin
 from rankwise.solvers.margin_objective import MarginObjective, Trial
 
 ALPHA = 1e-3
@@ -184,7 +184,7 @@ def problem_with(loss):
 
 
 def test_a_bound_above_the_objective_is_said_and_not_cut_off():
-    found = minimise_margin(problem_with(Mistaken), "bmrm", tol=1e-9, max_iter=500)
+    found = minimize_margin(problem_with(Mistaken), "bmrm", tol=1e-9, max_iter=500)
     assert found.end is End.CONTRADICTED
     assert found.best.bound > found.best.objective
     assert found.best.gap < 0
@@ -213,7 +213,7 @@ def test_the_estimator_warns_of_a_contradiction(monkeypatch):
     ],
 )
 def test_every_ending_has_its_name(options, end):
-    assert minimise_margin(problem_with(HingeLoss), "lbfgs", **options).end is end
+    assert minimize_margin(problem_with(HingeLoss), "lbfgs", **options).end is end
 
 
 def test_every_ending_but_success_has_a_message():

@@ -638,13 +638,13 @@ def test_graph_arrows_point_from_winner_to_loser_and_ties_have_no_head():
     assert styles == ["CurveFilledB", "Curve"]
 
 
-def test_graph_colours_say_what_the_scores_contradict():
+def test_graph_colors_say_what_the_scores_contradict():
     y, predicted = np.array([3.0, 2.0, 1.0]), np.array([0.0, 1.0, 0.0])
     display = PreferenceGraphDisplay.from_graph(ScoreGraph(y), predicted)
     outcome = dict(zip(zip(*display.edges[:2], strict=True), display.edges.outcome, strict=True))
     assert outcome == {(0, 1): "disagrees", (0, 2): "equal scores", (1, 2): "agrees"}
-    colours = {tuple(arrow.get_edgecolor()[:3]) for arrow in display.arrows_}
-    assert len(colours) == 3
+    colors = {tuple(arrow.get_edgecolor()[:3]) for arrow in display.arrows_}
+    assert len(colors) == 3
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert legend == ["agrees: 1", "disagrees: 1", "equal scores: 1"]
 

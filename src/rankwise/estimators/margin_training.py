@@ -16,7 +16,7 @@ from rankwise.graphs.strict import StrictPreferences
 from rankwise.losses import HingeLoss, PreferenceLoss, SquaredHingeLoss
 from rankwise.options import check_option
 from rankwise.solvers.columns import Columns
-from rankwise.solvers.margin_loss import End, Iterate, MarginSolution, minimise_margin
+from rankwise.solvers.margin_loss import End, Iterate, MarginSolution, minimize_margin
 from rankwise.solvers.margin_objective import MarginObjective
 
 __all__ = ["MarginTrainer", "report_solution"]
@@ -81,11 +81,11 @@ class MarginTrainer:
         **options: Any,
     ) -> MarginSolution:
         """Minimise for one alpha; `report` gets the best weights so far and may ask to stop."""
-        return self.minimise(
+        return self.minimize(
             MarginObjective(R, self.loss(preferences), alpha), report=report, **options
         )
 
-    def minimise(
+    def minimize(
         self,
         objective: MarginObjective,
         *,
@@ -100,7 +100,7 @@ class MarginTrainer:
             return report is not None and report(now.w)
 
         try:
-            return minimise_margin(
+            return minimize_margin(
                 objective,
                 self.method,
                 tol=self._tol,

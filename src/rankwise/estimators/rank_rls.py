@@ -23,7 +23,7 @@ from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.exact_hold_out import Refit
 from rankwise.model_selection.least_squares_task import LeastSquaresTask
 from rankwise.progress import IterationLine
-from rankwise.solvers import Solutions, minimise
+from rankwise.solvers import Solutions, minimize
 
 __all__ = ["RankRLS", "RankRLSPath"]
 
@@ -280,7 +280,7 @@ class RankRLS(ChunkedFit):
         matrix = design.matrix.copy() if copy else design.matrix
         tol, max_iter = self.tol, self.max_iter
         with IterationLine("RankRLS") as line:
-            return minimise(
+            return minimize(
                 design.method, loss, matrix, alphas, tol=tol, max_iter=max_iter, watch=line
             )
 

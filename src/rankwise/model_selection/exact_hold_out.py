@@ -34,7 +34,7 @@ from rankwise.model_selection.exact_hold_out_edges import (
 from rankwise.model_selection.folds import Folds, fold_numbers
 from rankwise.progress import track
 from rankwise.rows import first_equal_rows
-from rankwise.solvers import minimise
+from rankwise.solvers import minimize
 from rankwise.solvers.hold_out import Part, hold_out_dual, hold_out_few, hold_out_primal
 from rankwise.solvers.hold_out_items import (
     Spectrum,
@@ -91,8 +91,8 @@ def held_out_scores(
     if loss.beta == 0:  # where nothing is left to learn from, rounding must not order items
         preferring = _preferring(loss.graph, targets)
         silent = _sums(preferring, fold) == preferring.sum(axis=0)
-        if not loss.graph.is_complete:  # without the edges that leave a fold others prefer
-            silent &= _closed(loss.graph, folds)[:, None]
+        for k in np.flatnonzero(silent.any(axis=1) & ~_closed(loss.graph, folds)):
+            silent[k] &= _is_tied(loss.graph, np.flatnonzero(fold != k))
         out[silent[fold]] = 0.0
     return out if first is None else np.asarray(out[first])
 
@@ -123,6 +123,15 @@ def _preferring(graph: PreferenceGraph, targets: Array) -> NDArray[np.bool_]:
         y = np.asarray(graph.scores).reshape(targets.shape)
         return np.asarray(y != np.sort(y, axis=0)[(len(y) - 1) // 2])
     return np.asarray(np.abs(targets) > TIED * np.abs(targets).max(axis=0))
+
+
+def _is_tied(graph: PreferenceGraph, items: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """For each output whether these items have equal scores in each group; edges do not tell."""
+    if graph.scores is None:
+        return np.zeros(1, dtype=bool)
+    Y = graph.scores.reshape(graph.n_items, -1)[items]
+    _, first, group = np.unique(graph.groups[items], return_index=True, return_inverse=True)
+    return np.asarray((Y[first][group] == Y).all(axis=0))
 
 
 def _hold_out(
@@ -252,7 +261,7 @@ def _refit(
         is_dual = design.method == "dual"
         seen = design.matrix[np.ix_(rest, rest)] if is_dual else design.matrix[rest]
         held = design.matrix[np.ix_(U, rest)] if is_dual else design.matrix[U]
-        coef = minimise(
+        coef = minimize(
             design.method, part, seen, alphas, tol=refit.tol, max_iter=refit.max_iter
         ).coef
         scores = np.stack([held @ columns for columns in coef])

@@ -18,7 +18,7 @@ from rankwise.model_selection.exact_hold_out import Refit, held_out_scores, item
 from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.task import HeldOutPairs
 from rankwise.rows import row_products
-from rankwise.solvers import minimise
+from rankwise.solvers import minimize
 
 __all__ = ["LeastSquaresTask", "alpha_candidates", "pair_distance"]
 
@@ -97,7 +97,7 @@ class LeastSquaresTask:
     def from_edges(self, edges: PairGraph, candidates: Candidates) -> Array:
         """By training again."""
         method, matrix = self.design.method, self.design.matrix
-        coef = minimise(
+        coef = minimize(
             method,
             SquaredLoss(edges, self._losses[0].beta),
             matrix.copy() if method == "dual" else matrix,

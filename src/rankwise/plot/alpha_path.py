@@ -1,4 +1,4 @@
-"""AlphaPathDisplay: held-out score, and coefficients, over the regularisation."""
+"""AlphaPathDisplay: held-out score, and coefficients, over the regularization."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.arrays import Array
 from rankwise.estimators import CoRankRLSCV, RankRLS, RankRLSCV, RankSVM, RankSVMCV
 from rankwise.estimators.pipelines import fit_transform_items, last_step, transform_items
 from rankwise.graphs import PreferenceGraph
@@ -24,12 +25,11 @@ from rankwise.plot.curves import (
     draw_legend,
     make_curve,
 )
-from rankwise.plot.figure import COLOURS, axes_for, import_pyplot
+from rankwise.plot.figure import COLORS, axes_for, import_pyplot
 from rankwise.targets import as_scores, split_target
 
 __all__ = ["AlphaPathDisplay"]
 
-Array = NDArray[np.float64]
 MEANS = {
     "leave-group-out": "mean over groups",
     "leave-pair-out": "all pairs",
@@ -37,7 +37,7 @@ MEANS = {
     "folds of items": "mean over folds",
     "folds of edges": "mean over folds",
 }
-N_NAMED = 5  # coefficients with a colour and a name; the others are grey
+N_NAMED = 5  # coefficients with a color and a name; the others are gray
 
 
 class AlphaPathDisplay:
@@ -280,12 +280,12 @@ class AlphaPathDisplay:
         curve, ax = self._chosen, self.coefficient_ax_
         names = self.coefficient_names
         largest = np.argsort(-np.abs(self.coefficients[curve.best]), kind="stable")[:N_NAMED]
-        colour = dict(zip(largest.tolist(), COLOURS, strict=False))
+        color = dict(zip(largest.tolist(), COLORS, strict=False))
         lines: list[Any] = [None] * self.coefficients.shape[1]
-        rest = [j for j in range(len(lines)) if j not in colour]
+        rest = [j for j in range(len(lines)) if j not in color]
         for j in [*rest, *largest.tolist()]:  # the named ones last: on top, and in order of size
             label = f"feature {j}" if names is None else str(names[j])
-            style = {"color": colour[j], "label": label} if j in colour else {"color": "#BBBBBB"}
+            style = {"color": color[j], "label": label} if j in color else {"color": "#BBBBBB"}
             (lines[j],) = ax.plot(curve.x, self.coefficients[:, j], **style)
         ax.axvline(curve.x[curve.best], color="black", linestyle=":", linewidth=1)
         ax.set(xscale="log", ylabel="coefficient")

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.arrays import Array, Indices
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.options import check_option
 from rankwise.plot.figure import BAD, GOOD, NEUTRAL, axes_for
 
 __all__ = ["Edges", "PreferenceGraphDisplay"]
 
-Array = NDArray[np.float64]
-LIMIT = 50  # items; more are a tangle
+LIMIT = 50  # items; a drawing of more would be unreadable
 BEND = 0.08  # of arrows, so that two opposite ones do not cover each other
 LAYOUTS = ("layered", "circular")
 NEAR = 0.09  # of the range of scores: items of one side closer than this step inwards
@@ -38,8 +38,8 @@ class Edges(NamedTuple):
         of the edge itself.
     """
 
-    winner: NDArray[np.intp]
-    loser: NDArray[np.intp]
+    winner: Indices
+    loser: Indices
     magnitude: Array
     weight: Array
     outcome: NDArray[np.str_]

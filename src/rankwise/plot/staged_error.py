@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.estimators import RankingPursuit, RankingPursuitCV
@@ -25,8 +25,6 @@ from rankwise.plot.figure import axes_for
 from rankwise.targets import as_scores, split_target
 
 __all__ = ["StagedErrorDisplay"]
-
-Array = NDArray[np.float64]
 
 
 class StagedErrorDisplay:

@@ -12,14 +12,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
+from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.linear_function import linear_function
 from rankwise.estimators.search import Search
-from rankwise.report.material import as_text
+from rankwise.report.scored_items import as_text
 
 __all__ = ["ModelParts", "input_names", "predict_scores", "take_apart"]
 
-Array = NDArray[np.float64]
 LONGEST_VALUE = 160
 
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.estimators import RankingPursuit, RankRLS, RankRLSCV
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection.measures import mean_defined, standard_error
 from rankwise.model_selection.search_curves import curves_of_search
 from rankwise.report.group_metrics import metric_title
-from rankwise.report.material import short_numbers
+from rankwise.report.scored_items import short_numbers
 
 __all__ = ["describe_curves", "describe_path", "searched"]
 
-Array = NDArray[np.float64]
 SHOWN_CURVES = 8
 SHOWN_PATHS = 8
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from rankwise.arrays import Array
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.protocol import sums_of_squares
 from rankwise.losses import SquaredLoss
@@ -17,8 +17,8 @@ from rankwise.solvers.orthogonal_basis import OrthogonalBasis
 from rankwise.solvers.pursuit_search import (
     AllPairs,
     Choice,
-    Columns,
     Cyclic,
+    DictionaryColumns,
     Search,
     SharedIndices,
     Single,
@@ -26,7 +26,6 @@ from rankwise.solvers.pursuit_search import (
 
 __all__ = ["PursuitProblem", "Step", "make_search", "pursue", "scored_norms"]
 
-Array = NDArray[np.float64]
 NOISE = 64 * np.finfo(float).eps
 
 
@@ -44,9 +43,9 @@ class PursuitProblem:
         Of the scored rows; with its scores centered if the level is free.
     is_level_free : bool
         Whether an intercept is minimized away: the loss then does not see constants.
-    scored : list of Columns
+    scored : list of DictionaryColumns
         For each view its dictionary at the scored rows.
-    agreeing : list of Columns
+    agreeing : list of DictionaryColumns
         For each view its dictionary at the rows of the agreement; empty for a single view.
     agreement : PreferenceGraph or None
         The graph L̄.
@@ -56,8 +55,8 @@ class PursuitProblem:
 
     loss: SquaredLoss
     is_level_free: bool
-    scored: list[Columns]
-    agreeing: list[Columns]
+    scored: list[DictionaryColumns]
+    agreeing: list[DictionaryColumns]
     agreement: PreferenceGraph | None = None
     nu: float = 0.0
 
@@ -317,7 +316,7 @@ def make_search(problem: PursuitProblem, norms: list[Array], how: str) -> Search
 
 
 def scored_norms(problem: PursuitProblem, view: int) -> Array:
-    """``kᵀ A k`` of every function; 0 for those whose variation is mere rounding."""
+    """``kᵀ A k`` of every function; 0 for those that vary by rounding only."""
     norms = np.empty(problem.scored[view].shape[1])
     for columns, block in problem.scored[view].blocks(dense=False):
         value, size = problem.squared_norms(block)
