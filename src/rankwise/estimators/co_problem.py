@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from rankwise.arrays import Array
 from rankwise.estimators.unscored import PartlyScored
 from rankwise.features import FeatureMap, FeatureRows, View, check_views, fit_view
 from rankwise.losses import SquaredLoss
@@ -31,7 +32,6 @@ from rankwise.solvers.co_regularized import (
 
 __all__ = ["CoProblem", "CoTask", "fit_views", "warn_about_flat_views"]
 
-Array = NDArray[np.float64]
 NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # with few scores large ones may be best
 FLAT = 1e-24  # scatter of a constant view, relative to the square of its features
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rankwise.arrays import Array
 from rankwise.estimators.co_problem import CoProblem, CoTask, fit_views, warn_about_flat_views
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.problem import ranking_losses
@@ -25,8 +26,6 @@ from rankwise.model_selection.measures import mean_defined
 from rankwise.real_numbers import check_items
 
 __all__ = ["CoRankRLS", "CoRankRLSPath"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)

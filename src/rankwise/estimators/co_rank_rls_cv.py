@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.arrays import Array
 from rankwise.estimators.co_rank_rls import CoRankRLS
 from rankwise.estimators.search import Search
 from rankwise.estimators.unscored import SemiSupervisedMixin
@@ -18,8 +19,6 @@ from rankwise.model_selection.curves import HeldOutCurves
 from rankwise.model_selection.measures import Measure
 
 __all__ = ["CoRankRLSCV"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.estimators.co_rank_rls import CoRankRLS
 from rankwise.estimators.kernel_model import KernelModel
 from rankwise.estimators.ranking_pursuit import RankingPursuit
 from rankwise.estimators.search import Search
 
 __all__ = ["LinearFunction", "linear_function"]
-
-Array = NDArray[np.float64]
 
 
 class LinearFunction(NamedTuple):

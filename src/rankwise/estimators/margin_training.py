@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from rankwise.arrays import Array
 from rankwise.estimators.callbacks import ProgressLine
 from rankwise.graphs.strict import StrictPreferences
 from rankwise.losses import HingeLoss, PreferenceLoss, SquaredHingeLoss
@@ -21,7 +21,6 @@ from rankwise.solvers.margin_objective import MarginObjective
 
 __all__ = ["MarginTrainer", "report_solution"]
 
-Array = NDArray[np.float64]
 LOSSES: dict[str, type[PreferenceLoss]] = {
     "hinge": HingeLoss,
     "squared_hinge": SquaredHingeLoss,
@@ -80,7 +79,7 @@ class MarginTrainer:
         report: Callable[[Array], bool] | None = None,
         **options: Any,
     ) -> MarginSolution:
-        """Minimise for one alpha; `report` gets the best weights so far and may ask to stop."""
+        """Minimize for one alpha; `report` gets the best weights so far and may ask to stop."""
         return self.minimize(
             MarginObjective(R, self.loss(preferences), alpha), report=report, **options
         )
@@ -92,7 +91,7 @@ class MarginTrainer:
         report: Callable[[Array], bool] | None = None,
         **options: Any,
     ) -> MarginSolution:
-        """Minimise an objective until the tolerance is reached, and show the progress."""
+        """Minimize an objective until the tolerance is reached, and show the progress."""
         line = ProgressLine("RankSVM", self._verbose)
 
         def watch(now: Iterate) -> bool:

@@ -6,16 +6,16 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 
+from rankwise.arrays import Array
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.losses import SquaredLoss
 from rankwise.targets import as_scores, split_target
 
 __all__ = ["ranking_losses", "strict_graph", "why_no_pairs"]
 
-Array = NDArray[np.float64]
 DEFAULTS = {"cost": "magnitude", "ties": "include", "group_weight": "pairs"}
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array, Indices
 from rankwise.features import FeatureMap
 from rankwise.graphs import ScoreGraph
 from rankwise.model_selection.measures import (
@@ -20,9 +20,6 @@ from rankwise.rows import row_products
 from rankwise.solvers.pursuit import Step
 
 __all__ = ["PursuitFunction", "Validation", "make_functions", "stop_early"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class PursuitFunction(NamedTuple):

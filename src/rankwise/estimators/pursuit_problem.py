@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankwise.arrays import Array, Indices
 from rankwise.estimators.problem import ranking_losses
 from rankwise.estimators.unscored import PartlyScored
 from rankwise.features import (
@@ -40,9 +41,7 @@ __all__ = [
     "read_target",
 ]
 
-Array = NDArray[np.float64]
 SMALLEST_SQUARE = 1e-290  # smaller ones have lost digits
-Indices = NDArray[np.intp]
 SEARCHES = ("auto", "pairs", "shared", "cyclic")
 PAIRS_LIMIT = 10**12  # multiplications: about a minute
 

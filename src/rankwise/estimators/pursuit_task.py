@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankwise.arrays import Array, Indices
 from rankwise.estimators.unscored import PartlyScored
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.model_selection.candidates import Candidates
@@ -16,9 +17,6 @@ from rankwise.model_selection.measures import HeldOutLoss, Measure, check_scorin
 from rankwise.model_selection.refit_task import RefitTask
 
 __all__ = ["PursuitTask", "measure_of", "scores_of", "validation_rows", "without_rows"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class PursuitTask(RefitTask):

@@ -7,10 +7,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from rankwise.arrays import Array
 from rankwise.estimators.checks import check_beta, check_finite
 from rankwise.estimators.chunked import ChunkedFit
 from rankwise.estimators.kernel_model import ModelPath
@@ -26,8 +27,6 @@ from rankwise.progress import IterationLine
 from rankwise.solvers import Solutions, minimize
 
 __all__ = ["RankRLS", "RankRLSPath"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)
@@ -264,7 +263,7 @@ class RankRLS(ChunkedFit):
         """Coefficients of shape (n_alphas, n, n_outputs); sets all attributes but them."""
         losses, design = self._prepare(X, y, groups)
         found = [
-            self._minimise(loss, design, alphas, keep=loss is not losses[-1]) for loss in losses
+            self._minimize(loss, design, alphas, keep=loss is not losses[-1]) for loss in losses
         ]
         self._check_found(design, found)
         self._describe_fit(losses, design, found)
@@ -273,7 +272,7 @@ class RankRLS(ChunkedFit):
         flat = design.coefficients(coef.transpose(1, 0, 2).reshape(n, -1))
         return flat.reshape(-1, n_alphas, n_outputs).transpose(1, 0, 2)
 
-    def _minimise(
+    def _minimize(
         self, loss: SquaredLoss, design: Design, alphas: Array, *, keep: bool
     ) -> Solutions:
         copy = keep and design.method == "dual"  # the solver overwrites a kernel matrix

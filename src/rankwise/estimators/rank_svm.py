@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from rankwise.arrays import Array
 from rankwise.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from rankwise.estimators.kernel_model import KernelModel, ModelPath
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
@@ -23,8 +24,6 @@ from rankwise.model_selection.refit_task import MarginTask
 from rankwise.solvers.margin_loss import MarginSolution
 
 __all__ = ["RankSVM", "RankSVMPath"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)
@@ -259,7 +258,7 @@ class RankSVM(CallbackSupportMixin, KernelModel):
     def _prepare(
         self, X: Any, y: Any, groups: ArrayLike | None
     ) -> tuple[PreferenceGraph, StrictPreferences, Design]:
-        """Check everything, and say what is to be learnt from which features."""
+        """Check everything, and say what is to be learned from which features."""
         kernel = self.make_kernel()
         X = self._check_items(X, accept_sparse=False if kernel.is_precomputed else "csr")
         graph = strict_graph(X.shape[0], y, groups, self.group_weight)

@@ -8,11 +8,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rankwise.arrays import Array, Indices
 from rankwise.estimators.checks import check_beta
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.pursuit_path import (
@@ -47,9 +48,6 @@ from rankwise.real_numbers import check_items
 from rankwise.solvers.pursuit import Step, make_search, pursue
 
 __all__ = ["RankingPursuit"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(eq=False, repr=False)

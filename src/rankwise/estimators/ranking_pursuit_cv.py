@@ -7,9 +7,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.arrays import Array
 from rankwise.estimators.pursuit_task import measure_of
 from rankwise.estimators.ranking_pursuit import RankingPursuit
 from rankwise.estimators.search import Search
@@ -18,8 +19,6 @@ from rankwise.features import View
 from rankwise.model_selection.measures import Measure
 
 __all__ = ["RankingPursuitCV"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)

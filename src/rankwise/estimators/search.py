@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rankwise.arrays import Array
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.features import KernelParameters
 from rankwise.model_selection.alpha_grid import (
@@ -23,8 +24,6 @@ from rankwise.model_selection.measures import Measure, check_scoring, undefined_
 from rankwise.model_selection.task import HoldOutTask
 
 __all__ = ["Search"]
-
-Array = NDArray[np.float64]
 
 
 class _Choice(NamedTuple):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.graphs.disagreement import edge_disagreement
 from rankwise.graphs.protocol import GraphDescription, GraphRoot, PreferenceGraph, system_by_columns
 from rankwise.graphs.strict import StrictEdges, StrictPreferences
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
 
 __all__ = ["BaseGraph"]
-
-Array = NDArray[np.float64]
 
 
 class BaseGraph(ABC):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise._compiled import count_violated
+from rankwise.arrays import Array
 from rankwise.graphs.score_levels import find_levels, sums_of_families
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["edge_disagreement", "score_disagreement"]
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 

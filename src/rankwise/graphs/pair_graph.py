@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
+from rankwise.arrays import Array
 from rankwise.graphs.base import BaseGraph
 from rankwise.graphs.protocol import GraphDescription, GraphRoot
 from rankwise.graphs.roots import ComponentRoot, items_of_components
@@ -19,8 +20,6 @@ from rankwise.options import check_option
 from rankwise.real_numbers import as_real, as_whole, refuse_masked
 
 __all__ = ["PairGraph"]
-
-Array = NDArray[np.float64]
 
 
 class PairGraph(BaseGraph):

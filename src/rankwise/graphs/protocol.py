@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.memory import check_matrix_fits
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ __all__ = [
     "sums_of_squares",
     "system_by_columns",
 ]
-
-Array = NDArray[np.float64]
 
 
 class GraphRoot(Protocol):

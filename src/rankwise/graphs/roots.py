@@ -13,11 +13,11 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.graphs.score_levels import ScoreLevels
 
 __all__ = ["ComponentRoot", "NestedRoot", "connect_groups", "items_of_components"]
 
-Array = NDArray[np.float64]
 BLOCK_ENTRIES = 2**19
 FEW_LEVELS = 16  # with one level for so many items, what belongs to levels is small beside K
 

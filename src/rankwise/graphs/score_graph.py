@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.arrays import Array
 from rankwise.graphs.base import BaseGraph
 from rankwise.graphs.disagreement import score_disagreement
 from rankwise.graphs.protocol import GraphDescription, GraphRoot
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ScoreGraph"]
 
-Array = NDArray[np.float64]
 COSTS = ("magnitude", "sign", "relative")
 TIES = ("include", "exclude")
 GROUP_WEIGHTS = ("pairs", "groups")

@@ -9,14 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.graphs.gram_blocks import Nesting, nested_scatter
 from rankwise.graphs.protocol import GraphRoot, system_by_columns
 from rankwise.graphs.roots import ComponentRoot, NestedRoot, connect_groups, items_of_components
 from rankwise.graphs.score_levels import ScoreLevels, deviations, score_differences
 
 __all__ = ["NestedLaplacian", "RelativeLaplacian"]
-
-Array = NDArray[np.float64]
 
 
 class NestedLaplacian:

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise._compiled import add_rows, scale_rows, sort_by_group
+from rankwise.arrays import Array
 from rankwise.graphs.protocol import sums_of_squares
 
 __all__ = [
@@ -21,7 +22,6 @@ __all__ = [
     "sums_of_families",
 ]
 
-Array = NDArray[np.float64]
 BLOCK_ENTRIES = 2**22
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise._compiled import count_violated, sort_by_group, sort_in_groups, sum_violated
+from rankwise.arrays import Array
 
 if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["StrictEdges", "StrictOrder", "StrictPreferences", "Violated"]
 
-Array = NDArray[np.float64]
 SMALL_GROUP = 200  # mean size of groups that are sorted one by one, not all at once
 MOMENT_ITEMS = 20_000
 DRAWS = 60_000  # pairs that are looked at to find some near the margin

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Loss", "LossAt"]
+from rankwise.arrays import Array
 
-Array = NDArray[np.float64]
+__all__ = ["Loss", "LossAt"]
 
 
 class LossAt(NamedTuple):

@@ -10,14 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.graphs import GraphRoot, PreferenceGraph
 from rankwise.graphs.gram_blocks import plain_gram, plain_system
 from rankwise.graphs.protocol import sums_of_squares
 from rankwise.losses.interface import LossAt
 
 __all__ = ["LossPart", "SquaredLoss"]
-
-Array = NDArray[np.float64]
 
 
 class LossPart(NamedTuple):

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.arrays import Array
 from rankwise.model_selection.alpha_grid import AlphaGrid, Edges, edges_of
 from rankwise.real_numbers import as_real
 
 __all__ = ["Candidates", "check_alphas", "check_nus"]
 
-Array = NDArray[np.float64]
 SIMPLER = {"alpha": 1, "nu": 1, "n_basis": -1}  # the sign of the direction of simpler models
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.arrays import Array
 from rankwise.metrics import Metric
 from rankwise.model_selection.alpha_grid import Edges, flat_note
 from rankwise.model_selection.candidates import Candidates
@@ -35,8 +36,6 @@ __all__ = [
     "judge",
     "judge_and_widen",
 ]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.features import Design
 from rankwise.graphs import PreferenceGraph
 from rankwise.losses import SquaredLoss
@@ -45,7 +46,6 @@ from rankwise.solvers.hold_out_items import (
 
 __all__ = ["Refit", "check_rest", "held_out_scores", "item_spectrum"]
 
-Array = NDArray[np.float64]
 HeldOut = Iterator[tuple[NDArray[np.intp], Array]]
 ROUNDING = 1e-12  # of a weight: what is left of it when all of it is subtracted
 TIED = 1e-13  # of the largest target: preferences that cancel, but for rounding

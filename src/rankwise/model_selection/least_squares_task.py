@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankwise.arrays import Array
 from rankwise.features import Design
 from rankwise.graphs import PairGraph
 from rankwise.losses import SquaredLoss
@@ -22,7 +23,6 @@ from rankwise.solvers import minimize
 
 __all__ = ["LeastSquaresTask", "alpha_candidates", "pair_distance"]
 
-Array = NDArray[np.float64]
 COLUMNS = 64  # columns of a kernel matrix that are looked at together
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
 from rankwise.model_selection.task import HeldOutPairs, HoldOutTask
 from rankwise.model_selection.ways import FEWEST_FOR_PAIRS
 
 __all__ = ["LeavePairOut", "leave_pair_out"]
 
-Array = NDArray[np.float64]
 BLOCK_ENTRIES = 2**21
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
 from rankwise.graphs import PreferenceGraph
 from rankwise.losses import SquaredLoss
@@ -23,8 +24,6 @@ __all__ = [
     "standard_error",
     "undefined_everywhere",
 ]
-
-Array = NDArray[np.float64]
 
 
 class HeldOutLoss(NamedTuple):

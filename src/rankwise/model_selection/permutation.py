@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.metrics import Metric, get_metric
@@ -22,7 +23,6 @@ from rankwise.model_selection.ways import PAIR, PAIRWISE, Way, choose_way
 
 __all__ = ["PermutationTest", "permutation_test"]
 
-Array = NDArray[np.float64]
 CHUNK_ENTRIES = 2**24  # of one array of items × permutations × alphas; about eight exist at a time
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankwise.arrays import Array, Indices
 from rankwise.features import Design
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.losses import SquaredLoss
@@ -21,8 +22,6 @@ from rankwise.rows import row_products
 
 __all__ = ["MarginTask", "RefitTask"]
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 SVM_DECADES = (-7, 0)
 SVM_PER_DECADE = 2
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from rankwise.arrays import Array
 
 __all__ = ["SearchCurve", "curves_of_search"]
-
-Array = NDArray[np.float64]
 
 
 class SearchCurve(NamedTuple):

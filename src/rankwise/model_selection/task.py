@@ -8,14 +8,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.arrays import Array
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.model_selection.candidates import Candidates
 from rankwise.model_selection.folds import Folds
 from rankwise.solvers.hold_out_items import Spectrum, pair_differences, pair_disagreement
 
 __all__ = ["HeldOutPairs", "HoldOutTask", "hold_out_task"]
-
-Array = NDArray[np.float64]
 
 
 class HeldOutPairs(NamedTuple):
