@@ -60,9 +60,10 @@ def rows(folder: Path, size: str) -> Iterator[Row]:
     yield from _letor(folder, LETOR_BYTES[size])
     yield from _models(folder, X, y, groups)
     yield Row("--help", "rankwise", _process("-m", "rankwise", "--help"))
-    yield Row("model files", "import", _process("-c", "import rankwise.persistence, skops.io"))
-    yield Row("model files", "without skops", _process("-c", "import rankwise.persistence"))
     yield Row("--help", "import sklearn", _process("-c", "import sklearn"))
+    parts = "import rankwise.persistence"
+    yield Row("start of load", "rankwise", _process("-c", f"{parts}, skops.io"))
+    yield Row("start of load", "without skops", _process("-c", parts))
 
 
 def _tables(folder: Path, X: np.ndarray, y: np.ndarray, groups: np.ndarray) -> Iterator[Row]:

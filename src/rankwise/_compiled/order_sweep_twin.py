@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array, Indices
+
 __all__ = [
     "count_inversions",
     "count_violated",
@@ -21,10 +23,8 @@ __all__ = [
     "weigh_inversions",
 ]
 
-Indices = NDArray[np.intp]
 Levels = NDArray[np.int32]
 Counts = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def sort_by_group(order: Indices, group: Levels, starts: Indices) -> Indices:
@@ -43,7 +43,7 @@ def sort_by_group(order: Indices, group: Levels, starts: Indices) -> Indices:
     return sorted_order
 
 
-def sort_in_groups(scores: Floats, order: Indices, starts: Indices) -> Indices:
+def sort_in_groups(scores: Array, order: Indices, starts: Indices) -> Indices:
     """Sort the items of each group by score.
 
     Parameters
@@ -85,7 +85,7 @@ def count_violated(scores: NDArray[Any], level: Levels, starts: Indices) -> tupl
     return lost, won
 
 
-def sum_violated(scores: NDArray[Any], level: Levels, starts: Indices, values: Floats) -> Floats:
+def sum_violated(scores: NDArray[Any], level: Levels, starts: Indices, values: Array) -> Array:
     """Sum, for items sorted by score inside groups, the values over their violated pairs.
 
     The same pairs as in `count_violated`; each adds the value of its other item.
@@ -106,7 +106,7 @@ def count_inversions(level: Levels, starts: Indices) -> Counts:
     return np.add.reduceat(_higher_before(level, starts, ones), starts)
 
 
-def weigh_inversions(level: Levels, starts: Indices, weights: Floats) -> Floats:
+def weigh_inversions(level: Levels, starts: Indices, weights: Array) -> Array:
     """Sum ``weights[p] * weights[q]`` over the pairs that `count_inversions` counts."""
     return np.add.reduceat(weights * _higher_before(level, starts, weights), starts)
 

@@ -7,15 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array, Indices
+
 __all__ = ["add_rows", "scale_rows"]
 
-Indices = NDArray[np.intp]
-Floats = NDArray[np.float64]
 
-
-def add_rows(
-    X: NDArray[Any], family: Indices, weight: Floats, sums: Floats, moment: Floats
-) -> None:
+def add_rows(X: NDArray[Any], family: Indices, weight: Array, sums: Array, moment: Array) -> None:
     """Add each row to the sums of its family, and ``Xᵀ weight`` to the moment.
 
     Parameters
@@ -46,7 +43,7 @@ def add_rows(
 
 
 def scale_rows(
-    X: NDArray[Any], family: Indices, means: Floats | None, scale: Floats, out: Floats
+    X: NDArray[Any], family: Indices, means: Array | None, scale: Array, out: Array
 ) -> None:
     """Write ``scale (x − mean)`` of each row, by the mean and the scale of its family.
 

@@ -12,21 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._compiled import count_violated
-from rankwise.graphs import PairGraph, ScoreGraph
+from rankwise.arrays import Array, Indices
+from rankwise.graphs import PreferenceGraph
 from rankwise.groups import Groups, encode_groups
 from rankwise.metrics.arguments import check_data
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.targets import as_scores, split_target
 
-__all__ = ["Material", "as_text", "make_material", "short_numbers"]
+__all__ = ["ScoredItems", "as_text", "make_scored_items", "short_numbers"]
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 LONGEST_TEXT = 80
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class ScoredItems:
     """The items that have a true score, row by row.
 
     Attributes
@@ -119,10 +118,10 @@ class Material:
     @cached_property
     def n_tied(self) -> int:
         """Number of pairs of different y and equal scores."""
-        f, y, g = (part[self.order] for part in (self.scores, self.y, self.groups.codes))
-        new_block = np.r_[True, (g[1:] != g[:-1]) | (f[1:] != f[:-1])]
-        new_cell = new_block | np.r_[True, y[1:] != y[:-1]]
-        return _pairs_inside(new_block) - _pairs_inside(new_cell)
+        f, y, g = (values[self.order] for values in (self.scores, self.y, self.groups.codes))
+        new_score = np.r_[True, (g[1:] != g[:-1]) | (f[1:] != f[:-1])]
+        new_item = new_score | np.r_[True, y[1:] != y[:-1]]
+        return _pairs_inside(new_score) - _pairs_inside(new_item)
 
     @cached_property
     def sizes(self) -> Indices:
@@ -130,7 +129,7 @@ class Material:
         return self.groups.sizes
 
     @cached_property
-    def centred_scores(self) -> Array:
+    def centered_scores(self) -> Array:
         """Predicted scores less the mean of their group."""
         means = np.bincount(self.groups.codes, self.scores) / self.sizes
         return self.scores - means[self.groups.codes]
@@ -145,17 +144,17 @@ class Material:
         return "all items" if self.is_one_list else as_text(self.groups.labels[group])
 
 
-def make_material(
+def make_scored_items(
     scores: Any, y: Any, groups: ArrayLike | None, ids: Sequence[Any] | None
-) -> Material:
+) -> ScoredItems:
     """Check true scores, groups and names against the predicted scores."""
-    if isinstance(y, PairGraph):
-        raise ValueError(
-            "y is a graph of explicit preferences; the report compares orders of items and needs "
-            "one true score for each item."
-        )
-    if isinstance(y, ScoreGraph):
-        y, groups = y.y, y.groups if groups is None else groups
+    if isinstance(y, PreferenceGraph):
+        if y.scores is None:
+            raise ValueError(
+                "y is a graph of explicit preferences; the report compares orders of items and "
+                "needs one true score for each item."
+            )
+        y, groups = y.scores, y.groups if groups is None else groups
     y, groups = split_target(y, groups)
     truth = as_scores(y, allow_nan=True)
     if truth.ndim != 1:
@@ -173,11 +172,11 @@ def make_material(
     rows = np.flatnonzero(~np.isnan(truth))
     if not len(rows):
         raise ValueError("every y is NaN: there is no true score to compare with.")
-    part = None if groups is None else _take(groups, rows)
-    true, found, encoded = check_data(truth[rows], predicted[rows], part)
+    kept = None if groups is None else _take(groups, rows)
+    true, found, encoded = check_data(truth[rows], predicted[rows], kept)
     names = None if ids is None else list(ids)
     as_floats = found.astype(np.float64)
-    return Material(as_floats, true, encoded, rows, names, n_rows - len(rows), groups is None)
+    return ScoredItems(as_floats, true, encoded, rows, names, n_rows - len(rows), groups is None)
 
 
 def as_text(value: Any, longest: int = LONGEST_TEXT) -> str:
@@ -201,7 +200,7 @@ def _short(value: float, digits: int) -> float | int | None:
 
 
 def _pairs_inside(opens: NDArray[np.bool_]) -> int:
-    """Number of pairs inside the blocks of a sequence that open where this is true."""
+    """Number of pairs inside the runs of a sequence that start where this is true."""
     sizes = np.diff(np.flatnonzero(opens), append=len(opens))
     return int((sizes * (sizes - 1) // 2).sum())
 

@@ -23,14 +23,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.estimators.folds import Folds, fold_numbers
-from rankwise.estimators.held_out_edges import edges_of_folds, fits_edges, hold_out_with_edges
+from rankwise.arrays import Array
 from rankwise.features import Design
-from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
+from rankwise.graphs import PreferenceGraph
 from rankwise.losses import SquaredLoss
+from rankwise.model_selection.exact_hold_out_edges import (
+    edges_of_folds,
+    fits_edges,
+    hold_out_with_edges,
+)
+from rankwise.model_selection.folds import Folds, fold_numbers
 from rankwise.progress import track
 from rankwise.rows import first_equal_rows
-from rankwise.solvers import minimise
+from rankwise.solvers import minimize
 from rankwise.solvers.hold_out import Part, hold_out_dual, hold_out_few, hold_out_primal
 from rankwise.solvers.hold_out_items import (
     Spectrum,
@@ -39,10 +44,18 @@ from rankwise.solvers.hold_out_items import (
     spectrum_of_kernel,
 )
 
-__all__ = ["Refit", "check_rest", "held_out_scores", "is_complete_list", "item_spectrum"]
+__all__ = ["Refit", "check_rest", "held_out_scores", "item_spectrum"]
 
-Array = NDArray[np.float64]
 HeldOut = Iterator[tuple[NDArray[np.intp], Array]]
+ROUNDING = 1e-12  # of a weight: what is left of it when all of it is subtracted
+TIED = 1e-13  # of the largest target: preferences that cancel, but for rounding
+
+# Multiplications, or as much time as so many take, measured from 10 to 300 features.
+DECOMPOSITION = 10  # × p³: one eigendecomposition of p features
+DOWNDATE_PRODUCT = 30  # × n p: products of the n rows that a downdate takes out, beside n² p
+DOWNDATE_SOLUTION = 1.5  # × n³: the system of a downdate
+REDUCTION_SOLUTION = 6  # × p²: one alpha in a reduced system
+REDUCTION_START = 4e5  # what a reduction costs at any size: calls of LAPACK
 
 
 class Refit(NamedTuple):
@@ -78,15 +91,10 @@ def held_out_scores(
     if loss.beta == 0:  # where nothing is left to learn from, rounding must not order items
         preferring = _preferring(loss.graph, targets)
         silent = _sums(preferring, fold) == preferring.sum(axis=0)
-        if isinstance(loss.graph, PairGraph):  # without the edges that leave a fold others prefer
-            silent &= _closed(loss.graph, folds)[:, None]
+        for k in np.flatnonzero(silent.any(axis=1) & ~_closed(loss.graph, folds)):
+            silent[k] &= _is_tied(loss.graph, np.flatnonzero(fold != k))
         out[silent[fold]] = 0.0
     return out if first is None else np.asarray(out[first])
-
-
-def is_complete_list(graph: PreferenceGraph) -> bool:
-    """Whether every two items are an edge of magnitude y_i − y_j."""
-    return isinstance(graph, ScoreGraph) and graph.is_complete
 
 
 def item_spectrum(design: Design, *, centered: bool = False, overwrite: bool = False) -> Spectrum:
@@ -108,53 +116,64 @@ def item_spectrum(design: Design, *, centered: bool = False, overwrite: bool = F
 def _preferring(graph: PreferenceGraph, targets: Array) -> NDArray[np.bool_]:
     """For each item and output whether the item is not tied with all others.
 
-    In a complete list that is meant of the larger part of the items: those that differ from the
-    median do so from at least half of the others.
+    In a complete list: whether it differs from the median, as then it does from at least half of
+    the others.
     """
-    if is_complete_list(graph):
-        y = graph.y.reshape(targets.shape)  # type: ignore[attr-defined]
+    if graph.is_complete:
+        y = np.asarray(graph.scores).reshape(targets.shape)
         return np.asarray(y != np.sort(y, axis=0)[(len(y) - 1) // 2])
-    return np.asarray(np.abs(targets) > 1e-13 * np.abs(targets).max(axis=0))
+    return np.asarray(np.abs(targets) > TIED * np.abs(targets).max(axis=0))
+
+
+def _is_tied(graph: PreferenceGraph, items: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """For each output whether these items have equal scores in each group; edges do not tell."""
+    if graph.scores is None:
+        return np.zeros(1, dtype=bool)
+    Y = graph.scores.reshape(graph.n_items, -1)[items]
+    _, first, group = np.unique(graph.groups[items], return_index=True, return_inverse=True)
+    return np.asarray((Y[first][group] == Y).all(axis=0))
 
 
 def _hold_out(
     loss: SquaredLoss, design: Design, folds: Folds, alphas: Array, refit: Refit, out: Array
 ) -> None:
     """Fill `out` by the ways of the table above; the matrix of a dual design is overwritten."""
-    graph = loss.graph
-    closed = _closed(graph, folds)
+    closed = _closed(loss.graph, folds)
     whole = [U for U, is_closed in zip(folds, closed, strict=True) if is_closed]
     cut = [U for U, is_closed in zip(folds, closed, strict=True) if not is_closed]
-    again = cut
     if design.method == "iterative":
-        again, whole = folds, []
-    elif cut and is_complete_list(graph) and not _is_cheaper_to_refit(design, cut, len(alphas)):
-        for U in cut:
-            check_rest(graph.n_items - len(U) > 1 or loss.beta == 1)
-        y = loss.y if loss.y is not None else graph.y  # type: ignore[attr-defined]
-        items = hold_out_items(item_spectrum(design), y.reshape(len(y), -1), cut, alphas, loss.beta)
-        for U, scores in items:
-            out[U] = scores
-        again = []
-    elif cut and _has_edges_to_hold_out(graph, design):
-        assert isinstance(graph, PairGraph)
-        edges = edges_of_folds(graph, cut)
-        for touching in edges:
-            check_rest(len(touching) < graph.n_pairs)
-        hold_out_with_edges(_dense(design.matrix), graph, cut, edges, alphas, out)
-        again = []
+        cut, whole = folds, []
+    elif cut and _hold_out_cut(loss, design, cut, alphas, out):
+        cut = []
     if design.method == "dual" and 0 < loss.beta < 1:
-        again, whole = [*again, *whole], []
-    for U, scores in _refit(loss, design, again, alphas, refit):
+        cut, whole = [*cut, *whole], []
+    for U, scores in _refit(loss, design, cut, alphas, refit):
         out[U] = scores
     if whole:
         _closed_shortcut(loss, design, whole, alphas, out)
 
 
-def _has_edges_to_hold_out(graph: PreferenceGraph, design: Design) -> bool:
-    if not isinstance(graph, PairGraph) or design.method != "primal":
-        return False
-    return fits_edges(graph, design.matrix.shape[1])
+def _hold_out_cut(
+    loss: SquaredLoss, design: Design, folds: Folds, alphas: Array, out: Array
+) -> bool:
+    """Fill `out` for folds that edges leave, if there is a shortcut that pays; say whether."""
+    graph = loss.graph
+    if graph.is_complete and not _is_cheaper_to_refit(design, folds, len(alphas)):
+        for U in folds:
+            check_rest(graph.n_items - len(U) > 1 or loss.beta == 1)
+        y = np.asarray(graph.scores if loss.y is None else loss.y).reshape(graph.n_items, -1)
+        for U, scores in hold_out_items(item_spectrum(design), y, folds, alphas, loss.beta):
+            out[U] = scores
+        return True
+    if graph.scores is None and design.method == "primal":
+        R, pairs = design.matrix, graph.pairs()
+        if fits_edges(pairs, R.shape[1]):
+            edges = edges_of_folds(pairs, folds)
+            for touching in edges:
+                check_rest(len(touching) < pairs.n_pairs)
+            hold_out_with_edges(_dense(R), pairs, folds, edges, alphas, out)
+            return True
+    return False
 
 
 def _is_cheaper_to_refit(design: Design, folds: Folds, n_alphas: int) -> bool:
@@ -162,8 +181,9 @@ def _is_cheaper_to_refit(design: Design, folds: Folds, n_alphas: int) -> bool:
     if design.method == "dual":
         return False
     m, p = design.matrix.shape
-    shortcut = m * p**2 + n_alphas * sum(len(U) ** 3 + len(U) ** 2 * p for U in folds)
-    return bool(len(folds) * (m * p**2 + 10 * p**3) < shortcut)
+    spectrum, systems = m * p**2, sum(len(U) ** 3 + len(U) ** 2 * p for U in folds)
+    refit = m * p**2 + DECOMPOSITION * p**3
+    return bool(len(folds) * refit < spectrum + n_alphas * systems)
 
 
 def _closed_shortcut(
@@ -173,7 +193,7 @@ def _closed_shortcut(
     fold = fold_numbers(folds, len(out))
     for part in parts:
         total = part.amount.sum()
-        check_rest(bool((total - _sums(part.amount, fold) > 1e-12 * total).all()))
+        check_rest(bool((total - _sums(part.amount, fold) > ROUNDING * total).all()))
     if design.method == "dual":
         (part,) = parts
         target = part.target.reshape(len(part.target), -1)
@@ -218,11 +238,10 @@ def _sums(values: NDArray[Any], fold: NDArray[np.intp]) -> Array:
 
 
 def _is_few(n: int, p: int, n_alphas: int) -> bool:
-    """Whether a downdate by n items is cheaper than a reduction of p features.
-
-    Operations and the constant parts of both, as measured from p = 10 to 300.
-    """
-    return n_alphas * (30 * n * p + n**2 * p + 1.5 * n**3) < p**3 + 6 * n_alphas * p**2 + 4e5
+    """Whether a downdate by n items for each alpha is cheaper than a reduction of p features."""
+    downdate = DOWNDATE_PRODUCT * n * p + n**2 * p + DOWNDATE_SOLUTION * n**3
+    reduction = p**3 + n_alphas * REDUCTION_SOLUTION * p**2 + REDUCTION_START
+    return n_alphas * downdate < reduction
 
 
 def _refit(
@@ -242,7 +261,7 @@ def _refit(
         is_dual = design.method == "dual"
         seen = design.matrix[np.ix_(rest, rest)] if is_dual else design.matrix[rest]
         held = design.matrix[np.ix_(U, rest)] if is_dual else design.matrix[U]
-        coef = minimise(
+        coef = minimize(
             design.method, part, seen, alphas, tol=refit.tol, max_iter=refit.max_iter
         ).coef
         scores = np.stack([held @ columns for columns in coef])

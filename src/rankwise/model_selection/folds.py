@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold
 
-from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
+from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.roots import items_of_components
 
-__all__ = ["Folds", "fold_numbers", "make_folds"]
+__all__ = ["Folds", "fold_numbers", "make_folds", "read_splits"]
 
 Folds = list[NDArray[np.intp]]
 
 
-def make_folds(cv: Any, graph: PreferenceGraph, X: Any, y: Any) -> Folds:
+def make_folds(cv: Any, graph: PreferenceGraph) -> Folds:
     """The test sets of a cross-validation; every item is in exactly one.
 
     Parameters
@@ -27,21 +27,17 @@ def make_folds(cv: Any, graph: PreferenceGraph, X: Any, y: Any) -> Folds:
         None holds out one group at a time; a number makes so many folds of whole groups, or of
         items if there is one group only; anything else as in scikit-learn.
     graph : PreferenceGraph
-        Its groups go to the splitter. Those of explicit preferences are the groups that the
-        `PairGraph` was given, or else its connected components.
-    X, y
-        For the splitter.
+        Its scores and groups go to the splitter. The groups of explicit preferences are those
+        that the `PairGraph` was given, or else its connected components.
     """
-    is_known = isinstance(graph, (ScoreGraph, PairGraph))
-    labels = graph.groups if is_known else graph.components  # type: ignore[attr-defined]
-    n_groups = int(labels.max()) + 1
+    labels, n_groups = graph.groups, graph.n_groups
     if cv is None:
         folds = items_of_components(labels)
         if len(folds) < 2:
             how = (
                 "build the PairGraph with the groups of the items, or hold out edges with "
                 "RankRLSCV(cv=10)"
-                if isinstance(graph, PairGraph)
+                if graph.scores is None
                 else "pass groups, hold out items with cv=10, or use leave_pair_out"
             )
             raise ValueError(f"leave-group-out needs at least two groups, and there is one; {how}.")
@@ -53,7 +49,13 @@ def make_folds(cv: Any, graph: PreferenceGraph, X: Any, y: Any) -> Folds:
             unit = "groups" if n_groups > 1 else "items"
             raise ValueError(f"cv={cv}; expected 2 to {n_units} folds of the {n_units} {unit}.")
         cv = GroupKFold(cv) if n_groups > 1 else KFold(cv, shuffle=True, random_state=0)
-    return _check_splits(_splits(cv, X, y, labels), graph.n_items)
+    return _check_splits(_splits(cv, graph), graph.n_items)
+
+
+def read_splits(cv: Any) -> Any:
+    """The same with splits in a list, so that they can be read for each model and each output."""
+    is_plain = hasattr(cv, "__iter__") and not hasattr(cv, "split")  # a text has both
+    return list(cv) if is_plain else cv
 
 
 def fold_numbers(folds: Folds, n_items: int) -> NDArray[np.intp]:
@@ -65,13 +67,13 @@ def fold_numbers(folds: Folds, n_items: int) -> NDArray[np.intp]:
     return numbers
 
 
-def _splits(cv: Any, X: Any, y: Any, labels: NDArray[np.intp]) -> list[Any]:
+def _splits(cv: Any, graph: PreferenceGraph) -> list[Any]:
     if not hasattr(cv, "split"):
         return list(cv)
     with warnings.catch_warnings():
         # one call serves splitters that know groups and those that say that they do not
         warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
-        return list(cv.split(X, y, labels))
+        return list(cv.split(np.empty((graph.n_items, 1)), graph.scores, graph.groups))
 
 
 def _check_splits(splits: list[Any], n_items: int) -> Folds:

@@ -1,4 +1,4 @@
-"""Dask collections as aligned parts: some rows of X, their scores and their groups, on a worker."""
+"""Dask collections as aligned blocks: rows of X with their scores and groups, on a worker."""
 
 from __future__ import annotations
 
@@ -12,16 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from rankwise.arrays import Array, Indices
 from rankwise.groups import encode_groups
 from rankwise.real_numbers import check_items
 from rankwise.targets import as_scores
 
-__all__ = ["Blocks", "Part", "Survey", "align", "is_lazy", "survey", "take_rows", "whole_rows"]
+__all__ = [
+    "AlignedBlocks",
+    "RowBlock",
+    "Survey",
+    "align",
+    "is_lazy",
+    "survey",
+    "take_rows",
+    "whole_rows",
+]
 
-Array = NDArray[np.float64]
 
-
-class Part(NamedTuple):
+class RowBlock(NamedTuple):
     """Rows in the memory of one worker.
 
     Attributes
@@ -38,18 +46,18 @@ class Part(NamedTuple):
     y: Array
     groups: NDArray[Any] | None
 
-    def rows(self, rows: NDArray[Any]) -> Part:
-        """Some of them."""
+    def rows(self, rows: NDArray[Any]) -> RowBlock:
+        """A block of the chosen rows."""
         groups = None if self.groups is None else self.groups[rows]
-        return Part(self.X[rows], self.y[rows], groups)
+        return RowBlock(self.X[rows], self.y[rows], groups)
 
 
-class Blocks(NamedTuple):
-    """The blocks of the collections that were given, lazily, and the parts that they make."""
+class AlignedBlocks(NamedTuple):
+    """Blocks of y, of groups, and of all three collections side by side, not yet computed."""
 
     y: list[Any]
     groups: list[Any]
-    parts: list[Any]
+    blocks: list[Any]
 
 
 class Survey(NamedTuple):
@@ -57,21 +65,21 @@ class Survey(NamedTuple):
 
     Attributes
     ----------
-    n_rows : ndarray of shape (n_parts,)
-        Rows of each part.
+    n_rows : ndarray of shape (n_blocks,)
+        Rows of each block.
     split : dict of label to dict of int to int
-        The groups with rows in several parts: how many in which.
+        The groups with rows in several blocks: how many in which.
     """
 
-    n_rows: NDArray[np.intp]
+    n_rows: Indices
     split: dict[Hashable, dict[int, int]]
 
-    def split_by_part(self) -> list[set[Hashable]]:
-        """The split groups of each part."""
+    def split_by_block(self) -> list[set[Hashable]]:
+        """The split groups of each block."""
         labels: list[set[Hashable]] = [set() for _ in self.n_rows]
         for label, where in self.split.items():
-            for part in where:
-                labels[part].add(label)
+            for block in where:
+                labels[block].add(label)
         return labels
 
 
@@ -80,7 +88,7 @@ def is_lazy(X: Any) -> bool:
     return bool(dask.is_dask_collection(X))
 
 
-def align(X: Any, y: Any, groups: Any) -> Blocks:
+def align(X: Any, y: Any, groups: Any) -> AlignedBlocks:
     """Pair the blocks of X, y and groups; nothing is computed.
 
     Blocks of unknown length are paired in order and compared on the workers.
@@ -93,10 +101,10 @@ def align(X: Any, y: Any, groups: Any) -> Blocks:
         )
     X = whole_rows(X)
     lengths = _lengths(X)
-    blocks = {"X": _blocks(X), "y": _blocks(_like(y, lengths, "y"))}
+    delayed = {"X": _blocks(X), "y": _blocks(_like(y, lengths, "y"))}
     if groups is not None:
-        blocks["groups"] = _blocks(_like(groups, lengths, "groups"))
-    for name, some in blocks.items():
+        delayed["groups"] = _blocks(_like(groups, lengths, "groups"))
+    for name, some in delayed.items():
         if len(some) != len(lengths):
             raise ValueError(
                 f"{name} has {len(some)} blocks but X has {len(lengths)}, and some of their "
@@ -104,10 +112,10 @@ def align(X: Any, y: Any, groups: Any) -> Blocks:
                 "groups from the same data frame."
             )
     no_groups = [None] * len(lengths)
-    make = dask.delayed(_make_part)
-    paired = zip(blocks["X"], blocks["y"], blocks.get("groups", no_groups), strict=True)
-    parts = [make(*block) for block in paired]
-    return Blocks(blocks["y"], blocks.get("groups", no_groups), parts)
+    make = dask.delayed(_make_block)
+    paired = zip(delayed["X"], delayed["y"], delayed.get("groups", no_groups), strict=True)
+    blocks = [make(*rows) for rows in paired]
+    return AlignedBlocks(delayed["y"], delayed.get("groups", no_groups), blocks)
 
 
 def whole_rows(X: Any) -> Any:
@@ -115,27 +123,27 @@ def whole_rows(X: Any) -> Any:
     return X.rechunk({1: -1}) if isinstance(X, da.Array) and X.numblocks[1] > 1 else X
 
 
-def survey(blocks: Blocks) -> Survey:
-    """Count rows, and find the groups that are in several parts; looks at y and groups only."""
+def survey(aligned: AlignedBlocks) -> Survey:
+    """Count rows, and find the groups that are in several blocks; looks at y and groups only."""
     look = dask.delayed(_count_groups)
     counted = dask.compute(
-        *(look(y, groups) for y, groups in zip(blocks.y, blocks.groups, strict=True))
+        *(look(y, groups) for y, groups in zip(aligned.y, aligned.groups, strict=True))
     )
     n_rows = np.array([n for n, _, _ in counted], dtype=np.intp)
-    full = [part for part, n in enumerate(n_rows) if n]
+    full = [block for block, n in enumerate(n_rows) if n]
     if not full:
         raise ValueError("X has no rows, expected at least two items of one group.")
     if counted[0][1] is None:
         return Survey(n_rows, {})
-    labels = _joined([counted[part][1] for part in full])
-    counts = np.concatenate([counted[part][2] for part in full])
-    of_part = np.repeat(full, [len(counted[part][1]) for part in full])
+    labels = _joined([counted[block][1] for block in full])
+    counts = np.concatenate([counted[block][2] for block in full])
+    of_block = np.repeat(full, [len(counted[block][1]) for block in full])
     codes, distinct = encode_groups(labels, len(labels))
-    n_parts = np.bincount(codes, minlength=len(distinct))
+    n_homes = np.bincount(codes, minlength=len(distinct))
     split: dict[Hashable, dict[int, int]] = {}
     names = distinct.tolist()
-    for k in np.flatnonzero(n_parts[codes] > 1):
-        split.setdefault(names[codes[k]], {})[int(of_part[k])] = int(counts[k])
+    for k in np.flatnonzero(n_homes[codes] > 1):
+        split.setdefault(names[codes[k]], {})[int(of_block[k])] = int(counts[k])
     return Survey(n_rows, split)
 
 
@@ -146,17 +154,17 @@ def _joined(labels: list[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate(labels)
 
 
-def take_rows(blocks: Blocks, n_rows: NDArray[np.intp], rows: NDArray[np.intp]) -> Any:
-    """Rows of X by their numbers over all parts, in this order, in the memory of the client."""
+def take_rows(aligned: AlignedBlocks, n_rows: Indices, rows: Indices) -> Any:
+    """Rows of X by their numbers over all blocks, in this order, in the memory of the client."""
     ends = np.cumsum(n_rows)
-    of_part = np.searchsorted(ends, rows, side="right")
-    take = dask.delayed(lambda part, inside: part.X[inside])
-    used = np.unique(of_part)
-    inside = [rows[of_part == k] - (ends[k] - n_rows[k]) for k in used]
+    of_block = np.searchsorted(ends, rows, side="right")
+    take = dask.delayed(lambda block, inside: block.X[inside])
+    used = np.unique(of_block)
+    inside = [rows[of_block == k] - (ends[k] - n_rows[k]) for k in used]
     found = dask.compute(
-        *(take(blocks.parts[k], some) for k, some in zip(used, inside, strict=True))
+        *(take(aligned.blocks[k], some) for k, some in zip(used, inside, strict=True))
     )
-    order = np.argsort(np.argsort(of_part, kind="stable"))
+    order = np.argsort(np.argsort(of_block, kind="stable"))
     if hasattr(found[0], "toarray"):
         from scipy.sparse import vstack
 
@@ -203,7 +211,7 @@ def _blocks(collection: Any) -> list[Any]:
     return list(np.ravel(collection.to_delayed()))
 
 
-def _make_part(X: Any, y: Any, groups: Any) -> Part:
+def _make_block(X: Any, y: Any, groups: Any) -> RowBlock:
     """On a worker: arrays, checked."""
     for name, other in (("y", y), ("groups", groups)):
         if other is None:
@@ -221,15 +229,15 @@ def _make_part(X: Any, y: Any, groups: Any) -> Part:
     if X.shape[0] == 0:
         n_outputs = y.shape[1] if y.ndim == 2 else 1
         nobody = None if groups is None else np.zeros(0, dtype=np.intp)
-        return Part(np.zeros(X.shape), np.zeros((0, n_outputs)), nobody)
+        return RowBlock(np.zeros(X.shape), np.zeros((0, n_outputs)), nobody)
     check_items("X", X)
     items = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     scores = as_scores(y)
     labels = None if groups is None else np.asarray(groups)
-    return Part(items, scores.reshape(len(scores), -1), labels)
+    return RowBlock(items, scores.reshape(len(scores), -1), labels)
 
 
-def _count_groups(y: Any, groups: Any) -> tuple[int, NDArray[Any] | None, NDArray[np.intp] | None]:
+def _count_groups(y: Any, groups: Any) -> tuple[int, NDArray[Any] | None, Indices | None]:
     """On a worker: number of rows, the labels there are, and how many rows each has."""
     if groups is None:
         return len(y), None, None

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from rankwise.arrays import Array
 
 __all__ = [
     "AlphaGrid",
@@ -21,7 +22,6 @@ __all__ = [
     "warn_at_limit",
 ]
 
-Array = NDArray[np.float64]
 STEP = 3  # decades by which a grid is widened at a time
 CEILING = 6  # decades above the scale where it ends; far below, all models order items alike
 CONSTANT = 1e-30  # norm of a column, relative to the largest, that rounding of its mean may leave

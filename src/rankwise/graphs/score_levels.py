@@ -1,4 +1,4 @@
-"""Cells: items of one group and one score, which no score-induced graph can tell apart."""
+"""Levels: items of one group and one score, which a graph of scores cannot tell apart."""
 
 from __future__ import annotations
 
@@ -11,25 +11,31 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise._compiled import add_rows, scale_rows, sort_by_group
+from rankwise.arrays import Array
 from rankwise.graphs.protocol import sums_of_squares
 
-__all__ = ["Cells", "deviations", "score_cells", "score_differences", "sums_of_families"]
+__all__ = [
+    "ScoreLevels",
+    "deviations",
+    "find_levels",
+    "score_differences",
+    "sums_of_families",
+]
 
-Array = NDArray[np.float64]
 BLOCK_ENTRIES = 2**22
 
 
-class Cells:
-    """A partition of the items into cells, and of the cells into groups.
+class ScoreLevels:
+    """A partition of the items into levels, and of the levels into groups.
 
-    Cells are numbered so that those of one group are consecutive, by increasing score.
+    Levels are numbered so that those of one group are consecutive, by increasing score.
 
     Attributes
     ----------
     of_item : ndarray of shape (n_items,)
-        The cell of each item.
-    group : ndarray of shape (n_cells,)
-        The group of each cell.
+        The level of each item.
+    group : ndarray of shape (n_levels,)
+        The group of each level.
     n_groups : int
         Number of groups.
     counts : ndarray of shape (n_items,) or None
@@ -50,19 +56,19 @@ class Cells:
 
     @cached_property
     def size(self) -> Array:
-        """Number of items in each cell."""
+        """Number of items in each level."""
         sizes = np.bincount(self.of_item, weights=self.counts, minlength=len(self.group))
         return sizes.astype(np.float64, copy=False)
 
     @cached_property
-    def levels(self) -> NDArray[np.intp]:
-        """Number of cells in each group."""
+    def count(self) -> NDArray[np.intp]:
+        """Number of levels in each group."""
         return np.bincount(self.group, minlength=self.n_groups)
 
     @cached_property
     def first(self) -> NDArray[np.intp]:
-        """Number of the first cell of each group."""
-        return np.cumsum(self.levels) - self.levels
+        """Number of the first level of each group."""
+        return np.cumsum(self.count) - self.count
 
     @cached_property
     def group_size(self) -> Array:
@@ -71,12 +77,12 @@ class Cells:
 
     @cached_property
     def _group_indicator(self) -> sp.csr_matrix:
-        n_cells = len(self.group)
-        starts = np.r_[self.first, n_cells]
-        return sp.csr_matrix((self.size, np.arange(n_cells), starts), (self.n_groups, n_cells))
+        n_levels = len(self.group)
+        starts = np.r_[self.first, n_levels]
+        return sp.csr_matrix((self.size, np.arange(n_levels), starts), (self.n_groups, n_levels))
 
     def means(self, V: Array) -> Array:
-        """Mean of V over each cell."""
+        """Mean of V over each level."""
         if self.counts is not None:
             V = V * (self.counts if V.ndim == 1 else self.counts[:, None])
         return _divide(sums_of_families(V, self.of_item, len(self.group)), self.size)
@@ -84,32 +90,54 @@ class Cells:
     def sparse_norms(self, R: Any, within: Array, between: Array) -> Array:
         """``rᵀ L r`` for every column r of sparse R, in time linear in its non-zeros.
 
-        L scales deviations from the mean of the cell by `within` and those of cell means from the
-        mean of the group by `between`; sums of squares about means are had from plain sums.
+        L scales deviations from the mean of the level by `within` and those of level means from the
+        mean of the group by `between`. Sums of squares around means follow from plain sums.
         """
         n_items = len(self.of_item)
         members = (np.ones(n_items), self.of_item, np.arange(n_items + 1))
-        cell_sums = sp.csr_matrix(members, (n_items, len(self.group))).T.tocsr() @ R
+        level_sums = sp.csr_matrix(members, (n_items, len(self.group))).T.tocsr() @ R
         norms = sums_of_squares(R, within[self.of_item])
-        norms += sums_of_squares(cell_sums, (between - within) / self.size)
+        norms += sums_of_squares(level_sums, (between - within) / self.size)
         if between.any():
-            of_cell = np.arange(len(self.group))
-            shape = (self.n_groups, len(of_cell))
-            cells_of = sp.csr_matrix((np.ones(len(of_cell)), (self.group, of_cell)), shape)
+            every = np.arange(len(self.group))
+            shape = (self.n_groups, len(every))
+            of_group = sp.csr_matrix((np.ones(len(every)), (self.group, every)), shape)
             pull = np.zeros(self.n_groups)
             pull[self.group] = between
-            norms -= sums_of_squares(cells_of @ cell_sums, pull / self.group_size)
+            norms -= sums_of_squares(of_group @ level_sums, pull / self.group_size)
         return norms
 
-    def group_means(self, cell_means: Array) -> Array:
-        """Mean over each group, from the means of its cells."""
-        return _divide(self._group_indicator @ cell_means, self.group_size)
+    @cached_property
+    def lower(self) -> Array:
+        """Number of items of the group that are below each level."""
+        below = np.cumsum(self.size) - self.size
+        return np.asarray(below - below[self.first][self.group])
+
+    @property
+    def in_group(self) -> NDArray[np.int32]:
+        """For each item the number of its level in the group, 0 for the lowest."""
+        return (self.of_item - self.first[self.group][self.of_item]).astype(np.int32)
+
+    @property
+    def pairs(self) -> Array:
+        """Number of pairs of items in each group."""
+        return _pairs(self.group_size)
+
+    @property
+    def tied_pairs(self) -> Array:
+        """Number of pairs of items of one level in each group."""
+        tied = np.bincount(self.group, weights=_pairs(self.size), minlength=self.n_groups)
+        return tied.astype(np.float64, copy=False)
+
+    def group_means(self, level_means: Array) -> Array:
+        """Mean over each group, from the means of its levels."""
+        return _divide(self._group_indicator @ level_means, self.group_size)
 
 
-def score_cells(
+def find_levels(
     y: Array, group: NDArray[np.intp], n_groups: int
-) -> tuple[Cells, NDArray[np.float64]]:
-    """The cells of (group, distinct score), and the score of each cell."""
+) -> tuple[ScoreLevels, NDArray[np.float64]]:
+    """The levels of (group, distinct score), and the score of each level."""
     order = np.argsort(y)
     if n_groups > 1:
         size = np.bincount(group, minlength=n_groups)
@@ -118,18 +146,18 @@ def score_cells(
     first = np.r_[True, (g[1:] != g[:-1]) | (s[1:] != s[:-1])][: len(y)]
     of_item = np.empty(len(y), dtype=np.intp)
     of_item[order] = np.cumsum(first) - 1
-    return Cells(of_item, g[first], n_groups), s[first]
+    return ScoreLevels(of_item, g[first], n_groups), s[first]
 
 
 def score_differences(
-    cells: Cells, scores: Array
+    levels: ScoreLevels, scores: Array
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any], Array]]:
-    """Blocks (cells a, cells b, s_a − s_b) that cover all pairs of cells of one group.
+    """Blocks (levels a, levels b, s_a − s_b) that cover all pairs of levels of one group.
 
     Groups with equally many levels are stacked; a block has a bounded number of entries.
     """
-    for r in np.unique(cells.levels[cells.levels > 1]):
-        block = cells.first[cells.levels == r][:, None] + np.arange(r)
+    for r in np.unique(levels.count[levels.count > 1]):
+        block = levels.first[levels.count == r][:, None] + np.arange(r)
         stack = max(1, BLOCK_ENTRIES // (r * r))
         height = r if r * r <= BLOCK_ENTRIES else max(1, BLOCK_ENTRIES // r)
         for k in range(0, len(block), stack):
@@ -170,3 +198,7 @@ def _as_rows(V: NDArray[Any]) -> NDArray[Any]:
 def _divide(sums: Array, size: Array) -> Array:
     size = np.maximum(size, 1.0)  # an empty group has sums of zero
     return sums / (size if sums.ndim == 1 else size[:, None])
+
+
+def _pairs(size: Array) -> Array:
+    return 0.5 * size * (size - 1)

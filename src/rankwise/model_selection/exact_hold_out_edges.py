@@ -19,13 +19,13 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.estimators.folds import Folds
+from rankwise.arrays import Array
 from rankwise.graphs import PairGraph
+from rankwise.model_selection.folds import Folds
 from rankwise.solvers.hold_out import Part, hold_out_primal
 
 __all__ = ["edges_of_folds", "fits_edges", "hold_out_with_edges"]
 
-Array = NDArray[np.float64]
 EDGE_ENTRIES = 2**25  # differences of features held in memory, all edges by all features
 
 
