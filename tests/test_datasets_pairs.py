@@ -196,7 +196,7 @@ def test_bad_sides(tmp_path):
         ("a,b,maybe,1,g", "the tie is 'maybe', expected 1 or 0"),
         ("a,b,2,1,g", "the tie is '2'"),
         ("a,b,yes,2,g", "the row is a tie, but its magnitude is 2"),
-        ("a,b,no,,g", "magnitude is '', expected a finite number"),
+        ("a,b,no,,g", "the magnitude, column .*, is '', expected a finite number"),
         ("a,b,no,1,", "the group is empty"),
         (f"a,b,no,1,{'x' * 300}", "the group .* has 300 characters"),
     ],
@@ -245,12 +245,12 @@ HEADER = "winner,loser,magnitude,weight\n"
     [
         ("a,b,1", "the row has 3 columns, the header has 4.*Quote"),
         ("a,b,1,1,1", "the row has 5 columns, the header has 4"),
-        ("a,b,x,1", "magnitude is 'x', expected a finite number"),
-        ("a,b,,1", "magnitude is '', expected a finite number"),
-        ("a,b,nan,1", "magnitude is 'nan', expected a finite number"),
-        ("a,b,1_0,1", "magnitude is '1_0', expected a finite number"),
+        ("a,b,x,1", "the magnitude, column .*, is 'x', expected a finite number"),
+        ("a,b,,1", "the magnitude, column .*, is '', expected a finite number"),
+        ("a,b,nan,1", "the magnitude, column .*, is 'nan', expected a finite number"),
+        ("a,b,1_0,1", "the magnitude, column .*, is '1_0', expected a finite number"),
         ("a,b,-2,1", "magnitude is -2, expected 0 .*Swap winner and loser"),
-        ("a,b,1,inf", "weight is 'inf', expected a finite number"),
+        ("a,b,1,inf", "the weight, column .*, is 'inf', expected a finite number"),
         ("a,b,1,0", "weight is 0, expected more than 0.*Leave out"),
         ("a,b,1,-1", "weight is -1, expected more than 0"),
         (",b,1,1", "the winner is empty"),
@@ -301,7 +301,7 @@ def test_bad_header(tmp_path, header, options, words):
 
 @pytest.mark.parametrize(
     "content, words",
-    [("", "is empty"), ("\n \n", "is empty"), ("winner,loser\n", "no comparisons")],
+    [("", "is empty"), ("\n \n", "is empty"), ("winner,loser\n", "column names but no rows")],
 )
 def test_empty_file(tmp_path, content, words):
     with pytest.raises(TableFormatError, match=words):

@@ -7,6 +7,7 @@ import codecs
 import errno
 import gzip
 import lzma
+import mmap
 import os
 import secrets
 import shutil
@@ -31,6 +32,7 @@ __all__ = [
     "numbered_lines",
     "open_unpacked",
     "replace_file",
+    "text_content",
 ]
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -108,21 +110,17 @@ def _pieces(raw: IO[bytes], n_bytes: int) -> Iterator[bytes]:
     """Pieces of the unpacked bytes; what was read before the data break off is a piece, too."""
     stream = _decompressed(raw)
     read = getattr(stream, "read1", stream.read)
-    waiting: list[bytes] = []
-    size = 0
-    while True:
-        try:
-            got = read(n_bytes)
-        except Exception:
-            yield b"".join(waiting)
-            raise
-        waiting.append(got)
-        size += len(got)
-        if size >= n_bytes or not got:
-            yield b"".join(waiting)
-            waiting, size = [], 0
-        if not got:
-            return
+    waiting = bytearray()
+    try:
+        while got := read(n_bytes):
+            waiting += got
+            if len(waiting) >= n_bytes:
+                yield bytes(waiting)
+                waiting.clear()
+    except Exception:
+        yield bytes(waiting)
+        raise
+    yield bytes(waiting)
 
 
 def numbered_lines(
@@ -131,6 +129,21 @@ def numbered_lines(
     """Yield the lines of a text, without their line feeds, and their numbers: see `line_blocks`."""
     for first, block in line_blocks(path, error=error):
         yield from enumerate(block.split(b"\n")[:-1], start=first)
+
+
+def text_content(path: str, error: type[DataFileError]) -> Any:
+    """The bytes of a whole text, unpacked; those of a plain file are not copied.
+
+    Raises the errors of `line_blocks`.
+    """
+    with open(location(path), "rb") as raw:
+        size = os.fstat(raw.fileno()).st_size
+        is_plain = _decompressed(raw) is raw
+        content = mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) if is_plain and size else b""
+    at = content.find(b"\0")
+    if at >= 0:
+        raise error(path, 1 + content[:at].count(b"\n"), _NOT_TEXT)
+    return content if is_plain else b"".join([block for _, block in line_blocks(path, error=error)])
 
 
 def location(path: str) -> str:
@@ -194,7 +207,7 @@ def _decompressed(raw: IO[bytes]) -> IO[bytes]:
     return raw
 
 
-def import_arrow(module: str, what: str) -> Any:
+def import_arrow(module: str = "pyarrow", what: str = "Tables") -> Any:
     """Import pyarrow or a part of it, or say how to install it."""
     try:
         return import_module(module)

@@ -263,15 +263,13 @@ def _arrow_writer(stream: Any, schema: Any, file: Any) -> Any:
 
 def _extended_rows(table: TextTable, scores: NDArray[Any], column: str) -> Iterator[bytes]:
     """Yield the lines of a CSV file with one more cell in each."""
-    mark = table.delimiter.encode()
-    n_rows = table.read([], []).num_rows  # explains bad rows
-    _check_length(table.path, n_rows, scores)
-    text = io.StringIO()
-    csv.writer(text, delimiter=table.delimiter, lineterminator="").writerow([column])
-    yield _with_cell(table.header_text.encode(), mark + text.getvalue().encode())
+    _check_length(table.path, table.read([], []).num_rows, scores)
+    name = io.StringIO()
+    csv.writer(name, delimiter=table.delimiter, lineterminator="").writerow([column])
+    yield _with_cell(table.header_text, table.delimiter + name.getvalue())
     remaining = iter(scores.tolist())
-    for raw, n_cells in table.raw_records():
-        yield _with_cell(raw, mark + repr(next(remaining)).encode()) if n_cells else raw
+    for _, text, cells in table.records():
+        yield _with_cell(text, f"{table.delimiter}{next(remaining)!r}") if cells else text.encode()
 
 
 def _extended_objects(path: str, scores: NDArray[Any], column: str) -> Iterator[bytes]:
@@ -284,7 +282,7 @@ def _extended_objects(path: str, scores: NDArray[Any], column: str) -> Iterator[
         yield row + joint + f"{json.dumps(column)}: {score!r}}}\n".encode()
 
 
-def _with_cell(raw: bytes, cell: bytes) -> bytes:
+def _with_cell(text: str, cell: str) -> bytes:
     """Put a cell in front of the end of the line."""
-    row = raw.rstrip(b"\r\n")
-    return row + cell + (raw[len(row) :] or b"\n")
+    row = text.rstrip("\r\n")
+    return (row + cell + (text[len(row) :] or "\n")).encode()

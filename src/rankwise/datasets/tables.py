@@ -253,7 +253,7 @@ def _roles(
 
 def _with_gaps(X: Any) -> Any:
     """Empty and blank texts, NA and the like as nulls."""
-    arrow, compute = import_arrow("pyarrow", "Tables"), import_arrow("pyarrow.compute", "Tables")
+    arrow, compute = import_arrow(), import_arrow("pyarrow.compute")
     for k, (name, column) in enumerate(zip(X.column_names, X.columns, strict=True)):
         if arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type):
             words = compute.utf8_lower(compute.utf8_trim_whitespace(column))
