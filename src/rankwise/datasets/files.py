@@ -26,6 +26,7 @@ __all__ = [
     "PACKED",
     "PathLike",
     "Watch",
+    "damage",
     "import_arrow",
     "line_blocks",
     "location",
@@ -87,7 +88,7 @@ def line_blocks(
                 if watch is not None:
                     watch(raw.tell())
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as problem:
-            raise _damaged(error, path, number, problem) from None
+            raise damage(error, path, number, problem) from None
     if begun:
         yield number, _without_mark(begun + b"\n", number)
 
@@ -176,21 +177,18 @@ def open_unpacked(path: str, error: type[DataFileError] = LetorFormatError) -> I
         try:
             yield _decompressed(raw)
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as problem:
-            raise _damaged(error, path, None, problem) from None
+            raise damage(error, path, None, problem) from None
 
 
-def _damaged(
-    kind: type[DataFileError], path: str, line: int | None, problem: Exception
+def damage(
+    kind: type[DataFileError], path: str, line: int | None, problem: Exception, what: str = "file"
 ) -> Exception:
     """What to raise when reading fails: the operating system's own error, or ours."""
     if getattr(problem, "errno", None) is not None:
         return problem  # disk, network, a directory
     reason = (str(problem).splitlines() or [type(problem).__name__])[0][:200]
-    return kind(
-        path,
-        line,
-        f"the compressed file is damaged or cut short ({reason}). Fetch or copy the file again.",
-    )
+    remedy = "Write, fetch or copy it again."
+    return kind(path, line, f"the {what} is damaged or cut short ({reason}). {remedy}")
 
 
 def _decompressed(raw: IO[bytes]) -> IO[bytes]:
