@@ -8,7 +8,6 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from rankwise.datasets import PairData, read_pairs
-from rankwise.datasets.battles import outcome
 from rankwise.errors import TableFormatError
 
 GAMES = "winner,loser,magnitude,weight\nAnn,Bob,2,1\nCleo,Ann,0,0.5\nAnn,Bob,1.5,3\n"
@@ -152,12 +151,16 @@ def test_sides_that_tie(tmp_path, word):
     assert {data.items[data.winner[3]], data.items[data.loser[3]]} == {"jay", "crow"}
 
 
-def test_an_item_may_have_the_name_of_its_own_side_only():
-    assert outcome("left", ("left", "right"), ("left", "b")) == (0, False)
-    with pytest.raises(ValueError, match="two ways"):
-        outcome("left", ("left", "right"), ("a", "left"))
-    with pytest.raises(ValueError, match="two ways"):
-        outcome("tie", ("left", "right"), ("tie", "b"))
+def test_an_item_may_have_the_name_of_its_own_side_only(tmp_path):
+    def read(row):
+        path = save(tmp_path / "a.csv", f"left,right,winner\nc,d,tie\n{row}\n")
+        return read_pairs(path, sides=("left", "right"))
+
+    data = read("left,b,left")
+    assert (data.items[data.winner[1]], data.magnitude[1]) == ("left", 1)
+    for row in ("a,left,left", "tie,b,tie"):
+        with pytest.raises(TableFormatError, match=r"a\.csv:3: .*two ways"):
+            read(row)
 
 
 @pytest.mark.parametrize(

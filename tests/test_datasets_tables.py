@@ -434,10 +434,10 @@ def test_group_types_of_parquet(tmp_path, pyarrow, labels, expected):
         (lambda pa: {"x": [[1], [2]]}, None, "column 'x' has the type list"),
         (lambda pa: {"x": [{"a": 1}, {"a": 2}]}, None, "column 'x' has the type struct"),
         (lambda pa: {"x": [None, None]}, None, "column 'x' has the type null"),
-        (lambda pa: {"y": ["a", "b"]}, None, "'y' has the type string.*the target.*target="),
+        (lambda pa: {"y": ["a", "b"]}, None, "'y' has the type string.*a target.*target="),
         (lambda pa: {"y": [1, -np.inf]}, 2, "column 'y', is '-inf'.*finite"),
         (lambda pa: {"qid": [1, None]}, 2, "the group is empty"),
-        (lambda pa: {"qid": [[1], [2]]}, None, "'qid' has the type list.*the group"),
+        (lambda pa: {"qid": [[1], [2]]}, None, "'qid' has the type list.*a group"),
         (lambda pa: {"score": [1, 2]}, None, "several columns may be the target: 'y', 'score'"),
     ],
 )

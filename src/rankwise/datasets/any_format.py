@@ -65,8 +65,6 @@ def read_ranking(
         A LetorFormatError or TableFormatError, if the kind is not clear or the file cannot be read.
     ValueError
         If an option does not belong to this kind of file.
-    OSError
-        If the file cannot be opened.
 
     Examples
     --------

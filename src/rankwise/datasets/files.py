@@ -9,6 +9,7 @@ import gzip
 import lzma
 import mmap
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -45,8 +46,8 @@ PACKED = (".gz", ".bz2", ".xz", ".zst")
 MAX_LINE = 1 << 26
 BLOCK_BYTES = 1 << 20
 
+_READING = (EOFError, OSError, zlib.error, lzma.LZMAError)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_BZIP2_MARKS = (b"1AY&SY", b"\x17rE8P\x90")  # first block, or end of an empty stream
 _standard_input: WeakKeyDictionary[Any, IO[bytes]] = WeakKeyDictionary()
 
 
@@ -87,7 +88,7 @@ def line_blocks(
                     raise error(path, number, _TOO_LONG)
                 if watch is not None:
                     watch(raw.tell())
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as problem:
+        except _READING as problem:
             raise damage(error, path, number, problem) from None
     if begun:
         yield number, _without_mark(begun + b"\n", number)
@@ -164,19 +165,11 @@ def location(path: str) -> str:
 
 @contextmanager
 def open_unpacked(path: str, error: type[DataFileError] = LetorFormatError) -> Iterator[IO[bytes]]:
-    """Open a file for reading bytes; compressed ones are recognized by their first bytes.
-
-    Raises
-    ------
-    DataFileError
-        Of the kind `error`, if the compressed data are damaged or cut short.
-    OSError
-        If the file cannot be opened.
-    """
+    """Open a file for reading bytes, unpacked if need be; raises the errors of `line_blocks`."""
     with open(location(path), "rb") as raw:
         try:
             yield _decompressed(raw)
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as problem:
+        except _READING as problem:
             raise damage(error, path, None, problem) from None
 
 
@@ -192,17 +185,24 @@ def damage(
 
 
 def _decompressed(raw: IO[bytes]) -> IO[bytes]:
-    head = raw.peek(10)[:10]  # type: ignore[attr-defined]
-    if head.startswith(b"\x1f\x8b"):
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw, mode="rb"))
-    if head.startswith(b"BZh") and head[4:10] in _BZIP2_MARKS:
-        return bz2.BZ2File(raw)
-    if head.startswith(b"\xfd7zXZ\x00"):
-        return lzma.LZMAFile(raw)
-    if head.startswith(b"\x28\xb5\x2f\xfd"):
-        arrow = import_arrow("pyarrow", "Files compressed by zstandard")
-        return cast("IO[bytes]", arrow.CompressedInputStream(raw, "zstd"))
+    head = raw.peek(10)  # type: ignore[attr-defined]
+    for mark, unpack in _UNPACK.items():
+        if re.match(mark, head):
+            return cast("IO[bytes]", unpack(raw))
     return raw
+
+
+def _zstandard(raw: IO[bytes]) -> Any:
+    arrow = import_arrow(what="Files compressed by zstandard")
+    return arrow.CompressedInputStream(raw, "zstd")
+
+
+_UNPACK: dict[bytes, Callable[[Any], Any]] = {  # by the first bytes
+    rb"\x1f\x8b": gzip.open,
+    rb"BZh.(1AY&SY|\x17rE8P\x90)": bz2.open,  # first block, or end of an empty stream
+    rb"\xfd7zXZ\x00": lzma.open,
+    rb"\x28\xb5\x2f\xfd": _zstandard,
+}
 
 
 def import_arrow(module: str = "pyarrow", what: str = "Tables") -> Any:
@@ -285,16 +285,13 @@ def _create(temporary: str, target: str, name: str) -> IO[bytes]:
 
 def _compressing(raw: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]:
     suffix = os.path.splitext(name)[1].lower()
+    stream: Any = nullcontext(raw)
     if suffix == ".gz":  # no time stamp: the same data give the same bytes
         stream = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0)
-        return cast("AbstractContextManager[IO[bytes]]", stream)
-    if suffix == ".bz2":
-        return bz2.BZ2File(raw, "wb")
-    if suffix == ".xz":
-        return lzma.LZMAFile(raw, "wb")
-    if suffix == ".zst":
-        arrow = import_arrow("pyarrow", "Files compressed by zstandard")
+    elif suffix in (".bz2", ".xz"):
+        stream = (bz2 if suffix == ".bz2" else lzma).open(raw, "wb")
+    elif suffix == ".zst":
+        arrow = import_arrow(what="Files compressed by zstandard")
         own = open(os.dup(raw.fileno()), "wb")  # noqa: SIM115, closed by the stream
         stream = arrow.CompressedOutputStream(own, "zstd")
-        return cast("AbstractContextManager[IO[bytes]]", stream)
-    return nullcontext(raw)
+    return cast("AbstractContextManager[IO[bytes]]", stream)

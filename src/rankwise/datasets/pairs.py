@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.datasets.battles import outcome
 from rankwise.datasets.files import PathLike
 from rankwise.datasets.labels import distinct_labels, show
 from rankwise.datasets.table_columns import position_of
@@ -31,6 +30,7 @@ __all__ = ["PairData", "read_pairs"]
 
 _TRUE = frozenset({"1", "1.0", "true", "yes", "y", "t", "tie", "draw"})
 _FALSE = frozenset({"", "0", "0.0", "false", "no", "n", "f"})
+_TIES = frozenset({"tie", "draw", "both", "tie (bothbad)", "bothbad", "both bad", "both_bad"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +131,6 @@ def read_pairs(
     ------
     TableFormatError
         If a column is not there or a line cannot be read; the message names file, line and remedy.
-    OSError
-        If the file cannot be opened.
 
     Examples
     --------
@@ -237,27 +235,36 @@ class _Comparisons:
         )
         if not self._is_battle:
             return one, two, np.zeros(len(one), dtype=bool), texts
-        side, is_drawn = self._verdicts(one, two, texts, (names[0], names[1]))
-        return np.where(side == 0, one, two), np.where(side == 0, two, one), is_drawn, texts
+        is_second, is_drawn = self._verdicts(one, two, texts)
+        return np.where(is_second, two, one), np.where(is_second, one, two), is_drawn, texts
 
     def _verdicts(
-        self, one: NDArray[np.intp], two: NDArray[np.intp], texts: list[str], names: tuple[str, str]
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Which side won, 0 or 1, and whether it is a tie; every different row is judged once."""
+        self, one: NDArray[np.intp], two: NDArray[np.intp], texts: list[str]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Whether the second side won, and whether it is a tie."""
         at = self._at["winner"]
         codes, words = column_labels(self._source, at, self._column("winner"), "winner")
-        key = (codes * len(texts) + one) * len(texts) + two
-        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-        found = np.full((len(first), 2), -1)
-        problem: dict[int, str] = {}
-        for k, row in enumerate(first.tolist()):
-            try:
-                found[k] = outcome(words[codes[row]], names, (texts[one[row]], texts[two[row]]))
-            except ValueError as error:
-                problem[row] = str(error)
-        side, is_drawn = found[inverse].T
-        self._refuse(side < 0, problem.__getitem__)
-        return side, is_drawn == 1
+        names = [self._source.names[end] for end in self._ends]
+        place = {text: k for k, text in enumerate(texts)}
+        item = np.array([place.get(word, -1) for word in words])[codes]
+        said = [np.array([word.lower() in _TIES for word in words])[codes]]
+        for name, side in zip(names, (one, two), strict=True):
+            is_name = np.array([word.lower() == name.lower() for word in words])[codes]
+            said.append(is_name | (item == side))
+
+        def problem(row: int) -> str:
+            verdict = show(words[codes[row]])
+            sides = [*names, texts[one[row]], texts[two[row]]]
+            expected = f"expected {', '.join(map(show, sides))} or 'tie'"
+            if not np.any([meaning[row] for meaning in said]):
+                return f"the winner is {verdict}, {expected}."
+            return (
+                f"the winner {verdict} can be understood in two ways: {expected}, with different "
+                "meanings. Rename the item or the column."
+            )
+
+        self._refuse(np.sum(said, axis=0) != 1, problem)
+        return said[2], said[0]
 
     def _ties(self, n_rows: int) -> NDArray[np.bool_]:
         if "tie" not in self._at:

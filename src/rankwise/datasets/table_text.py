@@ -18,7 +18,7 @@ from rankwise.datasets.files import import_arrow, text_content
 from rankwise.datasets.labels import MISSING, finite_number, show
 from rankwise.errors import TableFormatError
 
-__all__ = ["DELIMITERS", "TextTable"]
+__all__ = ["DELIMITERS", "TextTable", "with_gaps"]
 
 DELIMITERS = (",", "\t", ";", "|")
 
@@ -28,24 +28,12 @@ _NULLS = sorted({word for text in MISSING for word in (text, text.upper(), text.
 
 
 class TextTable:
-    """A text with one row a line and a character between the columns.
-
-    Parameters
-    ----------
-    path : str
-        Plain or compressed text in UTF-8; ``-`` is standard input.
-    delimiter : str, optional
-        Between the columns; by default the one that gives the first line most columns.
-    decimal : str, optional
-        Mark in front of the decimals of a number, a point or a comma; by default a comma only where
-        the delimiter is another character and the first rows show it.
-    header : bool, default=True
-        Whether the first line names the columns; else their names are their numbers from 0.
+    """A text with one row a line and a character between the columns; see `read_table`.
 
     Attributes
     ----------
     names : list of str
-        Of the columns.
+        Of the columns; numbers from 0 if the text has none.
     line : int
         The line of the header.
     has_names : bool
@@ -179,9 +167,7 @@ class TextTable:
         table = self.read(columns, []) if columns else {}
         found: dict[int, Any] = {}
         for column in columns:
-            cells = compute.utf8_trim_whitespace(table[str(column)])
-            gaps = compute.is_in(compute.utf8_lower(cells), arrow.array(sorted(MISSING)))
-            cells = compute.if_else(gaps, None, cells)
+            cells = compute.utf8_trim_whitespace(with_gaps(table[str(column)]))
             plain = compute.replace_substring(cells, ",", ".") if self.decimal == "," else cells
             for kind in (arrow.int64(), arrow.float64()):
                 with suppress(arrow.ArrowInvalid):
@@ -265,6 +251,14 @@ class TextTable:
                 line + text.count(b"\n", 0, error.start),
                 f"{show(bad.strip())} is not text in UTF-8. Save the file in that encoding.",
             ) from None
+
+
+def with_gaps(column: Any) -> Any:
+    """A column of texts; those that are blank, NA and the like are nulls."""
+    arrow, compute = import_arrow(), import_arrow("pyarrow.compute")
+    words = compute.utf8_lower(compute.utf8_trim_whitespace(column))
+    gaps = compute.is_in(words, arrow.array(sorted(MISSING), column.type))
+    return compute.if_else(gaps, None, column)
 
 
 def _check_delimiter(delimiter: str) -> None:

@@ -49,7 +49,7 @@ def distinct_cells(
     arrow = import_arrow()
     column = decoded(column)
     if arrow.types.is_nested(column.type) or arrow.types.is_null(column.type):
-        _refuse_type(source, at, f"the {role}", "Write it as whole numbers or strings.")
+        _refuse_type(source, at, role, "Write it as whole numbers or strings.")
     if not _is_number(column.type):
         column = column.cast(arrow.string(), safe=False)
     encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
@@ -67,9 +67,15 @@ def column_labels(
     """The distinct labels of a column, none of them empty or very long, and which each row has."""
     codes, texts = distinct_cells(source, at, column, role)
     for code, text in enumerate(texts):
-        if not text or len(text) > MAX_LABEL:
-            line = source.place(int((codes == code).argmax()))
-            raise TableFormatError(source.path, line, _label_problem(text, role))
+        if text and len(text) <= MAX_LABEL:
+            continue
+        problem = f"the {role} is empty. Give it a label, or leave out the row."
+        if text:
+            length = f"{len(text)} characters, at most {MAX_LABEL} are read"
+            problem = f"the {role} {show(text)} has {length}."
+        elif role == "group":
+            problem += " Pass group=None (--group none) to rank all rows as one list."
+        raise TableFormatError(source.path, source.place(int((codes == code).argmax())), problem)
     return codes, texts
 
 
@@ -82,17 +88,6 @@ def group_labels(source: OpenTable, at: int, column: Any) -> NDArray[Any]:
         return labels
     codes, texts = column_labels(source, at, column, "group")
     return distinct_labels(texts, canonical=True)[codes]
-
-
-def _label_problem(text: str, role: str) -> str:
-    if not text and role == "group":
-        return (
-            "the group is empty. Give the row a group, leave it out, or pass group=None "
-            "(--group none) to rank all rows as one list."
-        )
-    if not text:
-        return f"the {role} is empty. Give it a label, or leave out the row."
-    return f"the {role} {show(text)} has {len(text)} characters, at most {MAX_LABEL} are read."
 
 
 def column_numbers(source: OpenTable, at: int, table: Any, role: str) -> NDArray[np.float64]:
@@ -112,11 +107,12 @@ def _number_columns(source: OpenTable, wanted: Sequence[int], table: Any, role: 
             if isinstance(columns[at], int):
                 _refuse_cell(source, columns[at], at, role)
     elif others:
-        what, remedy = f"the {role}", "name the right one with target= (--target)"
+        remedy = f"name the right one with {role}= (--{role})"
         if role == "feature":
-            what, remedy = "a feature", "leave it out with ignore= (--ignore)"
-        kind = f"{what}: a whole number or a float. Convert the column, or {remedy}"
-        _refuse_type(source, others[0], kind)
+            remedy = "leave it out with ignore= (--ignore)"
+        _refuse_type(
+            source, others[0], role, f"Convert it to whole numbers or floats, or {remedy}."
+        )
     return [columns[at] for at in wanted]
 
 
@@ -153,12 +149,11 @@ def _check_exact(source: OpenTable, at: int, column: Any) -> None:
         text = str(cell).strip().removeprefix("-")
         value = int(text) if text.isdecimal() and len(text) < 300 else 0
         if int(float(value)) != value:
-            raise TableFormatError(
-                source.path,
-                source.place(row),
+            problem = (
                 f"column {show(source.names[at])} is {cell}, which a float would round. If it is "
-                "an identifier, leave it out with ignore= (--ignore) or pass it as id=.",
+                "an identifier, leave it out with ignore= (--ignore) or pass it as id=."
             )
+            raise TableFormatError(source.path, source.place(row), problem)
 
 
 def refuse_first(source: OpenTable, at: int, is_bad: NDArray[np.bool_], role: str) -> None:
@@ -192,14 +187,10 @@ def _refuse_cell(source: OpenTable, row: int, at: int, role: str) -> None:
     raise TableFormatError(source.path, source.place(row), problem)
 
 
-def _refuse_type(source: OpenTable, at: int, what: str, remedy: str = "") -> None:
+def _refuse_type(source: OpenTable, at: int, role: str, remedy: str) -> None:
     kind = source.read([], [at]).schema.field(0).type
-    raise TableFormatError(
-        source.path,
-        None,
-        f"the column {show(source.names[at])} has the type {kind}, which cannot be {what}. "
-        f"{remedy}",
-    )
+    problem = f"the column {show(source.names[at])} has the type {kind}, which cannot be a {role}."
+    raise TableFormatError(source.path, None, f"{problem} {remedy}")
 
 
 def decoded(column: Any) -> Any:

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.files import PathLike, import_arrow
-from rankwise.datasets.labels import MISSING, as_text, show
+from rankwise.datasets.labels import as_text, show
 from rankwise.datasets.ranking_data import RankingData
 from rankwise.datasets.table_columns import Column, TableColumns, Wishes, choose_columns
 from rankwise.datasets.table_files import OpenTable, open_table
+from rankwise.datasets.table_text import with_gaps
 from rankwise.datasets.table_values import (
     column_matrix,
     column_numbers,
@@ -188,11 +189,7 @@ def read_frame(
     Raises
     ------
     TableFormatError
-        If the columns are not clear, a row cannot be read, or no row has a score.
-    ImportError
-        If pyarrow is missing.
-    OSError
-        If the file cannot be opened.
+        As `read_table` does, but not for gaps and words; and if no row has a score.
 
     Examples
     --------
@@ -213,7 +210,10 @@ def read_frame(
     columns = choose_columns(source, wishes)
     table = _read_columns(source, columns)
     X = table.select([str(k) for k in columns.features]).rename_columns(columns.feature_names)
-    X = _with_gaps(X)
+    types = import_arrow().types
+    for k, column in enumerate(X.columns):
+        if types.is_string(column.type) or types.is_large_string(column.type):
+            X = X.set_column(k, X.column_names[k], with_gaps(column))
     y, groups, ids = _roles(source, columns, table)
     weights = None
     if columns.weight is not None:
@@ -249,14 +249,3 @@ def _roles(
         column = decoded(table[str(columns.id)])
         ids = np.array([as_text(value) for value in column.to_pylist()], dtype=object)
     return y, groups, ids
-
-
-def _with_gaps(X: Any) -> Any:
-    """Empty and blank texts, NA and the like as nulls."""
-    arrow, compute = import_arrow(), import_arrow("pyarrow.compute")
-    for k, (name, column) in enumerate(zip(X.column_names, X.columns, strict=True)):
-        if arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type):
-            words = compute.utf8_lower(compute.utf8_trim_whitespace(column))
-            gaps = compute.is_in(words, arrow.array(sorted(MISSING), column.type))
-            X = X.set_column(k, name, compute.if_else(gaps, None, column))
-    return X
