@@ -8,17 +8,28 @@ import os
 import re
 from typing import Literal, TypeAlias
 
-from rankwise.datasets.files import open_unpacked
+from rankwise.datasets.files import PACKED, open_unpacked
 from rankwise.datasets.table_text import DELIMITERS
 from rankwise.errors import TableFormatError
 
-__all__ = ["Kind", "kind_of"]
+__all__ = ["Format", "Kind", "format_of_suffix", "kind_of"]
 
 Kind: TypeAlias = Literal["parquet", "feather", "jsonl", "letor", "table", "unclear"]
+Format: TypeAlias = Literal["auto", "letor", "csv", "tsv", "parquet", "feather", "jsonl"]
+
+_FORMAT_OF_SUFFIX: dict[str, Format] = {
+    **dict.fromkeys((".letor", ".svm", ".svmlight", ".libsvm"), "letor"),
+    **dict.fromkeys((".csv",), "csv"),
+    **dict.fromkeys((".tsv", ".tab"), "tsv"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".feather", ".arrow"), "feather"),
+    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
+}
 
 _HEAD_BYTES = 1 << 16
 _LETOR_WORD = re.compile(rb"(qid|[0-9]+):[^,;|]*")
-_MODEL = b"PK\x03\x04", b"header.json"  # first bytes, and the name of the first part after 30
+_BINARY: dict[bytes, Kind] = {b"PAR1": "parquet", b"ARROW1\0\0": "feather"}
+_MODEL = re.compile(rb"PK\x03\x04.{26}header\.json", re.DOTALL)
 _FOREIGN = {
     b"PK\x03\x04": (
         "an Excel workbook, a NumPy archive or another zip file",
@@ -53,30 +64,31 @@ def kind_of(path: str) -> Kind:
         raise OSError(errno.ESPIPE, "not a file on disk; save the data to a file first", path)
     with open_unpacked(path, TableFormatError) as stream:
         head = stream.read(_HEAD_BYTES)
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith(b"ARROW1\0\0"):
-        return "feather"
-    if head.startswith(_MODEL[0]) and head[30:].startswith(_MODEL[1]):
-        raise TableFormatError(
-            path,
-            None,
-            "this file is a rankwise model, expected data. Check the order of the arguments.",
-        )
+    for magic, kind in _BINARY.items():
+        if head.startswith(magic):
+            return kind
+    if _MODEL.match(head):
+        problem = "this file is a rankwise model, expected data. Check the order of the arguments."
+        raise TableFormatError(path, None, problem)
     for magic, (what, remedy) in _FOREIGN.items():
         if head.startswith(magic):
             raise TableFormatError(path, None, f"this file is {what}. {remedy}.")
-    if head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{"):
-        return "jsonl"
     return _kind_of_text(head.removeprefix(codecs.BOM_UTF8))
 
 
 def _kind_of_text(head: bytes) -> Kind:
-    lines = (line for line in head.split(b"\n") if line.strip())
-    line = next((line for line in lines if not line.lstrip().startswith(b"#")), b"")
-    words = line.partition(b"#")[0].split()
+    lines = [line.strip() for line in head.split(b"\n") if line.strip()] or [b""]
+    if lines[0].startswith(b"{"):
+        return "jsonl"
+    row = next((line for line in lines if not line.startswith(b"#")), b"")
+    words = row.partition(b"#")[0].split()
     n_letor = sum(1 for word in words[1:] if _LETOR_WORD.fullmatch(word))
     if n_letor and 2 * n_letor >= len(words) - 1:
         return "letor"
-    first = next((line for line in head.split(b"\n") if line.strip()), b"")
-    return "table" if any(mark.encode() in first for mark in DELIMITERS) else "unclear"
+    return "table" if any(mark.encode() in lines[0] for mark in DELIMITERS) else "unclear"
+
+
+def format_of_suffix(path: str) -> Format | None:
+    """What the name of a file, compressed or not, says about its kind."""
+    stem, suffix = os.path.splitext(path.lower())
+    return _FORMAT_OF_SUFFIX.get(os.path.splitext(stem)[1] if suffix in PACKED else suffix)
