@@ -71,7 +71,7 @@ def _are_long(column: Any) -> bool:
     ends = compute.min_max(column).as_py()
     low, high = ends["min"], ends["max"]
     is_long = low == low and _LARGE <= low <= high < 10 * low and high < 1e40
-    return is_long and compute.all(compute.equal(compute.floor(column), column)).as_py()
+    return is_long and bool(compute.all(compute.equal(compute.floor(column), column)).as_py())
 
 
 def _counts(column: Any) -> bool:
