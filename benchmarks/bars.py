@@ -1,4 +1,4 @@
-"""What a number must beat (DESIGN.md sections 9 and 16): ratios of two times of the same run.
+"""What a number must beat: ratios of two times of the same run.
 
     python -m benchmarks.bars [--size short|full] [--only PATTERN] [--repeat N]
 

@@ -22,7 +22,7 @@ def few_items(size: str) -> Problem:
 
 
 def one_group(size: str) -> Problem:
-    """One long list in which all scores differ, features correlated but standardised."""
+    """One long list in which all scores differ, features correlated but standardized."""
     n_train, p = {"tiny": (100, 6), "short": (20_000, 54), "full": (1_000_000, 54)}[size]
     X, y = _standard_list(n_train + n_train // 10, p, seed=6)
     return Problem("one_group", *problems._split(X, y, n_train))

@@ -25,7 +25,6 @@ from benchmarks.libraries import LIBRARIES, Model
 from benchmarks.margin_problems import MARGIN_PROBLEMS
 from benchmarks.problems import PROBLEMS, Problem
 from rankwise import ScoreGraph
-from rankwise.graphs.strict import strict_preferences
 from rankwise.losses import HingeLoss, SquaredHingeLoss
 from rankwise.metrics import disagreement_error, ndcg
 
@@ -90,7 +89,7 @@ def objective(problem: Problem, model: Model) -> float | None:
         return float(graph.weight @ residual**2 / graph.total_weight + penalty)
     graph = ScoreGraph(problem.y, problem.groups)
     if problem.has_margin_loss:
-        loss = MARGIN_LOSSES[problem.loss](strict_preferences(graph))
+        loss = MARGIN_LOSSES[problem.loss](graph.strict())
         return float(loss.at(f).value + penalty)
     residual = problem.y - f.reshape(problem.y.shape)
     return float(np.sum(residual * graph.laplacian(residual)) / graph.total_weight + penalty)

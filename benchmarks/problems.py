@@ -18,7 +18,7 @@ SIZES = ("tiny", "short", "full")  # tiny is for the smoke test
 
 @dataclass(frozen=True)
 class Problem:
-    """Data, and the objective that is to be minimised on them.
+    """Data, and the objective that is to be minimized on them.
 
     y is an array, or a PairGraph where only preferences are known. Groups are None or sorted, which
     the boosting libraries need. The loss is "squared" (RankRLS), "hinge" or "squared_hinge"

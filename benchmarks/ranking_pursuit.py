@@ -41,10 +41,10 @@ def features(size: str) -> tuple[Work, Work]:
 def peer(K: np.ndarray, y: np.ndarray, groups: np.ndarray, n_steps: int) -> np.ndarray:
     """Coefficients of the columns of K by orthogonal matching pursuit on whitened data."""
     graph = ScoreGraph(y, groups)
-    white = graph.whiten(K)
+    white = graph.root().adjoint(K)
     norms = np.linalg.norm(white, axis=0)
     white /= norms
-    return orthogonal_mp(white, graph.whiten(y), n_nonzero_coefs=n_steps) / norms
+    return orthogonal_mp(white, graph.root().adjoint(y), n_nonzero_coefs=n_steps) / norms
 
 
 def _queries(n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

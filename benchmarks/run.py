@@ -78,7 +78,7 @@ def run_one(problem: str, library: str, size: str, repeat: int) -> Row:
 
 
 def write_csv(rows: list[Row], path: Path) -> None:
-    """Write to a temporary neighbour first: a half-written table never has the final name."""
+    """Write to a temporary neighbor first: a half-written table never has the final name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
     try:

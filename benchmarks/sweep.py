@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.measure import load_per_core
 from benchmarks.problems import SIZES
-from rankwise._compiled import IS_COMPILED, count_violated, twin
+from rankwise._compiled import IS_COMPILED, count_violated, order_sweep_twin
 
 ROWS = {
     "tiny": (100,),
@@ -53,7 +53,7 @@ def all_pairs(scores: np.ndarray, level: np.ndarray, starts: np.ndarray) -> Coun
 def compare(n_items: int, size: str, repeat: int) -> list[float]:
     """Times of the compiled sweep, the twin and, if there are not too many items, all pairs."""
     data = sorted_list(n_items)
-    works: list[Callable[..., Counts]] = [count_violated, twin.count_violated]
+    works: list[Callable[..., Counts]] = [count_violated, order_sweep_twin.count_violated]
     if n_items <= MOST_FOR_ALL_PAIRS[size]:
         works.append(all_pairs)
     expected = count_violated(*data)

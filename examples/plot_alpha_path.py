@@ -2,7 +2,7 @@ r"""
 Choosing alpha by exact leave-query-out
 =======================================
 
-How strongly should a ranker be regularised? The honest answer comes from queries that it has not
+How strongly should a ranker be regularized? The honest answer comes from queries that it has not
 seen: train without a query, rank its documents, see how good the ranking is, and do so for each
 query and each alpha. With 40 queries and 25 values of alpha these are 1,000 fits.
 
@@ -15,7 +15,7 @@ draws the curve, and then trains some of the models again to see whether that is
 # Data with few queries and many features
 # ---------------------------------------
 # Forty queries of four documents each and ninety features, of which only ten matter: without
-# regularisation there is much to get wrong.
+# regularization there is much to get wrong.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -67,9 +67,9 @@ fast = display.curves[0].mean[::6]
 print(f"largest difference: {np.abs(fast - truth).max():.1e}")
 
 # %%
-# Everything to the left of the minimum fits noise, everything to the right forgets what was there
-# to learn. Forty queries of four documents are 240 pairs, so the curve is jagged and the band wide:
-# do not read much into the difference between two neighbouring alphas.
+# To the left of the minimum the model fits noise, to the right it learns too little. Forty queries
+# of four documents are 240 pairs, so the curve is jagged and the band wide:
+# do not read much into the difference between two neighboring alphas.
 #
 # The data were chosen, as the third of three, for a clear valley. With more documents in a query
 # the curve was nearly flat up to alpha = 1, and the choice mattered little.

@@ -32,12 +32,12 @@ solvers = {"lbfgs": "#0072B2", "bmrm": "#D55E00"}
 models = {name: RankSVM(1e-3, tol=1e-4, solver=name).fit(X, y, groups) for name in solvers}
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
-for name, colour in solvers.items():
+for name, color in solvers.items():
     history = models[name].history_
     steps = np.arange(1, len(history["gap"]) + 1)
-    left.plot(steps, history["objective"], color=colour, label=f"{name}: objective")
-    left.plot(steps, history["lower_bound"], color=colour, ls="--", label=f"{name}: lower bound")
-    right.semilogy(steps, history["gap"], color=colour, label=f"{name}: {len(steps)} iterations")
+    left.plot(steps, history["objective"], color=color, label=f"{name}: objective")
+    left.plot(steps, history["lower_bound"], color=color, ls="--", label=f"{name}: lower bound")
+    right.semilogy(steps, history["gap"], color=color, label=f"{name}: {len(steps)} iterations")
 low = models["lbfgs"].lower_bound_
 left.set(xscale="log", xlabel="iteration", ylabel="objective", ylim=(0.4 * low, 1.6 * low))
 left.set_title("the minimum lies between the lines")
@@ -75,7 +75,7 @@ same = groups[first] == groups[second]
 first, second = first[same], second[same]
 sign = np.sign(y[first] - y[second])
 styles = zip(losses.items(), ["#0072B2", "#009E73", "#D55E00"], ["-", "--", ":"], strict=True)
-for (name, model), colour, style in styles:
+for (name, model), color, style in styles:
     scores = model.fit(X, y, groups).predict(X)
     margin = (sign * (scores[first] - scores[second]))[sign != 0]
     error = evaluate(y, scores, groups, "disagreement")["disagreement"]
@@ -83,7 +83,7 @@ for (name, model), colour, style in styles:
     ax.plot(
         edges[:-1] + 0.05,
         density,
-        color=colour,
+        color=color,
         ls=style,
         lw=2,
         label=f"{name} ({error:.1%} of pairs wrong)",

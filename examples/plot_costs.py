@@ -43,8 +43,8 @@ def errors(cost, seed):
 curves = {cost: np.mean([errors(cost, seed) for seed in range(4)], axis=0) for cost in COSTS}
 
 # %%
-# The sign does not mind
-# ----------------------
+# The sign cost depends on the order only
+# ---------------------------------------
 # The left picture shows what the scores look like, the right one the error against the true order
 # of new queries. The sign cost sees the order only, so its line is flat. The magnitude cost
 # spends its effort on the few large scores. The relative cost goes to the other extreme: its
@@ -53,16 +53,16 @@ curves = {cost: np.mean([errors(cost, seed) for seed in range(4)], axis=0) for c
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
 y = make_ranking(60, 12, n_levels=None, noise=0.5, offset=0, random_state=0).y
-for t, colour in zip((0.5, 1.0, 2.0), ["#56B4E9", "#0072B2", "#000000"], strict=True):
+for t, color in zip((0.5, 1.0, 2.0), ["#56B4E9", "#0072B2", "#000000"], strict=True):
     clicks = np.sort(np.exp(t * y))[::-1]
     share = np.cumsum(clicks) / clicks.sum()
-    left.plot(np.linspace(0, 100, len(share)), 100 * share, color=colour, label=f"t = {t:g}")
+    left.plot(np.linspace(0, 100, len(share)), 100 * share, color=color, label=f"t = {t:g}")
 left.set(
     xlabel="% of the items, largest first", ylabel="% of all clicks", title="how long the tail is"
 )
 left.legend()
-for cost, (colour, style) in COSTS.items():
-    right.plot(stretch, curves[cost], style, color=colour, lw=2, label=f'cost="{cost}"')
+for cost, (color, style) in COSTS.items():
+    right.plot(stretch, curves[cost], style, color=color, lw=2, label=f'cost="{cost}"')
 right.set(xlabel="stretch t", ylabel="pairs in the wrong order (test)", ylim=(0, None))
 right.set_title("RankRLS, alpha chosen for each")
 right.legend()

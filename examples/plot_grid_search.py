@@ -55,20 +55,20 @@ results = search.cv_results_
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
 kinds = [("linear", None), ("rbf", 0.02), ("rbf", 0.2)]
 styles = zip(kinds, ["#E69F00", "#0072B2", "#000000"], ["s--", "^-", "v:"], strict=True)
-for (kernel, gamma), colour, style in styles:
+for (kernel, gamma), color, style in styles:
     rows = [
         k
         for k, p in enumerate(results["params"])
         if p["rankrls__kernel"] == kernel and p.get("rankrls__gamma") == gamma
     ]
     label = kernel if gamma is None else f"{kernel}, gamma = {gamma:g}"
-    left.plot(alphas, results["mean_test_score"][rows], style, color=colour, label=label)
+    left.plot(alphas, results["mean_test_score"][rows], style, color=color, label=label)
 left.set(xscale="log", xlabel="alpha", ylabel="NDCG@10, 5 folds of queries", title="GridSearchCV")
 left.legend()
 
 linear = make_pipeline(StandardScaler(), RankRLS(alpha=0.1))
 models = {"linear": (linear, "#E69F00", "s--"), "best": (search.best_estimator_, "#0072B2", "^-")}
-for name, (model, colour, style) in models.items():
+for name, (model, color, style) in models.items():
     sizes, _, scores = learning_curve(
         model,
         X,
@@ -79,8 +79,8 @@ for name, (model, colour, style) in models.items():
         scoring=make_ranking_scorer("ndcg@10"),
     )
     mean, error = scores.mean(axis=1), scores.std(axis=1) / np.sqrt(5)
-    right.plot(sizes, mean, style, color=colour, label=name)
-    right.fill_between(sizes, mean - error, mean + error, color=colour, alpha=0.2, lw=0)
+    right.plot(sizes, mean, style, color=color, label=name)
+    right.fill_between(sizes, mean - error, mean + error, color=color, alpha=0.2, lw=0)
 right.set(xlabel="training items", ylabel="NDCG@10, 5 folds of queries", title="learning curve")
 right.legend(loc="lower right")
 plt.show()

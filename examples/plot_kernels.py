@@ -32,7 +32,7 @@ data = {
     "diabetes": load_diabetes(return_X_y=True),
     "digits": tuple(part[:800] for part in digits),
 }
-COLOURS = {"diabetes": "#E69F00", "digits": "#0072B2"}
+COLORS = {"diabetes": "#E69F00", "digits": "#0072B2"}
 sizes = np.array([5, 10, 20, 40, 80, 160, 220])
 errors, curves = {}, {}
 
@@ -84,19 +84,17 @@ seconds_of_all = seconds_with(None)
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
 for k, (kernel, hatch) in enumerate({"linear": "//", "rbf": None}.items()):
-    for place, (name, colour) in enumerate(COLOURS.items()):
+    for place, (name, color) in enumerate(COLORS.items()):
         height = errors[name, kernel]
-        bar = left.bar(
-            place + 0.38 * (k - 0.5), height, 0.34, color=colour, hatch=hatch, ec="white"
-        )
+        bar = left.bar(place + 0.38 * (k - 0.5), height, 0.34, color=color, hatch=hatch, ec="white")
         left.bar_label(bar, [f"{kernel}\n{height:.3f}"], fontsize=9)
-left.set_xticks([0, 1], list(COLOURS))
+left.set_xticks([0, 1], list(COLORS))
 left.set(ylabel="pairs in the wrong order (test)", title="linear or RBF", ylim=(0, 0.33))
-for name, colour in COLOURS.items():
+for name, color in COLORS.items():
     runs = np.array(curves[name])
-    middle.plot(sizes, runs.mean(axis=1), "o-", color=colour, label=name)
-    middle.fill_between(sizes, runs.min(axis=1), runs.max(axis=1), color=colour, alpha=0.2, lw=0)
-    middle.axhline(errors[name, "rbf"], color=colour, ls=":")
+    middle.plot(sizes, runs.mean(axis=1), "o-", color=color, label=name)
+    middle.fill_between(sizes, runs.min(axis=1), runs.max(axis=1), color=color, alpha=0.2, lw=0)
+    middle.axhline(errors[name, "rbf"], color=color, ls=":")
 middle.set(xlabel="basis items", xscale="log", title="RBF on a random basis (dots: all items)")
 middle.set_ylabel("pairs in the wrong order (test)")
 middle.legend()

@@ -60,7 +60,7 @@ def errors(X, n_draws=40):
 # The boxes show estimate minus truth; the diamond is the mean, which should be zero.
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained", sharey=True)
-data = {"measurements as they come": features, "standardised": scale(features)}
+data = {"measurements as they come": features, "standardized": scale(features)}
 for ax, (name, X) in zip(axes, data.items(), strict=True):
     found = errors(X)
     ax.axhline(0, color="black", linewidth=1)
@@ -74,9 +74,9 @@ for ax, (name, X) in zip(axes, data.items(), strict=True):
         meanprops={"marker": "D", "markerfacecolor": "white", "markeredgecolor": "black"},
         flierprops={"marker": ".", "markersize": 4},
     )
-    colours = ["#D55E00", "#E69F00", "#CC79A7", "#0072B2"]
-    for box, colour in zip(boxes["boxes"], colours, strict=True):
-        box.set(facecolor=colour, alpha=0.6)
+    colors = ["#D55E00", "#E69F00", "#CC79A7", "#0072B2"]
+    for box, color in zip(boxes["boxes"], colors, strict=True):
+        box.set(facecolor=color, alpha=0.6)
     ax.set_title(f"30 patients, {name}")
     for way, column in zip(WAYS, found.T, strict=True):
         label = " ".join(way.split()).replace("- ", "-")
@@ -85,10 +85,10 @@ axes[0].set_ylabel("estimated AUC − true AUC")
 plt.show()
 
 # %%
-# Only the differences of a ranker's scores have a meaning; their level does not. On the left the
-# models of different folds have different levels, the pooled list mixes them up, and the AUC
-# comes out too low. Standardising takes most of the level away, and all ways agree but for the
-# spread. Leave-pair-out is right in both cases, with no more spread than the others, because it
+# Only the differences of a ranker's scores have a meaning; a constant may be added to all of them.
+# On the left the models of different folds add different constants, the pooled list mixes them up,
+# and the AUC comes out too low. Standardizing removes most of that, and all ways agree except for
+# the spread. Leave-pair-out is right in both cases, with no more spread than the others, because it
 # never compares scores of two models.
 #
 # The left picture was looked for. Of 18 settings that were tried (six versions of these data, three

@@ -11,7 +11,7 @@ one should a model be chosen by? The one whose mistakes you would notice.
 # %%
 # One swap, at every place
 # ------------------------
-# Take a perfect ranking of 20 documents with grades 0 to 4 and exchange two neighbours. How much
+# Take a perfect ranking of 20 documents with grades 0 to 4 and exchange two neighbors. How much
 # does each metric lose, depending on where that happens?
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ from rankwise.metrics import evaluate, get_metric
 grades = np.repeat([4, 3, 2, 1, 0], [2, 3, 4, 5, 6]).astype(float)
 perfect = -np.arange(20.0)
 metrics = ["ndcg@10", "map", "disagreement"]
-colours = dict(zip(metrics, ["#0072B2", "#009E73", "#D55E00"], strict=True))
+colors = dict(zip(metrics, ["#0072B2", "#009E73", "#D55E00"], strict=True))
 
 
 def loss(metric, scores):
@@ -43,15 +43,15 @@ _, left = plt.subplots(figsize=(6.5, 4.4), layout="constrained")
 places = np.arange(19)
 for k, metric in enumerate(metrics):
     lost = [loss(metric, exchanged(i, i + 1)) for i in places]
-    left.bar(places + 1 + 0.28 * (k - 1), lost, 0.28, color=colours[metric], label=metric)
+    left.bar(places + 1 + 0.28 * (k - 1), lost, 0.28, color=colors[metric], label=metric)
 left.set(xlabel="exchanged: this place and the next", ylabel="loss", xticks=range(1, 20, 2))
-left.set_title("one pair of neighbours in the wrong order")
+left.set_title("one pair of neighbors in the wrong order")
 left.legend()
 
 # %%
 # Only four of the nineteen exchanges cross a border between grades, and only those are mistakes.
-# NDCG minds the ones at the top, and nothing beyond place 10; average precision sees just the
-# border between grade 0 and the rest; the disagreement minds all four alike.
+# NDCG counts those at the top, and nothing beyond place 10; average precision counts just the
+# border between grade 0 and the rest; the disagreement counts all four alike.
 #
 # From perfect to random
 # ----------------------
@@ -64,7 +64,7 @@ levels = np.linspace(0, 12, 25)
 noises = rng.normal(size=(100, 20))
 for metric, style in zip(metrics, ["-", "--", ":"], strict=True):
     curve = [loss(metric, perfect + level * noises) for level in levels]
-    right.plot(levels, curve, style, color=colours[metric], lw=2.2, label=metric)
+    right.plot(levels, curve, style, color=colors[metric], lw=2.2, label=metric)
 right.set(xlabel="noise in the scores", ylabel="mean loss", title="from perfect to noisy")
 right.legend()
 plt.show()

@@ -2,7 +2,7 @@ r"""
 Could it be chance? A permutation test
 ======================================
 
-A cross-validated error of 0.35 on a small data set: has the model learnt something, or could
+A cross-validated error of 0.35 on a small data set: has the model learned something, or could
 shuffled scores be predicted as well? The direct way to find out is to shuffle them, a thousand
 times, and to cross-validate each time. For `RankRLS` the shuffled scores are extra columns of one
 model, and one decomposition serves them all.
@@ -12,7 +12,7 @@ model, and one decomposition serves them all.
 # Three questions about wine
 # --------------------------
 # Scikit-learn's wine data have 13 measurements of 178 wines. We rank wines by one measurement
-# (colour intensity) from some of the others, on 40 wines only, with leave-pair-out: from all
+# (color intensity) from some of the others, on 40 wines only, with leave-pair-out: from all
 # others, from two weak ones, and from columns that are pure noise.
 
 import time
@@ -42,9 +42,9 @@ questions = {
 # %%
 # The null distributions
 # ----------------------
-# Grey is what 1,000 permutations reach, the line is the real data; alpha is chosen by the data
+# Gray is what 1,000 permutations reach, the line is the real data; alpha is chosen by the data
 # and by each permutation, so that the p-value allows for the choice. The null distribution is not
-# centred at one half: choosing the best alpha flatters noise, too.
+# centered at one half: choosing the best alpha flatters noise, too.
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.9), layout="constrained", sharex=True)
 for ax, (name, X) in zip(axes, questions.items(), strict=True):

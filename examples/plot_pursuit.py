@@ -52,25 +52,25 @@ left.legend(loc="upper left")
 # %%
 # What was chosen
 # ---------------
-# The path of the coefficients over the steps. Features that really matter are coloured; most of
-# them come first, and the grey ones that enter later are the noise that the held-out curve
+# The path of the coefficients over the steps. Features that really matter are colored; most of
+# them come first, and the gray ones that enter later are the noise that the held-out curve
 # complains about.
 
 _, right = plt.subplots(figsize=(6.5, 4.4), layout="constrained")
 steps = np.arange(1, model.n_basis_ + 1)
 real = np.flatnonzero(coef)
-colours = dict(zip(real, ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"], strict=True))
+colors = dict(zip(real, ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"], strict=True))
 for j, path in zip(model.basis_indices_, model.coef_path_.T, strict=True):
     begun = np.flatnonzero(path)[0]
     style = {"color": "#BBBBBB", "lw": 0.8, "zorder": 1}
-    if j in colours:
-        style = {"color": colours[j], "lw": 2, "label": f"feature {j}"}
+    if j in colors:
+        style = {"color": colors[j], "lw": 2, "label": f"feature {j}"}
     right.plot(steps[begun:], path[begun:], **style)
 right.axvline(search.n_basis_, color="black", ls=":")
 right.set(
     xlabel="number of basis functions",
     ylabel="coefficient",
-    title="in colour: features that matter",
+    title="in color: features that matter",
 )
 right.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
 plt.show()

@@ -8,7 +8,7 @@ leave-pair-out holds out every pair in turn. Two tests: (a) labels permuted, so 
 is 0.5; (b) 30 samples drawn, the estimate from them less the AUC on all other samples. The paper
 has no figures, it says (after Parker et al. 2007) that averaging has a large variance and pooling
 a pessimistic bias. Permuted labels are outputs of one model, which costs little more than one.
-Genes are standardised over the samples in use; data as in the README of the data, no logarithm.
+Genes are standardized over the samples in use; data as in the README of the data, no logarithm.
 """
 
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from rankwise.model_selection import cross_val_predict_groups, leave_pair_out
 
 DATASETS = {"colon": ("alon", "t"), "leukaemia": ("golub", "AML")}
 ESTIMATES = ("leave-pair-out", "averaged", "pooled", "pooled, intercept")
-COLOURS = ("#009E73", "#E69F00", "#56B4E9", "#D55E00")
+COLORS = ("#009E73", "#E69F00", "#56B4E9", "#D55E00")
 ALPHA = 0.1
 ALPHAS = (0.001, 0.01, 0.1, 1.0, 10.0)
 N_SUBSAMPLE = 30
@@ -47,7 +47,7 @@ def read_samples(data, name):
         return Samples(arrays["X"], (arrays["y"] == positive).astype(float))
 
 
-def standardise(X, *others):
+def standardize(X, *others):
     """Genes with mean 0 and variance 1 in X, divided by √p: squared distances are about 2."""
     mean, scale = X.mean(axis=0), X.std(axis=0)
     scale[scale == 0] = 1
@@ -57,7 +57,7 @@ def standardise(X, *others):
 def tenfold(X, Y, alpha, seed):
     """AUC of each column of Y by tenfold cross-validation: averaged, pooled, with intercept.
 
-    X is centred. RankRLS has no intercept; the one that least squares would add to a fold's
+    X is centered. RankRLS has no intercept; the one that least squares would add to a fold's
     model is the mean of y − f in training, and Σ f over all samples is 0.
     """
     folds = list(KFold(10, shuffle=True, random_state=seed).split(X))
@@ -78,7 +78,7 @@ def estimate_all(X, Y, alpha, seed):
 def estimate_without_signal(samples, repeats, alpha=ALPHA):
     """Estimates for permuted labels, shape (4, repeats); ten splits, each for a tenth of them."""
     random = np.random.default_rng(0)
-    (X,) = standardise(samples.X)
+    (X,) = standardize(samples.X)
     Y = np.column_stack([random.permutation(samples.y) for _ in range(repeats)])
     parts = np.array_split(Y, min(N_SPLITS, repeats), axis=1)
     return np.hstack([estimate_all(X, part, alpha, seed) for seed, part in enumerate(parts)])
@@ -91,7 +91,7 @@ def errors_on_subsamples(samples, repeats):
     for seed in range(repeats):
         order = random.permutation(m)
         inside, outside = order[:N_SUBSAMPLE], order[N_SUBSAMPLE:]
-        X, X_test = standardise(samples.X[inside], samples.X[outside])
+        X, X_test = standardize(samples.X[inside], samples.X[outside])
         y = samples.y[inside]
         truth = auc(samples.y[outside], RankRLS(ALPHA).fit(X, y).predict(X_test))
         errors.append(estimate_all(X, y[:, None], ALPHA, seed)[:, 0] - truth)
@@ -100,7 +100,7 @@ def errors_on_subsamples(samples, repeats):
 
 def estimate_real(samples):
     """Estimates from all samples and true labels, for ten splits, shape (4, 10)."""
-    (X,) = standardise(samples.X)
+    (X,) = standardize(samples.X)
     y = samples.y[:, None]
     return np.hstack([estimate_all(X, y, ALPHA, seed) for seed in range(N_SPLITS)])
 
@@ -125,12 +125,12 @@ def _draw(axes, values, truth, title):
     bodies = axes.violinplot(
         list(values), places, orientation="horizontal", widths=0.85, showextrema=False
     )["bodies"]
-    for body, colour in zip(bodies, COLOURS, strict=True):
-        body.set(facecolor=colour, edgecolor=colour, alpha=0.6)
+    for body, color in zip(bodies, COLORS, strict=True):
+        body.set(facecolor=color, edgecolor=color, alpha=0.6)
     for place, row in zip(places, values, strict=True):
         axes.plot(np.percentile(row, [25, 75]), [place, place], color="#444444", linewidth=3)
         axes.plot(row.mean(), place, "D", color="black", markeredgecolor="white", markersize=8)
-    texts = dict(zip(places, summarise(values, truth, "+.3f"), strict=True))
+    texts = dict(zip(places, summarize(values, truth, "+.3f"), strict=True))
     for place, text in {len(places) - 0.35: "bias ± s.d.", **texts}.items():
         axes.text(
             1.01, place, text.replace("-", "−"),
@@ -142,7 +142,7 @@ def _draw(axes, values, truth, title):
     axes.tick_params(axis="y", length=0)
 
 
-def summarise(values, truth=0.0, form=".3f"):
+def summarize(values, truth=0.0, form=".3f"):
     """Text for each estimate: mean deviation from the truth and standard deviation."""
     return [f"{row.mean() - truth:{form}} ±{row.std():.3f}" for row in values]
 
@@ -155,12 +155,12 @@ def main(argv=None):
     found, rows = {}, {"true": [], "permuted": [], "drawn": []}
     for name in DATASETS:
         samples = read_samples(options.data, name)
-        rows["true"].append([name, *summarise(estimate_real(samples))])
+        rows["true"].append([name, *summarize(estimate_real(samples))])
         permuted = {a: estimate_without_signal(samples, options.repeats, a) for a in ALPHAS}
         for alpha, values in permuted.items():
-            rows["permuted"].append([f"{name}, alpha = {alpha:g}", *summarise(values, 0.5, "+.3f")])
+            rows["permuted"].append([f"{name}, alpha = {alpha:g}", *summarize(values, 0.5, "+.3f")])
         errors = errors_on_subsamples(samples, max(options.repeats // 4, 10))
-        rows["drawn"].append([name, *summarise(errors, 0.0, "+.3f")])
+        rows["drawn"].append([name, *summarize(errors, 0.0, "+.3f")])
         found[name] = permuted[ALPHA], errors
     header = ["", "leave-pair-\nout", "tenfold\naveraged", "tenfold\npooled", "pooled,\nintercept"]
     titles = {
@@ -175,7 +175,7 @@ def main(argv=None):
     print_notes(
         f"alpha = {ALPHA:g} where nothing else is said, the same for all; folds not stratified; a "
         "fold of one class has no AUC and is left out of the average.",
-        "'pooled': scores of RankRLS, which has no intercept, with features centred over all "
+        "'pooled': scores of RankRLS, which has no intercept, with features centered over all "
         "samples. 'pooled, intercept': the same models with the intercept of least squares, as "
         "usual for classifiers: it is low for a fold with many positives, which then rank low.",
         "(b) is noisy by itself: its standard deviation includes that of the AUC on the others.",

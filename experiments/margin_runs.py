@@ -8,12 +8,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise import RankSVM, ScoreGraph
-from rankwise.graphs.strict import strict_preferences
 from rankwise.losses import HingeLoss
-from rankwise.solvers.margin_loss import minimise_margin
+from rankwise.solvers.margin_loss import minimize_margin
 from rankwise.solvers.margin_objective import MarginObjective
 
-__all__ = ["Course", "Fit", "follow", "make_objective", "shortest_time", "standardise", "time_fit"]
+__all__ = ["Course", "Fit", "follow", "make_objective", "shortest_time", "standardize", "time_fit"]
 
 
 class Fit(NamedTuple):
@@ -38,7 +37,7 @@ class Course(NamedTuple):
     bound: np.ndarray
 
 
-def standardise(X):
+def standardize(X):
     """Features with mean 0 and variance 1; constant ones become 0."""
     scale = X.std(axis=0)
     return (X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
@@ -46,7 +45,7 @@ def standardise(X):
 
 def make_objective(X, y, alpha, loss=HingeLoss):
     """The objective of RankSVM over all pairs of different y."""
-    return MarginObjective(X, loss(strict_preferences(ScoreGraph(y, cost="sign"))), alpha)
+    return MarginObjective(X, loss(ScoreGraph(y, cost="sign").strict()), alpha)
 
 
 def time_fit(model, X, y, clock=time.perf_counter):
@@ -61,7 +60,7 @@ def time_fit(model, X, y, clock=time.perf_counter):
 
 
 def follow(objective, solver, *, tol, max_iter):
-    """Minimise, and keep what every iteration reached and when."""
+    """Minimize, and keep what every iteration reached and when."""
     seconds, states = [], []
 
     def watch(now):
@@ -70,7 +69,7 @@ def follow(objective, solver, *, tol, max_iter):
         return False
 
     start = time.perf_counter()
-    minimise_margin(objective, solver, tol=tol, max_iter=max_iter, watch=watch)
+    minimize_margin(objective, solver, tol=tol, max_iter=max_iter, watch=watch)
     return Course(np.array(seconds), *np.array(states).T)
 
 

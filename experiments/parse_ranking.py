@@ -39,7 +39,7 @@ class Method(NamedTuple):
     name: str
     options: dict
     uses_groups: bool
-    is_centred: bool = False
+    is_centered: bool = False
     published: tuple = (None, None)
     learner: type = RankRLS
     alphas: np.ndarray = ALPHAS
@@ -52,7 +52,7 @@ METHODS = (
     Method("RankRLS (21) all pairs", {"ties": "exclude"}, False, published=(0.247, None)),
     Method("RankRLS (22) relative", {"cost": "relative"}, True, published=(0.216, None)),
     Method("RankRLS (22) all pairs", {"cost": "relative"}, False, published=(0.228, None)),
-    Method("RLS, scores centred", {"beta": 1}, False, True, published=(0.252, 0.444)),
+    Method("RLS, scores centered", {"beta": 1}, False, True, published=(0.252, 0.444)),
     Method("RLS, scores as they are", {"beta": 1}, False),
     Method("RankSVM", {}, True, False, (0.214, None), RankSVM, SVM_ALPHAS),
 )
@@ -81,7 +81,7 @@ def measure(method, kernels, train, test):
 
     With so many more features than parses, the kernel matrix is all that is needed.
     """
-    y = train.y - train.y.mean() if method.is_centred else train.y
+    y = train.y - train.y.mean() if method.is_centered else train.y
     groups = train.groups if method.uses_groups else None
     model = method.learner(kernel="precomputed", **method.options)
     lowest, chosen = np.inf, None
@@ -176,7 +176,7 @@ def main(argv=None):
         "'10-fold' is the lowest cross-validation error in training, which chose alpha and is "
         "optimistic; 'exchanged too' adds the run with training and test data exchanged.",
         "'no scores' ranks a parse by its summed similarity to the training parses and ignores "
-        "their scores. RLS on positive scores comes close to it where much regularisation is "
+        "their scores. RLS on positive scores comes close to it where much regularization is "
         "chosen (linear kernel); it is no sign of a better use of the scores.",
         "A sentence without two differently scored parses has no error and is left out.",
     )

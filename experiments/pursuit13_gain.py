@@ -134,7 +134,7 @@ def main(argv=None):
     print_notes(
         f"{options.repeats * options.users} test users; p is Wilcoxon's over users, by Holm "
         f"corrected for {len(NUS) - 1} comparisons; the best ν is picked on the test users, so "
-        "p is what the most favourable reading gives.",
+        "p is what the most favorable reading gives.",
         "The first two rows have one view and no ν.",
     )
 

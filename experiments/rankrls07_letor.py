@@ -216,7 +216,7 @@ def main(argv=None):
         f"Queries without relevant documents: {count_empty(test, 1)} for label >= 1, "
         f"{count_empty(test, 2)} for label 2. They count 0 where nothing else is said.",
         "RLS is RankRLS(beta=1)"
-        + ("." if options.no_constant else " with a constant feature, penalised like the others."),
+        + ("." if options.no_constant else " with a constant feature, penalized like the others."),
         *([] if boosting.LEARNERS else [boosting.ABSENT]),
     )
 

@@ -26,7 +26,7 @@ CASES = (  # trained on, groups, the direction the paper reports
     ("relevant pairs only", OBJECTS, "left to right"),
     ("all pairs", None, "right to left"),
 )
-COLOURS = {1: "#0072B2", 2: "#D55E00"}
+COLORS = {1: "#0072B2", 2: "#D55E00"}
 RELEVANT, IRRELEVANT, LEARNED = "#222222", "#999999", "#009E73"
 
 
@@ -46,7 +46,7 @@ def draw(axes, groups, title):
     for better, worse in zip(edges.winner, edges.loser, strict=True):
         _draw_preference(axes, int(better), int(worse))
     for i, (x, score) in enumerate(zip(FEATURE[:, 0], SCORES, strict=True)):
-        axes.scatter(x, 0, s=620, color=COLOURS[int(OBJECTS[i])], edgecolor="white", zorder=3)
+        axes.scatter(x, 0, s=620, color=COLORS[int(OBJECTS[i])], edgecolor="white", zorder=3)
         axes.annotate(
             f"$x_{i + 1}$", (x, 0), ha="center", va="center", color="white", fontsize=12, zorder=4
         )

@@ -110,7 +110,7 @@ def main(argv=None):
         "Data differ: OHSUMED is LETOR 3.0 (45 features) here and LETOR 2.0 (25) in the paper; "
         "Trec2003 and Trec2004 are not available to us, MQ2008 was not in the paper.",
         "All pairs with ties is ridge regression with a free intercept; RLS is ridge regression "
-        "with a constant feature, penalised like the others. No wonder that the two are close, "
+        "with a constant feature, penalized like the others. No wonder that the two are close, "
         "in the paper as well.",
         "RankSVM is ours here and LETOR's own baseline in the paper, as is RankBoost.",
         *([] if boosted else [boosting.ABSENT]),

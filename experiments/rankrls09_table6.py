@@ -160,7 +160,7 @@ def main(argv=None):
         "Active users have 36 ratings or more as well.",
         "Of all pairs the paper has no figures, it says: 'No performance differences were observed "
         f"in the results.' {share:.2%} of the pairs of a user are of equal ratings here.",
-        "RLS has no intercept, so the ratings of a user are centred for it.",
+        "RLS has no intercept, so the ratings of a user are centered for it.",
         f"gamma from {len(GAMMAS)} and alpha from {len(ALPHAS)} values, every second power of two, "
         f"the best for {N_CHOICE} other users; the paper had 31 values of each.",
     )

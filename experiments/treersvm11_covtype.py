@@ -7,7 +7,7 @@ examples, all pairs of different class are preferences. The paper has one figure
 less than six seconds. Printed beside it: one evaluation of loss and subgradient, an iteration of
 BMRM, and what the paper does not give, the total time to a certified gap. Different from the paper:
 the machine, the order (the paper does not say which; ours is that of the class numbers), the
-choice of the half million (ours is drawn with a fixed seed) and the features, standardised here.
+choice of the half million (ours is drawn with a fixed seed) and the features, standardized here.
 """
 
 import gzip
@@ -21,7 +21,7 @@ from experiments.margin_runs import (
     follow,
     make_objective,
     shortest_time,
-    standardise,
+    standardize,
     time_fit,
 )
 from experiments.tables import print_notes, print_table
@@ -33,18 +33,18 @@ ALPHAS = (1e-2, 1e-4, 1e-6)
 PLOTTED_ALPHA = 1e-4
 TOL = 1e-3
 RUNS = (("hinge", "lbfgs"), ("squared_hinge", "newton-cg"), ("squared_hinge", "lbfgs"))
-COLOURS = {"lbfgs": "#0072B2", "bmrm": "#D55E00"}
+COLORS = {"lbfgs": "#0072B2", "bmrm": "#D55E00"}
 PUBLISHED = 6.0  # "less than six seconds"
 
 
 def read_covtype(data, n_examples):
-    """Standardised features and class numbers of so many examples, drawn with a fixed seed."""
+    """Standardized features and class numbers of so many examples, drawn with a fixed seed."""
     (path,) = find_data(data, "covtype/covtype.csv.gz")
     with gzip.open(path, "rt") as file:
         table = np.loadtxt(file, delimiter=",", skiprows=1, dtype=np.float32)
     chosen = np.random.default_rng(0).permutation(len(table))[:n_examples]
     table = table[np.sort(chosen)].astype(np.float64)
-    return standardise(table[:, :-1]), table[:, -1]
+    return standardize(table[:, :-1]), table[:, -1]
 
 
 def measure_evaluations(X, y):
@@ -69,15 +69,15 @@ def plot(path, courses):
     """Objective and lower bound over iterations and over time."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), sharey=True, layout="constrained")
     for solver, course in courses.items():
-        colour = COLOURS[solver]
+        color = COLORS[solver]
         for axes, x in (
             (left, 1 + np.arange(len(course.seconds))),
             (right, course.seconds),
         ):
-            axes.plot(x, course.objective, color=colour, label=f"{solver}: objective")
-            axes.plot(x, course.bound, "--", color=colour, label=f"{solver}: lower bound")
-            axes.plot(x[-1], course.objective[-1], "o", color=colour)
-            axes.plot(x[-1], course.bound[-1], "o", color=colour)
+            axes.plot(x, course.objective, color=color, label=f"{solver}: objective")
+            axes.plot(x, course.bound, "--", color=color, label=f"{solver}: lower bound")
+            axes.plot(x[-1], course.objective[-1], "o", color=color)
+            axes.plot(x[-1], course.bound[-1], "o", color=color)
     best = min(course.objective.min() for course in courses.values())
     left.set(xlabel="iteration", ylabel="objective", ylim=(0, 2.2 * best))
     right.set(xlabel="seconds")

@@ -7,7 +7,7 @@ BMRM runs once with the sweep over sorted scores (algorithm 2) and once with a l
 and the average time of an iteration is measured. The loop over all pairs is here: NumPy on blocks
 of rows, so no Python statement is spent on a single pair. Different from the paper: the machine,
 a Fenwick tree instead of a red-black tree, the data (the same 20,640 examples, but the file of
-StatLib; features standardised; the paper does not say what it did) and alpha, which the paper does
+StatLib; features standardized; the paper does not say what it did) and alpha, which the paper does
 not name either. Added: the time of one evaluation alone, and the total time to a certified gap.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from experiments.command_line import find_data, make_parser
-from experiments.margin_runs import make_objective, shortest_time, standardise, time_fit
+from experiments.margin_runs import make_objective, shortest_time, standardize, time_fit
 from experiments.tables import print_notes, print_table
 from rankwise import RankSVM
 from rankwise.losses import LossAt
@@ -81,11 +81,11 @@ class Cost(NamedTuple):
 
 
 def read_cadata(data):
-    """All examples in random order: standardised features, house values."""
+    """All examples in random order: standardized features, house values."""
     (path,) = find_data(data, "cadata/cal_housing.data.gz")
     table = np.loadtxt(path, delimiter=",")
     table = table[np.random.default_rng(0).permutation(len(table))]
-    return standardise(table[:, :-1]), table[:, -1]
+    return standardize(table[:, :-1]), table[:, -1]
 
 
 def measure_cost(objective, iterations=ITERATIONS):
@@ -141,13 +141,13 @@ def plot(path, sizes, costs, totals):
     figure, (left, right) = plt.subplots(
         1, 2, figsize=(11, 4.6), sharex=True, sharey=True, layout="constrained"
     )
-    for k, (name, colour) in enumerate({"sweep": SWEEP, "all pairs": PAIRS}.items()):
+    for k, (name, color) in enumerate({"sweep": SWEEP, "all pairs": PAIRS}.items()):
         iteration = [found[k].iteration for found in costs]
         evaluation = [found[k].evaluation for found in costs]
         label = f"{name}: iteration, slope {slope(sizes, iteration):.2f}"
-        left.loglog(sizes, iteration, "o-", color=colour, label=label)
+        left.loglog(sizes, iteration, "o-", color=color, label=label)
         label = f"{name}: evaluation alone, slope {slope(sizes, evaluation):.2f}"
-        left.loglog(sizes, evaluation, ":", color=colour, label=label)
+        left.loglog(sizes, evaluation, ":", color=color, label=label)
     for (alpha, solver), fits in totals.items():
         if alpha in PLOTTED:
             right.loglog(

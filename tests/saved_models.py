@@ -1,33 +1,39 @@
-"""Fitted models of all kinds, for the tests of model files; and the writer of their fixtures.
-
-    python -m tests.saved_models tests/fixtures/model_v1
-
-writes the fixtures of the present format anew. That is for a new format version, in a folder of
-its own: the files of an older version stay as they were written.
-"""
+"""Fitted models of all kinds, for the tests of model files."""
 
 from __future__ import annotations
 
 import functools
-import json
-import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
+from sklearn.decomposition import PCA, FactorAnalysis, FastICA, IncrementalPCA, TruncatedSVD
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.feature_selection import VarianceThreshold
+from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
+from sklearn.kernel_approximation import AdditiveChi2Sampler, Nystroem, RBFSampler
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
     MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,
+    SplineTransformer,
     StandardScaler,
+    TargetEncoder,
 )
+from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from rankwise import (
     CoRankRLS,
@@ -43,17 +49,6 @@ from rankwise import (
 from rankwise.metrics import get_metric
 
 KERNELS = ("rbf", "polynomial", "sigmoid", "laplacian", "chi2", "additive_chi2", "cosine")
-FIXTURES = (
-    "linear",
-    "two outputs",
-    "sparse rbf",
-    "precomputed basis",
-    "search with names",
-    "views",
-    "pursuit",
-    "margin pipeline",
-)
-
 rng = np.random.default_rng(7)
 X = rng.uniform(0.1, 2.0, size=(36, 4))
 Y = np.column_stack([X @ [1.0, -2.0, 0.5, 0.0], np.sin(3 * X[:, 0]) + X[:, 3]])
@@ -63,6 +58,15 @@ PARTLY = np.where(np.arange(36) % 3 == 0, np.nan, y)
 NEW = rng.uniform(0.1, 2.0, size=(9, 4))
 FRAME, NEW_FRAME = (pd.DataFrame(part, columns=["age", "bm25", "länge", "x"]) for part in (X, NEW))
 SPARSE, NEW_SPARSE = (sp.csr_array(np.where(part > 1, part, 0.0)) for part in (X, NEW))
+MIXED = pd.DataFrame(
+    {
+        "a": np.where(np.arange(36) % 7 == 0, np.nan, X[:, 0]),
+        "b": X[:, 1],
+        "c": rng.choice(["red", "green", "blue", "grey"], 36, p=[0.4, 0.4, 0.1, 0.1]),
+        "t": rng.choice(["good old text", "bad new text", "some words"], 36),
+    }
+)
+KIND = MIXED[["c"]]
 K, NEW_K = rbf_kernel(X), rbf_kernel(NEW, X)
 
 
@@ -153,27 +157,70 @@ def pipelines():
     yield "sparse pipeline", scaled.fit(SPARSE, y), NEW_SPARSE
 
 
+def column_transformer(**options):
+    """Gaps, categories and text, each in its own way."""
+    numbers = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+    kinds = make_pipeline(
+        SimpleImputer(strategy="constant", fill_value="?"), OneHotEncoder(**options)
+    )
+    return ColumnTransformer(
+        [("number", numbers, ["a", "b"]), ("kind", kinds, ["c"]), ("text", TfidfVectorizer(), "t")]
+    )
+
+
+def steps():
+    """A Pipeline with every step that model files know."""
+    bins = {"quantile_method": "averaged_inverted_cdf"}
+    selected = make_column_transformer(
+        (StandardScaler(), make_column_selector(dtype_include=np.number)),
+        (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), ["c"]),
+    )
+    rest = make_column_transformer(
+        (OneHotEncoder(drop="if_binary"), [0]), ("drop", [1]), remainder="passthrough"
+    )
+    union = FeatureUnion(
+        [("p", PCA(1)), ("s", make_pipeline(StandardScaler(), PolynomialFeatures()))]
+    )
+    kept = {
+        "columns": (column_transformer(), MIXED),
+        "columns, unknown kinds": (column_transformer(handle_unknown="ignore"), MIXED),
+        "columns, rare kinds": (
+            column_transformer(handle_unknown="infrequent_if_exist", min_frequency=9, drop="first"),
+            MIXED,
+        ),
+        "columns by number": (rest, X.round()),
+        "selected columns": (selected, MIXED[["b", "c"]]),
+        "texts": (make_pipeline(CountVectorizer(), TfidfTransformer()), MIXED["t"]),
+        "logarithms": (FunctionTransformer(np.log1p, inverse_func=np.expm1), X),
+        "no function": (FunctionTransformer(), X),
+        "gaps": (
+            FeatureUnion([("x", SimpleImputer()), ("m", MissingIndicator())]),
+            MIXED[["a", "b"]],
+        ),
+        "means of kinds": (TargetEncoder(random_state=0), MIXED[["c"]]),
+        "union": (union, X),
+        "bins": (KBinsDiscretizer(3, **bins), X),
+        "dense bins": (KBinsDiscretizer(3, encode="onehot-dense", **bins), X),
+        "sparse splines": (SplineTransformer(sparse_output=True), X),
+        "kinds as a frame": (
+            OneHotEncoder(sparse_output=False).set_output(transform="pandas"),
+            KIND,
+        ),
+    }
+    others = (KNNImputer(), SplineTransformer(), PolynomialFeatures(3), PCA(1), TruncatedSVD(1))
+    others += (FastICA(2, random_state=0), FactorAnalysis(1), IncrementalPCA(1), RBFSampler())
+    others += (Nystroem(n_components=5, random_state=0), AdditiveChi2Sampler(), Binarizer())
+    others += (GaussianRandomProjection(2, random_state=0), VarianceThreshold())
+    others += (SparseRandomProjection(2, random_state=0), Normalizer())
+    kept |= {repr(step): (step, X) for step in others}
+    for name, (step, items) in kept.items():
+        yield name, make_pipeline(step, RankRLS()).fit(items, y), items
+
+
 @functools.cache
 def all_models():
     """Name → (fitted model, new items)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # how good these models are is of no interest here
-        makers = (linear_models, kernel_models, searches, semi_supervised_models, pipelines)
+        makers = (linear_models, kernel_models, searches, semi_supervised_models, pipelines, steps)
         return {name: (model, new) for make in makers for name, model, new in make()}
-
-
-def write_fixtures(folder):
-    from rankwise.persistence import save
-
-    models = all_models()
-    expected = {}
-    for name in FIXTURES:
-        model, new = models[name]
-        save(model, folder / f"{name.replace(' ', '_')}.rw", notes={"fixture": name})
-        dense = new.toarray() if sp.issparse(new) else np.asarray(new)
-        expected[name] = {"X": dense.tolist(), "predictions": model.predict(new).tolist()}
-    (folder / "expected.json").write_text(json.dumps(expected, indent=1), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write_fixtures(Path(sys.argv[1]))

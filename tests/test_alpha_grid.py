@@ -16,7 +16,7 @@ from rankwise import (
     View,
 )
 from rankwise.datasets import make_ranking
-from rankwise.estimators.alpha_grid import Edges, edges_of, flat_note, make_grid, median_share
+from rankwise.model_selection.alpha_grid import Edges, edges_of, flat_note, make_grid, median_share
 
 EPS = np.finfo(float).eps
 
@@ -60,7 +60,8 @@ def test_features_hidden_by_rounding_are_said_and_scaled_ones_are_not():
 def test_the_default_grid_is_the_same_for_every_solver_of_a_linear_model(options):
     X, y, groups = make_ranking(8, 8, 5, noise=1.0, random_state=0)[:3]
     X = X * [1e-3, 1, 1, 1, 1e3]
-    grids = [RankRLS(**o)._task(X, y, groups).default_grid().alphas for o in ({}, options)]
+    grids = [RankRLS(**o).hold_out_task(X, y, groups).candidates(alpha=None) for o in ({}, options)]
+    grids = [grid.axes["alpha"] for grid in grids]
     np.testing.assert_allclose(grids[1], grids[0], rtol=1e-9)
     assert len(grids[0]) > 31
 
@@ -68,20 +69,20 @@ def test_the_default_grid_is_the_same_for_every_solver_of_a_linear_model(options
 def search_with_scores(monkeypatch, score_of, **options):
     """RankRLSCV whose held-out score is a function of alpha over the scale of the default grid."""
     X, y, groups = make_ranking(6, 6, 3, noise=1.0, random_state=0)[:3]
-    scale = RankRLS()._task(X, y, groups).default_grid().scale
+    scale = RankRLS().hold_out_task(X, y, groups).candidates(alpha=None).grid.scale
     seen = []
 
     def scores(graph, held, folds, metric):
         values = np.array([score_of(alpha) for alpha in seen[-1] / scale])
         return np.tile(values[None, :, None], (6, 1, 1)), np.arange(6)
 
-    from rankwise.estimators import cross_validation as module
+    from rankwise.model_selection import curves as module
 
     inner = module.hold_out_folds
 
-    def remember(task, cv, alphas, progress=None):
-        seen.append(alphas)
-        return inner(task, cv, alphas, progress)
+    def remember(task, cv, candidates, progress=None):
+        seen.append(candidates.axes["alpha"])
+        return inner(task, cv, candidates, progress)
 
     monkeypatch.setattr(module, "hold_out_folds", remember)
     monkeypatch.setattr(module, "score_groups", scores)
@@ -150,7 +151,7 @@ def test_widened_scores_are_those_of_one_wide_grid():
 
 
 def test_one_list_widens_with_one_decomposition(monkeypatch):
-    from rankwise.estimators import least_squares_task as module
+    from rankwise.model_selection import least_squares_task as module
 
     calls = []
     inner = module.item_spectrum
@@ -184,22 +185,22 @@ def test_ranksvm_and_co_rank_rls_reach_small_columns():
 
 @pytest.mark.filterwarnings("ignore:alpha=.* is lost in rounding")
 def test_co_rank_rls_goes_on_beyond_its_grid(monkeypatch):
-    from rankwise.estimators import co_rank_rls_cv as module
+    from rankwise.model_selection import curves as module
 
     X, y, groups = make_ranking(9, 6, 4, noise=1.0, random_state=0)[:3]
     y = np.where(groups < 6, y, np.nan)
     views = [View([0, 1]), View([2, 3])]
     seen = []
-    inner = module._held_out_scores
+    inner = module.hold_out_folds
 
-    def remember(problem, folds, nus, alphas):
-        seen.append(alphas)
-        return inner(problem, folds, nus, alphas)
+    def remember(task, cv, candidates, progress=None):
+        seen.append(candidates.axes["alpha"])
+        return inner(task, cv, candidates, progress)
 
     def falling(graph, held, folds, metric):
         return np.tile(np.log10(seen[-1])[None, :, None], (5, 1, 1)), np.arange(5)
 
-    monkeypatch.setattr(module, "_held_out_scores", remember)
+    monkeypatch.setattr(module, "hold_out_folds", remember)
     monkeypatch.setattr(module, "score_groups", falling)
     with pytest.warns(UserWarning, match="Scale the features"):
         model = CoRankRLSCV(views=views, nus=[0.0]).fit(X, y, groups)

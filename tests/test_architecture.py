@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,14 +12,16 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "rankwise"
 LAYERS = [
+    {"arrays"},
     {"real_numbers"},
     {"errors", "options", "memory", "threads", "groups", "progress", "rows", "_compiled"},
     {"targets", "environment"},
     {"graphs"},
     {"features", "losses", "metrics", "datasets", "sums"},
     {"solvers"},
+    {"model_selection"},
     {"estimators"},
-    {"model_selection", "dask", "persistence", "leaderboard"},
+    {"dask", "persistence", "leaderboard"},
     {"plot", "report"},
     {"cli"},
     {"__main__"},
@@ -91,3 +94,59 @@ def test_front_door_lists_what_it_exports():
         assert name in dir(rankwise)
     with pytest.raises(AttributeError, match="no attribute 'RankForest'"):
         _ = rankwise.RankForest
+
+
+REPOSITORY = Path(__file__).parent.parent
+MAP = REPOSITORY / "docs" / "architecture.md"
+MAP_ROOTS = (SOURCE, REPOSITORY)
+
+
+def test_every_path_on_the_map_exists():
+    paths = re.findall(r"`([\w./]+(?:/|\.pyx?|\.md))`", MAP.read_text(encoding="utf-8"))
+    assert len(paths) > 50
+    missing = {path for path in paths if not any((root / path).exists() for root in MAP_ROOTS)}
+    assert not missing
+
+
+def test_every_room_is_on_the_map_and_above_all_that_it_imports():
+    picture = MAP.read_text(encoding="utf-8").split("```text")[1].split("```")[0]
+    rows = [re.findall(r"(\w+)/", row) for row in picture.splitlines()]
+    layers = [{LEVEL[room] for room in row} for row in rows if row]
+    assert all(len(layer) == 1 for layer in layers)
+    heights = [layer.pop() for layer in layers]
+    assert heights == sorted(set(heights), reverse=True)
+    rooms = {path.parent.name for path in MODULES if path.parent != SOURCE}
+    assert {room for row in rows for room in row} == rooms
+    single = {path.stem for path in MODULES if path.parent == SOURCE} - {"__main__"}
+    assert single <= set(re.findall(r"\w+", picture))
+
+
+def private_names_of_others(path):
+    """Imported, or read from an object whose class is not in the module."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    own = {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    own |= {n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+    own |= {
+        node.target.id
+        for node in nodes
+        if isinstance(node, ast.AnnAssign | ast.AugAssign) and isinstance(node.target, ast.Name)
+    }
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rankwise"):
+            yield from (a.name for a in node.names if re.match(r"_[a-z]", a.name))
+        elif isinstance(node, ast.Attribute) and re.match(r"_[a-z]", node.attr):
+            is_own = ast.unparse(node.value) in {"self", "cls", "super()"} or node.attr in own
+            yield from () if is_own else (node.attr,)
+
+
+def test_no_private_name_crosses_modules():
+    of_named_tuples = {"_make", "_asdict", "_replace", "_fields"}
+    of_scikit_learn = {"_init_callback_context", "_transformer_to_input_indices"}
+    allowed = {"_compiled"} | of_named_tuples | of_scikit_learn
+    crossing = {
+        f"{path.relative_to(SOURCE)}: {name}"
+        for path in MODULES
+        for name in private_names_of_others(path)
+        if name not in allowed
+    }
+    assert not crossing

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise.solvers import bundle as module
-from rankwise.solvers.bundle import Bundle, maximise_on_simplex
+from rankwise.solvers.bundle import Bundle, maximize_on_simplex
 
 
 def random_master(seed, n, rank):
@@ -22,7 +22,7 @@ def random_master(seed, n, rank):
 def test_master_problem_is_solved_as_by_a_general_solver(seed, n, rank):
     Q, c = random_master(seed, n, rank)
     start = np.eye(n)[0]
-    x = maximise_on_simplex(Q, c, start)
+    x = maximize_on_simplex(Q, c, start)
     assert (x >= 0).all()
     assert x.sum() == pytest.approx(1, abs=1e-12)
 
@@ -47,7 +47,7 @@ def test_master_problem_is_solved_as_by_a_general_solver(seed, n, rank):
 def test_an_unfinished_master_problem_never_gets_worse_and_stays_on_the_simplex(seed, n, max_steps):
     Q, c = random_master(seed, n, 4)
     start = np.random.default_rng(seed).dirichlet(np.ones(n))
-    x = maximise_on_simplex(Q, c, start, max_steps)
+    x = maximize_on_simplex(Q, c, start, max_steps)
     assert (x >= 0).all()
     assert x.sum() == pytest.approx(1, abs=1e-12)
     assert c @ x - 0.5 * x @ Q @ x >= c @ start - 0.5 * start @ Q @ start - 1e-12

@@ -84,7 +84,7 @@ def test_models_without_a_shortcut_are_judged_by_their_search(letor, name, param
     model.fit(StandardScaler().fit_transform(X), y, groups)
     assert found["best"]["map"] == pytest.approx(model.best_score_)
     assert found["best"][parameter] == pytest.approx(model.best_params_[parameter])
-    assert "five folds" in found["held_out_by"]
+    assert "5 folds of groups" in found["held_out_by"]
     assert "rankrls" in fail("cv", letor, "--model", name, *few, "-o", letor.with_suffix(".out"))
 
 

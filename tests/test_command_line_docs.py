@@ -49,7 +49,7 @@ def write_tables(folder):
         rows.append(f"{size},{k} Main Street,{rooms},{'north' if k % 2 else 'south'},{price}")
     (folder / "houses.csv").write_text("\n".join(rows))
     (folder / "new_houses.csv").write_text(
-        "rooms,size,colour,district\n3,80,red,north\n2,100,blue,north\n1,20,red,south\n"
+        "rooms,size,color,district\n3,80,red,north\n2,100,blue,north\n1,20,red,south\n"
     )
     players = ["Ann", "Bob", "Cleo", "Dan"]
     games, battles = ["winner,loser,judge"], ["left,right,winner"]

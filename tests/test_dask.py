@@ -30,7 +30,7 @@ import dask.dataframe as dd  # noqa: E402
 import pandas as pd  # noqa: E402
 
 from rankwise.dask import RankRLS, RankSVM, rank_rls  # noqa: E402
-from rankwise.dask.parts import Blocks, Survey, survey  # noqa: E402
+from rankwise.dask.blocks import AlignedBlocks, Survey, survey  # noqa: E402
 from rankwise.dask.whole_groups import homes_of_groups  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings(
@@ -452,7 +452,7 @@ class TestCollections:
 @pytest.mark.usefixtures("threads")
 def test_labels_of_several_kinds_stay_what_they_are():
     groups = [np.array([7, 8]), np.array(["7", "x"]), np.array([7, 9])]
-    blocks = Blocks([np.zeros(2)] * 3, groups, [])
+    blocks = AlignedBlocks([np.zeros(2)] * 3, groups, [])
     assert survey(blocks).split == {7: {0: 1, 2: 1}}
 
 

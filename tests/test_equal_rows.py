@@ -135,19 +135,19 @@ def test_a_score_depends_on_the_row_alone(seed, m, p, k, dtype, stored, data):
     p=st.integers(0, 5),
     dtype=st.sampled_from([np.float32, np.float64]),
     stored=st.sampled_from(sorted(STORED)),
-    labelled=st.booleans(),
+    labeled=st.booleans(),
 )
-def test_equal_rows_are_found(seed, m, p, dtype, stored, labelled):
+def test_equal_rows_are_found(seed, m, p, dtype, stored, labeled):
     rng = np.random.default_rng(seed)
     X = rng.choice([-0.0, 0.0, 1.0, 2.0, 1 + 1e-6, 1e-300, -3e38], size=(m, p)).astype(dtype)
-    labels = rng.integers(0, 3, m) if labelled else np.zeros(m, dtype=np.intp)
+    labels = rng.integers(0, 3, m) if labeled else np.zeros(m, dtype=np.intp)
     expected = np.arange(m)
     for i in range(m):
         for j in range(i):
             if labels[i] == labels[j] and (X[i] == X[j]).all():
                 expected[i] = j
                 break
-    found = first_equal_rows(STORED[stored](X), labels if labelled else None)
+    found = first_equal_rows(STORED[stored](X), labels if labeled else None)
     found = np.arange(m) if found is None else found
     np.testing.assert_array_equal(found, expected)
 

@@ -233,10 +233,10 @@ def test_views_with_nu_0_share_the_residual():
     model = RankingPursuit(3, views=2, nu=0, backfit=None, kernel="precomputed", random_state=0)
     model.fit(K[:12], y)
     r, scored = y[:7] - y[:7].mean(), np.arange(7)
-    centred = K[scored] - K[scored].mean(axis=0)
+    centered = K[scored] - K[scored].mean(axis=0)
     for chosen in model.choice_path_:
-        a = [centred[:, j] @ r / (centred[:, j] @ centred[:, j]) for j in chosen]
-        r = r - (a[0] * centred[:, chosen[0]] + a[1] * centred[:, chosen[1]]) / 2
+        a = [centered[:, j] @ r / (centered[:, j] @ centered[:, j]) for j in chosen]
+        r = r - (a[0] * centered[:, chosen[0]] + a[1] * centered[:, chosen[1]]) / 2
     f = model.predict(K)[scored]
     np.testing.assert_allclose(y[:7] - f - np.mean(y[:7] - f), r, atol=1e-8)
 

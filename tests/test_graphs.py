@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rankwise import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.graphs import gram_blocks
 from tests import oracle
+from tests.third_graph import ChampionGraph
 
 M = 30
 
@@ -50,6 +51,18 @@ def _pair_case(cost):
     return pytest.param(build, id=f"pairs-{cost}")
 
 
+def _champion_case():
+    def build(rng):
+        y, groups = _scores(rng, 4), rng.permutation(np.repeat(np.arange(5), [1, 4, 7, 8, 10]))
+        edges = []
+        for g in range(5):
+            best, *others = sorted(np.flatnonzero(groups == g), key=lambda i: (-y[i], -i))
+            edges += [(best, i, y[best] - y[i], 1.0) for i in others]
+        return ChampionGraph(y, groups), edges
+
+    return pytest.param(build, id="champions")
+
+
 GRAPHS = [
     _score_case(*options)
     for options in itertools.product(
@@ -59,7 +72,8 @@ GRAPHS = [
         (3, None),
         (True, False),
     )
-] + [_pair_case(cost) for cost in ("magnitude", "sign", "relative")]
+]
+GRAPHS += [_pair_case(cost) for cost in ("magnitude", "sign", "relative")] + [_champion_case()]
 
 
 @pytest.fixture(params=GRAPHS)
@@ -129,6 +143,26 @@ def test_subset_keeps_the_edges_between_its_items(case):
             assert d == pytest.approx(pairs[frozenset((i, j))])
 
 
+def test_groups_are_numbered_as_their_labels(case):
+    graph, edges, _, _, _ = case
+    assert graph.n_groups == len(graph.group_labels) == graph.groups.max() + 1
+    assert graph.groups.shape == (M,)
+    inside = {graph.groups[i] for i, j, *_ in edges if graph.groups[i] == graph.groups[j]}
+    assert len(inside) <= graph.n_units <= graph.n_groups
+    assert graph.describe().n_groups_without_pairs == graph.n_groups - len(inside)
+
+
+def test_scores_tell_the_order_of_every_edge(case):
+    graph, edges, _, _, _ = case
+    if graph.scores is not None:
+        assert all(graph.scores[i] >= graph.scores[j] for i, j, *_ in edges)
+    if graph.is_complete:
+        assert {frozenset(edge[:2]) for edge in edges} == set(
+            map(frozenset, itertools.combinations(range(M), 2))
+        )
+        assert all(size == graph.scores[i] - graph.scores[j] for i, j, size, _ in edges)
+
+
 def test_components_join_exactly_the_items_connected_by_edges(case):
     graph, edges, _, _, _ = case
     reach = np.eye(M, dtype=bool)
@@ -151,7 +185,7 @@ def test_explicit_pairs_are_the_same_graph(case):
 def test_whitening_squares_to_the_laplacian(case):
     graph, _, L, _, rng = case
     V = rng.normal(size=(M, 4))
-    white = graph.whiten(V)
+    white = graph.root().adjoint(V)
     np.testing.assert_allclose(white.T @ white, V.T @ L @ V, rtol=1e-8)
 
 
@@ -286,7 +320,7 @@ def test_one_group_of_a_million_items_needs_only_linear_memory(cost, ties):
     graph = ScoreGraph(y, cost=cost, ties=ties)
     product = graph.laplacian(v)
     divergence = graph.divergence
-    white = graph.whiten(v)
+    white = graph.root().adjoint(v)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 200 * 8 * m  # a small multiple of the data; pairs would be 4e12 bytes
@@ -383,3 +417,26 @@ def test_a_sandwich_is_the_root_on_both_sides(options, shift):
     R = rng.normal(size=(30, 8))
     F = root.apply(np.eye(30))
     np.testing.assert_allclose(root.sandwich(R @ R.T), F.T @ R @ R.T @ F, atol=1e-11)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+@pytest.mark.parametrize("folded", [False, True])
+def test_disagreement_counts_every_strict_edge(case, folded, pooled):
+    graph, _, _, _, rng = case
+    F = rng.integers(0, 4, (M, 3)) + (rng.random((M, 3)) < 0.3)
+    fold = rng.integers(0, 3, M) if folded else None
+    edges = graph.pairs()
+    wrong, total = np.zeros((graph.n_groups, 3)), np.zeros(graph.n_groups)
+    for i, j, size, weight in zip(
+        edges.winner, edges.loser, edges.magnitude, edges.weight, strict=True
+    ):
+        if size > 0 and (fold is None or fold[i] == fold[j]):
+            wrong[graph.groups[i]] += weight * ((F[i] < F[j]) + 0.5 * (F[i] == F[j]))
+            total[graph.groups[i]] += weight
+    if pooled:
+        wrong, total = wrong.sum(axis=0, keepdims=True), total.sum(keepdims=True)
+    with np.errstate(invalid="ignore"):
+        expected = wrong / total[:, None]
+    np.testing.assert_allclose(graph.disagreement(F, fold, pooled=pooled), expected, atol=1e-12)
+    one = graph.disagreement(F[:, 0], fold, pooled=pooled)
+    np.testing.assert_allclose(one, expected[:, 0], atol=1e-12)

@@ -75,7 +75,7 @@ def test_wrong_length_is_refused():
         encode_groups([1, 2, 3], 5)
 
 
-def test_group_sizes_are_recognised_as_such():
+def test_group_sizes_are_recognized_as_such():
     with pytest.raises(ValueError, match=r"look like group sizes.*groups_from_sizes"):
         encode_groups([2, 3], 5)
 

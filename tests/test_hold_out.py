@@ -14,9 +14,9 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, ShuffleSplit
 
 from rankwise import PairGraph, RankRLS, ScoreGraph, make_target
-from rankwise.estimators import held_out
 from rankwise.model_selection import (
     cross_val_predict_groups,
+    exact_hold_out,
     leave_group_out_predict,
     leave_pair_out,
 )
@@ -122,7 +122,7 @@ def test_folds_of_items_are_the_same_whether_a_refit_is_cheaper_or_not(
     X, y, _ = items(rng, p)
     y = np.stack([y, y**2], axis=1)
     model = RankRLS(beta=beta, **options)
-    monkeypatch.setattr(held_out, "_is_cheaper_to_refit", lambda *_: not shortcut)
+    monkeypatch.setattr(exact_hold_out, "_is_cheaper_to_refit", lambda *_: not shortcut)
     found = cross_val_predict_groups(model, X, y, cv=KFold(3), alphas=ALPHAS)
     expected = refit(model, X, y, None, [U for _, U in KFold(3).split(X)])
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8)
@@ -130,13 +130,13 @@ def test_folds_of_items_are_the_same_whether_a_refit_is_cheaper_or_not(
 
 def test_long_lists_with_few_features_are_trained_again_and_single_items_are_not(rng, monkeypatch):
     refitted = []
-    refit_folds = held_out._refit
+    refit_folds = exact_hold_out._refit
 
     def count(loss, design, folds, *others):
         refitted.extend(folds)
         return refit_folds(loss, design, folds, *others)
 
-    monkeypatch.setattr(held_out, "_refit", count)
+    monkeypatch.setattr(exact_hold_out, "_refit", count)
     X, y = rng.normal(size=(400, 3)), rng.normal(size=400)
     cross_val_predict_groups(RankRLS(), X, y, cv=KFold(4), alphas=ALPHAS)
     assert [len(U) for U in refitted] == [100] * 4
@@ -219,7 +219,7 @@ def test_shortcuts_are_taken_where_the_docs_say_so(rng, monkeypatch):
         assert not list(args[2]), "trained again"
         return iter(())
 
-    monkeypatch.setattr(held_out, "_refit", no_refit)
+    monkeypatch.setattr(exact_hold_out, "_refit", no_refit)
     for options in ({}, {"kernel": "rbf"}, {"beta": 1}, {"cost": "relative"}, {"beta": 0.5}):
         leave_group_out_predict(RankRLS(**options), X, y, groups)
         if "cost" not in options:

@@ -13,7 +13,7 @@ from rankwise import PairGraph, RankRLS, RankRLSCV, ScoreGraph
 from rankwise.losses import SquaredLoss
 from rankwise.progress import IterationLine
 from rankwise.solvers.iterative import conjugate_gradients
-from rankwise.solvers.squared_loss import minimise_iteratively
+from rankwise.solvers.squared_loss import minimize_iteratively
 
 
 @pytest.fixture
@@ -97,10 +97,10 @@ def test_an_alpha_path_is_warm_started_from_the_largest(rng):
     alphas = np.logspace(-3, 0, 7)
     loss = SquaredLoss(ScoreGraph(y, groups))
     steps = []
-    path = minimise_iteratively(
+    path = minimize_iteratively(
         loss, X, alphas, tol=1e-8, max_iter=None, watch=lambda n, _: steps.append(n)
     )
-    cold = [minimise_iteratively(loss, X, [a], tol=1e-8, max_iter=None).n_iter for a in alphas]
+    cold = [minimize_iteratively(loss, X, [a], tol=1e-8, max_iter=None).n_iter for a in alphas]
     assert len(steps) < sum(cold)
     exact = RankRLS().path(X.toarray(), y, groups, alphas=alphas)
     np.testing.assert_allclose(path.coef, exact.coefficients, atol=1e-6)

@@ -81,7 +81,7 @@ def test_ratings_are_rank_rls_on_the_identity(graph, alpha):
 
 @settings(max_examples=50, deadline=None)
 @given(graphs())
-def test_ratings_are_centred_in_every_component(graph):
+def test_ratings_are_centered_in_every_component(graph):
     board = quiet_rate(graph, alpha=1e-3, n_resamples=0)
     sums = np.bincount(graph.components, board.ratings)
     np.testing.assert_allclose(sums, 0, atol=1e-9)
@@ -175,7 +175,7 @@ def test_with_features_the_ratings_are_those_of_rank_rls(n_features, limit, monk
     np.testing.assert_allclose(board.predict(X), board.ratings, atol=1e-10)
     units, rng = Units(Tally.of(graph)), np.random.default_rng(0)
     for counts, sample in zip(units.draw(5, rng), board.samples, strict=True):
-        again = repeated_cells(graph, counts)
+        again = repeated_outcomes(graph, counts)
         scores = RankRLS(0.01).fit(X, again).predict(X)
         np.testing.assert_allclose(sample, scores - scores.mean(), atol=1e-9)
 
@@ -249,7 +249,7 @@ def test_auto_of_very_many_items_uses_ten_folds(monkeypatch):
     assert rate(graph, alpha="auto", n_resamples=0).alpha == curve.best
 
 
-def test_auto_regularises_noise_more_than_signal():
+def test_auto_regularizes_noise_more_than_signal():
     truth = np.arange(8.0)
     alphas = [
         rate(consistent_games(truth, 100, 0, noise), alpha="auto", n_resamples=0).alpha
@@ -261,17 +261,17 @@ def test_auto_regularises_noise_more_than_signal():
 # -- resampling ---------------------------------------------------------------------------------
 
 
-def repeated_cells(graph, counts):
-    """The comparisons of a resample written out one by one; cells are what the test makes them."""
-    cells = {}
+def repeated_outcomes(graph, counts):
+    """The comparisons of a resample written out one by one; the outcomes are those of the test."""
+    outcomes = {}
     first, second = np.minimum(graph.winner, graph.loser), np.maximum(graph.winner, graph.loser)
     target = np.where(graph.winner == first, 1, -1) * graph.magnitude
-    number = Tally.of(graph).cell
+    number = Tally.of(graph).outcome
     for k in range(graph.n_pairs):
         key = (first[k], second[k], target[k], graph.weight[k])
-        assert cells.setdefault(number[k], key) == key
-    assert len(set(cells.values())) == len(cells)
-    edges = [cells[c] for c in range(len(counts)) for _ in range(counts[c])]
+        assert outcomes.setdefault(number[k], key) == key
+    assert len(set(outcomes.values())) == len(outcomes)
+    edges = [outcomes[c] for c in range(len(counts)) for _ in range(counts[c])]
     i, j, target, weight = map(np.array, zip(*edges, strict=True))
     won, lost = np.where(target >= 0, i, j), np.where(target >= 0, j, i)
     return PairGraph(won, lost, np.abs(target), weight, n_items=graph.n_items)
@@ -284,7 +284,7 @@ def test_samples_equal_an_explicit_loop_over_the_same_draws(n_games):
     board = rate(graph, alpha=0.01, n_resamples=6, random_state=5, intervals="bootstrap")
     for counts, sample in zip(units.draw(6, np.random.default_rng(5)), board.samples, strict=True):
         assert counts.sum() == graph.n_pairs
-        expected = RankRLS(0.01).fit(np.eye(4), repeated_cells(graph, counts)).coef_
+        expected = RankRLS(0.01).fit(np.eye(4), repeated_outcomes(graph, counts)).coef_
         np.testing.assert_allclose(sample, expected, atol=1e-9)
 
 
@@ -409,7 +409,7 @@ def test_ranks_ignore_rounding_errors():
 
 
 @pytest.mark.parametrize("half", [0.5, 0.50000000005, 1 / 3, 2049 / 4096])
-def test_neighbouring_numbers_share_a_rank_wherever_they_are(half):
+def test_neighboring_numbers_share_a_rank_wherever_they_are(half):
     for step in (-1.0, 2.0):
         ratings = np.array([[1.0, half, np.nextafter(half, step), -1.0]])
         assert ranks_within(ratings, np.ones(4, int)).tolist() == [[1, 2, 2, 4]]

@@ -294,7 +294,7 @@ def test_a_tally_counts_what_a_dictionary_counts(largest, graph):
         i, j, target = graph.winner[k], graph.loser[k], graph.magnitude[k]
         key = (i, j, target, graph.weight[k]) if i < j else (j, i, -target, graph.weight[k])
         counts[key] = counts.get(key, 0) + 1
-        c = found.cell[k]
+        c = found.outcome[k]
         p = found.pair[c]
         assert (found.first[p], found.second[p], found.target[c], found.weight[c]) == key
     assert len(counts) == len(found.count)

@@ -16,14 +16,13 @@ from experiments import ranksvm_certificate
 from rankwise import RankSVM, RankSVMCV, ScoreGraph
 from rankwise.estimators.margin_training import REASONS
 from rankwise.graphs import strict
-from rankwise.graphs.strict import strict_preferences
 from rankwise.losses import HingeLoss
 from rankwise.solvers import columns as module
 from rankwise.solvers import curvature, margin_objective
 from rankwise.solvers.bundle import Bundle
 from rankwise.solvers.columns import Columns
 from rankwise.solvers.line_search import lowest_on_line, weak_wolfe
-from rankwise.solvers.margin_loss import STALLED, End, minimise_margin
+from rankwise.solvers.margin_loss import STALLED, End, minimize_margin
 from rankwise.solvers.margin_objective import MarginObjective, Trial
 
 ALPHA = 1e-3
@@ -137,7 +136,7 @@ def test_slopes_that_rounding_hides_are_allowed_for():
 def test_the_bound_is_lower_by_the_stated_rounding(seed):
     rng = np.random.default_rng(seed)
     R = rng.normal(size=(6, 3)) * 10.0 ** rng.integers(-3, 4, 3)
-    objective = MarginObjective(R, HingeLoss(strict_preferences(ScoreGraph(np.arange(6)))), 0.1)
+    objective = MarginObjective(R, HingeLoss(ScoreGraph(np.arange(6)).strict()), 0.1)
     plain, careful = Bundle(3), Bundle(3, objective.columns)
     point = objective.at(rng.normal(size=3))
     for bundle in (plain, careful):
@@ -181,11 +180,11 @@ class Mistaken(HingeLoss):
 
 def problem_with(loss):
     X, y = np.random.default_rng(0).normal(size=(12, 2)), np.arange(12) % 4
-    return MarginObjective(X, loss(strict_preferences(ScoreGraph(y, cost="sign"))), 0.01)
+    return MarginObjective(X, loss(ScoreGraph(y, cost="sign").strict()), 0.01)
 
 
 def test_a_bound_above_the_objective_is_said_and_not_cut_off():
-    found = minimise_margin(problem_with(Mistaken), "bmrm", tol=1e-9, max_iter=500)
+    found = minimize_margin(problem_with(Mistaken), "bmrm", tol=1e-9, max_iter=500)
     assert found.end is End.CONTRADICTED
     assert found.best.bound > found.best.objective
     assert found.best.gap < 0
@@ -214,7 +213,7 @@ def test_the_estimator_warns_of_a_contradiction(monkeypatch):
     ],
 )
 def test_every_ending_has_its_name(options, end):
-    assert minimise_margin(problem_with(HingeLoss), "lbfgs", **options).end is end
+    assert minimize_margin(problem_with(HingeLoss), "lbfgs", **options).end is end
 
 
 def test_every_ending_but_success_has_a_message():
@@ -364,7 +363,7 @@ def test_curvature_is_that_of_the_pairs_near_the_margin(monkeypatch):
     near = np.abs(1 - (f[i] - f[j])) < curvature.WIDTH
     D = (R[i] - R[j])[near]
     truth = (D * weight[near][:, None]).T @ D / weight.sum()
-    for preferences in (strict_preferences(graph), strict_preferences(graph.pairs())):
+    for preferences in (graph.strict(), graph.pairs().strict()):
         found = preferences.near_margin(f, curvature.WIDTH)
         np.testing.assert_allclose(found.moment(R), truth, atol=0.03 * truth.max())
         np.testing.assert_allclose(found.moment(R), found.moment(sp.csr_matrix(R)))

@@ -80,8 +80,8 @@ def test_only_the_partition_into_groups_matters(metric, data):
     names = np.array(["c", "a", "d", "b"])[groups]
     expected = dict(zip(np.unique(groups), values(metric, y, score, groups), strict=True))
     back = {"c": 0, "a": 1, "d": 2, "b": 3}
-    relabelled = [expected[back[name]] for name in np.unique(names)]
-    np.testing.assert_allclose(values(metric, y, score, names), relabelled, atol=1e-12)
+    relabeled = [expected[back[name]] for name in np.unique(names)]
+    np.testing.assert_allclose(values(metric, y, score, names), relabeled, atol=1e-12)
 
 
 @each(NAMES)

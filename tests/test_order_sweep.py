@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankwise._compiled as sweeps
-from rankwise._compiled import twin
+from rankwise._compiled import order_sweep_twin
 from tests import oracle_metrics
 
-MODULES = [sweeps, twin]
+MODULES = [sweeps, order_sweep_twin]
 
 
 @st.composite
@@ -129,14 +129,14 @@ def test_compiled_and_numpy_agree_on_thousands_of_items(seed, n_levels):
     level = rng.integers(0, n_levels, m).astype(np.int32)
     for fast, slow in zip(
         sweeps.count_violated(scores, level, starts),
-        twin.count_violated(scores, level, starts),
+        order_sweep_twin.count_violated(scores, level, starts),
         strict=True,
     ):
         np.testing.assert_array_equal(fast, slow)
     values = rng.normal(size=m)
     np.testing.assert_allclose(
         sweeps.sum_violated(scores, level, starts, values),
-        twin.sum_violated(scores, level, starts, values),
+        order_sweep_twin.sum_violated(scores, level, starts, values),
         atol=1e-9,
     )
 

@@ -325,7 +325,7 @@ def test_models_that_do_not_belong_together_are_not_merged():
     X, y, groups = problem()
     model = RankRLS().partial_fit(X, y, groups)
     for other, message in [
-        (RankRLS().fit(X, y, groups), "has not learnt by partial_fit"),
+        (RankRLS().fit(X, y, groups), "has not learned by partial_fit"),
         (RankRLS().partial_fit(X[:, :2], y, groups), "4 and 2 features"),
         (RankRLS(cost="sign").partial_fit(X, y, groups), "cost is 'magnitude' in one model"),
         (RankRLS(beta=0.5).partial_fit(X, y, groups), "beta is 0.0 in one model"),
@@ -335,7 +335,7 @@ def test_models_that_do_not_belong_together_are_not_merged():
     ]:
         with pytest.raises(ValueError, match=message):
             model.merge(other)
-    with pytest.raises(ValueError, match="this model has not learnt"):
+    with pytest.raises(ValueError, match="this model has not learned"):
         RankRLS().fit(X, y, groups).merge(model)
     assert_same(model, RankRLS().fit(X, y, groups))
 

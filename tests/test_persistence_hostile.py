@@ -33,16 +33,51 @@ FUZZED = (
     *("search with names", "views", "kernel views", "random views", "pursuit", "feature pursuit"),
     *("pursuit of views with columns", "frame pipeline", "PowerTransformer()", "sparse pipeline"),
     *("QuantileTransformer(n_quantiles=9, output_distribution='normal')", "additive_chi2"),
+    *("columns", "columns, rare kinds", "selected columns", "bins", "union", "SplineTransformer()"),
 )
+
+
+def node(loader, name, **parts):
+    """A node of the tree as skops has it."""
+    module, _, short = name.rpartition(".")
+    return {"__class__": short, "__module__": module, "__loader__": loader, **parts}
+
+
+def plain(value):
+    """The node of a value that is no array."""
+    if isinstance(value, (list, tuple)):
+        loader = "ListNode" if isinstance(value, list) else "TupleNode"
+        name = f"builtins.{type(value).__name__}"
+        return node(loader, name, content=[plain(entry) for entry in value])
+    if isinstance(value, dict):
+        keys = [node("TypeNode", f"builtins.{type(key).__name__}") for key in value]
+        types = node("ListNode", "builtins.list", content=keys)
+        content = {key: plain(entry) for key, entry in value.items()}
+        return node("DictNode", "builtins.dict", content=content, key_types=types)
+    return node("JsonNode", "builtins.str", content=json.dumps(value), is_json=True)
+
+
+def array(number=0, name="numpy.ndarray"):
+    return node("NdArrayNode", name, type="numpy", file=f"a{number}.npy", __id__=number + 1)
+
+
+def made(kind, *parts):
+    content = [plain(kind), node("TupleNode", "builtins.tuple", content=list(parts))]
+    return node("TupleNode", "rankwise.persistence.parts.Made", content=content)
+
+
 ODD_VALUES = (
     *(None, True, -1, 0, 1, 3, 2**31, 2**62, 10**30, 0.5, -1e300, 1e-320, "", "a0", "a1", "rbf"),
     *("linear", "precomputed", "chi2", "RankRLS", "Pipeline", "View", "nan", [], {}, [[]], [0, 0]),
-    *({"array": "a0"}, {"array": "a9999"}, {"float": "nan"}, {"float": "inf"}, {"tuple": []}),
-    *({"tuple": [4]}, {"tuple": [2**40]}, {"dict": {}}, {"scalar": ["int8", 300]}, {"objects": []}),
-    *({"scalar": ["float64", 2.0]}, {"slice": [0, 1, None]}, {"metric": "ndcg@x"}, {"code": "1"}),
-    {"estimator": {"class": "RankRLS", "parameters": {}, "state": {}}},
-    {"record": {"class": "Kernel", "fields": {"function": "linear"}}},
-    {"record": {"class": "Kernel", "fields": {"function": "chi2"}}},
+    *("sklearn.pipeline", "rankwise", "numpy", "int64", "ObjectNode", "TypeNode", "a0.npy", "null"),
+    *map(plain, (None, True, -1, 0, 1, 3, 2**31, 0.5, -1e300, "", "rbf", "linear", "chi2", [], {})),
+    *map(plain, (float("nan"), float("inf"), (4,), (2**40,), [0, 0], {"a": 1}, "precomputed", ())),
+    *(array(0), array(1), array(9999), array(0, "numpy.int64"), array(1, "numpy.float64")),
+    *(made("Kernel", *map(plain, (name, None, 3, 1, {}))) for name in ("linear", "chi2", "evil")),
+    *(made("Metric", plain("ndcg@x")), made("csr_array", plain((4, 4)), *[array(0)] * 3)),
+    node("SliceNode", "builtins.slice", content={"start": 0, "stop": 1, "step": None}),
+    node("ObjectNode", "rankwise.RankRLS", content=plain({})),
+    node("TypeNode", "numpy.float64"),
 )
 
 
@@ -81,6 +116,55 @@ def changed(content, change):
     return zipped(members)
 
 
+def grown(content, change):
+    """The file with a changed tree."""
+    members = members_of(content)
+    tree = json.loads(members["schema.json"])
+    change(tree)
+    members["schema.json"] = json.dumps(tree).encode()
+    return zipped(members)
+
+
+def attributes(tree):
+    return tree["content"]["content"]
+
+
+def put(key, value):
+    """A change of the tree: this attribute has that node."""
+
+    def change(tree):
+        if key not in attributes(tree):
+            types = tree["content"]["key_types"]["content"]
+            types.append(node("TypeNode", "builtins.str"))
+        attributes(tree)[key] = value
+
+    return change
+
+
+def move(key, other):
+    """A change of the tree: this attribute has another name."""
+
+    def change(tree):
+        put(other, attributes(tree)[key])(tree)
+        take(key)(tree)
+
+    return change
+
+
+def swap(parts, one, other):
+    parts[one], parts[other] = parts[other], parts[one]
+
+
+def take(key):
+    """A change of the tree: this attribute is gone."""
+
+    def change(tree):
+        del attributes(tree)[key]
+        tree["content"]["key_types"]["content"].pop()
+
+    return change
+
+
 @pytest.fixture(scope="module")
 def linear():
     return bytes_of("linear")
@@ -101,14 +185,6 @@ def refused(tmp_path):
     return check
 
 
-def state(header):
-    return header["content"]["estimator"]["state"]
-
-
-def parameters(header):
-    return header["content"]["estimator"]["parameters"]
-
-
 @pytest.mark.parametrize(
     "content, match",
     [
@@ -121,7 +197,8 @@ def parameters(header):
         (zipped({"a0.npy": npy(np.zeros(3))}), "without header.json"),
         (zipped({"header.json": b"{}"}), "does not say so"),
         (zipped({"header.json": b"[]"}), "not a JSON object"),
-        (zipped({"header.json": b"[" * 100_000}), "damaged or cut short"),
+        (zipped({"header.json": b"[" * 100_000}), "'header.json' is damaged"),
+        (zipped({"schema.json": b"{}"}), "without header.json"),
         (zipped({"header.json": b'{"a": NaN}'}), "has NaN"),
         (zipped({"header.json": b'{"a": 1e999}'}), "1e999, which is too large"),
         (zipped({"header.json": b'{"a": ' + b"9" * 5000 + b"}"}), "too large"),
@@ -164,7 +241,9 @@ def test_members_that_are_there_twice_are_refused(linear, refused):
 def test_missing_arrays_are_refused(linear, refused):
     members = members_of(linear)
     del members["a0.npy"]
-    refused(zipped(members), "the array 'a0' is missing")
+    refused(zipped(members), "the array 'a0.npy' is missing")
+    del members["schema.json"]
+    refused(zipped(members), "'schema.json' is missing")
 
 
 def test_compressed_members_are_refused_so_that_there_are_no_bombs(linear, refused):
@@ -221,11 +300,32 @@ def test_a_header_of_many_small_parts_is_refused_before_it_takes_memory(linear, 
         tracemalloc.stop()
 
 
-def test_a_pipeline_with_a_folder_of_pickles_is_refused(refused):
-    def edit(header):
-        parameters(header).update(memory="/tmp/pickles")
+def test_a_tree_of_many_small_parts_is_refused_before_it_takes_memory(linear, refused):
+    many = b"[" + b",".join([b"{}"] * 2**19) + b"]"
+    tree = members_of(linear)["schema.json"].replace(b'"protocol": 2', b'"x": %s' % many)
+    assert many in tree
+    content = zipped(members_of(linear) | {"schema.json": tree})
+    tracemalloc.start()
+    try:
+        refused(content, "'schema.json' has more than 262,144 lists and objects")
+        assert tracemalloc.get_traced_memory()[1] < 2**23
+    finally:
+        tracemalloc.stop()
+    refused(zipped(members_of(linear) | {"schema.json": b" " * (2**26 + 1)}), "at most 67,108,864")
 
-    refused(changed(bytes_of("frame pipeline"), edit), "Pipeline has 'memory'")
+
+def test_a_list_inside_a_text_does_not_get_around_the_limit_of_parts(linear, refused):
+    many = json.dumps("[" + ",".join(["[]"] * 9) + "]").replace("[", "\\u005b")
+    tree = members_of(linear)["schema.json"].replace(
+        b'"content": "0.1"', b'"content": %s' % many.encode()
+    )
+    assert b"u005b" in tree
+    refused(zipped(members_of(linear) | {"schema.json": tree}), "RankRLS.alpha is .*cannot keep")
+
+
+def test_a_pipeline_with_a_folder_of_pickles_is_refused(refused):
+    change = put("memory", plain("/tmp/pickles"))
+    refused(grown(bytes_of("frame pipeline"), change), "Pipeline has 'memory'")
 
 
 def test_a_changed_byte_in_an_array_is_found_by_the_checksum(linear, refused):
@@ -252,14 +352,13 @@ def claim(content, old, new):
         (b"(4,)", b"(999999999999999, 999999999999999, 9)", "claims shape"),
         (b"(4,)", b"(99999999999999999999,)", "unknown header"),
         (b"(4,)", b"(-4,)", "unknown header"),
-        (b"(4,)", b"(2, 2)", r"coef_ has shape \(2, 2\)"),
+        (b"(4,)", b"(2, 2)", "cannot score items"),
         (b"(4,)", b"(" + b"1, " * 30 + b"4)", "unknown header"),
         (b"<f8", b"|O8", "unknown header"),
         (b"<f8", b"<f7", "damaged"),
         (b"<f8", b"<c16", "unknown header"),
         (b"'<f8'", b"[('a', '<f8')]", "unknown header"),
-        (b"<f8", b"<U2", "of odd kind"),
-        (b"<f8", b"<i8", "of odd kind"),
+        (b"<f8", b"<U2", "cannot score items"),
         (b"<f8", b"<M8[xx]", "damaged"),
         (b"False", b"__import__('os')", "unknown header"),
     ],
@@ -282,9 +381,9 @@ def test_hostile_sizes_ask_for_no_memory(linear, refused):
 
 
 def nested(depth):
-    value: object = 1
+    value = plain(1)
     for _ in range(depth):
-        value = [value]
+        value = node("ListNode", "builtins.list", content=[value])
     return value
 
 
@@ -297,38 +396,11 @@ def nested(depth):
         (lambda h: h.update(format="other"), "does not say so"),
         (lambda h: h.update(extra=1), "unknown entry 'extra'"),
         (lambda h: h.pop("notes"), "no 'notes'"),
-        (lambda h: h.update(model="RankSVM"), "says that it holds .RankSVM"),
-        (lambda h: h.update(content={}), "unknown entry"),
-        (lambda h: h.update(content={"array": "a0"}), "says that it holds"),
-        (lambda h: h["content"]["estimator"].update({"class": "os.system"}), "not among RankRLS"),
-        (lambda h: h["content"]["estimator"].pop("state"), "too few parts"),
-        (lambda h: parameters(h).update(evil=1), "RankRLS has no 'evil'"),
-        (lambda h: parameters(h).update(kernel="evil"), "kernel='evil' is unknown"),
-        (lambda h: parameters(h).update(kernel=None), "kernel is not a name"),
-        (lambda h: parameters(h).update(kernel={"dict": {}}), "kernel is not a name"),
-        (lambda h: parameters(h).update(kernel="rbf"), "do not match"),
-        (lambda h: parameters(h).update(gamma=-1.0), "gamma=-1.0"),
-        (lambda h: parameters(h).update(degree="x"), "odd parameters"),
-        (lambda h: parameters(h).update(alpha=nested(40)), "nested too deep"),
-        (lambda h: parameters(h).update(alpha={"float": "Nan"}), "number 'Nan'"),
-        (lambda h: parameters(h).update(alpha={"pickle": "x"}), "unknown entry"),
-        (lambda h: parameters(h).update(alpha={"tuple": 3}), "where a list should be"),
-        (lambda h: parameters(h).update(alpha={"scalar": ["int8", 300]}), "impossible scalar"),
-        (lambda h: parameters(h).update(alpha={"scalar": ["object", 1]}), "scalar"),
-        (lambda h: parameters(h).update(alpha={"metric": "evil"}), "impossible metric"),
-        (lambda h: parameters(h).update(alpha={"slice": ["a", 1, 2]}), "slice"),
-        (lambda h: state(h).update(n_features_in_=5), r"shape \(4,\), expected \(5,\)"),
-        (lambda h: state(h).update(n_features_in_=-1), "n_features_in_ is -1"),
-        (lambda h: state(h).update(n_features_in_=True), "of odd kind"),
-        (lambda h: state(h).update(n_features_in_=2**60), "n_features_in_ is"),
-        (lambda h: state(h).pop("n_features_in_"), "has no n_features_in_"),
-        (lambda h: state(h).update(feature_names_in_={"objects": ["a"]}), "not 4 names"),
-        (lambda h: state(h).update(feature_names_in_={"objects": [1, 2, 3, 4]}), "not 4 names"),
-        (lambda h: state(h).update(output_shape_={"tuple": [10**12]}), "coef_ has shape"),
-        (lambda h: state(h).update(output_shape_={"tuple": ["a"]}), "outputs have shape"),
-        (lambda h: state(h).update(predict="x"), "attribute 'predict'"),
-        (lambda h: state(h).update(__class__="x"), "attribute '__class__'"),
-        (lambda h: state(h).update(coef_=[1.0, 2.0, 3.0, 4.0]), "'coef_' of odd kind"),
+        (lambda h: h.update(model="RankSVM"), "of another model"),
+        (lambda h: h.update(ranker="RankSVM"), "of another model"),
+        (lambda h: h.update(n_features=5), "of another model"),
+        (lambda h: h["parameters"].update(alpha=7.0), "of another model"),
+        (lambda h: h.update(parameters=[]), "no 'parameters'"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -336,22 +408,242 @@ def test_hostile_headers_are_refused(change, match, linear, refused):
     refused(changed(linear, lambda header: change(header) and None), match)
 
 
+DAMAGED, ODD, FAILS = "is damaged", "cannot keep", "cannot score items"
+
+
+@pytest.mark.parametrize(
+    "change, match",
+    [
+        (lambda t: t.update(protocol=1), "says protocol 1"),
+        (lambda t: t.update(protocol=True), "says protocol True"),
+        (lambda t: t.pop("protocol"), "says protocol None"),
+        (lambda t: t.update(protocol=10**9), "damaged.*protocol"),
+        (lambda t: t.clear(), "says protocol"),
+        (lambda t: t.update(array() | {"content": 1}), "ndarray is not a ranker"),
+        (lambda t: t.update(__class__="system", __module__="os"), "'os.system', which .* keep"),
+        (lambda t: t.update(__class__="PairGraph"), ODD),
+        (lambda t: t.update(__class__="RankSVM"), "no model|another model|attribute"),
+        (lambda t: t.update(__class__=["x"]), ODD),
+        (lambda t: t.update(__loader__=["x"]), DAMAGED),
+        (lambda t: t.update(__loader__="ListNode"), ODD),
+        (lambda t: t.update(__loader__="ConstructorFromReduceNode"), ODD),
+        (lambda t: t.update(__id__=5), "twice"),
+        (lambda t: t.pop("content"), DAMAGED),
+        (lambda t: t.update(content=plain(None)), "has no attributes"),
+        (put("evil", plain(1)), "attribute 'evil'"),
+        (put("kernel", plain("evil")), "do not match"),
+        (put("kernel", plain(None)), "do not match"),
+        (put("kernel", plain({})), "do not match"),
+        (put("kernel", plain("rbf")), "coefficients and kernel of RankRLS do not match"),
+        (put("gamma", plain(-1.0)), "gamma=-1.0"),
+        (put("alpha", nested(400)), DAMAGED),
+        (put("alpha", node("JsonNode", "builtins.str", content="Nan", is_json=True)), ODD),
+        (put("alpha", node("JsonNode", "builtins.str", content="[[]]", is_json=True)), ODD),
+        (
+            put("alpha", node("JsonNode", "builtins.str", content='"a" 1"', is_json=True)),
+            "RankRLS|Extra",
+        ),
+        (put("alpha", plain(10**30)), ODD),
+        (put("alpha", node("PickleNode", "builtins.str", content="x")), ODD),
+        (put("alpha", node("TupleNode", "builtins.tuple", content=3)), DAMAGED),
+        (put("alpha", node("SetNode", "builtins.set", content=[])), ODD),
+        (put("alpha", node("BytesNode", "builtins.bytes", file="a0.npy")), ODD),
+        (put("alpha", node("TypeNode", "builtins.eval")), ODD),
+        (put("alpha", node("TypeNode", "subprocess.Popen")), ODD),
+        (
+            put("alpha", node("FunctionNode", "os.system")),
+            "'os.system': a model file holds no code",
+        ),
+        (put("alpha", node("FunctionNode", "numpy.dot")), "holds no code"),
+        (put("alpha", node("FunctionNode", "numpy.load")), "holds no code"),
+        (put("alpha", node("MethodNode", "rankwise.RankRLS", content={})), "holds no code"),
+        (put("alpha", node("PartialNode", "functools.partial", content={})), "holds no code"),
+        (put("alpha", node("OperatorFuncNode", "operator.methodcaller", attrs=1)), "holds no code"),
+        (put("alpha", node("CachedNode", "builtins.str", __id__=1)), ODD),
+        (put("alpha", node("ObjectNode", "sklearn.tree.DecisionTreeRegressor")), ODD),
+        (put("alpha", node("ObjectNode", "rankwise.datasets.read_letor")), ODD),
+        (put("alpha", node("ObjectNode", "rankwise.make_target")), ODD),
+        (put("alpha", node("RandomStateNode", "numpy.random.RandomState", content={})), ODD),
+        (put("alpha", array(0, "numpy.int8")), "is no numpy.int8"),
+        (put("alpha", array(0, "numpy.void")), ODD),
+        (put("alpha", array(0, "numpy.memmap")), ODD),
+        (put("alpha", array(7)), "'a7.npy' is missing"),
+        (put("alpha", array(0) | {"file": "../x.npy"}), "missing"),
+        (put("alpha", array(0) | {"__id__": 9}), "is no numpy.ndarray"),
+        (put("alpha", made("Metric", plain("evil"))), DAMAGED),
+        (put("alpha", made("Kernel", plain("evil"))), "kernel='evil' is unknown"),
+        (put("alpha", made("evil", plain("evil"))), "has a 'evil'"),
+        (put("alpha", node("TupleNode", "rankwise.persistence.parts.Made", content=[])), DAMAGED),
+        (put("alpha", made("texts", array(0), array(0))), DAMAGED),
+        (put("n_features_in_", plain(5)), FAILS),
+        (put("n_features_in_", plain(-1)), "n_features_in_ is -1"),
+        (put("n_features_in_", plain(2**60)), "n_features_in_ is 1152"),
+        (take("n_features_in_"), "n_features_in_"),
+        (put("feature_names_in_", plain(["a"])), "not 4 names"),
+        (put("feature_names_in_", plain([1, 2, 3, 4])), "not 4 names"),
+        (put("output_shape_", plain((10**12,))), FAILS),
+        (put("output_shape_", plain(("a",))), FAILS),
+        (put("predict", plain("x")), "attribute 'predict'"),
+        (put("_scores", plain("x")), "attribute '_scores'"),
+        (put("__class__", plain("x")), "attribute '__class__'"),
+        (put("n_jobs", plain(2)), "attribute 'n_jobs'"),
+        (put("coef_", plain("x")), "belongs to nothing"),
+        (take("coef_"), "belongs to nothing"),
+        (move("coef_", "mine_"), "do not match"),
+        (move("coef_", "n_pairs_"), "do not match"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_hostile_trees_are_refused(change, match, linear, refused):
+    refused(grown(linear, change), match)
+
+
+@pytest.mark.parametrize("n_features", [5, -1, 0, True, 2**60, 10**12, "4"])
+def test_a_wrong_number_of_features_is_refused_in_header_and_tree(n_features, linear, refused):
+    content = grown(linear, put("n_features_in_", plain(n_features)))
+    match = "cannot score|n_features_in_ is|another model|no 'n_features'"
+    tracemalloc.start()
+    try:
+        refused(changed(content, lambda header: header.update(n_features=n_features)), match)
+        assert tracemalloc.get_traced_memory()[1] < 2**23
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize(
     "name, change, match",
     [
-        ("sparse rbf", lambda b: b["shape"].__setitem__(1, 10**9), "X_fit_ has shape"),
-        ("sparse rbf", lambda b: b["shape"].__setitem__(0, 10**9), "do not fit together"),
-        ("sparse rbf", lambda b: b["shape"].__setitem__(1, 2), "impossible sparse matrix"),
-        ("sparse rbf", lambda b: b.update({"class": "dok_matrix"}), "'dok_matrix'"),
-        ("sparse rbf", lambda b: b.update(indptr=b["indices"]), "do not fit together"),
-        ("sparse rbf", lambda b: b.update(indices=b["data"]), "wrong kind"),
+        ("sparse rbf", lambda p: p.__setitem__(0, plain((36, 10**9))), FAILS),
+        ("sparse rbf", lambda p: p.__setitem__(0, plain((10**9, 4))), "do not fit together"),
+        ("sparse rbf", lambda p: p.__setitem__(0, plain((36, 2))), DAMAGED),
+        ("sparse rbf", lambda p: swap(p, 2, 3), "do not fit together"),
+        ("sparse rbf", lambda p: swap(p, 1, 2), "wrong kind"),
+        ("sparse rbf", lambda p: p.pop(0), DAMAGED),
+        ("sparse rbf", lambda p: p.pop(), "belongs to nothing"),
     ],
 )
 def test_hostile_sparse_matrices_are_refused(name, change, match, refused):
-    def edit(header):
-        change(state(header)["X_fit_"]["sparse"])
+    def edit(tree):
+        change(attributes(tree)["X_fit_"]["content"][1]["content"])
 
-    refused(changed(bytes_of(name), edit), match)
+    refused(grown(bytes_of(name), edit), match)
+
+
+@pytest.mark.parametrize("name", ["views", "pursuit", "random views"])
+def test_kernels_of_views_that_do_not_match_are_refused(name, refused):
+    def edit(tree):
+        kernels = [n for n, _ in nodes_of(tree) if n["__class__"] == "Made"]
+        kernels = [n for n in kernels if "Kernel" in n["content"][0]["content"]]
+        kernels[0]["content"][1]["content"][0] = plain("linear" if name == "pursuit" else "evil")
+        if name == "pursuit":
+            kernels[0]["content"][1]["content"][1] = plain(-1.0)
+
+    refused(grown(bytes_of(name), edit), "kernel='evil' is unknown|gamma=-1.0")
+
+
+@pytest.mark.parametrize("kind", ["dok_matrix", "save_npz", "__init__"])
+def test_sparse_matrices_of_other_kinds_are_refused(kind, refused):
+    def edit(tree):
+        attributes(tree)["X_fit_"]["content"][0] = plain(kind)
+
+    refused(grown(bytes_of("sparse rbf"), edit), f"has a '{kind}'")
+
+
+def step(tree, name):
+    """The attributes of the first object of this class that was fitted."""
+    found = [
+        n for n, _ in nodes_of(tree) if n["__class__"] == name and n["__loader__"] == "ObjectNode"
+    ]
+    is_fitted = {"n_features_in_", "vocabulary_", "transformer_list"}
+    return next(n for n in found if is_fitted & set(attributes(n)))
+
+
+@pytest.mark.parametrize(
+    "model, name, key, value, match",
+    [
+        (
+            "PolynomialFeatures(degree=3)",
+            "PolynomialFeatures",
+            "_max_degree",
+            10**9,
+            "the limit is",
+        ),
+        (
+            "PolynomialFeatures(degree=3)",
+            "PolynomialFeatures",
+            "_n_out_full",
+            10**10,
+            "the limit is",
+        ),
+        ("PolynomialFeatures(degree=3)", "PolynomialFeatures", "_n_out_full", 99, FAILS),
+        ("SplineTransformer()", "SplineTransformer", "n_features_out_", 10**10, "the limit is"),
+        ("columns", "ColumnTransformer", "n_jobs", 10**6, "the limit is"),
+        ("columns", "ColumnTransformer", "n_jobs", "x", "its model is odd"),
+        ("columns", "TfidfVectorizer", "input", "filename", "would read files"),
+        ("columns", "TfidfVectorizer", "vocabulary_", {"a": 10**9}, "not numbered from 0"),
+        ("columns", "TfidfVectorizer", "vocabulary_", {"a": -1}, "not numbered from 0"),
+        ("columns", "OneHotEncoder", "_n_features_outs", [0], "damaged|odd|indices|column"),
+        ("columns", "OneHotEncoder", "_n_features_outs", [-9], "."),
+        ("bins", "OneHotEncoder", "_n_features_outs", [1, 1, 1, 1], "."),
+        ("sparse pipeline", "MaxAbsScaler", "n_features_in_", 2**39, "another model|cannot score"),
+        ("StandardScaler()", "StandardScaler", "n_features_in_", 2**33, "."),
+        ("PolynomialFeatures(degree=3)", "PolynomialFeatures", "_n_out_full", 9, FAILS),
+        ("columns", "OneHotEncoder", "categories", [["x"]], None),
+        ("columns", "OneHotEncoder", "categories_", ["rbf"], "belongs to nothing|no arrays"),
+        ("StandardScaler()", "StandardScaler", "with_mean", "x", None),
+        ("union", "FeatureUnion", "n_jobs", 10**6, "the limit is"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_hostile_steps_are_refused_with_little_memory(
+    model, name, key, value, match, refused, tmp_path
+):
+    content = grown(bytes_of(model), lambda tree: put(key, plain(value))(step(tree, name)))
+    if match is None:  # it does no harm
+        path = tmp_path / "model.rw"
+        path.write_bytes(content)
+        load(path).predict(MODELS[model][1])
+        return
+    tracemalloc.start()
+    try:
+        refused(content, match)
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("shape", [3, 5, (1, 4)])
+@pytest.mark.parametrize("name", ["MaxAbsScaler()", "sparse pipeline"])
+def test_scalers_of_another_number_of_features_are_refused(shape, name, refused):
+    members, scale = members_of(bytes_of(name)), MODELS[name][0][0].scale_
+    found = [member for member, content in members.items() if content.endswith(scale.tobytes())]
+    assert found
+    refused(zipped(members | dict.fromkeys(found, npy(np.full(shape, 2.0)))), FAILS)
+
+
+@pytest.mark.parametrize("bad", [10**6, -5])
+def test_kinds_that_have_no_column_are_refused(bad, refused):
+    """Compiled code would write outside of the matrix."""
+    model, _ = MODELS["columns, rare kinds"]
+    encoder = model[0].named_transformers_["kind"][-1]
+    mapping = encoder._default_to_infrequent_mappings[0]
+    assert (mapping >= 0).all()
+    content = bytes_of("columns, rare kinds")
+    for name, member in members_of(content).items():
+        if member.endswith(mapping.tobytes()) and b"'<i8'" in member:
+            refused(zipped(members_of(content) | {name: npy(np.full(len(mapping), bad))}), ".")
+            break
+    else:
+        raise AssertionError("no mapping found")
+
+
+def test_knots_of_splines_that_do_not_fit_are_refused(refused):
+    def edit(tree):
+        splines = [n for n, _ in nodes_of(tree) if n["__class__"] == "Made"]
+        assert "BSpline" in splines[0]["content"][0]["content"]
+        splines[0]["content"][1]["content"][2] = plain(10**6)
+
+    refused(grown(bytes_of("SplineTransformer()"), edit), "damaged.*knots")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -362,11 +654,14 @@ def test_coefficients_that_are_not_finite_are_refused(value, linear, refused):
 
 def test_row_numbers_out_of_range_are_refused(refused):
     content = bytes_of("precomputed basis")
-    for bad in ([0, 1, 2, 3, 36], [0, 1, 2, 3, -1]):
-        for name, array in members_of(content).items():
-            if b"'<i8'" in array:
+    for bad, match in (([0, 1, 2, 3, 36], FAILS), ([0, 1, 2, 3, -1], "has the number -1")):
+        for name, member in members_of(content).items():
+            if b"'<i8'" in member and b"(5,)" in member:
                 new = members_of(content) | {name: npy(np.array(bad))}
-                refused(zipped(new), "basis_indices_ has the number")
+                refused(zipped(new), match)
+                break
+        else:
+            raise AssertionError("no row numbers found")
 
 
 def nodes(tree):
@@ -378,30 +673,45 @@ def nodes(tree):
             yield from nodes(value)
 
 
-def edit_header(members, rng):
-    header = json.loads(members["header.json"])
+def nodes_of(tree):
+    return [(tree, None)] * ("__class__" in tree) + [
+        (inside[key], key)
+        for inside, key in nodes(tree)
+        if isinstance(inside[key], dict) and "__class__" in inside[key]
+    ]
+
+
+def is_value(inside, key):
+    """Whether this is a whole node, so that another one in its place makes a tree of skops."""
+    return isinstance(inside[key], dict) and "__loader__" in inside[key] and key != "key_types"
+
+
+def edit_json(members, rng):
+    member = "schema.json" if rng.random() < 0.9 else "header.json"
+    tree = json.loads(members[member])
     for _ in range(rng.choice((1, 1, 1, 2, 5))):
-        content = header.get("content")
-        is_inside = isinstance(content, dict) and content and rng.random() < 0.9
-        places = list(nodes(content if is_inside else header))
-        inside, key = rng.choice(places)
+        places = list(nodes(tree))
+        if not places:
+            break
+        values = [place for place in places if is_value(*place)]
+        inside, key = rng.choice(values if values and rng.random() < 0.5 else places)
         other, there = rng.choice(places)
         how = rng.randrange(6)
         if how == 0 and isinstance(inside, dict):
             del inside[key]
         elif how == 1 and isinstance(inside, dict):
-            inside[rng.choice(("class", "coef_", "array", "items", "root"))] = inside.pop(key)
+            inside[rng.choice(("__class__", "coef_", "content", "file", "root"))] = inside.pop(key)
         elif how == 2:
             inside[key] = copy.deepcopy(other[there])
         elif how == 3 and isinstance(inside, list):
             inside.insert(0, copy.deepcopy(inside[key]))
         else:
             inside[key] = copy.deepcopy(rng.choice(ODD_VALUES))
-    members["header.json"] = json.dumps(header).encode()
+    members[member] = json.dumps(tree).encode()
 
 
 def edit_array(members, rng):
-    name = rng.choice([name for name in members if name != "header.json"])
+    name = rng.choice([name for name in members if name.endswith(".npy")])
     how = rng.randrange(4)
     if how == 0:  # numbers in the header of the array
         start = members[name][:128]
@@ -420,7 +730,8 @@ def edit_array(members, rng):
         members[name] = npy(np.ones(shape).astype(kind, order=rng.choice("CF")))
     else:  # the same array, transposed or cut
         array = np.load(io.BytesIO(members[name]))
-        members[name] = npy(rng.choice((array.T, array[..., :-1], array[..., None], array[None])))
+        cut = array[..., :-1] if array.ndim else np.empty(0)
+        members[name] = npy(rng.choice((array.T, cut, array[..., None], array[None])))
 
 
 def edit_members(members, rng):
@@ -432,7 +743,7 @@ def edit_members(members, rng):
     elif how == 1:
         del members[one]
     elif how == 2:
-        members[rng.choice(("a99.npy", "x", "header.json", "a0.npy"))] = members[one]
+        members[rng.choice(("a99.npy", "x", "schema.json", "a0.npy"))] = members[one]
     else:
         members[one] = members[one][: rng.randrange(len(members[one]))]
 
@@ -458,7 +769,7 @@ def mutated(content, rng):
     if rng.random() < 0.25:
         return edit_bytes(content, rng)
     members = members_of(content)
-    chances = ((edit_array, 0.3), (edit_header, 0.7), (edit_members, 0.2))
+    chances = ((edit_array, 0.3), (edit_json, 0.7), (edit_members, 0.2))
     for edit, chance in chances:
         if rng.random() < chance:
             edit(members, rng)

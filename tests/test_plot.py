@@ -281,7 +281,7 @@ def test_alpha_path_says_what_it_cannot_draw(data):
         AlphaPathDisplay.from_data(RankRLS(), X, np.c_[y, y], groups)
     with pytest.raises(TypeError, match="y is a ScoreGraph"):
         AlphaPathDisplay.from_data(RankRLS(), X, ScoreGraph(y, groups))
-    with pytest.raises(ValueError, match="undefined in every group"):
+    with pytest.raises(ValueError, match="undefined in every held-out fold"):
         AlphaPathDisplay.from_data(RankRLS(), X, y - 10, groups, metric="map", alphas=ALPHAS)
     with pytest.raises(ValueError, match="two axes"):
         AlphaPathDisplay.from_data(
@@ -638,13 +638,13 @@ def test_graph_arrows_point_from_winner_to_loser_and_ties_have_no_head():
     assert styles == ["CurveFilledB", "Curve"]
 
 
-def test_graph_colours_say_what_the_scores_contradict():
+def test_graph_colors_say_what_the_scores_contradict():
     y, predicted = np.array([3.0, 2.0, 1.0]), np.array([0.0, 1.0, 0.0])
     display = PreferenceGraphDisplay.from_graph(ScoreGraph(y), predicted)
     outcome = dict(zip(zip(*display.edges[:2], strict=True), display.edges.outcome, strict=True))
     assert outcome == {(0, 1): "disagrees", (0, 2): "equal scores", (1, 2): "agrees"}
-    colours = {tuple(arrow.get_edgecolor()[:3]) for arrow in display.arrows_}
-    assert len(colours) == 3
+    colors = {tuple(arrow.get_edgecolor()[:3]) for arrow in display.arrows_}
+    assert len(colors) == 3
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert legend == ["agrees: 1", "disagrees: 1", "equal scores: 1"]
 

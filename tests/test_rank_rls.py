@@ -243,7 +243,7 @@ def test_basis_is_reproducible_by_its_seed(data, basis):
 
 
 def test_rank_rls_is_ridge_with_one_free_intercept_per_group(data):
-    X, y, groups, _ = data  # the insight of DESIGN.md section 2
+    X, y, groups, _ = data  # fact 1 of docs/why_it_is_fast.md
     sizes = np.bincount(groups)[groups]
     dummies = np.eye(6)[groups]
     n_pairs = len(oracle.score_edges(y, groups))

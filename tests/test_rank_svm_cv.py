@@ -69,7 +69,7 @@ def test_one_list_holds_out_items(data):
 
 def test_explicit_preferences_hold_out_components_or_edges(data):
     X, y, groups = data
-    edges = RankSVM()._prepare(X, y, groups)[0].pairs()
+    edges = RankSVM().hold_out_task(X, y, groups).graphs[0].pairs()
     model = RankSVMCV(ALPHAS, cv=None).fit(X, edges)
     assert model.cv_results_["cv"] == "leave-group-out"
     by_scores = RankSVMCV(ALPHAS, cv=None).fit(X, y, groups)

@@ -174,10 +174,10 @@ def test_whitened_data_make_orthogonal_matching_pursuit_rank(data):
     X, y, groups, X_new = data
     graph = ScoreGraph(y, groups)
     model = RankingPursuit(6, gamma=0.3, backfit="every").fit(X, y, groups)
-    white = graph.whiten(rbf_kernel(X, gamma=0.3))
+    white = graph.root().adjoint(rbf_kernel(X, gamma=0.3))
     norms = np.linalg.norm(white, axis=0)
     peer = OrthogonalMatchingPursuit(n_nonzero_coefs=6, fit_intercept=False)
-    peer.fit(white / norms, graph.whiten(y))
+    peer.fit(white / norms, graph.root().adjoint(y))
     expected = rbf_kernel(X_new, X, gamma=0.3) @ (peer.coef_ / norms)
     np.testing.assert_allclose(model.predict(X_new), expected, rtol=1e-8)
 
@@ -186,7 +186,7 @@ def test_whitened_data_make_orthogonal_matching_pursuit_rank(data):
 def test_back_fitted_coefficients_are_least_squares_on_the_chosen_columns(data, backfit):
     X, y, groups, _ = data
     model = RankingPursuit(7, gamma=0.3, backfit=backfit).fit(X, y, groups)
-    white = ScoreGraph(y, groups).whiten
+    white = ScoreGraph(y, groups).root().adjoint
     D = white(rbf_kernel(X, X[model.basis_indices_], gamma=0.3))
     expected = np.linalg.lstsq(D, white(y), rcond=None)[0]
     np.testing.assert_allclose(model.dual_coef_, expected, rtol=1e-6)

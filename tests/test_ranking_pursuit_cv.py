@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 
 from rankwise import PairGraph, RankingPursuit, RankingPursuitCV, View, make_target
 from rankwise.errors import UndefinedMetricError
-from rankwise.estimators.held_out_stages import validation_rows
+from rankwise.estimators.pursuit_task import validation_rows
 from rankwise.estimators.unscored import split_unscored
 from rankwise.metrics import get_metric
 from tests import oracle
@@ -190,5 +190,5 @@ def test_undefined_scores_and_bad_parameters_are_explained(data):
     with pytest.warns(UserWarning, match="no item is preferred"):
         model = RankingPursuitCV(3, cv=None).fit(X, tied, groups)
     assert np.isnan(model.cv_results_["group_score"][0]).sum() == 9 * 3
-    with pytest.raises(UndefinedMetricError, match="undefined for all held-out groups"):
+    with pytest.raises(UndefinedMetricError, match="undefined in every held-out fold"):
         RankingPursuitCV(3, cv=M).fit(X, y)

@@ -22,7 +22,7 @@ from experiments import (
     treersvm11_figure1,
 )
 from experiments.letor_folds import Learner, read_folds, score_test_part, with_labels
-from experiments.margin_runs import follow, make_objective, standardise, time_fit
+from experiments.margin_runs import follow, make_objective, standardize, time_fit
 from experiments.rankrls09_tables45 import Sample
 from experiments.treersvm11_figure1 import AllPairsHinge
 from rankwise import RankRLS, RankSVM
@@ -89,7 +89,7 @@ def test_slope_is_the_exponent():
 
 
 def test_constant_features_become_zero():
-    X = standardise(np.column_stack([np.arange(5.0), np.full(5, 7.0)]))
+    X = standardize(np.column_stack([np.arange(5.0), np.full(5, 7.0)]))
     np.testing.assert_allclose(X.std(axis=0), [1, 0])
     np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-15)
 

@@ -40,7 +40,7 @@ from rankwise.metrics import evaluate
 from rankwise.report import group_items, group_metrics, make_report, margins, write_report
 from rankwise.report.feature_effects import FeatureEffects
 from rankwise.report.margins import pair_margins
-from rankwise.report.material import as_text, make_material
+from rankwise.report.scored_items import as_text, make_scored_items
 
 HOSTILE = [
     "</script><img src=x onerror=alert(1)>",
@@ -99,9 +99,9 @@ levels = st.integers(0, 3).map(float)
 items = st.lists(st.tuples(levels, levels, st.integers(0, 2)), min_size=1, max_size=25)
 
 
-def pairs_of(material):
-    for i, j in itertools.permutations(range(material.n_items), 2):
-        if material.groups.codes[i] == material.groups.codes[j] and material.y[i] > material.y[j]:
+def pairs_of(scored):
+    for i, j in itertools.permutations(range(scored.n_items), 2):
+        if scored.groups.codes[i] == scored.groups.codes[j] and scored.y[i] > scored.y[j]:
             yield i, j
 
 
@@ -109,39 +109,39 @@ def pairs_of(material):
 @given(items)
 def test_swaps_pairs_and_ties_are_those_of_a_double_loop(rows):
     truth, scores, labels = (list(column) for column in zip(*rows, strict=True))
-    material = make_material(scores, truth, labels, None)
+    scored = make_scored_items(scores, truth, labels, None)
     too_high, too_low = np.zeros(len(rows), int), np.zeros(len(rows), int)
-    n_pairs, tied = np.zeros(material.groups.n_groups, int), 0
-    for i, j in pairs_of(material):
-        n_pairs[material.groups.codes[i]] += 1
+    n_pairs, tied = np.zeros(scored.groups.n_groups, int), 0
+    for i, j in pairs_of(scored):
+        n_pairs[scored.groups.codes[i]] += 1
         tied += scores[i] == scores[j]
         if scores[i] < scores[j]:
             too_high[j] += 1
             too_low[i] += 1
-    np.testing.assert_array_equal(material.swaps[0], too_high)
-    np.testing.assert_array_equal(material.swaps[1], too_low)
-    np.testing.assert_array_equal(material.pairs, n_pairs)
-    assert material.n_tied == tied
+    np.testing.assert_array_equal(scored.swaps[0], too_high)
+    np.testing.assert_array_equal(scored.swaps[1], too_low)
+    np.testing.assert_array_equal(scored.pairs, n_pairs)
+    assert scored.n_tied == tied
 
 
 @settings(max_examples=50)
 @given(items)
 def test_margins_are_those_of_all_pairs(rows):
     truth, scores, labels = (list(column) for column in zip(*rows, strict=True))
-    material = make_material(scores, truth, labels, None)
-    expected = sorted(scores[i] - scores[j] for i, j in pairs_of(material))
-    found = pair_margins(material, np.random.default_rng(0)) if expected else []
+    scored = make_scored_items(scores, truth, labels, None)
+    expected = sorted(scores[i] - scores[j] for i, j in pairs_of(scored))
+    found = pair_margins(scored, np.random.default_rng(0)) if expected else []
     np.testing.assert_array_equal(sorted(found), expected)
 
 
 def test_too_many_pairs_are_sampled_evenly_and_the_page_says_so(monkeypatch):
     rng = np.random.default_rng(0)
     truth, scores, labels = rng.integers(0, 3, 60), rng.normal(size=60), rng.integers(0, 4, 60)
-    material = make_material(scores, truth, labels, None)
-    every = np.sort(pair_margins(material, rng))
+    scored = make_scored_items(scores, truth, labels, None)
+    every = np.sort(pair_margins(scored, rng))
     monkeypatch.setattr(margins, "EXACT_PAIRS", 10)
     monkeypatch.setattr(margins, "SAMPLED_PAIRS", 50 * len(every))
-    values, counts = np.unique(pair_margins(material, rng), return_counts=True)
+    values, counts = np.unique(pair_margins(scored, rng), return_counts=True)
     np.testing.assert_array_equal(values, np.unique(every))
     assert scipy.stats.chisquare(counts).pvalue > 0.001
     monkeypatch.setattr(margins, "SAMPLED_PAIRS", 20)
@@ -171,8 +171,8 @@ def test_means_are_those_of_evaluate_and_intervals_are_students():
     scores = MODEL.predict(X) + np.random.default_rng(0).normal(size=len(y))
     page = make_report(scores, None, y, groups, confidence=0.9)
     table = evaluate(y, scores, groups)
-    material = make_material(scores, y, groups, None)
-    results = group_metrics.measure(material, ("ndcg@10", "map", "disagreement", "tau"), 0.9)
+    scored = make_scored_items(scores, y, groups, None)
+    results = group_metrics.measure(scored, ("ndcg@10", "map", "disagreement", "tau"), 0.9)
     for result, row in zip(results, table, strict=True):
         assert result.mean == pytest.approx(row.mean)
         assert result.n_undefined == row.n_undefined
@@ -219,9 +219,9 @@ def test_sentence_and_cards_say_what_counts_how_much():
 def test_interval_of_a_weighted_mean_is_that_of_equal_weights_when_all_groups_have_as_many_pairs():
     truth, scores = np.tile([0, 1, 2], 8), np.random.default_rng(0).normal(size=24)
     labels = np.repeat(np.arange(8), 3)
-    material = make_material(scores, truth, labels, None)
+    scored = make_scored_items(scores, truth, labels, None)
     plain, pooled = group_metrics.measure(
-        material, ["disagreement", "disagreement(average=pairs)"], 0.95
+        scored, ["disagreement", "disagreement(average=pairs)"], 0.95
     )
     assert pooled.mean == pytest.approx(plain.mean)
     assert (pooled.low, pooled.high) == pytest.approx((plain.low, plain.high))
@@ -267,23 +267,23 @@ def test_items_have_the_ranks_of_their_group():
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix])
-def test_contributions_add_up_to_the_centred_scores(convert):
+def test_contributions_add_up_to_the_centered_scores(convert):
     scaler = StandardScaler(with_mean=False)
     model = make_pipeline(scaler, RankRLS()).fit(X, make_target(y, groups))
     data = data_of(make_report(model, convert(X), y, groups))
     scores = model.predict(X)
     for name, group in zip(data["groups"]["names"], data["items"], strict=True):
         rows = [int(row.split()[1]) for row in group["names"]]
-        centred = scores[rows] - scores[groups == int(name)].mean()
-        np.testing.assert_allclose(np.sum(group["contributions"], axis=1), centred, atol=2e-3)
+        centered = scores[rows] - scores[groups == int(name)].mean()
+        np.testing.assert_allclose(np.sum(group["contributions"], axis=1), centered, atol=2e-3)
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix])
-def test_spread_and_share_are_those_of_explicitly_centred_features(convert):
-    material = make_material(MODEL.predict(X), y, groups, None)
-    effects = FeatureEffects(MODEL.coef_, convert(X), material, [*"abcde"])
-    centred = np.concatenate([X[groups == g] - X[groups == g].mean(axis=0) for g in set(groups)])
-    added = centred * MODEL.coef_
+def test_spread_and_share_are_those_of_explicitly_centered_features(convert):
+    scored = make_scored_items(MODEL.predict(X), y, groups, None)
+    effects = FeatureEffects(MODEL.coef_, convert(X), scored, [*"abcde"])
+    centered = np.concatenate([X[groups == g] - X[groups == g].mean(axis=0) for g in set(groups)])
+    added = centered * MODEL.coef_
     np.testing.assert_allclose(effects.spread, added.std(axis=0), atol=1e-9)
     score = added.sum(axis=1)
     np.testing.assert_allclose(effects.share, added.T @ score / (score @ score), atol=1e-9)
@@ -372,8 +372,8 @@ def test_every_model_has_a_page(model, has_weights, variable):
     if has_weights:
         scores = model.predict(X)
         for name, group in zip(data["groups"]["names"], data["items"], strict=True):
-            centred = np.array(group["scores"]) - scores[groups == int(name)].mean()
-            np.testing.assert_allclose(np.sum(group["contributions"], axis=1), centred, atol=5e-3)
+            centered = np.array(group["scores"]) - scores[groups == int(name)].mean()
+            np.testing.assert_allclose(np.sum(group["contributions"], axis=1), centered, atol=5e-3)
 
 
 @pytest.mark.parametrize("size", [1e300, 1e-300])
@@ -426,7 +426,7 @@ def test_curve_of_a_search_is_its_cross_validation():
         (RankRLSCV(cv=4), "groups", "folds"),
         (RankSVMCV(cv=3), "groups", "folds"),
         (CoRankRLSCV(views=VIEWS, cv=4), "groups", "folds"),
-        (RankingPursuitCV(3, cv=4), "held-out parts", "held-out parts"),
+        (RankingPursuitCV(3, cv=4), "groups", "folds"),
     ],
     ids=lambda value: re.sub(r"\s+", "", str(value))[:40],
 )

@@ -45,9 +45,9 @@ const backgroundOf = (node) => {
   const own = parse(getComputedStyle(node).backgroundColor);
   return own[3] === 1 ? own : over(own, backgroundOf(node.parentElement));
 };
-const luminance = (colour) => {
+const luminance = (color) => {
   const linear = (c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
-  const [r, g, b] = colour.slice(0, 3).map((c) => linear(c / 255));
+  const [r, g, b] = color.slice(0, 3).map((c) => linear(c / 255));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 };
 const low = [];
@@ -57,8 +57,8 @@ for (const node of document.querySelectorAll("body *")) {
   if (!hasText || isHidden) continue;
   const style = getComputedStyle(node);
   const below = backgroundOf(node);
-  const colour = over(parse(node.namespaceURI.endsWith("svg") ? style.fill : style.color), below);
-  const [light, dark] = [luminance(colour), luminance(below)].sort((a, b) => b - a);
+  const color = over(parse(node.namespaceURI.endsWith("svg") ? style.fill : style.color), below);
+  const [light, dark] = [luminance(color), luminance(below)].sort((a, b) => b - a);
   const ratio = (light + 0.05) / (dark + 0.05);
   if (ratio < 4.5) low.push(`${node.tagName} ${node.textContent}: ${ratio.toFixed(2)}`);
 }
@@ -398,15 +398,15 @@ def test_pointing_at_a_row_marks_its_line(open_page):
 
 def test_button_changes_between_light_and_dark(open_page):
     page = open_page("grouped")
-    colour = lambda: find(page, "body").value_of_css_property("background-color")  # noqa: E731
-    light = colour()
+    color = lambda: find(page, "body").value_of_css_property("background-color")  # noqa: E731
+    light = color()
     button = find(page, "#theme")
     assert (button.text, button.get_attribute("aria-pressed")) == ("Dark", "false")
     button.click()
-    assert colour() != light
+    assert color() != light
     assert (button.text, button.get_attribute("aria-pressed")) == ("Light", "true")
     button.click()
-    assert colour() == light
+    assert color() == light
     dark = open_page("grouped", scheme="dark")
     assert find(dark, "body").value_of_css_property("background-color") != light
 

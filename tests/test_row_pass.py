@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankwise._compiled as active
-from rankwise._compiled import row_twin
+from rankwise._compiled import row_pass_twin
 
-MODULES = [active, row_twin]
+MODULES = [active, row_pass_twin]
 IDS = ["active", "twin"]
 
 
@@ -83,7 +83,7 @@ if sys.argv[1] == "twin":
 import numpy as np
 import rankwise._compiled as active
 from rankwise import RankRLS
-assert (active.add_rows.__module__ == "rankwise._compiled.row_twin") == (sys.argv[1] == "twin")
+assert (active.add_rows.__module__ == "rankwise._compiled.row_pass_twin") == (sys.argv[1] == "twin")
 rng = np.random.default_rng(0)
 X, y, groups = rng.normal(size=(500, 4)) + 3, rng.normal(size=500), rng.integers(0, 20, 500)
 print(*RankRLS().fit(X, y, groups).coef_.round(10), *RankRLS().fit(X, y).coef_.round(10))

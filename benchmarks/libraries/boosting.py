@@ -1,6 +1,6 @@
 """LightGBM and XGBoost: 100 boosted trees for relevance levels in groups.
 
-They minimise a loss of their own, so they run once, and not for the squared hinge again.
+They minimize a loss of their own, so they run once, and not for the squared hinge again.
 """
 
 from __future__ import annotations

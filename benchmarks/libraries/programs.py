@@ -35,7 +35,7 @@ print(json.dumps([done.returncode, peak, (done.stdout + done.stderr)[-500:]]))
 
 
 def _svmrank_options(problem: Problem) -> list[str]:
-    """Minimise ``1/2 ‖w‖² + C ξ``, where ξ is the sum over pairs divided by the number of groups.
+    """Minimize ``1/2 ‖w‖² + C ξ``, where ξ is the sum over pairs divided by the number of groups.
 
     So C is that of a pair times the number of groups, and one unit of ξ is ``n_groups/W`` of our
     objective: the accuracy of ξ is chosen such that it is TOLERANCE of the smallest objective.
@@ -49,7 +49,7 @@ def _svmrank_options(problem: Problem) -> list[str]:
 
 
 def _liblinear_options(problem: Problem) -> list[str]:
-    """Minimise ``1/2 ‖w‖² + C Σ_k loss``, stopping as the program does if nothing is said."""
+    """Minimize ``1/2 ‖w‖² + C Σ_k loss``, stopping as the program does if nothing is said."""
     return ["-s", "8", "-c", f"{cost_of_pair(problem):.17g}"]
 
 

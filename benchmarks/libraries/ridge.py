@@ -1,6 +1,6 @@
 """scikit-learn's Ridge, KernelRidge and Nystroem: regression on scores, blind to the groups.
 
-With one list Ridge minimises the very objective of RankRLS, so the objectives must agree.
+With one list Ridge minimizes the very objective of RankRLS, so the objectives must agree.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SAG_EPOCHS = 100
 def ridge_alpha(problem: Problem) -> float:
     """The penalty that makes ridge regression on one list, with intercept, equal to RankRLS.
 
-    There ``(1/W) Σ over pairs`` is ``(m/W) Σ over items`` of the centred residual.
+    There ``(1/W) Σ over pairs`` is ``(m/W) Σ over items`` of the centered residual.
     """
     graph = ScoreGraph(problem.y, problem.groups)
     mean_group_size = graph.n_items / graph.n_groups
@@ -90,11 +90,11 @@ def _nystroem(problem: Problem) -> Callable[[], Model]:
 
 def _kernel_ridge(problem: Problem) -> Callable[[], Model]:
     alpha = ridge_alpha(problem)
-    centred = problem.y - problem.y.mean(axis=0)  # KernelRidge has no intercept
+    centered = problem.y - problem.y.mean(axis=0)  # KernelRidge has no intercept
 
     def fit() -> Model:
         model = KernelRidge(alpha=alpha, kernel=problem.kernel, gamma=problem.gamma)
-        model.fit(problem.X, centred)
+        model.fit(problem.X, centered)
         return Model(
             model.predict, lambda: float(np.sum(model.dual_coef_ * model.predict(problem.X)))
         )

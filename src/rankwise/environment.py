@@ -14,7 +14,7 @@ __all__ = ["describe_environment"]
 
 PACKAGES = ("rankwise", "numpy", "scipy", "scikit-learn")
 EXTRAS = {
-    "cli": ("typer", "rich", "pyarrow"),
+    "cli": ("typer", "rich", "pyarrow", "skops"),
     "plot": ("matplotlib",),
     "dask": ("dask", "distributed"),
 }

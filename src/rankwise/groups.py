@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.arrays import Indices
 from rankwise.real_numbers import refuse_masked
 
 __all__ = ["Groups", "encode_groups", "groups_from_sizes"]
@@ -23,7 +24,7 @@ class Groups(NamedTuple):
         The distinct labels: sorted where they can be sorted, else in order of first appearance.
     """
 
-    codes: NDArray[np.intp]
+    codes: Indices
     labels: NDArray[Any]
 
     @property
@@ -32,7 +33,7 @@ class Groups(NamedTuple):
         return len(self.labels)
 
     @property
-    def sizes(self) -> NDArray[np.intp]:
+    def sizes(self) -> Indices:
         """Number of items in each group."""
         return np.bincount(self.codes, minlength=self.n_groups)
 
@@ -72,7 +73,7 @@ def encode_groups(groups: ArrayLike | None, n_items: int) -> Groups:
     return _encode_runs(labels)
 
 
-def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> NDArray[np.intp]:
+def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> Indices:
     """Turn group sizes, as LightGBM and XGBoost take them, into one label per row.
 
     Parameters

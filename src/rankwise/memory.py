@@ -1,4 +1,4 @@
-"""Refuse what would not fit before it is allocated."""
+"""Refuse matrices that would not fit in memory, before they are allocated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["available_bytes", "check_matrix_fits"]
 
 
 def available_bytes() -> int | None:
-    """Memory that can be had without swapping, or None where the system does not tell."""
+    """Free memory without swapping, or None if the system does not tell."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             for line in lines:

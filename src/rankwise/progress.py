@@ -1,4 +1,4 @@
-"""One line of progress on standard error, and silence when nobody is looking."""
+"""One line of progress on standard error, if that is a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["IterationLine", "Meter", "track"]
 
 T = TypeVar("T")
 WIDTH = 30
-DELAY = 1.0  # seconds; short work leaves no trace on a terminal
+DELAY = 1.0  # seconds; short work shows no line
 
 
 class Meter:
@@ -88,7 +88,7 @@ class IterationLine:
     show : bool, optional
         Whether to draw; by default only if standard error is a terminal.
     delay : float
-        Seconds before the line appears; short work leaves no trace.
+        Seconds before the line appears; short work shows no line.
     """
 
     def __init__(self, what: str, show: bool | None = None, delay: float = 1.0) -> None:

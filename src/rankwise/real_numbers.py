@@ -1,4 +1,4 @@
-"""Real numbers from whatever came; what NumPy would misread in silence is refused."""
+"""Real numbers from any input; what NumPy would misread without a warning is refused."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from rankwise.arrays import Array
 
 __all__ = ["as_real", "as_whole", "check_items", "refuse_masked"]
 
@@ -46,7 +48,7 @@ def check_items(name: str, X: Any) -> None:
         )
 
 
-def as_real(name: str, values: Any, advice: str = "pass real numbers") -> NDArray[np.float64]:
+def as_real(name: str, values: Any, advice: str = "pass real numbers") -> Array:
     """Numbers as float64, of any shape; NaN and infinity are left to the caller.
 
     Refused are complex numbers, dates and durations, which NumPy would turn into numbers; masked

@@ -1,7 +1,7 @@
 """Rows of a matrix: products that treat equal rows alike, and which rows are equal.
 
-BLAS rounds a row of a product by its place in a block, so that equal rows may get scores that
-differ in the last digit, and a ranking would separate them.
+The way BLAS rounds a row of a product depends on the place of the row. So equal rows may get scores
+that differ in the last digit, and a ranking would separate them.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise.arrays import Indices
+
 __all__ = ["first_equal_rows", "row_products"]
 
 FEW_COLUMNS = 8  # as fast without BLAS
-BLOCK_ENTRIES = 2**17
+BLOCK_ENTRIES = 2**15  # of a few arrays at a time: little beside any kernel matrix
 
 
 def row_products(X: Any, W: NDArray[Any]) -> NDArray[Any]:
@@ -51,7 +53,7 @@ def row_products(X: Any, W: NDArray[Any]) -> NDArray[Any]:
     return np.stack(columns, axis=1)
 
 
-def first_equal_rows(X: Any, labels: NDArray[np.intp] | None = None) -> NDArray[np.intp] | None:
+def first_equal_rows(X: Any, labels: Indices | None = None) -> Indices | None:
     """For each row the number of the first row that is equal to it; None if all rows differ.
 
     Only rows of the same label are equal, if labels are given. Rows are found by a hash of 64 bits
@@ -114,7 +116,7 @@ def _odd_numbers(n: int) -> NDArray[np.uint64]:
     return rng.integers(0, 2**63, size=n, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 
 
-def _are_equal(X: Any, rows: NDArray[np.intp], others: NDArray[np.intp]) -> NDArray[np.bool_]:
+def _are_equal(X: Any, rows: Indices, others: Indices) -> NDArray[np.bool_]:
     equal = np.ones(len(rows), dtype=bool)
     if not X.shape[1]:
         return equal

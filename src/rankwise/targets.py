@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.arrays import Array
 from rankwise.groups import encode_groups
 from rankwise.real_numbers import as_real
 
@@ -66,7 +67,7 @@ def split_target(y: Any, groups: ArrayLike | None) -> tuple[Any, ArrayLike | Non
     return y["score"], y["group"]
 
 
-def as_scores(y: Any, *, allow_nan: bool = False, keep: bool = False) -> NDArray[np.float64]:
+def as_scores(y: Any, *, allow_nan: bool = False, keep: bool = False) -> Array:
     """Finite real scores as float64, shape (n_items,) or (n_items, n_outputs).
 
     With `allow_nan` a score may be NaN, "not scored", as the semi-supervised learners take it. The

@@ -1,8 +1,8 @@
 """One BLAS thread for loops of small products, where more threads wait for each other.
 
-NumPy and SciPy bring an OpenBLAS pool each. A loop that goes from one to the other finds the
-threads of the first still spinning for work on the core that the second wants: 200 systems of 136
-features take five to ten times as long with two threads as with one.
+NumPy and SciPy each have a pool of OpenBLAS threads. In a loop that uses both, the threads of one
+pool still wait for work on the cores that the other pool needs. 200 systems of 136 features take
+five to ten times as long with two threads as with one.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ _limited = threading.Lock()  # held by the thread that has set the limit
 def one_blas_thread() -> Iterator[None]:
     """Limit every BLAS of the process to one thread.
 
-    The limit is one for the process. Who finds it set leaves it alone, so that only the thread that
-    set it takes it back, to what it was before; calls may be nested. Costs some ten microseconds.
+    The limit holds for the whole process. Only the thread that has set it removes it and restores
+    the old number of threads; other calls, nested ones too, do nothing. It costs about ten
+    microseconds.
 
     Examples
     --------

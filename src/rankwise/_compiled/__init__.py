@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from rankwise._compiled import letor_twin, row_twin, twin
+from rankwise._compiled import letor_twin, order_sweep_twin, row_pass_twin
 
 try:
     from rankwise._compiled import order_sweep as _sweep  # type: ignore[attr-defined]
@@ -20,7 +20,7 @@ except ImportError:
 try:
     from rankwise._compiled import row_pass as _rows  # type: ignore[attr-defined]
 except ImportError:  # not worth a warning: slower by a third
-    _rows = row_twin
+    _rows = row_pass_twin
 
 __all__ = [
     "IS_COMPILED",
@@ -49,7 +49,9 @@ def _say_once() -> None:
     )
 
 
-def _best(name: str, compiled: Any = _sweep, fallback: Any = twin) -> Callable[..., Any]:
+def _best(
+    name: str, compiled: Any = _sweep, fallback: Any = order_sweep_twin
+) -> Callable[..., Any]:
     if compiled is not None:
         return getattr(compiled, name)  # type: ignore[no-any-return]
     slow: Callable[..., Any] = getattr(fallback, name)

@@ -2,7 +2,7 @@
 # cython: initializedcheck=False
 """Sweeps over sorted scores: counts and sums over pairs in O(m log m), no pair ever formed.
 
-The readable truth of every function is in `twin.py`, with the same name and signature. The items
+The readable truth of every function is in `order_sweep_twin.py`, with the same name and signature. The items
 of a group lie next to each other, ``starts`` says where each group starts, and ``level`` is the
 rank of an item's target in its group, 0 for the lowest.
 

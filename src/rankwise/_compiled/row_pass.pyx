@@ -2,7 +2,7 @@
 # cython: initializedcheck=False
 """Passes over a block of rows while it is in the cache: sums by family, centered and scaled rows.
 
-The readable truth of both functions is in `row_twin.py`, with the same name and signature.
+The readable truth of both functions is in `row_pass_twin.py`, with the same name and signature.
 """
 
 from cython cimport floating

@@ -1,4 +1,4 @@
-"""A margin loss as a function of the weights, summed over parts that stay on the workers."""
+"""A margin loss as a function of the weights, summed over blocks that stay on the workers."""
 
 from __future__ import annotations
 
@@ -9,27 +9,25 @@ import dask
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.dask.parts import Part
+from rankwise.arrays import Array
+from rankwise.dask.blocks import RowBlock
 from rankwise.features import FeatureMap
 from rankwise.graphs import ScoreGraph
-from rankwise.graphs.strict import strict_preferences
-from rankwise.losses import HingeLoss, LossAt, SquaredHingeLoss
+from rankwise.losses import LossAt, PreferenceLoss
 from rankwise.solvers.curvature import second_moment
 from rankwise.solvers.margin_objective import MarginObjective
 
-__all__ = ["ClusterLoss", "prepare_parts"]
-
-Array = NDArray[np.float64]
+__all__ = ["ClusterLoss", "prepare_blocks"]
 
 
-class _MarginPart(NamedTuple):
+class _BlockLoss(NamedTuple):
     """The loss of the pairs of some whole groups; no objective if there is no pair."""
 
     n_items: int
     objective: MarginObjective | None
 
 
-class _PartSummary(NamedTuple):
+class _BlockSummary(NamedTuple):
     n_items: int
     n_pairs: int
     weight: float
@@ -37,32 +35,32 @@ class _PartSummary(NamedTuple):
     magnitude: Array | float
 
 
-def prepare_parts(
-    parts: list[Any],
+def prepare_blocks(
+    blocks: list[Any],
     view: FeatureMap,
-    loss: type[HingeLoss | SquaredHingeLoss],
+    loss: type[PreferenceLoss],
     group_weight: str,
 ) -> list[Any]:
-    """Features and losses of all parts, kept on the workers; lost ones are made again."""
+    """Features and losses of all blocks, kept on the workers; lost ones are made again."""
     shared, prepare = dask.delayed(view, traverse=False), dask.delayed(_prepare)
-    return list(dask.persist(*(prepare(part, shared, loss, group_weight) for part in parts)))
+    return list(dask.persist(*(prepare(block, shared, loss, group_weight) for block in blocks)))
 
 
 class ClusterLoss:
-    """``loss(w)`` and its derivatives in the weights: the sum over the parts.
+    """``loss(w)`` and its derivatives in the weights: the sum over the blocks.
 
     To the solvers it is a margin loss of items whose features are the identity, so that scores
     and weights are the same thing; one evaluation is one computation of the cluster.
 
     Parameters
     ----------
-    parts : list of delayed
-        As `prepare_parts` makes them.
+    blocks : list of delayed
+        As `prepare_blocks` makes them.
 
     Attributes
     ----------
     n_items, n_pairs : int
-        Of all parts.
+        Of all blocks.
     total_weight : float
         W, the sum of the weights of the pairs.
     moment : ndarray
@@ -73,20 +71,20 @@ class ClusterLoss:
         How often `at` was called.
     """
 
-    def __init__(self, parts: list[Any]) -> None:
-        self._parts = parts
-        found = self._compute(_summarise)
-        self.n_items = sum(part.n_items for part in found)
-        self.n_pairs = sum(part.n_pairs for part in found)
-        self.total_weight = float(sum(part.weight for part in found))
-        weighted = [part.weight * part.moment for part in found if part.moment is not None]
+    def __init__(self, blocks: list[Any]) -> None:
+        self._blocks = blocks
+        found = self._compute(_summarize)
+        self.n_items = sum(block.n_items for block in found)
+        self.n_pairs = sum(block.n_pairs for block in found)
+        self.total_weight = float(sum(block.weight for block in found))
+        weighted = [block.weight * block.moment for block in found if block.moment is not None]
         self.moment = sum(weighted) / self.total_weight if weighted else None
         self.magnitude = np.asarray(functools.reduce(np.maximum, (p.magnitude for p in found)))
         self.n_evaluations = 0
 
     @property
     def preferences(self) -> Any:
-        """What the solvers ask about the pairs: how many items there are, and for a sample."""
+        """What the solvers ask about the pairs: how many items there are."""
         return self
 
     def sample(self, step: int) -> None:
@@ -94,7 +92,7 @@ class ClusterLoss:
         return None
 
     def at(self, w: NDArray[Any]) -> LossAt:
-        """One pass over all parts; every product with the Hessian is one more."""
+        """One pass over all blocks; every product with the Hessian is one more."""
         self.n_evaluations += 1
         found = self._compute(_evaluate, w)
         value, gradient, *plane = (
@@ -108,36 +106,36 @@ class ClusterLoss:
 
     def _compute(self, function: Any, *arguments: Any) -> tuple[Any, ...]:
         task = dask.delayed(function)
-        return tuple(dask.compute(*(task(part, *arguments) for part in self._parts)))
+        return tuple(dask.compute(*(task(block, *arguments) for block in self._blocks)))
 
 
 def _prepare(
-    part: Part,
+    block: RowBlock,
     view: FeatureMap,
-    loss: type[HingeLoss | SquaredHingeLoss],
+    loss: type[PreferenceLoss],
     group_weight: str,
-) -> _MarginPart:
+) -> _BlockLoss:
     """On a worker."""
-    if not len(part.y):
-        return _MarginPart(0, None)
-    if part.y.shape[1] > 1:
-        raise ValueError(f"y has {part.y.shape[1]} outputs; fit one RankSVM for each.")
-    graph = ScoreGraph(part.y[:, 0], part.groups, cost="sign", group_weight=group_weight)
-    preferences = strict_preferences(graph)
+    if not len(block.y):
+        return _BlockLoss(0, None)
+    if block.y.shape[1] > 1:
+        raise ValueError(f"y has {block.y.shape[1]} outputs; fit one RankSVM for each.")
+    graph = ScoreGraph(block.y[:, 0], block.groups, cost="sign", group_weight=group_weight)
+    preferences = graph.strict()
     if not preferences.n_pairs:
-        return _MarginPart(len(part.y), None)
-    return _MarginPart(
-        len(part.y), MarginObjective(view.features(part.X), loss(preferences), alpha=0.0)
+        return _BlockLoss(len(block.y), None)
+    return _BlockLoss(
+        len(block.y), MarginObjective(view.features(block.X), loss(preferences), alpha=0.0)
     )
 
 
-def _summarise(part: _MarginPart) -> _PartSummary:
-    objective = part.objective
+def _summarize(block: _BlockLoss) -> _BlockSummary:
+    objective = block.objective
     if objective is None:
-        return _PartSummary(part.n_items, 0, 0.0, None, 0.0)
+        return _BlockSummary(block.n_items, 0, 0.0, None, 0.0)
     pairs = objective.loss.preferences
-    return _PartSummary(
-        part.n_items,
+    return _BlockSummary(
+        block.n_items,
         pairs.n_pairs,
         pairs.total_weight,
         second_moment(objective),
@@ -145,20 +143,20 @@ def _summarise(part: _MarginPart) -> _PartSummary:
     )
 
 
-def _evaluate(part: _MarginPart, w: Array) -> tuple[Any, ...]:
+def _evaluate(block: _BlockLoss, w: Array) -> tuple[Any, ...]:
     """Loss, gradient in the weights, offset, size and pull, each times the weight of the pairs."""
-    if part.objective is None:
+    if block.objective is None:
         return (0.0,) * 5
-    point = part.objective.at(w)
-    weight = part.objective.loss.preferences.total_weight
+    point = block.objective.at(w)
+    weight = block.objective.loss.preferences.total_weight
     terms = point.loss.value, point.slope, point.offset, point.size, point.pull
     return tuple(weight * term for term in terms)
 
 
-def _curvature(part: _MarginPart, w: Array, v: Array) -> Array | float:
-    if part.objective is None:
+def _curvature(block: _BlockLoss, w: Array, v: Array) -> Array | float:
+    if block.objective is None:
         return 0.0
-    objective = part.objective
+    objective = block.objective
     loss = objective.loss.at(objective.scores(w))
     curved = objective.pull_back(loss.curvature(objective.scores(v)))
     return objective.loss.preferences.total_weight * curved

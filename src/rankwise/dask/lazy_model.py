@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.dask.parts import Blocks, Survey, is_lazy, take_rows, whole_rows
+from rankwise.arrays import Indices
+from rankwise.dask.blocks import AlignedBlocks, Survey, is_lazy, take_rows, whole_rows
 from rankwise.estimators.chunked import fixed_map, has_fixed_features
 from rankwise.estimators.kernel_model import KernelModel
 from rankwise.features import FeatureMap, basis_map, check_basis
@@ -20,7 +21,7 @@ __all__ = ["LazyModel"]
 
 
 class LazyModel(KernelModel):
-    """A linear or basis model that is trained and asked through Dask collections."""
+    """A linear or basis model that learns from Dask collections and scores them."""
 
     n_basis: int | None
     basis: str | ArrayLike
@@ -61,7 +62,7 @@ class LazyModel(KernelModel):
         empty = np.empty((0,) * (1 + len(shape)), dtype=dtype)
         return da.map_blocks(_score_block, X, model=model, dtype=dtype, meta=empty, **layout)
 
-    def rank(self, X: Any, groups: Any = None) -> NDArray[np.intp]:
+    def rank(self, X: Any, groups: Any = None) -> Indices:
         """Rank the items inside their groups, for data in memory; see `rankwise`."""
         self._refuse_lazy("rank", X, groups)
         return super().rank(X, groups)
@@ -123,7 +124,7 @@ class LazyModel(KernelModel):
         if isinstance(X, dd.DataFrame) and all(isinstance(name, str) for name in X.columns):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
 
-    def _fixed_map(self, blocks: Blocks, seen: Survey) -> FeatureMap:
+    def _fixed_map(self, aligned: AlignedBlocks, seen: Survey) -> FeatureMap:
         """The basis that the model of `rankwise` would have; its items come to the client."""
         kernel = self.make_kernel()
         if kernel.is_linear:
@@ -131,12 +132,12 @@ class LazyModel(KernelModel):
         points, n_basis = self.basis, self.n_basis
         if isinstance(self.basis, str) or np.ndim(self.basis) == 1:
             self.basis_indices_ = self._basis_rows(int(seen.n_rows.sum()))
-            points, n_basis = take_rows(blocks, seen.n_rows, self.basis_indices_), None
+            points, n_basis = take_rows(aligned, seen.n_rows, self.basis_indices_), None
         features = basis_map(kernel, np.empty((0, self.n_features_in_)), n_basis, points, None)
         self.X_fit_ = features.items
         return features
 
-    def _basis_rows(self, n_rows: int) -> NDArray[np.intp]:
+    def _basis_rows(self, n_rows: int) -> Indices:
         n_basis = check_basis(self.n_basis, self.basis, n_rows)
         if not isinstance(self.basis, str):
             return np.asarray(self.basis, dtype=np.intp)

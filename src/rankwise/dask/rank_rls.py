@@ -1,4 +1,4 @@
-"""RankRLS on a cluster: every part adds up its pairs, the sums are merged in a tree."""
+"""RankRLS on a cluster: every block adds up its pairs, the sums are merged in a tree."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import dask
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwise.dask.blocks import RowBlock, Survey, align, survey
 from rankwise.dask.lazy_model import LazyModel
-from rankwise.dask.parts import Part, Survey, align, survey
 from rankwise.dask.whole_groups import gather_groups
 from rankwise.estimators import RankRLS as LocalRankRLS
-from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.chunked import pair_rule
 from rankwise.features import FeatureMap
+from rankwise.model_selection.candidates import check_alphas
 from rankwise.solvers.closed_form import solve_shifted
 from rankwise.sums import ONE_LIST, PairRule, StreamingSums
 
@@ -28,10 +28,10 @@ LARGEST_OPEN = 2**30  # bytes that the rows of split groups may take on one work
 
 @dataclass(eq=False, repr=False)
 class RankRLS(LazyModel):
-    """Regularised least-squares ranking of Dask collections, with the coefficients of one machine.
+    """Regularized least-squares ranking of Dask collections, with the coefficients of one machine.
 
-    Minimises what `rankwise.RankRLS` does. Each part of the data adds up its ``Rᵀ L R`` and
-    ``Rᵀ d`` ([RankRLS09] equation 28) on a worker; of groups that have rows in several parts it
+    Minimizes what `rankwise.RankRLS` does. Each block of the data adds up its ``Rᵀ L R`` and
+    ``Rᵀ d`` ([RankRLS09] equation 28) on a worker; of groups that have rows in several blocks it
     also passes on the rows, or what they can be reduced to. The sums are merged in a tree and the
     client solves one system of p × p.
 
@@ -44,7 +44,7 @@ class RankRLS(LazyModel):
     basis : "random", array of int, or array of shape (n_basis, n_features)
         How the basis is chosen, or row numbers, or the points themselves.
     shuffle : bool
-        First move rows so that every group is whole in one part. Not needed, but cheaper if many
+        First move rows so that every group is whole in one block. Not needed, but cheaper if many
         groups are split: if rows of groups are spread at random.
     random_state : int, RandomState or None
         Seed of the choice of basis items: the same as on one machine.
@@ -54,7 +54,7 @@ class RankRLS(LazyModel):
     coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, n_features_in_, feature_names_in_
         As in `rankwise.RankRLS`.
     n_split_groups_ : int
-        Groups that had rows in several parts.
+        Groups that had rows in several blocks.
 
     Examples
     --------
@@ -106,19 +106,19 @@ class RankRLS(LazyModel):
         shape = _output_shape(y)
         n_outputs = shape[0] if shape else 1
         rule = pair_rule(self, n_outputs)
-        blocks = align(X, y, groups)
+        aligned = align(X, y, groups)
         self._learn_columns(X)
-        seen = survey(blocks)
+        seen = survey(aligned)
         self.n_split_groups_ = len(seen.split)
-        view = self._fixed_map(blocks, seen)
-        parts = blocks.parts
-        keep: list[set[Hashable]] = [{ONE_LIST}] * len(parts)
+        view = self._fixed_map(aligned, seen)
+        blocks = aligned.blocks
+        keep: list[set[Hashable]] = [{ONE_LIST}] * len(blocks)
         if groups is not None and self.shuffle:
-            parts, keep = gather_groups(parts, seen), [set()] * len(parts)
+            blocks, keep = gather_groups(blocks, seen), [set()] * len(blocks)
         elif groups is not None:
             _check_room(seen, view.n_features + n_outputs, rule)
-            keep = seen.split_by_part()
-        sums = _merged(parts, keep, view, (view.n_features, n_outputs, rule, self.beta))
+            keep = seen.split_by_block()
+        sums = _merged(blocks, keep, view, (view.n_features, n_outputs, rule, self.beta))
         if not sums.n_pairs and self.beta < 1:
             raise ValueError(
                 f"there is nothing to rank: {sums.n_items} items make no pair; give group labels "
@@ -150,16 +150,17 @@ def _check_room(seen: Survey, n_columns: int, rule: PairRule) -> None:
 
 
 def _merged(
-    parts: list[Any],
+    blocks: list[Any],
     keep: list[set[Hashable]],
     view: FeatureMap,
     settings: tuple[int, int, PairRule, float],
 ) -> StreamingSums:
-    """The sums of all parts, from a tree of tasks."""
+    """The sums of all blocks, from a tree of tasks."""
     shared = dask.delayed(view, traverse=False)
     accumulate, merge = dask.delayed(_add_up), dask.delayed(_merge)
     sums = [
-        accumulate(part, shared, settings, labels) for part, labels in zip(parts, keep, strict=True)
+        accumulate(block, shared, settings, labels)
+        for block, labels in zip(blocks, keep, strict=True)
     ]
     while len(sums) > 1:
         starts = range(0, len(sums), MERGED_AT_ONCE)
@@ -169,22 +170,22 @@ def _merged(
 
 
 def _add_up(
-    part: Part,
+    block: RowBlock,
     view: FeatureMap,
     settings: tuple[int, int, PairRule, float],
     keep: set[Hashable],
 ) -> StreamingSums:
-    """On a worker: the sums of one part; rows of the groups in `keep` are passed on."""
+    """On a worker: the sums of one block; rows of the groups in `keep` are passed on."""
     sums = StreamingSums(*settings, open_bytes=2 * LARGEST_OPEN)
-    if len(part.y):
-        sums.add(view.features(part.X), part.y, part.groups, keep=keep, remember=False)
+    if len(block.y):
+        sums.add(view.features(block.X), block.y, block.groups, keep=keep, remember=False)
     return sums
 
 
-def _merge(parts: list[StreamingSums]) -> StreamingSums:
+def _merge(several: list[StreamingSums]) -> StreamingSums:
     """On a worker: all sums in one; those given may be read again if a worker dies."""
-    sums = parts[0].copy()
-    for other in parts[1:]:
+    sums = several[0].copy()
+    for other in several[1:]:
         sums.merge(other)
     return sums
 

@@ -1,4 +1,4 @@
-"""RankSVM on a cluster: parts evaluate loss and gradient, the client runs the solver."""
+"""RankSVM on a cluster: blocks evaluate loss and gradient, the client runs the solver."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from rankwise.dask.cluster_loss import ClusterLoss, prepare_parts
+from rankwise.dask.blocks import Survey, align, survey
+from rankwise.dask.cluster_loss import ClusterLoss, prepare_blocks
 from rankwise.dask.lazy_model import LazyModel
-from rankwise.dask.parts import Survey, align, survey
 from rankwise.dask.whole_groups import gather_groups
 from rankwise.estimators import RankSVM as LocalRankSVM
-from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.margin_training import MarginTrainer, report_solution
 from rankwise.graphs.score_graph import GROUP_WEIGHTS
+from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
 from rankwise.solvers.columns import Columns
 from rankwise.solvers.margin_objective import MarginObjective
@@ -28,9 +28,9 @@ __all__ = ["RankSVM"]
 class RankSVM(LazyModel):
     """Ranking support vector machine on Dask collections, trained to a certified gap.
 
-    Minimises what `rankwise.RankSVM` does, by the same solver. The parts stay on the workers; for
+    Minimizes what `rankwise.RankSVM` does, by the same solver. The blocks stay on the workers; for
     each point that the solver looks at they compute loss and subgradient of their groups, and the
-    client adds them up. Every group must be whole in one part: this is checked.
+    client adds them up. Every group must be whole in one block: this is checked.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class RankSVM(LazyModel):
         As in `rankwise.RankSVM`, but "auto" is "lbfgs" for both losses, which looks at the data
         less often.
     shuffle : bool
-        Move rows between parts if a group is split; without it split groups are refused.
+        Move rows between blocks if a group is split; without it split groups are refused.
     random_state : int, RandomState or None
         Seed of the choice of basis items.
 
@@ -57,9 +57,9 @@ class RankSVM(LazyModel):
     objective_, lower_bound_, gap_, n_iter_, history_, solver_
         As in `rankwise.RankSVM`.
     n_split_groups_ : int
-        Groups that had rows in several parts.
+        Groups that had rows in several blocks.
     n_evaluations_ : int
-        How often loss and gradient of all parts were computed.
+        How often loss and gradient of all blocks were computed.
 
     Examples
     --------
@@ -110,14 +110,14 @@ class RankSVM(LazyModel):
         check_option("group_weight", self.group_weight, GROUP_WEIGHTS)
         method = "lbfgs" if self.solver == "auto" else self.solver
         trainer = MarginTrainer(self.loss, method, self.tol, self.max_iter, self.verbose)
-        blocks = align(X, y, groups)
+        aligned = align(X, y, groups)
         self._learn_columns(X)
-        seen = survey(blocks)
+        seen = survey(aligned)
         self.n_split_groups_ = len(seen.split)
         self._check_whole(seen, grouped=groups is not None)
-        view = self._fixed_map(blocks, seen)
-        parts = gather_groups(blocks.parts, seen) if seen.split else blocks.parts
-        loss = ClusterLoss(prepare_parts(parts, view, trainer.loss, self.group_weight))
+        view = self._fixed_map(aligned, seen)
+        blocks = gather_groups(aligned.blocks, seen) if seen.split else aligned.blocks
+        loss = ClusterLoss(prepare_blocks(blocks, view, trainer.loss, self.group_weight))
         if not loss.n_pairs:
             raise ValueError(
                 f"there is nothing to rank: {loss.n_items} items make no pair of different "
@@ -126,7 +126,7 @@ class RankSVM(LazyModel):
         n = view.n_features
         weights = Columns(sp.identity(n, format="csr"), loss.magnitude, loss.n_items)
         objective = MarginObjective(weights, loss, alpha)
-        solution = trainer.minimise(objective, moment=loss.moment)
+        solution = trainer.minimize(objective, moment=loss.moment)
         self.solver_, self.n_pairs_ = trainer.method, loss.n_pairs
         self.n_evaluations_ = loss.n_evaluations
         report_solution(self, solution)

@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
-from rankwise.graphs import PairGraph, ScoreGraph
+from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
 from rankwise.metrics import disagreement_error
-from rankwise.metrics.edges import edge_disagreement
 from rankwise.targets import split_target
 
 __all__ = ["RankerMixin", "ranks_in_groups"]
@@ -59,8 +58,8 @@ class RankerMixin:
         X : array-like or sparse matrix of shape (n_items, n_features)
             Items.
         y : array-like, target of `make_target`, or preference graph
-            True scores or preferences. Pairs of equal score do not count; for explicit preferences
-            the fraction is taken over all edges, by weight.
+            True scores or preferences. Pairs of equal score do not count. For a graph without
+            scores the fraction is taken over all edges, by weight.
         groups : array-like of shape (n_items,), optional
             Group labels.
         sample_weight : array-like of shape (n_items,), optional
@@ -74,12 +73,12 @@ class RankerMixin:
         """
         check_is_fitted(self)
         predicted = self.predict(X)  # type: ignore[attr-defined]
-        if isinstance(y, PairGraph):
-            if groups is not None or sample_weight is not None:
-                raise ValueError("explicit preferences take neither groups nor sample_weight.")
-            return _edge_concordance(y, predicted)
-        if isinstance(y, ScoreGraph):
-            y, groups = y.y, y.groups if groups is None else groups
+        if isinstance(y, PreferenceGraph):
+            if y.scores is None:
+                if groups is not None or sample_weight is not None:
+                    raise ValueError("explicit preferences take neither groups nor sample_weight.")
+                return _concordance(y, predicted)
+            y, groups = y.scores, y.groups if groups is None else groups
         warn_if_groups_were_lost(y, groups, "score")
         y, groups = split_target(y, groups)
         error = disagreement_error(y, predicted, groups, sample_weight=sample_weight)
@@ -111,12 +110,10 @@ def ranks_in_groups(
     return ranks
 
 
-def _edge_concordance(graph: PairGraph, scores: NDArray[np.floating[Any]]) -> float:
-    weight = graph.weight * (graph.magnitude > 0)
-    if not weight.any():
+def _concordance(graph: PreferenceGraph, scores: NDArray[np.floating[Any]]) -> float:
+    wrong = graph.disagreement(scores, pooled=True)
+    if np.isnan(wrong).any():
         raise ValueError(
             "score is undefined: the graph has no edge of positive magnitude to be right about."
         )
-    columns = scores.reshape(len(scores), -1).T
-    wrong = [edge_disagreement(graph.winner, graph.loser, weight, column) for column in columns]
     return float(1.0 - np.mean(wrong))

@@ -5,24 +5,24 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.estimators.checks import check_alphas, check_beta
+from rankwise.arrays import Array
+from rankwise.estimators.checks import check_beta
 from rankwise.estimators.kernel_model import KernelModel
 from rankwise.features import FeatureMap, basis_map
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.score_graph import COSTS, GROUP_WEIGHTS, TIES
 from rankwise.memory import check_matrix_fits
+from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
 from rankwise.solvers.closed_form import solve_shifted
 from rankwise.sums import PairRule, StreamingSums
 from rankwise.targets import as_scores, split_target
 
 __all__ = ["ChunkedFit", "fixed_map", "has_fixed_features", "pair_rule"]
-
-Array = NDArray[np.float64]
 
 
 def has_fixed_features(model: Any) -> bool:
@@ -137,7 +137,7 @@ class ChunkedFit(KernelModel):
         return self
 
     def merge(self, other: Self) -> Self:
-        """Learn all that another model has learnt by `partial_fit`, exactly.
+        """Learn all that another model has learned by `partial_fit`, exactly.
 
         Both may have rows of the same groups. Merging is associative and commutative, so that
         models trained on parts of the data in several processes can be put together in any order.
@@ -163,12 +163,12 @@ class ChunkedFit(KernelModel):
         check_is_fitted(self)
         if type(other) is not type(self) or not hasattr(other, "_chunks"):
             raise ValueError(
-                f"cannot merge {type(other).__name__} that has not learnt by partial_fit; merge "
+                f"cannot merge {type(other).__name__} that has not learned by partial_fit; merge "
                 "models that both have."
             )
         if not hasattr(self, "_chunks"):
             raise ValueError(
-                "this model has not learnt by partial_fit; merge models that both have."
+                "this model has not learned by partial_fit; merge models that both have."
             )
         self._check_same(other)
         self._chunks.merge(other._chunks)

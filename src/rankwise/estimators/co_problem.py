@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from rankwise.arrays import Array
 from rankwise.estimators.unscored import PartlyScored
 from rankwise.features import FeatureMap, FeatureRows, View, check_views, fit_view
 from rankwise.losses import SquaredLoss
 from rankwise.memory import check_matrix_fits
+from rankwise.model_selection.alpha_grid import AlphaGrid, make_grid, median_share
+from rankwise.model_selection.candidates import Candidates, check_nus
+from rankwise.model_selection.exact_hold_out import check_rest
+from rankwise.model_selection.least_squares_task import alpha_candidates
+from rankwise.model_selection.refit_task import RefitTask
 from rankwise.solvers.co_regularized import (
     CoSystem,
     coupling,
@@ -24,15 +30,15 @@ from rankwise.solvers.co_regularized import (
     solve_co_regularized,
 )
 
-__all__ = ["CoProblem", "fit_views", "warn_about_flat_views"]
+__all__ = ["CoProblem", "CoTask", "fit_views", "warn_about_flat_views"]
 
-Array = NDArray[np.float64]
+NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # with few scores large ones may be best
 FLAT = 1e-24  # scatter of a constant view, relative to the square of its features
 
 
 @dataclass(frozen=True)
 class CoProblem:
-    """What CoRankRLS minimises, for every alpha and nu.
+    """What CoRankRLS minimizes, for every alpha and nu.
 
     Attributes
     ----------
@@ -103,6 +109,60 @@ class CoProblem:
             return self.known_coupling
         rows, graph = self.part.agreement(self.loss.graph.group_weight)
         return coupling(FeatureRows(self.views, self.X, rows), self.sizes, graph)
+
+
+class CoTask(RefitTask):
+    """CoRankRLS with its data: one reduction for each fold and nu serves all alphas.
+
+    Only scored rows are held out, and they are left out altogether; see `CoProblem.without`.
+
+    Parameters
+    ----------
+    problem : CoProblem
+        The problem of all rows.
+    alpha, nu : float
+        The values that the learner has.
+    model : callable
+        From alpha and nu to the learner trained on all data.
+    """
+
+    parameters = ("alpha", "nu")
+
+    def __init__(
+        self, problem: CoProblem, alpha: float, nu: float, model: Callable[..., Any]
+    ) -> None:
+        super().__init__(problem.loss.graph, problem.X.shape[0], model, problem.part.scored)
+        self._problem, self._alpha, self._nu = problem, alpha, nu
+
+    def candidates(self, **values: ArrayLike | None) -> Candidates:
+        """By default 31 alphas as for RankRLS, averaged over the views, and seven nus."""
+        found = alpha_candidates(values, self._alpha, self._default_grid)
+        nus = values.get("nu", [self._nu])
+        return Candidates(
+            {**found.axes, "nu": check_nus(NUS if nus is None else nus, "nus")}, found.grid
+        )
+
+    def _default_grid(self) -> AlphaGrid:
+        """By the mean over the views of the squared distance between items of a pair."""
+        problem = self._problem
+        norms = np.split(np.diag(problem.system.scored), problem.starts)
+        shares = [
+            median_share(part) if view.is_columns else 1.0
+            for view, part in zip(problem.views, norms, strict=True)
+        ]
+        scale = float(np.trace(problem.system.scored)) / len(problem.views)
+        return make_grid(scale, min(shares))
+
+    def scores_without(self, held: NDArray[np.intp], candidates: Candidates) -> Array:
+        """The mean of the views."""
+        problem = self._problem
+        rest = problem.without(held)
+        check_rest(rest.loss.graph.n_pairs > 0)
+        coef, _ = rest.coefficients(candidates.axes["nu"], candidates.axes["alpha"])
+        X = problem.X[problem.part.scored[held]]
+        views = zip(problem.views, coef, strict=True)
+        scores = [view.scores(X, c.reshape(len(c), -1)) for view, c in views]
+        return np.asarray(np.mean(scores, axis=0))
 
 
 def fit_views(

@@ -14,26 +14,25 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankwise.estimators.checks import check_alphas, check_nus
-from rankwise.estimators.co_problem import CoProblem, fit_views, warn_about_flat_views
-from rankwise.estimators.cross_validation import mean_defined
+from rankwise.arrays import Array
+from rankwise.estimators.co_problem import CoProblem, CoTask, fit_views, warn_about_flat_views
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.problem import ranking_losses
 from rankwise.estimators.unscored import SemiSupervisedMixin, split_unscored
 from rankwise.features import KernelParameters, View
 from rankwise.metrics import disagreement_error
+from rankwise.model_selection.candidates import check_alphas, check_nus
+from rankwise.model_selection.measures import mean_defined
 from rankwise.real_numbers import check_items
 
 __all__ = ["CoRankRLS", "CoRankRLSPath"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)
 class CoRankRLS(SemiSupervisedMixin, KernelParameters):
     """Semi-supervised ranking by several views that are made to agree.
 
-    Learns one function for each view from scored and unscored items by minimising
+    Learns one function for each view from scored and unscored items by minimizing
 
         J(f) = Σ_v (1/W) Σ_k ω_k (δ_k − (f_v,i − f_v,j))² + α Σ_v ‖f_v‖²
              + ν Σ_{v,u} (1/W̄) Σ_k̄ ω_k̄ ((f_v,i − f_v,j) − (f_u,i − f_u,j))²
@@ -46,7 +45,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
     Parameters
     ----------
     alpha : float
-        Regularisation, positive; as in `RankRLS`. The paper's λ is ``alpha * W``.
+        Regularization, positive; as in `RankRLS`. The paper's λ is ``alpha * W``.
     nu : float
         How much views must agree, from 0 (independent models). The paper's ν is ``nu * W / W̄``.
     views : int or list of View
@@ -178,6 +177,21 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         coef = model._solve_for(model._prepare(X, y, groups), several, checked)
         return CoRankRLSPath(model, checked, several, coef, squeeze=nus is None)
 
+    def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> CoTask:
+        """The model and its data as a `rankwise.model_selection.HoldOutTask`.
+
+        Its candidates are alphas and nus. X, y and groups as in `fit`; the estimator is left as
+        it is.
+        """
+        model = clone(self)
+        problem = model._prepare(X, y, groups)
+        return CoTask(
+            problem,
+            self.alpha,
+            self.nu,
+            lambda **values: model.set_params(**values)._fit_problem(problem),
+        )
+
     def predict(self, X: Any) -> NDArray[Any]:
         """Score items by the mean of all views; larger is better, inside a group.
 
@@ -235,7 +249,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         return 0.5 * (out + out.T)
 
     def _prepare(self, X: Any, y: Any, groups: ArrayLike | None) -> CoProblem:
-        """Check everything, choose the bases, and say what is to be minimised."""
+        """Check everything, choose the bases, and say what is to be minimized."""
         X = self._check_items(X, reset=True)
         part = split_unscored(y, groups, X.shape[0])
         options = (self.cost, self.ties, self.group_weight)

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
 from rankwise.features import FeatureMap, KernelParameters
 from rankwise.real_numbers import check_items
 
 __all__ = ["KernelModel", "ModelPath"]
 
-Array = NDArray[np.float64]
-LEARNT = ("coef_", "dual_coef_", "X_fit_", "basis_indices_")
-LEARNT_IN_CHUNKS = ("n_samples_seen_", "_chunks", "_features")
+LEARNED = ("coef_", "dual_coef_", "X_fit_", "basis_indices_")
+LEARNED_IN_CHUNKS = ("n_samples_seen_", "_chunks", "_features")
 
 
 class KernelModel(RankerMixin, KernelParameters):
@@ -56,7 +56,7 @@ class KernelModel(RankerMixin, KernelParameters):
             self.basis_indices_ = features.basis
 
     def _forget(self) -> None:
-        for name in (*LEARNT, *LEARNT_IN_CHUNKS):
+        for name in (*LEARNED, *LEARNED_IN_CHUNKS):
             self.__dict__.pop(name, None)
 
     def _store(self, columns: Array) -> None:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.estimators.best_model import BestModel
+from rankwise.arrays import Array
 from rankwise.estimators.co_rank_rls import CoRankRLS
 from rankwise.estimators.kernel_model import KernelModel
 from rankwise.estimators.ranking_pursuit import RankingPursuit
+from rankwise.estimators.search import Search
 
 __all__ = ["LinearFunction", "linear_function"]
-
-Array = NDArray[np.float64]
 
 
 class LinearFunction(NamedTuple):
@@ -34,7 +32,7 @@ def linear_function(model: Any) -> LinearFunction:
     ValueError
         If the ranker has another kernel, several outputs, or is none of rankwise's.
     """
-    if isinstance(model, BestModel):
+    if isinstance(model, Search):
         return linear_function(model.best_estimator_)
     if isinstance(model, KernelModel):
         return LinearFunction(_single(model), 0.0)
@@ -45,7 +43,7 @@ def linear_function(model: Any) -> LinearFunction:
         ]
         return LinearFunction(np.mean(lines, axis=0), 0.0)
     if isinstance(model, RankingPursuit):
-        lines = [_pursuit_weights(model, function) for function in model._functions]
+        lines = [_pursuit_weights(model, function) for function in model.functions_]
         return LinearFunction(np.mean(lines, axis=0), model.intercept_)
     raise ValueError(
         f"{type(model).__name__} is none of rankwise's rankers; expected a linear RankRLS, "

@@ -8,21 +8,20 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from rankwise.arrays import Array
 from rankwise.estimators.callbacks import ProgressLine
 from rankwise.graphs.strict import StrictPreferences
-from rankwise.losses import HingeLoss, SquaredHingeLoss
+from rankwise.losses import HingeLoss, PreferenceLoss, SquaredHingeLoss
 from rankwise.options import check_option
 from rankwise.solvers.columns import Columns
-from rankwise.solvers.margin_loss import End, Iterate, MarginSolution, minimise_margin
+from rankwise.solvers.margin_loss import End, Iterate, MarginSolution, minimize_margin
 from rankwise.solvers.margin_objective import MarginObjective
 
 __all__ = ["MarginTrainer", "report_solution"]
 
-Array = NDArray[np.float64]
-LOSSES: dict[str, type[HingeLoss | SquaredHingeLoss]] = {
+LOSSES: dict[str, type[PreferenceLoss]] = {
     "hinge": HingeLoss,
     "squared_hinge": SquaredHingeLoss,
 }
@@ -80,19 +79,19 @@ class MarginTrainer:
         report: Callable[[Array], bool] | None = None,
         **options: Any,
     ) -> MarginSolution:
-        """Minimise for one alpha; `report` gets the best weights so far and may ask to stop."""
-        return self.minimise(
+        """Minimize for one alpha; `report` gets the best weights so far and may ask to stop."""
+        return self.minimize(
             MarginObjective(R, self.loss(preferences), alpha), report=report, **options
         )
 
-    def minimise(
+    def minimize(
         self,
         objective: MarginObjective,
         *,
         report: Callable[[Array], bool] | None = None,
         **options: Any,
     ) -> MarginSolution:
-        """Minimise an objective until the tolerance is reached, and show the progress."""
+        """Minimize an objective until the tolerance is reached, and show the progress."""
         line = ProgressLine("RankSVM", self._verbose)
 
         def watch(now: Iterate) -> bool:
@@ -100,7 +99,7 @@ class MarginTrainer:
             return report is not None and report(now.w)
 
         try:
-            return minimise_margin(
+            return minimize_margin(
                 objective,
                 self.method,
                 tol=self._tol,

@@ -1,4 +1,4 @@
-"""From the scores, groups or graph that the user passed to the losses a learner minimises."""
+"""From the scores, groups or graph that the user passed to the losses a learner minimizes."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 
-from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
+from rankwise.arrays import Array
+from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.losses import SquaredLoss
 from rankwise.targets import as_scores, split_target
 
 __all__ = ["ranking_losses", "strict_graph", "why_no_pairs"]
 
-Array = NDArray[np.float64]
 DEFAULTS = {"cost": "magnitude", "ties": "include", "group_weight": "pairs"}
 
 
@@ -40,7 +40,7 @@ def ranking_losses(
     options = {"cost": cost, "ties": ties, "group_weight": group_weight}
     if isinstance(y, PreferenceGraph):
         graph = _check_graph(y, n_items, groups, options)
-        scores = y.y if isinstance(y, ScoreGraph) else None
+        scores = y.scores
         if beta > 0 and scores is None:
             raise ValueError(
                 f"beta={beta} mixes in regression on scores, but y is a {type(y).__name__}, which "
@@ -60,21 +60,15 @@ def ranking_losses(
 
 def strict_graph(
     n_items: int, y: Any, groups: ArrayLike | None, group_weight: str
-) -> ScoreGraph | PairGraph:
+) -> PreferenceGraph:
     """The graph whose strict preferences a margin loss is taken over; at least one of them."""
     if isinstance(y, PreferenceGraph):
-        graph = _check_graph(y, n_items, groups, {"group_weight": group_weight})
-        if not isinstance(graph, (ScoreGraph, PairGraph)):
-            raise TypeError(
-                f"y is a {type(graph).__name__}; RankSVM takes scores, a ScoreGraph or a PairGraph."
-            )
-    else:
-        y, groups = split_target(y, groups)
-        scores = _check_length(as_scores(_one_output(y)), n_items)
-        graph = ScoreGraph(scores, groups, cost="sign", group_weight=group_weight)
-    if isinstance(graph, ScoreGraph) and graph.y.ndim == 2:
-        _one_output(graph.y)
-    return graph
+        if y.scores is not None:
+            _one_output(y.scores)
+        return _check_graph(y, n_items, groups, {"group_weight": group_weight})
+    y, groups = split_target(y, groups)
+    scores = _check_length(as_scores(_one_output(y)), n_items)
+    return ScoreGraph(scores, groups, cost="sign", group_weight=group_weight)
 
 
 def _one_output(y: Any) -> Any:
@@ -107,8 +101,8 @@ def _check_graph(
         )
     if graph.n_items != n_items:
         raise ValueError(
-            f"the graph has {graph.n_items} items but X has {n_items} rows"
-            + ("; pass n_items to PairGraph." if isinstance(graph, PairGraph) else ".")
+            f"the graph has {graph.n_items} items but X has {n_items} rows; build it of one item "
+            "for each row (pass n_items to PairGraph)."
         )
     for name, value in options.items():
         if value != DEFAULTS[name] and value != getattr(graph, name):

@@ -6,18 +6,20 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.estimators.held_out_stages import Judge
-from rankwise.estimators.unscored import PartlyScored
+from rankwise.arrays import Array, Indices
 from rankwise.features import FeatureMap
+from rankwise.graphs import ScoreGraph
+from rankwise.model_selection.measures import (
+    Measure,
+    mean_defined,
+    score_groups,
+    undefined_everywhere,
+)
 from rankwise.rows import row_products
 from rankwise.solvers.pursuit import Step
 
 __all__ = ["PursuitFunction", "Validation", "make_functions", "stop_early"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class PursuitFunction(NamedTuple):
@@ -88,44 +90,48 @@ class Validation:
 
     Parameters
     ----------
-    judge : Judge
+    measure : Metric or HeldOutLoss
         The measure.
-    target : PartlyScored
-        Scores and groups of all rows.
-    held : ndarray of int
-        Held-out rows.
+    graph : ScoreGraph
+        Scores and groups of the held-out rows.
     X : array or sparse matrix
-        All rows.
+        These rows.
     dictionaries : list of FeatureMap
         What the pursuit chooses from.
     """
 
     def __init__(
         self,
-        judge: Judge,
-        target: PartlyScored,
-        held: Indices,
+        measure: Measure,
+        graph: ScoreGraph,
         X: Any,
         dictionaries: list[FeatureMap],
     ) -> None:
-        self.judge = judge
-        self._target = target
-        self._held = held
-        self._X = X[held]
+        self.measure = measure
+        self._graph = graph
+        self._X = X
         self._dictionaries = dictionaries
         self._values: list[list[Array]] = [[] for _ in dictionaries]
 
     def score(self, step: Step, level: float | None) -> float:
         """The measure of the mean of the views after a step."""
-        total = np.zeros(len(self._held))
+        total = np.zeros(self._graph.n_items)
         for view, values in enumerate(self._values):
             for j in step.basis[view][len(values) :]:
                 one = self._dictionaries[view].take(np.array([j]))
                 values.append(one.scores(self._X, np.ones(1)))
             total += row_products(np.array(values).T, step.coef[view])
             total += 0.0 if level is None else level - step.means[view]
-        mean = total[:, None] / len(self._values)
-        return float(self.judge.mean(self.judge.by_group(self._target, self._held, mean))[0])
+        scores = total[:, None, None] / len(self._values)
+        every = [np.arange(len(total))]
+        mean = mean_defined(score_groups(self._graph, scores, every, self.measure)[0])
+        if np.isnan(mean).any():
+            raise undefined_everywhere(self.measure)
+        return float(mean[0, 0])
+
+    def is_better(self, new: float, old: float, tol: float) -> bool:
+        """Whether a score is better than another by more than `tol`."""
+        return new > old + tol if self.measure.greater_is_better else new < old - tol
 
 
 def stop_early(
@@ -146,7 +152,7 @@ def stop_early(
     for step in steps:
         made.append(step)
         scores.append(validation.score(step, level))
-        if len(made) == 1 or validation.judge.is_better(scores[-1], scores[best], tol):
+        if len(made) == 1 or validation.is_better(scores[-1], scores[best], tol):
             best = len(made) - 1
         if len(made) - 1 - best >= patience:
             break

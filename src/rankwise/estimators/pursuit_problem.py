@@ -1,4 +1,4 @@
-"""From what the user gave to RankingPursuit to what its solver minimises."""
+"""From what the user gave to RankingPursuit to what its solver minimizes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankwise.arrays import Array, Indices
 from rankwise.estimators.problem import ranking_losses
 from rankwise.estimators.unscored import PartlyScored
 from rankwise.features import (
@@ -40,9 +41,7 @@ __all__ = [
     "read_target",
 ]
 
-Array = NDArray[np.float64]
 SMALLEST_SQUARE = 1e-290  # smaller ones have lost digits
-Indices = NDArray[np.intp]
 SEARCHES = ("auto", "pairs", "shared", "cyclic")
 PAIRS_LIMIT = 10**12  # multiplications: about a minute
 
@@ -59,7 +58,7 @@ class PursuitTarget(NamedTuple):
     level : float or None
         Mean of the scores if there is an intercept.
     is_level_free : bool
-        Whether adding a constant to the scores of all items does not change what is minimised.
+        Whether adding a constant to the scores of all items does not change what is minimized.
     agreeing : ndarray of int
         Rows on whose order views are to agree; empty for one view.
     agreement : ScoreGraph or None

@@ -1,4 +1,4 @@
-"""RankRLS: regularised least squares on a preference graph."""
+"""RankRLS: regularized least squares on a preference graph."""
 
 from __future__ import annotations
 
@@ -7,32 +7,33 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwise.estimators.checks import check_alphas, check_beta, check_finite
+from rankwise.arrays import Array
+from rankwise.estimators.checks import check_beta, check_finite
 from rankwise.estimators.chunked import ChunkedFit
 from rankwise.estimators.kernel_model import ModelPath
-from rankwise.estimators.least_squares_task import LeastSquaresTask
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.problem import ranking_losses
 from rankwise.features import Design, is_read_once, make_design
 from rankwise.features.design import FITTING, HOLDING_OUT
 from rankwise.losses import SquaredLoss
+from rankwise.model_selection.candidates import check_alphas
+from rankwise.model_selection.exact_hold_out import Refit
+from rankwise.model_selection.least_squares_task import LeastSquaresTask
 from rankwise.progress import IterationLine
-from rankwise.solvers import Solutions, minimise
+from rankwise.solvers import Solutions, minimize
 
 __all__ = ["RankRLS", "RankRLSPath"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)
 class RankRLS(ChunkedFit):
-    """Regularised least-squares ranking.
+    """Regularized least-squares ranking.
 
-    Learns a function f from scores, scores in groups or pairwise preferences by minimising
+    Learns a function f from scores, scores in groups or pairwise preferences by minimizing
 
         J(f) = (1−β)/W Σ_k ω_k (δ_k − (f_i − f_j))² + β/m Σ_i (y_i − f_i)² + α ‖f‖²
 
@@ -43,7 +44,7 @@ class RankRLS(ChunkedFit):
     Parameters
     ----------
     alpha : float
-        Regularisation, positive; relative to the mean over pairs, so it does not depend on the
+        Regularization, positive; relative to the mean over pairs, so it does not depend on the
         amount of data. The papers' λ is ``alpha * W``.
     kernel : str or callable
         "linear", any other name known to `sklearn.metrics.pairwise.pairwise_kernels`, a function
@@ -63,7 +64,7 @@ class RankRLS(ChunkedFit):
         Whether every pair or every group counts alike.
     beta : float
         Between ranking (0) and regression (1, the papers' RLS baseline). No intercept is fitted:
-        for beta > 0 centre y or add a constant feature if the level matters.
+        for beta > 0 center y or add a constant feature if the level matters.
     n_basis : int, optional
         Train a kernel model on this many basis items only: the sparse RankRLS of [RankRLS09]
         section 3.5. Time linear in the number of items; kernel values are made a block of rows at a
@@ -191,6 +192,28 @@ class RankRLS(ChunkedFit):
         checked = check_alphas(alphas, "alphas")
         return RankRLSPath(model, checked, model._solve_for(X, y, groups, checked))
 
+    def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> LeastSquaresTask:
+        """The model and its data as a `rankwise.model_selection.HoldOutTask`.
+
+        Its candidates are alphas. X, y and groups as in `fit`; the estimator is left as it is.
+        """
+        model = clone(self)
+        items, losses = model._check_data(X, y, groups, to_fit=False)
+        return LeastSquaresTask(
+            losses,
+            lambda: model._make_design(items, losses, to_fit=False),
+            model.output_shape_,
+            self.alpha,
+            Refit(self.tol, self.max_iter),
+            lambda alpha: self._trained(X, y, groups, alpha),
+        )
+
+    def _trained(self, X: Any, y: Any, groups: ArrayLike | None, alpha: Any) -> RankRLS:
+        """The model of one alpha, or of one for each output."""
+        chosen, which = np.unique(alpha, return_inverse=True)
+        path = self.path(X, y, groups, alphas=chosen)
+        return path.model(which if len(chosen) > 1 else 0)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
@@ -199,7 +222,7 @@ class RankRLS(ChunkedFit):
     def _prepare(
         self, X: Any, y: Any, groups: ArrayLike | None, *, to_fit: bool = True
     ) -> tuple[list[SquaredLoss], Design]:
-        """Check everything, and say what is to be minimised and how.
+        """Check everything, and say what is to be minimized and how.
 
         `to_fit` allows what serves one fit only: a dual linear model may shift the features, which
         changes kernel values but not the weights; features of a basis are made as they are read;
@@ -236,22 +259,11 @@ class RankRLS(ChunkedFit):
         several_passes = len(losses) > 1 or 0 < self.beta < 1
         return design if to_fit and not several_passes else design.stored()
 
-    def _task(self, X: Any, y: Any, groups: ArrayLike | None) -> LeastSquaresTask:
-        """The model and its data, ready for cross-validation."""
-        X, losses = self._check_data(X, y, groups, to_fit=False)
-        return LeastSquaresTask(
-            losses,
-            lambda: self._make_design(X, losses, to_fit=False),
-            self.output_shape_,
-            self.tol,
-            self.max_iter,
-        )
-
     def _solve_for(self, X: Any, y: Any, groups: ArrayLike | None, alphas: Array) -> Array:
         """Coefficients of shape (n_alphas, n, n_outputs); sets all attributes but them."""
         losses, design = self._prepare(X, y, groups)
         found = [
-            self._minimise(loss, design, alphas, keep=loss is not losses[-1]) for loss in losses
+            self._minimize(loss, design, alphas, keep=loss is not losses[-1]) for loss in losses
         ]
         self._check_found(design, found)
         self._describe_fit(losses, design, found)
@@ -260,14 +272,14 @@ class RankRLS(ChunkedFit):
         flat = design.coefficients(coef.transpose(1, 0, 2).reshape(n, -1))
         return flat.reshape(-1, n_alphas, n_outputs).transpose(1, 0, 2)
 
-    def _minimise(
+    def _minimize(
         self, loss: SquaredLoss, design: Design, alphas: Array, *, keep: bool
     ) -> Solutions:
         copy = keep and design.method == "dual"  # the solver overwrites a kernel matrix
         matrix = design.matrix.copy() if copy else design.matrix
         tol, max_iter = self.tol, self.max_iter
         with IterationLine("RankRLS") as line:
-            return minimise(
+            return minimize(
                 design.method, loss, matrix, alphas, tol=tol, max_iter=max_iter, watch=line
             )
 

@@ -7,14 +7,15 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from rankwise.estimators.alpha_search import AlphaSearch
+from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.rank_rls import RankRLS
+from rankwise.estimators.search import Search
 
 __all__ = ["RankRLSCV"]
 
 
 @dataclass(eq=False, repr=False)
-class RankRLSCV(AlphaSearch):
+class RankRLSCV(RankerMixin, Search):
     """RankRLS that chooses alpha, and kernel parameters if lists are given, by exact hold-out.
 
     With groups every alpha is judged by leave-group-out, without by leave-pair-out: both
@@ -29,7 +30,7 @@ class RankRLSCV(AlphaSearch):
         starts lower where the columns of X are on different scales, and goes on by three decades
         at a time while the best is at its end, at most to 1e6 times that distance and down to its
         rounding; a choice there warns.
-    cv : "auto", int, splitter or iterable
+    cv : "auto", "leave-pair-out", None, int, splitter or iterable
         "auto" leaves out one group at a time, or one connected component of explicit preferences
         without groups; a single list is judged by leave-pair-out up to 1,500 items where that
         applies, else by ten folds of items. Anything else as in
@@ -58,7 +59,8 @@ random_state
         "alphas", "params" (list of kernel parameters), "mean_score" of shape (n_params, n_alphas)
         or (n_params, n_alphas, n_outputs), "group_score" (list of arrays of shape (n_groups,
         n_alphas)), "groups" (their labels), "n_undefined", "cv" (which way was taken),
-        "note" (if most alphas are as good; else empty), and "predictions" if asked for.
+        "note" (if the choice is at the edge, or most alphas are as good; else empty), and
+        "predictions" if asked for.
     best_estimator_ : RankRLS
         The model trained on all data.
     coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_

@@ -10,28 +10,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from rankwise.arrays import Array
 from rankwise.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
-from rankwise.estimators.checks import check_alphas
 from rankwise.estimators.kernel_model import KernelModel, ModelPath
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
-from rankwise.estimators.margin_task import MarginTask
 from rankwise.estimators.margin_training import MarginTrainer, report_solution
 from rankwise.estimators.problem import strict_graph, why_no_pairs
 from rankwise.features import Design, make_features
-from rankwise.graphs import PairGraph, PreferenceGraph
-from rankwise.graphs.strict import StrictPreferences, strict_preferences
+from rankwise.graphs import PreferenceGraph
+from rankwise.graphs.strict import StrictPreferences
+from rankwise.model_selection.candidates import check_alphas
+from rankwise.model_selection.refit_task import MarginTask
 from rankwise.solvers.margin_loss import MarginSolution
 
 __all__ = ["RankSVM", "RankSVMPath"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)
 class RankSVM(CallbackSupportMixin, KernelModel):
     """Ranking support vector machine.
 
-    Learns a function f from scores, scores in groups or pairwise preferences by minimising
+    Learns a function f from scores, scores in groups or pairwise preferences by minimizing
 
         J(f) = 1/W Σ_k ω_k max(0, 1 − (f_i − f_j)) + α ‖f‖²
 
@@ -44,7 +43,7 @@ class RankSVM(CallbackSupportMixin, KernelModel):
     Parameters
     ----------
     alpha : float
-        Regularisation, positive; relative to the mean over pairs, so it does not depend on the
+        Regularization, positive; relative to the mean over pairs, so it does not depend on the
         amount of data: the λ of [TreeRSVM11]. An SVM that charges C for every pair has
         ``C = 1/(2 alpha W)``.
     loss : {"hinge", "squared_hinge"}
@@ -218,34 +217,55 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         array([[1. , 0.5]])
         """
         checked = check_alphas(alphas, "alphas")
-        model = clone(self)
+        model: RankSVM = clone(self)
         trainer = model._make_trainer()
         _, preferences, design = model._prepare(X, y, groups)
-        model._store_features(design.features)
-        model.solver_ = trainer.method
-        solutions = trainer.train_path(preferences, design.matrix, checked)
-        trainer.warn_unfinished(solutions, checked)
-        W = np.stack([solution.best.w for solution in solutions], axis=1)
-        coefficients = design.coefficients(W).T[:, :, None]
-        return RankSVMPath(model, checked, coefficients, solutions)
+        return model._follow(trainer, preferences, design, checked)
 
-    def _task(self, X: Any, y: Any, groups: ArrayLike | None) -> MarginTask:
-        """The model and its data, ready for cross-validation."""
-        trainer = self._make_trainer()
-        graph, _, design = self._prepare(X, y, groups)
-        return MarginTask(graph, design, trainer)
+    def _follow(
+        self,
+        trainer: MarginTrainer,
+        preferences: StrictPreferences,
+        design: Design,
+        alphas: Array,
+    ) -> RankSVMPath:
+        self._store_features(design.features)
+        self.solver_ = trainer.method
+        solutions = trainer.train_path(preferences, design.matrix, alphas)
+        trainer.warn_unfinished(solutions, alphas, stacklevel=4)
+        W = np.stack([solution.best.w for solution in solutions], axis=1)
+        return RankSVMPath(self, alphas, design.coefficients(W).T[:, :, None], solutions)
+
+    def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> MarginTask:
+        """The model and its data as a `rankwise.model_selection.HoldOutTask`.
+
+        Its candidates are alphas. X, y and groups as in `fit`; the estimator is left as it is.
+        """
+        model: RankSVM = clone(self)
+        trainer = model._make_trainer()
+        graph, preferences, design = model._prepare(X, y, groups)
+
+        def weights(R: Any, strict: StrictPreferences, alphas: Array) -> Array:
+            solutions = trainer.train_path(strict, R, alphas)
+            trainer.warn_unfinished(solutions, alphas, stacklevel=9)
+            return np.stack([solution.best.w for solution in solutions])
+
+        def trained(alpha: float) -> RankSVM:
+            return model._follow(trainer, preferences, design, np.array([alpha])).model(0)
+
+        return MarginTask(graph, design, self.alpha, weights, trained)
 
     def _prepare(
         self, X: Any, y: Any, groups: ArrayLike | None
     ) -> tuple[PreferenceGraph, StrictPreferences, Design]:
-        """Check everything, and say what is to be learnt from which features."""
+        """Check everything, and say what is to be learned from which features."""
         kernel = self.make_kernel()
         X = self._check_items(X, accept_sparse=False if kernel.is_precomputed else "csr")
         graph = strict_graph(X.shape[0], y, groups, self.group_weight)
-        preferences = strict_preferences(graph)
+        preferences = graph.strict()
         if not preferences.n_pairs:
             raise ValueError(f"there is nothing to rank: {why_no_pairs(graph)}.")
-        if isinstance(graph, PairGraph) and preferences.n_pairs < graph.n_pairs:
+        if graph.scores is None and preferences.n_pairs < graph.n_pairs:
             warnings.warn(
                 f"{graph.n_pairs - preferences.n_pairs} of {graph.n_pairs} edges have magnitude 0: "
                 "they state ties, which RankSVM cannot use and leaves out (RankRLS uses them).",

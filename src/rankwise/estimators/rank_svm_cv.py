@@ -7,14 +7,15 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from rankwise.estimators.alpha_search import AlphaSearch
+from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.rank_svm import RankSVM
+from rankwise.estimators.search import Search
 
 __all__ = ["RankSVMCV"]
 
 
 @dataclass(eq=False, repr=False)
-class RankSVMCV(AlphaSearch):
+class RankSVMCV(RankerMixin, Search):
     """RankSVM that chooses alpha, and kernel parameters if lists are given, by cross-validation.
 
     Every fold is trained once along the whole list of alphas, from the largest to the smallest:
@@ -29,10 +30,10 @@ class RankSVMCV(AlphaSearch):
         starts lower where the columns of X are on different scales, and goes on by three decades
         at a time while the best is at its end, at most to 1e6 times that distance and down to its
         rounding; a choice there warns.
-    cv : int, splitter, iterable or None
-        A number makes as many folds of whole groups, of items if there is one list only, or of
-        edges if y is a connected PairGraph. None leaves out one group at a time; anything else as
-        in `rankwise.model_selection.cross_val_predict_groups`.
+    cv : "auto", int, splitter, iterable or None
+        "auto" makes up to five folds. A number makes as many folds of whole groups, of items if
+        there is one list only, or of edges if y is a connected PairGraph. None leaves out one
+        group at a time; anything else as in `rankwise.model_selection.cross_val_predict_groups`.
     scoring : str or Metric
         Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
     gamma, degree, coef0
@@ -54,8 +55,8 @@ random_state
     cv_results_ : dict
         "alphas", "params" (list of kernel parameters), "mean_score" of shape (n_params, n_alphas),
         "group_score" (list of arrays of shape (n_groups, n_alphas)), "groups" (their labels),
-        "n_undefined", "cv" (which way was taken), "note" (if most alphas are as good; else
-        empty), and "predictions" if asked for.
+        "n_undefined", "cv" (which way was taken), "note" (if the choice is at the edge, or most
+        alphas are as good; else empty), and "predictions" if asked for.
     best_estimator_ : RankSVM
         The model trained on all data; also gives `gap_` and `history_`.
     coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_, n_iter_
@@ -75,7 +76,7 @@ random_state
 
     alphas: ArrayLike | None = None
     _: KW_ONLY
-    cv: Any = 5
+    cv: Any = "auto"
     scoring: Any = "disagreement"
     loss: str = "hinge"
     group_weight: str = "pairs"

@@ -8,18 +8,13 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rankwise.arrays import Array, Indices
 from rankwise.estimators.checks import check_beta
-from rankwise.estimators.held_out_stages import (
-    Judge,
-    make_judge,
-    scores_of,
-    validation_rows,
-    without_rows,
-)
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.pursuit_path import (
     PursuitFunction,
@@ -37,17 +32,22 @@ from rankwise.estimators.pursuit_problem import (
     make_problem,
     read_target,
 )
+from rankwise.estimators.pursuit_task import (
+    PursuitTask,
+    measure_of,
+    scores_of,
+    validation_rows,
+    without_rows,
+)
 from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, split_unscored
 from rankwise.features import KernelParameters, View
-from rankwise.graphs import PreferenceGraph
+from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.model_selection.measures import Measure
 from rankwise.options import check_option
 from rankwise.real_numbers import check_items
 from rankwise.solvers.pursuit import Step, make_search, pursue
 
 __all__ = ["RankingPursuit"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(eq=False, repr=False)
@@ -74,8 +74,8 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
     kernel_params : dict, optional
         Keyword arguments of a callable kernel.
     dictionary : {"items", "scored", "features"}, int or array of shape (n_points, n_features)
-        What to choose from: functions centred at all training items, at the scored ones, at so many
-        random ones, or at given points. "features" are the columns of X as they are: greedy
+        What to choose from: functions centered at all training items, at the scored ones, at so
+        many random ones, or at given points. "features" are the columns of X as they are: greedy
         feature selection; it goes with ``kernel="linear"``.
     beta : float
         Between ranking (0) and regression (1, kernel matching pursuit), [Pursuit13] equation 5.
@@ -147,7 +147,7 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
     See Also
     --------
     RankingPursuitCV : Number of steps chosen by cross-validation.
-    RankRLS : Every item is a basis function, with a regulariser.
+    RankRLS : Every item is a basis function, with a regularizer.
 
     Examples
     --------
@@ -203,9 +203,36 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         rng = check_random_state(self.random_state)
         if self.n_iter_no_change is None:
             return self._fit_rows(X, target, None, rng)
-        judge = make_judge(self.scoring, self._options())
+        measure = measure_of(self.scoring, self.beta)
         held = validation_rows(scores_of(target), self.validation_fraction, rng)
-        return self._fit_rows(X, target, held, rng, judge)
+        return self._fit_rows(X, target, held, rng, measure)
+
+    def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> PursuitTask:
+        """The model and its data as a `rankwise.model_selection.HoldOutTask`.
+
+        Its candidates are numbers of steps. X, y and groups as in `fit`, but no graph; the
+        estimator is left as it is.
+        """
+        model: RankingPursuit = clone(self)
+        items, target = model._check_training_data(X, y, groups)
+        part = scores_of(target)
+
+        def staged(held: Indices, n_steps: int) -> Array:
+            model.set_params(n_basis=n_steps)
+            model._fit_rows(items, part, held, check_random_state(self.random_state))
+            return model._staged(items[held])
+
+        def trained(n_basis: int) -> RankingPursuit:
+            fresh: RankingPursuit = clone(self).set_params(n_basis=n_basis)
+            return fresh.fit(X, y, groups)
+
+        graph = model._graph_of(part, np.arange(len(part.scored)))
+        return PursuitTask(part, graph, self.n_basis, staged, trained)
+
+    def _graph_of(self, part: PartlyScored, rows: Indices) -> ScoreGraph:
+        """The pairs of some of the scored rows, counted among the scored."""
+        options = {"cost": self.cost, "ties": self.ties, "group_weight": self.group_weight}
+        return ScoreGraph(part.y[rows], part.scored_labels[rows], **options)
 
     def predict(self, X: Any) -> Array:
         """Score items by the mean of the views.
@@ -238,6 +265,11 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         check_is_fitted(self)
         X = self._check_items(X, reset=False)
         return np.stack([function.scores(X) for function in self._functions], axis=1)
+
+    @property
+    def functions_(self) -> list[PursuitFunction]:
+        """The function of each view: its basis, and its coefficients after each step."""
+        return self._functions
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Scores after each step, as a model of that `n_basis` predicts them.
@@ -308,9 +340,9 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         target: PreferenceGraph | PartlyScored,
         held: Indices | None,
         rng: Any,
-        judge: Judge | None = None,
+        measure: Measure | None = None,
     ) -> Self:
-        """Fit to checked data less the held-out rows; a judge watches over the steps by them."""
+        """Fit to checked data less the held-out rows; a measure watches over the steps by them."""
         every = np.arange(X.shape[0])
         kept, available = target, every
         if held is not None:
@@ -325,10 +357,12 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         search = make_search(problem, dictionary_norms(problem), self.search_)
         stepping = pursue(problem, search, int(self.n_basis), self.backfit)
         self.__dict__.pop("validation_score_", None)
-        if judge is None or held is None or self.n_iter_no_change is None:
+        if measure is None or held is None or self.n_iter_no_change is None:
             steps = list(stepping)
         else:
-            watch = Validation(judge, scores_of(target), held, X, dictionaries)
+            part = scores_of(target)
+            graph = self._graph_of(part, np.searchsorted(part.scored, held))
+            watch = Validation(measure, graph, X[held], dictionaries)
             steps, self.validation_score_ = stop_early(
                 stepping, watch, known.level, int(self.n_iter_no_change), self.tol
             )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.graphs import PreferenceGraph, ScoreGraph
@@ -18,8 +19,6 @@ from rankwise.metrics.arguments import check_weights
 from rankwise.targets import as_scores, split_target
 
 __all__ = ["PartlyScored", "SemiSupervisedMixin", "split_unscored"]
-
-Array = NDArray[np.float64]
 
 
 class PartlyScored(NamedTuple):

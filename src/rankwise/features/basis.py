@@ -10,12 +10,12 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
+from rankwise.arrays import Array
 from rankwise.options import check_option
 from rankwise.real_numbers import refuse_masked
 
 __all__ = ["basis_points", "basis_root", "check_basis", "choose_basis"]
 
-Array = NDArray[np.float64]
 BASES = ("random", "kmeans++")
 
 

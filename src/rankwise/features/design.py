@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankwise.arrays import Array
 from rankwise.features.basis import basis_root
 from rankwise.features.feature_map import FeatureMap, FeatureRows, basis_map
 from rankwise.features.kernel import Kernel, center_kernel
@@ -27,7 +28,6 @@ __all__ = [
     "make_features",
 ]
 
-Array = NDArray[np.float64]
 SOLVERS = ("auto", "primal", "dual", "iterative")
 FITTING, HOLDING_OUT, MAPPING = 2.25, 2.5, 2.25  # kernel matrices in memory at a time
 SPARSE_DIRECT_LIMIT = 5000  # sparse X with more rows and columns than this is solved iteratively
@@ -103,7 +103,7 @@ def make_design(
     ===================================  ============================================
 
     `shift_invariant` says that adding a constant to all scores does not change the loss; dense
-    features of a dual linear model are then centred, which keeps digits. `n_matrices` is how many
+    features of a dual linear model are then centered, which keeps digits. `n_matrices` is how many
     matrices of the size of a kernel matrix must fit in memory.
     """
     check_option("solver", solver, SOLVERS)

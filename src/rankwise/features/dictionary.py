@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankwise.arrays import Array, Indices
 from rankwise.features.feature_map import FeatureMap, take_columns
 from rankwise.features.kernel import Kernel
 from rankwise.memory import available_bytes
@@ -18,8 +19,6 @@ from rankwise.options import check_option
 
 __all__ = ["KernelColumns", "MatrixColumns", "choose_functions", "function_values"]
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 NAMES = ("items", "scored", "features")
 BLOCK_ENTRIES = 2**20  # of columns at a time: what is done to a block stays in the cache
 

@@ -9,14 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.arrays import Array, Indices
 from rankwise.features.basis import basis_points, basis_root, check_basis, choose_basis
 from rankwise.features.kernel import Kernel
 from rankwise.rows import row_products
 
 __all__ = ["FeatureMap", "FeatureRows", "basis_map", "take_columns"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class FeatureMap(NamedTuple):

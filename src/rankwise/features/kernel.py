@@ -7,15 +7,14 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
+from rankwise.arrays import Array
 from rankwise.rows import first_equal_rows, row_products
 
 __all__ = ["Kernel", "KernelParameters", "center_kernel", "set_kernel_tags"]
 
-Array = NDArray[np.float64]
 CHUNK_ENTRIES = 2**23
 
 

@@ -14,10 +14,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise._compiled import add_rows, scale_rows
+from rankwise.arrays import Array
 
-__all__ = ["Level", "block_rows", "nested_scatter", "plain_gram", "plain_system"]
+__all__ = ["Nesting", "block_rows", "nested_scatter", "plain_gram", "plain_system"]
 
-Array = NDArray[np.float64]
 BLOCK_BYTES = 2**23
 FAR = 0.999  # rows are centered if the means hold this share of the squares of some column
 LONG_FAMILY = 8  # rows; with shorter families the means of all of them would take much room
@@ -30,15 +30,15 @@ def block_rows(n_columns: int) -> int:
     return max(64, n_columns, BLOCK_BYTES // (8 * max(1, n_columns)))
 
 
-class Level(NamedTuple):
-    """One level of nesting: the parent of each child, and the weight of each parent's scatter."""
+class Nesting(NamedTuple):
+    """One step of nesting: the parent of each child, and the weight of each parent's scatter."""
 
     parent: NDArray[np.intp]
     weight: Array
 
 
 class Means(NamedTuple):
-    """Means of families: row r stands for size[r] items and is number name[r] of its level."""
+    """Means of families: row r stands for size[r] items and is number name[r] of its nesting."""
 
     rows: Array
     size: Array
@@ -49,36 +49,36 @@ class Means(NamedTuple):
         return Means(self.rows[rows], self.size[rows], self.name[rows])
 
 
-def nested_scatter(R: Any, levels: list[Level], target: Array) -> tuple[Array, Array]:
-    """Σ over levels of the weighted scatter of children around the mean of their parent; ``Rᵀ t``.
+def nested_scatter(R: Any, nestings: list[Nesting], target: Array) -> tuple[Array, Array]:
+    """Σ of the weighted scatter of children around the mean of their parent; ``Rᵀ t``.
 
-        G = Σ_levels Σ_parents weight_p Σ_{children c of p} n_c (μ_c − μ_p)(μ_c − μ_p)ᵀ
+        G = Σ_nestings Σ_parents weight_p Σ_{children c of p} n_c (μ_c − μ_p)(μ_c − μ_p)ᵀ
 
-    Children of the first level are the rows of R, children of the next its parents. A block of rows
-    is read from memory once and is in the cache for the product, the means and ``Rᵀ t``.
+    Children of the first nesting are the rows of R, children of the next its parents. A block of
+    rows is read from memory once and is in the cache for the product, the means and ``Rᵀ t``.
 
     Examples
     --------
     Rows 0 and 4 are one family, 5 and 7 another, which weighs three times as much:
 
     >>> R, target = np.array([[0.0], [4.0], [5.0], [7.0]]), np.ones(4)
-    >>> level = Level(np.array([0, 0, 1, 1]), np.array([1.0, 3.0]))
-    >>> nested_scatter(R, [level], target)  # 1 · (2² + 2²) + 3 · (1² + 1²)
+    >>> nesting = Nesting(np.array([0, 0, 1, 1]), np.array([1.0, 3.0]))
+    >>> nested_scatter(R, [nesting], target)  # 1 · (2² + 2²) + 3 · (1² + 1²)
     (array([[14.]]), array([16.]))
 
     Both are children of a parent of weight 5 and mean 4:
 
-    >>> parent = Level(np.array([0, 0]), np.array([5.0]))
-    >>> nested_scatter(R, [level, parent], target)[0]  # 14 + 5 · (2 · 2² + 2 · 2²)
+    >>> parent = Nesting(np.array([0, 0]), np.array([5.0]))
+    >>> nested_scatter(R, [nesting, parent], target)[0]  # 14 + 5 · (2 · 2² + 2 · 2²)
     array([[94.]])
     """
     columns = target.reshape(R.shape[0], -1)
     gram, moment = _empty_system(R, columns)
-    levels = _without_only_children(levels)
-    if not levels:
+    nestings = _without_only_children(nestings)
+    if not nestings:
         moment = plain_system(R, columns)[1]
     else:
-        _add_scatter(gram, moment, R, levels, columns)
+        _add_scatter(gram, moment, R, nestings, columns)
     return gram, moment.reshape(R.shape[1], *target.shape[1:])
 
 
@@ -104,9 +104,11 @@ def _empty_system(R: Any, target: Array) -> tuple[Array, Array]:
     return np.zeros((n_columns, n_columns)), np.zeros((n_columns, *target.shape[1:]))
 
 
-def _add_scatter(gram: Array, moment: Array, R: Any, levels: list[Level], target: Array) -> None:
+def _add_scatter(
+    gram: Array, moment: Array, R: Any, nestings: list[Nesting], target: Array
+) -> None:
     """A chain of generators: rows, their families, the parents of those, ..."""
-    first, *others = levels
+    first, *others = nestings
     has_long_families = LONG_FAMILY * (first.parent.max() + 1) <= R.shape[0]
     scatter = (
         _scatter_of_long_families
@@ -115,14 +117,14 @@ def _add_scatter(gram: Array, moment: Array, R: Any, levels: list[Level], target
     )
     means = scatter(gram, moment, R, first, target)
     means = _joined(gram, means, first.weight)
-    for level in others:
-        means = _joined(gram, _scatters(gram, means, level), level.weight)
+    for nesting in others:
+        means = _joined(gram, _scatters(gram, means, nesting), nesting.weight)
     for _ in means:
         pass
 
 
 def _scatter_of_long_families(
-    gram: Array, moment: Array, R: NDArray[Any], level: Level, target: Array
+    gram: Array, moment: Array, R: NDArray[Any], nesting: Nesting, target: Array
 ) -> Iterator[Means]:
     """Take the rows as they stand; the means of all families are in memory.
 
@@ -133,14 +135,14 @@ def _scatter_of_long_families(
 
     The product comes first: BLAS hides the way of the rows from memory to the cache.
     """
-    size = np.bincount(level.parent)
-    weight = level.weight[: len(size)]
+    size = np.bincount(nesting.parent)
+    weight = nesting.weight[: len(size)]
     product = _Product(R, weight)
     sums = np.zeros((len(size), R.shape[1]))
-    is_far = _has_far_columns(R[np.flatnonzero(level.parent == np.argmax(size))[:SAMPLE]])
+    is_far = _has_far_columns(R[np.flatnonzero(nesting.parent == np.argmax(size))[:SAMPLE]])
     squares = np.zeros_like(gram)
     for block in _blocks(R):
-        X, family = np.ascontiguousarray(R[block]), level.parent[block]
+        X, family = np.ascontiguousarray(R[block]), nesting.parent[block]
         if not is_far:
             squares += product.of(X, family, None)
         _add_rows(X, family, target[block], sums, moment)
@@ -150,7 +152,7 @@ def _scatter_of_long_families(
     if is_far or (np.diagonal(lost) > FAR * np.diagonal(squares)).any():
         squares[:] = 0.0
         for block in _blocks(R):
-            squares += product.of(np.ascontiguousarray(R[block]), level.parent[block], means)
+            squares += product.of(np.ascontiguousarray(R[block]), nesting.parent[block], means)
     else:
         squares -= lost
     gram += squares
@@ -158,14 +160,14 @@ def _scatter_of_long_families(
 
 
 def _scatter_of_sorted_rows(
-    gram: Array, moment: Array, R: Any, level: Level, target: Array
+    gram: Array, moment: Array, R: Any, nesting: Nesting, target: Array
 ) -> Iterator[Means]:
     """Bring families together; rows are centered around the mean of their family in the block."""
-    parent, order = level.parent, None
+    parent, order = nesting.parent, None
     if (parent[1:] < parent[:-1]).any():
         order = _sorting(parent)
         parent = parent[order]
-    product = _Product(R, level.weight)
+    product = _Product(R, nesting.weight)
     for block in _blocks_of_families(parent, min(block_rows(R.shape[1]), len(parent))):
         rows = block if order is None else order[block]
         X = _as_floats(R[rows])
@@ -238,10 +240,10 @@ def _joined(gram: Array, batches: Iterable[Means], weight: Array) -> Iterator[Me
         yield last
 
 
-def _scatters(gram: Array, batches: Iterable[Means], level: Level) -> Iterator[Means]:
+def _scatters(gram: Array, batches: Iterable[Means], nesting: Nesting) -> Iterator[Means]:
     for batch in batches:
         if len(batch.name):
-            yield _scatter(gram, batch, level.parent[batch.name], level.weight)
+            yield _scatter(gram, batch, nesting.parent[batch.name], nesting.weight)
 
 
 def _scatter(gram: Array, children: Means, parent: NDArray[np.intp], weight: Array) -> Means:
@@ -289,14 +291,14 @@ def _blocks_of_families(parent: NDArray[np.intp], height: int) -> Iterator[slice
         start = stop
 
 
-def _without_only_children(levels: list[Level]) -> list[Level]:
-    """Leave out levels where no parent has two children: they have no scatter."""
-    kept: list[Level] = []
-    above: NDArray[np.intp] | None = None  # from the children of this level to those dropped
-    for level in levels:
-        parent = level.parent if above is None else level.parent[above]
+def _without_only_children(nestings: list[Nesting]) -> list[Nesting]:
+    """Leave out nestings where no parent has two children: they have no scatter."""
+    kept: list[Nesting] = []
+    above: NDArray[np.intp] | None = None  # from the children of this nesting to those dropped
+    for nesting in nestings:
+        parent = nesting.parent if above is None else nesting.parent[above]
         if np.bincount(parent).max(initial=0) > 1:
-            kept.append(Level(parent, level.weight))
+            kept.append(Nesting(parent, nesting.weight))
             above = None
         else:
             above = parent

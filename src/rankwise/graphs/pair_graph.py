@@ -10,7 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
-from rankwise.graphs.protocol import GraphDescription, GraphRoot, system_by_columns
+from rankwise.arrays import Array
+from rankwise.graphs.base import BaseGraph
+from rankwise.graphs.protocol import GraphDescription, GraphRoot
 from rankwise.graphs.roots import ComponentRoot, items_of_components
 from rankwise.graphs.score_graph import COSTS
 from rankwise.groups import encode_groups
@@ -19,10 +21,8 @@ from rankwise.real_numbers import as_real, as_whole, refuse_masked
 
 __all__ = ["PairGraph"]
 
-Array = NDArray[np.float64]
 
-
-class PairGraph:
+class PairGraph(BaseGraph):
     """Explicit preferences: item ``winner[k]`` beats item ``loser[k]`` by ``magnitude[k]``.
 
     Several edges between the same two items are fine, also in opposite directions
@@ -56,9 +56,6 @@ class PairGraph:
     array([ 3.,  0., -3.])
     """
 
-    ties = "include"
-    group_weight = "pairs"
-
     def __init__(
         self,
         winner: ArrayLike,
@@ -80,7 +77,7 @@ class PairGraph:
                 "edge k says that winner[k] is preferred to loser[k]."
             )
         largest = max(self.winner.max(initial=-1), self.loser.max(initial=-1))
-        self.n_items = (
+        self._n_items = (
             int(largest) + 1
             if n_items is None
             else as_whole("n_items", n_items, "the number of rows of X")
@@ -106,6 +103,11 @@ class PairGraph:
         return f"<PairGraph of {self.n_items} items, {self.n_pairs} edges{groups}>"
 
     @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self._n_items
+
+    @property
     def has_groups(self) -> bool:
         """Whether the items were given groups; if not, the connected components are groups."""
         return self._groups is not None
@@ -126,6 +128,11 @@ class PairGraph:
         if self._groups is not None:
             return self._groups.n_groups
         return int(self.components.max(initial=-1)) + 1
+
+    @property
+    def n_units(self) -> int:
+        """Number of groups; of components that have an edge if no groups were given."""
+        return self.n_groups if self.has_groups else int((np.bincount(self.components) > 1).sum())
 
     @property
     def n_pairs(self) -> int:
@@ -188,10 +195,6 @@ class PairGraph:
         """``L V``, O(number of distinct pairs) for each column."""
         return np.asarray(self.laplacian_matrix @ V)
 
-    def whiten(self, V: Array) -> Array:
-        """``Fᵀ V`` with ``F Fᵀ = L``, F the Cholesky root of each component."""
-        return self.root().adjoint(V)
-
     def sparse_norms(self, R: Any) -> Array:
         """``rᵀ L r`` for every column r of sparse R."""
         return np.asarray(R.multiply(self.laplacian_matrix @ R).sum(axis=0)).ravel()
@@ -202,14 +205,6 @@ class PairGraph:
         return ComponentRoot(
             items_of_components(self.components), lambda items: L[items][:, items].toarray(), shift
         )
-
-    def gram(self, R: Any) -> Array:
-        """``Rᵀ L R``."""
-        return self.system(R, np.empty((self.n_items, 0)))[0]
-
-    def system(self, R: Any, t: Array) -> tuple[Array, Array]:
-        """``Rᵀ L R`` and ``Rᵀ t``."""
-        return system_by_columns(self.laplacian, R, t)
 
     def subset(self, items: NDArray[np.intp]) -> PairGraph:
         """The graph of these items and the edges between them, numbered as given."""
@@ -243,6 +238,10 @@ class PairGraph:
     def pairs(self) -> PairGraph:
         """The graph itself."""
         return self
+
+    @property
+    def _edges(self) -> PairGraph:
+        return self  # not cached: no graph holds itself
 
     def describe(self) -> GraphDescription:
         """Counts; the groups are the connected components unless others were given."""

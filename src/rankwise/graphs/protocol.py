@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.memory import check_matrix_fits
 
 if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
+    from rankwise.graphs.strict import StrictPreferences
 
 __all__ = [
     "GraphDescription",
@@ -21,8 +23,6 @@ __all__ = [
     "sums_of_squares",
     "system_by_columns",
 ]
-
-Array = NDArray[np.float64]
 
 
 class GraphRoot(Protocol):
@@ -68,6 +68,30 @@ class PreferenceGraph(Protocol):
         """Number of edges."""
 
     @property
+    def groups(self) -> NDArray[np.intp]:
+        """For each item the number of its group: what cross-validation holds out together."""
+
+    @property
+    def group_labels(self) -> NDArray[Any]:
+        """Labels of the groups, by number."""
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups, those without edges included."""
+
+    @property
+    def n_units(self) -> int:
+        """Number of groups that were given; else of connected components that have an edge."""
+
+    @property
+    def scores(self) -> Array | None:
+        """Scores of the items, (n_items,) or (n_items, v); None if there are preferences only."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every two items are an edge of magnitude y_i − y_j, y being the scores."""
+
+    @property
     def total_weight(self) -> float:
         """W = Σ ω_k."""
 
@@ -90,9 +114,6 @@ class PreferenceGraph(Protocol):
     def laplacian(self, V: Array) -> Array:
         """``L V`` for V of shape (n_items,) or (n_items, k)."""
 
-    def whiten(self, V: Array) -> Array:
-        """``Fᵀ V`` for one fixed F with ``F Fᵀ = L``."""
-
     def gram(self, R: Any) -> Array:
         """``Rᵀ L R`` for dense or sparse R of shape (n_items, p)."""
 
@@ -110,6 +131,30 @@ class PreferenceGraph(Protocol):
 
     def pairs(self) -> PairGraph:
         """The edges, explicitly: the slow truth, for tests and small data."""
+
+    def strict(self) -> StrictPreferences:
+        """The strict preferences, over which margin losses are taken; ties are left out."""
+
+    def disagreement(
+        self, F: NDArray[Any], fold: NDArray[np.intp] | None = None, *, pooled: bool = False
+    ) -> Array:
+        """Share by weight of the strict preferences in each group that F orders wrongly.
+
+        Parameters
+        ----------
+        F : ndarray of shape (n_items,) or (n_items, k)
+            Predicted scores; equal ones count one half.
+        fold : ndarray of shape (n_items,), optional
+            Number of the fold of each item. Only pairs inside one fold count: others would compare
+            the predictions of two models.
+        pooled : bool
+            One share over all groups, in a single row.
+
+        Returns
+        -------
+        ndarray of shape (n_groups,) or (n_groups, k)
+            nan where no pair counts.
+        """
 
     def describe(self) -> GraphDescription:
         """Counts that tell what a learner would be trained on."""
@@ -170,7 +215,7 @@ def system_by_columns(
 ) -> tuple[Array, Array]:
     """``Rᵀ (L R)`` and ``Rᵀ t``, a chunk of columns at a time: sparse R is never copied whole.
 
-    L takes constants to zero, so each column is centred first: features with a large offset
+    L takes constants to zero, so each column is centered first: features with a large offset
     lose no digits. Features that are made a row at a time have no columns and are stored here.
     """
     n_items, n_columns = R.shape
@@ -182,6 +227,6 @@ def system_by_columns(
     for start in range(0, n_columns, width):
         chunk = R[:, start : start + width]
         chunk = chunk.toarray() if hasattr(chunk, "toarray") else chunk
-        centred = chunk - chunk.mean(axis=0, dtype=np.float64)
-        out[:, start : start + width] = R.T @ laplacian(centred)
+        centered = chunk - chunk.mean(axis=0, dtype=np.float64)
+        out[:, start : start + width] = R.T @ laplacian(centered)
     return 0.5 * (out + out.T), np.asarray(R.T @ t)

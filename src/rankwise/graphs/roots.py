@@ -1,6 +1,6 @@
 """Square roots of graph Laplacians: F with F Fᵀ = scale·L + shift·I.
 
-With a root, the kernel problem becomes symmetric (DESIGN.md section 3): ``a = F c`` with
+With a root, the kernel problem becomes symmetric: ``a = F c`` with
 ``(Fᵀ K F + λ I) c = b`` and ``F b = d`` is the solution of [RankRLS09] equation 17, and K need
 not be strictly positive definite.
 """
@@ -13,25 +13,25 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from rankwise.graphs.cells import Cells
+from rankwise.arrays import Array
+from rankwise.graphs.score_levels import ScoreLevels
 
-__all__ = ["ComponentRoot", "NestedRoot", "items_of_components"]
+__all__ = ["ComponentRoot", "NestedRoot", "connect_groups", "items_of_components"]
 
-Array = NDArray[np.float64]
 BLOCK_ENTRIES = 2**19
-FEW_CELLS = 16  # with one cell for so many items, what belongs to cells is small beside K
+FEW_LEVELS = 16  # with one level for so many items, what belongs to levels is small beside K
 
 
 class NestedRoot:
-    """Symmetric root of any combination of centring inside cells and inside groups.
+    """Symmetric root of any combination of centering inside levels and inside groups.
 
-    Every vector is the sum of three orthogonal parts: deviation from the mean of the cell,
-    deviation of the cell means from the mean of the group, and the mean of the group. L of the
+    Every vector is the sum of three orthogonal parts: deviation from the mean of the level,
+    deviation of the level means from the mean of the group, and the mean of the group. L of the
     magnitude and sign costs only scales the parts, so its root scales them by square roots: O(m).
     """
 
-    def __init__(self, cells: Cells, within: Array, between: Array, shift: float) -> None:
-        self._cells = cells
+    def __init__(self, levels: ScoreLevels, within: Array, between: Array, shift: float) -> None:
+        self._levels = levels
         self._factors = (np.sqrt(within), np.sqrt(between), np.full(len(within), np.sqrt(shift)))
 
     def apply(self, V: Array) -> Array:
@@ -50,16 +50,16 @@ class NestedRoot:
     def sandwich(self, K: Array) -> Array:
         """``Fᵀ K F`` in place of the symmetric matrix K.
 
-        F = D + E with D diagonal, and E V the same in all rows of a cell: U for V = K, S for
+        F = D + E with D diagonal, and E V the same in all rows of a level: U for V = K, S for
         V = Uᵀ. So ``(F K F)_ij = d_i K_ij d_j + U_cj d_j + d_i U_ci + S_cc``, in two halves and one
-        pass. With many cells U is as large as K, so F is applied from both sides, by blocks.
+        pass. With many levels U is as large as K, so F is applied from both sides, by blocks.
         """
-        if FEW_CELLS * len(self._cells.group) > len(K):
+        if FEW_LEVELS * len(self._levels.group) > len(K):
             return self._two_passes(K)
-        cells, scale = self._cells, self._factors[0][self._cells.of_item]
+        levels, scale = self._levels, self._factors[0][self._levels.of_item]
         offset = self._offset(K, self._factors)
         corner = self._offset(np.ascontiguousarray(offset.T), self._factors)
-        half = offset * scale + 0.5 * corner[:, cells.of_item]
+        half = offset * scale + 0.5 * corner[:, levels.of_item]
         turned = np.ascontiguousarray(half.T)
         size = _block_rows(K)
         for start in range(0, len(K), size):
@@ -67,8 +67,8 @@ class NestedRoot:
             block = K[rows]
             block *= scale
             block *= scale[rows, None]
-            block += half[cells.of_item[rows]]
-            block += np.take(turned[rows], cells.of_item, axis=1)
+            block += half[levels.of_item[rows]]
+            block += np.take(turned[rows], levels.of_item, axis=1)
         return K
 
     def _two_passes(self, K: Array) -> Array:
@@ -84,17 +84,17 @@ class NestedRoot:
     def _scale_parts(self, V: Array, factors: tuple[Array, ...]) -> Array:
         offset = self._offset(V, factors)
         within = factors[0] if V.ndim == 1 else factors[0][:, None]
-        out: Array = V * within[self._cells.of_item]
-        out += offset[self._cells.of_item]
+        out: Array = V * within[self._levels.of_item]
+        out += offset[self._levels.of_item]
         return out
 
     def _offset(self, V: Array, factors: tuple[Array, ...]) -> Array:
-        """What the items of each cell get beside V times the factor of the cell."""
-        cells = self._cells
+        """What the items of each level get beside V times the factor of the level."""
+        levels = self._levels
         within, between, top = (f if V.ndim == 1 else f[:, None] for f in factors)
-        cell_mean = cells.means(V)
-        group_mean = cells.group_means(cell_mean)[cells.group]
-        offset: Array = (between - within) * cell_mean + (top - between) * group_mean
+        level_mean = levels.means(V)
+        group_mean = levels.group_means(level_mean)[levels.group]
+        offset: Array = (between - within) * level_mean + (top - between) * group_mean
         return offset
 
 
@@ -159,6 +159,13 @@ def items_of_components(components: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     """The items of each connected component, from the component of each item."""
     order = np.argsort(components, kind="stable")
     return np.split(order, np.cumsum(np.bincount(components))[:-1])
+
+
+def connect_groups(groups: NDArray[np.intp], is_connected: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """For each item the number of its component: its group, or the item alone."""
+    alone = len(is_connected) + np.arange(len(groups))
+    labels = np.where(is_connected[groups], groups, alone)
+    return np.unique(labels, return_inverse=True)[1].astype(np.intp)
 
 
 def _cholesky_root(L: Array, shift: float) -> Array:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise._compiled import count_violated, sort_by_group, sort_in_groups, sum_violated
-from rankwise.graphs.pair_graph import PairGraph
-from rankwise.graphs.protocol import PreferenceGraph
-from rankwise.graphs.score_graph import ScoreGraph
+from rankwise.arrays import Array
 
-__all__ = ["StrictEdges", "StrictOrder", "StrictPreferences", "Violated", "strict_preferences"]
+if TYPE_CHECKING:
+    from rankwise.graphs.pair_graph import PairGraph
+    from rankwise.graphs.score_graph import ScoreGraph
 
-Array = NDArray[np.float64]
+__all__ = ["StrictEdges", "StrictOrder", "StrictPreferences", "Violated"]
+
 SMALL_GROUP = 200  # mean size of groups that are sorted one by one, not all at once
 MOMENT_ITEMS = 20_000
 DRAWS = 60_000  # pairs that are looked at to find some near the margin
@@ -111,63 +112,27 @@ class StrictPreferences(Protocol):
         """Some pairs with ``|1 − (f_i − f_j)| < width``; weights sum up to their share."""
 
 
-def strict_preferences(graph: PreferenceGraph) -> StrictPreferences:
-    """The strict preferences of a graph; ties are left out.
-
-    Raises
-    ------
-    ValueError
-        For a ScoreGraph with ``cost="relative"``, whose pairs each have a weight of their own.
-    """
-    if isinstance(graph, PairGraph):
-        return StrictEdges(graph)
-    if not isinstance(graph, ScoreGraph):
-        raise TypeError(f"expected a ScoreGraph or a PairGraph, got {type(graph).__name__}.")
-    if graph.cost == "relative":
-        raise ValueError(
-            "a ScoreGraph with cost='relative' weighs every pair differently, which the sweep over "
-            "sorted scores cannot do; use cost='sign', or graph.pairs() for a small graph."
-        )
-    return StrictOrder(graph)
-
-
 class StrictOrder:
     """All pairs of different score inside each group, never formed.
 
     Parameters
     ----------
     graph : ScoreGraph
-        Gives scores of one output, groups and the weights of the groups.
+        One without ties: gives scores of one output, groups and the weights of the pairs.
     """
 
     def __init__(self, graph: ScoreGraph) -> None:
-        if graph.cost == "magnitude" and graph.ties == "include":  # other pairs: count again
-            graph = ScoreGraph(graph.y, graph.groups, cost="sign", group_weight=graph.group_weight)
         self._graph = graph
-        cells = graph.cells
-        self._level = (cells.of_item - cells.first[cells.group][cells.of_item]).astype(np.int32)
+        self.n_items, self.n_pairs = graph.n_items, graph.n_pairs
+        self.total_weight = graph.total_weight
+        self._level = graph.levels.in_group
         self._group = graph.groups.astype(np.int32)
         self._size = np.bincount(graph.groups, minlength=graph.n_groups)
         self._starts = np.cumsum(self._size) - self._size
 
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self._graph.n_items
-
-    @property
-    def n_pairs(self) -> int:
-        """Number of pairs of different score."""
-        return self._graph.n_pairs
-
-    @property
-    def total_weight(self) -> float:
-        """W, the sum of the weights of the pairs."""
-        return self._graph.total_weight
-
     def violated(self, f: NDArray[Any]) -> Violated:
         """One sort and one sweep: [TreeRSVM11] algorithm 2."""
-        scores = self.centre(f)
+        scores = self.center(f)
         return _ViolatedOrder(self, scores, self._sort(scores))
 
     def _sort(self, scores: Array) -> NDArray[np.intp]:
@@ -184,7 +149,7 @@ class StrictOrder:
         if n_groups >= 100 * step:
             rows = np.flatnonzero(self._graph.groups % step == 0)
         else:
-            by_level = np.argsort(self._graph.cells.of_item, kind="stable")
+            by_level = np.argsort(self._graph.levels.of_item, kind="stable")
             rows = np.sort(by_level[::step])
         part = StrictOrder(self._graph.subset(rows))
         return (rows, part) if part.n_pairs else None
@@ -213,7 +178,7 @@ class StrictOrder:
         near = np.abs(1 - (f[winner] - f[loser])) < width
         return WeighedPairs(winner[near], loser[near], weight[near] / weight.sum())
 
-    def centre(self, v: NDArray[Any]) -> Array:
+    def center(self, v: NDArray[Any]) -> Array:
         """Subtract the mean of each group."""
         v = np.asarray(v, dtype=np.float64)
         if self._graph.n_groups == 1:
@@ -261,9 +226,9 @@ class _ViolatedOrder:
         return self._scatter(self._won + self._lost)
 
     def laplacian(self, v: Array) -> Array:
-        centred = self._pairs.centre(v)
-        others = self._scatter(sum_violated(*self._sorted, centred[self._order]))
-        return self._degree * centred - others
+        centered = self._pairs.center(v)
+        others = self._scatter(sum_violated(*self._sorted, centered[self._order]))
+        return self._degree * centered - others
 
     def _scatter(self, values: NDArray[Any]) -> Array:
         out = np.empty(len(values))
@@ -286,16 +251,8 @@ class StrictEdges:
         self.n_items = graph.n_items
         self.winner, self.loser = graph.winner[strict], graph.loser[strict]
         self.weight = graph.edge_weight[strict]
-
-    @property
-    def n_pairs(self) -> int:
-        """Number of edges."""
-        return len(self.winner)
-
-    @cached_property
-    def total_weight(self) -> float:
-        """W, the sum of the weights of the edges."""
-        return float(self.weight.sum())
+        self.n_pairs = len(self.winner)
+        self.total_weight = float(self.weight.sum())
 
     def violated(self, f: NDArray[Any]) -> Violated:
         """Look at every edge."""

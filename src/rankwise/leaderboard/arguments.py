@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
+from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
-from rankwise.graphs import PairGraph
+from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.groups import Groups, encode_groups
 from rankwise.leaderboard.jackknife import COVARIANCE_LIMIT
 from rankwise.options import check_option
@@ -18,20 +19,19 @@ from rankwise.real_numbers import check_items
 
 __all__ = ["check_clusters", "check_features", "check_options", "check_pairs", "encode_labels"]
 
-Array = NDArray[np.float64]
 INTERVALS = ("jackknife", "bootstrap")
 
 
 def check_pairs(
-    pairs: PairData | PairGraph, items: ArrayLike | None
+    pairs: PairData | PreferenceGraph, items: ArrayLike | None
 ) -> tuple[PairGraph, NDArray[Any]]:
     """The graph of the comparisons and the labels of its items."""
     if isinstance(pairs, PairData):
         if items is not None:
             raise ValueError("items= names the items of a PairGraph; PairData has its own.")
         graph, labels = pairs.graph(), np.asarray(pairs.items)
-    elif isinstance(pairs, PairGraph):
-        graph = pairs
+    elif isinstance(pairs, PreferenceGraph):
+        graph = pairs.pairs()
         labels = np.arange(graph.n_items) if items is None else np.asarray(items)
     else:
         raise TypeError(
@@ -51,7 +51,7 @@ def check_pairs(
 
 
 def check_options(intervals: Any, n_resamples: Any, confidence: Any, n_items: int) -> int:
-    """Refuse what is no kind of interval, number of resamples or level; return the number."""
+    """Check the kind of interval, the number of resamples and the confidence; return the number."""
     check_option("intervals", intervals, INTERVALS)
     if n_resamples is None:
         n_resamples = 1000 if n_items <= COVARIANCE_LIMIT else 200
@@ -76,7 +76,7 @@ def check_features(features: Any, n_items: int) -> Array:
     return np.asarray(X)
 
 
-def check_clusters(clusters: Any, n_comparisons: int, n_resamples: int) -> NDArray[np.intp]:
+def check_clusters(clusters: Any, n_comparisons: int, n_resamples: int) -> Indices:
     """The number of the cluster of each comparison."""
     encoded = encode_labels("clusters", clusters, n_comparisons)
     if n_resamples and encoded.n_groups < 2:

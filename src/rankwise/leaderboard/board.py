@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.leaderboard.jackknife import Spread
 
 __all__ = ["Leaderboard", "LeaderboardRow", "Margin"]
-
-Array = NDArray[np.float64]
 
 
 class LeaderboardRow(NamedTuple):
@@ -89,17 +88,17 @@ class Leaderboard:
     spread : Spread or None
         That covariance; None for the bootstrap and without intervals.
     alpha : float
-        Regularisation in use.
+        Regularization in use.
     confidence : float
-        Level of the intervals.
+        Probability with which an interval should cover the truth.
     n_comparisons : int
         Number of comparisons.
     cyclicity : float
         Share of the mean margins that no rating of the items can explain, because they go in
-        circles: 0 if the margins add up, 1 if there is nothing but circles.
+        circles: 0 if all margins add up, 1 if all of them go in circles.
     unexplained : float
         Share of Σ ω δ² that these ratings do not explain: circles, disagreement about the same two
-        items, and what regularisation (or the features) cannot follow.
+        items, and what regularization (or the features) cannot follow.
     cycle_ratio : float or None
         Mean square of the circles over that of the disagreement about the same two items, each by
         its degrees of freedom: about 1 if the circles are chance, more if they are real. None if
@@ -107,7 +106,7 @@ class Leaderboard:
     model_ : RankRLS or None
         The fitted model if there are features.
     level : float
-        What its scores of the items are less by on the board, whose mean rating is 0.
+        Mean score that the model gives to the items. The board subtracts it: its mean rating is 0.
     """
 
     columns: dict[str, NDArray[Any] | None]
@@ -131,7 +130,7 @@ class Leaderboard:
 
     @property
     def n_components(self) -> int:
-        """Number of parts whose items can be compared with each other."""
+        """Number of sets of items that can be compared with each other."""
         return int(np.max(np.asarray(self.columns["component"])))
 
     @property

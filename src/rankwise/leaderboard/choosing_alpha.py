@@ -6,17 +6,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from rankwise.estimators.cross_validation import best_of
+from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.solving import RatingSystem
 from rankwise.leaderboard.tally import Tally
 
 __all__ = ["AlphaCurve", "alpha_grid", "leave_one_out_errors", "tenfold_errors"]
 
-Array = NDArray[np.float64]
-EIGEN_LIMIT = 3000  # items or features; above, ten folds of comparisons take the place
+EIGEN_LIMIT = 3000  # items or features; with more, ten folds of comparisons are held out
 RELATIVE = np.logspace(-5, 3, 33)
 BLOCK = 2**22  # numbers
 
@@ -30,11 +28,11 @@ class AlphaCurve(NamedTuple):
     @property
     def best(self) -> float:
         """The alpha of least error; the largest if several have it."""
-        return float(self.alphas[best_of(-self.errors, self.alphas)])
+        return float(self.alphas[self.errors == np.nanmin(self.errors)].max())
 
 
 def alpha_grid(system: RatingSystem) -> Array:
-    """33 alphas, from almost no regularisation to almost nothing but it.
+    """33 alphas, from almost no regularization to a very strong one.
 
     λ goes from 1e-5 to 1e3 times the mean eigenvalue of ``Xᵀ L X``.
     """
@@ -51,8 +49,8 @@ def leave_one_out_errors(system: RatingSystem, alphas: Array) -> AlphaCurve:
     """Weighted mean square of δ − (r_i − r_j), r trained without that comparison; exact.
 
     With x = x_i − x_j and A = Xᵀ L X + λI the residual of a comparison that is left out is
-    ``e / (1 − ω xᵀ A⁻¹ x)``. The λ of that fold, α (W − ω), is a rating's own if it were trained
-    on the rest; one eigendecomposition serves all of them.
+    ``e / (1 − ω xᵀ A⁻¹ x)``. The λ of that fold is α (W − ω), as in a rating
+    that is trained on the rest. One eigendecomposition serves all comparisons.
     """
     tally = system.tally
     weights, flows = tally.sums
@@ -61,19 +59,19 @@ def leave_one_out_errors(system: RatingSystem, alphas: Array) -> AlphaCurve:
     Z = vectors if system.X is None else system.X @ vectors
     right = Z.T @ tally.divergence(flows)
     sums = np.zeros(len(alphas))
-    for cells in _cells_of_one_weight(tally, len(values)):
-        omega = tally.weight[cells[0]]
+    for outcomes in _outcomes_of_one_weight(tally, len(values)):
+        omega = tally.weight[outcomes[0]]
         scale = 1 / (values[:, None] + alphas * (tally.total_weight - omega))
-        pairs = tally.pair[cells]
+        pairs = tally.pair[outcomes]
         x = Z[tally.first[pairs]] - Z[tally.second[pairs]]
-        residual = tally.target[cells, None] - x @ (scale * right[:, None])
+        residual = tally.target[outcomes, None] - x @ (scale * right[:, None])
         held_out = residual / (1 - omega * (x**2 @ scale))
-        sums += omega * (tally.count[cells] @ held_out**2)
+        sums += omega * (tally.count[outcomes] @ held_out**2)
     return AlphaCurve(alphas, sums / tally.total_weight)
 
 
-def _cells_of_one_weight(tally: Tally, n_columns: int) -> Iterator[NDArray[np.intp]]:
-    """All cells in blocks that fit the cache and have the same weight."""
+def _outcomes_of_one_weight(tally: Tally, n_columns: int) -> Iterator[Indices]:
+    """All outcomes in blocks that fit the cache and have the same weight."""
     order = np.argsort(tally.weight, kind="stable")
     changes = 1 + np.flatnonzero(np.diff(tally.weight[order]))
     size = max(1, BLOCK // n_columns)
@@ -87,16 +85,16 @@ def tenfold_errors(
 ) -> AlphaCurve:
     """The same by ten folds of the comparisons, for more items than can be decomposed."""
     tally = system.tally
-    fold = rng.permutation(len(tally.cell)) % n_folds
+    fold = rng.permutation(len(tally.outcome)) % n_folds
     sums = np.zeros(len(alphas))
     for k in range(n_folds):
-        held_out = np.bincount(tally.cell[fold == k], minlength=len(tally.count))
+        held_out = np.bincount(tally.outcome[fold == k], minlength=len(tally.count))
         weights, flows = tally.pair_sums(tally.count - held_out)
-        cells = np.flatnonzero(held_out)
-        pairs = tally.pair[cells]
+        outcomes = np.flatnonzero(held_out)
+        pairs = tally.pair[outcomes]
         for at, alpha in enumerate(alphas):
             (ratings,) = system.solve(weights[None], flows[None], float(alpha))
             margin = ratings[tally.first[pairs]] - ratings[tally.second[pairs]]
-            square = (tally.target[cells] - margin) ** 2
-            sums[at] += (held_out * tally.weight)[cells] @ square
+            square = (tally.target[outcomes] - margin) ** 2
+            sums[at] += (held_out * tally.weight)[outcomes] @ square
     return AlphaCurve(alphas, sums / tally.total_weight)

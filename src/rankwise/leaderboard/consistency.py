@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.leaderboard.solving import explained_by_ratings
 from rankwise.leaderboard.tally import Tally
 
 __all__ = ["Consistency", "consistency"]
-
-Array = NDArray[np.float64]
 
 
 class Consistency(NamedTuple):
@@ -30,7 +28,7 @@ def consistency(tally: Tally, ratings: Array) -> Consistency:
 
         Σ ω δ² = Σ ω (δ − ȳ)² + Σ w (ȳ − (r_i − r_j))² + rᵀ d
 
-    The middle part are the circles: HodgeRank's curl and harmonic flow.
+    The middle term are the circles: HodgeRank's curl and harmonic flow.
     """
     weights, flows = tally.sums
     between = float(np.sum(flows**2 / weights))

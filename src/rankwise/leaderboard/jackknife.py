@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.stats import t as student
 
+from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.solving import RatingSystem, SparseSystem
 from rankwise.leaderboard.tally import Tally
 from rankwise.leaderboard.units import Units
@@ -17,7 +17,6 @@ from rankwise.progress import Meter
 
 __all__ = ["COVARIANCE_LIMIT", "Spread", "jackknife"]
 
-Array = NDArray[np.float64]
 COVARIANCE_LIMIT = 2000  # items; above, the covariance is estimated from draws
 N_DRAWS = 200
 N_SKETCHES = 64
@@ -75,17 +74,17 @@ def jackknife(
     system: RatingSystem,
     ratings: Array,
     alpha: float,
-    clusters: NDArray[np.intp] | None,
+    clusters: Indices | None,
     rng: np.random.Generator,
 ) -> Spread:
     """``V = (U − 1)/U Σ_u (r^(−u) − r)(r^(−u) − r)ᵀ`` over U comparisons or clusters u.
 
-    r^(−u) are the ratings without u, λ being kept. For one comparison with x = e_i − e_j, residual
-    e, A = L + λI and leverage h = ω xᵀ A⁻¹ x it is ``r − A⁻¹ x ω e / (1 − h)``: the sandwich of
-    White with the correction HC3. For a cluster it is Woodbury's formula.
+    r^(−u) are the ratings without u, for the same λ. For one comparison with x = e_i − e_j,
+    residual e, A = L + λI and leverage h = ω xᵀ A⁻¹ x it is ``r − A⁻¹ x ω e / (1 − h)``: the
+    sandwich of White with the correction HC3. For a cluster it is Woodbury's formula.
 
-    A comparison that alone connects two parts has h = 1, and nothing tells how far off it is: it
-    is taken to be as noisy as the others are on average. So is one with h above 0.999.
+    A comparison that alone connects two sets of items has h = 1, and its error is unknown. It is
+    taken to be as noisy as the others are on average. So is one with h above 0.999.
     """
     shift = alpha * system.tally.total_weight
     if system.X is None and system.size > COVARIANCE_LIMIT:
@@ -124,7 +123,7 @@ def _leverages(system: RatingSystem, weights: Array, inverse: Array) -> Array:
 
 
 def _residuals(tally: Tally, ratings: Array, leverages: Array) -> Array:
-    """Residual e / (1 − h) of a comparison of each cell, from the leverage of its distinct pair."""
+    """Residual e / (1 − h) of a comparison of each outcome, from the leverage of its pair."""
     weights, _ = tally.sums
     error = tally.target - tally.differences(ratings)[tally.pair]
     rest = 1 - tally.weight * (leverages / weights)[tally.pair]
@@ -202,7 +201,7 @@ def _by_draws(
     system: RatingSystem,
     ratings: Array,
     shift: float,
-    clusters: NDArray[np.intp] | None,
+    clusters: Indices | None,
     rng: np.random.Generator,
 ) -> Spread:
     """The same for very many items: random leave-out changes, each one solve of one system.
@@ -221,9 +220,9 @@ def _by_draws(
     else:
         n_units = int(clusters.max()) + 1
         held_out = tally.weight * _residuals(tally, ratings, leverages)
-        at = tally.pair[tally.cell], clusters
+        at = tally.pair[tally.outcome], clusters
         shape = tally.n_distinct, n_units
-        changes = sp.coo_matrix((held_out[tally.cell], at), shape).tocsr()
+        changes = sp.coo_matrix((held_out[tally.outcome], at), shape).tocsr()
     root = np.empty((N_DRAWS, tally.n_items))
     meter = Meter("jackknife", N_DRAWS)
     for k in range(N_DRAWS):
@@ -246,12 +245,12 @@ def _sketched_leverages(
     With λ as comparisons of every item with 0 the hat matrix H is a projection. So h is the mean
     square of H q over random signs q, and 1 − h that of q − H q.
     """
-    root, part = np.sqrt(weights), tally.components
+    root, component = np.sqrt(weights), tally.components
     inside, outside = np.zeros((2, tally.n_distinct))
     meter = Meter("leverages", N_SKETCHES)
     for k in range(N_SKETCHES):
         signs, own = _signs(tally.n_distinct, rng), _signs(tally.n_items, rng)
-        own -= (np.bincount(part, own) / np.maximum(1, np.bincount(part)))[part]
+        own -= (np.bincount(component, own) / np.maximum(1, np.bincount(component)))[component]
         right = tally.divergence(root * signs) + np.sqrt(shift) * own
         projected = root * tally.differences(sparse.solve(right, SKETCH_TOLERANCE))
         inside += projected**2

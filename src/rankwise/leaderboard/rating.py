@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.arrays import Indices
 from rankwise.datasets import PairData
 from rankwise.estimators import RankRLS
-from rankwise.estimators.checks import check_alphas
 from rankwise.graphs import PairGraph
 from rankwise.leaderboard.arguments import (
     check_clusters,
@@ -28,15 +28,14 @@ from rankwise.leaderboard.choosing_alpha import (
 )
 from rankwise.leaderboard.consistency import consistency
 from rankwise.leaderboard.jackknife import jackknife
-from rankwise.leaderboard.resampling import Level, resample
+from rankwise.leaderboard.resampling import KeptMeans, resample
 from rankwise.leaderboard.solving import RatingSystem
 from rankwise.leaderboard.standing import intervals_of, standings
 from rankwise.leaderboard.tally import Tally
 from rankwise.leaderboard.units import Units
+from rankwise.model_selection.candidates import check_alphas
 
 __all__ = ["rate", "rate_groups"]
-
-Array = NDArray[np.float64]
 
 
 def rate(
@@ -53,8 +52,8 @@ def rate(
 ) -> Leaderboard:
     """Rate items by comparisons of them, with intervals.
 
-    The ratings r minimise ``(1/W) Σ_k ω_k (δ_k − (r_i − r_j))² + α ‖r‖²`` over the comparisons
-    k = (i beat j by δ_k): the HodgeRank or Massey rating, regularised. It is RankRLS with one
+    The ratings r minimize ``(1/W) Σ_k ω_k (δ_k − (r_i − r_j))² + α ‖r‖²`` over the comparisons
+    k = (i beat j by δ_k): the HodgeRank or Massey rating, regularized. It is RankRLS with one
     feature for each item; with `features` it is RankRLS on them.
 
     Parameters
@@ -64,7 +63,7 @@ def rate(
     items : array-like of shape (n_items,), optional
         Labels of the items of a PairGraph; their numbers if not given. PairData has its own.
     alpha : float or "auto"
-        Regularisation, positive; the default is next to none. "auto" takes the one with the least
+        Regularization, positive; the default is next to none. "auto" takes the one with the least
         squared error on comparisons left out one at a time (exact; ten folds of them above 3,000
         items or features). It predicts few comparisons better, but pulls all ratings towards 0,
         so that the intervals cover the truth less often than they say.
@@ -79,7 +78,7 @@ def rate(
         which are for the ranks only; 0 gives a board without intervals. 1000 if not given, 200
         above 2,000 items.
     confidence : float
-        Level of the intervals, between 0 and 1.
+        Probability with which an interval should cover the truth, between 0 and 1.
     clusters : array-like of shape (n_comparisons,), optional
         Labels of what is independent if single comparisons are not: judges, users, matches. Whole
         clusters are left out, or resampled.
@@ -94,8 +93,8 @@ def rate(
     Warns
     -----
     UserWarning
-        If the items fall in parts that were never compared with each other. Without features their
-        ratings cannot be compared; each part has its own ranks and the table a column for it.
+        If the items fall in components that were never compared with each other. Without features
+        their ratings cannot be compared: each component has its own ranks, and the table shows it.
 
     Notes
     -----
@@ -139,10 +138,10 @@ def rate(
         spread = jackknife(system, ratings, alpha, codes, rng)
         samples = spread.draw(ratings, n_draws, rng)
     elif n_draws:
-        level = None if X is not None else Level(ratings, components)
-        samples = resample(system, Units(tally, codes), alpha, n_draws, rng, level)
+        means = None if X is not None else KeptMeans(ratings, components)
+        samples = resample(system, Units(tally, codes), alpha, n_draws, rng, means)
     found = intervals_of(ratings, samples, spread, components, confidence)
-    _warn_of_parts(components, labels)
+    _warn_of_components(components, labels)
     model = None if X is None else RankRLS(alpha).fit(features, graph)
     return Leaderboard(
         columns=standings(tally, labels, ratings, components, found),
@@ -208,10 +207,10 @@ def rate_groups(
     boards = {}
     for code, label in enumerate(encoded.labels.tolist()):
         chosen = np.flatnonzero(encoded.codes == code)
-        part, members = _part_of(graph, chosen)
+        graph_of_group, members = _graph_of(graph, chosen)
         try:
             boards[label] = rate(
-                part,
+                graph_of_group,
                 items=labels[members],
                 features=None if X is None else X[members],
                 clusters=None if clusters is None else np.asarray(clusters)[chosen],
@@ -222,7 +221,7 @@ def rate_groups(
     return boards
 
 
-def _part_of(graph: PairGraph, chosen: NDArray[np.intp]) -> tuple[PairGraph, NDArray[np.intp]]:
+def _graph_of(graph: PairGraph, chosen: Indices) -> tuple[PairGraph, Indices]:
     """The chosen comparisons as a graph of the items that they name, and which items these are."""
     ends = np.stack([graph.winner[chosen], graph.loser[chosen]])
     members, (winner, loser) = np.unique(ends, return_inverse=True)
@@ -239,7 +238,7 @@ def _choose_alpha(system: RatingSystem, alpha: float | str, rng: np.random.Gener
         return float(check_alphas([alpha], "alpha")[0])
     if alpha != "auto":
         raise ValueError(f'alpha={alpha!r}; expected a positive number or "auto".')
-    if len(system.tally.cell) < 2:
+    if len(system.tally.outcome) < 2:
         raise ValueError(
             'alpha="auto" leaves out one comparison at a time, and there is only one; '
             "pass a number such as alpha=0.01."
@@ -250,13 +249,13 @@ def _choose_alpha(system: RatingSystem, alpha: float | str, rng: np.random.Gener
     return leave_one_out_errors(system, alphas).best
 
 
-def _warn_of_parts(components: NDArray[np.intp], labels: NDArray[Any]) -> None:
-    n_parts = int(components.max())
-    if n_parts > 1:
+def _warn_of_components(components: Indices, labels: NDArray[Any]) -> None:
+    n_components = int(components.max())
+    if n_components > 1:
         smallest = labels[np.argmax(components)]
         warnings.warn(
-            f"the items fall in {n_parts} parts that were never compared with each other (the item "
-            f"{smallest!s} is in the smallest); ratings and ranks hold inside each part only. "
+            f"the items fall in {n_components} parts that were never compared with each other (the "
+            f"item {smallest!s} is in the smallest); ratings and ranks hold inside each part only. "
             "Comparisons across the parts, or features of the items, would join them.",
             stacklevel=3,
         )

@@ -8,44 +8,45 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.solving import DENSE_LIMIT, RatingSystem
 from rankwise.leaderboard.units import Units
 from rankwise.memory import check_matrix_fits
 from rankwise.progress import Meter
 
-__all__ = ["Level", "resample"]
+__all__ = ["KeptMeans", "resample"]
 
-Array = NDArray[np.float64]
 BATCH = 2**22  # numbers
 
 
-class Level:
-    """Where the zero of the ratings of a resample is, which its comparisons do not tell.
+class KeptMeans:
+    """Mean ratings that the components keep in every resample.
 
-    A rating has mean 0. If weak items are missing in a resample, the mean of the others is 0 in it
-    though it is more on the board. So those which are there get the mean that they have on the
-    board; those which are not there get 0. Nothing changes if no item is missing.
+    Comparisons determine ratings up to a constant, which makes their mean 0. If weak items are
+    missing in a resample, the others have mean 0 there, but a higher mean on the board. So the
+    items in the resample are shifted to the mean that they have on the board, and the missing ones
+    get 0. If no item is missing, nothing changes.
 
     Parameters
     ----------
     ratings : ndarray of shape (n_items,)
         From all comparisons.
     components : ndarray of int, shape (n_items,)
-        Parts with a level of their own, numbered from 1.
+        The component of each item, numbered from 1.
     """
 
-    def __init__(self, ratings: Array, components: NDArray[np.intp]) -> None:
-        self.ratings, self.part = ratings, components - 1
+    def __init__(self, ratings: Array, components: Indices) -> None:
+        self.ratings, self.component = ratings, components - 1
         n = len(ratings)
-        self.indicator = sp.csr_matrix((np.ones(n), self.part, np.arange(n + 1)))
+        self.indicator = sp.csr_matrix((np.ones(n), self.component, np.arange(n + 1)))
 
     def keep(self, samples: Array, present: NDArray[np.bool_]) -> Array:
-        """The samples with their level corrected; both arrays have shape (n_resamples, n_items)."""
+        """The samples with their means corrected; both arrays have shape (n_resamples, n_items)."""
         if present.all():
             return samples
         missing = np.where(present, self.ratings - samples, 0.0) @ self.indicator
         n_present = np.maximum(1, present @ self.indicator)
-        shift = (missing / n_present)[:, self.part]
+        shift = (missing / n_present)[:, self.component]
         return np.where(present, samples + shift, 0.0)
 
 
@@ -55,7 +56,7 @@ def resample(
     alpha: float,
     n_resamples: int,
     rng: np.random.Generator,
-    level: Level | None = None,
+    means: KeptMeans | None = None,
 ) -> Array:
     """Ratings of shape (n_resamples, n_items) from resamples of the comparisons."""
     n_items = system.tally.n_items
@@ -65,9 +66,9 @@ def resample(
     for start, stop in _batches(n_resamples, _batch_size(system, units)):
         weights, flows = units.pair_sums(units.draw(stop - start, rng))
         found = system.solve(weights, flows, alpha)
-        if level is not None:
+        if means is not None:
             present = (abs(system.tally.incidence).T @ weights.T).T > 0
-            found = level.keep(found, present)
+            found = means.keep(found, present)
         ratings[start:stop] = found
         meter.update(stop)
     meter.close()

@@ -5,16 +5,15 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr
 from sklearn.exceptions import ConvergenceWarning
 
+from rankwise.arrays import Array
 from rankwise.leaderboard.tally import Tally
 from rankwise.solvers.iterative import conjugate_gradients
 
 __all__ = ["DENSE_LIMIT", "RatingSystem", "SparseSystem", "explained_by_ratings"]
 
-Array = NDArray[np.float64]
 DENSE_LIMIT = 300  # items; above, conjugate gradients are faster than a dense solve
 TOLERANCE = 1e-11
 MAX_ITERATIONS = 10_000
@@ -166,7 +165,7 @@ class SparseSystem:
 
 
 def explained_by_ratings(tally: Tally, start: Array) -> float:
-    """rᵀ d of the ratings without regularisation, L r = d.
+    """rᵀ d of the ratings without regularization, L r = d.
 
     It is the largest value of ``2 rᵀ d − rᵀ L r``, so that the square of the error of r counts.
 
@@ -175,7 +174,7 @@ def explained_by_ratings(tally: Tally, start: Array) -> float:
     tally : Tally
         The comparisons.
     start : ndarray of shape (n_items,)
-        A first guess, the regularised ratings.
+        A first guess, the regularized ratings.
     """
     weights, flows = tally.sums
     divergence = tally.divergence(flows)

@@ -8,20 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.board import LeaderboardRow
 from rankwise.leaderboard.jackknife import Spread
 from rankwise.leaderboard.tally import Tally
 
 __all__ = ["Intervals", "intervals_of", "ranks_within", "standings"]
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
 EQUAL = 1e-10  # of the largest rating; a smaller difference is rounding
 BLOCK = 2**17  # numbers that stay in the cache
 ROUNDING = 1e-9  # of a position among the samples
 
 
-def ranks_within(ratings: Array, components: Codes) -> NDArray[np.intp]:
+def ranks_within(ratings: Array, components: Indices) -> Indices:
     """Rank of each item in its component, 1 for the highest rating; equal ones share the best.
 
     Parameters
@@ -32,15 +31,15 @@ def ranks_within(ratings: Array, components: Codes) -> NDArray[np.intp]:
         Component of each item.
     """
     ranks = np.empty(ratings.shape, dtype=np.intp)
-    parts, size = _members(components), max(1, BLOCK // len(components))
+    members_of, size = _members(components), max(1, BLOCK // len(components))
     for start in range(0, len(ratings), size):
-        _rank_rows(ratings[start : start + size], parts, ranks[start : start + size])
+        _rank_rows(ratings[start : start + size], members_of, ranks[start : start + size])
     return ranks
 
 
-def _rank_rows(ratings: Array, parts: list[Codes], ranks: Codes) -> None:
+def _rank_rows(ratings: Array, members_of: list[Indices], ranks: Indices) -> None:
     least = EQUAL * np.abs(ratings).max(axis=1, keepdims=True, initial=0.0)
-    for members in parts:
+    for members in members_of:
         order = members[np.argsort(-ratings[:, members], axis=1)]
         falling = np.take_along_axis(ratings, order, axis=1)
         is_lower = -np.diff(falling, axis=1, prepend=np.inf) > least
@@ -48,7 +47,7 @@ def _rank_rows(ratings: Array, parts: list[Codes], ranks: Codes) -> None:
         np.put_along_axis(ranks, order, np.maximum.accumulate(place, axis=1), axis=1)
 
 
-def _members(components: Codes) -> list[Codes]:
+def _members(components: Indices) -> list[Indices]:
     """The items of each component."""
     order = np.argsort(components, kind="stable")
     return np.split(order, 1 + np.flatnonzero(np.diff(components[order])))
@@ -58,7 +57,7 @@ def standings(
     tally: Tally,
     items: NDArray[Any],
     ratings: Array,
-    components: Codes,
+    components: Indices,
     intervals: Intervals | None,
 ) -> dict[str, NDArray[Any] | None]:
     """The columns of a board by the fields of `LeaderboardRow`, in the order of the board."""
@@ -70,12 +69,12 @@ def standings(
     return dict(zip(LeaderboardRow._fields, placed, strict=True))
 
 
-def _records(tally: Tally) -> list[Codes]:
+def _records(tally: Tally) -> list[Indices]:
     """Comparisons, wins, ties and losses of each item."""
     first, second = tally.first[tally.pair], tally.second[tally.pair]
 
-    def count(ahead: NDArray[np.bool_], behind: NDArray[np.bool_]) -> Codes:
-        """How often an item is first in the former cells or second in the latter."""
+    def count(ahead: NDArray[np.bool_], behind: NDArray[np.bool_]) -> Indices:
+        """How often an item is first in the former outcomes or second in the latter."""
         n, number = tally.n_items, tally.count
         found = np.bincount(first, number * ahead, n) + np.bincount(second, number * behind, n)
         return np.asarray(found, np.intp)
@@ -90,16 +89,16 @@ class Intervals(NamedTuple):
 
     low: Array
     high: Array
-    rank_low: Codes
-    rank_high: Codes
-    rank_upper: Codes
+    rank_low: Indices
+    rank_high: Indices
+    rank_upper: Indices
 
 
 def intervals_of(
     ratings: Array,
     samples: Array,
     spread: Spread | None,
-    components: Codes,
+    components: Indices,
     confidence: float,
 ) -> Intervals | None:
     """Intervals from the spread of the ratings, or from resamples of them; None without samples."""

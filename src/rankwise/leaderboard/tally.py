@@ -10,22 +10,21 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from rankwise.arrays import Array, Indices
 from rankwise.graphs import PairGraph
 
 __all__ = ["Tally"]
 
-Array = NDArray[np.float64]
-Positions = NDArray[np.intp]
-LARGEST = 2**62  # of the whole numbers that stand for what a comparison says
+LARGEST = 2**62  # of the whole numbers that encode a comparison
 FEW = 8  # distinct values that are faster to count than to search
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Comparisons of the same two items, magnitude and weight are one cell with a count.
+    """Comparisons of the same two items, magnitude and weight are one outcome with a count.
 
-    Thousands of battles between tens of items have few cells, so that all that follows costs
-    nothing beside reading the comparisons once.
+    Thousands of battles between tens of items have few outcomes. What follows then costs
+    little compared with reading the comparisons once.
 
     Attributes
     ----------
@@ -33,26 +32,26 @@ class Tally:
         Number of items.
     first, second : ndarray of shape (n_distinct,)
         The two items of each distinct pair, ``first < second``, in this order.
-    pair : ndarray of shape (n_cells,)
-        The distinct pair of each cell, rising.
-    target : ndarray of shape (n_cells,)
+    pair : ndarray of shape (n_outcomes,)
+        The distinct pair of each outcome, rising.
+    target : ndarray of shape (n_outcomes,)
         δ, by how much the first item of the pair won; negative if the second did.
-    weight : ndarray of shape (n_cells,)
-        ω of each comparison of the cell.
-    count : ndarray of shape (n_cells,)
-        Number of comparisons in the cell.
-    cell : ndarray of shape (n_comparisons,)
-        The cell of each comparison.
+    weight : ndarray of shape (n_outcomes,)
+        ω of each comparison of the outcome.
+    count : ndarray of shape (n_outcomes,)
+        Number of comparisons in the outcome.
+    outcome : ndarray of shape (n_comparisons,)
+        The outcome of each comparison.
     """
 
     n_items: int
-    first: Positions
-    second: Positions
-    pair: Positions
+    first: Indices
+    second: Indices
+    pair: Indices
     target: Array
     weight: Array
-    count: Positions
-    cell: Positions
+    count: Indices
+    outcome: Indices
 
     @classmethod
     def of(cls, graph: PairGraph) -> Tally:
@@ -65,7 +64,7 @@ class Tally:
         target += 0.0  # −0 is 0
         codes, n_codes = _joined(first * n + second, n * n, target)
         codes, n_codes = _joined(codes, n_codes, graph.edge_weight)
-        chosen, count, cell = _counted(codes, n_codes)
+        chosen, count, outcome = _counted(codes, n_codes)
         ends = first[chosen] * n + second[chosen]
         starts = np.diff(ends, prepend=-1) > 0
         return cls(
@@ -76,7 +75,7 @@ class Tally:
             target[chosen],
             graph.edge_weight[chosen],
             count,
-            cell,
+            outcome,
         )
 
     @property
@@ -87,7 +86,7 @@ class Tally:
     @property
     def n_comparisons(self) -> int:
         """Number of comparisons."""
-        return len(self.cell)
+        return len(self.outcome)
 
     @cached_property
     def total_weight(self) -> float:
@@ -105,12 +104,12 @@ class Tally:
         return self.pair_sums(self.count)
 
     def pair_sums(self, count: NDArray[np.integer]) -> tuple[Array, Array]:
-        """Σ ω and Σ ω δ of each distinct pair if the cells have these counts."""
+        """Σ ω and Σ ω δ of each distinct pair if the outcomes have these counts."""
         weight = count * self.weight
         return self.by_pair(weight), self.by_pair(weight * self.target)
 
     def by_pair(self, values: Array) -> Array:
-        """Sums over the cells of each distinct pair."""
+        """Sums over the outcomes of each distinct pair."""
         return np.asarray(np.bincount(self.pair, values, minlength=self.n_distinct), np.float64)
 
     def differences(self, ratings: Array) -> Array:
@@ -134,7 +133,7 @@ class Tally:
         """The diagonal of L."""
         return self._by_item(self.first, weights) + self._by_item(self.second, weights)
 
-    def _by_item(self, ends: Positions, values: Array) -> Array:
+    def _by_item(self, ends: Indices, values: Array) -> Array:
         return np.asarray(np.bincount(ends, values, minlength=self.n_items), np.float64)
 
     def adjacency(self, weights: Array) -> sp.csr_matrix:
@@ -144,7 +143,7 @@ class Tally:
         return sp.csr_matrix((weights[pattern.data], pattern.indices, pattern.indptr), shape=shape)
 
     @cached_property
-    def components(self) -> Positions:
+    def components(self) -> Indices:
         """The component of each item, numbered from 1 by size."""
         S = self._pattern.copy()
         S.data[:] = 1
@@ -166,14 +165,14 @@ class Tally:
         return both
 
 
-def _first_item(labels: Positions) -> Positions:
+def _first_item(labels: Indices) -> Indices:
     """The first item of each component."""
     first = np.empty(labels.max() + 1, dtype=np.intp)
     first[labels[::-1]] = np.arange(len(labels))[::-1]
     return first
 
 
-def _joined(codes: Positions, n_codes: int, values: Array) -> tuple[Positions, int]:
+def _joined(codes: Indices, n_codes: int, values: Array) -> tuple[Indices, int]:
     """Whole numbers below the second result that stand for a code and a value together."""
     distinct = np.unique(values)
     n_values = len(distinct)
@@ -191,7 +190,7 @@ def _joined(codes: Positions, n_codes: int, values: Array) -> tuple[Positions, i
     return joined, n_codes * n_values
 
 
-def _counted(codes: Positions, n_codes: int) -> tuple[Positions, Positions, Positions]:
+def _counted(codes: Indices, n_codes: int) -> tuple[Indices, Indices, Indices]:
     """One position of each code that is there, how often it is, and its number everywhere."""
     n = len(codes)
     if n_codes <= 4 * n:
@@ -208,7 +207,7 @@ def _counted(codes: Positions, n_codes: int) -> tuple[Positions, Positions, Posi
     return order[starts], count, number
 
 
-def _order(codes: Positions, n_codes: int) -> Positions:
+def _order(codes: Indices, n_codes: int) -> Indices:
     """Positions by rising code; code and position in one number sort faster than argsort."""
     bits = len(codes).bit_length()
     if n_codes > LARGEST >> bits:

@@ -6,24 +6,24 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.tally import Tally
 
 __all__ = ["Units"]
 
-Array = NDArray[np.float64]
 Counts = NDArray[np.integer]
-DRAWS_A_BINOMIAL = 20  # that a binomial number costs as much as
+DRAWS_A_BINOMIAL = 20  # one binomial number costs as much as so many draws
 
 
 class Units:
-    """What is drawn: single comparisons, those of one cell being alike, or whole clusters.
+    """What is drawn: single comparisons, where those of one outcome are alike, or whole clusters.
 
     Parameters
     ----------
     tally : Tally
         The comparisons.
     clusters : ndarray of int, shape (n_comparisons,), optional
-        Number of the cluster of each comparison, every number from 0 on being there.
+        Number of the cluster of each comparison, numbered from 0 without gaps.
 
     Attributes
     ----------
@@ -33,15 +33,15 @@ class Units:
         Σ ω and Σ ω δ that a drawn unit adds to each distinct pair.
     """
 
-    def __init__(self, tally: Tally, clusters: NDArray[np.intp] | None = None) -> None:
-        cells = np.arange(len(tally.count)) if clusters is None else tally.cell
-        units = cells if clusters is None else clusters
+    def __init__(self, tally: Tally, clusters: Indices | None = None) -> None:
+        outcomes = np.arange(len(tally.count)) if clusters is None else tally.outcome
+        units = outcomes if clusters is None else clusters
         self.sizes = tally.count if clusters is None else np.ones(clusters.max() + 1, np.intp)
-        omega = tally.weight[cells]
-        at = (units, tally.pair[cells])
+        omega = tally.weight[outcomes]
+        at = (units, tally.pair[outcomes])
         shape = (len(self.sizes), tally.n_distinct)
         self.weights = sp.coo_matrix((omega, at), shape).tocsr()
-        self.flows = sp.coo_matrix((omega * tally.target[cells], at), shape).tocsr()
+        self.flows = sp.coo_matrix((omega * tally.target[outcomes], at), shape).tocsr()
 
     def draw(self, n_resamples: int, rng: np.random.Generator) -> Counts:
         """How often each unit is drawn in each resample, shape (n_resamples, n_units)."""

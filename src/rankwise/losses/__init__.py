@@ -1,6 +1,16 @@
 """Losses: functions of a graph and of the scores f that a model gives to its items."""
 
-from rankwise.losses.margin import HingeLoss, LossAt, MarginLoss, SquaredHingeLoss
+from rankwise.losses.interface import Loss, LossAt
+from rankwise.losses.margin import HingeLoss, MarginLoss, PreferenceLoss, SquaredHingeLoss
 from rankwise.losses.squared import LossPart, SquaredLoss
 
-__all__ = ["HingeLoss", "LossAt", "LossPart", "MarginLoss", "SquaredHingeLoss", "SquaredLoss"]
+__all__ = [
+    "HingeLoss",
+    "Loss",
+    "LossAt",
+    "LossPart",
+    "MarginLoss",
+    "PreferenceLoss",
+    "SquaredHingeLoss",
+    "SquaredLoss",
+]

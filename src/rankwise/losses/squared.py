@@ -10,13 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.graphs import GraphRoot, PreferenceGraph
 from rankwise.graphs.gram_blocks import plain_gram, plain_system
 from rankwise.graphs.protocol import sums_of_squares
+from rankwise.losses.interface import LossAt
 
 __all__ = ["LossPart", "SquaredLoss"]
-
-Array = NDArray[np.float64]
 
 
 class LossPart(NamedTuple):
@@ -46,9 +46,11 @@ class SquaredLoss:
 
         loss(f) = (1−β)/W Σ_k ω_k (δ_k − (f_i − f_j))² + β/m Σ_i (y_i − f_i)²
 
-    [RankRLS09] equation 11, [Pursuit13] equation 5. In matrix form the loss is
-    ``fᵀ A f − 2 fᵀ t`` plus a constant, with ``A = (1−β)/W L + β/m I`` and ``t`` likewise. β = 0 is
-    ranking, β = 1 plain regression.
+    [RankRLS09] equation 11, [Pursuit13] equation 5. β = 0 is ranking, β = 1 plain regression.
+
+    In matrix form the loss is ``fᵀ A f − 2 fᵀ t`` plus a constant, with ``A = (1−β)/W L + β/m I``
+    and ``t = (1−β)/W d + β/m y``. Its gradient is ``2 (A f − t)``, so A is half its Hessian:
+    closed forms are written with A and t.
 
     Attributes
     ----------
@@ -81,8 +83,14 @@ class SquaredLoss:
             return self._item_share * self.y
         return self._pair_share * self.graph.divergence + self._item_share * self.y
 
-    def product(self, V: Array) -> Array:
-        """``A V``: half the Hessian of the loss."""
+    def at(self, f: NDArray[Any]) -> LossAt:
+        """Value and derivatives; several outputs are added up."""
+        half = self.times_A(f) - self.target
+        value = float(np.sum(f * (half - self.target))) + self.at_zero
+        return LossAt(value, 2 * half, lambda v: 2 * self.times_A(v))
+
+    def times_A(self, V: Array) -> Array:
+        """``A V``: half of what the Hessian makes of V."""
         if self.beta == 0:
             return self._pair_share * self.graph.laplacian(V)
         out = self._item_share * V
@@ -97,18 +105,6 @@ class SquaredLoss:
         if self.y is not None and self.beta > 0:
             value += self._item_share * float(np.sum(self.y**2))
         return value
-
-    def value(self, f: Array) -> float:
-        """The loss itself, ``fᵀ A f − 2 fᵀ t`` plus the loss of f = 0."""
-        return float(np.sum(f * (self.gradient(f) - self.target))) + self.at_zero
-
-    def gradient(self, f: Array) -> Array:
-        """Half the gradient with respect to f, ``A f − t``."""
-        return self.product(f) - self.target
-
-    def gram(self, R: Any) -> Array:
-        """``Rᵀ A R`` for the features R of the items."""
-        return self.system(R)[0]
 
     def system(self, R: Any) -> tuple[Array, Array]:
         """``Rᵀ A R`` and ``Rᵀ t``, in one pass over the rows of R (two for 0 < β < 1)."""
@@ -132,7 +128,7 @@ class SquaredLoss:
             np.asarray(R[:, start : start + width], dtype=np.float64)
             for start in range(0, R.shape[1], width)
         )
-        return np.concatenate([np.sum(V * self.product(V), axis=0) for V in chunks])
+        return np.concatenate([np.sum(V * self.times_A(V), axis=0) for V in chunks])
 
     def sparse_norms(self, R: Any) -> Array:
         """``rᵀ A r`` for every column r of sparse R."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.arrays import Array
 from rankwise.groups import Groups, encode_groups
 from rankwise.real_numbers import refuse_masked
 from rankwise.targets import split_target
@@ -35,7 +36,7 @@ def check_data(
     return y, score, encode_groups(groups, len(y))
 
 
-def check_weights(sample_weight: ArrayLike | None, n_items: int) -> NDArray[np.float64] | None:
+def check_weights(sample_weight: ArrayLike | None, n_items: int) -> Array | None:
     """Return the weights as float64, or None."""
     if sample_weight is None:
         return None

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
 from rankwise.metrics.arguments import check_data
 from rankwise.metrics.ranking import Ranking, Targets
@@ -25,7 +26,7 @@ __all__ = [
 
 UNDEFINED = ("skip", "zero", "one", "nan", "raise")
 
-MetricValue = float | NDArray[np.float64]
+MetricValue = float | Array
 
 
 class GroupValues(NamedTuple):
@@ -39,8 +40,8 @@ class GroupValues(NamedTuple):
         What each group counts in the mean; None lets all count alike.
     """
 
-    values: NDArray[np.float64]
-    weights: NDArray[np.float64] | None = None
+    values: Array
+    weights: Array | None = None
 
 
 class GroupMetric(NamedTuple):
@@ -87,9 +88,7 @@ def mean_over_groups(
     return np.stack([np.asarray(column) for column in columns], axis=-1)
 
 
-def settle(
-    metric: GroupMetric, found: GroupValues, undefined: str, targets: Targets
-) -> NDArray[np.float64]:
+def settle(metric: GroupMetric, found: GroupValues, undefined: str, targets: Targets) -> Array:
     """Give groups without a value the one that ``undefined`` says, or raise."""
     missing = np.isnan(found.values)
     if not missing.any() or undefined in ("skip", "nan"):
@@ -105,7 +104,7 @@ def settle(
     return np.where(missing, float(undefined == "one"), found.values)
 
 
-def mean(values: NDArray[np.float64], weights: NDArray[np.float64] | None, undefined: str) -> float:
+def mean(values: Array, weights: Array | None, undefined: str) -> float:
     """Mean over groups; with "skip" over those that have a value, NaN if none has."""
     if undefined == "skip":
         present = ~np.isnan(values)

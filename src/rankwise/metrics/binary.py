@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.arrays import Array, Indices
 from rankwise.metrics.arguments import check_cutoff
 from rankwise.metrics.averaging import GroupMetric, GroupValues, MetricValue, mean_over_groups
 from rankwise.metrics.ranking import Ranking, Targets
@@ -223,20 +224,20 @@ def _ap_by_group(
     return GroupValues(np.minimum(values, 1.0))
 
 
-def _expected_hits(ranking: Ranking, hit: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _expected_hits(ranking: Ranking, hit: NDArray[np.bool_]) -> Array:
     """Mean, over the orders of tied items, of [relevant here] times relevant items so far.
 
-    In a block of n tied items with r relevant ones and b relevant ones above it, the item at
-    place i of the block is relevant with probability r / n, and then each of the i - 1 before it
-    in the block is so with probability (r - 1) / (n - 1).
+    In a run of n tied items with r relevant ones and b relevant ones above it, the item at
+    place i of the run is relevant with probability r / n, and then each of the i - 1 before it
+    in the run is so with probability (r - 1) / (n - 1).
     """
-    first, n = ranking.block_starts, ranking.block_sizes
+    first, n = ranking.run_starts, ranking.run_sizes
     r = np.add.reduceat(hit, first, dtype=np.int64)
     b = ranking.targets.cumulate(hit)[first] - hit[first]
     per_place = (r - 1) / np.maximum(n - 1, 1)
-    before_in_block = np.arange(len(hit)) - np.repeat(first, n)
-    found = np.repeat(b + 1, n) + before_in_block * np.repeat(per_place, n)
-    expected: NDArray[np.float64] = np.repeat(r / n, n) * found
+    before_in_run = np.arange(len(hit)) - np.repeat(first, n)
+    found = np.repeat(b + 1, n) + before_in_run * np.repeat(per_place, n)
+    expected: Array = np.repeat(r / n, n) * found
     return expected
 
 
@@ -260,24 +261,22 @@ def _rr_by_group(
     targets = ranking.targets
     hit = _is_relevant(targets, relevant)[ranking.order(tied_scores)]
     if ranking.has_ties and tied_scores == "average":
-        starts, sizes = ranking.block_starts, ranking.block_sizes
+        starts, sizes = ranking.run_starts, ranking.run_sizes
     else:
         starts, sizes = np.arange(len(hit)), np.ones(len(hit), dtype=np.intp)
     n_hits = np.add.reduceat(hit, starts, dtype=np.int64)
-    # the first block of each group that has a relevant item
-    blocks = np.flatnonzero(n_hits)
-    group = np.searchsorted(targets.starts, starts[blocks], side="right") - 1
+    # the first run of each group that has a relevant item
+    runs = np.flatnonzero(n_hits)
+    group = np.searchsorted(targets.starts, starts[runs], side="right") - 1
     defined, first = np.unique(group, return_index=True)
-    blocks = blocks[first]
-    above = targets.position[starts[blocks]] - 1
+    runs = runs[first]
+    above = targets.position[starts[runs]] - 1
     values = np.full(targets.n_groups, np.nan)
-    values[defined] = _first_hit_reciprocal(above, sizes[blocks], n_hits[blocks], k)
+    values[defined] = _first_hit_reciprocal(above, sizes[runs], n_hits[runs], k)
     return GroupValues(values)
 
 
-def _first_hit_reciprocal(
-    above: NDArray[np.intp], n: NDArray[np.intp], r: NDArray[np.int64], k: int | None
-) -> NDArray[np.float64]:
+def _first_hit_reciprocal(above: Indices, n: Indices, r: NDArray[np.int64], k: int | None) -> Array:
     """Mean of 1 / place of the first of r relevant among n items in random order, below others."""
     values = np.empty(len(n))
     for which, offset, valid in pad_in_buckets(n - r + 1):

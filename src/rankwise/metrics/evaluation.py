@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.arrays import Array
 from rankwise.metrics.arguments import check_data
 from rankwise.metrics.averaging import UNDEFINED, mean, settle
 from rankwise.metrics.ranking import Ranking, Targets
@@ -41,13 +42,13 @@ class EvaluationRow(NamedTuple):
     n_undefined: int
 
 
-class ByMetric(Mapping[str, NDArray[np.float64]]):
+class ByMetric(Mapping[str, Array]):
     """Arrays by metric, found under any spelling that `get_metric` reads."""
 
-    def __init__(self, arrays: dict[str, NDArray[np.float64]]) -> None:
+    def __init__(self, arrays: dict[str, Array]) -> None:
         self._arrays = arrays
 
-    def __getitem__(self, name: str | Metric) -> NDArray[np.float64]:
+    def __getitem__(self, name: str | Metric) -> Array:
         wanted = get_metric(name).name
         if wanted not in self._arrays:
             raise KeyError(f"{wanted} was not evaluated, only {', '.join(self._arrays)}")

@@ -28,7 +28,7 @@ def ndcg(
     undefined: str = "skip",
     per_group: bool = False,
 ) -> MetricValue:
-    r"""Normalised discounted cumulative gain inside groups.
+    r"""Normalized discounted cumulative gain inside groups.
 
     .. math:: \mathrm{DCG@}k = \sum_{p=1}^{k} \frac{g(y_{(p)})}{\log_2(1 + p)}, \qquad
               \mathrm{NDCG@}k = \mathrm{DCG@}k \,/\, \text{DCG@}k \text{ of the best order}

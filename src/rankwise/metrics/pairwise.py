@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._compiled import count_inversions, weigh_inversions
+from rankwise.arrays import Array, Indices
 from rankwise.metrics.arguments import check_weights
 from rankwise.metrics.averaging import GroupMetric, GroupValues, MetricValue, mean_over_groups
 from rankwise.metrics.ranking import Ranking, Targets
@@ -227,15 +228,13 @@ def _count_pairs(ranking: Ranking) -> PairCounts:
     differing = _pairs(targets.sizes) - _pairs_inside(targets.level_starts, targets)
     undecided = np.zeros_like(differing)
     if ranking.has_ties:
-        tied = _pairs_inside(ranking.block_starts, targets)
-        tied_twice = _pairs_inside(_cell_starts(ranking, order), targets)
+        tied = _pairs_inside(ranking.run_starts, targets)
+        tied_twice = _pairs_inside(_starts_of_equal_items(ranking, order), targets)
         undecided = tied - tied_twice
     return PairCounts(differing, discordant, undecided)
 
 
-def _weigh_pairs(
-    ranking: Ranking, weights: NDArray[np.float64]
-) -> tuple[PairCounts, NDArray[np.float64]]:
+def _weigh_pairs(ranking: Ranking, weights: Array) -> tuple[PairCounts, Array]:
     """As `_count_pairs`, but the pair (i, j) counts ``weights[i] * weights[j]``.
 
     Each group is counted in a unit of its own, its largest weight squared, since sums run over
@@ -254,50 +253,50 @@ def _weigh_pairs(
     )
     undecided = np.zeros_like(differing)
     if ranking.has_ties:
-        cells = _cell_starts(ranking, order)
-        undecided = _weight_between(scaled[order], ranking.block_starts, cells, targets)
+        inner = _starts_of_equal_items(ranking, order)
+        undecided = _weight_between(scaled[order], ranking.run_starts, inner, targets)
     return PairCounts(differing, discordant, undecided), (largest / largest.max()) ** 2
 
 
-def _cell_starts(ranking: Ranking, order: NDArray[np.intp]) -> NDArray[np.intp]:
+def _starts_of_equal_items(ranking: Ranking, order: Indices) -> Indices:
     """Where a new score, or a lower y with the same score, begins."""
     levels = ranking.targets.levels[order]
     opens = np.empty(len(levels), dtype=bool)
     np.not_equal(levels[1:], levels[:-1], out=opens[1:])
-    opens[ranking.block_starts] = True
+    opens[ranking.run_starts] = True
     return np.flatnonzero(opens)
 
 
-def _pairs(n: NDArray[np.intp]) -> NDArray[np.int64]:
+def _pairs(n: Indices) -> NDArray[np.int64]:
     return n.astype(np.int64) * (n - 1) // 2
 
 
-def _pairs_inside(starts: NDArray[np.intp], targets: Targets) -> NDArray[Any]:
-    """Number of pairs inside the blocks of each group."""
+def _pairs_inside(starts: Indices, targets: Targets) -> NDArray[Any]:
+    """Number of pairs inside the runs of each group."""
     sizes = np.diff(starts, append=len(targets.y))
-    first_block = np.searchsorted(starts, targets.starts)
-    inside: NDArray[Any] = np.add.reduceat(_pairs(sizes), first_block)
+    first_run = np.searchsorted(starts, targets.starts)
+    inside: NDArray[Any] = np.add.reduceat(_pairs(sizes), first_run)
     return inside
 
 
 def _weight_between(
-    weights: NDArray[np.float64],
-    outer: NDArray[np.intp],
-    inner: NDArray[np.intp],
+    weights: Array,
+    outer: Indices,
+    inner: Indices,
     targets: Targets,
-) -> NDArray[np.float64]:
-    """Weight, per group, of the pairs that share an outer block but not an inner one."""
+) -> Array:
+    """Weight, per group, of the pairs that share an outer run but not an inner one."""
     sums = np.add.reduceat(weights, inner)
     seen = np.concatenate([[0.0], np.cumsum(sums)])
     first_inner = np.searchsorted(inner, outer)
     n_inner = np.diff(first_inner, append=len(inner))
     before = seen[:-1] - np.repeat(seen[first_inner], n_inner)
     first_in_group = np.searchsorted(inner, targets.starts)
-    between: NDArray[np.float64] = np.add.reduceat(sums * before, first_in_group)
+    between: Array = np.add.reduceat(sums * before, first_in_group)
     return between
 
 
-def _divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[np.float64]:
+def _divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> Array:
     """Quotient, NaN where there is nothing to divide by."""
     quotient = np.full(len(numerator), np.nan)
     np.divide(numerator, denominator, out=quotient, where=denominator > 0)
@@ -330,7 +329,7 @@ def _tau_by_group(ranking: Ranking, *, variant: str) -> GroupValues:
     differing, discordant, undecided = _count_pairs(ranking)
     targets = ranking.targets
     everything = _pairs(targets.sizes)
-    untied = everything - _pairs_inside(ranking.block_starts, targets)
+    untied = everything - _pairs_inside(ranking.run_starts, targets)
     surplus = differing - undecided - 2 * discordant  # C - D
     if variant == "a":
         tau = _divide(surplus, everything)

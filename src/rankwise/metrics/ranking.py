@@ -1,7 +1,7 @@
 """Items sorted once inside their groups; every metric is a function of this view.
 
     Targets   y and groups: everything that does not depend on the scores
-    Ranking   the same items ordered by a score, with its blocks of tied scores
+    Ranking   the same items ordered by a score, with its runs of tied scores
 
 All groups are kept in flat arrays, one group after the other, so that a sum per group is one
 ``np.add.reduceat`` and nothing is ever padded or looped over.
@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise._compiled import sort_by_group
+from rankwise.arrays import Indices
 from rankwise.groups import Groups
 
 __all__ = ["Ranking", "Targets"]
-
-Index = NDArray[np.intp]
 
 
 class Targets:
@@ -37,8 +36,8 @@ class Targets:
     def __init__(self, y: NDArray[Any], groups: Groups) -> None:
         self.y = y
         self.labels = groups.labels
-        self.sizes: Index = groups.sizes
-        self.starts: Index = np.cumsum(self.sizes) - self.sizes
+        self.sizes: Indices = groups.sizes
+        self.starts: Indices = np.cumsum(self.sizes) - self.sizes
         self._codes = groups.codes.astype(np.int32)
 
     @property
@@ -47,21 +46,21 @@ class Targets:
         return len(self.sizes)
 
     @cached_property
-    def position(self) -> Index:
+    def position(self) -> Indices:
         """Place inside the group, 1, 2, ..., of each row of any array sorted by group."""
         return np.arange(1, len(self.y) + 1) - np.repeat(self.starts, self.sizes)
 
     @cached_property
-    def order(self) -> Index:
+    def order(self) -> Indices:
         """Rows by group, highest y first."""
         if self._grades is not None:
             return self.by_group(np.argsort(self._grades, kind="stable"))
         return self.by_group(np.argsort(self.y)[::-1])
 
     @cached_property
-    def level_starts(self) -> Index:
+    def level_starts(self) -> Indices:
         """Where a new group or a lower y begins in ``y[order]``."""
-        return _block_starts(self.y[self.order], self.starts)
+        return _run_starts(self.y[self.order], self.starts)
 
     @cached_property
     def levels(self) -> NDArray[Any]:
@@ -76,11 +75,11 @@ class Targets:
         levels[self.order] = rank
         return levels
 
-    def by_group(self, order: Index) -> Index:
+    def by_group(self, order: Indices) -> Indices:
         """Bring rows that are in some order into their groups; the order inside stays."""
         if self.n_groups == 1:
             return order
-        sorted_order: Index = sort_by_group(np.ascontiguousarray(order), self._codes, self.starts)
+        sorted_order: Indices = sort_by_group(np.ascontiguousarray(order), self._codes, self.starts)
         return sorted_order
 
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -120,16 +119,16 @@ class Ranking:
     def __init__(self, targets: Targets, score: NDArray[Any]) -> None:
         self.targets = targets
         self._order = targets.by_group(np.argsort(score)[::-1])
-        self.block_starts = _block_starts(score[self._order], targets.starts)
-        self.has_ties = len(self.block_starts) < len(score)
-        self._resolved: dict[str, Index] = {}
+        self.run_starts = _run_starts(score[self._order], targets.starts)
+        self.has_ties = len(self.run_starts) < len(score)
+        self._resolved: dict[str, Indices] = {}
 
     @cached_property
-    def block_sizes(self) -> Index:
-        """Number of items in each block of tied scores."""
-        return np.diff(self.block_starts, append=len(self._order))
+    def run_sizes(self) -> Indices:
+        """Number of items in each run of tied scores."""
+        return np.diff(self.run_starts, append=len(self._order))
 
-    def order(self, tied_scores: str = "average") -> Index:
+    def order(self, tied_scores: str = "average") -> Indices:
         """Rows in ranked order.
 
         ``tied_scores`` orders the tied: "optimistic" highest y first, "pessimistic" lowest y
@@ -142,15 +141,15 @@ class Ranking:
         return self._resolved[tied_scores]
 
     def average(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Replace values in ranked order by their mean over each block of tied scores."""
+        """Replace values in ranked order by their mean over each run of tied scores."""
         if not self.has_ties:
             return values
-        sums = np.add.reduceat(values, self.block_starts, dtype=np.float64)
-        return np.repeat(sums / self.block_sizes, self.block_sizes)
+        sums = np.add.reduceat(values, self.run_starts, dtype=np.float64)
+        return np.repeat(sums / self.run_sizes, self.run_sizes)
 
-    def _resolve(self, tied_scores: str) -> Index:
-        tied = np.flatnonzero(np.repeat(self.block_sizes > 1, self.block_sizes))
-        block = np.repeat(np.arange(len(self.block_sizes)), self.block_sizes)[tied]
+    def _resolve(self, tied_scores: str) -> Indices:
+        tied = np.flatnonzero(np.repeat(self.run_sizes > 1, self.run_sizes))
+        run = np.repeat(np.arange(len(self.run_sizes)), self.run_sizes)[tied]
         rows = self._order[tied]
         if tied_scores == "order":
             place = rows
@@ -159,11 +158,11 @@ class Ranking:
             if tied_scores == "pessimistic":
                 place = place.max() - place
         order = self._order.copy()
-        order[tied] = rows[np.argsort(block * (place.max() + 1) + place)]
+        order[tied] = rows[np.argsort(run * (place.max() + 1) + place)]
         return order
 
 
-def _block_starts(values: NDArray[Any], group_starts: Index) -> Index:
+def _run_starts(values: NDArray[Any], group_starts: Indices) -> Indices:
     """Where a new group or a new value begins."""
     opens = np.empty(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=opens[1:])

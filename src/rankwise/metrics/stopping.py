@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array, Indices
+
 __all__ = ["pad_in_buckets", "stop_probability"]
 
 
-def stop_probability(stops_if_there: NDArray[np.float64]) -> NDArray[np.float64]:
+def stop_probability(stops_if_there: Array) -> Array:
     """Probability of stopping at each place: of getting there, times of stopping if there.
 
     Parameters
@@ -29,8 +31,8 @@ def stop_probability(stops_if_there: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def pad_in_buckets(
-    lengths: NDArray[np.intp],
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]]:
+    lengths: Indices,
+) -> Iterator[tuple[Indices, Indices, NDArray[np.bool_]]]:
     """Put lists of like length together, to work on them as matrices.
 
     Lists share a bucket if the same power of two is next above their length, so that padding at

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.stats
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from rankwise.arrays import Array
 
 __all__ = ["Comparison", "ComparisonRow", "compare"]
 
-Array = NDArray[np.float64]
 EXACT_LIMIT = 100  # groups; more are left to the normal approximation
 
 

@@ -6,18 +6,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
-from rankwise.estimators.checks import check_alphas
-from rankwise.estimators.cross_validation import hold_out_folds
-from rankwise.estimators.rank_rls import RankRLS
-from rankwise.estimators.rank_svm import RankSVM
+from rankwise.model_selection.curves import by_row, hold_out_folds
+from rankwise.model_selection.task import hold_out_task
 
 __all__ = ["cross_val_predict_groups", "leave_group_out_predict"]
 
 
 def leave_group_out_predict(
-    estimator: RankRLS | RankSVM,
+    estimator: Any,
     X: Any,
     y: Any,
     groups: ArrayLike | None = None,
@@ -33,7 +30,7 @@ def leave_group_out_predict(
 
     Parameters
     ----------
-    estimator : RankRLS or RankSVM
+    estimator : RankRLS, RankSVM or another learner that has ``hold_out_task``
         Fitted or not; it is left as it is.
     X, y, groups
         As in ``RankRLS.fit``. The groups of a `PairGraph` are those that it was given, or else its
@@ -65,7 +62,7 @@ def leave_group_out_predict(
 
 
 def cross_val_predict_groups(
-    estimator: RankRLS | RankSVM,
+    estimator: Any,
     X: Any,
     y: Any,
     groups: ArrayLike | None = None,
@@ -85,7 +82,7 @@ def cross_val_predict_groups(
 
     Parameters
     ----------
-    estimator : RankRLS or RankSVM
+    estimator : RankRLS, RankSVM or another learner that has ``hold_out_task``
         Fitted or not; it is left as it is.
     X, y, groups
         As in ``RankRLS.fit``.
@@ -101,17 +98,14 @@ def cross_val_predict_groups(
     -------
     ndarray of shape (n_items,), (n_items, n_outputs), or with alphas one more axis of n_alphas
         Held-out scores. Scores of different folds come from different models: compare them only
-        inside a fold.
+        inside a fold. Rows of X that have no score get nan.
     """
-    if not isinstance(estimator, (RankRLS, RankSVM)):
-        raise TypeError(
-            f"estimator is a {type(estimator).__name__}; expected RankRLS or RankSVM. For other "
-            "rankers use sklearn.model_selection.cross_val_predict with GroupKFold."
-        )
-    checked = check_alphas([estimator.alpha] if alphas is None else alphas, "alphas")
-    model = clone(estimator)
-    task = model._task(X, y, groups)
-    columns = [held for _, held in hold_out_folds(task, cv, checked, progress)]
-    scores = np.concatenate(columns, axis=1)
-    shape = (len(scores), *task.output_shape, len(checked))
+    advice = "For others use sklearn.model_selection.cross_val_predict with GroupKFold."
+    task = hold_out_task(estimator, X, y, groups, advice)
+    if alphas is not None and "alpha" not in task.parameters:
+        raise ValueError(f"{type(estimator).__name__} has no alpha; leave out alphas.")
+    candidates = task.candidates() if alphas is None else task.candidates(alpha=alphas)
+    columns = [held for _, held in hold_out_folds(task, cv, candidates, progress)]
+    scores = by_row(task, np.concatenate(columns, axis=1))
+    shape = (len(scores), *task.output_shape, len(candidates))
     return scores.reshape(shape if alphas is not None else shape[:-1])

@@ -8,18 +8,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
+from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
-from rankwise.estimators.checks import check_alphas
-from rankwise.estimators.held_out import is_complete_list, item_spectrum
-from rankwise.estimators.rank_rls import RankRLS
-from rankwise.losses import SquaredLoss
-from rankwise.solvers.hold_out_items import Spectrum, pair_differences, pair_disagreement
+from rankwise.model_selection.task import HeldOutPairs, HoldOutTask
+from rankwise.model_selection.ways import FEWEST_FOR_PAIRS
 
 __all__ = ["LeavePairOut", "leave_pair_out"]
 
-Array = NDArray[np.float64]
 BLOCK_ENTRIES = 2**21
 
 
@@ -30,7 +26,7 @@ class LeavePairOut:
     Attributes
     ----------
     alphas : ndarray of shape (n_alphas,)
-        Regularisation of the models.
+        Regularization of the models.
     disagreement : float, or ndarray of shape (n_alphas,), (n_outputs,) or (n_outputs, n_alphas)
         Share of the pairs with different scores that are ordered wrongly by the model trained
         without both; a tied prediction counts one half.
@@ -41,9 +37,7 @@ class LeavePairOut:
     alphas: Array
     disagreement: Any
     n_pairs: Any
-    _spectrum: Spectrum
-    _y: Array
-    _beta: float
+    _pairs: HeldOutPairs
     _shape: tuple[int, ...]
 
     @property
@@ -61,7 +55,7 @@ class LeavePairOut:
             raise ValueError(
                 f"there are {len(self.alphas)} alphas; blocks(alpha) gives the differences of one."
             )
-        m = len(self._y)
+        m = len(self._pairs.scores)
         out = np.empty((m, m, *self._shape))
         for rows, block in self.blocks(self.alphas[0]):
             out[rows] = block
@@ -69,14 +63,12 @@ class LeavePairOut:
 
     def blocks(self, alpha: float) -> Iterator[tuple[slice, Array]]:
         """Rows of `differences` in blocks, ``(rows, differences[rows])``, never all at once."""
-        for rows, block in pair_differences(
-            self._spectrum, self._y, float(alpha), self._beta, BLOCK_ENTRIES
-        ):
+        for rows, block in self._pairs.differences(float(alpha), BLOCK_ENTRIES):
             yield rows, block.reshape(*block.shape[:2], *self._shape)
 
 
 def leave_pair_out(
-    estimator: RankRLS, X: Any, y: Any, *, alphas: ArrayLike | None = None
+    estimator: Any, X: Any, y: Any, *, alphas: ArrayLike | None = None
 ) -> LeavePairOut:
     """Hold out every pair of items in turn, train on the rest, and see how the pair is ordered.
 
@@ -110,46 +102,41 @@ def leave_pair_out(
     >>> result.auc.round(3)
     array([0.944, 0.939])
     """
-    if not isinstance(estimator, RankRLS):
+    task = None if not hasattr(estimator, "hold_out_task") else estimator.hold_out_task(X, y, None)
+    if task is None or task.refits:
         raise TypeError(
             f"estimator is a {type(estimator).__name__}; leave_pair_out is exact for RankRLS only. "
             "For other rankers hold out whole groups or folds of items."
         )
-    checked = check_alphas([estimator.alpha] if alphas is None else alphas, "alphas")
-    model = clone(estimator)
-    losses, design = model._prepare(X, y, None, to_fit=False)
-    loss = losses[0]
-    scores = _scores_of_complete_list(loss, len(losses))
-    basis = item_spectrum(design, centered=loss.beta == 0, overwrite=True)
-    del design
-    n_pairs = _count_pairs(scores)
-    disagreement = pair_disagreement(basis, scores, checked, loss.beta)
-    shape = (*model.output_shape_, *(() if alphas is None else (len(checked),)))
+    candidates = task.candidates() if alphas is None else task.candidates(alpha=alphas)
+    checked = candidates.axes["alpha"]
+    pairs = _pairs_of_complete_list(task)
+    n_pairs = _count_pairs(pairs.scores)
+    disagreement = pairs.disagreement(checked)
+    shape = (*task.output_shape, *(() if alphas is None else (len(checked),)))
     return LeavePairOut(
         alphas=checked,
         disagreement=disagreement.reshape(shape) if shape else float(disagreement[0, 0]),
-        n_pairs=n_pairs if model.output_shape_ else int(n_pairs[0]),
-        _spectrum=basis,
-        _y=scores,
-        _beta=loss.beta,
-        _shape=model.output_shape_,
+        n_pairs=n_pairs if task.output_shape else int(n_pairs[0]),
+        _pairs=pairs,
+        _shape=task.output_shape,
     )
 
 
-def _scores_of_complete_list(loss: SquaredLoss, n_losses: int) -> Array:
-    graph = loss.graph
-    if n_losses > 1 or not is_complete_list(graph):
+def _pairs_of_complete_list(task: HoldOutTask) -> HeldOutPairs:
+    n_items = task.graphs[0].n_items
+    if task.has_pairs and n_items < FEWEST_FOR_PAIRS:
+        raise ValueError(
+            f"leave_pair_out needs at least {FEWEST_FOR_PAIRS} items, got {n_items}: without two "
+            "of them at least one pair must be left to train on."
+        )
+    pairs = task.pairs()
+    if pairs is None:
         raise ValueError(
             "leave_pair_out needs scores of one list with cost='magnitude' and ties='include', so "
             "that all pairs are edges; for groups use leave_group_out_predict."
         )
-    if graph.n_items < 4:
-        raise ValueError(
-            f"leave_pair_out needs at least 4 items, got {graph.n_items}: without two of them at "
-            "least one pair must be left to train on."
-        )
-    y = graph.y  # type: ignore[attr-defined]
-    return np.asarray(y.reshape(len(y), -1))
+    return pairs
 
 
 def _count_pairs(scores: Array) -> NDArray[np.int64]:

@@ -8,27 +8,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
-from rankwise.estimators.checks import check_alphas
-from rankwise.estimators.cross_validation import (
-    LEAVE_PAIR_OUT_LIMIT,
-    PAIRWISE,
-    cross_validate_alphas,
-)
-from rankwise.estimators.folds import make_folds
-from rankwise.estimators.held_out import item_spectrum
-from rankwise.estimators.rank_rls import RankRLS
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.metrics import Metric, get_metric
-from rankwise.solvers.hold_out_items import pair_disagreement
+from rankwise.model_selection.curves import judge
+from rankwise.model_selection.folds import make_folds
+from rankwise.model_selection.task import HoldOutTask
+from rankwise.model_selection.ways import PAIR, PAIRWISE, Way, choose_way
 
 __all__ = ["PermutationTest", "permutation_test"]
 
-Array = NDArray[np.float64]
 CHUNK_ENTRIES = 2**24  # of one array of items × permutations × alphas; about eight exist at a time
 
 
@@ -64,7 +58,7 @@ class PermutationTest:
 
 
 def permutation_test(
-    estimator: RankRLS,
+    estimator: Any,
     X: Any,
     y: Any,
     groups: ArrayLike | None = None,
@@ -126,15 +120,15 @@ def permutation_test(
     """
     metric = get_metric(scoring)
     _check_number(n_permutations)
-    model, graph = _check_data(estimator, X, y, groups)
-    checked = check_alphas([model.alpha] if alphas is None else alphas, "alphas")
-    held_out = _choose_way(model, X, graph, checked, cv, metric)
+    model, graph = _check_data(estimator, y, groups)
+    values = {} if alphas is None else {"alpha": alphas}
+    held_out, n_alphas = _judged(model, X, graph, values, cv, metric)
     n_outputs = graph.y[0].size
     best = np.max if metric.greater_is_better else np.min
     scores = []
-    for Y in _permuted(graph, n_permutations, len(checked), check_random_state(random_state)):
+    for Y in _permuted(graph, n_permutations, n_alphas, check_random_state(random_state)):
         by_output = held_out(Y)  # (n_alphas, permutations × outputs)
-        by_permutation = by_output.reshape(len(checked), -1, n_outputs).mean(axis=2)
+        by_permutation = by_output.reshape(n_alphas, -1, n_outputs).mean(axis=2)
         scores.append(best(by_permutation, axis=0))
     observed, null = np.split(np.concatenate(scores), [1])
     if np.isnan(observed[0]):
@@ -155,15 +149,10 @@ def _check_number(n_permutations: int) -> None:
         )
 
 
-def _check_data(
-    estimator: RankRLS, X: Any, y: Any, groups: ArrayLike | None
-) -> tuple[RankRLS, ScoreGraph]:
+def _check_data(estimator: Any, y: Any, groups: ArrayLike | None) -> tuple[Any, ScoreGraph]:
     """A copy of the estimator, and the scores with their groups."""
-    if not isinstance(estimator, RankRLS):
-        raise ValueError(
-            f"permutation_test takes a RankRLS, got {type(estimator).__name__}; pass alphas to "
-            "choose among several, or use sklearn.model_selection.permutation_test_score."
-        )
+    if not hasattr(estimator, "hold_out_task"):
+        _refuse(estimator)
     model = clone(estimator)
     if not isinstance(y, PreferenceGraph):
         return model, ScoreGraph(y, groups)
@@ -176,41 +165,50 @@ def _check_data(
     return model.set_params(cost=y.cost, ties=y.ties, group_weight=y.group_weight), y
 
 
-def _choose_way(
-    model: RankRLS, X: Any, graph: ScoreGraph, alphas: Array, cv: Any, metric: Metric
-) -> Callable[[Array], Array]:
-    """A function from outputs, shape (m, k), to their held-out scores, shape (n_alphas, k)."""
-    all_are_pairs = graph.n_groups == 1 and model.cost == "magnitude" and model.ties == "include"
-    is_small = 4 <= graph.n_items <= LEAVE_PAIR_OUT_LIMIT
-    is_auto = isinstance(cv, str) and cv == "auto"
-    if is_auto and all_are_pairs and is_small and metric.name in PAIRWISE:
-        return _leave_pair_out(model, X, graph.y, alphas, metric)
-    if not (cv is None or isinstance(cv, str | numbers.Integral)):
-        every = np.arange(graph.n_items)
-        folds = make_folds(cv, graph, np.empty((graph.n_items, 1)), graph.y)
-        cv = [(np.setdiff1d(every, U), U) for U in folds]  # the same for all chunks
+def _refuse(estimator: Any) -> None:
+    raise ValueError(
+        f"permutation_test takes a RankRLS, got {type(estimator).__name__}; pass alphas to "
+        "choose among several, or use sklearn.model_selection.permutation_test_score."
+    )
+
+
+def _judged(
+    model: Any, X: Any, graph: ScoreGraph, values: dict[str, Any], cv: Any, metric: Metric
+) -> tuple[Callable[[Array], Array], int]:
+    """A function from outputs, shape (m, k), to their held-out scores, shape (n_alphas, k).
+
+    And the number of alphas.
+    """
+    if graph.n_groups == 1 and metric.name in PAIRWISE:
+        metric(graph.y, graph.y, undefined="raise")
     groups = graph.group_labels[graph.groups]
+    task: HoldOutTask = model.hold_out_task(X, graph.y, groups)
+    if task.refits:
+        _refuse(model)
+    candidates, way = task.candidates(**values), choose_way(task, cv, [metric])
+    pairs = task.pairs() if way.name == PAIR else None
+    if pairs is None:
+        fixed = _same_folds(way, graph)
 
-    def by_folds(Y: Array) -> Array:
-        return cross_validate_alphas(model._task(X, Y, groups), alphas, cv, metric).mean_score
+        def by_folds(Y: Array) -> Array:
+            each = model.hold_out_task(X, Y, groups)
+            return judge(each, candidates, fixed, [metric]).mean(metric)
 
-    return by_folds
-
-
-def _leave_pair_out(
-    model: RankRLS, X: Any, y: Array, alphas: Array, metric: Metric
-) -> Callable[[Array], Array]:
-    """As `_choose_way`; the decomposition is done here, once."""
-    metric(y, y, undefined="raise")
-    losses, design = model._prepare(X, y, None, to_fit=False)
-    beta = losses[0].beta
-    spectrum = item_spectrum(design, centered=beta == 0, overwrite=True)
+        return by_folds, len(candidates)
 
     def by_pairs(Y: Array) -> Array:
-        error = pair_disagreement(spectrum, Y, alphas, beta).T
+        error = pairs.disagreement(candidates.axes["alpha"], Y).T
         return 1.0 - error if metric.greater_is_better else error
 
-    return by_pairs
+    return by_pairs, len(candidates)
+
+
+def _same_folds(way: Way, graph: ScoreGraph) -> Way:
+    """The folds that a splitter makes of the data, for all permutations."""
+    if way.cv is None or isinstance(way.cv, numbers.Integral):
+        return way
+    every = np.arange(graph.n_items)
+    return way._replace(cv=[(np.setdiff1d(every, U), U) for U in make_folds(way.cv, graph)])
 
 
 def _permuted(

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import zipfile
 from collections.abc import Mapping
-from typing import Any
+from importlib.metadata import version
+from typing import IO, Any
 
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.datasets.files import PathLike
+from rankwise.datasets.files import PathLike, replace_file
 from rankwise.environment import describe_environment
-from rankwise.errors import ModelFileError
+from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.pipelines import last_step
-from rankwise.persistence.classes import CLASSES, RANKERS, SCALERS
-from rankwise.persistence.consistency import check_loaded, check_model
-from rankwise.persistence.container import Container, read_container, write_container
-from rankwise.persistence.decoding import Decoder, readable
-from rankwise.persistence.encoding import Encoder
-from rankwise.persistence.odd import OddContent
+from rankwise.persistence.container import HEADER, TREE, Container, write_container
+from rankwise.persistence.keeping import Keeper, readable, restore
+from rankwise.persistence.parts import is_known
+from rankwise.persistence.tree import check_tree, publish
+from rankwise.persistence.trial import check_model, try_model
 
 __all__ = ["FORMAT_VERSION", "load", "load_with_notes", "read_header", "save"]
 
@@ -37,7 +39,7 @@ _HEADER: dict[str, type | tuple[type, ...]] = {
     "n_features": int,
     "notes": (dict, type(None)),
     "forgotten": list,
-    "content": dict,
+    "parameters": dict,
 }
 
 
@@ -84,36 +86,41 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
     name = os.fspath(path)
     if name.lower().endswith((".gz", ".bz2", ".xz")):
         raise ValueError(f"{name}: model files are not compressed; choose a name such as model.rw.")
+    skops = _skops()
     _check_kind(model)
     check_is_fitted(model)
-    encoder = Encoder()
-    content = encoder.encode(model, type(model).__name__)
-    try:
-        check_model(model)
-    except OddContent as error:
-        raise ValueError(f"the model cannot be saved: {error}.") from error
-    versions = describe_environment()["versions"]
+    keeper = Keeper()
+    kept = keeper.keep(model)
+    versions = describe_environment()["versions"] | {"skops": version("skops")}
     header = {
         "format": FORMAT,
         "version": FORMAT_VERSION,
         "rankwise": versions.pop("rankwise"),
         "written_with": versions,
-        "model": type(model).__name__,
-        "ranker": type(last_step(model)).__name__,
-        "n_features": int(last_step(model).n_features_in_),
+        **_describe(kept),
         "notes": None if notes is None else _checked_notes(notes),
-        "forgotten": encoder.forgotten,
-        "content": content,
+        "forgotten": keeper.forgotten,
     }
-    write_container(path, header, encoder.arrays)
+    try:
+        with zipfile.ZipFile(io.BytesIO(skops.dumps(kept))) as source:
+            tree = json.loads(source.read(TREE))
+            del tree["_skops_version"]
+            content = write_container(header, tree, source, publish(tree))
+        _load(name, content)
+    except Exception as error:  # skops raises what it likes
+        problem = str(error).removeprefix(f"{name}: ").rstrip(".")
+        raise ValueError(f"the model cannot be saved: {problem}.") from error
+    with replace_file(path) as stream:
+        stream.write(content.getbuffer())
 
 
 def load(path: PathLike) -> Any:
     """Read a model that `save` has written.
 
-    No code of the file is run: only rankwise's estimators and the scalers of scikit-learn that
-    `save` knows are constructed, and their parts are checked before they are put together. Arrays
-    take as much memory as in the file; names and numbers outside arrays up to 16 times as much.
+    No code of the file is run: only rankwise's estimators and the steps of scikit-learn that
+    `save` knows are built, every name of a class is looked at before that, and the model must score
+    items before it is returned. Arrays take twice their bytes in the file while it is read; names
+    and numbers outside of arrays up to 16 times as much.
 
     Parameters
     ----------
@@ -141,16 +148,26 @@ def load(path: PathLike) -> Any:
 
 def load_with_notes(path: PathLike) -> tuple[Any, dict[str, Any] | None]:
     """The model and the notes of one and the same file."""
-    try:
-        with read_container(path) as container:
-            header = _checked_header(container)
-            model = Decoder(container).decode(header["content"])
-            container.check_all_used()
-        if type(model).__name__ != header["model"]:
-            raise OddContent(f"it says that it holds {header['model']!r:.60} but does not")
-        check_loaded(model)
-    except OddContent as error:
-        raise ModelFileError(os.fspath(path), f"{error}.") from error
+    with open(path, "rb") as stream:
+        return _load(os.fspath(path), stream)
+
+
+def _load(path: str, stream: IO[bytes]) -> tuple[Any, dict[str, Any] | None]:
+    skops = _skops()
+    container = Container(path, stream)
+    header = _checked_header(container)
+    tree = container.read_json(TREE)
+    with container.reading("the file is damaged", plainly=True):
+        trusted = check_tree(tree, container.shapes())
+    with container.reading("the file is damaged"):
+        model = restore(skops.load(stream, trusted=trusted))
+    with container.reading("its model is odd", plainly=True):
+        check_model(model)
+    with container.reading("its model cannot score items"):
+        check_is_fitted(model)
+        try_model(model, container.size)
+    if any(header[key] != value for key, value in _describe(model).items()):
+        raise container.odd("its header is of another model")
     return model, header["notes"]
 
 
@@ -188,34 +205,45 @@ def read_header(path: PathLike) -> dict[str, Any]:
     >>> header["model"], header["parameters"]["alpha"], header["notes"]
     ('RankRLS', 0.5, {'data': 'three items'})
     """
+    with open(path, "rb") as stream:
+        return _checked_header(Container(os.fspath(path), stream))
+
+
+def _skops() -> Any:
     try:
-        with read_container(path) as container:
-            header = _checked_header(container)
-        content = header.pop("content")
-        header["parameters"] = _parameters(content, header["model"])
-    except OddContent as error:
-        raise ModelFileError(os.fspath(path), f"{error}.") from error
-    return header
+        import skops.io
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "model files need skops; install it with: pip install 'rankwise[cli]'"
+        ) from error
+    return skops.io
+
+
+def _describe(model: Any) -> dict[str, Any]:
+    """What the header says of a model."""
+    ranker = last_step(model)
+    parameters = ranker.get_params(deep=False)
+    return {
+        "model": type(model).__name__,
+        "ranker": type(ranker).__name__,
+        "n_features": int(getattr(model, "n_features_in_", ranker.n_features_in_)),
+        "parameters": {key: readable(parameters[key]) for key in sorted(parameters)},
+    }
 
 
 def _check_kind(model: Any) -> None:
     if isinstance(model, type):
         raise ValueError(f"{model.__name__} is a class; save a fitted model of it.")
-    if type(model) in RANKERS or type(model) is Pipeline:
-        return
-    name = type(model).__name__
-    if type(model) in CLASSES.values():
+    advice = "Model files hold rankers of rankwise, and Pipelines with one of them at the end."
+    if is_known(model):
+        if isinstance(model, (RankerMixin, Pipeline)):
+            return
         advice = "It belongs in a Pipeline with a ranker."
     elif hasattr(model, "to_local"):
         advice = "Save model.to_local()."
     elif hasattr(model, "best_estimator_"):
         advice = "Save its best_estimator_."
-    else:
-        advice = (
-            f"Model files hold {', '.join(known.__name__ for known in RANKERS)}, and Pipelines of "
-            f"{', '.join(known.__name__ for known in SCALERS)} with one of them at the end."
-        )
-    raise ValueError(f"a {name} cannot be saved as a model. {advice}")
+    raise ValueError(f"a {type(model).__name__} cannot be saved as a model. {advice}")
 
 
 def _checked_notes(notes: Mapping[str, Any]) -> dict[str, Any]:
@@ -233,31 +261,20 @@ def _checked_notes(notes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _checked_header(container: Container) -> dict[str, Any]:
     """The header, if it is one that this version can read."""
-    header = container.header
-    version = header.get("version")
-    if header.get("format") != FORMAT or type(version) is not int or version < 1:
-        raise OddContent("this is not a rankwise model; its header does not say so")
-    if version > FORMAT_VERSION:
+    header = container.read_json(HEADER)
+    number = header.get("version")
+    if header.get("format") != FORMAT or type(number) is not int or number < 1:
+        raise container.odd("this is not a rankwise model; its header does not say so")
+    if number > FORMAT_VERSION:
         own = describe_environment()["versions"]["rankwise"]
-        raise OddContent(
-            f"written by rankwise {header.get('rankwise')!r:.40} (format {version}); this is "
+        raise container.odd(
+            f"written by rankwise {header.get('rankwise')!r:.40} (format {number}); this is "
             f"rankwise {own}, which reads formats up to {FORMAT_VERSION}: upgrade rankwise"
         )
     for key, kind in _HEADER.items():
         if key not in header or not isinstance(header[key], kind):
-            raise OddContent(f"its header has no {key!r}, or an odd one")
+            raise container.odd(f"its header has no {key!r}, or an odd one")
     unknown = set(header) - set(_HEADER)
     if unknown:
-        raise OddContent(f"its header has an unknown entry {min(unknown)!r:.60}")
+        raise container.odd(f"its header has an unknown entry {min(unknown)!r:.60}")
     return header
-
-
-def _parameters(content: dict[str, Any], model: str) -> dict[str, Any]:
-    """Parameters of the ranker, readable."""
-    try:
-        found = content["estimator"]["parameters"]
-        if model == "Pipeline":
-            found = found["steps"][-1]["tuple"][1]["estimator"]["parameters"]
-        return {key: readable(value) for key, value in found.items()}
-    except (AttributeError, IndexError, KeyError, RecursionError, TypeError) as error:
-        raise OddContent("its header has no parameters") from error

@@ -1,4 +1,4 @@
-"""AlphaPathDisplay: held-out score, and coefficients, over the regularisation."""
+"""AlphaPathDisplay: held-out score, and coefficients, over the regularization."""
 
 from __future__ import annotations
 
@@ -6,31 +6,30 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.arrays import Array
 from rankwise.estimators import CoRankRLSCV, RankRLS, RankRLSCV, RankSVM, RankSVMCV
 from rankwise.estimators.pipelines import fit_transform_items, last_step, transform_items
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
 from rankwise.metrics import Metric, get_metric
-from rankwise.model_selection import leave_group_out_predict
+from rankwise.model_selection import held_out_curves
+from rankwise.model_selection.search_curves import curves_of_search
 from rankwise.plot.curves import (
     Curve,
     describe_metric,
     describe_params,
     draw_curves,
     draw_legend,
-    largest_of_best,
     make_curve,
 )
-from rankwise.plot.figure import COLOURS, axes_for, import_pyplot
+from rankwise.plot.figure import COLORS, axes_for, import_pyplot
 from rankwise.targets import as_scores, split_target
 
 __all__ = ["AlphaPathDisplay"]
 
-Array = NDArray[np.float64]
 MEANS = {
     "leave-group-out": "mean over groups",
     "leave-pair-out": "all pairs",
@@ -38,7 +37,7 @@ MEANS = {
     "folds of items": "mean over folds",
     "folds of edges": "mean over folds",
 }
-N_NAMED = 5  # coefficients with a colour and a name; the others are grey
+N_NAMED = 5  # coefficients with a color and a name; the others are gray
 
 
 class AlphaPathDisplay:
@@ -175,9 +174,7 @@ class AlphaPathDisplay:
                 "from_data."
             )
         check_is_fitted(ranker)
-        is_co = isinstance(ranker, CoRankRLSCV)
-        curves = _curves_of_nus(ranker) if is_co else _curves_of_search(ranker)
-        display = cls(curves=curves, metric=get_metric(ranker.scoring).name)
+        display = cls(curves=_curves(ranker), metric=get_metric(ranker.scoring).name)
         if X is not None:
             model = ranker.best_estimator_
             display._add_coefficients(model, transform_items(estimator, X), y, groups)
@@ -201,8 +198,8 @@ class AlphaPathDisplay:
     ) -> Self:
         """Hold out every group in turn, for each alpha, and draw how it is ranked.
 
-        The scores are those of `rankwise.model_selection.leave_group_out_predict`, exact and,
-        for RankRLS, without training again.
+        The scores are those of `rankwise.model_selection.held_out_curves`, exact and, for
+        RankRLS, without training again.
 
         Parameters
         ----------
@@ -232,14 +229,15 @@ class AlphaPathDisplay:
         y, groups = _check_target(y, groups)
         items = fit_transform_items(estimator, X, y)
         judge = get_metric(metric)
-        if alphas is None:
-            alphas = clone(ranker)._task(items, y, groups).default_grid().alphas
-        scores = leave_group_out_predict(ranker, items, y, groups, alphas=alphas)
-        values = judge(y, scores, groups, per_group=True, undefined="nan")
-        curve = make_curve("mean over groups", alphas, values)
-        if np.isnan(curve.mean).all():
-            raise ValueError(f"{judge} is undefined in every group; use another metric.")
-        curve = curve._replace(best=largest_of_best(curve, judge.greater_is_better))
+        found = held_out_curves(
+            ranker, items, y, groups, scoring=judge, cv=None, candidates={"alpha": alphas}
+        )
+        curve = make_curve(
+            "mean over groups",
+            found.candidates.axes["alpha"],
+            found.by_group[judge.name][:, :, 0],
+            found.best(judge),
+        )
         display = cls(curves=[curve], metric=judge.name)
         if kwargs.get("coefficients", ax is None):
             display._add_coefficients(ranker, items, y, groups)
@@ -282,12 +280,12 @@ class AlphaPathDisplay:
         curve, ax = self._chosen, self.coefficient_ax_
         names = self.coefficient_names
         largest = np.argsort(-np.abs(self.coefficients[curve.best]), kind="stable")[:N_NAMED]
-        colour = dict(zip(largest.tolist(), COLOURS, strict=False))
+        color = dict(zip(largest.tolist(), COLORS, strict=False))
         lines: list[Any] = [None] * self.coefficients.shape[1]
-        rest = [j for j in range(len(lines)) if j not in colour]
+        rest = [j for j in range(len(lines)) if j not in color]
         for j in [*rest, *largest.tolist()]:  # the named ones last: on top, and in order of size
             label = f"feature {j}" if names is None else str(names[j])
-            style = {"color": colour[j], "label": label} if j in colour else {"color": "#BBBBBB"}
+            style = {"color": color[j], "label": label} if j in color else {"color": "#BBBBBB"}
             (lines[j],) = ax.plot(curve.x, self.coefficients[:, j], **style)
         ax.axvline(curve.x[curve.best], color="black", linestyle=":", linewidth=1)
         ax.set(xscale="log", ylabel="coefficient")
@@ -315,43 +313,25 @@ def _check_target(y: Any, groups: ArrayLike | None) -> tuple[Array, ArrayLike | 
     return scores, groups
 
 
-def _curves_of_search(search: Any) -> list[Curve]:
-    """One curve for each kernel, or for each output of the chosen kernel."""
-    results, best = search.cv_results_, search.best_params_
-    searched = [name for name in best if name != "alpha"]
-    kernels = results["params"]
-    chosen = next(
-        k for k, params in enumerate(kernels) if all(params[n] == best[n] for n in searched)
-    )
-    alphas = results["alphas"]
-    if results["mean_score"].ndim == 3:
-        values = results["group_score"][chosen]
-        n_outputs = values.shape[2]
-        picked = np.broadcast_to(search.alpha_, n_outputs)
+def _curves(search: Any) -> list[Curve]:
+    """One curve for each kernel or nu, or for each output of the chosen kernel."""
+    found = curves_of_search(search)
+    chosen = next(each for each in found if each.is_chosen)
+    if chosen.by_group.ndim == 3:
+        picked = np.broadcast_to(search.alpha_, chosen.by_group.shape[2])
         return [
-            make_curve(f"output {j}", alphas[chosen], values[:, :, j], _at(alphas[chosen], alpha))
+            make_curve(f"output {j}", chosen.x, chosen.by_group[:, :, j], chosen.place(alpha))
             for j, alpha in enumerate(picked)
         ]
-    curves = []
-    for k, params in enumerate(kernels):
-        label = describe_params({n: params[n] for n in searched}) or MEANS[results["cv"]]
-        at = _at(alphas[k], search.alpha_) if k == chosen else None
-        curves.append(make_curve(label, alphas[k], results["group_score"][k], at))
-    return curves
-
-
-def _curves_of_nus(search: CoRankRLSCV) -> list[Curve]:
-    results: dict[str, Any] = search.cv_results_
-    curves = []
-    for i, nu in enumerate(results["nus"]):
-        at = _at(results["alphas"], search.alpha_) if nu == search.nu_ else None
-        values = results["group_score"][:, i]
-        curves.append(make_curve(f"nu = {nu:g}", results["alphas"], values, at))
-    return curves
-
-
-def _at(alphas: Array, alpha: float) -> int:
-    return int(np.flatnonzero(alphas == alpha)[0])
+    return [
+        make_curve(
+            describe_params(each.params) or MEANS[search.cv_results_["cv"]],
+            each.x,
+            each.by_group,
+            each.place(search.alpha_) if each.is_chosen else None,
+        )
+        for each in found
+    ]
 
 
 def _names(X: Any, coefficients: Array | None) -> list[str] | None:

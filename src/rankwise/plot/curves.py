@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rankwise.estimators.cross_validation import best_of, mean_defined, standard_error
+from rankwise.arrays import Array
 from rankwise.metrics import get_metric
-from rankwise.plot.figure import ordered_colours
+from rankwise.model_selection.measures import mean_defined, standard_error
+from rankwise.plot.figure import ordered_colors
 
 __all__ = [
     "Curve",
@@ -21,11 +22,9 @@ __all__ = [
     "draw_band",
     "draw_curves",
     "draw_legend",
-    "largest_of_best",
     "make_curve",
 ]
 
-Array = NDArray[np.float64]
 MOST_INSIDE = 3  # curves whose names find a place inside the axes
 
 
@@ -77,11 +76,6 @@ def make_curve(label: str, x: ArrayLike, values: ArrayLike, best: int | None = N
     return Curve(label, position[order], mean, error, at)
 
 
-def largest_of_best(curve: Curve, greater_is_better: bool) -> int:
-    """Return where the mean is best; of equal ones the last, as the searches for alpha choose."""
-    return best_of(curve.mean if greater_is_better else -curve.mean, curve.x)
-
-
 def describe_params(params: Mapping[str, Any]) -> str:
     """Return the label of a setting, such as ``gamma = 0.1, degree = 2``.
 
@@ -112,12 +106,12 @@ def draw_legend(ax: Any, n_curves: int) -> None:
         ax.legend()
 
 
-def draw_band(ax: Any, curve: Curve, colour: Any) -> Any:
+def draw_band(ax: Any, curve: Curve, color: Any) -> Any:
     """Shade one standard error around a curve; None if the curve has none."""
     if not np.isfinite(curve.error).any():
         return None
     low, high = curve.mean - curve.error, curve.mean + curve.error
-    return ax.fill_between(curve.x, low, high, alpha=0.2, color=colour, lw=0)
+    return ax.fill_between(curve.x, low, high, alpha=0.2, color=color, lw=0)
 
 
 def draw_curves(ax: Any, curves: Sequence[Curve], mark: str, **kwargs: Any) -> DrawnCurves:
@@ -127,17 +121,17 @@ def draw_curves(ax: Any, curves: Sequence[Curve], mark: str, **kwargs: Any) -> D
     """
     drawn = DrawnCurves([], [], [])
     some_chosen = any(curve.best is not None for curve in curves)
-    for curve, colour in zip(curves, ordered_colours(len(curves)), strict=True):
+    for curve, color in zip(curves, ordered_colors(len(curves)), strict=True):
         is_best = curve.best is not None
-        options = {"color": colour, "linewidth": 2.2 if is_best or not some_chosen else 1.3}
+        options = {"color": color, "linewidth": 2.2 if is_best or not some_chosen else 1.3}
         (line,) = ax.plot(curve.x, curve.mean, label=curve.label, **{**options, **kwargs})
         drawn.lines.append(line)
-        colour = line.get_color()
+        color = line.get_color()
         if is_best or not some_chosen:
-            band = draw_band(ax, curve, colour)
+            band = draw_band(ax, curve, color)
             drawn.bands.extend([] if band is None else [band])
         if curve.best is not None:
             x, y = curve.x[curve.best], curve.mean[curve.best]
-            style = {"color": colour, "mec": "black", "ms": 9, "zorder": 5}
+            style = {"color": color, "mec": "black", "ms": 9, "zorder": 5}
             drawn.marks.extend(ax.plot([x], [y], "o", label=mark.format(x), **style))
     return drawn

@@ -1,4 +1,4 @@
-"""Where displays are drawn: matplotlib, imported when it is needed, and colours for all eyes."""
+"""Where displays are drawn: matplotlib, imported when needed, and colors that all can see."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BAD", "COLOURS", "GOOD", "NEUTRAL", "axes_for", "import_pyplot", "ordered_colours"]
+__all__ = ["BAD", "COLORS", "GOOD", "NEUTRAL", "axes_for", "import_pyplot", "ordered_colors"]
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
 GOOD, BAD, NEUTRAL = "#0072B2", "#D55E00", "#808080"
 
 
@@ -35,9 +35,9 @@ def axes_for(ax: Any, caller: str) -> Any:
     return ax
 
 
-def ordered_colours(n: int) -> list[Any]:
-    """Return colours of n lines: distinct hues for a few, a scale from dark to light for many."""
-    if n <= len(COLOURS):
-        return list(COLOURS[:n])
+def ordered_colors(n: int) -> list[Any]:
+    """Return colors of n lines: distinct hues for a few, a scale from dark to light for many."""
+    if n <= len(COLORS):
+        return list(COLORS[:n])
     scale = import_module("matplotlib").colormaps["viridis"]
     return [scale(position) for position in np.linspace(0.0, 0.9, n)]

@@ -20,7 +20,6 @@ from rankwise.targets import split_target
 
 __all__ = ["GroupComparisonDisplay"]
 
-Array = NDArray[np.float64]
 KINDS = ("scatter", "difference")
 
 
@@ -41,7 +40,7 @@ class GroupComparisonDisplay:
     groups : array-like of shape (n_groups,), optional
         Labels of the groups; by default their numbers.
     confidence : float
-        Level of the interval of the mean difference.
+        Probability of the interval of the mean difference, such as 0.95.
 
     Attributes
     ----------
@@ -169,7 +168,7 @@ class GroupComparisonDisplay:
         names : pair of str
             Names of the rankers.
         confidence : float
-            Level of the interval of the mean difference.
+            Probability of the interval of the mean difference, such as 0.95.
         ax, **kwargs
             As in `plot`.
 
@@ -236,8 +235,8 @@ class GroupComparisonDisplay:
                 names = [f"{names[0]} (a)", f"{names[1]} (b)"]
         return cls.from_predictions(y, a.predict(X), b.predict(X), groups, names=names, **kwargs)
 
-    def _parts(self) -> list[tuple[NDArray[np.bool_], str, str, str]]:
-        """For each outcome its groups, label, colour and marker."""
+    def _outcomes(self) -> list[tuple[NDArray[np.bool_], str, str, str]]:
+        """For each outcome its groups, label, color and marker."""
         a, b = self.names
         return [
             (self.winner == 1, f"{a} better: {self.row.wins}", GOOD, "o"),
@@ -251,8 +250,8 @@ class GroupComparisonDisplay:
         ends = [values.min() - margin, values.max() + margin]
         (self.line_,) = ax.plot(ends, ends, color="black", linewidth=1, linestyle="--")
         self.points_ = []
-        for rows, label, colour, marker in self._parts():
-            options = {"color": colour, "marker": marker, "s": 28, "alpha": 0.75, "linewidth": 0}
+        for rows, label, color, marker in self._outcomes():
+            options = {"color": color, "marker": marker, "s": 28, "alpha": 0.75, "linewidth": 0}
             x, y = self.values_a[rows], self.values_b[rows]
             self.points_.append(ax.scatter(x, y, label=label, **{**options, **kwargs}))
         what = describe_metric(self.metric)
@@ -266,8 +265,8 @@ class GroupComparisonDisplay:
         place = np.empty(len(difference))
         place[np.argsort(difference, kind="stable")] = np.arange(len(difference))
         self.points_ = []
-        for rows, label, colour, _ in self._parts():
-            options = {"color": colour, "width": 0.9, "label": label}
+        for rows, label, color, _ in self._outcomes():
+            options = {"color": color, "width": 0.9, "label": label}
             self.points_.append(ax.bar(place[rows], difference[rows], **{**options, **kwargs}))
         mean = f"mean {row.difference:+.3g}"
         self.line_ = ax.axhline(row.difference, color="black", linewidth=1.5, label=mean)

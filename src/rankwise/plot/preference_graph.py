@@ -8,14 +8,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.graphs import PairGraph, ScoreGraph
+from rankwise.arrays import Array, Indices
+from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.options import check_option
 from rankwise.plot.figure import BAD, GOOD, NEUTRAL, axes_for
 
 __all__ = ["Edges", "PreferenceGraphDisplay"]
 
-Array = NDArray[np.float64]
-LIMIT = 50  # items; more are a tangle
+LIMIT = 50  # items; a drawing of more would be unreadable
 BEND = 0.08  # of arrows, so that two opposite ones do not cover each other
 LAYOUTS = ("layered", "circular")
 NEAR = 0.09  # of the range of scores: items of one side closer than this step inwards
@@ -38,8 +38,8 @@ class Edges(NamedTuple):
         of the edge itself.
     """
 
-    winner: NDArray[np.intp]
-    loser: NDArray[np.intp]
+    winner: Indices
+    loser: Indices
     magnitude: Array
     weight: Array
     outcome: NDArray[np.str_]
@@ -48,8 +48,8 @@ class Edges(NamedTuple):
 class PreferenceGraphDisplay:
     """Items as points, preferences as arrows from the winner to the loser.
 
-    Make it by `from_graph`. Width is the weight of an edge, strength of the colour its magnitude;
-    the colour says whether the scores agree with the edge: an arrow of the second colour points at
+    Make it by `from_graph`. Width is the weight of an edge, strength of the color its magnitude;
+    the color says whether the scores agree with the edge: an arrow of the second color points at
     an item with a score at least as high as that of the winner. Ties are lines without heads.
 
     Parameters
@@ -145,7 +145,7 @@ class PreferenceGraphDisplay:
     @classmethod
     def from_graph(
         cls,
-        graph: ScoreGraph | PairGraph,
+        graph: PreferenceGraph,
         scores: ArrayLike | None = None,
         labels: Sequence[str] | None = None,
         *,
@@ -156,11 +156,12 @@ class PreferenceGraphDisplay:
 
         Parameters
         ----------
-        graph : ScoreGraph of one group, or PairGraph
+        graph : PreferenceGraph
+            A graph of explicit preferences, or of the scores of one group;
             ``graph.subset(rows)`` takes the items of one group out of a larger graph.
         scores : array-like of shape (n_items,), optional
-            Predicted scores. By default the scores of a ScoreGraph, and the least-squares ratings
-            of a PairGraph.
+            Predicted scores. By default the scores of the graph, or the least-squares ratings if
+            it has none.
         labels : sequence of str, optional
             Names of the items; by default their numbers.
         ax, **kwargs
@@ -172,7 +173,7 @@ class PreferenceGraphDisplay:
         """
         _check_graph(graph)
         if scores is None:
-            placed = graph.y.ravel() if isinstance(graph, ScoreGraph) else _ratings(graph)
+            placed = _ratings(graph) if graph.scores is None else graph.scores.ravel()
         else:
             placed = np.asarray(scores, dtype=np.float64)
         if placed.shape != (graph.n_items,) or not np.isfinite(placed).all():
@@ -239,8 +240,8 @@ class PreferenceGraphDisplay:
             arrows.append(self.ax_.add_patch(arrow))
         count = {outcome: int((edges.outcome == outcome).sum()) for outcome in OUTCOMES}
         handles = [
-            Line2D([], [], color=colour, ls="--" if outcome == "tie" else "-", lw=2)
-            for outcome, colour in OUTCOMES.items()
+            Line2D([], [], color=color, ls="--" if outcome == "tie" else "-", lw=2)
+            for outcome, color in OUTCOMES.items()
             if count[outcome]
         ]
         texts = [f"{outcome}: {n}" for outcome, n in count.items() if n]
@@ -251,24 +252,26 @@ class PreferenceGraphDisplay:
 
 
 def _check_graph(graph: Any) -> None:
-    if not isinstance(graph, (ScoreGraph, PairGraph)):
+    if not isinstance(graph, PreferenceGraph):
         raise TypeError(
-            f"graph is a {type(graph).__name__}; expected a ScoreGraph of one group or a PairGraph."
+            f"graph is a {type(graph).__name__}; expected a preference graph, such as a ScoreGraph "
+            "of one group or a PairGraph."
         )
     advice = "take some of them: graph.subset(rows)."
-    if isinstance(graph, ScoreGraph) and graph.n_groups > 1:
+    if graph.scores is not None and graph.n_groups > 1:
         raise ValueError(f"the graph has {graph.n_groups} groups; {advice}")
     if graph.n_items > LIMIT:
         raise ValueError(f"the graph has {graph.n_items} items, more than {LIMIT}; {advice}")
-    if isinstance(graph, ScoreGraph) and graph.y[0].size != 1:
-        raise ValueError(f"the graph has {graph.y.shape[1]} outputs; make one of a single column.")
+    if graph.scores is not None and graph.scores[0].size != 1:
+        n_outputs = graph.scores.shape[1]
+        raise ValueError(f"the graph has {n_outputs} outputs; make one of a single column.")
 
 
-def _ratings(graph: PairGraph) -> Array:
+def _ratings(graph: PreferenceGraph) -> Array:
     """Scores whose differences fit the edges best, of mean zero in each connected component."""
-    L = graph.laplacian_matrix.toarray()
+    L = graph.laplacian(np.eye(graph.n_items))
     ratings = np.linalg.lstsq(L, graph.divergence, rcond=None)[0]
-    unit = float(graph.magnitude.max(initial=0.0)) or 1.0
+    unit = float(graph.pairs().magnitude.max(initial=0.0)) or 1.0
     return np.asarray(np.round(ratings / unit, 12) * unit)  # equal ones equal
 
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.estimators import RankingPursuit, RankingPursuitCV
 from rankwise.estimators.pipelines import last_step, transform_items
 from rankwise.metrics import Metric, get_metric
+from rankwise.model_selection.search_curves import curves_of_search
 from rankwise.plot.curves import (
     Curve,
     describe_metric,
@@ -24,8 +25,6 @@ from rankwise.plot.figure import axes_for
 from rankwise.targets import as_scores, split_target
 
 __all__ = ["StagedErrorDisplay"]
-
-Array = NDArray[np.float64]
 
 
 class StagedErrorDisplay:
@@ -153,9 +152,9 @@ class StagedErrorDisplay:
             score = held.mean if judge.greater_is_better else -held.mean
             curves.append(held._replace(best=int(np.nanargmax(score))))
         elif isinstance(ranker, RankingPursuitCV) and _is_metric(ranker.scoring, judge):
-            folds = _curves_of_search(ranker.cv_results_, judge.greater_is_better)
-            chosen = next(curve for curve in folds if curve.best is not None)
-            curves.append(chosen._replace(label="held out (folds)"))
+            folds = next(each for each in curves_of_search(ranker) if each.is_chosen)
+            at = folds.place(ranker.n_basis_)
+            curves.append(make_curve("held out (folds)", folds.x, folds.by_group, at))
         return cls(curves=curves, metric=judge.name).plot(ax, name=name, **kwargs)
 
     @classmethod
@@ -221,9 +220,10 @@ def _curves_of_search(cv_results: Mapping[str, Any], greater_is_better: bool) ->
     mean = cv_results["mean_score"]
     score = mean if greater_is_better else -mean
     chosen, at = np.unravel_index(int(np.nanargmax(score)), score.shape)  # the first of equal ones
-    curves = []
-    for k, params in enumerate(cv_results["params"]):
-        label = describe_params(params) or "held out"
+    curves, settings = [], cv_results["params"]
+    for k, params in enumerate(settings):
+        varying = {n: v for n, v in params.items() if any(v != p[n] for p in settings)}
+        label = describe_params(varying) or "held out"
         values = cv_results["group_score"][k]
         steps = np.arange(1, values.shape[1] + 1)
         curves.append(make_curve(label, steps, values, int(at) if k == chosen else None))

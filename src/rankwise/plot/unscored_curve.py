@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
 
+from rankwise.arrays import Indices
 from rankwise.estimators.pipelines import fit_ranker
 from rankwise.groups import encode_groups
 from rankwise.metrics import Metric, get_metric
@@ -21,8 +22,6 @@ from rankwise.targets import as_scores, split_target
 
 __all__ = ["UnscoredCurveDisplay"]
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 NO_AGREEMENT = {"nu": 0.0, "nus": [0.0]}
 
 
@@ -142,8 +141,8 @@ class UnscoredCurveDisplay:
         """Train with more and more unscored items, and draw the error on test data.
 
         Each repeat puts the groups of the unscored items in a random order and takes the first
-        ones up to the number wanted, so a smaller set is part of each larger one, and unscored
-        items keep company that they can be compared with.
+        ones up to the number wanted. So each larger set contains the smaller ones, and an
+        unscored item comes with others of its group.
 
         Parameters
         ----------
@@ -234,7 +233,7 @@ def _orders(
 
 
 def _without_agreement(estimator: Any) -> Any:
-    """A copy of the estimator in which the unscored items have no say."""
+    """A copy of the estimator in which the unscored items have no effect."""
     model = clone(estimator)
     off = {
         name: NO_AGREEMENT[name.rpartition("__")[2]]

@@ -296,7 +296,7 @@ function lineGrid(spec, frame) {
   return [...rows, ...axis, label(spec.yTitle, 0, 12)];
 }
 
-function curveColour(spec, k) {
+function curveColor(spec, k) {
   return spec.hasBest ? "var(--chart-1)" : `var(--chart-${(k % 6) + 1})`;
 }
 
@@ -309,7 +309,7 @@ function oneLine(spec, frame, k) {
   const points = (values, order) =>
     order.map((i) => `${frame.x(curve.x[i]).toFixed(1)},${frame.y(values[i]).toFixed(1)}`);
   const isFaint = spec.hasBest && k > 0;
-  const style = isFaint ? {} : { stroke: curveColour(spec, k) };
+  const style = isFaint ? {} : { stroke: curveColor(spec, k) };
   const dash = !spec.hasBest && k >= 6 ? "6 3" : null;
   const line = svg("polyline", {
     class: `curve${isFaint ? " faint" : ""}`,
@@ -322,7 +322,7 @@ function oneLine(spec, frame, k) {
     " ",
   );
   return [
-    svg("polygon", { class: "band", styles: { fill: curveColour(spec, k) }, points: around }),
+    svg("polygon", { class: "band", styles: { fill: curveColor(spec, k) }, points: around }),
     line,
   ];
 }
@@ -337,7 +337,7 @@ function lineLabels(spec, frame) {
   const length = Math.floor((frame.room - 26) / 6.6);
   return named.flatMap((k, i) => {
     const isBest = spec.hasBest && k === 0;
-    const stroke = spec.hasBest && !isBest ? "var(--rail)" : curveColour(spec, k);
+    const stroke = spec.hasBest && !isBest ? "var(--rail)" : curveColor(spec, k);
     const key = horizontalLine("curve", frame.right + 6, frame.right + 20, places[i] - 4);
     key.style.setProperty("stroke", stroke);
     if (!spec.hasBest && k >= 6) key.setAttribute("stroke-dasharray", "4 2");

@@ -1,6 +1,6 @@
 """Which features order the items: weights, and what they add inside groups.
 
-Only differences inside a group matter to a ranking, so features are centred there: feature j adds
+Only differences inside a group matter to a ranking, so features are centered there: feature j adds
 ``w_j (x_ij − mean of x_j in the group)`` to the score of item i less the mean score of its group.
 """
 
@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from rankwise.report.material import Material, short_numbers
+from rankwise.arrays import Array, Indices
+from rankwise.report.scored_items import ScoredItems, short_numbers
 
 __all__ = ["FeatureEffects"]
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 LISTED_FEATURES = 40
 SHOWN_FEATURES = 8
 BLOCK_ENTRIES = 2**22
@@ -35,7 +33,7 @@ class FeatureEffects:
         Of the features.
     X : ndarray or csr_matrix of shape (m, n_features)
         Features of the items as the learner sees them.
-    material : Material
+    scored : ScoredItems
         The items.
     names : list of str
         Of the features.
@@ -43,13 +41,13 @@ class FeatureEffects:
 
     weights: Array
     X: Any
-    material: Material
+    scored: ScoredItems
     names: list[str]
 
     @cached_property
     def means(self) -> Any:
         """Mean of each feature in each group."""
-        codes, sizes = self.material.groups.codes, self.material.sizes
+        codes, sizes = self.scored.groups.codes, self.scored.sizes
         shape = (len(sizes), len(codes))
         average = sp.csr_matrix((1.0 / sizes[codes], (codes, np.arange(len(codes)))), shape=shape)
         return average @ self.X
@@ -59,21 +57,21 @@ class FeatureEffects:
         """Standard deviation inside groups of what each feature adds."""
         if sp.issparse(self.X):
             squares = np.asarray(self.X.multiply(self.X).sum(axis=0)).ravel()
-            sizes = sp.diags(self.material.sizes.astype(float))
+            sizes = sp.diags(self.scored.sizes.astype(float))
             between = np.asarray((sizes @ self.means.multiply(self.means)).sum(axis=0)).ravel()
             total = np.maximum(squares - between, 0.0)
         else:
-            total = np.concatenate([self._squares(part) for part in self._blocks()])
-        return np.asarray(np.abs(self.weights) * np.sqrt(total / self.material.n_items))
+            total = np.concatenate([self._squares(columns) for columns in self._blocks()])
+        return np.asarray(np.abs(self.weights) * np.sqrt(total / self.scored.n_items))
 
     @cached_property
     def share(self) -> Array:
-        """Part of the variance of the scores inside groups that each feature makes up.
+        """Share of the variance of the scores inside groups that each feature explains.
 
-        ``w_j Σ_i x_ij f_i / Σ_i f_i²`` for centred scores f. The parts add up to 1; a feature that
-        works against the others has a negative one.
+        ``w_j Σ_i x_ij f_i / Σ_i f_i²`` for centered scores f. The shares add up to 1; a feature
+        that works against the others has a negative one.
         """
-        f = self.material.centred_scores
+        f = self.scored.centered_scores
         largest = float(np.abs(f).max())
         if not largest:
             return np.zeros(len(self.weights))
@@ -90,9 +88,9 @@ class FeatureEffects:
     def contributions(self, items: Indices) -> list[list[Any]]:
         """For each item what the shown features add, and at last all other features together."""
         rows = self.X[items][:, self.shown]
-        means = self.means[self.material.groups.codes[items]][:, self.shown]
+        means = self.means[self.scored.groups.codes[items]][:, self.shown]
         added = self.weights[self.shown] * _dense(rows - means)
-        others = self.material.centred_scores[items] - added.sum(axis=1)
+        others = self.scored.centered_scores[items] - added.sum(axis=1)
         return [short_numbers(row, 4) for row in np.column_stack([added, others])]
 
     def describe(self) -> dict[str, Any]:
@@ -114,13 +112,13 @@ class FeatureEffects:
         }
 
     def _blocks(self) -> list[slice]:
-        width = max(1, BLOCK_ENTRIES // self.material.n_items)
+        width = max(1, BLOCK_ENTRIES // self.scored.n_items)
         starts = range(0, len(self.weights), width)
         return [slice(start, start + width) for start in starts]
 
     def _squares(self, part: slice) -> Array:
-        centred = self.X[:, part] - self.means[self.material.groups.codes, part]
-        return np.asarray((centred * centred).sum(axis=0))
+        centered = self.X[:, part] - self.means[self.scored.groups.codes, part]
+        return np.asarray((centered * centered).sum(axis=0))
 
 
 def _dense(matrix: Any) -> Array:

@@ -6,29 +6,28 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Indices
 from rankwise.estimators.base import ranks_in_groups
-from rankwise.report.material import Material, short_numbers
+from rankwise.report.scored_items import ScoredItems, short_numbers
 
 __all__ = ["FIRST_ITEMS", "ITEMS_A_GROUP", "describe_items", "groups_that_fit"]
 
-Indices = NDArray[np.intp]
 SHOWN_GROUPS = 2_000
 SHOWN_ITEMS = 20_000
 ITEMS_A_GROUP = 200
 FIRST_ITEMS = 50
 
 
-def groups_that_fit(material: Material, wanted: Indices) -> Indices:
+def groups_that_fit(scored: ScoredItems, wanted: Indices) -> Indices:
     """The first of the wanted groups whose items the page can hold."""
-    sizes = np.minimum(material.sizes[wanted], ITEMS_A_GROUP)
+    sizes = np.minimum(scored.sizes[wanted], ITEMS_A_GROUP)
     n_fitting = int(np.searchsorted(np.cumsum(sizes), SHOWN_ITEMS, side="right"))
     return wanted[: min(max(n_fitting, 1), SHOWN_GROUPS)]
 
 
 def describe_items(
-    material: Material,
+    scored: ScoredItems,
     groups: Indices,
     contributions: Callable[[Indices], list[list[Any]]] | None,
 ) -> list[dict[str, Any]]:
@@ -36,19 +35,19 @@ def describe_items(
 
     `contributions` gives the rows of the contributions of features to the scores of items.
     """
-    predicted = ranks_in_groups(material.scores, material.groups.codes)
-    true = ranks_in_groups(material.y, material.groups.codes)
-    too_high, too_low = material.swaps
+    predicted = ranks_in_groups(scored.scores, scored.groups.codes)
+    true = ranks_in_groups(scored.y, scored.groups.codes)
+    too_high, too_low = scored.swaps
     described = []
     for group in groups:
-        start = material.targets.starts[group]
-        members = material.order[start : start + material.sizes[group]]
+        start = scored.targets.starts[group]
+        members = scored.order[start : start + scored.sizes[group]]
         items = members[_shown_positions(true[members])]
         entry = {
             "total": len(members),
-            "names": [material.name_of(item) for item in items],
-            "scores": short_numbers(material.scores[items]),
-            "y": short_numbers(material.y[items], 9),
+            "names": [scored.name_of(item) for item in items],
+            "scores": short_numbers(scored.scores[items]),
+            "y": short_numbers(scored.y[items], 9),
             "predicted": predicted[items].tolist(),
             "true": true[items].tolist(),
             "tooHigh": too_high[items].tolist(),

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.stats
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array, Indices
 from rankwise.errors import UndefinedMetricError
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.averaging import mean
-from rankwise.report.material import Material, short_numbers
+from rankwise.report.scored_items import ScoredItems, short_numbers
 
 __all__ = [
     "MetricResult",
@@ -24,8 +24,6 @@ __all__ = [
     "metric_title",
 ]
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 LISTED_GROUPS = 20_000
 BINS = 20
 TITLES = {
@@ -59,7 +57,7 @@ class MetricResult(NamedTuple):
         NaN where it is undefined.
     mean, low, high : float
         Mean over the groups with a value, and its confidence interval; NaN if there is none. A
-        value that is the same in all groups tells nothing of its spread, so it has no interval.
+        value that is the same in all groups shows no spread, so it has no interval.
     refusal : str
         Why the metric does not take these true scores (NDCG of negative ones), else empty.
     """
@@ -99,7 +97,7 @@ def metric_title(metric: Metric, titles: dict[str, str] = TITLES) -> str:
 
 
 def measure(
-    material: Material, metrics: str | Metric | Iterable[str | Metric], confidence: float
+    scored: ScoredItems, metrics: str | Metric | Iterable[str | Metric], confidence: float
 ) -> list[MetricResult]:
     """Evaluate the metrics, those that have a value first; there must be at least one."""
     if not 0 < confidence < 1:
@@ -108,13 +106,13 @@ def measure(
     chosen = list(dict.fromkeys(get_metric(name) for name in names))
     if not chosen:
         raise ValueError("metrics is empty; name at least one, such as 'ndcg@10'.")
-    results = [_measure_one(material, metric, confidence) for metric in chosen]
+    results = [_measure_one(scored, metric, confidence) for metric in chosen]
     if all(result.refusal for result in results):
         raise ValueError(results[0].refusal)
     if all(np.isnan(result.mean) for result in results):
         needs = "; ".join(f"{metric} needs {metric.core.needs}" for metric in chosen)
         raise UndefinedMetricError(
-            f"no metric is defined in any of the {material.groups.n_groups} groups: {needs}. "
+            f"no metric is defined in any of the {scored.groups.n_groups} groups: {needs}. "
             "Check y and groups."
         )
     return sorted(results, key=lambda result: bool(np.isnan(result.mean)))
@@ -137,15 +135,15 @@ def describe_metric(result: MetricResult) -> dict[str, Any]:
 
 
 def describe_groups(
-    results: list[MetricResult], material: Material, listed: Indices
+    results: list[MetricResult], scored: ScoredItems, listed: Indices
 ) -> dict[str, Any]:
     """The table of groups, column by column, for the page."""
     return {
-        "names": [material.group_name(group) for group in listed],
-        "sizes": material.sizes[listed].tolist(),
-        "pairs": material.pairs[listed].tolist(),
+        "names": [scored.group_name(group) for group in listed],
+        "sizes": scored.sizes[listed].tolist(),
+        "pairs": scored.pairs[listed].tolist(),
         "values": [short_numbers(result.values[listed]) for result in results],
-        "total": material.groups.n_groups,
+        "total": scored.groups.n_groups,
     }
 
 
@@ -170,11 +168,11 @@ def choose_groups(
     return chosen
 
 
-def _measure_one(material: Material, metric: Metric, confidence: float) -> MetricResult:
+def _measure_one(scored: ScoredItems, metric: Metric, confidence: float) -> MetricResult:
     try:
-        found = metric.by_group(material.ranking)
+        found = metric.by_group(scored.ranking)
     except ValueError as error:  # the user's other metrics are worth a page all the same
-        nothing = np.full(material.groups.n_groups, np.nan)
+        nothing = np.full(scored.groups.n_groups, np.nan)
         return MetricResult(metric, nothing, refusal=str(error))
     average = mean(found.values, found.weights, "skip")
     half = _half_width(found.values, found.weights, average, confidence)
@@ -184,7 +182,7 @@ def _measure_one(material: Material, metric: Metric, confidence: float) -> Metri
 
 
 def _half_width(values: Array, weights: Array | None, average: float, confidence: float) -> float:
-    """Half of Student's interval of the mean over groups; for weights its linearisation."""
+    """Half of Student's interval of the mean over groups; for weights its linearization."""
     defined = ~np.isnan(values)
     n = int(defined.sum())
     if n < 2:

@@ -267,7 +267,7 @@ function slopeRanks(items, frame) {
   ];
 }
 
-function slopeColour(items, i) {
+function slopeColor(items, i) {
   const wrong = items.tooHigh[i] + items.tooLow[i];
   if (items.tooHigh[i] === items.tooLow[i]) return "var(--rail)";
   const side = items.tooHigh[i] > items.tooLow[i] ? "var(--high)" : "var(--low)";
@@ -278,7 +278,7 @@ function slopeColour(items, i) {
 function slopeItem(items, frame, i) {
   const [from, to, middle] = [frame.predictedY[i], frame.trueY[i], (frame.left + frame.right) / 2];
   const d = `M${frame.left + 6},${from} C${middle},${from} ${middle},${to} ${frame.right - 6},${to}`;
-  const line = svg("path", { class: "seen", d, styles: { stroke: slopeColour(items, i) } });
+  const line = svg("path", { class: "seen", d, styles: { stroke: slopeColor(items, i) } });
   const parts = [line, svg("path", { class: "reach", d })];
   if (frame.hasNames) {
     const length = Math.floor((frame.room - 12) / 6.6);
@@ -327,9 +327,9 @@ function setUpContributions() {
     },
     {
       title: "Sum",
-      value: centredScore,
+      value: centeredScore,
       cell: (i) =>
-        html("td", { class: "total" }, chosenItems().format(centredScore(i))),
+        html("td", { class: "total" }, chosenItems().format(centeredScore(i))),
     },
     ...shown.map(added),
     ...(data.features.others ? [added(`${data.features.others} others`, shown.length)] : []),
@@ -343,7 +343,7 @@ function setUpContributions() {
   Object.assign(contributionTable, { column: 1, isAscending: false });
 }
 
-const centredScore = (i) => chosenItems().contributions[i].reduce((sum, value) => sum + value, 0);
+const centeredScore = (i) => chosenItems().contributions[i].reduce((sum, value) => sum + value, 0);
 
 function largestContribution(items) {
   return Math.max(...items.contributions.flat().map(Math.abs)) || 1;

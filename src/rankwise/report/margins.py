@@ -5,25 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.report.material import Material, short_numbers
+from rankwise.arrays import Array
+from rankwise.report.scored_items import ScoredItems, short_numbers
 
 __all__ = ["describe_margins", "pair_margins"]
 
-Array = NDArray[np.float64]
 EXACT_PAIRS = 2_000_000
 SAMPLED_PAIRS = 500_000
 BINS = 60
 OUTER = 0.0025  # share of the pairs beyond either end of the drawing
 
 
-def describe_margins(material: Material, rng: np.random.Generator) -> dict[str, Any]:
+def describe_margins(scored: ScoredItems, rng: np.random.Generator) -> dict[str, Any]:
     """A histogram of f_i − f_j over pairs with y_i > y_j, and the exact numbers of pairs."""
-    total = int(material.pairs.sum())
+    total = int(scored.pairs.sum())
     if not total:
         return {"total": 0}
-    margins = pair_margins(material, rng)
+    margins = pair_margins(scored, rng)
     zero = margins == 0
     edges = _edges(margins)
     counts = np.histogram(np.clip(margins[~zero], edges[0], edges[-1]), edges)[0]
@@ -33,8 +32,8 @@ def describe_margins(material: Material, rng: np.random.Generator) -> dict[str, 
         "edges": short_numbers(edges),
         "counts": counts.tolist(),
         "zero": int(zero.sum()),
-        "wrong": material.n_wrong,
-        "tied": material.n_tied,
+        "wrong": scored.n_wrong,
+        "tied": scored.n_tied,
         "median": short_numbers(np.median(margins))[0],
     }
 
@@ -48,14 +47,14 @@ def _edges(margins: Array) -> Array:
     return np.asarray(np.arange(first, last + 1) * width)
 
 
-def pair_margins(material: Material, rng: np.random.Generator) -> Array:
+def pair_margins(scored: ScoredItems, rng: np.random.Generator) -> Array:
     """The margins of all pairs, or of a sample drawn with replacement if there are too many.
 
     Sorted by group and rising y, the items below item i are a stretch of ``lower[i]`` items at the
     start of its group, so pair number k is found by a search in the cumulative sum of `lower`.
     """
-    codes, lower = material.groups.codes, material.lower
-    rising = np.lexsort((material.y, codes))
+    codes, lower = scored.groups.codes, scored.lower
+    rising = np.lexsort((scored.y, codes))
     ends = np.cumsum(lower[rising])
     total = int(ends[-1])
     if total <= EXACT_PAIRS:
@@ -64,6 +63,6 @@ def pair_margins(material: Material, rng: np.random.Generator) -> Array:
         numbers = rng.integers(total, size=SAMPLED_PAIRS)
     upper = np.searchsorted(ends, numbers, side="right")
     within = numbers - (ends[upper] - lower[rising][upper])
-    below = material.targets.starts[codes[rising][upper]] + within
-    scores = material.scores[rising]
+    below = scored.targets.starts[codes[rising][upper]] + within
+    scores = scored.scores[rising]
     return np.asarray(scores[upper] - scores[below])

@@ -12,14 +12,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
+from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.best_model import BestModel
 from rankwise.estimators.linear_function import linear_function
-from rankwise.report.material import as_text
+from rankwise.estimators.search import Search
+from rankwise.report.scored_items import as_text
 
 __all__ = ["ModelParts", "input_names", "predict_scores", "take_apart"]
 
-Array = NDArray[np.float64]
 LONGEST_VALUE = 160
 
 
@@ -107,7 +107,7 @@ def take_apart(model: Any) -> ModelParts:
         if isinstance(model, Pipeline):
             steps += [step for step in model.steps[:-1] if step[1] not in (None, "passthrough")]
             model = model.steps[-1][1]
-        elif hasattr(model, "best_estimator_") and not isinstance(model, BestModel):
+        elif hasattr(model, "best_estimator_") and not isinstance(model, Search):
             search = type(model).__name__
             model = model.best_estimator_
         else:

@@ -12,8 +12,9 @@ from string import Template
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankwise.arrays import Indices
 from rankwise.datasets.files import PathLike, replace_file
 from rankwise.environment import describe_environment
 from rankwise.metrics import Metric
@@ -29,13 +30,12 @@ from rankwise.report.group_metrics import (
     measure,
 )
 from rankwise.report.margins import describe_margins
-from rankwise.report.material import Material, as_text, make_material
 from rankwise.report.model_parts import ModelParts, input_names, predict_scores, take_apart
+from rankwise.report.scored_items import ScoredItems, as_text, make_scored_items
 from rankwise.report.tuning import describe_curves, describe_path, searched
 
 __all__ = ["make_report", "write_report"]
 
-Indices = NDArray[np.intp]
 SCRIPTS = ("charts.js", "tables.js", "items.js", "report.js")
 LONGEST_TITLE = 200
 METRICS = ("ndcg@10", "map", "disagreement", "tau")
@@ -70,7 +70,7 @@ def write_report(
         A fitted ranker, a Pipeline that ends in one, or plain scores.
     X : array-like, sparse matrix or data frame of shape (n_items, n_features)
         Items, best ones that the model has not been trained on; not used with plain scores.
-    y : array-like of shape (n_items,), target of `make_target`, or ScoreGraph
+    y : array-like of shape (n_items,), target of `make_target`, or graph of scores
         True scores; larger is better. Items with NaN are left out and counted.
     groups : array-like of shape (n_items,), optional
         Group labels; None makes one list.
@@ -86,7 +86,8 @@ def write_report(
     title : str, optional
         Heading of the page.
     confidence : float
-        Level of the intervals: Student's over groups, as in `rankwise.model_selection.compare`.
+        Probability of the intervals: Student's over groups, as in
+        `rankwise.model_selection.compare`.
     random_state : int
         Seed of what is sampled: pairs and groups, where there are too many to show.
 
@@ -155,14 +156,14 @@ def make_report(
     True
     """
     rng = np.random.default_rng(random_state)
-    material = make_material(predict_scores(model, X), y, groups, ids)
-    results = measure(material, metrics, confidence)
+    scored = make_scored_items(predict_scores(model, X), y, groups, ids)
+    results = measure(scored, metrics, confidence)
     parts = take_apart(model)
-    effects = _effects(parts, X, input_names(feature_names, model, X), material)
+    effects = _effects(parts, X, input_names(feature_names, model, X), scored)
     data = {
-        **_group_data(material, results, effects, rng),
+        **_group_data(scored, results, effects, rng),
         "features": effects.describe() if effects else None,
-        "margins": describe_margins(material, rng),
+        "margins": describe_margins(scored, rng),
         **_tuning_data(parts, training, results[0].metric, effects),
     }
     usual = "Ranking report" if parts.learner is None else f"{parts.name} report"
@@ -170,38 +171,38 @@ def make_report(
         data=_as_json(data),
         title=escape(as_text(usual if title is None else title, LONGEST_TITLE)),
         cards=sentences.metric_cards(results, confidence),
-        interval_hint=sentences.interval_hint(results, material, confidence),
-        **_words(parts, material, data),
+        interval_hint=sentences.interval_hint(results, scored, confidence),
+        **_words(parts, scored, data),
     )
 
 
-def _words(parts: ModelParts, material: Material, data: dict[str, Any]) -> dict[str, str]:
+def _words(parts: ModelParts, scored: ScoredItems, data: dict[str, Any]) -> dict[str, str]:
     versions = describe_environment()["versions"]
     return {
-        "subtitle": sentences.subtitle(parts, material),
-        "headline": sentences.headline(material),
+        "subtitle": sentences.subtitle(parts, scored),
+        "headline": sentences.headline(scored),
         "group_note": sentences.group_note(data["groups"], data["items"], data["metrics"][0]),
         "item_note": sentences.item_note(data["items"]),
         "feature_note": sentences.feature_note(parts, data["features"] is not None),
         "margin_note": sentences.margin_note(data["margins"]),
         "curve_note": sentences.curve_note(parts, data["curves"], data["path"]),
-        "about": sentences.about_table(parts, material, versions),
+        "about": sentences.about_table(parts, scored, versions),
         "version": escape(versions["rankwise"]),
     }
 
 
 def _group_data(
-    material: Material,
+    scored: ScoredItems,
     results: list[MetricResult],
     effects: FeatureEffects | None,
     rng: np.random.Generator,
 ) -> dict[str, Any]:
     valid = [result for result in results if not np.isnan(result.mean)]
-    listed, shown = _choose(material, valid[0], rng)
+    listed, shown = _choose(scored, valid[0], rng)
     return {
         "metrics": [describe_metric(result) for result in valid],
-        "groups": describe_groups(valid, material, listed),
-        "items": describe_items(material, shown, effects.contributions if effects else None),
+        "groups": describe_groups(valid, scored, listed),
+        "items": describe_items(scored, shown, effects.contributions if effects else None),
     }
 
 
@@ -214,15 +215,15 @@ def _tuning_data(
 
 
 def _effects(
-    parts: ModelParts, X: Any, names: list[str] | None, material: Material
+    parts: ModelParts, X: Any, names: list[str] | None, scored: ScoredItems
 ) -> FeatureEffects | None:
     weights = None if parts.learner is None else parts.weights()
     if weights is None:
         return None
     seen = parts.features(X)
-    if material.n_unscored:
-        seen = seen[material.rows]
-    return FeatureEffects(weights, seen, material, parts.feature_names(names, len(weights)))
+    if scored.n_unscored:
+        seen = seen[scored.rows]
+    return FeatureEffects(weights, seen, scored, parts.feature_names(names, len(weights)))
 
 
 def _check_training(training: Any, parts: ModelParts) -> tuple[Any, Any, Any] | None:
@@ -237,14 +238,14 @@ def _check_training(training: Any, parts: ModelParts) -> tuple[Any, Any, Any] | 
 
 
 def _choose(
-    material: Material, result: MetricResult, rng: np.random.Generator
+    scored: ScoredItems, result: MetricResult, rng: np.random.Generator
 ) -> tuple[Indices, Indices]:
     """The groups of the table, those with items first, and those with items."""
-    every = np.arange(material.groups.n_groups)
+    every = np.arange(scored.groups.n_groups)
     listed = choose_groups(result, every, LISTED_GROUPS, rng)
-    shown = groups_that_fit(material, listed)
+    shown = groups_that_fit(scored, listed)
     if len(shown) < len(listed):
-        shown = groups_that_fit(material, choose_groups(result, listed, len(shown), rng))
+        shown = groups_that_fit(scored, choose_groups(result, listed, len(shown), rng))
     rest = listed[~np.isin(listed, shown)]
     return np.r_[shown, rest], shown
 

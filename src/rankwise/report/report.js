@@ -206,7 +206,7 @@ function setUpTuning() {
   if (!curves) return;
   const isAlpha = curves.variable === "alpha";
   const name = isAlpha ? "α" : "steps";
-  const title = isAlpha ? "α, the weight of the regulariser" : "number of steps";
+  const title = isAlpha ? "α, the weight of the regularizer" : "number of steps";
   byId("tuning-lead").textContent = tuningWords(curves, name);
   const isTraining = curves.way === "training";
   const marks = [
@@ -262,7 +262,7 @@ function setUpPath(path, title, name) {
   byId("path-part").hidden = false;
   byId("path-hint").textContent =
     path.variable === "alpha"
-      ? "The weights of the features with the largest effect: strong regularisation shrinks all of them to zero."
+      ? "The weights of the features with the largest effect: strong regularization shrinks all of them to zero."
       : "The weights of the features chosen first, after each step.";
   const chosen = data.curves.own ?? data.curves.best.x;
   const [low, high] = extent(path.x);
@@ -287,7 +287,7 @@ function setUpTheme() {
   };
   const show = () => {
     button.textContent = isDark() ? "Light" : "Dark";
-    button.setAttribute("aria-label", isDark() ? "Use light colours" : "Use dark colours");
+    button.setAttribute("aria-label", isDark() ? "Use light colors" : "Use dark colors");
     button.setAttribute("aria-pressed", String(isDark()));
   };
   button.addEventListener("click", () => {

@@ -10,8 +10,8 @@ import numpy as np
 from rankwise.estimators import RankRLSCV
 from rankwise.report.group_items import FIRST_ITEMS, ITEMS_A_GROUP
 from rankwise.report.group_metrics import MetricResult
-from rankwise.report.material import Material
 from rankwise.report.model_parts import ModelParts
+from rankwise.report.scored_items import ScoredItems
 
 __all__ = [
     "about_table",
@@ -27,22 +27,22 @@ __all__ = [
 ]
 
 
-def subtitle(parts: ModelParts, material: Material) -> str:
+def subtitle(parts: ModelParts, scored: ScoredItems) -> str:
     """Model and data in one line."""
     learner = " → ".join([*parts.step_names, parts.name])
-    items = f"{material.n_items:,} items"
-    if not material.is_one_list:
-        items += f" in {_count(material.groups.n_groups, 'group')}"
+    items = f"{scored.n_items:,} items"
+    if not scored.is_one_list:
+        items += f" in {_count(scored.groups.n_groups, 'group')}"
     return escape(f"{learner} on {items}")
 
 
-def headline(material: Material) -> str:
+def headline(scored: ScoredItems) -> str:
     """The share of rightly ordered pairs as a sentence."""
-    total, wrong, tied = int(material.pairs.sum()), material.n_wrong, material.n_tied
+    total, wrong, tied = int(scored.pairs.sum()), scored.n_wrong, scored.n_tied
     left_out = (
-        f" {_count(material.n_unscored, 'item')} without a true score (NaN) "
-        f"{'is' if material.n_unscored == 1 else 'are'} left out."
-        if material.n_unscored
+        f" {_count(scored.n_unscored, 'item')} without a true score (NaN) "
+        f"{'is' if scored.n_unscored == 1 else 'are'} left out."
+        if scored.n_unscored
         else ""
     )
     if not total:
@@ -50,7 +50,7 @@ def headline(material: Material) -> str:
     right = _share(total - wrong - tied, total)
     shares = f"{_share(wrong, total)} in the wrong one"
     rest = f", {shares}, and {_share(tied, total)} are tied" if tied else f" and {shares}"
-    where = "" if material.is_one_list else " of the same group"
+    where = "" if scored.is_one_list else " of the same group"
     return (
         f"Of {total:,} pairs of items{where} with different true scores, "
         f"<strong>{right} are in the right order</strong>{rest}.{left_out}"
@@ -62,9 +62,9 @@ def metric_cards(results: list[MetricResult], confidence: float) -> str:
     return "\n".join(_card(result, confidence) for result in results)
 
 
-def interval_hint(results: list[MetricResult], material: Material, confidence: float) -> str:
+def interval_hint(results: list[MetricResult], scored: ScoredItems, confidence: float) -> str:
     """What the values and their intervals are."""
-    if material.groups.n_groups == 1:
+    if scored.groups.n_groups == 1:
         return "There is only one list, so nothing tells how far another list would differ."
     is_pooled = any(dict(result.metric.options).get("average") == "pairs" for result in results)
     weight = "" if is_pooled else ": each group counts the same, while above each pair does"
@@ -152,19 +152,19 @@ def curve_note(
     return ""
 
 
-def about_table(parts: ModelParts, material: Material, versions: dict[str, str]) -> str:
+def about_table(parts: ModelParts, scored: ScoredItems, versions: dict[str, str]) -> str:
     """Model, data and versions as rows of a table."""
-    sizes = material.sizes
+    sizes = scored.sizes
     rows = [
         ("model", " → ".join([*parts.step_names, parts.name])),
         *((f"· {name}", value) for name, value in parts.parameters()),
         ("· parameters left as they are", ", ".join(parts.defaults()) or "none"),
-        ("items", f"{material.n_items:,}"),
-        ("groups", "one list" if material.is_one_list else f"{len(sizes):,}"),
+        ("items", f"{scored.n_items:,}"),
+        ("groups", "one list" if scored.is_one_list else f"{len(sizes):,}"),
         ("items a group", f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):,g}"),
-        ("pairs of different true score", f"{int(material.pairs.sum()):,}"),
-        ("true scores", f"{material.y.min():,g} to {material.y.max():,g}"),
-        ("items without true score, left out", f"{material.n_unscored:,}"),
+        ("pairs of different true score", f"{int(scored.pairs.sum()):,}"),
+        ("true scores", f"{scored.y.min():,g} to {scored.y.max():,g}"),
+        ("items without true score, left out", f"{scored.n_unscored:,}"),
         *((name, version) for name, version in versions.items()),
     ]
     return "\n".join(
@@ -234,7 +234,7 @@ def _undefined_text(result: MetricResult) -> str:
 
 
 def _share(part: int, whole: int) -> str:
-    """A part in percent; 0% and 100% only where it is nothing and all."""
+    """A share in percent; 0% and 100% only if the share is exactly 0 or 1."""
     if 0 < part / whole < 0.0005:
         return "less than 0.1%"
     return "more than 99.9%" if 0.9995 <= part / whole < 1 else f"{part / whole:.1%}"

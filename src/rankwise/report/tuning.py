@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.estimators import RankingPursuit, RankRLS, RankRLSCV
-from rankwise.estimators.cross_validation import mean_defined, standard_error
 from rankwise.metrics import Metric, get_metric
+from rankwise.model_selection.measures import mean_defined, standard_error
+from rankwise.model_selection.search_curves import curves_of_search
 from rankwise.report.group_metrics import metric_title
-from rankwise.report.material import short_numbers
+from rankwise.report.scored_items import short_numbers
 
 __all__ = ["describe_curves", "describe_path", "searched"]
 
-Array = NDArray[np.float64]
 SHOWN_CURVES = 8
 SHOWN_PATHS = 8
 
@@ -36,26 +35,28 @@ def describe_curves(search: Any, learner: Any) -> dict[str, Any] | None:
     """The score of each candidate for the page, with the spread over groups."""
     if search is None:
         return _training_curve(learner)
-    results = search.cv_results_
+    found = curves_of_search(search)
     is_loss = search.scoring == "loss"
     greater = not is_loss and get_metric(search.scoring).greater_is_better
-    x, labels, parts, is_log = _grid(search)
     curves = [
-        {"label": label, "x": short_numbers(xs), **_mean_and_error(by_group)}
-        for xs, label, by_group in zip(x, labels, parts, strict=True)
+        {
+            "label": ", ".join(f"{name} = {value}" for name, value in each.params.items()),
+            "x": short_numbers(each.x),
+            **_mean_and_error(_over_outputs(each.by_group)),
+        }
+        for each in found
     ]
-    best = _best_curve(search)
     peaks = [_peak(curve["mean"], greater) for curve in curves]
     known = [k for k, peak in enumerate(peaks) if np.isfinite(peak)]
-    order = sorted(known, key=lambda k: (k != best, -peaks[k]))[:SHOWN_CURVES]
-    variable = "alpha" if is_log else "n_basis"
-    own = getattr(learner, "alpha", None) if is_log else None
+    order = sorted(known, key=lambda k: (not found[k].is_chosen, -peaks[k]))[:SHOWN_CURVES]
+    variable = found[0].parameter
+    own = getattr(learner, "alpha", None) if variable == "alpha" else None
     return {
         "variable": variable,
-        "isLog": is_log,
+        "isLog": variable == "alpha",
         "metric": "loss" if is_loss else metric_title(get_metric(search.scoring)),
         "greater": greater,
-        "way": str(results.get("cv", "folds")),
+        "way": str(search.cv_results_.get("cv", "folds")),
         "curves": [curves[k] for k in order],
         "total": len(curves),
         "best": {
@@ -63,7 +64,7 @@ def describe_curves(search: Any, learner: Any) -> dict[str, Any] | None:
             "y": short_numbers(search.best_score_)[0],
         },
         "own": None if own is None else short_numbers(own)[0],
-        **_spread_over(results, parts[best]),
+        **_spread_over(search.cv_results_, _over_outputs(found[order[0]].by_group)),
     }
 
 
@@ -123,29 +124,13 @@ def _training_curve(learner: Any) -> dict[str, Any] | None:
     }
 
 
-def _grid(search: Any) -> tuple[list[Any], list[str], list[Array], bool]:
-    """For each curve its candidates, its label and the scores, shape (n_groups, n_candidates)."""
-    results = search.cv_results_
-    if "nus" in results:
-        scores = results["group_score"]
-        nus = results["nus"]
-        parts = [scores[:, k] for k in range(len(nus))]
-        return [results["alphas"]] * len(nus), [f"ν = {nu:g}" for nu in nus], parts, True
-    labels = _labels(results["params"])
-    parts = [_first_output(part) for part in results["group_score"]]
-    if "alphas" in results:
-        return list(results["alphas"]), labels, parts, True
-    steps = [np.arange(1, part.shape[1] + 1) for part in parts]
-    return steps, labels, parts, False
-
-
 def _spread_over(results: dict[str, Any], by_part: Array) -> dict[str, Any]:
     """Over how many parts of the data a mean is taken, and what they are.
 
     The rows of a single list that was cut into folds all have the label of that list.
     """
     n_parts = int((~np.isnan(by_part)).any(axis=1).sum())
-    if "groups" not in results:  # a pursuit does not tell
+    if "groups" not in results:  # a pursuit of an older file does not tell
         return {"nParts": n_parts, "part": "held-out parts"}
     labels = results["groups"]
     is_grouped = results.get("cv") != "folds of edges" and len(np.unique(labels)) == len(labels)
@@ -157,25 +142,7 @@ def _peak(mean: list[Any], greater: bool) -> float:
     return max((m if greater else -m for m in mean if m is not None), default=-np.inf)
 
 
-def _best_curve(search: Any) -> int:
-    """Number of the curve that the chosen parameters lie on."""
-    results = search.cv_results_
-    if "nus" in results:
-        return int(np.flatnonzero(results["nus"] == search.nu_)[0])
-    chosen = search.best_params_
-    fits = [all(p.get(n, v) == v for n, v in chosen.items()) for p in results["params"]]
-    return fits.index(True)
-
-
-def _labels(params: Sequence[dict[str, Any]]) -> list[str]:
-    """Those parameters that differ between the curves."""
-    varying = [
-        name for name in (params[0] if params else {}) if len({str(p[name]) for p in params}) > 1
-    ]
-    return [", ".join(f"{name} = {each[name]}" for name in varying) for each in params]
-
-
-def _first_output(scores: Array) -> Array:
+def _over_outputs(scores: Array) -> Array:
     return scores if scores.ndim == 2 else scores.mean(axis=2)
 
 

@@ -6,7 +6,7 @@ simplex (λ ≥ 0, Σ λ = 1), with ``a_λ = Σ λ_t a_t``,
     min_w R(w) + α ‖w‖²  ≥  min_w a_λᵀ w + b_λ + α ‖w‖²  =  b_λ − ‖a_λ‖²/(4α)
 
 ([TreeRSVM11] section 3). The best λ solves the master problem; a worse one gives a weaker bound,
-never a wrong one. Planes do not depend on α: a path over α keeps them.
+never a wrong one. Planes do not depend on α, so a path over α keeps them.
 
 Rounding can make a bound wrong, so the bound that is reported is lower by what rounding may have
 added. With w the lowest point of the mixture, ``|R|`` the largest absolute values of the columns,
@@ -23,19 +23,18 @@ exact, and a plane is one below the loss whatever rounding did to the scores tha
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.solvers.columns import Columns
 from rankwise.solvers.margin_objective import Point
 
-__all__ = ["Bundle", "maximise_on_simplex"]
+__all__ = ["Bundle", "maximize_on_simplex"]
 
-Array = NDArray[np.float64]
 MAX_PLANES = 250
 MAX_ENTRIES = 2**27  # one GiB of planes
 EPSILON = float(np.finfo(np.float64).eps)
-CORRECTIONS = 2  # of the solution on a face
-SLACK = 0.02  # of the gap, that a solution of the master problem may leave
+CORRECTIONS = 2  # of each solution on a face of the simplex
+SLACK = 0.02  # share of the gap by which the master problem may be unsolved
 
 
 class Bundle:
@@ -91,10 +90,10 @@ class Bundle:
             A lower bound of the objective, whatever the accuracy of the solution; what rounding
             may have added is taken off.
         w : ndarray of shape (n_features,)
-            Where the planes and the regulariser together are lowest.
+            Where the planes and the regularizer together are lowest.
         """
         Q = self._gram / (2 * alpha)
-        self._mix = maximise_on_simplex(Q, self._offsets, self._mix, best)
+        self._mix = maximize_on_simplex(Q, self._offsets, self._mix, best)
         used = self._mix > 0
         mix, slope = self._mix[used], self._mix[used] @ self._slopes[used]
         w, norm = slope / (-2 * alpha), float(slope @ slope) / (4 * alpha)
@@ -118,10 +117,10 @@ class Bundle:
         self._mix[-1] = 1.0
 
 
-def maximise_on_simplex(
+def maximize_on_simplex(
     Q: Array, c: Array, start: Array, ceiling: float = np.inf, max_steps: int = 500
 ) -> Array:
-    """Maximise ``cᵀ x − xᵀ Q x / 2`` over x ≥ 0 with Σ x = 1, by the active-set method.
+    """Maximize ``cᵀ x − xᵀ Q x / 2`` over x ≥ 0 with Σ x = 1, by the active-set method.
 
     Parameters
     ----------
@@ -132,15 +131,15 @@ def maximise_on_simplex(
     start : ndarray of shape (n,)
         A point of the simplex.
     ceiling : float
-        What the maximum cannot exceed: what is lacking of the maximum need only be small beside
-        what is lacking of the ceiling.
+        An upper bound of the maximum. The search stops when the distance to the maximum is a small
+        share of the distance to this bound.
     max_steps : int
         Limit of changes of the active set.
 
     Returns
     -------
     ndarray of shape (n,)
-        A point of the simplex; the maximiser unless the limit was reached.
+        A point of the simplex; the maximizer unless the limit was reached.
     """
     x, active = start.copy(), start > 0
     value = float(c @ x - 0.5 * (x @ Q @ x))
@@ -173,10 +172,10 @@ def maximise_on_simplex(
 
 
 def _on_face(Q: Array, c: Array) -> Array:
-    """Maximiser of ``cᵀ x − xᵀ Q x / 2`` subject to Σ x = 1 alone.
+    """Maximizer of ``cᵀ x − xᵀ Q x / 2`` subject to Σ x = 1 alone.
 
-    A little more on the diagonal makes Q regular; two corrections take its effect out again, which
-    for a small α is larger than the objective.
+    A small number on the diagonal makes Q regular. Two corrections remove its effect, which for a
+    small α would be larger than the objective.
     """
     n = len(c)
     diagonal = Q.diagonal()

@@ -12,14 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from rankwise.arrays import Array
 from rankwise.threads import one_blas_thread
 
 __all__ = ["Reduction", "reduce_symmetric", "solve_reduced", "solve_shifted", "solve_symmetric"]
 
-Array = NDArray[np.float64]
 BLOCK = 64  # columns that LAPACK takes at a time at most
 SMALL = 512  # systems up to this size gain nothing from a second thread
 
@@ -69,7 +68,7 @@ def solve_symmetric(A: Array, t: Array, shift: float) -> tuple[Array, bool]:
         Solution.
     is_definite : bool
         False if A + shift I was not positive definite, which only an indefinite kernel can cause;
-        x is then the stationary point, from a symmetric indefinite factorisation.
+        x is then the stationary point, from a symmetric indefinite factorization.
     """
     diagonal = np.diag_indices(len(A))
     before = A[diagonal].copy()
@@ -123,7 +122,7 @@ def solve_reduced(reduction: Reduction, shifts: Sequence[float] | Array) -> tupl
 def _solve_tridiagonal(reduction: Reduction, shifts: Array) -> tuple[Array, bool]:
     """``(T + λI)⁻¹ z`` for every λ, shape (n_shifts, n, n_outputs); and whether all are definite.
 
-    All λ are one system: its diagonal blocks are the T + λI, and nothing is between them.
+    All λ are solved as one system with the diagonal blocks T + λI.
     """
     n, n_outputs = reduction.target.shape
     diagonal = (reduction.diagonal + shifts[:, None]).ravel()

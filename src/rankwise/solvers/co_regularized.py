@@ -1,4 +1,4 @@
-"""Several views at once: the stacked system of co-regularised least squares, [CoRankRLS10].
+"""Several views at once: the stacked system of co-regularized least squares, [CoRankRLS10].
 
 In the coordinates of the features R_v, where ‖f_v‖² = ‖w_v‖², equation 18 reads
 
@@ -16,15 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.graphs import PreferenceGraph
 from rankwise.losses import SquaredLoss
 from rankwise.solvers.closed_form import solve_shifted
 
 __all__ = ["CoSystem", "coupling", "scored_system", "solve_co_regularized"]
-
-Array = NDArray[np.float64]
 
 
 class CoSystem(NamedTuple):
@@ -49,8 +47,9 @@ def scored_system(features: Iterable[Any], loss: SquaredLoss) -> tuple[Array, Ar
     """B and E from the features of the scored items, one view after the other."""
     grams, moments = [], []
     for R in features:
-        grams.append(loss.gram(R))
-        moments.append(loss.moment(R))
+        gram, moment = loss.system(R)
+        grams.append(gram)
+        moments.append(moment)
     return scipy.linalg.block_diag(*grams), np.concatenate(moments)
 
 
@@ -86,8 +85,8 @@ def solve_co_regularized(system: CoSystem, nu: float, shifts: Array) -> tuple[Ar
     w : ndarray of shape (n_shifts, n)
         Solutions.
     floor : float
-        What rounding does to B + ν C; a smaller λ is raised to it, so that a huge ν cannot make
-        the system indefinite.
+        The rounding error of B + ν C. A smaller λ is raised to it, so that a huge ν cannot make the
+        system indefinite.
     """
     A = system.scored + nu * system.coupling
     floor = len(A) * np.finfo(float).eps * float(np.diag(A).max())

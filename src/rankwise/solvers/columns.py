@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+
+from rankwise.arrays import Array
 
 __all__ = ["Columns"]
 
-Array = NDArray[np.float64]
 BLOCK_ENTRIES = 2**16  # of float64 at a time: half a MiB, which stays in the cache
 FAR = 1e3  # a column this many times its range away from zero is shifted
-
 NEAR = 10.0  # columns closer to zero than this many half ranges keep some digits in float32
 
 
@@ -49,7 +48,7 @@ class Columns:
 
     def __init__(self, R: Any, magnitude: Array | None = None, n_items: int | None = None) -> None:
         self.R, self.shape = R, R.shape
-        self._centre: Array | None = None
+        self._center: Array | None = None
         self._is_near = False
         self.magnitude = self._measure() if magnitude is None else magnitude
         self._constant = self.magnitude == 0
@@ -84,7 +83,7 @@ class Columns:
 
     @property
     def _is_plain(self) -> bool:
-        return self._centre is None and self.R.dtype == np.float64
+        return self._center is None and self.R.dtype == np.float64
 
     def _measure(self) -> Array:
         """Magnitude of the columns; decides whether they are shifted."""
@@ -94,7 +93,7 @@ class Columns:
         magnitude = np.maximum(np.abs(low), np.abs(high))
         self._is_near = not ((half > 0) & (magnitude > NEAR * half)).any()
         if not sp.issparse(self.R) and ((half > 0) & (magnitude > FAR * half)).any():
-            self._centre, magnitude = middle, half
+            self._center, magnitude = middle, half
         return np.where(low == high, 0.0, magnitude)
 
     def _blocks(self) -> Iterator[tuple[slice, Any]]:
@@ -110,8 +109,8 @@ class Columns:
                 continue
             block = buffer[: rows.stop - start]
             block[:] = self.R[rows]
-            if self._centre is not None:
-                block -= self._centre
+            if self._center is not None:
+                block -= self._center
             yield rows, block
 
 

@@ -1,7 +1,7 @@
 """A first guess at the curvature of a margin objective, so that features may be on any scale.
 
 The Hessian of a margin loss is the mean of ``(r_i − r_j)(r_i − r_j)ᵀ`` over the pairs near the
-margin (hinge) or below it (squared hinge). The mean over all pairs tells its directions:
+margin (hinge) or below it (squared hinge). The mean over all pairs shows its directions:
 quasi-Newton steps and conjugate gradients start from there instead of from the identity.
 """
 
@@ -12,20 +12,21 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from rankwise.arrays import Array
 from rankwise.graphs.gram_blocks import block_rows
 from rankwise.solvers.margin_objective import MarginObjective
 
 __all__ = ["curvature_near_margin", "inverse_curvature", "second_moment", "usual_curvature"]
 
-Array = NDArray[np.float64]
-MAX_FEATURES = 500  # beyond it the diagonal must do
-NEAR_MARGIN = 0.15  # share of the pairs that make the curvature, about
+MAX_FEATURES = 500  # with more features only the diagonal is used
+NEAR_MARGIN = 0.15  # about this share of the pairs makes the curvature
 WIDTH = 0.25  # pairs are near the margin if their scores differ by one, more or less this
-ENOUGH = 10  # times the number of features: so many pairs make a curvature
-RARE = 0.1  # a sample may miss features that rarely differ: at least so much of their variance
+ENOUGH = 10  # times the number of features: the pairs that a curvature needs
+RARE = (
+    0.1  # of the variance: the least second moment of a feature, since a sample may miss rare ones
+)
 
 
 def second_moment(objective: MarginObjective) -> Array:
@@ -48,9 +49,9 @@ def usual_curvature(moment: Array) -> Array:
 def curvature_near_margin(objective: MarginObjective, f: Array, moment: Array) -> Array:
     """The Hessian at scores f from some of the pairs that are near the margin there.
 
-    The hinge has all its curvature at the margin, and a sample of the pairs close to it sees how
-    much: ``Σ ω_k (r_i − r_j)(r_i − r_j)ᵀ/(2 WIDTH W)``. As much of the usual curvature is added
-    as the sample is uncertain.
+    All curvature of the hinge is at the margin. A sample of the pairs near the margin measures it:
+    ``Σ ω_k (r_i − r_j)(r_i − r_j)ᵀ/(2 WIDTH W)``. The smaller the sample, the more of the usual
+    curvature is added.
     """
     usual = usual_curvature(moment)
     if moment.ndim == 1:
@@ -65,8 +66,8 @@ def curvature_near_margin(objective: MarginObjective, f: Array, moment: Array) -
 def inverse_curvature(curvature: Array, alpha: float) -> Callable[[Array], Array]:
     """The product of ``(curvature + 2 α I)⁻¹`` with a vector.
 
-    By NumPy alone: its BLAS and that of SciPy have threads of their own, which fight for the cores
-    where the products with the features alternate with these.
+    This uses NumPy only. The BLAS libraries of NumPy and SciPy have separate threads, which would
+    compete for the cores, because products with the features alternate with these.
     """
     diagonal = curvature if curvature.ndim == 1 else curvature.diagonal()
     scale = 1 / np.sqrt(diagonal + 2 * alpha)

@@ -1,16 +1,18 @@
-"""The paper's solver: plain bundle optimisation of the regularised risk (BMRM)."""
+"""The paper's solver: plain bundle optimization of the regularized risk (BMRM)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from rankwise.solvers.bundle import Bundle
-from rankwise.solvers.margin_objective import MarginObjective, Point, Step
+from rankwise.solvers.margin_objective import BoundedPoint, MarginObjective, Point
 
 __all__ = ["cutting_plane"]
 
 
-def cutting_plane(objective: MarginObjective, start: Point, bundle: Bundle) -> Iterator[Step]:
+def cutting_plane(
+    objective: MarginObjective, start: Point, bundle: Bundle
+) -> Iterator[BoundedPoint]:
     """Yield the lowest points of ever more planes: [TreeRSVM11] algorithm 1.
 
     Converges for every α > 0, but slowly for small ones; kept as the reference.
@@ -19,5 +21,5 @@ def cutting_plane(objective: MarginObjective, start: Point, bundle: Bundle) -> I
     while True:
         bundle.touch(point)
         bound, lowest = bundle.solve(objective.alpha)
-        yield Step(point, bound)
+        yield BoundedPoint(point, bound)
         point = objective.at(lowest)

@@ -1,12 +1,12 @@
 """Scores of held-out items as a model trained without them would give, without training again.
 
-All functions here are exact (DESIGN.md section 4). They take the objective in parts
+All functions here are exact (docs/exact_cross_validation.md). They take the objective in parts
 
     Σ_parts share / T · (fᵀ A f − 2 fᵀ t)  +  α ‖f‖²
 
-where A and T are sums over the items in the sense that a fold which no edge leaves can be taken
-out of both: A becomes A − A_U and T becomes T − T_U. The pairs of a graph are such a part (T = W),
-the items of a regression another (T = m). Scores go to `out`, of shape (m, n_outputs, n_alphas).
+A fold that no edge leaves can be taken out of A and of T: A becomes A − A_U, and T becomes T − T_U.
+The pairs of a graph are one part (T = W), the items of a regression are another (T = m).
+Scores go to `out`, of shape (m, n_outputs, n_alphas).
 The systems of the folds are small, so one BLAS thread solves them (`rankwise.threads`).
 """
 
@@ -20,16 +20,16 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array, Indices
 from rankwise.graphs import GraphRoot
 from rankwise.solvers.closed_form import solve_shifted
 from rankwise.threads import one_blas_thread
 
 __all__ = ["Part", "hold_out_dual", "hold_out_few", "hold_out_primal"]
 
-Array = NDArray[np.float64]
-Fold = NDArray[np.intp]
-BATCH_ENTRIES = 2**18  # numbers that a batch of folds holds at a time: as many as a cache
-LARGE_BATCH = 2**21  # the same for parts of a kernel matrix, if that is much larger
+Fold = Indices
+BATCH_ENTRIES = 2**18  # numbers in a batch of folds: as many as fit in a cache
+LARGE_BATCH = 2**21  # the same for blocks of a kernel matrix that is much larger
 SIDE_BY_SIDE = 8  # systems up to this size are eliminated side by side
 
 
@@ -62,8 +62,8 @@ def hold_out_primal(
         f_U = R_U (Σ ω (Rᵀ A R − R_Uᵀ A_U R_U) + αI)⁻¹ Σ ω (Rᵀ t − R_Uᵀ t_U),   ω = share/(T − T_U)
 
     The Gram matrix of each fold is taken out of that of all, and one tridiagonal reduction of the
-    p × p rest serves all alphas. A fold that holds most of the Gram matrix is not subtracted but
-    the rest is added up, so that no digits cancel.
+    p × p rest serves all alphas. If a fold holds most of the Gram matrix, the rest is added up
+    instead, so that no digits cancel.
     """
     with one_blas_thread():
         wholes = [_Whole(part, R) for part in parts]
@@ -101,7 +101,7 @@ class _Whole:
 
 
 def _solve_definite(gram: Array, moment: Array, alphas: Array) -> Array:
-    """``(G + αI)⁻¹ m``, shape (p, n_outputs, n_alphas); G is semidefinite but for rounding."""
+    """``(G + αI)⁻¹ m``, shape (p, n_outputs, n_alphas); G is semidefinite up to rounding."""
     x, is_definite = solve_shifted(gram.copy(), moment, alphas)
     if is_definite:
         return x.transpose(1, 2, 0)
@@ -171,7 +171,7 @@ def _downdate(Z: Array, P: Array, rest: Array, shrink: Array) -> Array:
 def _solve_each(A: Array, B: Array) -> Array:
     """Solve positive definite systems of shape (k, n, n, n_alphas) that are overwritten, as is B.
 
-    Elimination of all of them side by side: a call of LAPACK for each takes longer if n is small.
+    All systems are eliminated side by side if n is small: one call of LAPACK each takes longer.
     """
     n = A.shape[1]
     if n > SIDE_BY_SIDE:
@@ -193,7 +193,7 @@ def _solve_each(A: Array, B: Array) -> Array:
 def hold_out_dual(
     K: Array,
     root: GraphRoot,
-    component: NDArray[np.intp],
+    component: Indices,
     target: Array,
     amount: Array,
     folds: Sequence[Fold],
@@ -207,23 +207,23 @@ def hold_out_dual(
 
         c = G b,    Fᵀ f = r with r_U = (S c)_U − (S G)_UU (G_UU)⁻¹ c_U,    λ = α (T − T_U)
 
-    [RankRLS09] equation 33, with a symmetric G. F does not see the mean of a connected component
-    (`component` has the number of it for each item); the same equation with the mean of its rows of
-    K F for its rows of S gives that.
+    [RankRLS09] equation 33, with a symmetric G. F does not see the mean of a connected component.
+    The same equation gives that mean, with the mean of the component's rows of K F in the place of
+    rows of S. `component` is the number of the component of each item.
     """
     mean = _means(component)
     mean_KF = root.adjoint(np.ascontiguousarray((mean @ K).T)).T
     values, K[:] = _transposed_eigh(root.sandwich(K))
     eigen = _Eigen(values, K, mean_KF @ K.T, K @ root.solve(target))
     shift = amount.sum() - np.array([amount[U].sum() for U in folds])
-    r, level = np.zeros_like(out), np.zeros((len(mean_KF), *out.shape[1:]))
+    r, means = np.zeros_like(out), np.zeros((len(mean_KF), *out.shape[1:]))
     with one_blas_thread():
         for k in np.lexsort(([len(U) for U in folds], shift)):
             U = folds[k]
             inside = np.unique(component[U])
-            r[U], level[inside] = eigen.hold_out(U, inside, shift[k] * alphas)
+            r[U], means[inside] = eigen.hold_out(U, inside, shift[k] * alphas)
     f = root.solve_adjoint(r.reshape(len(r), -1))
-    f += (level.reshape(len(level), -1) - mean @ f)[component]
+    f += (means.reshape(len(means), -1) - mean @ f)[component]
     rows = np.concatenate(folds)
     out[rows] = f.reshape(out.shape)[rows]
 
@@ -234,14 +234,14 @@ def _transposed_eigh(S: Array) -> tuple[Array, Array]:
     return values, Q.T
 
 
-def _means(component: NDArray[np.intp]) -> sp.csr_array:
+def _means(component: Indices) -> sp.csr_array:
     """The sparse matrix that takes the mean of each component."""
     weight = 1.0 / np.bincount(component)[component]
     return sp.csr_array((weight, (component, np.arange(len(component)))))
 
 
 class _Eigen:
-    """``S = Q Λ Qᵀ``, the rows E of K F that F does not give back, as E Q, and ``z = Qᵀ b``."""
+    """``S = Q Λ Qᵀ`` and ``z = Qᵀ b``; E are the means of the rows of K F, kept as E Q."""
 
     def __init__(self, values: Array, vectors: Array, EQ: Array, z: Array) -> None:
         self._values, self._vectors, self._EQ, self._z = values, vectors, EQ, z  # vectors is Qᵀ
@@ -290,7 +290,7 @@ class _Eigen:
 def _both_corners(corner: Array, shifts: Array, is_large: NDArray[np.bool_]) -> tuple[Array, Array]:
     """``(S G)_UU`` and ``G_UU``, shape (n_alphas, n, n), from the upper triangle of one of them.
 
-    ``S G + λ G = I``, and the smaller of the two terms keeps its digits: S G where λ is large.
+    ``S G + λ G = I``. The smaller of the two terms has the better digits: S G where λ is large.
     """
     n = len(corner)
     known = np.ascontiguousarray(corner.transpose(2, 0, 1))

@@ -1,13 +1,13 @@
 """Items held out of one complete group: leave-one-out, k-fold over items, leave-pair-out.
 
-Every two items of the group are an edge of magnitude y_i − y_j (ties included), so taking items out
-cuts edges; but what is left is a complete group again, and the cost over its n items is
+Every two items of the group are an edge of magnitude y_i − y_j (ties included). Taking items out
+cuts edges, but what is left is a complete group again. The cost over its n items is
 
-    κ Σ (y_i − f_i − b)² + ρ b²,   minimised over one common b,
+    κ Σ (y_i − f_i − b)² + ρ b²,   minimized over one common b,
 
-ridge regression with an intercept b: free of charge for β = 0, shut off for β = 1. Leaving items
-out of a ridge regression is exact algebra on one matrix (DESIGN.md section 4); [RankRLS09] equation
-38 is the same thing written longer.
+ridge regression with an intercept b: ρ is zero for β = 0 and infinite for β = 1. Leaving items
+out of a ridge regression is exact algebra on one matrix (docs/exact_cross_validation.md);
+[RankRLS09] equation 38 is the same thing written longer.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array, Indices
 from rankwise.features import center_kernel
 from rankwise.solvers.iterative import binary_scale
 
@@ -33,7 +33,6 @@ __all__ = [
     "spectrum_of_kernel",
 ]
 
-Array = NDArray[np.float64]
 PRODUCT_ROWS = 256  # of G computed by one matrix product
 ROUNDING = 16.0  # units in the last place, times √m, that may be wrong
 
@@ -46,7 +45,7 @@ class Spectrum(NamedTuple):
 
     values: Array
     vectors: Array
-    first: NDArray[np.intp] | None = None
+    first: Indices | None = None
 
 
 class Resolvent(NamedTuple):
@@ -79,8 +78,8 @@ class Resolvent(NamedTuple):
 def spectrum_of_features(R: Array, *, centered: bool = False) -> Spectrum:
     """Spectrum of K = R Rᵀ for features with fewer columns than rows, centered if wanted.
 
-    Models whose scores count up to a constant do not see the mean of the features, and rounding
-    relative to it is not theirs.
+    If only differences of scores count, the mean of the features has no effect. Centered features
+    keep the digits that a large mean would cost.
     """
     if centered:
         R = R - R.mean(axis=0)
@@ -93,14 +92,16 @@ def spectrum_of_features(R: Array, *, centered: bool = False) -> Spectrum:
 def spectrum_of_kernel(K: Array, *, centered: bool = False, overwrite: bool = False) -> Spectrum:
     """Spectrum of a kernel matrix, its features centered if wanted; K itself may be overwritten.
 
-    Needs one matrix beside K if it may, two if not. Eigenvalues below the rounding of K, as
-    it came, are zero: were they negative, small alphas would divide by them.
+    Needs memory for one more matrix if K may be overwritten, else for two. Eigenvalues below the
+    rounding of K are set to zero: if they were negative, small alphas would divide by them.
     """
     noise = len(K) * np.finfo(float).eps * max(K.max(), -K.min())
     K = K if overwrite else K.copy()
     if centered:
         K = center_kernel(K)
-    a = K.T if K.flags.c_contiguous else K  # symmetric; LAPACK overwrites what is stored by columns
+    a = (
+        K.T if K.flags.c_contiguous else K
+    )  # symmetric; LAPACK can only overwrite a matrix stored by columns
     values, vectors = scipy.linalg.eigh(a, check_finite=False, overwrite_a=True)
     values[np.abs(values) <= noise] = 0.0
     return Spectrum(values, vectors)
@@ -109,8 +110,8 @@ def spectrum_of_kernel(K: Array, *, centered: bool = False, overwrite: bool = Fa
 def resolvent(basis: Spectrum, alpha: float, beta: float, n: int) -> Resolvent:
     """G for models trained on n items.
 
-    The normalised cost of a complete group of n items is ``κ Σ e² − η (Σ e)²``, which an intercept
-    with penalty ρ = κ²/η − κ n gives when it is minimised away.
+    The normalized cost of a complete group of n items is ``κ Σ e² − η (Σ e)²``. An intercept with
+    the penalty ρ = κ²/η − κ n gives the same cost when it is minimized away.
     """
     kappa = (1 - beta) * 2 / (n - 1) + beta / n
     eta = (1 - beta) * 2 / (n * (n - 1))
@@ -126,26 +127,26 @@ def resolvent(basis: Spectrum, alpha: float, beta: float, n: int) -> Resolvent:
 
 
 def hold_out_items(
-    basis: Spectrum, y: Array, folds: Sequence[NDArray[np.intp]], alphas: Array, beta: float
-) -> Iterator[tuple[NDArray[np.intp], Array]]:
+    basis: Spectrum, y: Array, folds: Sequence[Indices], alphas: Array, beta: float
+) -> Iterator[tuple[Indices, Array]]:
     """Held-out scores of each fold, shape (|U|, n_outputs, n_alphas).
 
     f_U = (K c)_U − (K G)_UU (G_UU)⁻¹ c_U
     """
     if beta == 0:
-        y = y - y.mean(axis=0)  # the scores count up to a constant: keep the digits
+        y = y - y.mean(axis=0)  # only differences count: a smaller y keeps more digits
     m = len(y)
     for size in sorted({len(U) for U in folds}):
-        parts = [resolvent(basis, alpha, beta, m - size) for alpha in alphas]
-        coefficients = [_fitted(basis, part, y) for part in parts]
+        inverses = [resolvent(basis, alpha, beta, m - size) for alpha in alphas]
+        coefficients = [_fitted(basis, inverse, y) for inverse in inverses]
         for U in (U for U in folds if len(U) == size):
             scores = np.empty((size, y.shape[1], len(alphas)))
-            for k, (part, (c, f)) in enumerate(zip(parts, coefficients, strict=True)):
-                V_U, v_U = basis.vectors[U], part.v[U]
-                B_UU = (V_U * part.factors) @ V_U.T + part.rest * np.eye(size)
-                G_UU = B_UU - np.outer(v_U, v_U) / part.s
-                KG_UU = np.eye(size) - part.shift * B_UU
-                KG_UU -= np.outer(1 - part.shift * v_U, v_U) / part.s
+            for k, (inverse, (c, f)) in enumerate(zip(inverses, coefficients, strict=True)):
+                V_U, v_U = basis.vectors[U], inverse.v[U]
+                B_UU = (V_U * inverse.factors) @ V_U.T + inverse.rest * np.eye(size)
+                G_UU = B_UU - np.outer(v_U, v_U) / inverse.s
+                KG_UU = np.eye(size) - inverse.shift * B_UU
+                KG_UU -= np.outer(1 - inverse.shift * v_U, v_U) / inverse.s
                 scores[:, :, k] = f[U] - KG_UU @ np.linalg.solve(G_UU, c[U])
             yield U, scores
 
@@ -161,9 +162,9 @@ def pair_differences(
     leaves of a difference of zero is set to zero (`_Pairs.rounding`).
     """
     y = y - y.mean(axis=0) if beta == 0 else y
-    part = resolvent(basis, alpha, beta, len(y) - 2)
-    pairs = [_Pairs(basis, part, column) for column in y.T]
-    for rows, G in _blocks(basis, part, max(1, n_entries // y.size), whole=True):
+    inverse = resolvent(basis, alpha, beta, len(y) - 2)
+    pairs = [_Pairs(basis, inverse, column) for column in y.T]
+    for rows, G in _blocks(basis, inverse, max(1, n_entries // y.size), whole=True):
         block = np.empty((*G.shape, y.shape[1]))
         determinant = np.outer(pairs[0].g[rows], pairs[0].g) - G * G
         local = np.arange(len(G))
@@ -171,7 +172,7 @@ def pair_differences(
             numerator, _ = pair.numerators(rows, slice(0, len(y)), G, determinant)
             numerator[local, rows.start + local] = 0.0
             block[:, :, k] = numerator
-        determinant[determinant == 0] = 1.0  # rounding has left nothing
+        determinant[determinant == 0] = 1.0  # zero by rounding
         block /= determinant[:, :, None]
         yield rows, block
 
@@ -181,9 +182,9 @@ def pair_disagreement(
 ) -> Array:
     """Share of the pairs with different y that leave-pair-out orders wrongly, ties one half.
 
-    Shape (n_outputs, n_alphas); nan for an output whose y are all equal. The sign of a difference
-    is that of its numerator over the (positive) determinant, so nothing is divided; blocks of
-    n_entries stay in the cache while all outputs pass over them, and (j, i) follows from (i, j).
+    Shape (n_outputs, n_alphas); nan for an output whose y are all equal. The determinant is
+    positive, so the sign of a difference is that of its numerator and nothing is divided. Blocks
+    of n_entries stay in the cache for all outputs. The pair (j, i) follows from (i, j).
     """
     tied = [np.unique(column, return_counts=True)[1].astype(float) for column in y.T]
     count = (len(y) ** 2 - np.array([n @ n for n in tied])[:, None]) / 2
@@ -193,9 +194,9 @@ def pair_disagreement(
     y = y / np.where(largest > 0, largest, 1.0)  # products of small numbers must not vanish
     wrong = np.zeros((y.shape[1], len(alphas)))
     for k, alpha in enumerate(alphas):
-        part = resolvent(basis, float(alpha), beta, len(y) - 2)
-        pairs = [_Pairs(basis, part, column) for column in y.T]
-        for rows, G in _blocks(basis, part, max(1, n_entries // len(y)), whole=False):
+        inverse = resolvent(basis, float(alpha), beta, len(y) - 2)
+        pairs = [_Pairs(basis, inverse, column) for column in y.T]
+        for rows, G in _blocks(basis, inverse, max(1, n_entries // len(y)), whole=False):
             columns = slice(rows.start, len(y))
             determinant = np.outer(pairs[0].g[rows], pairs[0].g[columns]) - G * G
             for j, pair in enumerate(pairs):
@@ -208,19 +209,19 @@ def pair_disagreement(
 class _Pairs:
     """One output and one alpha: numerators of the differences of all pairs, and their rounding."""
 
-    def __init__(self, basis: Spectrum, part: Resolvent, y: Array) -> None:
+    def __init__(self, basis: Spectrum, inverse: Resolvent, y: Array) -> None:
         self.y = y
-        self.g = part.diagonal
+        self.g = inverse.diagonal
         self._first = basis.first
-        self._wide = np.sqrt(np.abs(part.diagonal + part.v**2 / part.s) + part.rest)
-        self._u = _fitted(basis, part, y[:, None])[0][:, 0]
+        self._wide = np.sqrt(np.abs(inverse.diagonal + inverse.v**2 / inverse.s) + inverse.rest)
+        self._u = _fitted(basis, inverse, y[:, None])[0][:, 0]
         values = np.maximum(basis.values, 0.0)
         top = values.max(initial=0.0)
-        if part.rest:
-            spread = float(np.max(np.sqrt(top * values) / (values + part.shift), initial=0.0))
+        if inverse.rest:
+            spread = float(np.max(np.sqrt(top * values) / (values + inverse.shift), initial=0.0))
             self._shaken = spread * np.linalg.norm(y)
         else:
-            self._shaken = top * np.sqrt(abs(float(y @ self._u)) / part.shift)
+            self._shaken = top * np.sqrt(abs(float(y @ self._u)) / inverse.shift)
         self._eps = ROUNDING * np.finfo(float).eps * np.sqrt(len(y))
         self._largest = np.abs(y).max()
         widest, g, u = self._wide.max(), self.g.max(), np.abs(self._u).max()
@@ -230,9 +231,9 @@ class _Pairs:
     def numerators(
         self, rows: slice, columns: slice, G: Array, determinant: Array
     ) -> tuple[Array, bool]:
-        """``(f_i − f_j) (G_ii G_jj − G_ij²)``, zero for ties; any ties?
+        """``(f_i − f_j) (G_ii G_jj − G_ij²)``, zero for ties; and whether there are ties.
 
-        Equal items are ties, and so are those whose sign rounding hides.
+        Equal items are ties. So are pairs whose sign is lost in rounding.
         """
         y, g, u = self.y, self.g, self._u
         left = np.stack([g[rows], -u[rows]], axis=1)
@@ -248,7 +249,7 @@ class _Pairs:
             found[self._first[rows, None] == self._first[columns]] = 0.0
         return found, bool(near.any()) or self._first is not None
 
-    def rounding(self, i: NDArray[np.intp], j: NDArray[np.intp], determinant: Array) -> Array:
+    def rounding(self, i: Indices, j: Indices, determinant: Array) -> Array:
         """What rounding may leave of a numerator of zero; larger numerators have a sign.
 
             ε √(B_ii B_jj) [(G_ii + G_jj)(|y_i − y_j| + 2 max|y|) + |u_i| + |u_j|] + ε s (det)
@@ -278,29 +279,29 @@ class _Pairs:
 
 
 def _blocks(
-    basis: Spectrum, part: Resolvent, height: int, *, whole: bool
+    basis: Spectrum, inverse: Resolvent, height: int, *, whole: bool
 ) -> Iterator[tuple[slice, Array]]:
     """Blocks of at most `height` rows of G: all columns, or those from the diagonal on.
 
     G comes from matrix products of more rows.
     """
-    m = len(part.v)
+    m = len(inverse.v)
     many = max(height, PRODUCT_ROWS)
     for top in range(0, m, many):
         left = 0 if whole else top
-        scaled = basis.vectors[top : top + many] * part.factors
+        scaled = basis.vectors[top : top + many] * inverse.factors
         product = scaled @ basis.vectors[left:].T
         for start in range(top, top + len(product), height):
             rows = slice(start, min(start + height, top + len(product)))
             first = 0 if whole else start
             G = product[start - top : rows.stop - top, first - left :]
-            G -= np.outer(part.v[rows] / part.s, part.v[first:])
+            G -= np.outer(inverse.v[rows] / inverse.s, inverse.v[first:])
             yield rows, G
 
 
-def _fitted(basis: Spectrum, part: Resolvent, y: Array) -> tuple[Array, Array]:
+def _fitted(basis: Spectrum, inverse: Resolvent, y: Array) -> tuple[Array, Array]:
     """Coefficients c = G y and scores K c of the model of all items."""
-    By = basis.vectors @ (part.factors[:, None] * (basis.vectors.T @ y)) + part.rest * y
-    pull = part.v @ y / part.s
-    c = By - np.outer(part.v, pull)
-    return c, y - part.shift * By - np.outer(1 - part.shift * part.v, pull)
+    By = basis.vectors @ (inverse.factors[:, None] * (basis.vectors.T @ y)) + inverse.rest * y
+    pull = inverse.v @ y / inverse.s
+    c = By - np.outer(inverse.v, pull)
+    return c, y - inverse.shift * By - np.outer(1 - inverse.shift * inverse.v, pull)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from rankwise.arrays import Array
 
 __all__ = ["IterativeSolution", "Watch", "binary_scale", "conjugate_gradients"]
 
-Array = NDArray[np.float64]
 Watch = Callable[[int, float], None]  # told the number of iterations and the largest residual
 
 

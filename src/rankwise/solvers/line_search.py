@@ -1,7 +1,7 @@
 """Searches along a line of a convex objective.
 
-A search ends at a place that is lower, or with None if it finds none: because the line does not
-lead down, or because every trial was higher, which near the minimum is a matter of rounding.
+A search returns a place that is lower, or None if it finds none. Then the line does not lead down,
+or every trial was higher, which happens by rounding near the minimum.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Minimise ``loss(R w) + α ‖w‖²`` for a margin loss until a certified relative gap is reached."""
+"""Minimize ``loss(R w) + α ‖w‖²`` for a margin loss until a certified relative gap is reached."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.losses import MarginLoss
+from rankwise.arrays import Array
 from rankwise.solvers.bundle import Bundle
 from rankwise.solvers.curvature import (
     curvature_near_margin,
@@ -19,16 +18,15 @@ from rankwise.solvers.curvature import (
     usual_curvature,
 )
 from rankwise.solvers.cutting_plane import cutting_plane
-from rankwise.solvers.margin_objective import MarginObjective, Point, Step
+from rankwise.solvers.margin_objective import BoundedPoint, MarginObjective, Point
 from rankwise.solvers.quasi_newton import InverseHessian, quasi_newton
 from rankwise.solvers.truncated_newton import truncated_newton
 
-__all__ = ["End", "Iterate", "MarginSolution", "Warm", "minimise_margin"]
+__all__ = ["End", "Iterate", "MarginSolution", "Warm", "minimize_margin"]
 
-Array = NDArray[np.float64]
 SAMPLE_STEP = 16  # a first solution is found on one sixteenth of the items
 SAMPLED_FROM = 20_000  # if there are at least so many
-SAMPLE_ITERATIONS = 102  # it is only a start
+SAMPLE_ITERATIONS = 102  # enough for a first point
 STALLED = 20  # iterations without any change: rounding allows no more
 
 
@@ -38,7 +36,7 @@ class End(StrEnum):
     CONVERGED = "converged"  # the gap is at most the tolerance
     MAX_ITER = "max_iter"  # the limit of iterations came first
     STALLED = "stalled"  # nothing changes any more: rounding allows no smaller gap
-    INTERRUPTED = "interrupted"  # by Ctrl-C or by the one who watches
+    INTERRUPTED = "interrupted"  # by Ctrl-C or by `watch`
     CONTRADICTED = "contradicted"  # the bound is above the objective by more than rounding
 
 
@@ -96,7 +94,7 @@ class MarginSolution(NamedTuple):
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # the search goes around them
-def minimise_margin(
+def minimize_margin(
     objective: MarginObjective,
     method: str,
     *,
@@ -112,7 +110,7 @@ def minimise_margin(
     Parameters
     ----------
     objective : MarginObjective
-        What to minimise.
+        What to minimize.
     method : {"lbfgs", "newton-cg", "bmrm"}
         How.
     tol : float
@@ -145,14 +143,14 @@ def minimise_margin(
     except KeyboardInterrupt:
         run.end = End.INTERRUPTED
     if not run.history:  # interrupted before the first look at all items
-        run.take(Step(objective.at(zero if start is None else start), 0.0))
+        run.take(BoundedPoint(objective.at(zero if start is None else start), 0.0))
     if not run.best.w.any():
         _leave_zero(run, objective, bundle)
     return MarginSolution(run.best, run.history, run.end, Warm(run.best.w, bundle, moment))
 
 
 def _first_moment(objective: MarginObjective, method: str) -> Array:
-    """What tells the solver the curvature; BMRM asks for none."""
+    """What the solvers estimate the curvature from; BMRM does not use it."""
     return np.ones(objective.R.shape[1]) if method == "bmrm" else second_moment(objective)
 
 
@@ -168,7 +166,7 @@ class _Run:
     history: list[Iterate] = field(default_factory=list)
     end: End = End.STALLED
 
-    def follow(self, steps: Iterator[Step]) -> None:
+    def follow(self, steps: Iterator[BoundedPoint]) -> None:
         """Take steps until one of the reasons to stop."""
         unchanged = 0
         for step in steps:
@@ -189,7 +187,7 @@ class _Run:
             return End.INTERRUPTED
         return End.MAX_ITER if len(self.history) >= self.max_iter else None
 
-    def take(self, step: Step) -> None:
+    def take(self, step: BoundedPoint) -> None:
         """Keep what is better than before; a bound is cut at the objective only within rounding."""
         w, objective, bound = self.best
         if step.point.value < objective:
@@ -204,7 +202,7 @@ class _Run:
 def _leave_zero(run: _Run, objective: MarginObjective, bundle: Bundle) -> None:
     """Move to the lowest point of the planes if it is as good: zero weights order nothing.
 
-    With a large α zero is within the tolerance, and its neighbours differ from it by rounding.
+    With a large α zero is within the tolerance, and its neighbors differ from it by rounding.
     """
     point = objective.at(bundle.solve(objective.alpha)[1])
     candidate = Iterate(point.w, point.value, min(run.best.bound, point.value))
@@ -215,7 +213,7 @@ def _leave_zero(run: _Run, objective: MarginObjective, bundle: Bundle) -> None:
 
 def _steps(
     method: str, objective: MarginObjective, point: Point, bundle: Bundle, moment: Array
-) -> Iterator[Step]:
+) -> Iterator[BoundedPoint]:
     if method == "bmrm":
         return cutting_plane(objective, point, bundle)
     curvature = usual_curvature(moment)
@@ -231,14 +229,12 @@ def _steps(
 def _solve_sample(objective: MarginObjective, method: str, tol: float, moment: Array) -> Array:
     """Weights from a part of the items; zero if there are too few."""
     zero = np.zeros(objective.R.shape[1])
-    preferences = objective.loss.preferences
-    if method == "bmrm" or preferences.n_items < SAMPLED_FROM:
+    if method == "bmrm" or objective.loss.preferences.n_items < SAMPLED_FROM:
         return zero
-    sample = preferences.sample(SAMPLE_STEP)
+    sample = objective.loss.sample(SAMPLE_STEP)
     if sample is None:
         return zero
-    rows, part = sample
-    loss: MarginLoss = type(objective.loss)(part)  # type: ignore[call-arg]
+    rows, loss = sample
     small = MarginObjective(objective.R[rows], loss, objective.alpha)
     run = _Run(tol, SAMPLE_ITERATIONS, small.rounding, Iterate(zero, np.inf, 0.0))
     run.follow(_steps(method, small, small.at(zero), Bundle(len(zero), small.columns), moment))

@@ -6,15 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.losses import LossAt, MarginLoss
 from rankwise.solvers.columns import Columns
 
-__all__ = ["Line", "MarginObjective", "Point", "Step", "Trial"]
+__all__ = ["BoundedPoint", "Line", "MarginObjective", "Point", "Trial"]
 
-Array = NDArray[np.float64]
-REFRESH = 16  # points of lines in a row, after which scores are computed anew: sums drift
+REFRESH = 16  # after so many points of lines in a row scores are computed anew: rounding adds up
 
 
 class Point(NamedTuple):
@@ -70,7 +69,7 @@ class Point(NamedTuple):
         return float(np.abs(self.loss.gradient).sum())
 
 
-class Step(NamedTuple):
+class BoundedPoint(NamedTuple):
     """What a solver reports after each iteration: its point, and a bound for all points."""
 
     point: Point
@@ -97,7 +96,7 @@ class MarginObjective:
     loss : MarginLoss
         A function of the scores R w that a constant added to all of them does not change.
     alpha : float
-        Regularisation.
+        Regularization.
     columns : Columns
         R, ready for products.
     """
@@ -123,7 +122,7 @@ class MarginObjective:
     def at(self, w: Array) -> Point:
         """Two products with R and one sweep."""
         scores = self.scores(w)
-        return self._point(w, scores, self.loss.at(scores), 0)
+        return self.point(w, scores, self.loss.at(scores), 0)
 
     def line(self, start: Point, direction: Array) -> Line:
         """The points ``start + t direction``; one product with R for all of them."""
@@ -134,7 +133,8 @@ class MarginObjective:
         reach = float(self.columns.magnitude @ np.abs(point.w))
         return self.columns.rounding * (1 + point.value + point.pull * reach)
 
-    def _point(self, w: Array, scores: Array, loss: LossAt, age: int) -> Point:
+    def point(self, w: Array, scores: Array, loss: LossAt, age: int) -> Point:
+        """The point of weights whose scores and loss are known: one product with Rᵀ."""
         slope = self.pull_back(loss.gradient)
         value = loss.value + self.alpha * float(w @ w)
         return Point(w, scores, loss, value, slope, slope + 2 * self.alpha * w, age)
@@ -170,4 +170,4 @@ class Line:
         if self.start.age >= REFRESH:
             return self._objective.at(w)
         scores = self.start.scores + trial.t * self._change
-        return self._objective._point(w, scores, trial.loss, self.start.age + 1)
+        return self._objective.point(w, scores, trial.loss, self.start.age + 1)

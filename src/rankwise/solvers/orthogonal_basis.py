@@ -1,22 +1,22 @@
-"""A basis that grows one vector at a time: least squares by an updated QR factorisation."""
+"""A basis that grows one vector at a time: least squares by an updated QR factorization."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+
+from rankwise.arrays import Array
 
 __all__ = ["OrthogonalBasis"]
 
-Array = NDArray[np.float64]
 DEPENDENT = 1e-10  # what is left of a vector that the others span, relative to its norm
 FIRST_ROOM = 16
 
 
 class OrthogonalBasis:
-    """Minimise ``fᵀ A f − 2 fᵀ t`` over the span of the vectors added so far.
+    """Minimize ``fᵀ A f − 2 fᵀ t`` over the span of the vectors added so far.
 
     Keeps ``X = V R`` with ``Vᵀ A V = I`` and R upper triangular (the Cholesky factor of
     ``Xᵀ A X``, which is never formed: twice iterated Gram-Schmidt keeps the digits that squaring
@@ -32,7 +32,7 @@ class OrthogonalBasis:
     Attributes
     ----------
     fitted : ndarray of shape (n,)
-        The minimiser f.
+        The minimizer f.
     """
 
     def __init__(self, product: Callable[[Array], Array], target: Array) -> None:
@@ -72,7 +72,7 @@ class OrthogonalBasis:
         return True
 
     def coefficients(self) -> Array:
-        """Coefficients of the added vectors in the minimiser, ``R⁻¹ Vᵀ t``."""
+        """Coefficients of the added vectors in the minimizer, ``R⁻¹ Vᵀ t``."""
         k = self._size
         return np.asarray(solve_triangular(self._triangle[:k, :k], self._moments[:k]))
 

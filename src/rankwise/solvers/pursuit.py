@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from rankwise.arrays import Array
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.protocol import sums_of_squares
 from rankwise.losses import SquaredLoss
@@ -17,8 +17,8 @@ from rankwise.solvers.orthogonal_basis import OrthogonalBasis
 from rankwise.solvers.pursuit_search import (
     AllPairs,
     Choice,
-    Columns,
     Cyclic,
+    DictionaryColumns,
     Search,
     SharedIndices,
     Single,
@@ -26,13 +26,12 @@ from rankwise.solvers.pursuit_search import (
 
 __all__ = ["PursuitProblem", "Step", "make_search", "pursue", "scored_norms"]
 
-Array = NDArray[np.float64]
 NOISE = 64 * np.finfo(float).eps
 
 
 @dataclass(frozen=True)
 class PursuitProblem:
-    """What a pursuit minimises.
+    """What a pursuit minimizes.
 
         J(f_1 … f_M) = Σ_v loss(f_v) + ν/W̄ Σ_v,u (f_v − f_u)ᵀ L̄ (f_v − f_u)
 
@@ -41,12 +40,12 @@ class PursuitProblem:
     Attributes
     ----------
     loss : SquaredLoss
-        Of the scored rows; with its scores centred if the level is free.
+        Of the scored rows; with its scores centered if the level is free.
     is_level_free : bool
-        Whether an intercept is minimised away: the loss then does not see constants.
-    scored : list of Columns
+        Whether an intercept is minimized away: the loss then does not see constants.
+    scored : list of DictionaryColumns
         For each view its dictionary at the scored rows.
-    agreeing : list of Columns
+    agreeing : list of DictionaryColumns
         For each view its dictionary at the rows of the agreement; empty for a single view.
     agreement : PreferenceGraph or None
         The graph L̄.
@@ -56,8 +55,8 @@ class PursuitProblem:
 
     loss: SquaredLoss
     is_level_free: bool
-    scored: list[Columns]
-    agreeing: list[Columns]
+    scored: list[DictionaryColumns]
+    agreeing: list[DictionaryColumns]
     agreement: PreferenceGraph | None = None
     nu: float = 0.0
 
@@ -66,19 +65,19 @@ class PursuitProblem:
         """M."""
         return len(self.scored)
 
-    def centre(self, V: Array) -> Array:
+    def center(self, V: Array) -> Array:
         """V less the mean of each column, if the loss does not see it."""
         return V - V.mean(axis=0) if self.is_level_free else V
 
     def product(self, V: Array) -> Array:
         """``A V`` at the scored rows."""
-        return self.loss.product(self.centre(V))
+        return self.loss.times_A(self.center(V))
 
     def squared_norms(self, V: Any) -> tuple[Array, Array]:
-        """``vᵀ A v`` and ``vᵀ v`` for every (centred) column v, dense or sparse."""
+        """``vᵀ A v`` and ``vᵀ v`` for every (centered) column v, dense or sparse."""
         if not issparse(V):
-            V = self.centre(V)
-            norms = np.einsum("ij,ij->j", V, self.loss.product(V))
+            V = self.center(V)
+            norms = np.einsum("ij,ij->j", V, self.loss.times_A(V))
             return norms, np.einsum("ij,ij->j", V, V)
         norms, size = self.loss.sparse_norms(V), sums_of_squares(V)
         if self.is_level_free:
@@ -97,7 +96,7 @@ class PursuitProblem:
 
     def error(self, f: Array, residual: Array) -> float:
         """The loss of scores f with this residual, and not below zero by rounding."""
-        return max(0.0, self.loss.at_zero - float(self.centre(f) @ (self.loss.target + residual)))
+        return max(0.0, self.loss.at_zero - float(self.center(f) @ (self.loss.target + residual)))
 
     def stack(self, view: int, scored: Array, agreeing: Array) -> Array:
         """The functions of all views at all their rows as one vector; all zero but this one."""
@@ -164,7 +163,7 @@ class _Plain:
 
 
 class _BackFitted:
-    """All coefficients of all views minimise J together after each step."""
+    """All coefficients of all views minimize J together after each step."""
 
     def __init__(self, problem: PursuitProblem) -> None:
         self._problem = problem
@@ -255,7 +254,7 @@ def pursue(
     Parameters
     ----------
     problem : PursuitProblem
-        What to minimise.
+        What to minimize.
     search : Search
         How a step finds its functions.
     n_steps : int
@@ -317,7 +316,7 @@ def make_search(problem: PursuitProblem, norms: list[Array], how: str) -> Search
 
 
 def scored_norms(problem: PursuitProblem, view: int) -> Array:
-    """``kᵀ A k`` of every function; 0 for those whose variation is mere rounding."""
+    """``kᵀ A k`` of every function; 0 for those that vary by rounding only."""
     norms = np.empty(problem.scored[view].shape[1])
     for columns, block in problem.scored[view].blocks(dense=False):
         value, size = problem.squared_norms(block)

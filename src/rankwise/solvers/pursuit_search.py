@@ -5,7 +5,7 @@ objective by ``eᵀ S⁻¹ e``, where S is the matrix B + C of [Pursuit13] figur
 
     S_vv = k_vᵀ A k_v + 2ν(M−1) k̄_vᵀ L̄ k̄_v,        S_vu = −2ν k̄_vᵀ L̄ k̄_u
 
-S never changes, so what can be had of it is computed once, before the first step.
+S never changes, so it is computed once, before the first step, as far as memory allows.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["AllPairs", "Choice", "Columns", "Cyclic", "Search", "SharedIndices", "Single"]
+from rankwise.arrays import Array, Indices
 
-Array = NDArray[np.float64]
-Taken = list[NDArray[np.intp]]
+__all__ = ["AllPairs", "Choice", "Cyclic", "DictionaryColumns", "Search", "SharedIndices", "Single"]
+
+Taken = list[Indices]
 BLOCK_ENTRIES = 2**18
 MAX_SWEEPS = 10
 SINGULAR = 1e-14
 
 
-class Columns(Protocol):
+class DictionaryColumns(Protocol):
     """Functions of a dictionary, as the columns of a matrix K of their values at some rows."""
 
     @property
@@ -84,7 +84,7 @@ class Single:
 
 @dataclass(frozen=True)
 class AllPairs:
-    """Two views: every pair of functions, by vectorised arithmetic on the 2 × 2 systems.
+    """Two views: every pair of functions, by vectorized arithmetic on the 2 × 2 systems.
 
     Attributes
     ----------

@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.solvers.bundle import Bundle
 from rankwise.solvers.line_search import lowest_on_line, weak_wolfe
-from rankwise.solvers.margin_objective import MarginObjective, Point, Step
+from rankwise.solvers.margin_objective import BoundedPoint, MarginObjective, Point
 
 __all__ = ["InverseHessian", "bundle_steps", "quasi_newton"]
 
-Array = NDArray[np.float64]
 MEMORY = 30
 PATIENCE = 10  # iterations without real progress before bundle steps take over
 FURTHER = 0.1  # how far beyond the lowest point of a line the second plane is taken
@@ -61,18 +60,18 @@ class InverseHessian:
 
 def quasi_newton(
     objective: MarginObjective, start: Point, bundle: Bundle, memory: InverseHessian
-) -> Iterator[Step]:
+) -> Iterator[BoundedPoint]:
     """Yield ever lower points, and ever higher bounds, until no step leads further down.
 
-    DESIGN.md section 5. Where kinks slow the quasi-Newton steps (few pairs, small α) steps towards
-    the lowest point of the bundle take over.
+    Where kinks slow the quasi-Newton steps (few pairs, small α) steps towards the lowest point of
+    the bundle take over.
     """
     point = start
     recent: deque[_Progress] = deque(maxlen=PATIENCE + 1)
     bundle.touch(point)
     while True:
         bound, _ = bundle.solve(objective.alpha, point.value)
-        yield Step(point, bound)
+        yield BoundedPoint(point, bound)
         recent.append(_Progress(point.value - bound, bound))
         if len(recent) > PATIENCE and _is_slow(recent[0], recent[-1]):
             break
@@ -98,11 +97,13 @@ def _is_slow(before: _Progress, now: _Progress) -> bool:
     return now.gap > 0.5 * before.gap and now.bound < 2 * before.bound
 
 
-def bundle_steps(objective: MarginObjective, point: Point, bundle: Bundle) -> Iterator[Step]:
+def bundle_steps(
+    objective: MarginObjective, point: Point, bundle: Bundle
+) -> Iterator[BoundedPoint]:
     """Search the line to the lowest point of the bundle; two new planes, near the best point."""
     while True:
         bound, lowest = bundle.solve(objective.alpha, point.value)
-        yield Step(point, bound)
+        yield BoundedPoint(point, bound)
         line = objective.line(point, lowest - point.w)
         trial = lowest_on_line(line)
         t = 0.0

@@ -1,36 +1,34 @@
-"""Minimise ``loss(f) + λ‖f‖²`` for a list of λ: the way to each row of the table in DESIGN.md 3."""
+"""Minimize ``loss(f) + λ‖f‖²`` for a list of λ."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array
 from rankwise.losses import SquaredLoss
 from rankwise.solvers.closed_form import solve_shifted
 from rankwise.solvers.iterative import Watch, conjugate_gradients
 
 __all__ = [
     "Solutions",
-    "minimise",
-    "minimise_dual",
-    "minimise_iteratively",
-    "minimise_primal",
+    "minimize",
+    "minimize_dual",
+    "minimize_iteratively",
+    "minimize_primal",
 ]
-
-Array = NDArray[np.float64]
 
 
 class Solutions(NamedTuple):
-    """Minimisers for every λ.
+    """Minimizers for every λ.
 
     Attributes
     ----------
     coef : ndarray of shape (n_shifts, n, n_outputs)
         Coefficients of the columns of R or of the items.
     is_definite : bool
-        False if an indefinite kernel made some solution a mere stationary point.
+        False if the kernel is indefinite and some solution is a stationary point, not a minimum.
     n_iter : int
         Largest number of iterations; 1 for direct methods.
     unfinished : tuple of float
@@ -43,7 +41,7 @@ class Solutions(NamedTuple):
     unfinished: tuple[float, ...] = ()
 
 
-def minimise(
+def minimize(
     method: str,
     loss: SquaredLoss,
     matrix: Any,
@@ -53,15 +51,15 @@ def minimise(
     max_iter: int | None,
     watch: Watch | None = None,
 ) -> Solutions:
-    """By the method of a design, "primal", "dual" or "iterative"; a dual matrix is overwritten."""
+    """Minimize by the method "primal", "dual" or "iterative"; a dual matrix is overwritten."""
     if method == "primal":
-        return minimise_primal(loss, matrix, shifts)
+        return minimize_primal(loss, matrix, shifts)
     if method == "dual":
-        return minimise_dual(loss, matrix, shifts)
-    return minimise_iteratively(loss, matrix, shifts, tol=tol, max_iter=max_iter, watch=watch)
+        return minimize_dual(loss, matrix, shifts)
+    return minimize_iteratively(loss, matrix, shifts, tol=tol, max_iter=max_iter, watch=watch)
 
 
-def minimise_primal(loss: SquaredLoss, R: Any, shifts: Array) -> Solutions:
+def minimize_primal(loss: SquaredLoss, R: Any, shifts: Array) -> Solutions:
     """``(Rᵀ A R + λI) w = Rᵀ t``, [RankRLS09] equation 28.
 
     R is read once; the solution is nan if R is not finite.
@@ -71,7 +69,7 @@ def minimise_primal(loss: SquaredLoss, R: Any, shifts: Array) -> Solutions:
     return Solutions(*solve_shifted(gram, moment, shifts))
 
 
-def minimise_dual(loss: SquaredLoss, K: Array, shifts: Array) -> Solutions:
+def minimize_dual(loss: SquaredLoss, K: Array, shifts: Array) -> Solutions:
     """``(A K + λI) a = t``, [RankRLS09] equation 17, in symmetric form; K is overwritten.
 
     With ``F Fᵀ = A`` and ``F b = t``, solve ``(Fᵀ K F + λI) c = b``; then ``a = F c``.
@@ -81,7 +79,7 @@ def minimise_dual(loss: SquaredLoss, K: Array, shifts: Array) -> Solutions:
     return Solutions(np.stack([root.apply(columns) for columns in c]), is_definite)
 
 
-def minimise_iteratively(
+def minimize_iteratively(
     loss: SquaredLoss,
     R: Any,
     shifts: Array,
@@ -93,8 +91,8 @@ def minimise_iteratively(
     """``(Rᵀ A R + λI) w = Rᵀ t`` by conjugate gradients, [RankRLS09] section 4.3.
 
     The matrix is never formed: an iteration costs two products with R and one with A, linear in the
-    non-zeros of R and the items or edges of the graph. The λ are taken from the largest down, each
-    from the solution of the last.
+    non-zeros of R and the items or edges of the graph. The largest λ comes first, and each solution
+    is the start of the next.
     """
     norms = np.maximum(loss.norms(R), 0.0)
     t = loss.moment(R).reshape(R.shape[1], -1)
@@ -104,7 +102,7 @@ def minimise_iteratively(
         shift = float(shifts[k])
 
         def product(W: Array, shift: float = shift) -> Array:
-            return np.asarray(R.T @ loss.product(R @ W) + shift * W)
+            return np.asarray(R.T @ loss.times_A(R @ W) + shift * W)
 
         result = conjugate_gradients(
             product, t, norms + shift, tol=tol, max_iter=max_iter, start=start, watch=watch

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
+from rankwise.arrays import Array
 from rankwise.solvers.bundle import Bundle
 from rankwise.solvers.line_search import weak_wolfe
-from rankwise.solvers.margin_objective import MarginObjective, Point, Step
+from rankwise.solvers.margin_objective import BoundedPoint, MarginObjective, Point
 from rankwise.solvers.quasi_newton import bundle_steps
 
 __all__ = ["truncated_newton"]
 
-Array = NDArray[np.float64]
 MAX_PRODUCTS = 50
 ROUGH = 1e-4  # directions that need not be more accurate may be found in the precision of R
 
@@ -25,11 +24,11 @@ def truncated_newton(
     start: Point,
     bundle: Bundle,
     precondition: Callable[[Array], Array],
-) -> Iterator[Step]:
+) -> Iterator[BoundedPoint]:
     """Yield ever lower points; where no Newton step leads further down, bundle steps take over.
 
-    The Hessian is ``Rᵀ H R + 2 α I`` with H from the Laplacian of the violated pairs (DESIGN.md
-    section 5); its system is solved only as exactly as the gradient is small.
+    The Hessian is ``Rᵀ H R + 2 α I`` with H from the Laplacian of the violated pairs; its
+    system is solved only as exactly as the gradient is small.
 
     Parameters
     ----------
@@ -46,7 +45,7 @@ def truncated_newton(
     while True:
         bundle.touch(point)
         bound, _ = bundle.solve(objective.alpha, point.value)
-        yield Step(point, bound)
+        yield BoundedPoint(point, bound)
         line = objective.line(point, _newton_direction(objective, point, precondition))
         trial = weak_wolfe(line)
         if trial is None:

@@ -1,11 +1,9 @@
 """Sums over the pairs of groups, from rows or from lumps.
 
-A lump is some items of one group that are known by their number, mean and scatter matrix alone.
-
-What a preference graph adds to the normal equations of RankRLS needs no more than that. A lump is
-one row, or the rows of one cell (same group, same score) once they would take more room than their
-scatter matrix: the sums over the pairs of a group can be had from its lumps, and lumps can wait
-for rows of their group that come later.
+A lump is a set of items of one group, of which only the number, the mean and the scatter matrix are
+known. That is enough to add their pairs to the normal equations of RankRLS. A lump is one row, or
+all rows of one group and one score if they would take more memory than a scatter matrix. Lumps are
+kept until no more rows of their group can come.
 """
 
 from __future__ import annotations
@@ -15,15 +13,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.graphs.cells import deviations, sums_of_families
+from rankwise.arrays import Array, Indices
 from rankwise.graphs.gram_blocks import block_rows
 from rankwise.graphs.score_graph import ScoreGraph
+from rankwise.graphs.score_levels import deviations, sums_of_families
 
 __all__ = ["Lumps", "PairRule", "PairSums", "sums_of_lumps", "sums_of_rows"]
-
-Array = NDArray[np.float64]
 
 
 class PairRule(NamedTuple):
@@ -99,39 +95,39 @@ class Lumps(NamedTuple):
         return cls(np.ones(len(Z)), Z, {})
 
     @classmethod
-    def join(cls, parts: Sequence[Lumps]) -> Lumps:
+    def join(cls, several: Sequence[Lumps]) -> Lumps:
         """All of them, one after the other."""
-        starts = np.cumsum([0, *(len(part.counts) for part in parts)])
+        starts = np.cumsum([0, *(len(lumps.counts) for lumps in several)])
         scatters = {
             int(start) + lump: scatter
-            for start, part in zip(starts, parts, strict=False)
-            for lump, scatter in part.scatters.items()
+            for start, lumps in zip(starts, several, strict=False)
+            for lump, scatter in lumps.scatters.items()
         }
-        counts = np.concatenate([part.counts for part in parts])
-        return cls(counts, np.concatenate([part.means for part in parts]), scatters)
+        counts = np.concatenate([lumps.counts for lumps in several])
+        return cls(counts, np.concatenate([lumps.means for lumps in several]), scatters)
 
     def compressed(self, rule: PairRule, n_features: int) -> Lumps:
-        """The same with one lump for every cell whose lumps take more room than one matrix."""
+        """The same, with one lump for each score whose lumps take more memory than one matrix."""
         n_columns: int = self.means.shape[1]
         if len(self.counts) + n_columns * len(self.scatters) <= n_columns + 1:
             return self
-        cell = np.zeros(len(self.counts), dtype=np.intp)
+        level = np.zeros(len(self.counts), dtype=np.intp)
         if rule.tells_scores_apart:
-            cell = np.unique(self.means[:, n_features], return_inverse=True)[1]
-        n_lumps = np.bincount(cell)
-        n_matrices = np.bincount(cell[list(self.scatters)], minlength=len(n_lumps))
+            level = np.unique(self.means[:, n_features], return_inverse=True)[1]
+        n_lumps = np.bincount(level)
+        n_matrices = np.bincount(level[list(self.scatters)], minlength=len(n_lumps))
         crowded = np.flatnonzero((n_lumps > 1) & (n_lumps + n_columns * n_matrices > n_columns + 1))
         if not len(crowded):
             return self
-        parts = [self._part(np.flatnonzero(~np.isin(cell, crowded)))]
+        joined = [self._some(np.flatnonzero(~np.isin(level, crowded)))]
         for number in crowded:
-            one = self._part(np.flatnonzero(cell == number))._as_one_lump()
+            one = self._some(np.flatnonzero(level == number))._as_one_lump()
             if rule.tells_scores_apart:  # rounding must not make another score of the mean
-                one.means[0, n_features:] = self.means[np.argmax(cell == number), n_features:]
-            parts.append(one)
-        return Lumps.join(parts)
+                one.means[0, n_features:] = self.means[np.argmax(level == number), n_features:]
+            joined.append(one)
+        return Lumps.join(joined)
 
-    def _part(self, lumps: NDArray[np.intp]) -> Lumps:
+    def _some(self, lumps: Indices) -> Lumps:
         scatters = {
             new: self.scatters[int(old)]
             for new, old in enumerate(lumps)
@@ -153,7 +149,7 @@ class Lumps(NamedTuple):
         return Lumps(np.array([total]), mean[None], {0: scatter})
 
 
-def sums_of_rows(R: Any, y: Array, groups: NDArray[np.intp], rule: PairRule) -> PairSums:
+def sums_of_rows(R: Any, y: Array, groups: Indices, rule: PairRule) -> PairSums:
     """Sums over the pairs of items with features R and scores y of shape (n_items, n_outputs)."""
     graph = ScoreGraph(_outputs(y), groups, **rule._asdict())
     gram, moment = graph.system(R, graph.divergence.reshape(y.shape))
@@ -163,8 +159,8 @@ def sums_of_rows(R: Any, y: Array, groups: NDArray[np.intp], rule: PairRule) -> 
 def sums_of_lumps(groups: Sequence[Lumps], n_features: int, rule: PairRule) -> PairSums:
     """Sums over the pairs of groups that are given by their lumps.
 
-    With n items in a lump of mean z and scatter S, and L the Laplacian, which is the same for all
-    items of a cell but for the scale w with which it takes out their mean:
+    A lump has n items, mean z and scatter S. L is the Laplacian of the means; inside a lump it
+    subtracts the mean and multiplies by w:
 
         Zᵀ L Z = Σ_lumps w S + Σ_lumps n z (L z)ᵀ
     """
@@ -192,8 +188,8 @@ def _outputs(y: Array) -> Array:
     return y[:, 0] if y.shape[1] == 1 else y
 
 
-def _centered(Z: Array, of_group: NDArray[np.intp], n_groups: int) -> Array:
-    """Z less a constant in each group, which L does not see: keeps digits."""
+def _centered(Z: Array, of_group: Indices, n_groups: int) -> Array:
+    """Z less the mean of each group. L does not see it, and smaller numbers keep more digits."""
     size = np.bincount(of_group, minlength=n_groups)
     means = sums_of_families(Z, of_group, n_groups) / size[:, None]
     return deviations(Z, of_group, means, np.ones(n_groups))

@@ -1,14 +1,15 @@
 """The normal equations of RankRLS, added up over chunks of rows in any order.
 
-Every sum over pairs is the sum over the groups. A group whose rows come in several chunks has
-pairs between the chunks, too, so its rows are kept, as `Lumps`, until no more of them can come:
+Every sum over pairs is a sum over groups. A group whose rows come in several chunks also has pairs
+between the chunks. Its rows are therefore kept, as `Lumps`, until no more of them can come:
 
     sums(A ∪ B) = sums(A) + sums(B) + [pairs of one item of A and one of B]
 
-and the bracket is had from the lumps of the groups that are in both. The result is that of one
-`fit` on all rows, whatever the chunks and their order. Rounding is that of a fit on rows in another
-order; only with ``group_weight="groups"``, where the weight of a pair falls as its group grows and
-the bracket is a difference, a row that is far out can cost a digit or two more.
+The bracket follows from the lumps of the groups that are in both. The result is that of one `fit`
+on all rows, whatever the chunks and their order. Rounding is that of a fit on rows in another
+order. There is one exception: with ``group_weight="groups"`` the weight of a pair falls as its
+group grows, and the bracket is a difference. A row far from the others can then cost a digit or
+two more.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankwise.arrays import Array, Indices
 from rankwise.graphs.gram_blocks import plain_system
 from rankwise.groups import encode_groups
 from rankwise.sums.group_sums import Lumps, PairRule, PairSums, sums_of_lumps, sums_of_rows
 
 __all__ = ["ONE_LIST", "StreamingSums"]
 
-Array = NDArray[np.float64]
 OPEN_BYTES = 2**27
 ONE_LIST = None  # the name of the group that all rows are in if there are no groups
 
@@ -57,8 +58,8 @@ class StreamingSums:
     beta : float
         Share of the regression part.
     open_bytes : int
-        How much memory the rows of groups that may go on can take, at least that of four Gram
-        matrices. Beyond it the groups that were seen longest ago are closed.
+        Memory for the rows of open groups, at least that of four Gram matrices. If it is used up,
+        the groups that were seen longest ago are closed.
 
     Examples
     --------
@@ -129,8 +130,8 @@ class StreamingSums:
         keep : collection of labels, optional
             The groups that may go on in another chunk; by default all of them.
         remember : bool
-            Whether to remember the labels of the others, so that it is noticed if one does come
-            back.
+            Whether to remember the labels of the other groups. Then a later row of such a group is
+            an error.
         """
         codes, labels = encode_groups(groups, R.shape[0])
         names: list[Hashable] = [ONE_LIST] if groups is None else labels.tolist()
@@ -156,7 +157,7 @@ class StreamingSums:
         self._close(list(self._open), remember=True)
 
     def merge(self, other: StreamingSums) -> None:
-        """Add all that other sums of the same kind was given; it is left as it is."""
+        """Add the rows that another object with the same settings was given; it is not changed."""
         if other._has_groups is None:
             return
         self._check_kind(other._has_groups)
@@ -185,7 +186,7 @@ class StreamingSums:
         self,
         R: Any,
         y: Array,
-        codes: NDArray[np.intp],
+        codes: Indices,
         names: list[Hashable],
         keep: Collection[Hashable] | None,
     ) -> dict[Hashable, Lumps]:
@@ -209,11 +210,11 @@ class StreamingSums:
         self,
         R: Any,
         y: Array,
-        codes: NDArray[np.intp],
+        codes: Indices,
         names: list[Hashable],
         opened: dict[Hashable, Lumps],
     ) -> PairSums:
-        """By rows, but for groups that were compressed: their scatter is there already."""
+        """From rows, except for compressed groups, whose scatter is known already."""
         lumpy = np.array([name in opened and bool(opened[name].scatters) for name in names])
         if not lumpy.any():
             return sums_of_rows(R, y, codes, self.rule)
@@ -284,7 +285,7 @@ class StreamingSums:
             )
 
 
-def _dense(R: Any, rows: NDArray[np.intp]) -> Array:
+def _dense(R: Any, rows: Indices) -> Array:
     part = R[rows]
     return np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=np.float64)
 

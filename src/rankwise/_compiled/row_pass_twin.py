@@ -1,0 +1,65 @@
+"""The functions of `row_pass.pyx` in NumPy: the fallback without a compiler, and a test oracle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.arrays import Array, Indices
+
+__all__ = ["add_rows", "scale_rows"]
+
+
+def add_rows(X: NDArray[Any], family: Indices, weight: Array, sums: Array, moment: Array) -> None:
+    """Add each row to the sums of its family, and ``Xᵀ weight`` to the moment.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns), float32 or float64
+        A block of rows, C-contiguous.
+    family : ndarray of shape (n_rows,)
+        The family of each row.
+    weight : ndarray of shape (n_rows,)
+        The weight of each row in the moment.
+    sums : ndarray of shape (n_families, n_columns)
+        Added to.
+    moment : ndarray of shape (n_columns,)
+        Added to.
+
+    Examples
+    --------
+    >>> sums, moment = np.zeros((2, 1)), np.zeros(1)
+    >>> add_rows(np.array([[1.0], [2.0], [5.0]]), np.array([1, 0, 1]), np.ones(3), sums, moment)
+    >>> sums.ravel(), moment
+    (array([2., 6.]), array([8.]))
+    """
+    from scipy.sparse import csc_array  # late: readers of files do without SciPy
+
+    indicator = (np.ones(len(X)), family, np.arange(len(X) + 1))
+    sums += csc_array(indicator, shape=(len(sums), len(X))) @ X
+    moment += weight @ X
+
+
+def scale_rows(
+    X: NDArray[Any], family: Indices, means: Array | None, scale: Array, out: Array
+) -> None:
+    """Write ``scale (x − mean)`` of each row, by the mean and the scale of its family.
+
+    Parameters
+    ----------
+    X, family
+        As in `add_rows`.
+    means : ndarray of shape (n_families, n_columns) or None
+        None leaves the rows where they are.
+    scale : ndarray of shape (n_families,)
+        Factor of the rows of each family.
+    out : ndarray of shape (n_rows, n_columns)
+        Written to; may be X itself.
+    """
+    if means is None:
+        np.multiply(X, scale[family, None], out=out)
+        return
+    np.subtract(X, means[family], out=out)
+    out *= scale[family, None]

@@ -1,0 +1,166 @@
+"""Cross-validation of RankRLS: what its shortcuts and refits give for held-out items and edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwise.arrays import Array
+from rankwise.features import Design
+from rankwise.graphs import PairGraph
+from rankwise.losses import SquaredLoss
+from rankwise.model_selection.alpha_grid import AlphaGrid, make_grid, median_share
+from rankwise.model_selection.candidates import Candidates, check_alphas
+from rankwise.model_selection.exact_hold_out import Refit, held_out_scores, item_spectrum
+from rankwise.model_selection.folds import Folds
+from rankwise.model_selection.task import HeldOutPairs
+from rankwise.rows import row_products
+from rankwise.solvers import minimize
+
+__all__ = ["LeastSquaresTask", "alpha_candidates", "pair_distance"]
+
+COLUMNS = 64  # columns of a kernel matrix that are looked at together
+
+
+class LeastSquaresTask:
+    """RankRLS with its data: a `HoldOutTask` without training again, where there is a shortcut.
+
+    Parameters
+    ----------
+    losses : list of SquaredLoss
+        One, or one per output.
+    make_design : callable
+        Gives the features or the kernel matrix; again after a shortcut has spent a kernel matrix.
+    output_shape : tuple
+        () or (n_outputs,).
+    alpha : float
+        The value that the learner has.
+    refit : Refit
+        Limits of the iterative solver.
+    model : callable
+        From an alpha, or one for each output, to the learner trained on all data.
+    """
+
+    parameters = ("alpha",)
+    refits = False
+    rows = None
+
+    def __init__(
+        self,
+        losses: list[SquaredLoss],
+        make_design: Callable[[], Design],
+        output_shape: tuple[int, ...],
+        alpha: float,
+        refit: Refit,
+        model: Callable[..., Any],
+    ) -> None:
+        self._losses, self._make_design, self._model = losses, make_design, model
+        self._design: Design | None = None
+        self._alpha, self._refit = alpha, refit
+        self.output_shape = output_shape
+        self.graphs = [loss.graph for loss in losses]
+        self.n_rows = self.graphs[0].n_items
+
+    def candidates(self, **values: ArrayLike | None) -> Candidates:
+        """By default 31 alphas from 1e-8 to 1e2 times the mean squared distance in a pair.
+
+        The grid runs from no regularization to nothing else, whatever the scale of features and
+        the amount of data; further down where the columns are on different scales.
+        """
+        return alpha_candidates(values, self._alpha, self._default_grid)
+
+    def _default_grid(self) -> AlphaGrid:
+        return make_grid(*pair_distance(self._losses[0], self.design))
+
+    def held_out(
+        self, graph: int, folds: Folds, candidates: Candidates, progress: bool | None = None
+    ) -> Array:
+        """By shortcut where there is one; the last graph spends the kernel matrix."""
+        design = self.design
+        if design.method == "dual":
+            is_last = graph == len(self._losses) - 1
+            self._design = None if is_last else design._replace(matrix=design.matrix.copy())
+        refit = self._refit._replace(progress=progress)
+        return held_out_scores(self._losses[graph], design, folds, candidates.axes["alpha"], refit)
+
+    @property
+    def design(self) -> Design:
+        """Features or kernel matrix."""
+        if self._design is None:
+            self._design = self._make_design()
+        return self._design
+
+    def from_edges(self, edges: PairGraph, candidates: Candidates) -> Array:
+        """By training again."""
+        method, matrix = self.design.method, self.design.matrix
+        coef = minimize(
+            method,
+            SquaredLoss(edges, self._losses[0].beta),
+            matrix.copy() if method == "dual" else matrix,
+            candidates.axes["alpha"],
+            tol=self._refit.tol,
+            max_iter=self._refit.max_iter,
+        ).coef
+        return row_products(matrix, coef[:, :, 0].T)
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether all is one list in which every two items are a pair."""
+        return len(self.graphs) == 1 and self.graphs[0].is_complete
+
+    def pairs(self) -> HeldOutPairs | None:
+        """For one list in which every two items are a pair; spends the kernel matrix."""
+        return self._pairs if self.has_pairs else None
+
+    @cached_property
+    def _pairs(self) -> HeldOutPairs:
+        beta, scores = self._losses[0].beta, np.asarray(self.graphs[0].scores)
+        design, self._design = self.design, None
+        spectrum = item_spectrum(design, centered=beta == 0, overwrite=True)
+        return HeldOutPairs(spectrum, scores.reshape(len(scores), -1), beta)
+
+    def train(self, **values: Any) -> Any:
+        """RankRLS of one alpha, or of one for each output."""
+        self._design = None
+        return self._model(**values)
+
+
+def alpha_candidates(
+    values: Mapping[str, ArrayLike | None], own: float, default: Callable[[], AlphaGrid]
+) -> Candidates:
+    """Candidates of a learner whose only path is over alpha.
+
+    Parameters
+    ----------
+    values : mapping
+        What was asked for: {"alpha": ...} or nothing.
+    own : float
+        The alpha of the learner, if nothing is asked for.
+    default : callable
+        Gives the grid that stands for None.
+    """
+    alphas = values.get("alpha", [own])
+    if alphas is not None:
+        return Candidates({"alpha": check_alphas(alphas, "alphas")})
+    grid = default()
+    return Candidates({"alpha": grid.alphas}, grid)
+
+
+def pair_distance(loss: SquaredLoss, design: Design) -> tuple[float, float]:
+    """Mean squared distance ``tr(L K)/W`` between the items of a pair, in feature space.
+
+    The sum of the eigenvalues of the system that RankRLS solves. With it, for the columns of a
+    linear model, `median_share`; 1 for kernels.
+    """
+    if design.columns is not None:
+        norms = np.maximum(loss.norms(design.columns), 0.0)
+        return float(norms.sum()), median_share(norms)
+    if design.method == "dual":
+        K, size = design.matrix, COLUMNS
+        starts = range(0, len(K), size)
+        return float(sum(np.trace(loss.times_A(K[:, i : i + size])[i:]) for i in starts)), 1.0
+    return float(loss.norms(design.matrix).sum()), 1.0

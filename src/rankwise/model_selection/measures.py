@@ -1,0 +1,119 @@
+"""How held-out scores are judged: a metric in each group, or the loss in each fold."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.arrays import Array
+from rankwise.errors import UndefinedMetricError
+from rankwise.graphs import PreferenceGraph
+from rankwise.losses import SquaredLoss
+from rankwise.metrics import Metric, get_metric
+from rankwise.model_selection.folds import Folds, fold_numbers
+
+__all__ = [
+    "HeldOutLoss",
+    "Measure",
+    "check_scoring",
+    "from_disagreement",
+    "mean_defined",
+    "score_groups",
+    "standard_error",
+    "undefined_everywhere",
+]
+
+
+class HeldOutLoss(NamedTuple):
+    """The squared loss of held-out items as a measure, one value for each fold.
+
+    Attributes
+    ----------
+    beta : float
+        Between ranking (0) and regression (1).
+    """
+
+    beta: float
+    name: str = "loss"
+    greater_is_better: bool = False
+
+    def by_fold(self, graph: PreferenceGraph, held: Array, folds: Folds) -> Array:
+        """Shape (n_folds, n_candidates); nan where a fold has no pair."""
+        out = np.full((len(folds), held.shape[1]), np.nan)
+        for row, U in zip(out, folds, strict=True):
+            part = graph.subset(U)
+            if self.beta == 1 or part.n_pairs:
+                loss = SquaredLoss(part, self.beta, part.scores)
+                row[:] = [loss.at(f).value for f in held[U].T]
+        return out
+
+
+Measure = Metric | HeldOutLoss
+
+
+def score_groups(
+    graph: PreferenceGraph, held: Array, folds: Folds, metric: Measure
+) -> tuple[Array, NDArray[Any]]:
+    """The metric in each group, or in each part of a group that one fold holds.
+
+    Shape (n_groups, n_candidates, n_outputs), and the labels of the groups.
+    """
+    if isinstance(metric, HeldOutLoss):
+        return metric.by_fold(graph, held[:, 0], folds)[:, :, None], np.arange(len(folds))
+    fold = fold_numbers(folds, graph.n_items)
+    if graph.scores is None:
+        return from_disagreement(metric, graph.disagreement(held[:, 0], fold))[
+            :, :, None
+        ], graph.group_labels
+    parts, unit = np.unique(graph.groups * len(folds) + fold, return_inverse=True)
+    Y = graph.scores.reshape(graph.n_items, -1)
+    scores = [
+        metric(Y[:, j], held[:, j], unit, per_group=True, undefined="nan")
+        for j in range(Y.shape[1])
+    ]
+    return np.stack(scores, axis=2), graph.group_labels[parts // len(folds)]
+
+
+def from_disagreement(metric: Measure, disagreement: Array) -> Array:
+    """A metric of pairs from the share that is ordered wrongly."""
+    return 1.0 - disagreement if metric.greater_is_better else disagreement
+
+
+def check_scoring(scoring: str | Metric) -> Metric:
+    """The metric of a search, which takes the mean over groups (or parts of them) of any metric."""
+    metric = get_metric(scoring)
+    if dict(metric.options).get("average", "groups") != "groups":
+        raise ValueError(
+            f"scoring={metric.name!r}: held-out scores are judged in each group, and the groups "
+            "count alike; leave out average."
+        )
+    return metric
+
+
+def undefined_everywhere(metric: Measure) -> UndefinedMetricError:
+    """What to raise if a metric has no value for anything that was held out."""
+    return UndefinedMetricError(
+        f"{metric.name} is undefined in every held-out fold (no two items of different score in "
+        "one group, for example); use larger folds, another cv or another metric."
+    )
+
+
+def mean_defined(scores: Array) -> Array:
+    """Mean over the first axis, leaving out nan; nan if nothing is left."""
+    defined = ~np.isnan(scores)
+    count = defined.sum(axis=0)
+    total = np.where(defined, scores, 0.0).sum(axis=0)
+    mean = np.full(total.shape, np.nan)
+    np.divide(total, count, out=mean, where=count > 0)
+    return mean
+
+
+def standard_error(scores: Array) -> Array:
+    """Standard error of that mean; nan where there are fewer than two values."""
+    count = (~np.isnan(scores)).sum(axis=0)
+    squares = np.nansum((scores - mean_defined(scores)) ** 2, axis=0)
+    error = np.full(squares.shape, np.nan)
+    np.divide(squares, count * (count - 1.0), out=error, where=count > 1)
+    return np.sqrt(error)

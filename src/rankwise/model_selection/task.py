@@ -1,0 +1,127 @@
+"""What a learner offers so that it can be cross-validated: a hold-out task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.arrays import Array
+from rankwise.graphs import PairGraph, PreferenceGraph
+from rankwise.model_selection.candidates import Candidates
+from rankwise.model_selection.folds import Folds
+from rankwise.solvers.hold_out_items import Spectrum, pair_differences, pair_disagreement
+
+__all__ = ["HeldOutPairs", "HoldOutTask", "hold_out_task"]
+
+
+class HeldOutPairs(NamedTuple):
+    """Every pair of one list held out in turn: [RankRLS09] section 3.4.
+
+    Attributes
+    ----------
+    spectrum : Spectrum
+        Eigenvalues and vectors of the kernel matrix.
+    scores : ndarray of shape (n_items, n_outputs)
+        Scores of the items.
+    beta : float
+        Between ranking (0) and regression (1).
+    """
+
+    spectrum: Spectrum
+    scores: Array
+    beta: float
+
+    def disagreement(self, alphas: Array, scores: Array | None = None) -> Array:
+        """Share of wrongly ordered pairs, (n_outputs, n_alphas); also for other scores."""
+        y = self.scores if scores is None else scores
+        return pair_disagreement(self.spectrum, y, alphas, self.beta)
+
+    def differences(self, alpha: float, n_entries: int) -> Iterator[tuple[slice, Array]]:
+        """``f_i − f_j`` for all i and j, in blocks of rows, shape (n_rows, n_items, n_outputs)."""
+        return pair_differences(self.spectrum, self.scores, alpha, self.beta, n_entries)
+
+
+class HoldOutTask(Protocol):
+    """A learner with its data: gives the scores of held-out items, for many candidates at once.
+
+    Learners make it by ``hold_out_task(X, y, groups)``. `held_out_curves`, the searches and all
+    functions of `rankwise.model_selection` ask for nothing else.
+
+    Attributes
+    ----------
+    graphs : sequence of PreferenceGraph
+        What is known about the items: one graph for all outputs, or one for each.
+    output_shape : tuple
+        () for one output, (n_outputs,) for y of two dimensions.
+    rows : ndarray of int or None
+        Rows of X that are the items of the graphs; None if all rows are. Rows without a score are
+        never held out.
+    n_rows : int
+        Number of rows of X.
+    parameters : tuple of str
+        What candidates may differ in.
+    refits : bool
+        Whether every fold is trained again. If not, "auto" may choose ways of many folds.
+    has_pairs : bool
+        Whether `pairs` gives something: the items are one list and there is a shortcut.
+    """
+
+    graphs: Sequence[PreferenceGraph]
+    output_shape: tuple[int, ...]
+    rows: NDArray[np.intp] | None
+    n_rows: int
+    parameters: tuple[str, ...]
+    refits: bool
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether `pairs` gives something."""
+
+    def candidates(self, **values: ArrayLike | None) -> Candidates:
+        """Combinations of the values of parameters.
+
+        None stands for default values; a parameter that is not named keeps the value that the
+        learner has.
+        """
+
+    def held_out(
+        self, graph: int, folds: Folds, candidates: Candidates, progress: bool | None = None
+    ) -> Array:
+        """Scores of every item by models without its fold, (n_items, n_outputs, n_candidates).
+
+        Parameters
+        ----------
+        graph : int
+            Number of the graph.
+        folds : list of ndarray of int
+            Items that are held out together; each item is in one of them.
+        candidates : Candidates
+            What `candidates` gave, or more of the kind.
+        progress : bool, optional
+            Whether to draw a bar; by default only on a terminal.
+        """
+
+    def from_edges(self, edges: PairGraph, candidates: Candidates) -> Array:
+        """Scores of all items, (n_items, n_candidates), by models of a part of the edges."""
+
+    def pairs(self) -> HeldOutPairs | None:
+        """Every pair held out, if there is a shortcut; may spend a kernel matrix."""
+
+    def train(self, **values: Any) -> Any:
+        """The learner trained on all data, with these values of its parameters."""
+
+
+def hold_out_task(
+    estimator: Any, X: Any, y: Any, groups: ArrayLike | None, advice: str
+) -> HoldOutTask:
+    """The task of an estimator; a TypeError if it offers none."""
+    if not hasattr(estimator, "hold_out_task"):
+        raise TypeError(
+            f"estimator is a {type(estimator).__name__}; expected RankRLS or RankSVM, or another "
+            f"learner that has hold_out_task. {advice}"
+        )
+    task: HoldOutTask = estimator.hold_out_task(X, y, groups)
+    return task

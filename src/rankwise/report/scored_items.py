@@ -1,0 +1,223 @@
+"""What a page is about: items with a predicted score, a true score, a group and a name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise._compiled import count_violated
+from rankwise.arrays import Array, Indices
+from rankwise.graphs import PreferenceGraph
+from rankwise.groups import Groups, encode_groups
+from rankwise.metrics.arguments import check_data
+from rankwise.metrics.ranking import Ranking, Targets
+from rankwise.targets import as_scores, split_target
+
+__all__ = ["ScoredItems", "as_text", "make_scored_items", "short_numbers"]
+
+LONGEST_TEXT = 80
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredItems:
+    """The items that have a true score, row by row.
+
+    Attributes
+    ----------
+    scores, y : ndarray of shape (m,)
+        Predicted and true.
+    groups : Groups
+        The group of each item.
+    rows : ndarray of shape (m,)
+        Row numbers in what the user gave.
+    ids : sequence of str or None
+        Names of all rows that the user gave.
+    n_unscored : int
+        Rows left out because their y is NaN.
+    is_one_list : bool
+        True if no groups were given.
+    """
+
+    scores: Array
+    y: Array
+    groups: Groups
+    rows: Indices
+    ids: Sequence[Any] | None
+    n_unscored: int
+    is_one_list: bool
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.y)
+
+    @cached_property
+    def targets(self) -> Targets:
+        """The true scores, sorted inside groups."""
+        return Targets(self.y, self.groups)
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """The items sorted by predicted score inside groups."""
+        return Ranking(self.targets, self.scores)
+
+    @cached_property
+    def order(self) -> Indices:
+        """Items by group, best predicted first; of equally predicted ones the truly best first."""
+        order: Indices = np.lexsort((-self.y, -self.scores, self.groups.codes))
+        return order
+
+    @cached_property
+    def lower(self) -> NDArray[np.int64]:
+        """For each item the number of items of its group with a lower y."""
+        order = np.lexsort((self.y, self.groups.codes))
+        codes, y = self.groups.codes[order], self.y[order]
+        starts = np.repeat(self.targets.starts, self.targets.sizes)
+        new_level = np.r_[True, (codes[1:] != codes[:-1]) | (y[1:] != y[:-1])]
+        first = np.maximum.accumulate(np.where(new_level, np.arange(len(y)), 0))
+        lower = np.empty(len(y), dtype=np.int64)
+        lower[order] = first - starts
+        return lower
+
+    @cached_property
+    def pairs(self) -> NDArray[np.int64]:
+        """Number of pairs of different y in each group."""
+        by_group: NDArray[np.int64] = np.bincount(
+            self.groups.codes, weights=self.lower, minlength=self.groups.n_groups
+        ).astype(np.int64)
+        return by_group
+
+    @cached_property
+    def swaps(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """For each item the truly better ones ranked below it, and the truly worse ones above it.
+
+        Items of equal predicted score are on neither side.
+        """
+        rising = self.order[::-1]  # groups from the last to the first, worst item first
+        codes = self.groups.codes[rising]
+        starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
+        sizes = np.diff(starts, append=len(codes))
+        position = np.arange(len(codes)) - np.repeat(starts, sizes)
+        level = (self.targets.levels.max(initial=0) - self.targets.levels[rising]).astype(np.int32)
+        lost, won = count_violated(position.astype(np.float64), level, starts)
+        too_high, too_low = np.empty_like(lost), np.empty_like(won)
+        too_high[rising], too_low[rising] = lost, won
+        return too_high, too_low
+
+    @property
+    def n_wrong(self) -> int:
+        """Number of pairs whose scores are in the opposite order of y."""
+        return int(self.swaps[0].sum())
+
+    @cached_property
+    def n_tied(self) -> int:
+        """Number of pairs of different y and equal scores."""
+        f, y, g = (values[self.order] for values in (self.scores, self.y, self.groups.codes))
+        new_score = np.r_[True, (g[1:] != g[:-1]) | (f[1:] != f[:-1])]
+        new_item = new_score | np.r_[True, y[1:] != y[:-1]]
+        return _pairs_inside(new_score) - _pairs_inside(new_item)
+
+    @cached_property
+    def sizes(self) -> Indices:
+        """Number of items in each group."""
+        return self.groups.sizes
+
+    @cached_property
+    def centered_scores(self) -> Array:
+        """Predicted scores less the mean of their group."""
+        means = np.bincount(self.groups.codes, self.scores) / self.sizes
+        return self.scores - means[self.groups.codes]
+
+    def name_of(self, item: int) -> str:
+        """Name of an item, or its row number."""
+        row = int(self.rows[item])
+        return f"row {row}" if self.ids is None else as_text(self.ids[row])
+
+    def group_name(self, group: int) -> str:
+        """Name of a group."""
+        return "all items" if self.is_one_list else as_text(self.groups.labels[group])
+
+
+def make_scored_items(
+    scores: Any, y: Any, groups: ArrayLike | None, ids: Sequence[Any] | None
+) -> ScoredItems:
+    """Check true scores, groups and names against the predicted scores."""
+    if isinstance(y, PreferenceGraph):
+        if y.scores is None:
+            raise ValueError(
+                "y is a graph of explicit preferences; the report compares orders of items and "
+                "needs one true score for each item."
+            )
+        y, groups = y.scores, y.groups if groups is None else groups
+    y, groups = split_target(y, groups)
+    truth = as_scores(y, allow_nan=True)
+    if truth.ndim != 1:
+        raise ValueError(f"y has shape {truth.shape}; a report shows one output, pass one column.")
+    predicted = _one_column(scores)
+    n_rows = len(truth)
+    if len(predicted) != n_rows:
+        raise ValueError(
+            f"there are {len(predicted)} scored items but y has {n_rows} entries; pass one y for "
+            "each row of X, in the same order."
+        )
+    encode_groups(groups, n_rows)
+    if ids is not None and len(ids) != n_rows:
+        raise ValueError(f"ids has {len(ids)} entries but there are {n_rows} rows; name each row.")
+    rows = np.flatnonzero(~np.isnan(truth))
+    if not len(rows):
+        raise ValueError("every y is NaN: there is no true score to compare with.")
+    kept = None if groups is None else _take(groups, rows)
+    true, found, encoded = check_data(truth[rows], predicted[rows], kept)
+    names = None if ids is None else list(ids)
+    as_floats = found.astype(np.float64)
+    return ScoredItems(as_floats, true, encoded, rows, names, n_rows - len(rows), groups is None)
+
+
+def as_text(value: Any, longest: int = LONGEST_TEXT) -> str:
+    """Any label as text that UTF-8 can hold, cut where it is very long."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    text = str(plain).encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def short_numbers(values: ArrayLike, digits: int = 5) -> list[Any]:
+    """Numbers for the page: a few significant digits, whole where they can be, None for NaN."""
+    plain = np.asarray(values, dtype=np.float64).ravel().tolist()
+    return [_short(value, digits) for value in plain]
+
+
+def _short(value: float, digits: int) -> float | int | None:
+    if not math.isfinite(value):
+        return None
+    rounded = float(f"{value:.{digits}g}")
+    return int(rounded) if abs(rounded) < 1e15 and rounded.is_integer() else rounded
+
+
+def _pairs_inside(opens: NDArray[np.bool_]) -> int:
+    """Number of pairs inside the runs of a sequence that start where this is true."""
+    sizes = np.diff(np.flatnonzero(opens), append=len(opens))
+    return int((sizes * (sizes - 1) // 2).sum())
+
+
+def _one_column(scores: Any) -> NDArray[Any]:
+    predicted = np.asarray(scores)
+    if predicted.ndim == 2 and predicted.shape[1] == 1:
+        predicted = predicted[:, 0]
+    if predicted.ndim != 1:
+        raise ValueError(
+            f"the predicted scores have shape {predicted.shape}; a report shows one output, "
+            "so pass the scores of one column in place of the model."
+        )
+    return predicted
+
+
+def _take(groups: ArrayLike, rows: Indices) -> Any:
+    if isinstance(groups, (list, tuple)):
+        return [groups[row] for row in rows]
+    return np.asarray(groups)[rows]
