@@ -114,8 +114,6 @@ def read_letor(
         If a line cannot be read, or the group sizes do not fit; the message names file, line and
         remedy.  Missing, infinite and NaN labels or values are such errors, and so is a group that
         comes back after other rows when reading in chunks.
-    OSError
-        If a file cannot be opened.
 
     See Also
     --------

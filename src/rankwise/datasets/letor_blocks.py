@@ -51,15 +51,7 @@ def read_blocks(path: str, rules: RowRules, watch: Watch | None = None) -> Itera
 
 
 class Rows:
-    """Rows that wait to become one chunk, in arrays that grow at their end.
-
-    Parameters
-    ----------
-    dtype : dtype
-        Of the features.
-    ids : bool
-        Whether to keep the comments.
-    """
+    """Rows that wait to become one chunk; the comments are kept if `ids` are asked for."""
 
     def __init__(self, dtype: np.dtype[Any], ids: bool) -> None:
         self._labels, self._codes = _Growing(np.float64), _Growing(np.int64)

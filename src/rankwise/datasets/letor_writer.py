@@ -60,8 +60,6 @@ def write_letor(
     ------
     ValueError
         If the lengths differ, or a number, label or id could not be read back as it is.
-    OSError
-        If the directory does not exist or the file may not be written.
 
     See Also
     --------

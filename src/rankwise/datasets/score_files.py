@@ -29,8 +29,6 @@ from rankwise.errors import TableFormatError
 
 __all__ = ["read_scores", "write_scores", "write_table_with_scores"]
 
-_BLOCK_LINES = 1 << 16
-
 
 def write_scores(path: PathLike, scores: ArrayLike) -> None:
     """Write one score a line, in the order of the input, as SVMrank does.
@@ -46,8 +44,6 @@ def write_scores(path: PathLike, scores: ArrayLike) -> None:
     ------
     ValueError
         If the scores are not a list of finite numbers.
-    OSError
-        If the file cannot be written; an old one is as it was then.
 
     See Also
     --------
@@ -64,9 +60,7 @@ def write_scores(path: PathLike, scores: ArrayLike) -> None:
     """
     numbers = _as_scores(scores).astype(np.float64)
     with replace_file(path) as stream:
-        for start in range(0, len(numbers), _BLOCK_LINES):
-            lines = map(repr, numbers[start : start + _BLOCK_LINES].tolist())
-            stream.write("".join([f"{line}\n" for line in lines]).encode("ascii"))
+        stream.write("".join([f"{number!r}\n" for number in numbers.tolist()]).encode())
 
 
 def read_scores(path: PathLike) -> NDArray[np.float64]:
@@ -86,8 +80,6 @@ def read_scores(path: PathLike) -> NDArray[np.float64]:
     ------
     TableFormatError
         If a line holds anything but one finite number, or there are no lines.
-    OSError
-        If the file cannot be opened.
 
     See Also
     --------
@@ -100,23 +92,17 @@ def read_scores(path: PathLike) -> NDArray[np.float64]:
         numbers, *_, n_read = read_rows(text, False, 1, sys.float_info.max)
         is_plain = not any(mark in text for mark in (b"#", b":"))
         if not is_plain or n_read < len(text) or len(numbers) < text.count(b"\n"):
-            lines = enumerate(text.split(b"\n")[:-1], start=first)
-            numbers = np.array([_score(name, number, line) for number, line in lines])
+            lines = text.split(b"\n")[:-1]
+            found = [finite_number(line) for line in lines]
+            if None in found:
+                at = found.index(None)
+                problem = f"got {show(lines[at].strip())}, expected one finite number a line"
+                raise TableFormatError(name, first + at, f"{problem} and nothing else.")
+            numbers = np.array(found, dtype=np.float64)
         blocks.append(numbers + 0.0)  # minus zero is zero
     if not blocks:
         raise TableFormatError(name, None, "the file is empty, expected one score a line.")
     return np.concatenate(blocks)
-
-
-def _score(path: str, number: int, line: bytes) -> float:
-    value = finite_number(line)
-    if value is None:
-        raise TableFormatError(
-            path,
-            number,
-            f"got {show(line.strip())}, expected one finite number a line and nothing else.",
-        )
-    return value
 
 
 def _as_scores(scores: ArrayLike) -> NDArray[Any]:
@@ -162,8 +148,6 @@ def write_table_with_scores(
         If `source` is not a table, cannot be read, or has a column of that name.
     ValueError
         If there are more or fewer scores than rows.
-    OSError
-        If a file cannot be opened or written.
 
     Examples
     --------

@@ -27,17 +27,7 @@ def open_table(
     header: bool = True,
     kind: Kind | None = None,
 ) -> TextTable | ArrowTable:
-    """Open a table; what it is, is told by its content.
-
-    Raises
-    ------
-    TableFormatError
-        If it is no table.
-    ImportError
-        If pyarrow is missing.
-    OSError
-        If the file cannot be opened.
-    """
+    """Open a table; what it is, is told by its content.  Raises the errors of `read_table`."""
     kind = kind or kind_of(path)
     if kind == "letor":
         raise TableFormatError(
@@ -54,15 +44,7 @@ def open_table(
 
 
 class ArrowTable:
-    """A Parquet, Feather or JSON lines file; it does what a TextTable does.
-
-    Parameters
-    ----------
-    path : str
-        Of the file.
-    kind : {"parquet", "feather", "jsonl"}
-        What it is.
-    """
+    """A file of the kind "parquet", "feather" or "jsonl"; it does what a TextTable does."""
 
     line: int | None = None
     has_names: bool = True
