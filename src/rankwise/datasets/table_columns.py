@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -130,8 +131,8 @@ def _check_names(table: OpenTable) -> None:
             "the first line has only numbers, expected the names of the columns. Add a line of "
             "names on top of the file, or pass header=False and name the columns by number.",
         )
-    for name in names:
-        if name and names.count(name) > 1:
+    for name, n in Counter(filter(None, names)).items():
+        if n > 1:
             position_of(table, name, "features")
 
 
