@@ -319,7 +319,7 @@ def test_options_that_are_lists(tmp_path):
         (b'{"y": 1, "x": 2}\n{"y": 1, "x": "a"}\n', 2, "changed from number to string"),
         (b'{"y": 1, "x": 2}\n{"y": 1}\n', 2, "column 'x' is missing"),
         ("<html>", None, "HTML"),
-        ("y,x\n1,2\n".encode("utf-16"), None, "UTF-16. Save it in UTF-8"),
+        ("y,x\n1,2\n".encode("utf-16"), None, "UTF-16.*save.*in UTF-8"),
         (b"\x00\x01\x02,\xff", 1, "not a text file"),
         (gzip.compress(b"y,x\n1,2\n" * 999, mtime=0)[:-12], None, "damaged or cut short"),
     ],

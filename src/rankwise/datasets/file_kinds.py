@@ -31,23 +31,21 @@ _LETOR_WORD = re.compile(rb"(qid|[0-9]+):[^,;|]*")
 _BINARY: dict[bytes, Kind] = {b"PAR1": "parquet", b"ARROW1\0\0": "feather"}
 _MODEL = re.compile(rb"PK\x03\x04.{26}header\.json", re.DOTALL)
 _FOREIGN = {
-    b"PK\x03\x04": (
-        "an Excel workbook, a NumPy archive or another zip file",
-        "Save it as CSV, or unpack it first",
-    ),
-    b"\xd0\xcf\x11\xe0": ("an old Excel workbook", "Save it as CSV"),
-    b"SQLite format 3\0": ("an SQLite database", "Export the table as CSV"),
-    b"%PDF-": ("a PDF document", "Export the data as CSV"),
-    b"Obj\x01": ("an Avro file", "Write it as Parquet or CSV"),
-    b"\x89HDF": ("an HDF5 file", "Write the table as Parquet or CSV"),
-    b"\x93NUMPY": ("a NumPy array", "Load it with numpy.load and fit in Python, or write CSV"),
-    b"\x80\x04": ("a pickle", "Write the data as Parquet or CSV"),
-    b"\xff\xfe": ("text in UTF-16", "Save it in UTF-8"),
-    b"\xfe\xff": ("text in UTF-16", "Save it in UTF-8"),
-    b"[": ("a JSON list", "Write one JSON object a line, CSV or Parquet"),
-    b"FEA1": ("a Feather file of the first version", "Write it as Parquet or by a newer version"),
-    b"<": ("HTML or XML", "Write the data as CSV or Parquet"),
+    b"PK\x03\x04": "an Excel workbook, a NumPy archive or another zip file",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
+    b"SQLite format 3\0": "an SQLite database",
+    b"%PDF-": "a PDF document",
+    b"Obj\x01": "an Avro file",
+    b"\x89HDF": "an HDF5 file",
+    b"\x93NUMPY": "a NumPy array",
+    b"\x80\x04": "a pickle",
+    b"\xff\xfe": "text in UTF-16",
+    b"\xfe\xff": "text in UTF-16",
+    b"[": "a JSON list",
+    b"FEA1": "a Feather file of the first version",
+    b"<": "HTML or XML",
 }
+_REMEDY = "Export or save the data as Parquet, as CSV in UTF-8, or as one JSON object a line"
 
 
 def kind_of(path: str) -> Kind:
@@ -70,9 +68,9 @@ def kind_of(path: str) -> Kind:
     if _MODEL.match(head):
         problem = "this file is a rankwise model, expected data. Check the order of the arguments."
         raise TableFormatError(path, None, problem)
-    for magic, (what, remedy) in _FOREIGN.items():
+    for magic, what in _FOREIGN.items():
         if head.startswith(magic):
-            raise TableFormatError(path, None, f"this file is {what}. {remedy}.")
+            raise TableFormatError(path, None, f"this file is {what}. {_REMEDY}.")
     return _kind_of_text(head.removeprefix(codecs.BOM_UTF8))
 
 

@@ -7,7 +7,7 @@ import csv
 import io
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -135,31 +135,25 @@ class TextTable:
 
         def read_body(body: Any) -> Any:
             options = reader.ReadOptions(column_names=keys)
-            return reader.read_csv(arrow.BufferReader(body), options, parse, convert)
+            table = reader.read_csv(arrow.BufferReader(body), options, parse, convert)
+            if not table.num_rows:
+                raise arrow.ArrowInvalid("Empty CSV")  # as Arrow says when there are no lines
+            return table
 
-        try:
-            table = self._without_blank_lines(read_body, arrow)
-        except arrow.ArrowInvalid as error:
-            if "Empty CSV" not in str(error):
-                raise TableFormatError(self.path, None, f"{error}.") from None
-            table = arrow.table({key: arrow.nulls(0) for key in keys})
-        if not table.num_rows:
-            raise TableFormatError(
-                self.path, None, "the file has column names but no rows below them."
-            )
-        return table
-
-    def _without_blank_lines(self, read_body: Callable[[Any], Any], arrow: Any) -> Any:
-        """Read the rows; if Arrow does not like some, explain it, or leave out lines of blanks."""
         body = arrow.py_buffer(self._content).slice(self._begin)
-        try:
-            return read_body(body)
-        except arrow.ArrowInvalid as error:
-            if "Empty CSV" not in str(error):
-                deque(self.records(), 0)  # explains it
         blanks = re.escape(b" \t\v\f".replace(self.delimiter.encode(), b""))
-        text = re.sub(rb"(?m)^[%b]+(?:\r?\n|\Z)" % blanks, b"", body)
-        return read_body(arrow.py_buffer(text))
+        try:
+            try:
+                return read_body(body)
+            except arrow.ArrowInvalid:
+                deque(self.records(), 0)  # explains it, unless there are lines of blanks
+                text = re.sub(rb"(?m)^[%b]+(?:\r?\n|\Z)" % blanks, b"", body)
+                return read_body(arrow.py_buffer(text))
+        except arrow.ArrowInvalid as error:
+            problem = f"{error}."
+            if "Empty CSV" in problem:
+                problem = "the file has column names but no rows below them."
+            raise TableFormatError(self.path, None, problem) from None
 
     def numbers(self, columns: Sequence[int]) -> dict[int, Any]:
         """The numbers that the cells of columns spell, or the first row that spells none."""
