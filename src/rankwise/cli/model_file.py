@@ -61,7 +61,7 @@ class TrainedModel:
         part = "all" if share > 0.99 else f"about {share:.0%}"
         return (
             f"{self.name} was trained on {part} of these items, so the figures flatter it; judge "
-            "it on items that it has not seen, or by `rankwise cv`"
+            "it on items that it has not seen, or with rankwise cv"
         )
 
 

@@ -75,7 +75,7 @@ def make_model(
 
 
 def make_scaler(scale: Scale, kernel: str, is_sparse: bool) -> Any:
-    """The scaler of scikit-learn, or None; sparse features are not centred, to stay sparse."""
+    """The scaler of scikit-learn, or None; sparse features are not centered, to stay sparse."""
     from sklearn import preprocessing
 
     if scale is Scale.auto:  # kernel values are no features, and chi2 wants them non-negative
