@@ -168,7 +168,10 @@ def test_what_a_failing_command_prints_names_its_own_options(command, tmp_path, 
 
 def test_names_of_columns_are_suggested_in_any_case(table, tmp_path):
     done = run("train", table, "--target", "Rating", "-o", tmp_path / "m.rw")
-    assert "there is no column 'Rating'; did you mean 'rating'? The columns are" in done.stderr
+    assert (
+        "there is no column 'Rating' for the target; did you mean 'rating'? The columns are"
+        in done.stderr
+    )
     done = run("train", table, *TABLE, "--ignore", "AGE,starz", "-o", tmp_path / "m.rw")
     assert "did you mean 'age'?" in done.stderr
 

@@ -8,7 +8,6 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from rankwise.datasets import PairData, read_pairs
-from rankwise.datasets.battles import outcome
 from rankwise.errors import TableFormatError
 
 GAMES = "winner,loser,magnitude,weight\nAnn,Bob,2,1\nCleo,Ann,0,0.5\nAnn,Bob,1.5,3\n"
@@ -152,12 +151,16 @@ def test_sides_that_tie(tmp_path, word):
     assert {data.items[data.winner[3]], data.items[data.loser[3]]} == {"jay", "crow"}
 
 
-def test_an_item_may_have_the_name_of_its_own_side_only():
-    assert outcome("left", ("left", "right"), ("left", "b")) == (0, False)
-    with pytest.raises(ValueError, match="two ways"):
-        outcome("left", ("left", "right"), ("a", "left"))
-    with pytest.raises(ValueError, match="two ways"):
-        outcome("tie", ("left", "right"), ("tie", "b"))
+def test_an_item_may_have_the_name_of_its_own_side_only(tmp_path):
+    def read(row):
+        path = save(tmp_path / "a.csv", f"left,right,winner\nc,d,tie\n{row}\n")
+        return read_pairs(path, sides=("left", "right"))
+
+    data = read("left,b,left")
+    assert (data.items[data.winner[1]], data.magnitude[1]) == ("left", 1)
+    for row in ("a,left,left", "tie,b,tie"):
+        with pytest.raises(TableFormatError, match=r"a\.csv:3: .*two ways"):
+            read(row)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +201,7 @@ def test_bad_sides(tmp_path):
         ("a,b,maybe,1,g", "the tie is 'maybe', expected 1 or 0"),
         ("a,b,2,1,g", "the tie is '2'"),
         ("a,b,yes,2,g", "the row is a tie, but its magnitude is 2"),
-        ("a,b,no,,g", "magnitude is '', expected a finite number"),
+        ("a,b,no,,g", "the magnitude, column .*, is '', expected a finite number"),
         ("a,b,no,1,", "the group of the comparison is empty"),
         (f"a,b,no,1,{'x' * 300}", "the group .* has 300 characters"),
     ],
@@ -247,12 +250,12 @@ HEADER = "winner,loser,magnitude,weight\n"
     [
         ("a,b,1", "the row has 3 columns, the header has 4.*Quote"),
         ("a,b,1,1,1", "the row has 5 columns, the header has 4"),
-        ("a,b,x,1", "magnitude is 'x', expected a finite number"),
-        ("a,b,,1", "magnitude is '', expected a finite number"),
-        ("a,b,nan,1", "magnitude is 'nan', expected a finite number"),
-        ("a,b,1_0,1", "magnitude is '1_0', expected a finite number"),
+        ("a,b,x,1", "the magnitude, column .*, is 'x', expected a finite number"),
+        ("a,b,,1", "the magnitude, column .*, is '', expected a finite number"),
+        ("a,b,nan,1", "the magnitude, column .*, is 'nan', expected a finite number"),
+        ("a,b,1_0,1", "the magnitude, column .*, is '1_0', expected a finite number"),
         ("a,b,-2,1", "magnitude is -2, expected 0 .*Swap winner and loser"),
-        ("a,b,1,inf", "weight is 'inf', expected a finite number"),
+        ("a,b,1,inf", "the weight, column .*, is 'inf', expected a finite number"),
         ("a,b,1,0", "weight is 0, expected more than 0.*Leave out"),
         ("a,b,1,-1", "weight is -1, expected more than 0"),
         (",b,1,1", "the winner is empty"),
@@ -303,7 +306,7 @@ def test_bad_header(tmp_path, header, options, words):
 
 @pytest.mark.parametrize(
     "content, words",
-    [("", "is empty"), ("\n \n", "is empty"), ("winner,loser\n", "no comparisons")],
+    [("", "is empty"), ("\n \n", "is empty"), ("winner,loser\n", "column names but no rows")],
 )
 def test_empty_file(tmp_path, content, words):
     with pytest.raises(TableFormatError, match=words):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import get_args
 
-from rankwise.datasets.file_kinds import kind_of
-from rankwise.datasets.files import PACKED, PathLike
+from rankwise.datasets.file_kinds import Format, format_of_suffix, kind_of
+from rankwise.datasets.files import PathLike
 from rankwise.datasets.letor import read_letor
 from rankwise.datasets.ranking_data import RankingData
 from rankwise.datasets.table_columns import Column
@@ -16,17 +16,7 @@ from rankwise.errors import TableFormatError
 
 __all__ = ["Format", "chosen_format", "read_ranking"]
 
-Format: TypeAlias = Literal["auto", "letor", "csv", "tsv", "parquet", "feather", "jsonl"]
-
-_FORMATS = ("auto", "letor", "csv", "tsv", "parquet", "feather", "jsonl")
-_FORMAT_OF_SUFFIX: dict[str, Format] = {
-    **dict.fromkeys((".letor", ".svm", ".svmlight", ".libsvm"), "letor"),
-    **dict.fromkeys((".csv",), "csv"),
-    **dict.fromkeys((".tsv", ".tab"), "tsv"),
-    **dict.fromkeys((".parquet", ".pq"), "parquet"),
-    **dict.fromkeys((".feather", ".arrow"), "feather"),
-    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
-}
+_FORMATS = get_args(Format)
 _BINARY = {"parquet": "a Parquet", "feather": "a Feather", "jsonl": "a JSON lines"}
 
 
@@ -75,8 +65,6 @@ def read_ranking(
         A LetorFormatError or TableFormatError, if the kind is not clear or the file cannot be read.
     ValueError
         If an option does not belong to this kind of file.
-    OSError
-        If the file cannot be opened.
 
     Examples
     --------
@@ -94,38 +82,17 @@ def read_ranking(
     """
     name = os.fspath(path)
     chosen = chosen_format(name, format)
+    options = {"target": target, "group": group, "id": id, "ignore": ignore, "features": features}
+    options |= {"delimiter": delimiter, "decimal": decimal, "header": header}
     if chosen == "letor":
-        table_options = {
-            "target": target != "auto",
-            "group": group != "auto",
-            "id": id is not None,
-            "ignore": bool(ignore),
-            "features": features is not None,
-            "delimiter": delimiter is not None,
-            "decimal": decimal is not None,
-            "header": not header,
-        }
-        return _read_letor(
-            name, [key for key, is_set in table_options.items() if is_set], n_features
-        )
+        usual = read_table.__kwdefaults__ or {}
+        given = [key for key, value in options.items() if value not in (usual[key], [])]
+        return _read_letor(name, given, n_features)
     if chosen == "tsv" and delimiter is None:
-        delimiter = "\t"
-    data = read_table(
-        name,
-        target=target,
-        group=group,
-        id=id,
-        ignore=ignore,
-        features=features,
-        delimiter=delimiter,
-        decimal=decimal,
-        header=header,
-        target_needed=target_needed,
-    )
+        options["delimiter"] = "\t"
+    data = read_table(name, target_needed=target_needed, **options)  # type: ignore[arg-type]
     if n_features is not None and data.X.shape[1] != n_features:
-        listed = (
-            ", ".join(map(str, data.feature_names[:10])) if data.feature_names is not None else ""
-        )
+        listed = ", ".join(map(str, [] if data.feature_names is None else data.feature_names[:10]))
         raise TableFormatError(
             name,
             None,
@@ -140,28 +107,26 @@ def chosen_format(path: str, format: Format) -> Format:
     if format not in _FORMATS:
         raise ValueError(f"format is {format!r}; pass one of {', '.join(_FORMATS)}.")
     kind = kind_of(path)
-    if format == "auto":
-        suffix = _FORMAT_OF_SUFFIX.get(_suffix(path))
-        if kind == "unclear" and suffix is None:
-            raise TableFormatError(
-                path,
-                None,
-                "cannot tell what kind of file this is: it has neither rows 'label qid:group "
-                "feature:value ...' nor a line of column names. Pass format= with one of "
-                "letor, csv, tsv, parquet, feather or jsonl.",
-            )
-        if kind == "table" or kind == "unclear":
-            return "csv" if kind == "table" else suffix or "csv"
+    if format != "auto":
+        for name in {kind, format} & set(_BINARY) if kind != format else ():
+            what = f"this is {'not ' if name == format else ''}{_BINARY[name]} file"
+            asked = f"format={format!r} is asked for."
+            raise TableFormatError(path, None, f"{what}, but {asked}")
+        return format
+    if kind == "table":
+        return "csv"
+    if kind != "unclear":
         return kind
-    for name in {kind, format} & set(_BINARY) if kind != format else ():
-        what = f"this is {'not ' if name == format else ''}{_BINARY[name]} file"
-        raise TableFormatError(path, None, f"{what}, but format={format!r} is asked for.")
-    return format
-
-
-def _suffix(path: str) -> str:
-    stem, suffix = os.path.splitext(path.lower())
-    return os.path.splitext(stem)[1] if suffix in PACKED else suffix
+    suffix = format_of_suffix(path)
+    if suffix is None:
+        raise TableFormatError(
+            path,
+            None,
+            "cannot tell what kind of file this is: it has neither rows 'label qid:group "
+            "feature:value ...' nor a line of column names. Pass format= with one of "
+            f"{', '.join(_FORMATS[1:-1])} or {_FORMATS[-1]}.",
+        )
+    return suffix
 
 
 def _read_letor(path: str, table_options: list[str], n_features: int | None) -> RankingData:

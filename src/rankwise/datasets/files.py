@@ -7,7 +7,9 @@ import codecs
 import errno
 import gzip
 import lzma
+import mmap
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -25,12 +27,14 @@ __all__ = [
     "PACKED",
     "PathLike",
     "Watch",
+    "damage",
     "import_arrow",
     "line_blocks",
     "location",
     "numbered_lines",
     "open_unpacked",
     "replace_file",
+    "text_content",
 ]
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -42,8 +46,8 @@ PACKED = (".gz", ".bz2", ".xz", ".zst")
 MAX_LINE = 1 << 26
 BLOCK_BYTES = 1 << 20
 
+_READING = (EOFError, OSError, zlib.error, lzma.LZMAError)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_BZIP2_MARKS = (b"1AY&SY", b"\x17rE8P\x90")  # first block, or end of an empty stream
 _standard_input: WeakKeyDictionary[Any, IO[bytes]] = WeakKeyDictionary()
 
 
@@ -84,8 +88,8 @@ def line_blocks(
                     raise error(path, number, _TOO_LONG)
                 if watch is not None:
                     watch(raw.tell())
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as problem:
-            raise _damaged(error, path, number, problem) from None
+        except _READING as problem:
+            raise damage(error, path, number, problem) from None
     if begun:
         yield number, _without_mark(begun + b"\n", number)
 
@@ -108,21 +112,17 @@ def _pieces(raw: IO[bytes], n_bytes: int) -> Iterator[bytes]:
     """Pieces of the unpacked bytes; what was read before the data break off is a piece, too."""
     stream = _decompressed(raw)
     read = getattr(stream, "read1", stream.read)
-    waiting: list[bytes] = []
-    size = 0
-    while True:
-        try:
-            got = read(n_bytes)
-        except Exception:
-            yield b"".join(waiting)
-            raise
-        waiting.append(got)
-        size += len(got)
-        if size >= n_bytes or not got:
-            yield b"".join(waiting)
-            waiting, size = [], 0
-        if not got:
-            return
+    waiting = bytearray()
+    try:
+        while got := read(n_bytes):
+            waiting += got
+            if len(waiting) >= n_bytes:
+                yield bytes(waiting)
+                waiting.clear()
+    except Exception:
+        yield bytes(waiting)
+        raise
+    yield bytes(waiting)
 
 
 def numbered_lines(
@@ -131,6 +131,21 @@ def numbered_lines(
     """Yield the lines of a text, without their line feeds, and their numbers: see `line_blocks`."""
     for first, block in line_blocks(path, error=error):
         yield from enumerate(block.split(b"\n")[:-1], start=first)
+
+
+def text_content(path: str, error: type[DataFileError]) -> Any:
+    """The bytes of a whole text, unpacked; those of a plain file are not copied.
+
+    Raises the errors of `line_blocks`.
+    """
+    with open(location(path), "rb") as raw:
+        size = os.fstat(raw.fileno()).st_size
+        is_plain = _decompressed(raw) is raw
+        content = mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) if is_plain and size else b""
+    at = content.find(b"\0")
+    if at >= 0:
+        raise error(path, 1 + content[:at].count(b"\n"), _NOT_TEXT)
+    return content if is_plain else b"".join([block for _, block in line_blocks(path, error=error)])
 
 
 def location(path: str) -> str:
@@ -150,51 +165,47 @@ def location(path: str) -> str:
 
 @contextmanager
 def open_unpacked(path: str, error: type[DataFileError] = LetorFormatError) -> Iterator[IO[bytes]]:
-    """Open a file for reading bytes; compressed ones are recognized by their first bytes.
-
-    Raises
-    ------
-    DataFileError
-        Of the kind `error`, if the compressed data are damaged or cut short.
-    OSError
-        If the file cannot be opened.
-    """
+    """Open a file for reading bytes, unpacked if need be; raises the errors of `line_blocks`."""
     with open(location(path), "rb") as raw:
         try:
             yield _decompressed(raw)
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as problem:
-            raise _damaged(error, path, None, problem) from None
+        except _READING as problem:
+            raise damage(error, path, None, problem) from None
 
 
-def _damaged(
-    kind: type[DataFileError], path: str, line: int | None, problem: Exception
+def damage(
+    kind: type[DataFileError], path: str, line: int | None, problem: Exception, what: str = "file"
 ) -> Exception:
     """What to raise when reading fails: the operating system's own error, or ours."""
     if getattr(problem, "errno", None) is not None:
         return problem  # disk, network, a directory
     reason = (str(problem).splitlines() or [type(problem).__name__])[0][:200]
-    return kind(
-        path,
-        line,
-        f"the compressed file is damaged or cut short ({reason}). Fetch or copy the file again.",
-    )
+    remedy = "Write, fetch or copy it again."
+    return kind(path, line, f"the {what} is damaged or cut short ({reason}). {remedy}")
 
 
 def _decompressed(raw: IO[bytes]) -> IO[bytes]:
-    head = raw.peek(10)[:10]  # type: ignore[attr-defined]
-    if head.startswith(b"\x1f\x8b"):
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw, mode="rb"))
-    if head.startswith(b"BZh") and head[4:10] in _BZIP2_MARKS:
-        return bz2.BZ2File(raw)
-    if head.startswith(b"\xfd7zXZ\x00"):
-        return lzma.LZMAFile(raw)
-    if head.startswith(b"\x28\xb5\x2f\xfd"):
-        arrow = import_arrow("pyarrow", "Files compressed by zstandard")
-        return cast("IO[bytes]", arrow.CompressedInputStream(raw, "zstd"))
+    head = raw.peek(10)  # type: ignore[attr-defined]
+    for mark, unpack in _UNPACK.items():
+        if re.match(mark, head):
+            return cast("IO[bytes]", unpack(raw))
     return raw
 
 
-def import_arrow(module: str, what: str) -> Any:
+def _zstandard(raw: IO[bytes]) -> Any:
+    arrow = import_arrow(what="Files compressed by zstandard")
+    return arrow.CompressedInputStream(raw, "zstd")
+
+
+_UNPACK: dict[bytes, Callable[[Any], Any]] = {  # by the first bytes
+    rb"\x1f\x8b": gzip.open,
+    rb"BZh.(1AY&SY|\x17rE8P\x90)": bz2.open,  # first block, or end of an empty stream
+    rb"\xfd7zXZ\x00": lzma.open,
+    rb"\x28\xb5\x2f\xfd": _zstandard,
+}
+
+
+def import_arrow(module: str = "pyarrow", what: str = "Tables") -> Any:
     """Import pyarrow or a part of it, or say how to install it."""
     try:
         return import_module(module)
@@ -274,16 +285,13 @@ def _create(temporary: str, target: str, name: str) -> IO[bytes]:
 
 def _compressing(raw: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]:
     suffix = os.path.splitext(name)[1].lower()
+    stream: Any = nullcontext(raw)
     if suffix == ".gz":  # no time stamp: the same data give the same bytes
         stream = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0)
-        return cast("AbstractContextManager[IO[bytes]]", stream)
-    if suffix == ".bz2":
-        return bz2.BZ2File(raw, "wb")
-    if suffix == ".xz":
-        return lzma.LZMAFile(raw, "wb")
-    if suffix == ".zst":
-        arrow = import_arrow("pyarrow", "Files compressed by zstandard")
+    elif suffix in (".bz2", ".xz"):
+        stream = (bz2 if suffix == ".bz2" else lzma).open(raw, "wb")
+    elif suffix == ".zst":
+        arrow = import_arrow(what="Files compressed by zstandard")
         own = open(os.dup(raw.fileno()), "wb")  # noqa: SIM115, closed by the stream
         stream = arrow.CompressedOutputStream(own, "zstd")
-        return cast("AbstractContextManager[IO[bytes]]", stream)
-    return nullcontext(raw)
+    return cast("AbstractContextManager[IO[bytes]]", stream)

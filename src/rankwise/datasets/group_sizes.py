@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +15,7 @@ from rankwise.groups import encode_groups
 
 __all__ = ["find_group_sizes", "read_group_sizes", "write_group_sizes"]
 
-_MOST_ROWS = 2**62
+_MOST_ROWS = 2**48
 
 
 def read_group_sizes(path: PathLike) -> NDArray[np.intp]:
@@ -44,24 +45,20 @@ def read_group_sizes(path: PathLike) -> NDArray[np.intp]:
     array([2, 1])
     """
     name = os.fspath(path)
-    sizes = []
-    total = 0
+    sizes: list[int] = []
     for number, line in numbered_lines(name):
         token = line.strip()
-        if not token:
-            continue
-        if not token.isdigit():
+        if token and not token.isdigit():
             raise LetorFormatError(
                 name,
                 number,
                 f"got {show(token)}, expected the number of rows of one group: "
                 "one whole number a line and nothing else.",
             )
-        size = int(token) if len(token) < 20 else _MOST_ROWS
-        total += size
-        if total >= _MOST_ROWS:
+        if token:
+            sizes.append(int(token[:20]))
+        if sizes and sizes[-1] > _MOST_ROWS:
             raise LetorFormatError(name, number, f"no file has that many rows: {show(token)}.")
-        sizes.append(size)
     if not sizes:
         raise LetorFormatError(name, None, "the file has no group sizes, expected one a line.")
     return np.array(sizes, dtype=np.intp)
@@ -112,10 +109,5 @@ def find_group_sizes(path: str) -> str | None:
     """
     stem, suffix = os.path.splitext(path)
     names = [path, stem] if suffix.lower() in PACKED else [path]
-    for name in names:
-        for kind in (".query", ".group"):
-            for compression in ("", *PACKED):
-                candidate = f"{name}{kind}{compression}"
-                if os.path.isfile(candidate):
-                    return candidate
-    return None
+    found = map("".join, product(names, (".query", ".group"), ("", *PACKED)))
+    return next(filter(os.path.isfile, found), None)

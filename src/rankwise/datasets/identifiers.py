@@ -44,8 +44,8 @@ def find_identifiers(X: Any) -> dict[str, str]:
 
 
 def _reason(name: str, column: Any) -> str:
-    types = import_arrow("pyarrow", "Tables").types
-    compute = import_arrow("pyarrow.compute", "Tables")
+    types = import_arrow().types
+    compute = import_arrow("pyarrow.compute")
     if _NAME.search(name):
         return "its name says so"
     n_rows = len(column) - column.null_count

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import numbers
 import os
 from collections.abc import Iterator, Sequence
+from numbers import Integral
 from typing import Literal, overload
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
-from rankwise.datasets.files import PathLike
+from rankwise.datasets.files import PathLike, Watch, line_blocks, location, numbered_lines
 from rankwise.datasets.group_sizes import find_group_sizes
-from rankwise.datasets.letor_rows import RowRules
-from rankwise.datasets.letor_stream import first_row_has_qid, largest_feature, stream_chunks
+from rankwise.datasets.letor_blocks import Block, Rows, read_blocks
+from rankwise.datasets.letor_groups import QidGroups, SizedGroups
+from rankwise.datasets.letor_rows import RowRules, split_row
 from rankwise.datasets.ranking_data import RankingData
 from rankwise.errors import LetorFormatError
+from rankwise.progress import Meter
 
 __all__ = ["read_letor"]
+
+MIB = 2**20
 
 
 @overload
@@ -110,8 +114,6 @@ def read_letor(
         If a line cannot be read, or the group sizes do not fit; the message names file, line and
         remedy.  Missing, infinite and NaN labels or values are such errors, and so is a group that
         comes back after other rows when reading in chunks.
-    OSError
-        If a file cannot be opened.
 
     See Also
     --------
@@ -158,23 +160,25 @@ def read_letor(
     (4, 2)
     """
     paths = _as_paths(path)
-    rules = _as_rules(n_features, dtype, sparse, zero_based)
-    if chunks is not None and (not isinstance(chunks, numbers.Integral) or chunks < 1):
+    kind = np.dtype(dtype)
+    if kind not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise ValueError(f"dtype is {kind}; pass numpy.float64 or numpy.float32.")
+    if sparse not in (True, False, "auto"):
+        raise ValueError(f"sparse is {sparse!r}; pass True, False or 'auto'.")
+    if n_features is not None and n_features < 1:
+        raise ValueError(f"n_features is {n_features}; pass a positive number or None.")
+    if chunks is not None and (not isinstance(chunks, Integral) or chunks < 1):
         raise ValueError(f"chunks={chunks!r}; pass a whole number of rows, at least 1, or None.")
-    side_files = _side_files(paths, group_sizes, first_row_has_qid(paths[0]))
+    side_files = _side_files(paths, group_sizes)
+    rules = RowRules(bool(zero_based), None if n_features is None else int(n_features), kind)
     width = rules.n_features
     if chunks is not None and width is None:
-        width = largest_feature(paths, rules.zero_based, progress)
-    data = stream_chunks(
-        paths,
-        rules,
-        None if chunks is None else int(chunks),
-        sparse,
-        ids,
-        width=width,
-        side_files=side_files,
-        progress=False if chunks is None else progress,
+        width = _largest_feature(paths, rules.zero_based, progress)
+    groups = (
+        SizedGroups(paths, side_files) if side_files else QidGroups(in_order=chunks is not None)
     )
+    blocks = _blocks(paths, rules, groups, False if chunks is None else progress)
+    data = _chunks(blocks, groups, Rows(kind, ids), chunks, width, sparse)
     return next(data) if chunks is None else data
 
 
@@ -189,50 +193,125 @@ def _as_paths(path: PathLike | Sequence[PathLike]) -> list[str]:
     return paths
 
 
-def _as_rules(
-    n_features: int | None, dtype: DTypeLike, sparse: bool | str, zero_based: bool
-) -> RowRules:
-    kind = np.dtype(dtype)
-    if kind not in (np.dtype(np.float64), np.dtype(np.float32)):
-        raise ValueError(f"dtype is {kind}; pass numpy.float64 or numpy.float32.")
-    if sparse not in (True, False, "auto"):
-        raise ValueError(f"sparse is {sparse!r}; pass True, False or 'auto'.")
-    if n_features is not None and n_features < 1:
-        raise ValueError(f"n_features is {n_features}; pass a positive number or None.")
-    return RowRules(bool(zero_based), None if n_features is None else int(n_features), kind)
-
-
-def _side_files(
-    paths: list[str], group_sizes: PathLike | Sequence[PathLike] | None, has_qids: bool
-) -> list[str]:
+def _side_files(paths: list[str], group_sizes: PathLike | Sequence[PathLike] | None) -> list[str]:
     """A file of group sizes for every data file; none if there are qids or no such files."""
-    if group_sizes is None:
+    has_qids = _first_row_has_qid(paths[0])
+    if group_sizes is None or (group_sizes == "auto" and has_qids):
         return []
-    if isinstance(group_sizes, str) and group_sizes == "auto":
-        return [] if has_qids else _side_files_found(paths)
     if has_qids:
         raise ValueError(
             f"{paths[0]} has qids and group_sizes is given too; "
             "pass group_sizes=None to group by qid."
         )
-    side_files = _as_paths(group_sizes)
-    if len(side_files) != len(paths):
-        raise ValueError(
-            f"group_sizes names {len(side_files)} files but there are {len(paths)} data files; "
-            "pass one for each."
-        )
-    return side_files
-
-
-def _side_files_found(paths: list[str]) -> list[str]:
-    """A file of group sizes next to every data file, or next to none of them."""
+    if group_sizes != "auto":
+        side_files = _as_paths(group_sizes)
+        if len(side_files) != len(paths):
+            raise ValueError(
+                f"group_sizes names {len(side_files)} files but there are {len(paths)} data files; "
+                "pass one for each."
+            )
+        return side_files
     found = [find_group_sizes(path) for path in paths]
     side_files = [name for name in found if name is not None]
-    if 0 < len(side_files) < len(paths):
+    if side_files and None in found:
         raise LetorFormatError(
             paths[found.index(None)],
             None,
-            f"no file of group sizes is next to it, but {side_files[0]} is next to another file. "
-            "Add the missing one, or pass group_sizes=None to do without groups.",
+            f"no file of group sizes is next to it, but {side_files[0]} is next to another "
+            "file. Add the missing one, or pass group_sizes=None to do without groups.",
         )
     return side_files
+
+
+def _first_row_has_qid(path: str) -> bool:
+    """Whether the first row has a qid, as then all rows must."""
+    for _, line in numbered_lines(path):
+        body, qid = split_row(line)
+        if body.strip():
+            return qid is not None
+    raise LetorFormatError(path, None, "the file has no rows, expected at least one.")
+
+
+def _largest_feature(paths: list[str], zero_based: bool, progress: bool | None) -> int:
+    """Number of columns, from the last feature of each row: ids increase along a row.
+
+    Anything that is not right is left for the second reading to explain.
+    """
+    largest = 0 if zero_based else 1
+    meter = _FileMeter("counting features of", paths, progress)
+    for path in paths:
+        for _, block in line_blocks(path, meter.watch(path)):
+            for line in block.split(b"\n"):
+                words = line.partition(b"#")[0].rsplit(None, 1)
+                name = words[-1].partition(b":")[0] if words else b""
+                if name.isdigit() and len(name) <= 10:
+                    largest = max(largest, int(name))
+    meter.close()
+    return largest + zero_based
+
+
+def _blocks(
+    paths: list[str], rules: RowRules, groups: QidGroups | SizedGroups, progress: bool | None
+) -> Iterator[Block]:
+    """The blocks of all files, none of which may be empty."""
+    meter = _FileMeter("reading", paths, progress)
+    for path in paths:
+        n_rows = 0
+        for block in read_blocks(path, rules, meter.watch(path)):
+            n_rows += len(block.labels)
+            yield block
+        if not n_rows:
+            raise LetorFormatError(path, None, "the file has no rows, expected at least one.")
+        groups.end_file(path)
+    meter.close()
+
+
+def _chunks(
+    blocks: Iterator[Block],
+    groups: QidGroups | SizedGroups,
+    rows: Rows,
+    n_rows: int | None,
+    width: int | None,
+    sparse: bool | str,
+) -> Iterator[RankingData]:
+    """Yield chunks of whole groups with at least so many rows (None: all); the last may be less."""
+
+    def chunk(n: int) -> RankingData:
+        X, y, codes, ids = rows.take(n, width, sparse)
+        return RankingData(X, y, groups.labels(codes), ids)
+
+    for block in blocks:
+        rows.extend(block, groups.codes(block))
+        while n_rows is not None and (end := _end_of_chunk(rows.codes, n_rows)):
+            data = chunk(end)
+            if sparse == "auto":
+                sparse = hasattr(data.X, "toarray")
+            yield data
+    if len(rows):
+        yield chunk(len(rows))
+
+
+def _end_of_chunk(codes: NDArray[np.int64], n_rows: int) -> int:
+    """Where the next group starts after so many rows; 0 if that is not known yet."""
+    if len(codes) <= n_rows:
+        return 0
+    if codes[0] < 0:
+        return n_rows
+    changes = np.flatnonzero(codes[n_rows:] != codes[n_rows - 1 : -1])
+    return n_rows + int(changes[0]) if len(changes) else 0
+
+
+class _FileMeter:
+    """A bar over the bytes of several files, in MiB."""
+
+    def __init__(self, what: str, paths: list[str], show: bool | None) -> None:
+        sizes = [os.path.getsize(location(path)) for path in paths]
+        self._start = dict(zip(paths, np.cumsum([0, *sizes]).tolist(), strict=False))
+        name = os.path.basename(paths[0]) if len(paths) == 1 else f"{len(paths)} files"
+        meter = Meter(f"{what} {name} (MiB)", max(1, -(-sum(sizes) // MIB)), show)
+        self._meter, self.close = meter, meter.close
+
+    def watch(self, path: str) -> Watch | None:
+        if not self._meter.is_shown:
+            return None
+        return lambda done: self._meter.update((self._start[path] + done) // MIB)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,8 @@ from numpy.typing import NDArray
 from rankwise._compiled import read_rows
 from rankwise.datasets.files import Watch, line_blocks
 from rankwise.datasets.letor_rows import MOST_COLUMNS, RowRules, refuse_line
+from rankwise.datasets.ranking_data import Matrix
 from rankwise.memory import available_bytes
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
-    Matrix: TypeAlias = NDArray[Any] | csr_matrix
 
 __all__ = ["Block", "Rows", "read_blocks"]
 
@@ -55,15 +51,7 @@ def read_blocks(path: str, rules: RowRules, watch: Watch | None = None) -> Itera
 
 
 class Rows:
-    """Rows that wait to become one chunk, in arrays that grow at their end.
-
-    Parameters
-    ----------
-    dtype : dtype
-        Of the features.
-    ids : bool
-        Whether to keep the comments.
-    """
+    """Rows that wait to become one chunk; the comments are kept if `ids` are asked for."""
 
     def __init__(self, dtype: np.dtype[Any], ids: bool) -> None:
         self._labels, self._codes = _Growing(np.float64), _Growing(np.int64)
@@ -103,8 +91,8 @@ class Rows:
 
     def take(
         self, n_rows: int, width: int | None, sparse: bool | str
-    ) -> tuple[Matrix, NDArray[np.float64], NDArray[np.int64], list[bytes] | None]:
-        """The first rows: features, labels, codes and comments; they are not kept.
+    ) -> tuple[Matrix, NDArray[np.float64], NDArray[np.int64], NDArray[np.object_] | None]:
+        """The first rows: features, labels, codes and comments as text; they are not kept.
 
         `width` is the number of columns, by default the largest feature of the rows; `sparse` is as
         `read_letor` has it.
@@ -114,12 +102,13 @@ class Rows:
         n_entries = int(sizes.sum())
         columns = None if self._columns is None else self._columns.take(n_entries)
         values = self._values.take(n_entries)
-        comments = None
+        ids = None
         if self._comments is not None:
-            comments, self._comments = self._comments[:n_rows], self._comments[n_rows:]
+            texts = [c.decode("utf-8", "backslashreplace").strip() for c in self._comments[:n_rows]]
+            ids, self._comments = np.array(texts, dtype=object), self._comments[n_rows:]
         if not len(self):
             self._columns = None
-        return _matrix(sizes, columns, values, width, sparse), labels, codes, comments
+        return _matrix(sizes, columns, values, width, sparse), labels, codes, ids
 
 
 class _Growing:

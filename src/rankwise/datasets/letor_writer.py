@@ -60,8 +60,6 @@ def write_letor(
     ------
     ValueError
         If the lengths differ, or a number, label or id could not be read back as it is.
-    OSError
-        If the directory does not exist or the file may not be written.
 
     See Also
     --------
@@ -82,18 +80,18 @@ def write_letor(
     X, labels = _check_numbers(X, y)
     n_rows = X.shape[0]
     codes, names = encode_groups(groups, n_rows)
-    if groups is None:
-        qids = [""]
-    else:
-        qids = [f" qid:{token}" for token in _qid_tokens(names, number_groups)]
-    comments = _check_ids(ids, n_rows)
+    qids = [""] if groups is None else _qids(names, number_groups)
+    comments = [None] * n_rows if ids is None else list(ids)
+    if len(comments) != n_rows:
+        raise ValueError(
+            f"ids has {len(comments)} entries but X has {n_rows} rows; pass one per row."
+        )
     order = np.argsort(codes, kind="stable") if sort_groups else np.arange(n_rows)
     as_text = _number_format(precision)
     with replace_file(path) as stream:
         for row, features in zip(order, _feature_texts(X, order, as_text), strict=True):
             head = as_text(float(labels[row])) + qids[codes[row]]
-            comment = "" if comments is None else _comment_text(comments[row], row)
-            stream.write(f"{head}{features}{comment}\n".encode())
+            stream.write(f"{head}{features}{_comment_text(comments[row], row)}\n".encode())
 
 
 def _check_numbers(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
@@ -115,63 +113,47 @@ def _check_numbers(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
         raise ValueError(
             f"y has {len(labels)} entries but X has {X.shape[0]} rows; pass one label per row."
         )
-    finite = np.isfinite(X if isinstance(X, np.ndarray) else X.data)
-    if not finite.all():
-        where = int(np.argmin(finite))
-        row = where // X.shape[1] if isinstance(X, np.ndarray) else _row_of(X, where)
-        _raise_not_finite("X", row)
+    is_dense = isinstance(X, np.ndarray)
+    bad = np.flatnonzero(~np.isfinite(X if is_dense else X.data))
+    if len(bad):
+        ends = np.arange(1, X.shape[0] + 1) * X.shape[1] if is_dense else X.indptr[1:]
+        _refuse_row("X", int(np.searchsorted(ends, bad[0], side="right")))
     if not np.isfinite(labels).all():
-        _raise_not_finite("y", int(np.argmin(np.isfinite(labels))))
+        _refuse_row("y", int(np.argmin(np.isfinite(labels))))
     return X, labels
 
 
-def _row_of(X: Any, entry: int) -> int:
-    return int(np.searchsorted(X.indptr, entry, side="right")) - 1
-
-
-def _raise_not_finite(name: str, row: int) -> None:
+def _refuse_row(name: str, row: int) -> None:
     raise ValueError(
         f"{name} is NaN or infinite in row {row}, and a LETOR file holds finite numbers only. "
         "Fill it in, or leave out the row."
     )
 
 
-def _check_ids(ids: Sequence[Any] | NDArray[Any] | None, n_rows: int) -> list[Any] | None:
-    if ids is None:
-        return None
-    comments = list(ids)
-    if len(comments) != n_rows:
-        raise ValueError(
-            f"ids has {len(comments)} entries but X has {n_rows} rows; pass one per row."
-        )
-    return comments
-
-
-def _qid_tokens(labels: NDArray[Any], number_groups: bool) -> list[str]:
+def _qids(labels: NDArray[Any], number_groups: bool) -> list[str]:
+    """For each group, `` qid:label``, with a blank in front."""
     if number_groups:
-        return [str(code) for code in range(len(labels))]
-    tokens = [_qid_token(label) for label in labels.tolist()]
-    read_back = distinct_labels(tokens)
-    if len(np.unique(read_back)) < len(tokens):
+        return [f" qid:{code}" for code in range(len(labels))]
+    words = [_qid_word(label) for label in labels.tolist()]
+    if len(np.unique(distinct_labels(words))) < len(words):
         raise ValueError(
             "two different group labels would be read back as the same (such as '1' and '01', or "
             "1 and '1'); make them distinct, or pass number_groups=True."
         )
-    return tokens
+    return [f" qid:{word}" for word in words]
 
 
-def _qid_token(label: Any) -> str:
-    remedy = "Use whole numbers or words without blanks and '#', or pass number_groups=True."
-    if isinstance(label, float) and label.is_integer():
-        label = int(label)
-    if isinstance(label, (int, np.integer)):  # True is 1, as everywhere in Python
-        return str(int(label))
-    if not isinstance(label, str):
-        raise ValueError(f"the group label {label!r} cannot be written. {remedy}")
-    plain = label.isprintable() and label.split() == [label] and "#" not in label
-    if not plain or len(label) > MAX_LABEL:
-        raise ValueError(f"the group label {show(label)} cannot be written as one word. {remedy}")
-    return label
+def _qid_word(label: Any) -> str:
+    if isinstance(label, int) or (isinstance(label, float) and label.is_integer()):
+        return str(int(label))  # True is 1, as everywhere in Python
+    is_word = isinstance(label, str) and label.isprintable() and label.split() == [label]
+    if not is_word or "#" in label or len(label) > MAX_LABEL:
+        shown = show(label) if isinstance(label, str) else repr(label)
+        raise ValueError(
+            f"the group label {shown} cannot be written as one word. Use whole numbers or words "
+            "without blanks and '#', or pass number_groups=True."
+        )
+    return str(label)
 
 
 def _comment_text(comment: Any, row: int) -> str:
@@ -200,15 +182,14 @@ def _feature_texts(
     if isinstance(X, np.ndarray):
         names = [f" {column}:" for column in range(1, X.shape[1] + 1)]
         for row in order:
-            values = map(as_text, X[row].tolist())
-            yield "".join([name + value for name, value in zip(names, values, strict=True)])
+            texts = map(as_text, X[row].tolist())
+            yield "".join([name + text for name, text in zip(names, texts, strict=True)])
         return
     X = X.copy()
     X.sum_duplicates()  # also sorts
-    last = f" {X.shape[1]}:"
     for position, row in enumerate(order):
         stored = slice(X.indptr[row], X.indptr[row + 1])
         columns, values = (X.indices[stored] + 1).tolist(), X.data[stored].tolist()
-        text = "".join([f" {c}:{as_text(v)}" for c, v in zip(columns, values, strict=True)])
-        has_last = bool(columns) and columns[-1] == X.shape[1]
-        yield text if position or has_last or not X.shape[1] else f"{text}{last}0"
+        if not position and X.shape[1] not in [0, *columns]:  # keeps the number of features
+            columns, values = [*columns, X.shape[1]], [*values, 0.0]
+        yield "".join([f" {c}:{as_text(v)}" for c, v in zip(columns, values, strict=True)])

@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.datasets.battles import outcome
 from rankwise.datasets.files import PathLike
-from rankwise.datasets.labels import distinct_labels, finite_number, show
+from rankwise.datasets.labels import distinct_labels, show
+from rankwise.datasets.table_columns import position_of
 from rankwise.datasets.table_files import OpenTable, open_table
-from rankwise.datasets.table_values import column_labels, distinct_cells, group_labels
+from rankwise.datasets.table_values import (
+    column_labels,
+    column_numbers,
+    distinct_cells,
+    group_labels,
+    refuse_first,
+)
 from rankwise.errors import TableFormatError
-from rankwise.options import suggestion
 
 if TYPE_CHECKING:
     from rankwise.graphs import PairGraph
@@ -25,6 +30,7 @@ __all__ = ["PairData", "read_pairs"]
 
 _TRUE = frozenset({"1", "1.0", "true", "yes", "y", "t", "tie", "draw"})
 _FALSE = frozenset({"", "0", "0.0", "false", "no", "n", "f"})
+_TIES = frozenset({"tie", "draw", "both", "tie (bothbad)", "bothbad", "both bad", "both_bad"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +131,6 @@ def read_pairs(
     ------
     TableFormatError
         If a column is not there or a line cannot be read; the message names file, line and remedy.
-    OSError
-        If the file cannot be opened.
 
     Examples
     --------
@@ -159,48 +163,53 @@ def read_pairs(
     wanted |= {"tie": tie, "group": group}
     if sides is not None:
         del wanted["loser"]
+        if isinstance(sides, str) or len(sides) != 2:
+            raise ValueError(f"sides is {sides!r}; pass the names of two columns.")
     at = {role: _position(source, role, column) for role, column in wanted.items()}
-    ends = _sides(source, sides) if sides is not None else (at["winner"], at["loser"])
-    return _Comparisons(source, at, ends, is_battle=sides is not None).data()
+    ends = [at["winner"], at.get("loser")]
+    if sides is not None:
+        ends = [position_of(source, side, "sides") for side in sides]
+        if ends[0] == ends[1]:
+            raise ValueError(f"sides is {sides!r}; pass the names of two different columns.")
+    known = {role: place for role, place in at.items() if place is not None}
+    return _Comparisons(
+        source, known, [end or 0 for end in ends], is_battle=sides is not None
+    ).data()
+
+
+def _position(source: OpenTable, role: str, column: str | int | None) -> int | None:
+    """The column of a role; by default the one of its name, if there is exactly one."""
+    if column is None:
+        return source.names.index(role) if source.names.count(role) == 1 else None
+    is_battle = role == "loser" and "winner" in source.names
+    hint = " Pass sides= if the winner column says which of two sides won." if is_battle else ""
+    return position_of(source, column, role, hint)
 
 
 class _Comparisons:
-    """The columns of a table of comparisons; each cell that occurs is looked at once."""
+    """The columns of a table of comparisons, by their roles; `ends` are those of the items."""
 
     def __init__(
-        self,
-        source: OpenTable,
-        at: dict[str, int | None],
-        ends: tuple[int | None, int | None],
-        *,
-        is_battle: bool,
+        self, source: OpenTable, at: dict[str, int], ends: list[int], *, is_battle: bool
     ) -> None:
         self._source, self._at, self._ends, self._is_battle = source, at, ends, is_battle
-        used = {k for k in (*at.values(), *ends) if k is not None}
-        try:
-            self._table = source.read(sorted(used), [])
-        except TableFormatError as error:
-            if "no rows" not in str(error):
-                raise
-            problem = "the file has column names but no comparisons."
-            raise TableFormatError(source.path, None, problem) from None
+        numbers = [at[role] for role in ("magnitude", "weight") if role in at]
+        self._table = source.read([*ends, *(set(at.values()) - {*numbers, *ends})], numbers)
 
     def data(self) -> PairData:
         """Check every row and make arrays of them."""
         winner, loser, is_drawn, texts = self._items()
-        is_tie = is_drawn | self._ties(len(winner))
+        magnitude, weight = self._magnitudes(is_drawn | self._ties(len(winner))), self._weights()
         items, position = np.unique(distinct_labels(texts, canonical=True), return_inverse=True)
-        magnitude, weight = self._magnitudes(is_tie), self._weights(len(winner))
         groups = None
-        if self._at["group"] is not None:
-            column = self._table[str(self._at["group"])]
+        if "group" in self._at:
             role = "group of the comparison"
-            groups = group_labels(self._source, self._at["group"], column, role)
+            groups = group_labels(self._source, self._at["group"], self._column("group"), role)
         ends = position.astype(np.intp)
         return PairData(ends[winner], ends[loser], magnitude, weight, items, groups)
 
-    def _labels(self, role: str, at: int | None) -> tuple[NDArray[np.intp], list[str]]:
-        return column_labels(self._source, at or 0, self._table[str(at)], role)
+    def _column(self, role: str) -> Any:
+        return self._table[str(self._at[role])]
 
     def _refuse(self, is_bad: NDArray[np.bool_], problem: Callable[[int], str]) -> None:
         """Raise an error about the first bad row, if there is one."""
@@ -212,9 +221,12 @@ class _Comparisons:
         self,
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_], list[str]]:
         """Winner and loser as positions in the distinct labels, and whether no side won."""
-        names = [self._source.names[k or 0] for k in self._ends]
+        names = [self._source.names[end] for end in self._ends]
         roles = names if self._is_battle else ["winner", "loser"]
-        columns = [self._labels(role, at) for role, at in zip(roles, self._ends, strict=True)]
+        columns = [
+            column_labels(self._source, end, self._table[str(end)], role)
+            for end, role in zip(self._ends, roles, strict=True)
+        ]
         texts = list(dict.fromkeys(text for _, labels in columns for text in labels))
         place = {text: k for k, text in enumerate(texts)}
         one, two = (np.array([place[t] for t in labels])[codes] for codes, labels in columns)
@@ -224,32 +236,41 @@ class _Comparisons:
         )
         if not self._is_battle:
             return one, two, np.zeros(len(one), dtype=bool), texts
-        side, is_drawn = self._verdicts(one, two, texts, (names[0], names[1]))
-        return np.where(side == 0, one, two), np.where(side == 0, two, one), is_drawn, texts
+        is_second, is_drawn = self._verdicts(one, two, texts)
+        return np.where(is_second, two, one), np.where(is_second, one, two), is_drawn, texts
 
     def _verdicts(
-        self, one: NDArray[np.intp], two: NDArray[np.intp], texts: list[str], names: tuple[str, str]
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Which side won, 0 or 1, and whether it is a tie; every different row is judged once."""
-        codes, words = self._labels("winner", self._at["winner"])
-        key = (codes * len(texts) + one) * len(texts) + two
-        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-        found = np.full((len(first), 2), -1)
-        problem: dict[int, str] = {}
-        for k, row in enumerate(first.tolist()):
-            try:
-                found[k] = outcome(words[codes[row]], names, (texts[one[row]], texts[two[row]]))
-            except ValueError as error:
-                problem[row] = str(error)
-        side, is_drawn = found[inverse].T
-        self._refuse(side < 0, problem.__getitem__)
-        return side, is_drawn == 1
+        self, one: NDArray[np.intp], two: NDArray[np.intp], texts: list[str]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Whether the second side won, and whether it is a tie."""
+        at = self._at["winner"]
+        codes, words = column_labels(self._source, at, self._column("winner"), "winner")
+        names = [self._source.names[end] for end in self._ends]
+        place = {text: k for k, text in enumerate(texts)}
+        item = np.array([place.get(word, -1) for word in words])[codes]
+        said = [np.array([word.lower() in _TIES for word in words])[codes]]
+        for name, side in zip(names, (one, two), strict=True):
+            is_name = np.array([word.lower() == name.lower() for word in words])[codes]
+            said.append(is_name | (item == side))
+
+        def problem(row: int) -> str:
+            verdict = show(words[codes[row]])
+            sides = [*names, texts[one[row]], texts[two[row]]]
+            expected = f"expected {', '.join(map(show, sides))} or 'tie'"
+            if not np.any([meaning[row] for meaning in said]):
+                return f"the winner is {verdict}, {expected}."
+            return (
+                f"the winner {verdict} can be understood in two ways: {expected}, with different "
+                "meanings. Rename the item or the column."
+            )
+
+        self._refuse(np.sum(said, axis=0) != 1, problem)
+        return said[2], said[0]
 
     def _ties(self, n_rows: int) -> NDArray[np.bool_]:
-        at = self._at["tie"]
-        if at is None:
+        if "tie" not in self._at:
             return np.zeros(n_rows, dtype=bool)
-        codes, texts = distinct_cells(self._source, at, self._table[str(at)], "tie")
+        codes, texts = distinct_cells(self._source, self._at["tie"], self._column("tie"), "tie")
         words = [text.lower() for text in texts]
         self._refuse(
             np.array([word not in _TRUE | _FALSE for word in words])[codes],
@@ -260,28 +281,13 @@ class _Comparisons:
         is_tie: NDArray[np.bool_] = np.array([word in _TRUE for word in words])[codes]
         return is_tie
 
-    def _numbers(self, role: str, is_gap_fine: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """The numbers of a column, NaN for an empty cell where that is fine."""
-        at = self._at[role]
-        codes, texts = distinct_cells(self._source, at or 0, self._table[str(at)], role)
-        if getattr(self._source, "decimal", ".") == ",":
-            texts = [text.replace(",", ".") for text in texts]
-        found = [finite_number(text) for text in texts]
-        is_bad = np.array([value is None for value in found])[codes]
-        is_empty = np.array([not text for text in texts])[codes]
-        self._refuse(
-            is_bad & ~(is_empty & is_gap_fine),
-            lambda row: (
-                f"the {role} is {show(texts[codes[row]])}, expected a finite number such "
-                "as 1 or 0.5."
-            ),
-        )
-        return np.array([np.nan if value is None else value for value in found])[codes]
-
     def _magnitudes(self, is_tie: NDArray[np.bool_]) -> NDArray[np.float64]:
-        if self._at["magnitude"] is None:
+        if "magnitude" not in self._at:
             return np.where(is_tie, 0.0, 1.0)
-        found = self._numbers("magnitude", is_tie)
+        at = self._at["magnitude"]
+        found = column_numbers(self._source, at, self._table, "magnitude")
+        is_gap = np.isnan(found)
+        refuse_first(self._source, at, np.isinf(found) | (is_gap & ~is_tie), "magnitude")
         self._refuse(
             found < 0,
             lambda row: (
@@ -296,45 +302,16 @@ class _Comparisons:
                 "Write the magnitude 0 or leave it empty, or correct the tie."
             ),
         )
-        return np.nan_to_num(found)
+        return np.where(is_gap, 0.0, found)
 
-    def _weights(self, n_rows: int) -> NDArray[np.float64]:
-        if self._at["weight"] is None:
-            return np.ones(n_rows)
-        found = self._numbers("weight", np.zeros(n_rows, dtype=bool))
+    def _weights(self) -> NDArray[np.float64]:
+        if "weight" not in self._at:
+            return np.ones(self._table.num_rows)
+        at = self._at["weight"]
+        found = column_numbers(self._source, at, self._table, "weight")
+        refuse_first(self._source, at, ~np.isfinite(found), "weight")
         self._refuse(
             found <= 0,
             lambda row: f"the weight is {found[row]:g}, expected more than 0. Leave out the row.",
         )
         return found
-
-
-def _sides(source: OpenTable, sides: Sequence[str | int]) -> tuple[int | None, int | None]:
-    if isinstance(sides, str) or len(sides) != 2:
-        raise ValueError(f"sides is {sides!r}; pass the names of two columns.")
-    first, second = (_position(source, "sides", side) for side in sides)
-    if first == second:
-        raise ValueError(f"sides is {sides!r}; pass the names of two different columns.")
-    return first, second
-
-
-def _position(source: OpenTable, role: str, column: str | int | None) -> int | None:
-    names = source.names
-    if column is None:
-        return names.index(role) if names.count(role) == 1 else None
-    if isinstance(column, str) and names.count(column) == 1:
-        return names.index(column)
-    if not isinstance(column, str) and 0 <= column < len(names):
-        return int(column)
-    listed = ", ".join(show(name) for name in names[:30])
-    problem = f"the column {column!r} is there twice. The columns are {listed}."
-    if column not in names:
-        guess = suggestion(column, names).strip()
-        remedy = f"Pass {role}= with the right one. Pass delimiter= if these are not the columns."
-        if role == "loser" and "winner" in names:
-            remedy += " Pass sides= if the winner column says which of two sides won."
-        problem = (
-            f"there is no column {column!r} for the {role}{'; ' + guess if guess else '.'} The "
-            f"columns are {listed}. {remedy}"
-        )
-    raise TableFormatError(source.path, source.line, problem)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    Matrix: TypeAlias = NDArray[Any] | csr_matrix
+__all__ = ["Matrix", "RankingData"]
 
-__all__ = ["RankingData", "as_ids"]
+Matrix: TypeAlias = Union[NDArray[Any], "csr_matrix"]
 
 
 class RankingData(NamedTuple):
@@ -37,12 +37,3 @@ class RankingData(NamedTuple):
     groups: NDArray[Any] | None
     ids: NDArray[np.object_] | None = None
     feature_names: NDArray[np.object_] | None = None
-
-
-def as_ids(comments: list[bytes] | None) -> NDArray[np.object_] | None:
-    """The comments of rows as text without surrounding blanks; None if they were not asked for."""
-    if comments is None:
-        return None
-    ids = np.empty(len(comments), dtype=object)
-    ids[:] = [comment.decode("utf-8", "backslashreplace").strip() for comment in comments]
-    return ids

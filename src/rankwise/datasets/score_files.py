@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._compiled import read_rows
-from rankwise.datasets.file_kinds import kind_of
+from rankwise.datasets.file_kinds import Kind, format_of_suffix, kind_of
 from rankwise.datasets.files import (
     PathLike,
     import_arrow,
@@ -23,13 +23,11 @@ from rankwise.datasets.files import (
     replace_file,
 )
 from rankwise.datasets.labels import finite_number, show
-from rankwise.datasets.table_files import open_table
+from rankwise.datasets.table_files import ArrowTable, open_table
 from rankwise.datasets.table_text import TextTable
 from rankwise.errors import TableFormatError
 
 __all__ = ["read_scores", "write_scores", "write_table_with_scores"]
-
-_BLOCK_LINES = 1 << 16
 
 
 def write_scores(path: PathLike, scores: ArrayLike) -> None:
@@ -46,8 +44,6 @@ def write_scores(path: PathLike, scores: ArrayLike) -> None:
     ------
     ValueError
         If the scores are not a list of finite numbers.
-    OSError
-        If the file cannot be written; an old one is as it was then.
 
     See Also
     --------
@@ -64,9 +60,7 @@ def write_scores(path: PathLike, scores: ArrayLike) -> None:
     """
     numbers = _as_scores(scores).astype(np.float64)
     with replace_file(path) as stream:
-        for start in range(0, len(numbers), _BLOCK_LINES):
-            lines = map(repr, numbers[start : start + _BLOCK_LINES].tolist())
-            stream.write("".join([f"{line}\n" for line in lines]).encode("ascii"))
+        stream.write("".join([f"{number!r}\n" for number in numbers.tolist()]).encode())
 
 
 def read_scores(path: PathLike) -> NDArray[np.float64]:
@@ -86,8 +80,6 @@ def read_scores(path: PathLike) -> NDArray[np.float64]:
     ------
     TableFormatError
         If a line holds anything but one finite number, or there are no lines.
-    OSError
-        If the file cannot be opened.
 
     See Also
     --------
@@ -100,23 +92,17 @@ def read_scores(path: PathLike) -> NDArray[np.float64]:
         numbers, *_, n_read = read_rows(text, False, 1, sys.float_info.max)
         is_plain = not any(mark in text for mark in (b"#", b":"))
         if not is_plain or n_read < len(text) or len(numbers) < text.count(b"\n"):
-            lines = enumerate(text.split(b"\n")[:-1], start=first)
-            numbers = np.array([_score(name, number, line) for number, line in lines])
+            lines = text.split(b"\n")[:-1]
+            found = [finite_number(line) for line in lines]
+            if None in found:
+                at = found.index(None)
+                problem = f"got {show(lines[at].strip())}, expected one finite number a line"
+                raise TableFormatError(name, first + at, f"{problem} and nothing else.")
+            numbers = np.array(found, dtype=np.float64)
         blocks.append(numbers + 0.0)  # minus zero is zero
     if not blocks:
         raise TableFormatError(name, None, "the file is empty, expected one score a line.")
     return np.concatenate(blocks)
-
-
-def _score(path: str, number: int, line: bytes) -> float:
-    value = finite_number(line)
-    if value is None:
-        raise TableFormatError(
-            path,
-            number,
-            f"got {show(line.strip())}, expected one finite number a line and nothing else.",
-        )
-    return value
 
 
 def _as_scores(scores: ArrayLike) -> NDArray[Any]:
@@ -162,8 +148,6 @@ def write_table_with_scores(
         If `source` is not a table, cannot be read, or has a column of that name.
     ValueError
         If there are more or fewer scores than rows.
-    OSError
-        If a file cannot be opened or written.
 
     Examples
     --------
@@ -191,13 +175,13 @@ def write_table_with_scores(
             "this is a LETOR (svmlight) file, to which no column can be added. "
             "Write the scores one a line.",
         )
-    _check_suffix(name, os.fspath(path), "text" if kind in ("table", "unclear") else kind)
+    _check_suffix(name, os.fspath(path), kind)
     table = open_table(name, delimiter, kind=kind)
     if column in table.names:
         raise TableFormatError(
             name, table.line, f"the column {show(column)} is there already. Choose another name."
         )
-    if kind == "parquet" or kind == "feather":
+    if isinstance(table, ArrowTable) and kind != "jsonl":
         _write_arrow(table, path, numbers, column)
         return
     if isinstance(table, TextTable):
@@ -209,21 +193,13 @@ def write_table_with_scores(
             stream.write(record)
 
 
-_SUFFIXES = {
-    "parquet": (".parquet", ".pq"),
-    "feather": (".feather", ".arrow"),
-    "jsonl": (".jsonl", ".ndjson"),
-    "text": (".csv", ".tsv", ".tab", ".txt"),
-}
-
-
-def _check_suffix(source: str, path: str, kind: str) -> None:
-    ending = os.path.splitext(path.lower().removesuffix(".gz"))[1]
-    if any(ending in endings for other, endings in _SUFFIXES.items() if other != kind):
-        raise ValueError(
-            f"{source} is a {kind} file and so is its copy; {path} should end with "
-            f"{_SUFFIXES[kind][0]}."
-        )
+def _check_suffix(source: str, path: str, kind: Kind) -> None:
+    """Refuse to write one kind of file under the suffix of another."""
+    kinds = {"csv", "tsv"} if kind in ("table", "unclear") else {kind}
+    said = format_of_suffix(path)
+    if said is not None and said not in kinds:
+        name = "text" if "csv" in kinds else kind
+        raise ValueError(f"{source} is a {name} file and so is its copy; {path} says {said}.")
 
 
 def _check_length(path: str, n_rows: int, scores: NDArray[Any]) -> None:
@@ -231,47 +207,42 @@ def _check_length(path: str, n_rows: int, scores: NDArray[Any]) -> None:
         raise ValueError(f"{path} has {n_rows} rows but there are {len(scores)} scores.")
 
 
-def _write_arrow(table: Any, path: PathLike, scores: NDArray[Any], column: str) -> None:
+def _write_arrow(table: ArrowTable, path: PathLike, scores: NDArray[Any], column: str) -> None:
     """Copy a Parquet file, row group by row group, or a Feather file, batch by batch."""
+    arrow, start = table.arrow, 0
+    added = arrow.field(column, arrow.from_numpy_dtype(scores.dtype))
     with table.opened() as file:
-        is_parquet = hasattr(file, "schema_arrow")
-        n_parts = file.metadata.num_row_groups if is_parquet else file.num_record_batches
-        n_rows = file.metadata.num_rows if is_parquet else file.read_all().num_rows
+        if table.kind == "parquet":
+            parts = map(file.read_row_group, range(file.metadata.num_row_groups))
+            n_rows, schema, options = file.metadata.num_rows, file.schema_arrow, {}
+            if file.metadata.num_row_groups and file.metadata.num_columns:
+                name = str(file.metadata.row_group(0).column(0).compression).lower()
+                options["compression"] = name.replace("uncompressed", "none")
+            make_writer = import_arrow("pyarrow.parquet", "Parquet files").ParquetWriter
+        else:
+            parts = map(file.get_batch, range(file.num_record_batches))
+            n_rows, schema, options = file.read_all().num_rows, file.schema, {}
+            make_writer = import_arrow("pyarrow.ipc", "Feather files").new_file
         _check_length(table.path, n_rows, scores)
-        schema = file.schema_arrow if is_parquet else file.schema
-        added = table.arrow.field(column, table.arrow.from_numpy_dtype(scores.dtype))
-        extended = schema.append(added)
-        start = 0
-        with replace_file(path) as stream, _arrow_writer(stream, extended, file) as writer:
-            for k in range(n_parts):
-                rows = file.read_row_group(k) if is_parquet else file.get_batch(k)
-                part = table.arrow.array(scores[start : start + rows.num_rows])
+        with (
+            replace_file(path) as stream,
+            make_writer(stream, schema.append(added), **options) as writer,
+        ):
+            for rows in parts:
+                part = arrow.array(scores[start : start + rows.num_rows])
                 writer.write(rows.append_column(added, part))
                 start += rows.num_rows
 
 
-def _arrow_writer(stream: Any, schema: Any, file: Any) -> Any:
-    """A writer of the same kind of file, compressed as the first column of the source is."""
-    if not hasattr(file, "schema_arrow"):
-        return import_arrow("pyarrow.ipc", "Feather files").new_file(stream, schema)
-    name = "snappy"
-    if file.metadata.num_row_groups and file.metadata.num_columns:
-        name = str(file.metadata.row_group(0).column(0).compression).lower()
-    parquet = import_arrow("pyarrow.parquet", "Parquet files")
-    return parquet.ParquetWriter(stream, schema, compression=name.replace("uncompressed", "none"))
-
-
 def _extended_rows(table: TextTable, scores: NDArray[Any], column: str) -> Iterator[bytes]:
     """Yield the lines of a CSV file with one more cell in each."""
-    mark = table.delimiter.encode()
-    n_rows = table.read([], []).num_rows  # explains bad rows
-    _check_length(table.path, n_rows, scores)
-    text = io.StringIO()
-    csv.writer(text, delimiter=table.delimiter, lineterminator="").writerow([column])
-    yield _with_cell(table.header_text.encode(), mark + text.getvalue().encode())
+    _check_length(table.path, table.read([], []).num_rows, scores)
+    name = io.StringIO()
+    csv.writer(name, delimiter=table.delimiter, lineterminator="").writerow([column])
+    yield _with_cell(table.header_text, table.delimiter + name.getvalue())
     remaining = iter(scores.tolist())
-    for raw, n_cells in table.raw_records():
-        yield _with_cell(raw, mark + repr(next(remaining)).encode()) if n_cells else raw
+    for _, text, cells in table.records():
+        yield _with_cell(text, f"{table.delimiter}{next(remaining)!r}") if cells else text.encode()
 
 
 def _extended_objects(path: str, scores: NDArray[Any], column: str) -> Iterator[bytes]:
@@ -284,7 +255,7 @@ def _extended_objects(path: str, scores: NDArray[Any], column: str) -> Iterator[
         yield row + joint + f"{json.dumps(column)}: {score!r}}}\n".encode()
 
 
-def _with_cell(raw: bytes, cell: bytes) -> bytes:
+def _with_cell(text: str, cell: str) -> bytes:
     """Put a cell in front of the end of the line."""
-    row = raw.rstrip(b"\r\n")
-    return row + cell + (raw[len(row) :] or b"\n")
+    row = text.rstrip("\r\n")
+    return (row + cell + (text[len(row) :] or "\n")).encode()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,8 +99,20 @@ def make_ranking(
     """
     from sklearn.utils import check_random_state
 
-    low, high = _check(n_queries, n_documents, n_features, n_informative, n_levels)
-    _check_amounts(noise, offset, ties)
+    is_range = isinstance(n_documents, (tuple, list)) and len(n_documents) == 2
+    low, high = cast("tuple[int, int]", n_documents if is_range else (n_documents, n_documents))
+    counts = [("n_queries", n_queries, 1), ("n_features", n_features, 1)]
+    counts += [("n_documents", low, 1), ("n_documents", high, low)]
+    counts += [("n_informative", n_informative, 1)] if n_informative is not None else []
+    counts += [("n_levels", n_levels, 2)] if n_levels is not None else []
+    _check(counts, noise=noise, offset=offset)
+    if not 0 <= ties <= 1:
+        raise ValueError(f"ties is {ties}; pass a share between 0 and 1.")
+    if n_informative is not None and n_informative > n_features:
+        raise ValueError(
+            f"n_informative is {n_informative} but there are {n_features} features; "
+            "pass at most that many."
+        )
     rng = check_random_state(random_state)
     sizes = rng.randint(low, high + 1, size=n_queries)
     groups = np.repeat(np.arange(n_queries, dtype=np.intp), sizes)
@@ -142,44 +154,11 @@ def _tie_neighbours(
     return tied
 
 
-def _check(
-    n_queries: int,
-    n_documents: int | tuple[int, int],
-    n_features: int,
-    n_informative: int | None,
-    n_levels: int | None,
-) -> tuple[int, int]:
-    """Check the counts; return the smallest and the largest number of documents per query."""
-    _check_count("n_queries", n_queries, 1)
-    _check_count("n_features", n_features, 1)
-    if n_informative is not None:
-        _check_count("n_informative", n_informative, 1)
-        if n_informative > n_features:
-            raise ValueError(
-                f"n_informative is {n_informative} but there are {n_features} features; "
-                "pass at most that many."
-            )
-    if n_levels is not None:
-        _check_count("n_levels", n_levels, 2)
-    if isinstance(n_documents, Integral):
-        low = high = int(n_documents)
-    elif isinstance(n_documents, (tuple, list)) and len(n_documents) == 2:
-        low, high = n_documents
-    else:
-        raise ValueError(f"n_documents is {n_documents!r}; pass a number or (smallest, largest).")
-    _check_count("n_documents", low, 1)
-    _check_count("n_documents", high, low)
-    return low, high
-
-
-def _check_count(name: str, value: Any, least: int) -> None:
-    if not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} is {value!r}; pass a whole number of at least {least}.")
-
-
-def _check_amounts(noise: float, offset: float, ties: float) -> None:
-    for name, value in (("noise", noise), ("offset", offset)):
-        if not (np.isfinite(value) and value >= 0):
-            raise ValueError(f"{name} is {value}; pass a finite number of at least 0.")
-    if not 0 <= ties <= 1:
-        raise ValueError(f"ties is {ties}; pass a share between 0 and 1.")
+def _check(counts: list[tuple[str, Any, Any]], **amounts: float) -> None:
+    """Check whole numbers, each with its name and the least it may be, and other numbers."""
+    for name, value, least in counts:
+        if not isinstance(value, Integral) or value < least:
+            raise ValueError(f"{name} is {value!r}; pass a whole number of at least {least}.")
+    for name, amount in amounts.items():
+        if not (np.isfinite(amount) and amount >= 0):
+            raise ValueError(f"{name} is {amount}; pass a finite number of at least 0.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from rankwise.datasets.table_files import OpenTable
 from rankwise.errors import TableFormatError
 from rankwise.options import suggestion
 
-__all__ = ["Column", "ColumnOptions", "TableColumns", "choose_columns"]
+__all__ = ["Column", "ColumnOptions", "TableColumns", "choose_columns", "position_of"]
 
 Column = str | int
 
@@ -65,153 +66,144 @@ def choose_columns(table: OpenTable, options: ColumnOptions) -> TableColumns:
     TableFormatError
         If the names do not say which column is meant; the message lists them.
     """
-    try:
-        return _choose(table.names, options, table.has_names)
-    except _Unclear as unclear:
-        raise TableFormatError(table.path, table.line, str(unclear)) from None
-
-
-class _Unclear(Exception):
-    """What is wrong with the column names, in words for the user."""
-
-
-def _choose(names: list[str], options: ColumnOptions, has_names: bool) -> TableColumns:
-    if has_names:
-        _check_names(names)
-    ignored = [_position(names, column, "ignore") for column in _several(options.ignore, "ignore")]
-    given = options.features
-    features = (
-        None
-        if given is None
-        else [_position(names, column, "features") for column in _several(given, "features")]
-    )
-    named = {
-        "target": _named_target(names, options),
-        "group": _named(names, options.group, "group"),
-        "id": _named(names, options.id, "id"),
-        "weight": _named(names, options.weight, "weight"),
-    }
-    _check_one_role_each(names, named, ignored, features)
-    taken = {*ignored, *(features or ()), *(at for at in named.values() if at is not None)}
-    target, group = named["target"], named["group"]
+    if table.has_names:
+        _check_names(table)
+    given = {"ignore": options.ignore, "features": options.features or ()}
+    given |= {"text": options.text, "numeric": options.numeric}
+    for role, columns in given.items():
+        if isinstance(columns, (str, int)):
+            raise ValueError(f"{role} is {columns!r}; pass a list of column names.")
+    lists = {role: [position_of(table, c, role) for c in given[role]] for role in given}
+    named = _named_columns(table, options)
+    _check_one_role_each(table, named, lists)
+    taken = {*lists["ignore"], *lists["features"], *named.values()}
+    target, group = named.get("target"), named.get("group")
     if options.target == "auto":
-        target = _found(names, "target", TARGET_NAMES, taken)
+        target = _found(table, "target", TARGET_NAMES, taken)
         if target is None and options.target_needed:
-            raise _Unclear(
-                "no column is called y, label, relevance, target or score. "
-                f"{_listing(names)}. Pass target= with the right one."
-            )
+            problem = f"no column is called {', '.join(TARGET_NAMES[:-1])} or {TARGET_NAMES[-1]}."
+            _refuse(table, f"{problem} {_listing(table)}. Pass target= with the right one.")
     if options.group == "auto":
-        group = _found(names, "group", GROUP_NAMES, taken)
-    used = {*ignored, target, group, named["id"], named["weight"]}
-    if features is None:
-        features = [at for at in range(len(names)) if at not in used]
-        features = [at for at in features if not _PANDAS_INDEX.fullmatch(names[at])]
-    if given is None or features:
-        _check_features(names, features)
-    text, numeric = (
-        [_position(names, column, role) for column in _several(given, role)]
-        for role, given in (("text", options.text), ("numeric", options.numeric))
+        group = _found(table, "group", GROUP_NAMES, taken)
+    features = lists["features"]
+    if options.features is None:
+        used = {*taken, target, group}
+        free = (at for at in range(len(table.names)) if at not in used)
+        features = [at for at in free if not _PANDAS_INDEX.fullmatch(table.names[at])]
+        if not features:
+            problem = f"no column is left for the features. {_listing(table)}"
+            _refuse(table, f"{problem}. Pass delimiter= if these are not the columns.")
+    _check_named(table, features)
+    return TableColumns(
+        table.names,
+        target,
+        group,
+        named.get("id"),
+        features,
+        named.get("weight"),
+        lists["text"],
+        lists["numeric"],
     )
-    return TableColumns(names, target, group, named["id"], features, named["weight"], text, numeric)
 
 
-def _several(columns: Sequence[Column], option: str) -> Sequence[Column]:
-    if isinstance(columns, (str, int)):
-        raise ValueError(f"{option} is {columns!r}; pass a list of column names.")
-    return columns
+def position_of(table: OpenTable, column: Column, role: str, hint: str = "") -> int:
+    """Position of a column that is named, or numbered from 0, for a role.
+
+    Raises
+    ------
+    TableFormatError
+        If it is not there, or twice; the message lists the columns, and ends with `hint`.
+    """
+    names = table.names
+    if isinstance(column, str) and names.count(column) == 1:
+        return names.index(column)
+    if not isinstance(column, (str, bool)) and 0 <= column < len(names):
+        return int(column)
+    if column in names:
+        problem = f"the column {column!r} is there twice. {_listing(table)}; rename one of them."
+    else:
+        guess = suggestion(column, names).strip()
+        problem = (
+            f"there is no column {column!r} {'to' if role == 'ignore' else 'for the'} {role}"
+            f"{'; ' + guess if guess else '.'} {_listing(table)}. Pass {role}= with the right one. "
+            f"Pass delimiter= if these are not the columns.{hint}"
+        )
+    raise TableFormatError(table.path, table.line, problem)
 
 
-def _check_names(names: list[str]) -> None:
+def _refuse(table: OpenTable, problem: str) -> None:
+    raise TableFormatError(table.path, table.line, problem)
+
+
+def _check_names(table: OpenTable) -> None:
+    names = table.names
     if len(names) > 1 and all(finite_number(name) is not None for name in names):
-        raise _Unclear(
+        _refuse(
+            table,
             "the first line has only numbers, expected the names of the columns. Add a line of "
-            "names on top of the file. Or pass header=False and name the columns by number."
+            "names on top of the file. Or pass header=False and name the columns by number.",
         )
-    repeated = [name for at, name in enumerate(names) if name and name in names[:at]]
-    if repeated:
-        raise _Unclear(
-            f"the column {show(repeated[0])} is there twice. {_listing(names)}; rename one of them."
-        )
+    for name, n in Counter(filter(None, names)).items():
+        if n > 1:
+            position_of(table, name, "features")
 
 
-def _listing(names: list[str]) -> str:
-    listed = ", ".join(show(name) for name in names[:_LISTED])
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+def _listing(table: OpenTable) -> str:
+    listed = ", ".join(show(name) for name in table.names[:_LISTED])
+    more = f" and {len(table.names) - _LISTED} more" if len(table.names) > _LISTED else ""
     return f"The columns are {listed}{more}"
 
 
-def _position(names: list[str], column: Column, option: str) -> int:
-    if isinstance(column, str):
-        if column in names:
-            return names.index(column)
-    elif not isinstance(column, bool) and 0 <= column < len(names):
-        return int(column)
-    raise _Unclear(
-        f"there is no column {column!r}{_hint(column, names)} {_listing(names)}. "
-        f"Pass {option}= with one of these. Pass delimiter= if these are not the columns."
-    )
-
-
-def _hint(column: Column, names: list[str]) -> str:
-    """A full stop, or a guess which column was meant."""
-    guess = suggestion(column, names).strip()
-    return f"; {guess}" if guess else "."
-
-
-def _named(names: list[str], column: Column | None, option: str) -> int | None:
-    return None if column is None or column == "auto" else _position(names, column, option)
-
-
-def _named_target(names: list[str], options: ColumnOptions) -> int | None:
-    if (
-        not options.target_needed
-        and isinstance(options.target, str)
-        and options.target not in names
-    ):
-        return None
-    return _named(names, options.target, "target")
+def _named_columns(table: OpenTable, options: ColumnOptions) -> dict[str, int]:
+    """Positions of the columns that the caller names for a role of their own."""
+    named = {}
+    for role in ("target", "group", "id", "weight"):
+        column = getattr(options, role)
+        is_optional = role == "target" and not options.target_needed and isinstance(column, str)
+        if (
+            column is not None
+            and column != "auto"
+            and not (is_optional and column not in table.names)
+        ):
+            named[role] = position_of(table, column, role)
+    return named
 
 
 def _check_one_role_each(
-    names: list[str],
-    named: dict[str, int | None],
-    ignored: list[int],
-    features: list[int] | None,
+    table: OpenTable, named: dict[str, int], lists: dict[str, list[int]]
 ) -> None:
-    roles = [(role, at) for role, at in named.items() if at is not None]
-    roles += [("ignore", at) for at in dict.fromkeys(ignored)]
-    roles += [("features", at) for at in features or ()]
+    roles = list(named.items())
+    roles += [("ignore", at) for at in dict.fromkeys(lists["ignore"])]
+    roles += [("features", at) for at in lists["features"]]
     role_of: dict[int, str] = {}
     for role, at in roles:
         if at in role_of:
-            raise _Unclear(
-                f"the column {show(names[at])} is named for {role_of[at]} and for {role}; "
-                "it can be one thing only."
+            _refuse(
+                table,
+                f"the column {show(table.names[at])} is named for {role_of[at]} and for {role}; "
+                "it can be one thing only.",
             )
         role_of[at] = role
 
 
-def _found(names: list[str], role: str, usual: tuple[str, ...], taken: set[int]) -> int | None:
-    found = [at for at, name in enumerate(names) if at not in taken and name.lower() in usual]
+def _found(table: OpenTable, role: str, usual: tuple[str, ...], taken: set[int]) -> int | None:
+    """The column with one of the usual names, if there is one."""
+    found = [at for at, n in enumerate(table.names) if at not in taken and n.lower() in usual]
     if len(found) > 1:
-        candidates = ", ".join(show(names[at]) for at in found)
-        raise _Unclear(
+        candidates = ", ".join(show(table.names[at]) for at in found)
+        _refuse(
+            table,
             f"several columns may be the {role}: {candidates}. Pass {role}= with the "
-            "right one. Leave the others out with ignore= unless they are features."
+            "right one. Leave the others out with ignore= unless they are features.",
         )
     return found[0] if found else None
 
 
-def _check_features(names: list[str], features: list[int]) -> None:
-    if not features:
-        raise _Unclear(
-            f"no column is left for the features. {_listing(names)}. "
-            "Pass delimiter= if these are not the columns."
-        )
-    unnamed = [at for at in features if not names[at]]
-    if unnamed:
-        raise _Unclear(
-            f"column {unnamed[0]}, counted from 0, has no name. If it numbers the rows, as pandas "
-            f"writes them, leave it out with ignore=[{unnamed[0]}]. Else name it."
-        )
+def _check_named(table: OpenTable, features: list[int]) -> None:
+    for at in features:
+        if not table.names[at]:
+            _refuse(
+                table,
+                f"column {at}, counted from 0, has no name. If it numbers the rows, as pandas "
+                f"writes them, leave it out with ignore=[{at}]. Else name it.",
+            )

@@ -7,16 +7,10 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from rankwise.datasets.file_kinds import Kind, kind_of
-from rankwise.datasets.files import (
-    import_arrow,
-    line_blocks,
-    location,
-    numbered_lines,
-    open_unpacked,
-)
+from rankwise.datasets.files import damage, import_arrow, location, open_unpacked, text_content
 from rankwise.datasets.labels import as_text
 from rankwise.datasets.table_text import TextTable
 from rankwise.errors import TableFormatError
@@ -26,42 +20,14 @@ __all__ = ["ArrowTable", "OpenTable", "open_table"]
 _NAMES = {"parquet": "Parquet", "feather": "Feather", "jsonl": "JSON lines"}
 
 
-class OpenTable(Protocol):
-    """A table whose column names are known and whose columns can be read."""
-
-    path: str
-    names: list[str]
-    line: int | None
-    has_names: bool
-
-    def read(self, texts: Sequence[int], values: Sequence[int]) -> Any:
-        """An Arrow table of the columns at these positions, which are their names in it."""
-
-    def place(self, row: int) -> int:
-        """The line or the number of a row, counted from one."""
-
-    def spelled(self, row: int, column: int) -> str:
-        """A cell as text."""
-
-
 def open_table(
     path: str,
     delimiter: str | None = None,
     decimal: str | None = None,
     header: bool = True,
     kind: Kind | None = None,
-) -> OpenTable:
-    """Open a table; what it is, is told by its content.
-
-    Raises
-    ------
-    TableFormatError
-        If it is no table.
-    ImportError
-        If pyarrow is missing.
-    OSError
-        If the file cannot be opened.
-    """
+) -> TextTable | ArrowTable:
+    """Open a table; what it is, is told by its content.  Raises the errors of `read_table`."""
     kind = kind or kind_of(path)
     if kind == "letor":
         raise TableFormatError(
@@ -78,65 +44,47 @@ def open_table(
 
 
 class ArrowTable:
-    """A Parquet, Feather or JSON lines file.
-
-    Parameters
-    ----------
-    path : str
-        Of the file.
-    kind : {"parquet", "feather", "jsonl"}
-        What it is.
-    """
+    """A file of the kind "parquet", "feather" or "jsonl"; it does what a TextTable does."""
 
     line: int | None = None
     has_names: bool = True
 
     def __init__(self, path: str, kind: str) -> None:
-        self.path, self._kind = path, kind
+        self.path, self.kind = path, kind
         self.arrow = import_arrow("pyarrow", f"{_NAMES[kind]} files")
         if kind == "jsonl":
             self._table = self._json()
             self.names = list(self._table.column_names)
             return
         with self.opened() as file:
-            schema = file.schema_arrow if kind == "parquet" else file.schema
-            self.names = list(schema.names)
+            self.names = list((file.schema_arrow if kind == "parquet" else file.schema).names)
 
     @contextmanager
     def opened(self) -> Iterator[Any]:
         """The open file of pyarrow; what it says about damaged ones becomes our error."""
         with open_unpacked(self.path, TableFormatError) as stream:
-            plain = isinstance(stream, io.BufferedReader)
-            source: Any = location(self.path) if plain else io.BytesIO(stream.read())
+            is_plain = isinstance(stream, io.BufferedReader)
             try:
-                if self._kind == "parquet":
+                source = location(self.path) if is_plain else self.arrow.BufferReader(stream.read())
+                if self.kind == "parquet":
                     yield import_arrow("pyarrow.parquet", "Parquet files").ParquetFile(source)
                 else:
-                    map_file = self.arrow.memory_map if plain else self.arrow.py_buffer
-                    source = map_file(source if plain else source.getvalue())
+                    source = self.arrow.memory_map(source) if is_plain else source
                     yield import_arrow("pyarrow.ipc", "Feather files").open_file(source)
             except TableFormatError:
                 raise
             except (self.arrow.ArrowException, OSError, UnicodeError) as error:
-                if getattr(error, "errno", None) is not None:
-                    raise
-                reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
-                raise TableFormatError(
-                    self.path,
-                    None,
-                    f"the {_NAMES[self._kind]} file is damaged or cut short ({reason}). Write or "
-                    "fetch it again.",
-                ) from None
+                what = f"{_NAMES[self.kind]} file"
+                raise damage(TableFormatError, self.path, None, error, what) from None
 
     def _json(self) -> Any:
         reader = import_arrow("pyarrow.json", "JSON lines")
-        blocks = line_blocks(self.path, error=TableFormatError)  # of bounded lines
-        content = b"".join([block for _, block in blocks])
+        content = bytes(text_content(self.path, TableFormatError))
         try:
             _ = content.decode("utf-8")
             return reader.read_json(io.BytesIO(content))
         except (self.arrow.ArrowException, UnicodeError) as error:
-            for number, line in numbered_lines(self.path, error=TableFormatError):
+            for number, line in enumerate(content.split(b"\n"), start=1):
                 try:
                     _ = json.loads(line) if line.strip() else None
                 except ValueError as bad:
@@ -144,19 +92,18 @@ class ArrowTable:
                     raise TableFormatError(self.path, number, problem) from None
             found = re.search(r"in row (\d+)", str(error))
             row = int(found[1]) + 1 if found else None
-            raise TableFormatError(
-                self.path, row, f"{error}: every object needs the same types."
-            ) from None
+            problem = f"{error}: every object needs the same types."
+            raise TableFormatError(self.path, row, problem) from None
 
     def read(self, texts: Sequence[int], values: Sequence[int]) -> Any:
         """An Arrow table of the columns at these positions, which are their names in it."""
         used = list(dict.fromkeys([*texts, *values])) or [0]
         names = [self.names[k] for k in used]
-        if self._kind == "jsonl":
-            table = self._table.select(names)
+        if self.kind == "jsonl":
+            table = self._table
         else:
             with self.opened() as file:
-                if self._kind == "parquet":
+                if self.kind == "parquet":
                     table = file.read(columns=names, use_pandas_metadata=False)
                 else:
                     table = file.read_all().select(names)
@@ -173,3 +120,6 @@ class ArrowTable:
     def spelled(self, row: int, column: int) -> str:
         """A cell as text."""
         return as_text(self.read([], [column])[0][row].as_py())
+
+
+OpenTable: TypeAlias = TextTable | ArrowTable

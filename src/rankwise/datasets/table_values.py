@@ -35,9 +35,9 @@ __all__ = [
 _EXACT = 2**53  # whole numbers up to here are floats
 _BATCH = 1 << 12  # rows
 _EXPECTED = {
-    "feature": "a finite number",
-    "target": "a finite number",
-    "weight": "a weight of 0 or more",
+    "target": "a finite number, or nothing for an item without a score",
+    "magnitude": "a finite number such as 1 or 0.5",
+    "weight": "a finite number of 0 or more, such as 1 or 0.5",
 }
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}([,.' ]\d{3})+([.,]\d+)?")
 
@@ -46,10 +46,10 @@ def distinct_cells(
     source: OpenTable, at: int, column: Any, role: str
 ) -> tuple[NDArray[np.intp], list[str]]:
     """The distinct cells of a column as text without surrounding blanks, and which each row has."""
-    arrow = import_arrow("pyarrow", "Tables")
+    arrow = import_arrow()
     column = decoded(column)
     if arrow.types.is_nested(column.type) or arrow.types.is_null(column.type):
-        _refuse_type(source, at, f"the {role}", "Write it as whole numbers or strings.")
+        _refuse_type(source, at, role, "Write it as whole numbers or strings.")
     if not _is_number(column.type):
         column = column.cast(arrow.string(), safe=False)
     encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
@@ -67,32 +67,27 @@ def column_labels(
     """The distinct labels of a column, none of them empty or very long, and which each row has."""
     codes, texts = distinct_cells(source, at, column, role)
     for code, text in enumerate(texts):
-        if not text or len(text) > MAX_LABEL:
-            line = source.place(int((codes == code).argmax()))
-            raise TableFormatError(source.path, line, _label_problem(text, role))
+        if text and len(text) <= MAX_LABEL:
+            continue
+        problem = f"the {role} is empty. Give it a label, or leave out the row."
+        if text:
+            length = f"{len(text)} characters, at most {MAX_LABEL} are read"
+            problem = f"the {role} {show(text)} has {length}."
+        elif role == "group":
+            problem += " Pass group=None to rank all rows as one list."
+        raise TableFormatError(source.path, source.place(int((codes == code).argmax())), problem)
     return codes, texts
 
 
 def group_labels(source: OpenTable, at: int, column: Any, role: str = "group") -> NDArray[Any]:
     """One label per row: int64 if all are whole numbers, else strings."""
-    types = import_arrow("pyarrow", "Tables").types
+    types = import_arrow().types
     is_whole = types.is_integer(column.type) and not types.is_uint64(column.type)
     if is_whole and not column.null_count:
         labels: NDArray[Any] = column.to_numpy().astype(np.int64, copy=False)
         return labels
     codes, texts = column_labels(source, at, column, role)
     return distinct_labels(texts, canonical=True)[codes]
-
-
-def _label_problem(text: str, role: str) -> str:
-    if not text and role == "group":
-        return (
-            "the group is empty. Give the row a group, or leave it out. Pass group=None to rank "
-            "all rows as one list."
-        )
-    if not text:
-        return f"the {role} is empty. Give it a label, or leave out the row."
-    return f"the {role} {show(text)} has {len(text)} characters, at most {MAX_LABEL} are read."
 
 
 def column_numbers(source: OpenTable, at: int, table: Any, role: str) -> NDArray[np.float64]:
@@ -109,16 +104,13 @@ def _number_columns(source: OpenTable, wanted: Sequence[int], table: Any, role: 
     if isinstance(source, TextTable):
         columns |= source.numbers(others)
         for at in others:
-            row = columns[at]
-            if isinstance(row, int):
-                problem = _cell_problem(source.names[at], source.spelled(row, at), role)
-                raise TableFormatError(source.path, source.place(row), problem)
+            if isinstance(columns[at], int):
+                _refuse_cell(source, columns[at], at, role)
     elif others:
-        what, remedy = f"the {role}", "Pass target= with the right one."
+        remedy = f"Pass {role}= with the right one."
         if role == "feature":
-            what, remedy = "a feature", "Or leave it out with ignore=."
-        kind = f"{what}: a whole number or a float"
-        _refuse_type(source, others[0], kind, f"Convert the column. {remedy}")
+            remedy = "Or leave it out with ignore=."
+        _refuse_type(source, others[0], role, f"Convert it to whole numbers or floats. {remedy}")
     return [columns[at] for at in wanted]
 
 
@@ -141,7 +133,7 @@ def column_matrix(source: OpenTable, features: Sequence[int], table: Any) -> NDA
 
 def _check_exact(source: OpenTable, at: int, column: Any) -> None:
     """Refuse whole numbers that floats do not have: an identifier would become another one."""
-    arrow, compute = import_arrow("pyarrow", "Tables"), import_arrow("pyarrow.compute", "Tables")
+    arrow, compute = import_arrow(), import_arrow("pyarrow.compute")
     is_integer = arrow.types.is_integer(column.type)
     if not is_integer and not isinstance(source, TextTable):
         return
@@ -155,69 +147,56 @@ def _check_exact(source: OpenTable, at: int, column: Any) -> None:
         text = str(cell).strip().removeprefix("-")
         value = int(text) if text.isdecimal() and len(text) < 300 else 0
         if int(float(value)) != value:
-            raise TableFormatError(
-                source.path,
-                source.place(row),
+            problem = (
                 f"column {show(source.names[at])} is {cell}, which a float would round. Leave "
-                "it out with ignore= if it is an identifier. Pass id= if it names the items.",
+                "it out with ignore= if it is an identifier. Or pass it as id=."
             )
+            raise TableFormatError(source.path, source.place(row), problem)
 
 
 def refuse_first(source: OpenTable, at: int, is_bad: NDArray[np.bool_], role: str) -> None:
     """Raise an error about the first bad row of a column, if there is one."""
-    if not is_bad.any():
-        return
-    row = int(is_bad.argmax())
-    place, cell, name = source.place(row), source.spelled(row, at), source.names[at]
-    if isinstance(source, TextTable):
-        problem = _cell_problem(name, cell, role)
-    else:
-        found = f"{cell}, expected {_EXPECTED[role]}" if cell else "missing"
-        problem = (
-            f"column {show(name)} is {found} in row {place}. Fill in such values before reading. "
-            "Or leave the column out with ignore=."
-        )
-    raise TableFormatError(source.path, place, problem)
+    if is_bad.any():
+        _refuse_cell(source, int(is_bad.argmax()), at, role)
 
 
-def _cell_problem(name: str, cell: str, role: str) -> str:
-    """Why a cell is no number, and what to do."""
+def _refuse_cell(source: OpenTable, row: int, at: int, role: str) -> None:
+    """Say why a cell is no number, and what to do."""
+    name, cell = show(source.names[at]), source.spelled(row, at).strip()
     shown = show(cell.replace("\n", " "))
-    if role == "target":
-        return (
-            f"the target, column {show(name)}, is {shown}, expected a finite number, or nothing "
-            "for an item without a score. Pass target= if this is not the target."
+    if role != "feature":
+        problem = (
+            f"the {role}, column {name}, is {shown}, expected {_EXPECTED[role]}. "
+            f"Pass {role}= if this is not the {role}."
         )
-    if cell.strip().lower() in MISSING | {"?", "-"}:
-        return (
-            f"the value of column {show(name)} is missing ({shown}). Fill in the missing values "
+    elif cell.lower() in MISSING | {"?", "-"}:
+        problem = (
+            f"the value of column {name} is missing ({shown}). Fill in the missing values "
             "before reading, for example with the mean of the column. Or leave the column out with "
             "ignore=."
         )
-    remedy = "Encode words as numbers. Or leave the column out with ignore=."
-    if _THOUSANDS.fullmatch(cell.strip()):
-        remedy = "Write numbers without separators of thousands. Or pass decimal=','."
-    elif finite_number(cell.replace(",", ".")) is not None:
-        remedy = "Write decimals with a point."
-    return f"column {show(name)} is {shown}, expected {_EXPECTED[role]}. {remedy}"
+    else:
+        remedy = "Encode words as numbers. Or leave the column out with ignore=."
+        if _THOUSANDS.fullmatch(cell):
+            remedy = "Write numbers without separators of thousands. Or pass decimal=','."
+        elif finite_number(cell.replace(",", ".")) is not None:
+            remedy = "Write decimals with a point."
+        problem = f"column {name} is {shown}, expected a finite number. {remedy}"
+    raise TableFormatError(source.path, source.place(row), problem)
 
 
-def _refuse_type(source: OpenTable, at: int, what: str, remedy: str = "") -> None:
+def _refuse_type(source: OpenTable, at: int, role: str, remedy: str) -> None:
     kind = source.read([], [at]).schema.field(0).type
-    raise TableFormatError(
-        source.path,
-        None,
-        f"the column {show(source.names[at])} has the type {kind}, which cannot be {what}. "
-        f"{remedy}",
-    )
+    problem = f"the column {show(source.names[at])} has the type {kind}, which cannot be a {role}."
+    raise TableFormatError(source.path, None, f"{problem} {remedy}")
 
 
 def decoded(column: Any) -> Any:
     """A column without its dictionary, if it has one."""
-    types = import_arrow("pyarrow", "Tables").types
+    types = import_arrow().types
     return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
 
 
 def _is_number(kind: Any) -> bool:
-    types = import_arrow("pyarrow", "Tables").types
+    types = import_arrow().types
     return bool(types.is_integer(kind) or types.is_floating(kind))

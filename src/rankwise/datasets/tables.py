@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.files import PathLike, import_arrow
-from rankwise.datasets.labels import MISSING, as_text, show
+from rankwise.datasets.labels import as_text, show
 from rankwise.datasets.ranking_data import RankingData
 from rankwise.datasets.table_columns import Column, ColumnOptions, TableColumns, choose_columns
 from rankwise.datasets.table_files import OpenTable, open_table
+from rankwise.datasets.table_text import with_gaps
 from rankwise.datasets.table_values import (
     column_matrix,
     column_numbers,
@@ -196,11 +197,7 @@ def read_frame(
     Raises
     ------
     TableFormatError
-        If the columns are not clear, a row cannot be read, or no row has a score.
-    ImportError
-        If pyarrow is missing.
-    OSError
-        If the file cannot be opened.
+        As `read_table` does, but not for gaps and words; and if no row has a score.
 
     Examples
     --------
@@ -223,7 +220,10 @@ def read_frame(
     columns = choose_columns(source, options)
     table = _with_numbers(source, columns, _read_columns(source, columns))
     X = table.select([str(k) for k in columns.features]).rename_columns(columns.feature_names)
-    X = _with_gaps(X)
+    types = import_arrow().types
+    for k, column in enumerate(X.columns):
+        if types.is_string(column.type) or types.is_large_string(column.type):
+            X = X.set_column(k, X.column_names[k], with_gaps(column))
     y, groups, ids = _roles(source, columns, table)
     weights = None
     if columns.weight is not None:
@@ -263,7 +263,7 @@ def _roles(
 
 def _with_numbers(source: OpenTable, columns: TableColumns, table: Any) -> Any:
     """Numbers in the columns that have to have them; a word is an error with its line."""
-    arrow = import_arrow("pyarrow", "Tables")
+    arrow = import_arrow()
     for at in columns.numeric:
         column = decoded(table[str(at)])
         if arrow.types.is_null(column.type) or arrow.types.is_boolean(column.type):
@@ -274,14 +274,3 @@ def _with_numbers(source: OpenTable, columns: TableColumns, table: Any) -> Any:
             numbers = arrow.chunked_array([arrow.array(floats, from_pandas=True)])
         table = table.set_column(table.column_names.index(str(at)), str(at), numbers)
     return table
-
-
-def _with_gaps(X: Any) -> Any:
-    """Empty and blank texts, NA and the like as nulls."""
-    arrow, compute = import_arrow("pyarrow", "Tables"), import_arrow("pyarrow.compute", "Tables")
-    for k, (name, column) in enumerate(zip(X.column_names, X.columns, strict=True)):
-        if arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type):
-            words = compute.utf8_lower(compute.utf8_trim_whitespace(column))
-            gaps = compute.is_in(words, arrow.array(sorted(MISSING), column.type))
-            X = X.set_column(k, name, compute.if_else(gaps, None, column))
-    return X
