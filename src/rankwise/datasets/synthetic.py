@@ -54,8 +54,8 @@ def make_ranking(
 
         utility = x · coef + offset of the query,      score = utility + noise
 
-    The documents of a query lie around a centre of its own, and the offset of the query is a linear
-    function of that centre with other weights than `coef`.  This is on purpose: a model that
+    The documents of a query lie around a center of its own, and the offset of the query is a linear
+    function of that center with other weights than `coef`.  This is on purpose: a model that
     ignores the queries mistakes differences *between* queries for preferences, and learns the wrong
     weights however many data it gets.  ``offset=0`` switches the trap off.
 
@@ -117,12 +117,12 @@ def make_ranking(
     sizes = rng.randint(low, high + 1, size=n_queries)
     groups = np.repeat(np.arange(n_queries, dtype=np.intp), sizes)
     coef = _random_weights(rng, n_features, n_features if n_informative is None else n_informative)
-    centres = rng.standard_normal((n_queries, n_features))
-    X = centres[groups] + rng.standard_normal((len(groups), n_features))
-    between = centres @ (offset * _random_weights(rng, n_features, n_features))
+    centers = rng.standard_normal((n_queries, n_features))
+    X = centers[groups] + rng.standard_normal((len(groups), n_features))
+    between = centers @ (offset * _random_weights(rng, n_features, n_features))
     utility = X @ coef + between[groups]
     y = utility + noise * rng.standard_normal(len(groups))
-    y = _tie_neighbours(y, groups, ties, rng)
+    y = _tie_neighbors(y, groups, ties, rng)
     if n_levels is not None:
         cuts = np.quantile(y, np.arange(1, n_levels) / n_levels)
         y = np.searchsorted(cuts, y, side="right").astype(np.float64)
@@ -139,7 +139,7 @@ def _random_weights(rng: Any, n_features: int, n_informative: int) -> NDArray[np
     return weights
 
 
-def _tie_neighbours(
+def _tie_neighbors(
     y: NDArray[np.float64], groups: NDArray[np.intp], share: float, rng: Any
 ) -> NDArray[np.float64]:
     """Copy scores from the next lower document of the query; the weak order stays as it was."""
