@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import mmap
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.datasets.files import import_arrow, text_content
+from rankwise.datasets.files import import_arrow, location, text_content
 from rankwise.datasets.labels import MISSING, finite_number, show
 from rankwise.errors import TableFormatError
 
@@ -140,7 +141,7 @@ class TextTable:
                 raise arrow.ArrowInvalid("Empty CSV")  # as Arrow says when there are no lines
             return table
 
-        body = arrow.py_buffer(self._content).slice(self._begin)
+        body = self._owned_by_arrow(arrow, self._content).slice(self._begin)
         blanks = re.escape(b" \t\v\f".replace(self.delimiter.encode(), b""))
         try:
             try:
@@ -148,12 +149,24 @@ class TextTable:
             except arrow.ArrowInvalid:
                 deque(self.records(), 0)  # explains it, unless there are lines of blanks
                 text = re.sub(rb"(?m)^[%b]+(?:\r?\n|\Z)" % blanks, b"", body)
-                return read_body(arrow.py_buffer(text))
+                return read_body(self._owned_by_arrow(arrow, text))
         except arrow.ArrowInvalid as error:
             problem = f"{error}."
             if "Empty CSV" in problem:
                 problem = "the file has column names but no rows below them."
             raise TableFormatError(self.path, None, problem) from None
+
+    def _owned_by_arrow(self, arrow: Any, content: Any) -> Any:
+        """The bytes in memory that Arrow's threads can give back without Python.
+
+        They may do so after `read`, when Python is ending already: with memory of Python's own
+        the process would then abort.
+        """
+        if isinstance(content, mmap.mmap):
+            return arrow.memory_map(location(self.path)).read_buffer()
+        copy = arrow.BufferOutputStream()
+        copy.write(content)
+        return copy.getvalue()
 
     def numbers(self, columns: Sequence[int]) -> dict[int, Any]:
         """The numbers that the cells of columns spell, or the first row that spells none."""
