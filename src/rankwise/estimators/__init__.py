@@ -1,14 +1,21 @@
-"""Estimators: the models, in scikit-learn's interface."""
+"""Estimators: the models, in scikit-learn's interface.
 
-from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSPath
-from rankwise.estimators.co_rank_rls_cv import CoRankRLSCV
-from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
-from rankwise.estimators.rank_rls_cv import RankRLSCV
-from rankwise.estimators.rank_svm import RankSVM, RankSVMPath
-from rankwise.estimators.rank_svm_cv import RankSVMCV
-from rankwise.estimators.ranking_pursuit import RankingPursuit
-from rankwise.estimators.ranking_pursuit_cv import RankingPursuitCV
-from rankwise.features import View
+Each is imported when it is first asked for: one learner does not wait for the others.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSPath
+    from rankwise.estimators.co_rank_rls_cv import CoRankRLSCV
+    from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
+    from rankwise.estimators.rank_rls_cv import RankRLSCV
+    from rankwise.estimators.rank_svm import RankSVM, RankSVMPath
+    from rankwise.estimators.rank_svm_cv import RankSVMCV
+    from rankwise.estimators.ranking_pursuit import RankingPursuit
+    from rankwise.estimators.ranking_pursuit_cv import RankingPursuitCV
+    from rankwise.features.view import View
 
 __all__ = [
     "CoRankRLS",
@@ -24,3 +31,24 @@ __all__ = [
     "RankingPursuitCV",
     "View",
 ]
+
+_HOMES = {
+    "CoRankRLS": "estimators.co_rank_rls",
+    "CoRankRLSCV": "estimators.co_rank_rls_cv",
+    "CoRankRLSPath": "estimators.co_rank_rls",
+    "RankRLS": "estimators.rank_rls",
+    "RankRLSCV": "estimators.rank_rls_cv",
+    "RankRLSPath": "estimators.rank_rls",
+    "RankSVM": "estimators.rank_svm",
+    "RankSVMCV": "estimators.rank_svm_cv",
+    "RankSVMPath": "estimators.rank_svm",
+    "RankingPursuit": "estimators.ranking_pursuit",
+    "RankingPursuitCV": "estimators.ranking_pursuit_cv",
+    "View": "features.view",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'rankwise.estimators' has no attribute {name!r}")
+    return getattr(import_module(f"rankwise.{_HOMES[name]}"), name)
