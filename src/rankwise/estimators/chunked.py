@@ -46,6 +46,8 @@ def _learns_in_chunks(model: Any) -> bool:
 class ChunkedFit(KernelModel):
     """Mixin that learns from chunks of rows; the result is that of `fit` on all of them."""
 
+    learned = (*KernelModel.learned, "n_samples_seen_", "_chunks", "_features")
+
     cost: str
     ties: str
     group_weight: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,12 @@ from rankwise.real_numbers import check_items
 
 __all__ = ["KernelModel", "ModelPath"]
 
-LEARNED = ("coef_", "dual_coef_", "X_fit_", "basis_indices_")
-LEARNED_IN_CHUNKS = ("n_samples_seen_", "_chunks", "_features")
-
 
 class KernelModel(RankerMixin, KernelParameters):
     """A ranker whose scores are ``X coef_`` or ``k(X, X_fit_) dual_coef_``."""
+
+    learned: ClassVar[tuple[str, ...]] = ("coef_", "dual_coef_", "X_fit_", "basis_indices_")
+    """Attributes that not every fit sets, so that a fit must forget those of an earlier one."""
 
     alpha: Any
     output_shape_: tuple[int, ...] = ()
@@ -56,7 +56,7 @@ class KernelModel(RankerMixin, KernelParameters):
             self.basis_indices_ = features.basis
 
     def _forget(self) -> None:
-        for name in (*LEARNED, *LEARNED_IN_CHUNKS):
+        for name in self.learned:
             self.__dict__.pop(name, None)
 
     def _store(self, columns: Array) -> None:

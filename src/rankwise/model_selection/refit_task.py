@@ -77,8 +77,11 @@ class RefitTask(ABC):
         return out
 
     def from_edges(self, edges: PairGraph, candidates: Candidates) -> Array:
-        """Learners that take scores only have no edges to hold out."""
-        raise NotImplementedError
+        """Learners that take scores only refuse explicit preferences before they get here."""
+        raise TypeError(
+            f"{type(self).__name__} learns from scores, which have no edges to hold out; hold out "
+            "groups or items."
+        )
 
     def pairs(self) -> None:
         """There is no shortcut."""

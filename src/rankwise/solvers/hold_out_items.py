@@ -188,10 +188,10 @@ def pair_disagreement(
     """
     tied = [np.unique(column, return_counts=True)[1].astype(float) for column in y.T]
     count = (len(y) ** 2 - np.array([n @ n for n in tied])[:, None]) / 2
-    y = y / binary_scale(y)  # products of two differences neither overflow nor vanish
-    y = y - y.mean(axis=0) if beta == 0 else y
-    largest = np.abs(y).max(axis=0)
-    y = y / np.where(largest > 0, largest, 1.0)  # products of small numbers must not vanish
+    y = y / binary_scale(y)  # sums of large scores must not overflow
+    if beta == 0:
+        y = y - y.mean(axis=0)
+        y = y / binary_scale(y)  # products of small differences must not vanish
     wrong = np.zeros((y.shape[1], len(alphas)))
     for k, alpha in enumerate(alphas):
         inverse = resolvent(basis, float(alpha), beta, len(y) - 2)
