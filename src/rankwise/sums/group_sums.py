@@ -167,18 +167,16 @@ def sums_of_lumps(groups: Sequence[Lumps], n_features: int, rule: PairRule) -> P
     lumps = Lumps.join(groups)
     of_group = np.repeat(np.arange(len(groups)), [len(group.counts) for group in groups])
     graph = ScoreGraph(_outputs(lumps.means[:, n_features:]), of_group, **rule._asdict())
-    graph = graph.counted(lumps.counts)
+    graph = graph.lumped(lumps.counts, lumps.counts, lumps.counts)
     Z = _centered(lumps.means, of_group, len(groups))
-    gram = (Z * lumps.counts[:, None]).T @ graph.laplacian(Z)
+    gram = Z.T @ graph.laplacian(Z)
     gram = 0.5 * (gram + gram.T)
-    within = graph.degrees
-    if graph.ties == "include":  # an item is not paired with itself
-        within = within + graph.pair_weights[graph.groups]
+    within = graph.within
     for lump, scatter in lumps.scatters.items():
         gram += within[lump] * scatter
     moment = gram[:n_features, n_features:]
     if rule.cost == "sign":
-        moment = Z[:, :n_features].T @ (lumps.counts * graph.divergence)[:, None]
+        moment = Z[:, :n_features].T @ graph.divergence[:, None]
     return PairSums(
         gram[:n_features, :n_features].copy(), moment.copy(), graph.total_weight, graph.n_pairs
     )
