@@ -65,14 +65,15 @@ def objective(edges, f, norm, alpha, beta=0.0, y=None, weights=None):
     return value
 
 
-def rank_rls(edges, K, alpha, beta=0.0, y=None):
+def rank_rls(edges, K, alpha, beta=0.0, y=None, weights=None):
     """Dual coefficients: [RankRLS09] equation 17 with λ = α W, by one dense solve."""
     m = len(K)
     L, d = laplacian_and_divergence(edges, m)
     total = sum(omega for *_, omega in edges) if edges else 1.0
     A, t = (1 - beta) / total * L, (1 - beta) / total * d
     if beta > 0:
-        A, t = A + beta / m * np.eye(m), t + beta / m * y
+        share = np.ones(m) / m if weights is None else weights / np.sum(weights)
+        A, t = A + beta * np.diag(share), t + beta * share * y
     return np.linalg.solve(A @ K + alpha * np.eye(m), t)
 
 

@@ -22,6 +22,7 @@ from rankwise.graphs.strict import StrictPreferences
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.refit_task import MarginTask
 from rankwise.solvers.margin_loss import MarginSolution
+from rankwise.targets import with_weights
 
 __all__ = ["RankSVM", "RankSVMPath"]
 
@@ -147,7 +148,13 @@ class RankSVM(CallbackSupportMixin, KernelModel):
     random_state: Any = None
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Learn from items and what is known about their order.
 
         Parameters
@@ -161,6 +168,8 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         groups : array-like of shape (n_items,), optional
             Group labels, any hashable ones in any order: only items of one group are compared.
             None compares all items.
+        sample_weight : array-like of shape (n_items,), optional
+            Weights of the items, as in ``RankRLS.fit``.
 
         Returns
         -------
@@ -168,10 +177,12 @@ class RankSVM(CallbackSupportMixin, KernelModel):
             The fitted estimator.
         """
         warn_if_groups_were_lost(y, groups, "fit")
+        given = {"groups": groups, "sample_weight": sample_weight}
+        y, groups = with_weights(y, groups, sample_weight)
         alpha = float(check_alphas([self.alpha], "alpha")[0])
         trainer = self._make_trainer()
         _, preferences, design = self._prepare(X, y, groups)
-        task = FitTask(self, self.max_iter, X=X, y=y, metadata={"groups": groups})
+        task = FitTask(self, self.max_iter, X=X, y=y, metadata=given)
         start = self._last_weights(design)
         self._store_features(design.features)
         self.solver_ = trainer.method
@@ -189,7 +200,13 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         return self
 
     def path(
-        self, X: Any, y: Any, groups: ArrayLike | None = None, *, alphas: ArrayLike
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        *,
+        alphas: ArrayLike,
+        sample_weight: ArrayLike | None = None,
     ) -> RankSVMPath:
         """The solutions of a list of alphas, each started from the one before.
 
@@ -199,7 +216,7 @@ class RankSVM(CallbackSupportMixin, KernelModel):
 
         Parameters
         ----------
-        X, y, groups
+        X, y, groups, sample_weight
             As in `fit`.
         alphas : array-like of shape (n_alphas,)
             Positive numbers in any order.
@@ -217,6 +234,7 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         array([[1. , 0.5]])
         """
         checked = check_alphas(alphas, "alphas")
+        y, groups = with_weights(y, groups, sample_weight)
         model: RankSVM = clone(self)
         trainer = model._make_trainer()
         _, preferences, design = model._prepare(X, y, groups)

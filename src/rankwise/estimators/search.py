@@ -22,6 +22,7 @@ from rankwise.model_selection.alpha_grid import (
 from rankwise.model_selection.curves import HeldOutCurves, judge_and_widen
 from rankwise.model_selection.measures import Measure, check_scoring, undefined_everywhere
 from rankwise.model_selection.task import HoldOutTask
+from rankwise.targets import with_weights
 
 __all__ = ["Search"]
 
@@ -85,13 +86,19 @@ class Search(KernelParameters):
     store_predictions: bool
     alpha_per_output = False
 
-    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Choose the parameters, then learn from all data.
 
         Parameters
         ----------
-        X, y, groups
-            As in ``fit`` of the model.
+        X, y, groups, sample_weight
+            As in ``fit`` of the model. Held-out items are judged with their weights, too.
 
         Returns
         -------
@@ -99,6 +106,7 @@ class Search(KernelParameters):
             The fitted estimator.
         """
         warn_if_groups_were_lost(y, groups, "fit")
+        y, groups = with_weights(y, groups, sample_weight)
         metric, points = self._measure(), self._points()
         tasks = _Tasks([self._model(**point) for point in points], (X, y, groups))
         values = {name: given and getattr(self, given) for name, given in self.axes.items()}

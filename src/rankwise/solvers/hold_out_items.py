@@ -8,6 +8,10 @@ cuts edges, but what is left is a complete group again. The cost over its n item
 ridge regression with an intercept b: ρ is zero for β = 0 and infinite for β = 1. Leaving items
 out of a ridge regression is exact algebra on one matrix (docs/exact_cross_validation.md);
 [RankRLS09] equation 38 is the same thing written longer.
+
+With weights w of the items the squares are weighted, and D = diag(w) takes the place of I beside K.
+κ then depends on which items are held out, not on how many. For folds that means a resolvent for
+each. For pairs, of which there are many, see `_Nodes`.
 """
 
 from __future__ import annotations
@@ -40,16 +44,30 @@ ROUNDING = 16.0  # units in the last place, times √m, that may be wrong
 class Spectrum(NamedTuple):
     """``K = V diag(values) Vᵀ`` with orthonormal columns, as many as K has rank or rows.
 
-    `first` is for each item the first that is equal to it, None if all differ.
+    With weights of items it is the spectrum of ``D^½ K D^½``, and the vectors are D^½ V. `first` is
+    for each item the first that is equal to it, None if all differ.
     """
 
     values: Array
     vectors: Array
     first: Indices | None = None
+    weight: Array | None = None
+
+    @property
+    def weights(self) -> Array:
+        """Weights of the items, all positive."""
+        return np.ones(len(self.vectors)) if self.weight is None else self.weight
+
+
+class Rest(NamedTuple):
+    """Items that models are trained on: the sum of their weights, and that of their pairs."""
+
+    size: float
+    pairs: float
 
 
 class Resolvent(NamedTuple):
-    """``G = B − v vᵀ / s`` with ``B = (K + λ'I)⁻¹``, ``v = B 1``; G y = c are the coefficients.
+    """``G = B − v vᵀ / s`` with ``B = (K + λ'D⁻¹)⁻¹``, ``v = B 1``; G y = c are the coefficients.
 
     Attributes
     ----------
@@ -57,8 +75,8 @@ class Resolvent(NamedTuple):
         λ' = α / κ.
     factors : ndarray
         Eigenvalues of B on the columns of `vectors`, less the eigenvalue on the rest.
-    rest : float
-        Eigenvalue of B on what the vectors do not span.
+    rest : ndarray of shape (m,)
+        Diagonal of B on what the vectors do not span.
     v : ndarray of shape (m,)
         B 1.
     s : float
@@ -69,13 +87,15 @@ class Resolvent(NamedTuple):
 
     shift: float
     factors: Array
-    rest: float
+    rest: Array
     v: Array
     s: float
     diagonal: Array
 
 
-def spectrum_of_features(R: Array, *, centered: bool = False) -> Spectrum:
+def spectrum_of_features(
+    R: Array, *, centered: bool = False, weight: Array | None = None
+) -> Spectrum:
     """Spectrum of K = R Rᵀ for features with fewer columns than rows, centered if wanted.
 
     If only differences of scores count, the mean of the features has no effect. Centered features
@@ -83,13 +103,23 @@ def spectrum_of_features(R: Array, *, centered: bool = False) -> Spectrum:
     """
     if centered:
         R = R - R.mean(axis=0)
+    if weight is not None:
+        R = R * np.sqrt(weight)[:, None]
     vectors, singular, _ = scipy.linalg.svd(
         R, full_matrices=False, check_finite=False, overwrite_a=centered
     )
-    return Spectrum(singular**2, vectors)
+    return _spectrum(singular**2, vectors, weight)
 
 
-def spectrum_of_kernel(K: Array, *, centered: bool = False, overwrite: bool = False) -> Spectrum:
+def _spectrum(values: Array, vectors: Array, weight: Array | None) -> Spectrum:
+    if weight is not None:
+        vectors *= np.sqrt(weight)[:, None]
+    return Spectrum(values, vectors, None, weight)
+
+
+def spectrum_of_kernel(
+    K: Array, *, centered: bool = False, overwrite: bool = False, weight: Array | None = None
+) -> Spectrum:
     """Spectrum of a kernel matrix, its features centered if wanted; K itself may be overwritten.
 
     Needs memory for one more matrix if K may be overwritten, else for two. Eigenvalues below the
@@ -99,31 +129,51 @@ def spectrum_of_kernel(K: Array, *, centered: bool = False, overwrite: bool = Fa
     K = K if overwrite else K.copy()
     if centered:
         K = center_kernel(K)
+    if weight is not None:
+        K *= np.sqrt(weight)
+        K *= np.sqrt(weight)[:, None]
+        noise *= weight.max()
     a = (
         K.T if K.flags.c_contiguous else K
     )  # symmetric; LAPACK can only overwrite a matrix stored by columns
     values, vectors = scipy.linalg.eigh(a, check_finite=False, overwrite_a=True)
     values[np.abs(values) <= noise] = 0.0
-    return Spectrum(values, vectors)
+    return _spectrum(values, vectors, weight)
 
 
-def resolvent(basis: Spectrum, alpha: float, beta: float, n: int) -> Resolvent:
-    """G for models trained on n items.
+def resolvent(basis: Spectrum, alpha: float, beta: float, rest: Rest) -> Resolvent:
+    """G for models trained on some of the items.
 
-    The normalized cost of a complete group of n items is ``κ Σ e² − η (Σ e)²``. An intercept with
-    the penalty ρ = κ²/η − κ n gives the same cost when it is minimized away.
+    The normalized cost of a complete group of items with weights w, s = Σ w and W the sum over its
+    pairs, is ``κ Σ w e² − η (Σ w e)²`` with ``κ = (1−β) s/W + β/s`` and ``η = (1−β)/W``. An
+    intercept with the penalty ρ = κ²/η − κ s gives the same cost when it is minimized away.
     """
-    kappa = (1 - beta) * 2 / (n - 1) + beta / n
-    eta = (1 - beta) * 2 / (n * (n - 1))
-    shift = alpha / kappa
+    kappa, eta = beta / rest.size, 0.0
+    if beta < 1:
+        eta = (1 - beta) / rest.pairs
+        kappa += eta * rest.size
+    rho = np.inf if eta == 0 else kappa**2 / eta - kappa * rest.size
+    return _resolvent(basis, alpha / kappa, 0.0 if beta == 0 else rho / alpha)
+
+
+def _resolvent(basis: Spectrum, shift: float, penalty: float) -> Resolvent:
+    """G for λ' and ρ/α."""
     m, rank = basis.vectors.shape
-    rest = 1.0 / shift if rank < m else 0.0
-    factors = 1.0 / (basis.values + shift) - rest
+    outside = 1.0 / shift if rank < m else 0.0
+    rest = outside * basis.weights
+    factors = 1.0 / (basis.values + shift) - outside
     v = basis.vectors @ (factors * basis.vectors.sum(axis=0)) + rest
-    rho = 0.0 if beta == 0 or eta == 0 else kappa**2 / eta - kappa * n
-    s = np.inf if eta == 0 else float(v.sum() + rho / alpha)
+    s = float(v.sum() + penalty)
     diagonal = np.einsum("ij,ij,j->i", basis.vectors, basis.vectors, factors) + rest - v**2 / s
     return Resolvent(shift, factors, rest, v, s, diagonal)
+
+
+def _without(basis: Spectrum, held: Indices) -> Rest:
+    if basis.weight is None:
+        n = len(basis.vectors) - len(held)
+        return Rest(n, n * (n - 1) / 2)
+    kept = np.delete(basis.weight, held)
+    return Rest(float(kept.sum()), float(0.5 * kept @ (kept.sum() - kept)))
 
 
 def hold_out_items(
@@ -135,18 +185,19 @@ def hold_out_items(
     """
     if beta == 0:
         y = y - y.mean(axis=0)  # only differences count: a smaller y keeps more digits
-    m = len(y)
-    for size in sorted({len(U) for U in folds}):
-        inverses = [resolvent(basis, alpha, beta, m - size) for alpha in alphas]
+    rests = [_without(basis, U) for U in folds]
+    for rest in sorted(set(rests)):
+        inverses = [resolvent(basis, alpha, beta, rest) for alpha in alphas]
         coefficients = [_fitted(basis, inverse, y) for inverse in inverses]
-        for U in (U for U in folds if len(U) == size):
+        for U in (U for U, other in zip(folds, rests, strict=True) if other == rest):
+            size, w_U = len(U), basis.weights[U]
             scores = np.empty((size, y.shape[1], len(alphas)))
             for k, (inverse, (c, f)) in enumerate(zip(inverses, coefficients, strict=True)):
                 V_U, v_U = basis.vectors[U], inverse.v[U]
-                B_UU = (V_U * inverse.factors) @ V_U.T + inverse.rest * np.eye(size)
+                B_UU = (V_U * inverse.factors) @ V_U.T + np.diag(inverse.rest[U])
                 G_UU = B_UU - np.outer(v_U, v_U) / inverse.s
-                KG_UU = np.eye(size) - inverse.shift * B_UU
-                KG_UU -= np.outer(1 - inverse.shift * v_U, v_U) / inverse.s
+                KG_UU = np.eye(size) - inverse.shift * B_UU / w_U[:, None]
+                KG_UU -= np.outer(1 - inverse.shift * v_U / w_U, v_U) / inverse.s
                 scores[:, :, k] = f[U] - KG_UU @ np.linalg.solve(G_UU, c[U])
             yield U, scores
 
@@ -162,9 +213,25 @@ def pair_differences(
     leaves of a difference of zero is set to zero (`_Pairs.rounding`).
     """
     y = y - y.mean(axis=0) if beta == 0 else y
-    inverse = resolvent(basis, alpha, beta, len(y) - 2)
+    height = max(1, n_entries // y.size)
+    if basis.weight is None:
+        inverse = resolvent(basis, alpha, beta, _without(basis, np.arange(2)))
+        yield from _differences(basis, inverse, y, height)
+        return
+    nodes, penalty = _Nodes(basis.weight, beta), np.inf if beta == 1 else 0.0
+    inverses = [_resolvent(basis, float(alpha * ratio), penalty) for ratio in nodes.ratios]
+    several = [_differences(basis, inverse, y, height) for inverse in inverses]
+    for parts in zip(*several, strict=True):
+        rows = parts[0][0]
+        yield rows, nodes.between(rows, [block for _, block in parts])
+
+
+def _differences(
+    basis: Spectrum, inverse: Resolvent, y: Array, height: int
+) -> Iterator[tuple[slice, Array]]:
+    """Differences of held-out pairs, all with the same resolvent."""
     pairs = [_Pairs(basis, inverse, column) for column in y.T]
-    for rows, G in _blocks(basis, inverse, max(1, n_entries // y.size), whole=True):
+    for rows, G in _blocks(basis, inverse, height, whole=True):
         block = np.empty((*G.shape, y.shape[1]))
         determinant = np.outer(pairs[0].g[rows], pairs[0].g) - G * G
         local = np.arange(len(G))
@@ -177,6 +244,65 @@ def pair_differences(
         yield rows, block
 
 
+class _Nodes:
+    """The λ' of pairs with weights: Chebyshev nodes, and what lies between them.
+
+    Without the pair (i, j) the weights of items and pairs are s_ij and W_ij, so every pair has a
+    λ' = α/κ of its own. Held-out differences are smooth functions of t = log λ': all their poles
+    have λ' ≤ 0, so they are π away from the real line. Polynomials through so few nodes that ``ρ⁻ⁿ``
+    is below rounding, ``ρ = x + √(1 + x²)`` with x = π over half the range of t, are exact for all
+    pairs. For β = 0 or 1, where κ is all that a pair changes.
+    """
+
+    def __init__(self, weight: Array, beta: float) -> None:
+        self._weight, self._beta = weight, beta
+        ends = [(t.min(), t.max()) for t in map(self._places, self._rows())]
+        low, high = min(end[0] for end in ends), max(end[1] for end in ends)
+        half = 0.5 * (high - low)
+        count = 1
+        if half > np.finfo(float).eps:
+            x = np.pi / half
+            count += int(np.ceil(-np.log(1e-17) / np.log(x + np.hypot(1.0, x))))
+        angle = (2 * np.arange(count) + 1) * np.pi / (2 * count)
+        self._nodes = 0.5 * (low + high) + half * np.cos(angle)
+        self._factors = np.sin(angle) * (-1.0) ** np.arange(count)
+
+    @property
+    def ratios(self) -> Array:
+        """λ'/α at the nodes."""
+        return np.exp(self._nodes)
+
+    def between(self, rows: slice, blocks: list[Array]) -> Array:
+        """Differences of some rows from those at the nodes, by the barycentric formula."""
+        if len(blocks) == 1:
+            return blocks[0]
+        places, total, weights = self._places(rows), np.zeros_like(blocks[0]), 0.0
+        for node, factor, block in zip(self._nodes, self._factors, blocks, strict=True):
+            distance = places - node
+            distance[distance == 0] = 1e-200  # on the node: nothing else counts
+            share = factor / distance
+            total += share[:, :, None] * block
+            weights = weights + share
+        return np.asarray(total / np.asarray(weights)[:, :, None])
+
+    def _rows(self) -> Iterator[slice]:
+        for start in range(0, len(self._weight), PRODUCT_ROWS):
+            yield slice(start, min(start + PRODUCT_ROWS, len(self._weight)))
+
+    def _places(self, rows: slice) -> Array:
+        """``log(λ'/α)`` of the pairs of these rows; anything for an item with itself."""
+        w, total = self._weight, self._weight.sum()
+        size = np.maximum(total - w[rows, None] - w, 1e-15 * total)
+        if self._beta == 1:
+            t = np.log(size)
+        else:
+            pairs = 0.5 * (size**2 - (w @ w - w[rows, None] ** 2 - w**2))
+            t = np.log(np.maximum(pairs, 1e-30 * total**2) / size)
+        local = np.arange(len(t))
+        t[local, rows.start + local] = t[0, 1 if rows.start == 0 else 0]
+        return np.asarray(t)
+
+
 def pair_disagreement(
     basis: Spectrum, y: Array, alphas: Array, beta: float, n_entries: int = 2**15
 ) -> Array:
@@ -186,6 +312,8 @@ def pair_disagreement(
     positive, so the sign of a difference is that of its numerator and nothing is divided. Blocks
     of n_entries stay in the cache for all outputs. The pair (j, i) follows from (i, j).
     """
+    if basis.weight is not None:
+        return _weighted_disagreement(basis, y, alphas, beta)
     tied = [np.unique(column, return_counts=True)[1].astype(float) for column in y.T]
     count = (len(y) ** 2 - np.array([n @ n for n in tied])[:, None]) / 2
     y = y / binary_scale(y)  # sums of large scores must not overflow
@@ -194,7 +322,7 @@ def pair_disagreement(
         y = y / binary_scale(y)  # products of small differences must not vanish
     wrong = np.zeros((y.shape[1], len(alphas)))
     for k, alpha in enumerate(alphas):
-        inverse = resolvent(basis, float(alpha), beta, len(y) - 2)
+        inverse = resolvent(basis, float(alpha), beta, _without(basis, np.arange(2)))
         pairs = [_Pairs(basis, inverse, column) for column in y.T]
         for rows, G in _blocks(basis, inverse, max(1, n_entries // len(y)), whole=False):
             columns = slice(rows.start, len(y))
@@ -203,6 +331,24 @@ def pair_disagreement(
                 wrong[j, k] += pair.count_wrong(rows, columns, G, determinant)
     share: Array = np.full_like(wrong, np.nan)
     np.divide(wrong, count, out=share, where=count > 0)
+    return share
+
+
+def _weighted_disagreement(basis: Spectrum, y: Array, alphas: Array, beta: float) -> Array:
+    """As `pair_disagreement`; a pair counts the product of the weights of its items."""
+    wrong, total = np.zeros((y.shape[1], len(alphas))), np.zeros((y.shape[1], 1))
+    scaled = y / binary_scale(y)
+    w = basis.weights / basis.weights.max()
+    for k, alpha in enumerate(alphas):
+        for rows, found in pair_differences(basis, scaled, float(alpha), beta, 2**18):
+            gap = scaled[rows, None] - scaled
+            product = w[rows, None] * w
+            is_wrong = np.where(found == 0, 0.5, found * gap < 0) * (gap != 0)
+            wrong[:, k] += np.einsum("ij,ijo->o", product, is_wrong)
+            if k == 0:
+                total[:, 0] += np.einsum("ij,ijo->o", product, (gap != 0).astype(np.float64))
+    share: Array = np.full_like(wrong, np.nan)
+    np.divide(wrong, total, out=share, where=total > 0)
     return share
 
 
@@ -217,11 +363,12 @@ class _Pairs:
         self._u = _fitted(basis, inverse, y[:, None])[0][:, 0]
         values = np.maximum(basis.values, 0.0)
         top = values.max(initial=0.0)
-        if inverse.rest:
+        if inverse.rest.any():
             spread = float(np.max(np.sqrt(top * values) / (values + inverse.shift), initial=0.0))
-            self._shaken = spread * np.linalg.norm(y)
+            self._shaken = spread * np.linalg.norm(np.sqrt(basis.weights) * y)
         else:
             self._shaken = top * np.sqrt(abs(float(y @ self._u)) / inverse.shift)
+        self._shaken /= np.sqrt(basis.weights.min())
         self._eps = ROUNDING * np.finfo(float).eps * np.sqrt(len(y))
         self._largest = np.abs(y).max()
         widest, g, u = self._wide.max(), self.g.max(), np.abs(self._u).max()
@@ -301,7 +448,9 @@ def _blocks(
 
 def _fitted(basis: Spectrum, inverse: Resolvent, y: Array) -> tuple[Array, Array]:
     """Coefficients c = G y and scores K c of the model of all items."""
-    By = basis.vectors @ (inverse.factors[:, None] * (basis.vectors.T @ y)) + inverse.rest * y
+    By = basis.vectors @ (inverse.factors[:, None] * (basis.vectors.T @ y))
+    By += inverse.rest[:, None] * y
     pull = inverse.v @ y / inverse.s
     c = By - np.outer(inverse.v, pull)
-    return c, y - inverse.shift * By - np.outer(1 - inverse.shift * inverse.v, pull)
+    step = inverse.shift / basis.weights
+    return c, y - step[:, None] * By - np.outer(1 - step * inverse.v, pull)
