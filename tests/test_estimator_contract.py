@@ -1,4 +1,8 @@
-"""What scikit-learn asks of every estimator, with no expected failure."""
+"""What scikit-learn asks of every estimator.
+
+One thing cannot hold everywhere: that a weight of n equals n copies of a row. Where it does not,
+the reason is given here; that it does elsewhere is tested in `test_sample_weight.py`, too.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ ESTIMATORS = [  # one for each way through the code
     RankRLS(),  # primal
     RankRLS(cost="sign", beta=0.5, solver="dual"),
     RankRLS(cost="relative", ties="exclude", solver="iterative"),
-    RankRLS(kernel="rbf"),
+    RankRLS(kernel="rbf", ties="exclude"),
     RankRLS(kernel="precomputed"),
     RankRLS(kernel="rbf", n_basis=1),
     RankRLSCV(),
@@ -42,6 +46,26 @@ ESTIMATORS = [  # one for each way through the code
 ]
 
 
-@parametrize_with_checks(ESTIMATORS)
+def _where_copies_differ(estimator):
+    """Why a row of weight n is not n copies of it; copies of a row are tied with each other."""
+    chosen = ("n_basis", "views", "dictionary")
+    options = {name: getattr(estimator, name, None) for name in chosen}
+    takes_rows = options["dictionary"] != "features" and any(
+        value is not None and not isinstance(value, str) for value in options.values()
+    )
+    has_ties = getattr(estimator, "ties", None) == "include" and estimator.cost == "magnitude"
+    if isinstance(estimator, RankingPursuitCV):
+        return {}
+    if takes_rows:
+        reason = "functions or basis items are chosen among the rows, copies among them"
+    elif has_ties and not isinstance(estimator, (RankingPursuit, RankRLSCV)):
+        reason = "with ties included, pairs of copies count in W, which alpha is relative to"
+    else:
+        return {}
+    name = "check_sample_weight_equivalence_on_"
+    return {f"{name}dense_data": reason, f"{name}sparse_data": reason}
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=_where_copies_differ)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

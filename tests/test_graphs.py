@@ -214,9 +214,7 @@ def test_root_squares_to_the_shifted_laplacian(case, scale, shift):
     root = graph.root(scale, shift)
     F = root.apply(np.eye(M))
     D = np.eye(M) if graph.item_weights is None else np.diag(graph.item_weights)
-    np.testing.assert_allclose(
-        F @ F.T, scale * L + shift * D, atol=1e-9 * (1 + np.abs(L).max())
-    )
+    np.testing.assert_allclose(F @ F.T, scale * L + shift * D, atol=1e-9 * (1 + np.abs(L).max()))
     np.testing.assert_allclose(root.adjoint(np.eye(M)), F.T, atol=1e-12)
     np.testing.assert_allclose(F @ root.solve(d), d, atol=1e-8 * np.abs(d).max())
     X = rng.normal(size=(M, 5))

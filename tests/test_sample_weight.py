@@ -96,7 +96,7 @@ def test_every_way_of_rank_rls_minimizes_the_weighted_sum_over_pairs(data, optio
 
 def test_outputs_are_weighted_alike(data):
     X, y, groups, weights = data
-    Y = np.stack([y, -y**2], axis=1)
+    Y = np.stack([y, -(y**2)], axis=1)
     for options in COSTS:
         model = RankRLS(0.1, **options).fit(X, Y, groups, weights)
         for k in range(2):
@@ -197,8 +197,9 @@ def test_with_ties_pairs_of_copies_count_in_the_total_weight_only(case):
     X, y, groups, _, rng = case
     counts = rng.integers(1, 4, len(y))
     repeated = np.repeat(np.arange(len(y)), counts)
-    weighted, copied = ScoreGraph(y, groups, sample_weight=counts), ScoreGraph(
-        y[repeated], groups[repeated]
+    weighted, copied = (
+        ScoreGraph(y, groups, sample_weight=counts),
+        ScoreGraph(y[repeated], groups[repeated]),
     )
     own = (counts * (counts - 1) / 2).sum()
     assert copied.total_weight == pytest.approx(weighted.total_weight + own)
@@ -211,7 +212,7 @@ def test_with_ties_pairs_of_copies_count_in_the_total_weight_only(case):
     )
 
 
-# ---------------------------------------------------------------------------------------- hold-out
+# ---- hold-out
 
 
 def refit_scores(model, X, y, groups, weights, folds):
@@ -403,23 +404,26 @@ def test_a_graph_brings_its_weights(data):
 
 def test_permutations_keep_the_weights_with_the_items(data):
     X, y, groups, weights = data
-    for given in ({"groups": groups}, {}):
+    for some in ({"groups": groups}, {}):
         found = permutation_test(
-            RankRLS(0.1), X, y, **given, n_permutations=9, random_state=0, sample_weight=weights
+            RankRLS(0.1), X, y, **some, n_permutations=9, random_state=0, sample_weight=weights
         )
-        curves = held_out_curves(
-            RankRLS(0.1), X, y, **given, candidates={}, sample_weight=weights
-        )
+        curves = held_out_curves(RankRLS(0.1), X, y, **some, candidates={}, sample_weight=weights)
         assert found.score == pytest.approx(np.nanmean(curves.by_group["disagreement"]))
 
 
-# ------------------------------------------------------------------------------------------ RankSVM
+# ---- RankSVM
 
 
-@pytest.mark.parametrize("loss, solver", [
-    ("hinge", "lbfgs"), ("hinge", "bmrm"), ("squared_hinge", "newton-cg"),
-    ("squared_hinge", "lbfgs"),
-])
+@pytest.mark.parametrize(
+    "loss, solver",
+    [
+        ("hinge", "lbfgs"),
+        ("hinge", "bmrm"),
+        ("squared_hinge", "newton-cg"),
+        ("squared_hinge", "lbfgs"),
+    ],
+)
 @pytest.mark.parametrize("group_weight", ["pairs", "groups"])
 def test_rank_svm_reaches_the_minimum_over_weighted_pairs(data, loss, solver, group_weight):
     X, y, groups, weights = data
@@ -444,7 +448,7 @@ def test_rank_svm_on_many_weighted_items_is_certified():
     assert 0 <= model.gap_ <= 1e-3
 
 
-# ---------------------------------------------------------------------------------------- streaming
+# ---- streaming
 
 
 @pytest.mark.parametrize("options", COSTS[:-1], ids=str)
@@ -474,7 +478,7 @@ def test_long_groups_with_weights_are_compressed_exactly():
         np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-8)
 
 
-# -------------------------------------------------------------------------------------- scikit-learn
+# ---- scikit-learn
 
 
 def test_scikit_learn_routes_weights_to_fit_and_score(data):
@@ -511,7 +515,7 @@ def test_a_target_carries_weights_without_routing(data):
     )
 
 
-# ----------------------------------------------------------------------------------------- bad input
+# ---- bad input
 
 
 @pytest.mark.parametrize(
@@ -522,7 +526,7 @@ def test_a_target_carries_weights_without_routing(data):
         ([1.0] * 5 + [-1.0] * (M - 5), r"sample_weight\[5\] is -1.0; weights must be 0 or larger"),
         ([np.nan] + [1.0] * (M - 1), r"sample_weight\[0\] is nan; weights must be 0 or larger"),
         ([np.inf] + [1.0] * (M - 1), r"sample_weight\[0\] is inf; .* finite"),
-        ([0.0] * M, "the sample weights sum to 0.0"),
+        ([0.0] * M, "all sample weights are zero"),
         ([1.0] + [0.0] * (M - 1), "no pair of positive weight"),
         (["a"] * M, "sample_weight"),
     ],
@@ -530,8 +534,6 @@ def test_a_target_carries_weights_without_routing(data):
 @pytest.mark.parametrize("model", [RankRLS(), RankSVM(), RankRLSCV()], ids=str)
 def test_bad_weights_are_told_apart(data, model, weights, message):
     X, y, groups, _ = data
-    if isinstance(model, RankSVM) and "sum to" in message:
-        message = "no pair of positive weight"
     with pytest.raises(ValueError, match=message):
         clone(model).fit(X, y, groups, sample_weight=weights)
 
@@ -551,6 +553,7 @@ def test_a_weightless_group_is_undefined_and_harmless(data):
     found = disagreement_error(
         y, X[:, 0], groups, sample_weight=weights, per_group=True, undefined="nan"
     )
-    assert np.isnan(found[5]) and np.isfinite(found[4])
+    assert np.isnan(found[5])
+    assert np.isfinite(found[4])
     search = RankRLSCV(ALPHAS).fit(X, y, groups, sample_weight=weights)
     assert search.cv_results_["n_undefined"] >= 1

@@ -55,9 +55,7 @@ def make_target(
     return _join(scores, labels[codes] if labels.dtype.kind in "iuU" else codes, sample_weight)
 
 
-def _join(
-    scores: Array, members: NDArray[Any], sample_weight: ArrayLike | None
-) -> NDArray[Any]:
+def _join(scores: Array, members: NDArray[Any], sample_weight: ArrayLike | None) -> NDArray[Any]:
     fields: list[Any] = [("score", np.float64, scores.shape[1:]), ("group", members.dtype)]
     if sample_weight is not None:
         fields.append(("weight", np.float64))
@@ -71,7 +69,7 @@ def _join(
 def with_weights(
     y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None
 ) -> tuple[Any, ArrayLike | None]:
-    """y and groups that carry the weights with them; as they are if there are none.
+    """Return y and groups that carry the weights with them; as they are if there are none.
 
     Scores become a target of `make_target`, whose labels may be of any kind; the edges of a graph
     are multiplied by the weights of their items.
@@ -79,11 +77,21 @@ def with_weights(
     if sample_weight is None:
         return y, groups
     if hasattr(y, "laplacian"):
-        return y.weighted(sample_weight), groups
+        return y.weighted(_some_positive(sample_weight, y.n_items)), groups
     y, groups, _ = split_weighted(y, groups, sample_weight)
     scores = as_scores(y, allow_nan=True)
     codes, labels = encode_groups(groups, len(scores))
-    return _join(scores, labels[codes], sample_weight), None
+    return _join(scores, labels[codes], _some_positive(sample_weight, len(scores))), None
+
+
+def _some_positive(sample_weight: ArrayLike, n_items: int) -> Array:
+    weights = as_weights(sample_weight, n_items)
+    if not weights.any():
+        raise ValueError(
+            "all sample weights are zero, so that no row counts; give a positive weight to the "
+            "rows that do, or leave out sample_weight."
+        )
+    return weights
 
 
 def split_weighted(

@@ -68,9 +68,7 @@ def strict_graph(
         return _check_graph(y, n_items, groups, {"group_weight": group_weight})
     y, groups, weights = split_weighted(y, groups)
     scores = _check_length(as_scores(_one_output(y)), n_items)
-    return ScoreGraph(
-        scores, groups, cost="sign", group_weight=group_weight, sample_weight=weights
-    )
+    return ScoreGraph(scores, groups, cost="sign", group_weight=group_weight, sample_weight=weights)
 
 
 def _one_output(y: Any) -> Any:

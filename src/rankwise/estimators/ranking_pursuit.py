@@ -243,8 +243,7 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         """The pairs of some of the scored rows, counted among the scored."""
         options = {"cost": self.cost, "ties": self.ties, "group_weight": self.group_weight}
         weights = part.weights_of(part.scored[rows])
-        labels = part.scored_labels[rows]
-        return ScoreGraph(part.y[rows], labels, **options, sample_weight=weights)
+        return ScoreGraph(part.y[rows], part.scored_labels[rows], **options, sample_weight=weights)
 
     def predict(self, X: Any) -> Array:
         """Score items by the mean of the views.
@@ -284,12 +283,7 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         return self._functions
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
-        """Scores after each step, as a model of that `n_basis` predicts them.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_items, n_features)
-            Items.
+        """Scores after each step, as a model of that `n_basis` predicts them; X as in `predict`.
 
         Yields
         ------

@@ -188,8 +188,7 @@ class ScoreGraph(BaseGraph):
         levels = self.levels
         higher = levels.group_size[levels.group] - levels.lower - levels.size
         balance = self.pair_weights[levels.group] * (levels.lower - higher)
-        found = balance[levels.of_item]
-        return found if levels.weight is None else np.asarray(found * levels.weight)
+        return levels.to_items(balance)
 
     @property
     def degrees(self) -> Array:
@@ -227,33 +226,36 @@ class ScoreGraph(BaseGraph):
 
     def subset(self, items: NDArray[np.intp]) -> ScoreGraph:
         """The graph that the scores of these items induce."""
-        return ScoreGraph(
-            self.y[items],
-            self.group_labels[self.groups[items]],
-            cost=self.cost,
-            ties=self.ties,
-            group_weight=self.group_weight,
-            sample_weight=None if self.sample_weight is None else self.sample_weight[items],
-        )
+        weight = None if self.sample_weight is None else self.sample_weight[items]
+        return self._like(self.y[items], self.group_labels[self.groups[items]], weight)
 
     def weighted(self, sample_weight: ArrayLike) -> ScoreGraph:
         """The graph of the same scores with these weights, times those that it has."""
         weight = as_weights(sample_weight, self.n_items)
+        if self.sample_weight is not None:
+            weight = weight * self.sample_weight
+        return self._like(self.y, self.group_labels[self.groups], weight)
+
+    def _like(
+        self, y: Array, groups: NDArray[Any], weight: Array | None, cost: str | None = None
+    ) -> ScoreGraph:
+        """Another graph with the same options, or with another cost."""
         return ScoreGraph(
-            self.y,
-            self.group_labels[self.groups],
-            cost=self.cost,
+            y,
+            groups,
+            cost=cost or self.cost,
             ties=self.ties,
             group_weight=self.group_weight,
-            sample_weight=weight if self.sample_weight is None else weight * self.sample_weight,
+            sample_weight=weight,
         )
 
     def lumped(self, weight: Array, squares: Array, counts: Array) -> ScoreGraph:
         """The graph in which item i stands for several items of its group and score.
 
-        These have weights w of sum ``weight[i]``, and ``squares[i]`` is the sum of w²; ``counts[i]``
-        of them are positive. Vectors have one value for all items that one stands for, products
-        with L the sum over them. With ties in, their scores may differ, and y is their mean.
+        These have weights w of sum ``weight[i]``, and ``squares[i]`` is the sum of w²;
+        ``counts[i]`` of them are positive. Vectors have one value for all items that one stands
+        for, products with L the sum over them. With ties in, their scores may differ, and y is
+        their mean.
 
         Examples
         --------
@@ -305,14 +307,7 @@ class ScoreGraph(BaseGraph):
             )
         if self.ties == "exclude":
             return StrictOrder(self)
-        other = ScoreGraph(  # other pairs: count again
-            self.y,
-            self.groups,
-            cost="sign",
-            group_weight=self.group_weight,
-            sample_weight=self.sample_weight,
-        )
-        return StrictOrder(other)
+        return StrictOrder(self._like(self.y, self.groups, self.sample_weight, cost="sign"))
 
     def disagreement(
         self, F: NDArray[Any], fold: NDArray[np.intp] | None = None, *, pooled: bool = False
@@ -328,9 +323,7 @@ class ScoreGraph(BaseGraph):
         columns = self.y.reshape(self.n_items, -1).T
         tied = 0.0
         for y in columns:
-            levels = _with_positive(
-                find_levels(y, self.groups, self.n_groups)[0], self.sample_weight
-            )
+            levels = find_levels(y, self.groups, self.n_groups)[0].counting(self.sample_weight)
             tied += float((levels.pairs - levels.untied_pairs).sum())
         empty = self._counted_pairs == 0
         return GraphDescription(
@@ -373,7 +366,7 @@ class ScoreGraph(BaseGraph):
 
     @cached_property
     def _pairs_in_group(self) -> Array:
-        """Weight of the pairs of each group, before `pair_weights`: their number without weights."""
+        """Weight of the pairs of each group, before `pair_weights`."""
         if self._counted_levels is self.levels:
             return self._counted_pairs
         return self._pairs_of(self.levels) * (self._counted_pairs > 0)
@@ -385,7 +378,7 @@ class ScoreGraph(BaseGraph):
 
     @cached_property
     def _counted_levels(self) -> ScoreLevels:
-        return _with_positive(self.levels, self.sample_weight)
+        return self.levels.counting(self.sample_weight)
 
     def _pairs_of(self, levels: ScoreLevels) -> Array:
         return levels.pairs if self.ties == "include" else levels.untied_pairs
@@ -400,11 +393,3 @@ class ScoreGraph(BaseGraph):
         size = np.maximum(np.bincount(self.groups, minlength=self.n_groups), 1)
         means = (sums.T / size).T
         return deviations(self.y, self.groups, means, np.ones(self.n_groups))
-
-
-def _with_positive(levels: ScoreLevels, weight: Array | None) -> ScoreLevels:
-    """The same levels, in which items of positive weight count one and others nothing."""
-    if weight is None:
-        return levels
-    positive = (weight > 0).astype(np.float64)
-    return levels.weighted(positive, positive)

@@ -81,7 +81,7 @@ class NestedLaplacian:
         if not self._has_ties:
             pull = self.between if V.ndim == 1 else self.between[:, None]
             pull = pull * (means - levels.group_means(means)[levels.group])
-            out += _of_items(pull, levels)
+            out += levels.to_items(pull)
         return out
 
     def root(self, scale: float, shift: float) -> GraphRoot:
@@ -132,11 +132,11 @@ class RelativeLaplacian:
     @property
     def degrees(self) -> Array:
         """Diagonal of L."""
-        return _of_items(self.within, self._levels)
+        return self._levels.to_items(self.within)
 
     def divergence(self, y: Array) -> Array:
         """Σ w_i w_j/(y_i − y_j) (e_i − e_j), from the levels."""
-        return _of_items(self._sums(_inverse), self._levels)
+        return self._levels.to_items(self._sums(_inverse))
 
     def apply(self, V: Array, out: Array | None = None) -> Array:
         """``L V``; `out` may be V."""
@@ -149,7 +149,7 @@ class RelativeLaplacian:
             weight = _inverse_square(difference) * levels.size[columns][:, None, :]
             weight *= self._of_level[rows][:, :, None]
             between[rows] -= weight @ columns_of[columns]
-        out += _of_items(between.reshape(means.shape), levels)
+        out += levels.to_items(between.reshape(means.shape))
         return out
 
     def root(self, scale: float, shift: float) -> GraphRoot:
@@ -159,9 +159,7 @@ class RelativeLaplacian:
         if levels.weight is not None:
             connected &= levels.weight > 0
         blocks = items_of_components(connect_groups(levels.group[levels.of_item], connected))
-        return ComponentRoot(
-            blocks, lambda items: scale * self._dense(items), shift, levels.weight
-        )
+        return ComponentRoot(blocks, lambda items: scale * self._dense(items), shift, levels.weight)
 
     def system(self, R: Any, t: Array) -> tuple[Array, Array]:
         """``Rᵀ L R`` and ``Rᵀ t``."""
@@ -189,14 +187,6 @@ class RelativeLaplacian:
             L *= np.outer(self._levels.weight[items], self._levels.weight[items])
         L[np.diag_indices(len(items))] = -L.sum(axis=1)
         return L
-
-
-def _of_items(values: Array, levels: ScoreLevels) -> Array:
-    """What each item gets from its level, times its weight."""
-    found = values[levels.of_item]
-    if levels.weight is not None:
-        found *= levels.weight if values.ndim == 1 else levels.weight[:, None]
-    return found
 
 
 def _inverse_square(difference: Array) -> Array:

@@ -64,6 +64,13 @@ class ScoreLevels:
         """The same levels of items that count otherwise."""
         return ScoreLevels(self.of_item, self.group, self.n_groups, weight, squares)
 
+    def counting(self, weight: Array | None) -> ScoreLevels:
+        """The same levels, in which items of positive weight count one and others nothing."""
+        if weight is None:
+            return self
+        positive = (weight > 0).astype(np.float64)
+        return self.weighted(positive, positive)
+
     @cached_property
     def size(self) -> Array:
         """Number (or weight) of items in each level."""
@@ -96,6 +103,13 @@ class ScoreLevels:
         sums = sums_of_families(V, self.of_item, len(self.group), mass)
         return _divide(sums, self.size)
 
+    def to_items(self, values: Array) -> Array:
+        """What each item gets from its level, times its weight."""
+        found = values[self.of_item]
+        if self.weight is not None:
+            found *= self.weight if values.ndim == 1 else self.weight[:, None]
+        return np.asarray(found)
+
     def sparse_norms(self, R: Any, within: Array, between: Array) -> Array:
         """``rᵀ L r`` for every column r of sparse R, in time linear in its non-zeros.
 
@@ -122,7 +136,9 @@ class ScoreLevels:
         """Number (or weight) of items of the group that are below each level."""
         unit = None
         size = self.size
-        if self.weight is not None:  # sums run over all groups, and a light one must keep its digits
+        if (
+            self.weight is not None
+        ):  # sums run over all groups, and a light one must keep its digits
             unit = np.where(self.group_size > 0, self.group_size, 1.0)[self.group]
             size = size / unit
         below = np.cumsum(size) - size

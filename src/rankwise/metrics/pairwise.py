@@ -330,9 +330,7 @@ def _divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> Array:
     return quotient
 
 
-def _disagreement_by_group(
-    ranking: Ranking, *, tied_scores: str, average: str
-) -> GroupValues:
+def _disagreement_by_group(ranking: Ranking, *, tied_scores: str, average: str) -> GroupValues:
     check_option("tied_scores", tied_scores, ("half", "wrong"))
     check_option("average", average, ("groups", "pairs"))
     pairs = _count_pairs(ranking)

@@ -188,9 +188,7 @@ def _hold_out_cut(
     return False
 
 
-def _is_cheaper_to_refit(
-    design: Design, folds: Folds, n_alphas: int, weight: Array | None
-) -> bool:
+def _is_cheaper_to_refit(design: Design, folds: Folds, n_alphas: int, weight: Array | None) -> bool:
     """Whether p features cost less than systems as large as the folds, one for each alpha.
 
     With weights every fold has a resolvent of its own, of three products with the vectors.

@@ -12,7 +12,8 @@ from rankwise.arrays import Array
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.model_selection.candidates import Candidates
 from rankwise.model_selection.folds import Folds
-from rankwise.solvers.hold_out_items import Spectrum, pair_differences, pair_disagreement
+from rankwise.solvers.hold_out_items import Spectrum
+from rankwise.solvers.hold_out_pairs import pair_differences, pair_disagreement
 from rankwise.targets import with_weights
 
 __all__ = ["HeldOutPairs", "HoldOutTask", "hold_out_task"]

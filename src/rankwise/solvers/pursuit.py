@@ -74,7 +74,7 @@ class PursuitProblem:
         weight = self.loss.graph.item_weights
         if weight is None:
             return np.asarray(V.mean(axis=0)).ravel()
-        return np.asarray(V.T @ weight) / weight.sum()
+        return np.asarray(V.T @ weight / weight.sum())
 
     def product(self, V: Array) -> Array:
         """``A V`` at the scored rows."""

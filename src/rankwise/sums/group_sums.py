@@ -1,10 +1,9 @@
 """Sums over the pairs of groups, from rows or from lumps.
 
-A lump is a set of items of one group, of which only the number, the weight, the mean and the scatter
-matrix are known. That is enough to add their pairs to the normal equations of RankRLS. A lump is one
-row, or
-all rows of one group and one score if they would take more memory than a scatter matrix. Lumps are
-kept until no more rows of their group can come.
+A lump is a set of items of one group, of which only the number, the weight, the mean and the
+scatter matrix are known. That is enough to add their pairs to the normal equations of RankRLS. A
+lump is one row, or all rows of one group and one score if they would take more memory than a
+scatter matrix. Lumps are kept until no more rows of their group can come.
 """
 
 from __future__ import annotations
