@@ -137,8 +137,8 @@ class RankLogistic(MarginRanker):
     >>> model = RankLogistic(alpha=0.01).fit(X, seen)
     >>> model.rank(X)
     array([3, 2, 1])
-    >>> model.predict_above(X, 2, 0).round(2), model.is_separable_
-    (0.95, False)
+    >>> model.predict_above(X, [2, 2], [0, 1]).round(2), model.is_separable_
+    (array([0.93, 0.83]), False)
     """
 
     path_class = RankLogisticPath

@@ -15,6 +15,8 @@ from rankwise.losses.interface import LossAt
 
 __all__ = ["LogisticLoss"]
 
+KEPT_PAIRS = 2**23  # 64 MiB of weights
+
 
 class _Sums(NamedTuple):
     """Sums over pairs: of the loss, of the offset of its plane, and of the sizes of their terms."""
@@ -62,26 +64,43 @@ class LogisticLoss:
         return LossAt(
             value / total,
             gradient,
-            lambda v: self._curvature(arranged, v),
+            _Curvature(pairs, arranged).times,
             offset / total,
             size / total,
             pull / total,
         )
 
-    def _curvature(self, arranged: Array, v: Array) -> Array:
-        pairs = self.preferences
-        direction = pairs.arrange(v)
-        flow = np.zeros_like(direction)
-        for block in pairs.blocks:
-            away = np.exp(-np.abs(block.differences(arranged)))
-            h = block.weight * away / (1 + away) ** 2
-            block.add_flows(h * block.differences(direction), flow)
-        return np.asarray(pairs.place(flow) / pairs.total_weight)
-
     def sample(self, step: int) -> tuple[Indices, LogisticLoss] | None:
         """About one of `step` items and the loss of the pairs among them; None if there are few."""
         found = self.preferences.sample(step)
         return None if found is None else (found[0], LogisticLoss(found[1]))
+
+
+class _Curvature:
+    """The Hessian at one vector of scores; the weights of the pairs are kept if they fit."""
+
+    def __init__(self, pairs: ComparedPairs, scores: Array) -> None:
+        self._pairs, self._scores = pairs, scores
+        self._kept: list[Array] = []
+
+    def times(self, v: Array) -> Array:
+        """The product with a vector."""
+        pairs, direction = self._pairs, self._pairs.arrange(v)
+        flow = np.zeros_like(direction)
+        for number, block in enumerate(pairs.blocks):
+            h = self._weights(number, block)
+            block.add_flows(h * block.differences(direction), flow)
+        return np.asarray(pairs.place(flow) / pairs.total_weight)
+
+    def _weights(self, number: int, block: PairBlock) -> Array:
+        """``ω σ(g) σ(−g)`` of the pairs of a block."""
+        if number < len(self._kept):
+            return self._kept[number]
+        away = np.exp(-np.abs(block.differences(self._scores)))
+        h = np.asarray(block.weight * away / (1 + away) ** 2)
+        if self._pairs.n_pairs <= KEPT_PAIRS:
+            self._kept.append(h)
+        return h
 
 
 def _add_block(block: PairBlock, f: Array, flow: Array) -> _Sums:
