@@ -138,7 +138,7 @@ class RankLogistic(MarginRanker):
     >>> model.rank(X)
     array([3, 2, 1])
     >>> model.predict_above(X, [2, 2], [0, 1]).round(2), model.is_separable_
-    (array([0.93, 0.83]), False)
+    (array([0.93, 0.85]), False)
     """
 
     path_class = RankLogisticPath
