@@ -67,11 +67,11 @@ def strict_graph(
             _one_output(y.scores)
         return _check_graph(y, n_items, groups, {"group_weight": group_weight})
     y, groups = split_target(y, groups)
-    scores = _check_length(as_scores(_one_output(y)), n_items)
+    scores = _check_length(_one_output(as_scores(y)), n_items)
     return ScoreGraph(scores, groups, cost="sign", group_weight=group_weight)
 
 
-def _one_output(y: Any) -> Any:
+def _one_output(y: Array) -> Array:
     shape = np.shape(y)
     if len(shape) != 2:
         return y
@@ -80,7 +80,7 @@ def _one_output(y: Any) -> Any:
             f"y has shape {shape}; RankSVM learns one output, so fit one RankSVM for each column "
             "(RankRLS learns several at once)."
         )
-    return column_or_1d(y, warn=True)
+    return np.asarray(column_or_1d(y, warn=True))
 
 
 def _check_length(scores: Array, n_items: int) -> Array:

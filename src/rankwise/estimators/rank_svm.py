@@ -17,6 +17,7 @@ from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.margin_training import MarginTrainer, report_solution
 from rankwise.estimators.problem import strict_graph, why_no_pairs
 from rankwise.features import Design, make_features
+from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.strict import StrictPreferences
 from rankwise.model_selection.candidates import check_alphas
@@ -259,6 +260,7 @@ class RankSVM(CallbackSupportMixin, KernelModel):
         self, X: Any, y: Any, groups: ArrayLike | None
     ) -> tuple[PreferenceGraph, StrictPreferences, Design]:
         """Check everything, and say what is to be learned from which features."""
+        check_same_index(X=X, y=y, groups=groups)
         kernel = self.make_kernel()
         X = self._check_items(X, accept_sparse=False if kernel.is_precomputed else "csr")
         graph = strict_graph(X.shape[0], y, groups, self.group_weight)
