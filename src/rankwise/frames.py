@@ -13,41 +13,45 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["as_array", "as_frame", "check_same_index", "column_names", "frame_matrix"]
+__all__ = [
+    "as_array",
+    "as_frame",
+    "check_same_index",
+    "column_names",
+    "frame_columns",
+    "frame_matrix",
+]
 
 PLAIN = {"builtins", "numpy", "scipy", "rankwise"}  # packages that have no frames
-BLOCK_ROWS = 8192  # columns become rows a block at a time, which stays in the cache
+FLOATS = {np.dtype(np.float64), np.dtype(np.float32)}
 MOST_SHOWN = 50  # columns that a message names one by one
-
-STEP_OF = {"text": "categories", "category": "categories", "gaps": "gaps"}
-STEP_OF["true or false, with gaps"] = "categories"
-TRANSFORMER_OF = {
-    "categories": 'OneHotEncoder(handle_unknown="ignore")',
-    "gaps": 'SimpleImputer(strategy="median")',
-    "left out": '"drop"',
-}
-MODULE_OF = {
-    "categories": "from sklearn.preprocessing import OneHotEncoder",
-    "gaps": "from sklearn.impute import SimpleImputer",
-}
+ONE_HOT = {"text", "category", "true or false, with gaps"}  # kinds that make good categories
 
 
-def as_array(values: Any) -> Any:
+def as_array(values: Any, name: str = "values") -> Any:
     """A column, or a frame of numbers, as an array; anything else as it is.
 
-    Numbers keep their type, but for decimals and columns with gaps, which become floats. Text and
-    categories become objects, with None for a gap; dates are those of NumPy.
+    Numbers keep their type, but with gaps they become floats. Text, categories and decimals become
+    objects, with None for a gap; dates are those of NumPy.
     """
     found = _known(values)
     if found is None:
         return values
-    return frame_matrix("the frame", values) if hasattr(found, "columns") else _array(found)
+    return frame_matrix(name, values) if hasattr(found, "columns") else _array(found)
 
 
 def as_frame(X: Any) -> Any:
     """The frame that scikit-learn knows, with its names, if X is one; None if not."""
     found = _known(X)
     return found.to_native() if hasattr(found, "columns") else None
+
+
+def frame_columns(X: Any) -> dict[str, NDArray[Any]] | None:
+    """The columns of a frame by name, each as `as_array` gives it; None for anything else."""
+    found = _known(X)
+    if not hasattr(found, "columns"):
+        return None
+    return {str(column.name): _array(column) for column in found.iter_columns()}
 
 
 def column_names(X: Any) -> list[str] | None:
@@ -57,10 +61,10 @@ def column_names(X: Any) -> list[str] | None:
 
 
 def frame_matrix(name: str, X: Any, *, gaps: bool = True, ranker: str = "RankRLS") -> Any:
-    """The columns of a frame as one matrix, stored by rows; the same for any kind of frame.
+    """The columns of a frame as one matrix, stored by columns as they are.
 
-    Float32 if all columns fit into it, else float64. A frame of pandas that is stored like this is
-    not copied. If all columns are sparse (pandas), so is the matrix.
+    Float32 if all columns fit into it, else float64. A frame of pandas or polars that is one matrix
+    already is not copied. If all columns are sparse (pandas), so is the matrix.
 
     Parameters
     ----------
@@ -85,10 +89,7 @@ def frame_matrix(name: str, X: Any, *, gaps: bool = True, ranker: str = "RankRLS
         return native.sparse.to_coo().tocsr()
     kinds, arrays = _read_all(frame)
     wrong = {key: kind for key, kind in kinds.items() if kind != "number"}
-    matrix = None
-    if not wrong:
-        matrix = _view_of_rows(native, arrays)
-        matrix = _side_by_side(arrays, len(frame)) if matrix is None else matrix
+    matrix = None if wrong else _side_by_side(frame, arrays)
     if not gaps and (matrix is None or np.isnan(np.sum(matrix))):
         wrong |= _gaps(frame, arrays)
     if wrong:
@@ -170,11 +171,11 @@ def _read(column: Any) -> tuple[str, Any]:
         return "durations" if dtype == nw.Duration else "dates", None
     if dtype in (nw.Categorical, nw.Enum):
         return "category", None
+    if len(column) and not dtype.is_numeric() and column.null_count() == len(column):
+        return "no values", None
     if dtype == nw.String:
         return "text", None
     array = _array(column)
-    if len(array) and not dtype.is_numeric() and column.null_count() == len(array):
-        return "no values", None
     if array.dtype == object:
         if any(isinstance(value, str) for value in array):
             return "text", None
@@ -201,23 +202,16 @@ def _gaps(frame: Any, arrays: dict[Any, NDArray[Any]]) -> dict[Any, str]:
     return {key: "true or false, with gaps" if key in boolean else "gaps" for key in found}
 
 
-def _view_of_rows(native: Any, arrays: dict[Any, NDArray[Any]]) -> NDArray[Any] | None:
-    """The matrix that a frame of pandas was made of, if it is stored by rows."""
-    first = next(iter(arrays.values()), np.empty(0))
-    is_float = first.dtype in (np.float64, np.float32)
-    if not is_float or first.strides != (len(arrays) * first.itemsize,) or len(arrays) < 2:
-        return None
-    matrix = np.asarray(native)
-    return matrix if matrix.flags.c_contiguous and matrix.dtype == first.dtype else None
-
-
-def _side_by_side(arrays: dict[Any, NDArray[Any]], n_rows: int) -> NDArray[Any]:
-    dtype = np.result_type(*(array.dtype for array in arrays.values())) if arrays else np.float64
-    out = np.empty((n_rows, len(arrays)), np.float32 if dtype == np.float32 else np.float64)
-    for start in range(0, n_rows, BLOCK_ROWS):
-        rows = slice(start, start + BLOCK_ROWS)
-        for at, array in enumerate(arrays.values()):
-            out[rows, at] = array[rows]
+def _side_by_side(frame: Any, arrays: dict[Any, NDArray[Any]]) -> NDArray[Any]:
+    """One matrix, stored by columns; the frame's own if it has one (pandas, polars)."""
+    kinds = {array.dtype for array in arrays.values()}
+    own = frame.implementation
+    if len(kinds) == 1 and kinds <= FLOATS and (own.is_pandas_like() or own.is_polars()):
+        return np.asarray(frame.to_numpy())
+    dtype = np.float32 if kinds and np.result_type(*kinds) == np.float32 else np.float64
+    out = np.empty((len(frame), len(arrays)), dtype, order="F")
+    for at, array in enumerate(arrays.values()):
+        out[:, at] = array
     return out
 
 
@@ -238,30 +232,39 @@ def _index(values: Any) -> Any:
 
 def _explain(name: str, kinds: dict[Any, str], names: list[Any], ranker: str) -> str:
     """The message for columns that are no numbers or have gaps, with a Pipeline that can be run."""
-    listed: dict[str, list[Any]] = {"categories": [], "gaps": [], "left out": []}
-    for key, kind in kinds.items():  # scikit-learn takes whole numbers as places
-        listed[STEP_OF.get(kind, "left out")].append(key if type(key) is str else names.index(key))
-    steps = [step for step, columns in listed.items() if columns]
-    if steps == ["gaps"]:
-        found, shown = "contains NaN, in the columns", [str(key) for key in kinds]
-    else:
-        found = "has columns that are not numbers:"
-        shown = [f"{key} ({kind})" for key, kind in kinds.items()]
+    is_gaps = set(kinds.values()) == {"gaps"}
+    found = "contains NaN, in the columns" if is_gaps else "has columns that are not numbers:"
+    shown = [str(key) if is_gaps else f"{key} ({kind})" for key, kind in kinds.items()]
     if len(shown) > MOST_SHOWN:
         shown[MOST_SHOWN:] = [f"{len(shown) - MOST_SHOWN} more"]
     dates = " Dates become numbers as days since a day." if "dates" in kinds.values() else ""
+    code = [
+        "from sklearn.impute import SimpleImputer",
+        "from sklearn.pipeline import make_pipeline",
+    ]
+    columns = 'SimpleImputer(strategy="median")'
+    if not is_gaps:
+        # scikit-learn takes whole numbers as places
+        key_of = {key: key if isinstance(key, str) else names.index(key) for key in kinds}
+        encoded = [key_of[key] for key, kind in kinds.items() if kind in ONE_HOT]
+        dropped = [key_of[key] for key, kind in kinds.items() if kind not in {*ONE_HOT, "gaps"}]
+        code += [
+            "from sklearn.compose import make_column_transformer",
+            "from sklearn.preprocessing import OneHotEncoder",
+        ]
+        steps = [f'(OneHotEncoder(handle_unknown="ignore"), {encoded}),'] if encoded else []
+        steps += [f'("drop", {dropped}),'] if dropped else []
+        lines = [*steps, f"remainder={columns},"]
+        columns = "\n        ".join(["make_column_transformer(", *lines]) + "\n    )"
+    code += [
+        f"from rankwise import {ranker}\n",
+        f"columns = {columns}",
+        f"model = make_pipeline(columns, {ranker}())",
+    ]
     return "\n    ".join(
         [
             f"Input {name} {found} {', '.join(shown)}. Let a Pipeline make numbers of them (fit it "
             f"to make_target(y, groups) if there are groups).{dates}\n",
-            *(MODULE_OF[step] for step in steps if step in MODULE_OF),
-            "from sklearn.compose import make_column_transformer",
-            "from sklearn.pipeline import make_pipeline",
-            f"from rankwise import {ranker}\n",
-            "columns = make_column_transformer(",
-            *(f"    ({TRANSFORMER_OF[step]}, {listed[step]})," for step in steps),
-            '    remainder="passthrough",',
-            ")",
-            f"model = make_pipeline(columns, {ranker}())",
+            *code,
         ]
     )

@@ -43,6 +43,8 @@ def make_target(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
     check_same_index(y=y, groups=groups)
     scores = as_scores(y, allow_nan=True)
     codes, labels = encode_groups(groups, len(scores))
+    if labels.dtype == object and all(isinstance(label, str) for label in labels):
+        labels = labels.astype(str)
     members = labels[codes] if labels.dtype.kind in "iuU" else codes
     target = np.empty(
         len(scores),

@@ -26,6 +26,7 @@ from rankwise.datasets.labels import finite_number, show
 from rankwise.datasets.table_files import ArrowTable, open_table
 from rankwise.datasets.table_text import TextTable
 from rankwise.errors import TableFormatError
+from rankwise.frames import as_array
 
 __all__ = ["read_scores", "write_scores", "write_table_with_scores"]
 
@@ -107,7 +108,7 @@ def read_scores(path: PathLike) -> NDArray[np.float64]:
 
 def _as_scores(scores: ArrayLike) -> NDArray[Any]:
     """The scores as float64, or as int64 if they come as whole numbers (ranks)."""
-    numbers: NDArray[Any] = np.asarray(scores)
+    numbers: NDArray[Any] = np.asarray(as_array(scores))
     numbers = numbers.astype(np.int64 if numbers.dtype.kind in "iu" else np.float64)
     if numbers.ndim != 1:
         raise ValueError(f"scores has the shape {numbers.shape}; pass one score per row.")

@@ -16,6 +16,7 @@ from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.linear_function import linear_function
 from rankwise.estimators.search import Search
+from rankwise.frames import as_array, column_names
 from rankwise.report.scored_items import as_text
 
 __all__ = ["ModelParts", "input_names", "predict_scores", "take_apart"]
@@ -53,7 +54,7 @@ class ModelParts(NamedTuple):
     def features(self, X: Any) -> Any:
         """What the learner sees of the rows of X: a dense array or a sparse matrix by rows."""
         seen = X if self.steps is None else self.steps.transform(X)
-        return seen.tocsr() if sp.issparse(seen) else np.asarray(seen)
+        return seen.tocsr() if sp.issparse(seen) else np.asarray(as_array(seen, "X"))
 
     def feature_names(self, names: list[str] | None, n_features: int) -> list[str]:
         """Names of what the learner sees, from the names of the columns of X."""
@@ -118,7 +119,7 @@ def predict_scores(model: Any, X: Any) -> NDArray[Any]:
     """Scores by a model, or the given ones."""
     if hasattr(model, "predict") and not isinstance(model, type):
         return np.asarray(model.predict(X))
-    scores = np.asarray(model)
+    scores = np.asarray(as_array(model))
     if scores.ndim == 0:
         raise ValueError(
             f"model is {as_text(repr(model))}; expected a fitted estimator with a method predict, "
@@ -137,7 +138,7 @@ def input_names(names: Sequence[Any] | None, model: Any, X: Any) -> list[str] | 
                 "name each column."
             )
         return [as_text(name) for name in names]
-    columns = getattr(X, "columns", None)
+    columns = column_names(X)
     found = getattr(model, "feature_names_in_", None) if columns is None else columns
     return None if found is None else [as_text(name) for name in found]
 
