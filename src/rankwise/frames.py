@@ -46,12 +46,12 @@ def as_frame(X: Any) -> Any:
     return found.to_native() if hasattr(found, "columns") else None
 
 
-def frame_columns(X: Any) -> dict[str, NDArray[Any]] | None:
-    """The columns of a frame by name, each as `as_array` gives it; None for anything else."""
+def frame_columns(X: Any) -> dict[str, Any] | None:
+    """The columns of a frame by name, for `as_array` and ``to_list``; None for anything else."""
     found = _known(X)
     if not hasattr(found, "columns"):
         return None
-    return {str(column.name): _array(column) for column in found.iter_columns()}
+    return {str(column.name): column for column in found.iter_columns()}
 
 
 def column_names(X: Any) -> list[str] | None:
@@ -121,7 +121,7 @@ def _known(values: Any) -> Any:
     if package in PLAIN:
         return None
     if type(values).__name__ == "LazyFrame":
-        raise ValueError("a LazyFrame has no rows yet; pass frame.collect().")
+        raise TypeError("the frame is a lazy LazyFrame; pass frame.collect().")
     if package == "pyarrow":
         values = _whole_arrow(values)
     import narwhals.stable.v2 as nw
