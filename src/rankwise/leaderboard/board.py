@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array
+from rankwise.graphs import PairGraph
 from rankwise.leaderboard.jackknife import Spread
 
 __all__ = ["Leaderboard", "LeaderboardRow", "Margin"]
@@ -107,6 +108,8 @@ class Leaderboard:
         The fitted model if there are features.
     level : float
         Mean score that the model gives to the items. The board subtracts it: its mean rating is 0.
+    comparisons : PairGraph or None
+        What the board was made from.
     """
 
     columns: dict[str, NDArray[Any] | None]
@@ -122,6 +125,7 @@ class Leaderboard:
     cycle_ratio: float | None
     model_: Any = None
     level: float = 0.0
+    comparisons: PairGraph | None = None
 
     @property
     def n_resamples(self) -> int:

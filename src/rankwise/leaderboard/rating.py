@@ -155,6 +155,7 @@ def rate(
         **consistency(tally, ratings)._asdict(),
         model_=model,
         level=0.0 if model is None else float(model.predict(features).mean()),
+        comparisons=graph,
     )
 
 

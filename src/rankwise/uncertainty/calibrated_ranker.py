@@ -20,8 +20,8 @@ from rankwise.groups import encode_groups
 from rankwise.leaderboard.standing import intervals_of, ranks_within
 from rankwise.uncertainty.calibration import ProbabilityMap, Reliability, fit_map, reliability
 from rankwise.uncertainty.held_out_pairs import judged_pairs
-from rankwise.uncertainty.jackknife import Difference, Jackknife, check_folds, spreads_of
 from rankwise.uncertainty.left_out import leave_units_out
+from rankwise.uncertainty.standard_errors import Difference, Jackknife, check_folds, spreads_of
 
 __all__ = ["CalibratedRanker", "RankInterval"]
 
@@ -143,12 +143,6 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         left = leave_units_out(estimator, X, y, groups, units=self.units, n_folds=self.n_folds)
         found = spreads_of(left)[0][0]
         pairs = judged_pairs(left, found, X, int(self.max_pairs), self._rng())
-        if not len(pairs.first):
-            raise ValueError(
-                "no pair of items with different scores is held out as a whole, so probabilities "
-                f"cannot be fitted; leave out other units than {found.units} (units=...), or give "
-                "more data."
-            )
         curve = fit_map(pairs.difference, pairs.error)
         probability = curve.probability(pairs.difference, pairs.error)
         self.estimator_: Any = found.model

@@ -9,8 +9,8 @@ import numpy as np
 from rankwise.arrays import Array, Indices
 from rankwise.graphs import PreferenceGraph
 from rankwise.model_selection.folds import Folds
-from rankwise.uncertainty.jackknife import Jackknife
 from rankwise.uncertainty.left_out import LeftOut
+from rankwise.uncertainty.standard_errors import Jackknife
 
 __all__ = ["JudgedPairs", "judged_pairs"]
 
@@ -52,12 +52,14 @@ def judged_pairs(
         pairs, owner = graph.pairs(), _owners(members, graph.n_pairs)
         chosen = _some(np.flatnonzero(pairs.magnitude > 0), n_pairs, rng)
         first, second, owners = pairs.winner[chosen], pairs.loser[chosen], [owner[chosen]]
+        _check_some(first, left.units.kind)
         difference = left.own_margins(X)[chosen]
     else:
         owner = _owners(members, graph.n_items)
         is_list = left.coefficients is not None and max(map(len, members)) == 1
         folds = _folds_of_list(graph.n_items, left.has_pairs, rng) if is_list else owner
         first, second = _strict_pairs(graph, folds, n_pairs, rng)
+        _check_some(first, left.units.kind)
         held = left.list_differences(first, second, folds) if is_list else None
         scores = left.own_scores(X) if held is None else np.empty(0)
         difference = scores[first] - scores[second] if held is None else held
@@ -70,6 +72,14 @@ def judged_pairs(
     return JudgedPairs(first, second, difference, np.sqrt((kept - 1) / kept * rest))
 
 
+def _check_some(first: Indices, kind: str) -> None:
+    if not len(first):
+        raise ValueError(
+            "no pair of items with different scores is held out as a whole, so probabilities "
+            f"cannot be fitted; leave out other units than {kind} (units=...), or give more data."
+        )
+
+
 def _owners(members: Folds, size: int) -> Indices:
     owner = np.full(size, -1, dtype=np.intp)
     for k, some in enumerate(members):
@@ -79,7 +89,12 @@ def _owners(members: Folds, size: int) -> Indices:
 
 def _folds_of_list(n_items: int, has_pairs: bool, rng: np.random.Generator) -> Indices:
     """One fold if every pair can be held out in turn, else ten."""
-    if has_pairs and FEWEST <= n_items <= MOST:
+    if n_items < FEWEST:
+        raise ValueError(
+            f"one list of {n_items} items has no pair that can be held out: at least {FEWEST} "
+            "items are needed."
+        )
+    if has_pairs and n_items <= MOST:
         return np.zeros(n_items, dtype=np.intp)
     return np.asarray(rng.permutation(n_items) % max(2, min(N_FOLDS, n_items // 2)), np.intp)
 

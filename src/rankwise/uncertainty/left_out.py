@@ -29,7 +29,7 @@ from rankwise.progress import track
 from rankwise.targets import as_scores, split_target
 from rankwise.uncertainty.units import folds_of_units, make_units
 
-__all__ = ["LeftOut", "least_squares", "leave_units_out", "regressors"]
+__all__ = ["LeftOut", "least_squares", "leave_units_out", "regressors", "take_rows"]
 
 BLOCK = 2**22  # numbers
 MAX_REFITS = 200  # of RankRLS, where there is no shortcut; more units are joined to folds
@@ -67,7 +67,7 @@ class LeftOut:
         out = np.full(self.graph.n_items, np.nan)
         if self.members is not None:
             for U, member in zip(self.units.members, self.members, strict=True):
-                out[U] = member.predict(_safe_indexing(X, U))
+                out[U] = member.predict(take_rows(X, U))
             return out
         rows = np.concatenate(self.units.members)
         owner = np.repeat(np.arange(len(self.units.members)), list(map(len, self.units.members)))
@@ -114,7 +114,7 @@ class LeftOut:
         """By how much the difference of each pair changes without the unit `owner`."""
         rows, ends = np.unique(np.stack([first, second]), return_inverse=True)
         a, b = ends.reshape(2, -1)
-        seen = _safe_indexing(X, rows)
+        seen = take_rows(X, rows)
         if self.members is not None:
             scores = np.stack([model.predict(seen) for model in (*self.members, self.model)])
             return np.asarray(
@@ -137,6 +137,11 @@ class LeftOut:
             z = z.toarray() if sp.issparse(z) else z
             out[at] = np.einsum("ij,ij->i", z, w[owner[at]])
         return out
+
+
+def take_rows(X: Any, rows: Indices) -> Any:
+    """Some rows of an array, a sparse matrix of any format, a data frame or a list."""
+    return _safe_indexing(X.tocsr() if sp.issparse(X) else X, rows)
 
 
 def least_squares(model: Any) -> RankRLS | None:
@@ -207,11 +212,11 @@ def _train_again(
         rest = np.setdiff1d(np.arange(graph.n_items), U)
         seen = graph.subset(rest)
         if graph.scores is None:
-            members.append(fit_ranker(estimator, _safe_indexing(X, rest), seen, None))
+            members.append(fit_ranker(estimator, take_rows(X, rest), seen, None))
         else:
             labels = None if graph.n_groups == 1 else seen.group_labels[seen.groups]
             target = np.asarray(graph.scores)[rest]
-            members.append(fit_ranker(estimator, _safe_indexing(X, rest), target, labels))
+            members.append(fit_ranker(estimator, take_rows(X, rest), target, labels))
     return LeftOut(model, graph, folds, members=members)
 
 

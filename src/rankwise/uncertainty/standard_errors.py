@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
-from sklearn.utils import _safe_indexing
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.pipelines import transform_items
 from rankwise.leaderboard.jackknife import Spread
 from rankwise.memory import check_matrix_fits
 from rankwise.model_selection.candidates import check_alphas
-from rankwise.uncertainty.left_out import LeftOut, least_squares, leave_units_out
+from rankwise.uncertainty.left_out import LeftOut, least_squares, leave_units_out, take_rows
 
 __all__ = ["Difference", "Jackknife", "jackknife"]
 
@@ -122,7 +121,7 @@ class Jackknife:
         first, second = check_rows(_n_rows(X), i, j)
         rows, ends = np.unique(np.stack([first, second]), return_inverse=True)
         a, b = ends.reshape(2, -1)
-        seen = _safe_indexing(X, rows)
+        seen = take_rows(X, rows)
         scores, changes = self.predict(seen), self.spread(seen).root
         error = np.empty(len(first))
         size = max(1, BLOCK // changes.shape[1])
