@@ -24,8 +24,12 @@ if TYPE_CHECKING:
         CoRankRLS,
         CoRankRLSCV,
         CoRankRLSPath,
+        GroupScaler,
         RankingPursuit,
         RankingPursuitCV,
+        RankLogistic,
+        RankLogisticCV,
+        RankLogisticPath,
         RankRLS,
         RankRLSCV,
         RankRLSPath,
@@ -38,15 +42,19 @@ if TYPE_CHECKING:
     from rankwise.targets import make_target
     from rankwise.uncertainty import CalibratedRanker
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "CalibratedRanker",
     "CoRankRLS",
     "CoRankRLSCV",
     "CoRankRLSPath",
+    "GroupScaler",
     "PairGraph",
     "PreferenceGraph",
+    "RankLogistic",
+    "RankLogisticCV",
+    "RankLogisticPath",
     "RankRLS",
     "RankRLSCV",
     "RankRLSPath",

@@ -60,6 +60,7 @@ def cv(
     from rankwise.cli.output import check_output, print_json
     from rankwise.cli.training_set import read_training
     from rankwise.datasets import write_scores
+    from rankwise.estimators.pipelines import fit_transform
 
     check_output(output, file, per_group)
     check_output(per_group, file)
@@ -69,7 +70,7 @@ def cv(
     names = held_out_metrics(metric, data.y, data.groups)
     scaler = make_scaler(model.scale, estimator.kernel, data.is_sparse)
     preparation = data.prepared_by(scaler)
-    X = data.X if preparation is None else preparation.fit_transform(data.X)
+    X = data.X if preparation is None else fit_transform(preparation, data.X, data.groups)
     start = time.perf_counter()
     found = hold_out(model, names, leave, X, data.y, data.groups)
     seconds = time.perf_counter() - start
@@ -96,8 +97,8 @@ def _check_held_out(
     if output is not None:
         way = "--leave pair" if leave == "pair" else f"the search of {model}"
         raise ValueError(
-            f"-o: {way} gives no score for each item; use the model rankrls or ranksvm with "
-            "--leave group or a number of folds."
+            f"-o: {way} gives no score for each item; use the model rankrls, ranksvm or "
+            "ranklogistic with --leave group or a number of folds."
         )
     if per_group is not None and model is ModelName.pursuit:
         raise ValueError(
@@ -108,8 +109,8 @@ def _check_held_out(
 def _held_out_scores(found: HeldOut, best: int) -> NDArray[Any]:
     if found.predictions is None:
         raise ValueError(
-            f"-o: {found.way} gives no score for each item; use the model rankrls or ranksvm with "
-            "--leave group or a number of folds."
+            f"-o: {found.way} gives no score for each item; use the model rankrls, ranksvm or "
+            "ranklogistic with --leave group or a number of folds."
         )
     return found.predictions[:, best]
 

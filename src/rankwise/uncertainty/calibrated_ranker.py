@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -223,7 +223,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         order = np.argsort(codes, kind="stable")
         ends = np.cumsum(np.bincount(codes)) if len(codes) else np.zeros(1, dtype=np.intp)
         for items in _blocks(order, ends, max(1, BLOCK // N_DRAWS)):
-            some = type(spread)(spread.root[items], spread.freedom, is_exact=True)
+            some = replace(spread, root=spread.root[items])
             samples = some.draw(scores[items], N_DRAWS, self._rng())
             within = np.unique(codes[items], return_inverse=True)[1] + 1
             intervals = intervals_of(scores[items], samples, some, within, level)

@@ -100,7 +100,8 @@ class Jackknife:
             changes = [member.predict(X) for member in self.members or []]
             root = np.stack(changes, axis=1) - self.predict(X)[:, None]
             root *= np.sqrt(self.freedom / self.n_units)
-        return Spread(root, self.freedom, is_exact=True)
+        nothing = np.empty((0, root.shape[1]))
+        return Spread(root, nothing, self.freedom, is_exact=True)
 
     def predict_difference(self, X: Any, i: ArrayLike, j: ArrayLike) -> Difference:
         """By how much items i are above items j, with the standard error.
@@ -168,9 +169,9 @@ def jackknife(
     X, y, groups
         As in its ``fit``.
     units : {"auto", "groups", "items", "comparisons"} or array-like
-        What is independent. "auto": groups if there are several, else the items of a list, or the
-        comparisons of a `PairGraph`. Labels name clusters of them, one for each comparison if y is
-        a `PairGraph`, else one for each item.
+        What is independent. "auto": groups if there are several, else the items of a list; for a
+        `PairGraph` its groups if there are at least ten, else the comparisons. Labels name
+        clusters, one for each comparison if y is a `PairGraph`, else one for each item.
     alphas : array-like of shape (n_alphas,), optional
         Several values of alpha from one decomposition, for a `RankRLS`; the result is a list then.
     n_folds : int

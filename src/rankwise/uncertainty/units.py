@@ -15,6 +15,7 @@ from rankwise.options import check_option
 
 __all__ = ["folds_of_units", "make_units"]
 
+FEW_COMPONENTS = 10  # of explicit preferences: fewer are parts of one list, not groups
 KINDS = ("auto", "groups", "items", "comparisons")
 
 
@@ -26,7 +27,8 @@ def make_units(graphs: Sequence[PreferenceGraph], units: Any, *, beta: float = 0
     graphs : sequence of PreferenceGraph
         What is known about the items.
     units : {"auto", "groups", "items", "comparisons"} or array-like
-        "auto" are groups if there are several, else items of a list of scores, or comparisons.
+        "auto" are groups if there are several, else items of a list of scores; of explicit
+        preferences groups if there are at least ten, else comparisons.
         Labels name clusters: of comparisons if y is a `PairGraph`, else of items.
     beta : float
         Of the model: for 0 a unit without a pair has no effect and is no unit.
@@ -58,9 +60,9 @@ def make_units(graphs: Sequence[PreferenceGraph], units: Any, *, beta: float = 0
 
 
 def _automatic(graph: PreferenceGraph) -> str:
-    if graph.n_units > 1:
-        return "groups"
-    return "comparisons" if graph.scores is None else "items"
+    if graph.scores is None:
+        return "groups" if graph.n_units >= FEW_COMPONENTS else "comparisons"
+    return "groups" if graph.n_units > 1 else "items"
 
 
 def _labels(graph: PreferenceGraph, kind: str, units: Any, size: int) -> Indices:
