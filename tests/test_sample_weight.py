@@ -22,6 +22,8 @@ from rankwise import (
     PairGraph,
     RankingPursuit,
     RankingPursuitCV,
+    RankLogistic,
+    RankLogisticCV,
     RankRLS,
     RankRLSCV,
     RankSVM,
@@ -40,6 +42,7 @@ from rankwise.model_selection import (
     permutation_test,
 )
 from rankwise.model_selection.folds import make_folds
+from rankwise.model_selection.leave_out import Units
 from tests import oracle
 
 M, P = 28, 4
@@ -108,6 +111,7 @@ LEARNERS = {
     "RankRLS": lambda **options: RankRLS(0.1, **options),
     "RankRLS, rbf": lambda **options: RankRLS(0.1, kernel="rbf", gamma=0.5, **options),
     "RankRLS, beta": lambda **options: RankRLS(0.1, beta=0.3, **options),
+    "RankLogistic": lambda **_: RankLogistic(0.1, tol=1e-9),
     "RankSVM": lambda **_: RankSVM(0.1, tol=1e-9, solver="newton-cg", loss="squared_hinge"),
     "CoRankRLS": lambda **options: CoRankRLS(
         0.1, views=2, n_basis=5, kernel="rbf", gamma=0.5, random_state=0, **options
@@ -353,6 +357,7 @@ def test_a_search_judges_held_out_groups_with_their_weights(data):
         RankRLSCV(ALPHAS, cv=3),
         RankRLSCV(ALPHAS, kernel="rbf", gamma=[0.1, 0.5]),
         RankSVMCV(ALPHAS, cv=3, tol=1e-6),
+        RankLogisticCV(ALPHAS, cv=3),
         CoRankRLSCV(ALPHAS, nus=[0.0, 1.0], cv=3, n_basis=3, random_state=0),
         RankingPursuitCV(n_basis=3, cv=3, dictionary="features", kernel="linear"),
     ],
@@ -410,6 +415,26 @@ def test_permutations_keep_the_weights_with_the_items(data):
         )
         curves = held_out_curves(RankRLS(0.1), X, y, **some, candidates={}, sample_weight=weights)
         assert found.score == pytest.approx(np.nanmean(curves.by_group["disagreement"]))
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("solver", ["primal", "dual"])
+@pytest.mark.parametrize("grouped", [True, False])
+def test_models_without_each_unit_equal_refits(data, beta, solver, grouped):
+    X, y, groups, weights = data
+    if not grouped:
+        weights, groups = weights + 0.1, None
+    model = RankRLS(0.1, beta=beta, solver=solver)
+    task = model.hold_out_task(X, make_target(y, groups, weights))
+    members = [np.flatnonzero(data[2] == g) for g in range(6)]
+    if not grouped:
+        members = [np.array([3]), np.array([1, 4, 7])]
+    found = task.coefficients_without(Units("items", members), task.candidates())
+    for k, U in enumerate(members):
+        rest = np.setdiff1d(np.arange(M), U)
+        part = None if groups is None else groups[rest]
+        fresh = clone(model).fit(X[rest], y[rest], part, weights[rest])
+        np.testing.assert_allclose(found[:, k].ravel(), fresh.coef_, atol=1e-8)
 
 
 # ---- RankSVM

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
+from rankwise.frames import check_same_index
 from rankwise.groups import encode_groups
 from rankwise.real_numbers import as_real
 
@@ -50,8 +51,11 @@ def make_target(
     >>> target["group"]
     array(['a', 'a', 'b'], dtype='<U1')
     """
+    check_same_index(y=y, groups=groups, sample_weight=sample_weight)
     scores = as_scores(y, allow_nan=True)
     codes, labels = encode_groups(groups, len(scores))
+    if labels.dtype == object and all(isinstance(label, str) for label in labels):
+        labels = labels.astype(str)
     return _join(scores, labels[codes] if labels.dtype.kind in "iuU" else codes, sample_weight)
 
 
@@ -67,15 +71,16 @@ def _join(scores: Array, members: NDArray[Any], sample_weight: ArrayLike | None)
 
 
 def with_weights(
-    y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None
+    y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None, X: Any = None
 ) -> tuple[Any, ArrayLike | None]:
     """Return y and groups that carry the weights with them; as they are if there are none.
 
     Scores become a target of `make_target`, whose labels may be of any kind; the edges of a graph
-    are multiplied by the weights of their items.
+    are multiplied by the weights of their items. X is only compared by its index.
     """
     if sample_weight is None:
         return y, groups
+    check_same_index(X=X, y=y, groups=groups, sample_weight=sample_weight)
     if hasattr(y, "laplacian"):
         return y.weighted(_some_positive(sample_weight, y.n_items)), groups
     y, groups, _ = split_weighted(y, groups, sample_weight)

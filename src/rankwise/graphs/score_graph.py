@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
+from rankwise.frames import check_same_index
 from rankwise.graphs.base import BaseGraph
 from rankwise.graphs.disagreement import score_disagreement
 from rankwise.graphs.protocol import GraphDescription, GraphRoot
@@ -93,6 +94,7 @@ class ScoreGraph(BaseGraph):
         check_option("ties", ties, TIES)
         check_option("group_weight", group_weight, GROUP_WEIGHTS)
         y, groups, own = split_weighted(y, groups, sample_weight)
+        check_same_index(y=y, groups=groups, sample_weight=own)
         self.y = as_scores(y)
         self.sample_weight = None if own is None else as_weights(own, len(self.y))
         self.cost = cost

@@ -111,7 +111,7 @@ def leave_pair_out(
     >>> result.auc.round(3)
     array([0.944, 0.939])
     """
-    y, groups = with_weights(y, None, sample_weight)
+    y, groups = with_weights(y, None, sample_weight, X)
     has_task = hasattr(estimator, "hold_out_task")
     task = estimator.hold_out_task(X, y, groups) if has_task else None
     if task is None or task.refits:

@@ -11,6 +11,8 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from rankwise.errors import UndefinedMetricError
 from rankwise.metrics import Metric, get_metric
+from rankwise.model_selection.group_routing import predict_items
+from rankwise.targets import split_weighted
 
 __all__ = ["RankingScorer", "make_ranking_scorer"]
 
@@ -62,9 +64,10 @@ class RankingScorer:
             is undefined in every group.
         """
         options = dict(self.options)
-        if sample_weight is not None:
-            options["sample_weight"] = sample_weight
-        predicted = estimator.predict(X)
+        y, groups, weights = split_weighted(y, groups, sample_weight)
+        if weights is not None:
+            options["sample_weight"] = weights
+        predicted = predict_items(estimator, X, groups)
         try:
             value = float(np.mean(self.metric(y, predicted, groups, **options)))
         except UndefinedMetricError:

@@ -133,9 +133,9 @@ def hold_out_task(
     """The task of an estimator, y with the weights; a TypeError if it offers none."""
     if not hasattr(estimator, "hold_out_task"):
         raise TypeError(
-            f"estimator is a {type(estimator).__name__}; expected RankRLS or RankSVM, or another "
-            f"learner that has hold_out_task. {advice}"
+            f"estimator is a {type(estimator).__name__}; expected RankRLS, RankSVM, "
+            f"RankLogistic or another learner that has hold_out_task. {advice}"
         )
-    y, groups = with_weights(y, groups, sample_weight)
+    y, groups = with_weights(y, groups, sample_weight, X)
     task: HoldOutTask = estimator.hold_out_task(X, y, groups)
     return task
