@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli.options import AsJson, DataArgument, ModelOptions, TrainingTableOptions
+from rankwise.cli.options import (
+    AsJson,
+    DataArgument,
+    ModelOptions,
+    TrainingTableOptions,
+    WeightColumn,
+)
 
 if TYPE_CHECKING:
     from rankwise.cli.training_set import TrainingSet
@@ -41,6 +47,7 @@ def train(
     model: ModelOptions,
     table: TrainingTableOptions,
     metric: ChoosingMetric = None,
+    weight: WeightColumn = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a model on scored items, choose its parameters, and write it to a file.
@@ -55,6 +62,8 @@ def train(
 
       rankwise train houses.csv --target price --categorical zip --ignore agent -o houses.rw
 
+      rankwise train clicks.csv --target clicked --weight inverse_propensity -o clicks.rw
+
       rankwise train queries.txt --kernel rbf --n-basis 300 --metric ndcg@10 -o rbf.rw
     """
     from rankwise.cli.models import fit_model, make_model, make_scaler
@@ -65,11 +74,11 @@ def train(
 
     check_output(output, file)
     estimator = make_model(model, metric)
-    data = read_training(file, table, model.model)
+    data = read_training(file, table, model.model, weight)
     scaler = make_scaler(model.scale, estimator.kernel, data.is_sparse)
     start = time.perf_counter()
     preparation = data.prepared_by(scaler)
-    fitted = fit_model(estimator, preparation, data.X, data.y, data.groups)
+    fitted = fit_model(estimator, preparation, data)
     seconds = time.perf_counter() - start
     chosen = describe(last_step(fitted))
     _write(fitted, output, data.notes(_command(), chosen, fitted).as_notes())

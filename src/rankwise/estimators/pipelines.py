@@ -13,7 +13,6 @@ from rankwise.model_selection.group_routing import group_metadata
 from rankwise.targets import make_target, split_weighted
 
 __all__ = [
-    "fit_pipeline",
     "fit_ranker",
     "fit_transform",
     "fit_transform_items",
@@ -58,9 +57,3 @@ def fit_ranker(estimator: Any, X: Any, y: Any, groups: ArrayLike | None) -> Any:
     """Fit a copy of an estimator; the target carries the groups through any Pipeline."""
     y, groups, weights = split_weighted(y, groups)
     return clone(estimator).fit(X, y if groups is None else make_target(y, groups, weights))
-
-
-def fit_pipeline(pipeline: Pipeline, X: Any, y: Any, groups: ArrayLike | None) -> Pipeline:
-    """Fit a Pipeline with a ranker at its end; groups go to the ranker and to steps that ask."""
-    with sklearn.config_context(enable_metadata_routing=True):
-        return pipeline.fit(X, y, **({} if groups is None else {"groups": groups}))
