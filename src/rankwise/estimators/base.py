@@ -76,13 +76,15 @@ class RankerMixin:
         check_same_index(X=X, y=y, groups=groups)
         predicted = self.predict(X)  # type: ignore[attr-defined]
         if isinstance(y, PreferenceGraph):
-            y = y if sample_weight is None else y.weighted(sample_weight)
             if y.scores is None:
                 if groups is not None:
                     raise ValueError("explicit preferences take no groups.")
+                y = y if sample_weight is None else y.weighted(sample_weight)
                 return _concordance(y, predicted)
-            groups, sample_weight = y.groups if groups is None else groups, y.item_weights
-            y = y.scores
+            if y.item_weights is not None:
+                y = y if sample_weight is None else y.weighted(sample_weight)
+                sample_weight = y.item_weights
+            y, groups = y.scores, y.groups if groups is None else groups
         warn_if_groups_were_lost(y, groups, "score")
         error = disagreement_error(y, predicted, groups, sample_weight=sample_weight)
         return float(1.0 - np.mean(error))
