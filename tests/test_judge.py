@@ -155,9 +155,11 @@ def test_undo_asks_the_same_question_again_and_keeps_the_history(store):
     assert store.undo("Ann") is None
     for pair, outcome in (((0, 1), "first"), ((2, 3), "tie")):
         store.answer("Ann", store.ask("Ann", lambda pair=pair: pair).id, outcome)
-    store.ask("Ann", lambda: (1, 4))
+    dropped = store.ask("Ann", lambda: (1, 4))
     again = store.undo("Ann")
     assert again[2:] == (2, 3)
+    with pytest.raises(NotOpenError):  # an answer to the question that was on the page before
+        store.answer("Ann", dropped.id, "first")
     assert store.ask("Ann", lambda: (0, 4)) == again
     assert [c.outcome for c in store.comparisons()] == ["first"]
     assert store.undo("Ann")[2:] == (0, 1)

@@ -77,6 +77,7 @@ def judging_app(
         Route("/api/answer", endpoints.answer, methods=["POST"]),
         Route("/api/undo", endpoints.undo, methods=["POST"]),
         Route("/comparisons.csv", endpoints.comparisons),
+        Route("/favicon.ico", lambda request: Response(status_code=204)),
     ]
     return Starlette(routes=routes, middleware=[guard])
 

@@ -23,7 +23,7 @@ OUTCOMES = ("first", "second", "tie")
 SCHEMA = """
 CREATE TABLE item (code INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, digest TEXT NOT NULL);
 CREATE TABLE question (
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- no number is used twice, even if its row is deleted
     judge TEXT NOT NULL,
     first INTEGER NOT NULL REFERENCES item (code),
     second INTEGER NOT NULL REFERENCES item (code),
