@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 __all__ = [
+    "DATA",
     "AsJson",
     "Confidence",
     "Cost",
