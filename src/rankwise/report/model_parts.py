@@ -15,7 +15,9 @@ from sklearn.pipeline import Pipeline
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.linear_function import linear_function
+from rankwise.estimators.pipelines import transform_step
 from rankwise.estimators.search import Search
+from rankwise.model_selection.group_routing import predict_items
 from rankwise.report.scored_items import as_text
 
 __all__ = ["ModelParts", "input_names", "predict_scores", "take_apart"]
@@ -50,9 +52,9 @@ class ModelParts(NamedTuple):
         """Classes of the steps before the learner."""
         return [] if self.steps is None else [type(step).__name__ for _, step in self.steps.steps]
 
-    def features(self, X: Any) -> Any:
+    def features(self, X: Any, groups: Any = None) -> Any:
         """What the learner sees of the rows of X: a dense array or a sparse matrix by rows."""
-        seen = X if self.steps is None else self.steps.transform(X)
+        seen = X if self.steps is None else transform_step(self.steps, X, groups)
         return seen.tocsr() if sp.issparse(seen) else np.asarray(seen)
 
     def feature_names(self, names: list[str] | None, n_features: int) -> list[str]:
@@ -114,10 +116,10 @@ def take_apart(model: Any) -> ModelParts:
             return ModelParts(Pipeline(steps) if steps else None, model, search)
 
 
-def predict_scores(model: Any, X: Any) -> NDArray[Any]:
+def predict_scores(model: Any, X: Any, groups: Any = None) -> NDArray[Any]:
     """Scores by a model, or the given ones."""
     if hasattr(model, "predict") and not isinstance(model, type):
-        return np.asarray(model.predict(X))
+        return np.asarray(predict_items(model, X, groups))
     scores = np.asarray(model)
     if scores.ndim == 0:
         raise ValueError(
