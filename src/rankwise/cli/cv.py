@@ -97,8 +97,8 @@ def _check_held_out(
     if output is not None:
         way = "--leave pair" if leave == "pair" else f"the search of {model}"
         raise ValueError(
-            f"-o: {way} gives no score for each item; use the model rankrls or ranksvm with "
-            "--leave group or a number of folds."
+            f"-o: {way} gives no score for each item; use the model rankrls, ranksvm or "
+            "ranklogistic with --leave group or a number of folds."
         )
     if per_group is not None and model is ModelName.pursuit:
         raise ValueError(
@@ -109,8 +109,8 @@ def _check_held_out(
 def _held_out_scores(found: HeldOut, best: int) -> NDArray[Any]:
     if found.predictions is None:
         raise ValueError(
-            f"-o: {found.way} gives no score for each item; use the model rankrls or ranksvm with "
-            "--leave group or a number of folds."
+            f"-o: {found.way} gives no score for each item; use the model rankrls, ranksvm or "
+            "ranklogistic with --leave group or a number of folds."
         )
     return found.predictions[:, best]
 
