@@ -22,7 +22,7 @@ LAYERS = [
     {"model_selection"},
     {"estimators"},
     {"dask", "persistence", "leaderboard"},
-    {"plot", "report"},
+    {"plot", "report", "judge"},
     {"cli"},
     {"__main__"},
 ]

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from rankwise.arrays import Array, Indices
 from rankwise.graphs import PairGraph
 from rankwise.judge.items import Item, ItemSet
 from rankwise.judge.storage import Comparison, JudgementStore, Question
-from rankwise.leaderboard import Leaderboard, rate
-from rankwise.uncertainty import next_pairs
+from rankwise.uncertainty import Belief, belief_of_comparisons, next_pairs
 
 __all__ = ["JudgingSession"]
 
-PRIOR = 4.0  # variance of an answer over that of a rating, as if 4 answers said that all are equal
 QUEUE = 64  # pairs chosen at a time
+PRIOR = 1.0  # every item begins as if it had tied with an average one
+CONFIDENCE, N_DRAWS = 0.95, 1000  # of the intervals of the live board
 
 
 class JudgingSession:
@@ -67,7 +67,8 @@ class JudgingSession:
         self._position = {int(code): k for k, code in enumerate(self._codes)}
         self._lock = threading.Lock()
         self._queue: deque[tuple[int, int]] = deque(self._first_round())
-        self._board: Leaderboard | None = None
+        self._rows: list[dict[str, Any]] = []
+        self._n_rated = 0
         self._settled = 0.0
         self._asked: Counter[tuple[str, int, int]] = Counter()
         for answer in store.comparisons():
@@ -125,26 +126,13 @@ class JudgingSession:
 
     def standing(self) -> dict[str, Any]:
         """Rows of the board so far, for the page."""
-        board = self._board
-        if board is None:
+        with self._lock:
+            n, rows = self._n_rated, self._rows
+        if not n:
             return {"rows": [], "note": "No answers yet."}
-        rows = [
-            {
-                "rank": row.rank,
-                "item": str(row.item),
-                "rating": row.rating,
-                "low": row.low,
-                "high": row.high,
-                "best": row.rank_low,
-                "worst": row.rank_high,
-                "n": row.n,
-            }
-            for row in board
-        ]
         note = (
-            f"From {board.n_comparisons:,} answer{'s' * (board.n_comparisons != 1)}. A dot is a "
-            f"rating, a bar its {board.confidence:.0%} interval. Few answers pull all ratings to "
-            "the middle; rankwise rank on the exported answers does not."
+            f"From {n:,} answer{'s' * (n != 1)}. A dot is a rating, a bar its {CONFIDENCE:.0%} "
+            "interval. Few answers leave all ratings near the middle and all intervals wide."
         )
         return {"rows": rows, "note": note}
 
@@ -191,34 +179,55 @@ class JudgingSession:
 
     def _rate(self, answers: list[Comparison]) -> None:
         here = [a for a in answers if a.first in self._position and a.second in self._position]
-        if not here:
-            self._board, self._settled = None, 0.0
-            return
-        board = self._rated(here)
+        graph, X = self._graph(here), self._features
         seed = int(self._rng.integers(2**31))
-        found = next_pairs(board, k=QUEUE, goal=self.goal, top=self.top, random_state=seed)
-        with self._lock:
-            self._board, self._settled = board, found.settled
-            self._queue = deque((int(i), int(j)) for i, j in found.pairs)
-
-    def _rated(self, answers: list[Comparison]) -> Leaderboard:
-        first, second = (
-            np.array([self._position[code] for code in codes])
-            for codes in zip(*((a.first, a.second) for a in answers), strict=True)
+        asked = next_pairs(
+            *(graph, X, QUEUE),
+            goal=self.goal,
+            top=self.top,
+            level=self.level,
+            prior=PRIOR,
+            random_state=seed,
         )
+        rng = np.random.default_rng(seed)
+        rows = self._board(belief_of_comparisons(graph, X, PRIOR, rng), graph, rng)
+        with self._lock:
+            self._settled = asked.confidence if here else 0.0
+            self._n_rated, self._rows = len(here), rows
+            if here:  # the first round goes on until there is something to choose by
+                self._queue = deque((question.first, question.second) for question in asked)
+
+    def _graph(self, answers: list[Comparison]) -> PairGraph:
+        first = np.array([self._position[a.first] for a in answers], dtype=np.intp)
+        second = np.array([self._position[a.second] for a in answers], dtype=np.intp)
         outcome = np.array([a.outcome for a in answers])
         winner: Indices = np.where(outcome == "second", second, first)
         loser: Indices = np.where(outcome == "second", first, second)
         margin = (outcome != "tie").astype(float)
-        graph = PairGraph(winner, loser, magnitude=margin, n_items=len(self.items))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # too few comparisons are what this page is for
-            return rate(
-                graph,
-                items=[item.name for item in self.items],
-                features=self._features,
-                alpha=PRIOR / len(answers),
-            )
+        return PairGraph(winner, loser, magnitude=margin, n_items=len(self.items))
+
+    def _board(
+        self, belief: Belief, graph: PairGraph, rng: np.random.Generator
+    ) -> list[dict[str, Any]]:
+        n = len(self.items)
+        half = float(ndtri((1 + CONFIDENCE) / 2)) * np.sqrt(belief.item_variances())
+        draws = np.argsort(np.argsort(-belief.draw(np.arange(n), N_DRAWS, rng))) + 1
+        tails = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
+        best, worst = np.quantile(draws, tails, axis=0, method="nearest").astype(int)
+        asked = np.bincount(graph.winner, minlength=n) + np.bincount(graph.loser, minlength=n)
+        return [
+            {
+                "rank": rank,
+                "item": self.items[k].name,
+                "rating": float(belief.mean[k]),
+                "low": float(belief.mean[k] - half[k]),
+                "high": float(belief.mean[k] + half[k]),
+                "best": int(best[k]),
+                "worst": int(worst[k]),
+                "n": int(asked[k]),
+            }
+            for rank, k in enumerate(np.argsort(-belief.mean, kind="stable").tolist(), start=1)
+        ]
 
 
 def _with_own_rating(items: ItemSet) -> Array:
