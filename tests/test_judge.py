@@ -287,13 +287,13 @@ def test_two_judges_are_not_asked_the_same_at_once_and_nobody_twice(session):
 
 def test_sides_are_random_and_recorded(store):
     session = JudgingSession(ItemSet(FIVE), store, random_state=1)
-    for k in range(200):
+    for k in range(100):
         question = session.question(f"judge {k}")
         session.answer(f"judge {k}", question.id, "first")
     session.close()
     answers = store.comparisons()
     lower_first = np.mean([c.first < c.second for c in answers])
-    assert 0.35 < lower_first < 0.65
+    assert 0.3 < lower_first < 0.7
     assert {c.outcome for c in answers} == {"first"}
 
 
@@ -310,7 +310,7 @@ def test_a_judge_who_knows_the_order_gets_it(tmp_path):
     store = JudgementStore(tmp_path / "a.db", items)
     session = JudgingSession(ItemSet(items), store, goal="top", top=3, random_state=0)
     question = session.question("Ann")
-    for _ in range(60):
+    for _ in range(40):
         first, second = session.names_of(question)
         question = session.answer("Ann", question.id, "first" if first > second else "second")
         settle(session)
@@ -429,7 +429,9 @@ def test_other_computers_need_the_token(session):
 
 
 def test_an_address_that_others_can_reach_gets_a_token():
-    assert Address(port=0).token is None
+    local = Address(port=0)
+    local.socket.close()
+    assert local.token is None
     with pytest.raises(ValueError, match="at least 8"):
         Address(port=0, token="short")
     address = Address("0.0.0.0", 0)

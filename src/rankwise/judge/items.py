@@ -85,7 +85,7 @@ def read_items(
     images: str | Path | None = None,
     use_features: bool = True,
 ) -> ItemSet:
-    """Read what is to be judged.
+    r"""Read what is to be judged.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def read_items(
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "cheese.csv"
-    ...     _ = file.write_text("name,town,price\\nBrie,Meaux,9\\nComté,Arbois,14\\n")
+    ...     _ = file.write_text("name,town,price\nBrie,Meaux,9\nComté,Arbois,14\n")
     ...     found = read_items(file)
     >>> found.names, found.items[0].cells[1:], found.features.shape
     (['Brie', 'Comté'], (Cell(column='town', text='Meaux'), Cell(column='price', text='9')), (2, 3))
@@ -164,8 +164,9 @@ def _from_table(
 ) -> ItemSet:
     from rankwise.datasets import read_frame
 
-    options = {"target": None, "group": None, "target_needed": False}
-    table = read_frame(path, **options, delimiter="," if _has_one_column(path) else None).X
+    delimiter = "," if _has_one_column(path) else None
+    found = read_frame(path, target=None, group=None, target_needed=False, delimiter=delimiter)
+    table = found.X
     columns: dict[str, list[Any]] = table.to_pydict()
     for asked in (*([name] if name else []), *show, *([image] if image else [])):
         if asked not in columns:

@@ -14,11 +14,12 @@ from rankwise.arrays import Array, Indices
 from rankwise.graphs import PairGraph
 from rankwise.judge.items import Item, ItemSet
 from rankwise.judge.storage import Comparison, JudgementStore, Question
+from rankwise.threads import one_blas_thread
 from rankwise.uncertainty import Belief, belief_of_comparisons, next_pairs
 
 __all__ = ["JudgingSession"]
 
-QUEUE = 64  # pairs chosen at a time
+QUEUE = 20  # pairs chosen at a time
 PRIOR = 1.0  # every item begins as if it had tied with an average one
 CONFIDENCE, N_DRAWS = 0.95, 1000  # of the intervals of the live board
 
@@ -175,7 +176,8 @@ class JudgingSession:
             self._is_new.wait()
             self._is_new.clear()
             if not self._is_over.is_set():
-                self._rate(self.store.comparisons())
+                with one_blas_thread():
+                    self._rate(self.store.comparisons())
 
     def _rate(self, answers: list[Comparison]) -> None:
         here = [a for a in answers if a.first in self._position and a.second in self._position]

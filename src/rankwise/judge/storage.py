@@ -115,12 +115,12 @@ class JudgementStore:
             self._db.close()
 
     def ask(self, judge: str, choose: Callable[[], tuple[int, int]]) -> Question:
-        """Return the open question of the judge, or a new one about the items that `choose` gives."""
+        """Return the open question of the judge, or a new one about what `choose` gives."""
         with self._writing():
             return self._open_question(judge) or self._insert(judge, *choose())
 
     def answer(self, judge: str, question: int, outcome: str) -> None:
-        """Keep an answer; raise NotOpenError if the question is not one that waits for this judge."""
+        """Keep an answer; NotOpenError if the question does not wait for this judge."""
         if outcome not in OUTCOMES:
             raise ValueError(f"an outcome is one of {', '.join(OUTCOMES)}; got {outcome!r}.")
         with self._writing():
