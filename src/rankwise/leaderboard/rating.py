@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from rankwise.leaderboard.arguments import (
     encode_labels,
 )
 from rankwise.leaderboard.board import Leaderboard
+from rankwise.leaderboard.bradley_terry import BradleyTerry
 from rankwise.leaderboard.consistency import consistency
 from rankwise.leaderboard.covariates import check_identified, covariates_of
 from rankwise.leaderboard.effects import effects_of
@@ -35,7 +37,10 @@ from rankwise.options import check_option
 
 __all__ = ["MODELS", "rate", "rate_groups"]
 
-MODELS = {"least-squares": LeastSquares}
+MODELS: dict[str, Callable[..., RatingModel]] = {
+    "least-squares": LeastSquares,
+    "bradley-terry": BradleyTerry,
+}
 
 
 def rate(
