@@ -20,6 +20,7 @@ from rankwise.estimators import (
     RankSVMCV,
 )
 from rankwise.estimators.pipelines import fit_transform_items, last_step, transform_items
+from rankwise.frames import column_names
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
 from rankwise.metrics import Metric, get_metric
@@ -185,7 +186,8 @@ class AlphaPathDisplay:
         display = cls(curves=_curves(ranker), metric=get_metric(ranker.scoring).name)
         if X is not None:
             model = ranker.best_estimator_
-            display._add_coefficients(model, transform_items(estimator, X), y, groups)
+            items = transform_items(estimator, X, split_target(y, groups)[1])
+            display._add_coefficients(model, items, y, groups)
             display.coefficient_names = _names(X, display.coefficients)
         drawn = display.coefficients is not None
         return display.plot(ax, name=name, **{"coefficients": drawn, **kwargs})
@@ -235,7 +237,7 @@ class AlphaPathDisplay:
                 "Pipeline that ends in one. For a fitted search use from_estimator."
             )
         y, groups = _check_target(y, groups)
-        items = fit_transform_items(estimator, X, y)
+        items = fit_transform_items(estimator, X, y, groups)
         judge = get_metric(metric)
         found = held_out_curves(
             ranker, items, y, groups, scoring=judge, cv=None, candidates={"alpha": alphas}
@@ -344,7 +346,7 @@ def _curves(search: Any) -> list[Curve]:
 
 def _names(X: Any, coefficients: Array | None) -> list[str] | None:
     """Names of the columns of a data frame, if each of them has a coefficient."""
-    columns = getattr(X, "columns", None)
+    columns = column_names(X)
     if columns is None or coefficients is None or len(columns) != coefficients.shape[1]:
         return None
-    return [str(column) for column in columns]
+    return columns
