@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.arrays import Array, Indices
+from rankwise.estimators import RankLogistic
 from rankwise.leaderboard.choosing_alpha import AlphaCurve, alpha_grid
 from rankwise.leaderboard.jackknife import COVARIANCE_LIMIT, LeaveOut, Spread
 from rankwise.leaderboard.least_squares import LeastSquares
@@ -28,7 +30,6 @@ from rankwise.progress import Meter
 __all__ = ["BradleyTerry"]
 
 EVERY = 2  # so many of the alphas of the grid are left out: each needs a fit
-NAMED = 3  # items that a note names
 
 
 class BradleyTerry:
@@ -52,7 +53,7 @@ class BradleyTerry:
 
     def __init__(self, tally: Tally, X: Array | None = None, ties: str = "half") -> None:
         check_option("ties", ties, list(VERDICTS))
-        self.tally = tally
+        self.tally = tally = replace(tally, target=np.sign(tally.target))
         self.system = RatingSystem(tally, X)
         has_ties = bool((tally.target == 0).any())
         self.verdicts: Verdicts = verdicts_of(ties) if has_ties else HalfWins()
@@ -99,10 +100,10 @@ class BradleyTerry:
             (ratings,), (effects,) = self.system.unpacked(fit.unknowns[None])
             if is_large:
                 margins = self.tally.margins(ratings, effects)[self.tally.pair]
-                losses[k] = self._log_loss(margins, out)
+                losses[k] = self._log_loss(margins, fit.theta, out)
             else:
                 solution = Solution(ratings, effects)
-                losses[k] = self._log_loss(self._without_each(solution, float(alpha)), counts)
+                losses[k] = self.held_out_log_loss(solution, float(alpha))
         return AlphaCurve(alphas, losses).best
 
     def jackknife(
@@ -110,7 +111,7 @@ class BradleyTerry:
         solution: Solution,
         alpha: float,
         clusters: Indices | None,
-        rng: np.random.Generator,
+        *how: Any,
     ) -> Spread:
         """One Newton step without each comparison or cluster; θ is held.
 
@@ -118,7 +119,7 @@ class BradleyTerry:
         of White with the correction HC3, or its form for clusters.
         """
         working, shift = self._working(solution, alpha)
-        return working.jackknife(solution, shift, clusters, rng)
+        return working.jackknife(solution, shift, clusters, *how)
 
     def held_out_margins(
         self, solution: Solution, alpha: float, clusters: Indices
@@ -164,9 +165,26 @@ class BradleyTerry:
         chances = self.verdicts.probabilities(margins, self._theta)
         return np.asarray(chances[..., 0] - chances[..., 2])
 
+    def in_margins(self, solution: Solution, alpha: float) -> tuple[Array, Array]:
+        """Expected wins less losses of each distinct pair; effects as least squares has them."""
+        margins = self.tally.margins(solution.ratings, solution.effects)
+        effects = solution.effects
+        if self.tally.n_covariates:
+            effects = LeastSquares(self.tally, self.system.X).solve(alpha).effects
+        return self.expected(margins), effects
+
+    def learner(self, features: Any, solution: Solution, alpha: float) -> RankLogistic:
+        """RankLogistic on the features; with covariates it has the weights of the board."""
+        tally = self.tally
+        model: RankLogistic = RankLogistic(alpha).fit(features, tally.graph())
+        if tally.n_covariates:
+            X = np.asarray(features, dtype=np.float64)
+            model.coef_ = np.linalg.lstsq(X - X.mean(axis=0), solution.ratings, rcond=None)[0]
+        return model
+
     def held_out_log_loss(self, solution: Solution, alpha: float) -> float:
         """Mean log loss of the comparisons, each by a Newton step without it."""
-        return self._log_loss(self._without_each(solution, alpha), self.tally.count)
+        return self._log_loss(*self._without_each(solution, alpha), self.tally.count)
 
     def _working(self, solution: Solution, alpha: float) -> tuple[LeastSquares, float]:
         """Least squares with the same solution and the same curvature there, and its alpha.
@@ -175,26 +193,47 @@ class BradleyTerry:
         """
         tally = self.tally
         margins = tally.margins(solution.ratings, solution.effects)[tally.pair]
-        found = self.verdicts.at(margins, np.sign(tally.target).astype(np.int8), self._theta)
+        found = self.verdicts.at(margins, tally.target, self._theta)
         bend = np.maximum(found.mm, 1e-300)
         working = replace(tally, weight=tally.weight * bend, target=margins - found.m / bend)
         shift = 2 * alpha * tally.total_weight / working.total_weight
         return LeastSquares(working, self.system.X), shift
 
-    def _without_each(self, solution: Solution, alpha: float) -> Array:
-        """Margin of each outcome without one comparison of it, by a Newton step."""
-        working, shift = self._working(solution, alpha)
-        tally = working.tally
-        at = Solutions(solution.ratings, solution.effects)
-        exact = LeaveOut(working.system, at, shift * tally.total_weight)
-        resistances, margins = exact.resistances[tally.pair], exact.margins[tally.pair]
-        rest = np.maximum(1 - tally.weight * resistances, 1e-9)
-        return np.asarray(margins - tally.weight * resistances * (tally.target - margins) / rest)
+    def _without_each(self, solution: Solution, alpha: float) -> tuple[Array, Array]:
+        """Margin and θ for each outcome without one comparison of it, by a Newton step.
 
-    def _log_loss(self, margins: Array, count: Array | Indices) -> float:
-        said = np.sign(self.tally.target).astype(np.int8)
+        With 𝒜 the Hessian in all unknowns and θ, E the columns [x, 0] and [0, 1], and g and M the
+        slope and the curvature of the comparison in (m, θ), it moves (m, θ) by ``(I − R M)⁻¹ R g``,
+        with ``R = Eᵀ 𝒜⁻¹ E``.
+        """
+        working, shift = self._working(solution, alpha)
+        tally, system = working.tally, working.system
+        at = Solutions(solution.ratings, solution.effects)
+        exact = LeaveOut(system, at, shift * tally.total_weight)
+        m, own = exact.margins[tally.pair], self.tally.weight
+        found = self.verdicts.at(m, self.tally.target, self._theta)
+        R = np.zeros((len(m), 2, 2))
+        R[:, 0, 0] = exact.resistances[tally.pair]
+        if self.verdicts.has_parameter:
+            weight = self.tally.count * own
+            cross = system.right(tally.by_pair(weight * found.mt)[None])[0]
+            carried = exact.inverse @ cross
+            left = float(weight @ found.tt - cross @ carried)
+            along = tally.margins(*(part[0] for part in system.unpacked(carried[None])))[tally.pair]
+            R[:, 0, 0] += along**2 / left
+            R[:, 0, 1] = R[:, 1, 0] = -along / left
+            R[:, 1, 1] = 1 / left
+        slope = own[:, None] * np.stack([found.m, found.t], axis=1)
+        bend = own * np.array([[found.mm, found.mt], [found.mt, found.tt]])
+        inner = np.eye(2) - R @ bend.transpose(2, 0, 1)
+        moved = np.linalg.solve(inner, R @ slope[:, :, None])[:, :, 0]
+        theta = self._theta + moved[:, 1]
+        return m + moved[:, 0], np.maximum(theta, 0.1 * theta.mean() if theta.mean() > 0 else theta)
+
+    def _log_loss(self, margins: Array, theta: Array | float, count: Array | Indices) -> float:
         weight = count * self.tally.weight
-        return float(weight @ self.verdicts.at(margins, said, self._theta).value / weight.sum())
+        found = self.verdicts.at(margins, self.tally.target, theta)
+        return float(weight @ found.value / weight.sum())
 
     def _note(self, ratings: Array, effects: Array) -> str:
         """Which ratings only alpha keeps finite (Ford, Solution of a ranking problem, 1957)."""

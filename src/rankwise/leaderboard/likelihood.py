@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from rankwise.leaderboard.verdicts import Derivatives, Verdicts
 
 __all__ = ["Fit", "maximize_likelihood"]
 
-TOLERANCE = 1e-10  # of the gap, relative to the objective
+TOLERANCE = 1e-14  # of the gap, relative to the objective
 MAX_ITERATIONS = 200
 LEAST_STEP = 1e-10
 ROUGH, EXACT = 0.03, 1e-7  # tolerance of conjugate gradients, far from the minimum and at it
@@ -44,8 +45,8 @@ class Fit(NamedTuple):
 
     @property
     def is_done(self) -> bool:
-        """Whether the gap is as small as it was to be."""
-        return self.gap <= TOLERANCE
+        """Whether the gap is as small as it was to be, but for rounding."""
+        return self.gap <= 1e5 * TOLERANCE
 
 
 class _Point(NamedTuple):
@@ -72,7 +73,7 @@ class _Problem:
         self.system, self.verdicts = system, verdicts
         self.weight = (tally.count if count is None else count) * tally.weight
         self.total = float(self.weight.sum())
-        self.said = np.sign(tally.target).astype(np.int8)
+        self.said = np.sign(tally.target)
         self.penalty = system.penalty(2 * alpha * self.total)
         self.shift = 2 * alpha * self.total
 
@@ -116,13 +117,13 @@ class _Problem:
         change = (-slope_t - float(cross @ items)) / max(own, 1e-300)
         return items - change * carried, change
 
-    def _solver(self, curvatures: Array, tol: float):  # type: ignore[no-untyped-def]
+    def _solver(self, curvatures: Array, tol: float) -> Callable[[Array], Array]:
         system = self.system
         if system.X is None and system.tally.n_items > DENSE_LIMIT:
             sparse = SparseSystem(system, curvatures, self.shift)
             return lambda right: sparse.solve(right, tol)
         matrix = system.grounded(curvatures, self.shift)
-        return lambda right: np.linalg.solve(matrix, right)
+        return lambda right: np.asarray(np.linalg.solve(matrix, right))
 
 
 def maximize_likelihood(
@@ -152,11 +153,11 @@ def maximize_likelihood(
     if start is None:
         tied = float(problem.weight @ (problem.said == 0)) / problem.total
         start = np.zeros(system.size), verdicts.start(min(tied, 0.99))
-    point, first = problem.at(*start), None
-    for n_iter in range(MAX_ITERATIONS):
+    point, first, n_iter = problem.at(*start), None, 0
+    while True:
         slope, slope_t = problem.slopes(point)
         gap = problem.gap(slope, slope_t) / point.value
-        if gap <= TOLERANCE:
+        if gap <= TOLERANCE or n_iter == MAX_ITERATIONS:
             break
         size = float(np.linalg.norm(np.r_[slope, slope_t]))
         first = size if first is None else first
@@ -164,7 +165,7 @@ def maximize_likelihood(
         found = _search(problem, point, problem.step(point, slope, slope_t, tol), slope, slope_t)
         if found is None:
             break
-        point = found
+        point, n_iter = found, n_iter + 1
     return Fit(point.unknowns, point.theta, point.value, gap, n_iter)
 
 

@@ -9,7 +9,6 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from rankwise.arrays import Array
@@ -42,11 +41,11 @@ class Verdicts(ABC):
     has_parameter = True
 
     @abstractmethod
-    def at(self, margin: Array, said: NDArray[np.integer], theta: float) -> Derivatives:
-        """Loss and derivatives of each verdict."""
+    def at(self, margin: Array, said: Array, theta: Array | float) -> Derivatives:
+        """Loss and derivatives of each verdict; one θ for all of them, or one for each."""
 
     @abstractmethod
-    def probabilities(self, margin: Array, theta: float) -> Array:
+    def probabilities(self, margin: Array, theta: Array | float) -> Array:
         """Of a win, a tie and a loss, along a last axis of length 3."""
 
     def start(self, tied: float) -> float:
@@ -59,7 +58,7 @@ class HalfWins(Verdicts):
 
     has_parameter = False
 
-    def at(self, margin: Array, said: NDArray[np.integer], theta: float) -> Derivatives:
+    def at(self, margin: Array, said: Array, theta: Array | float) -> Derivatives:
         """``−log σ(m)``, ``−log σ(−m)``, or their mean for a tie."""
         away, zero = np.exp(-np.abs(margin)), np.zeros_like(margin)
         wins = expit(margin)
@@ -69,7 +68,7 @@ class HalfWins(Verdicts):
         slope = np.where(said > 0, -expit(-margin), np.where(said < 0, wins, wins - 0.5))
         return Derivatives(value, slope, away / (1 + away) ** 2, zero, zero, zero)
 
-    def probabilities(self, margin: Array, theta: float) -> Array:
+    def probabilities(self, margin: Array, theta: Array | float) -> Array:
         """No verdict is a tie."""
         return np.stack([expit(margin), np.zeros_like(margin), expit(-margin)], axis=-1)
 
@@ -77,7 +76,7 @@ class HalfWins(Verdicts):
 class Davidson(Verdicts):
     """Davidson 1970: win, tie and loss are as ``e^(m/2) : ν : e^(−m/2)``, with ν = e^θ."""
 
-    def at(self, margin: Array, said: NDArray[np.integer], theta: float) -> Derivatives:
+    def at(self, margin: Array, said: Array, theta: Array | float) -> Derivatives:
         """Convex in m and θ: the log of a sum of exponentials less a linear function."""
         top = np.maximum(0.5 * np.abs(margin), theta)
         win, tie, loss = self._shares(margin, theta, top)
@@ -96,7 +95,7 @@ class Davidson(Verdicts):
             tie * (win + loss),
         )
 
-    def probabilities(self, margin: Array, theta: float) -> Array:
+    def probabilities(self, margin: Array, theta: Array | float) -> Array:
         """A tie is likeliest between equals."""
         shares = np.stack(
             self._shares(margin, theta, np.maximum(0.5 * np.abs(margin), theta)), axis=-1
@@ -108,7 +107,7 @@ class Davidson(Verdicts):
         return float(np.log(2 * tied / (1 - tied)))
 
     @staticmethod
-    def _shares(margin: Array, theta: float, top: Array) -> tuple[Array, Array, Array]:
+    def _shares(margin: Array, theta: Array | float, top: Array) -> tuple[Array, Array, Array]:
         half = 0.5 * margin
         return np.exp(half - top), np.exp(theta - top), np.exp(-half - top)
 
@@ -116,9 +115,9 @@ class Davidson(Verdicts):
 class RaoKupper(Verdicts):
     """Rao and Kupper 1967: P(win) = σ(m − θ), P(loss) = σ(−m − θ), a tie the rest; η = e^θ ≥ 1."""
 
-    def at(self, margin: Array, said: NDArray[np.integer], theta: float) -> Derivatives:
+    def at(self, margin: Array, said: Array, theta: Array | float) -> Derivatives:
         """Convex in m and θ; infinite for a tie with θ ≤ 0."""
-        if theta <= 0:
+        if np.any(np.less_equal(theta, 0)):
             bad = np.full_like(margin, np.inf)
             return Derivatives(bad, bad, bad, bad, bad, bad)
         not_win, not_loss = expit(theta - margin), expit(theta + margin)
@@ -138,7 +137,7 @@ class RaoKupper(Verdicts):
             bend_win + bend_loss + np.where(is_tie, 4 * (1 - rest) / rest**2, 0.0),
         )
 
-    def probabilities(self, margin: Array, theta: float) -> Array:
+    def probabilities(self, margin: Array, theta: Array | float) -> Array:
         """A tie is between the two thresholds."""
         win, loss = expit(margin - theta), expit(-margin - theta)
         tie = win * loss * np.expm1(2 * theta)

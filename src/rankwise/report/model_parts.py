@@ -17,8 +17,8 @@ from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.linear_function import linear_function
 from rankwise.estimators.pipelines import transform_step
 from rankwise.estimators.search import Search
-from rankwise.model_selection.group_routing import predict_items
 from rankwise.frames import as_array, column_names
+from rankwise.model_selection.group_routing import predict_items
 from rankwise.report.scored_items import as_text
 
 __all__ = ["ModelParts", "input_names", "predict_scores", "take_apart"]
