@@ -5,6 +5,7 @@ from __future__ import annotations
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import (
+    CalibratedRanker,
     CoRankRLS,
     CoRankRLSCV,
     GroupScaler,
@@ -46,6 +47,9 @@ ESTIMATORS = [  # one for each way through the code
     RankSVM(solver="bmrm", kernel="precomputed", group_weight="groups"),
     RankSVM(kernel="rbf", n_basis=1),
     RankSVMCV(ALPHAS, cv=2),
+    CalibratedRanker(RankRLS()),
+    CalibratedRanker(RankRLSCV(ALPHAS, kernel="rbf")),
+    CalibratedRanker(RankSVM(), n_folds=2),
     GroupScaler(with_standard=True),
     GroupScaler(with_log=True, with_mean=False),
 ]

@@ -189,6 +189,7 @@ def rate(
         n_comparisons=data.n_pairs,
         **_consistency(fitted, solution, alpha),
         **_trained(fitted, solution, features, alpha),
+        comparisons=data,
     )
 
 
