@@ -3,6 +3,7 @@
 from rankwise.losses.interface import Loss, LossAt
 from rankwise.losses.margin import HingeLoss, MarginLoss, PreferenceLoss, SquaredHingeLoss
 from rankwise.losses.squared import LossPart, SquaredLoss
+from rankwise.losses.table import TableLoss
 
 __all__ = [
     "HingeLoss",
@@ -13,4 +14,5 @@ __all__ = [
     "PreferenceLoss",
     "SquaredHingeLoss",
     "SquaredLoss",
+    "TableLoss",
 ]
