@@ -11,10 +11,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from rankwise import (
     CoRankRLS,
     CoRankRLSCV,
+    GroupScaler,
     LabelRanker,
     LabelRankerCV,
     RankingPursuit,
     RankingPursuitCV,
+    RankLogistic,
+    RankLogisticCV,
     RankRLS,
     RankRLSCV,
     RankSVM,
@@ -40,6 +43,10 @@ ESTIMATORS = [  # one for each way through the code
     RankingPursuit(5, dictionary=2, n_iter_no_change=2, validation_fraction=0.5, backfit=None),
     RankingPursuit(3, views=2),
     RankingPursuitCV(3),
+    RankLogistic(),
+    RankLogistic(ties="include", kernel="rbf", n_basis=1, warm_start=True),
+    RankLogistic(kernel="precomputed", group_weight="groups"),
+    RankLogisticCV(ALPHAS, cv=2),
     RankSVM(),
     RankSVM(loss="squared_hinge", kernel="rbf", warm_start=True),
     RankSVM(solver="bmrm", kernel="precomputed", group_weight="groups"),
@@ -49,6 +56,8 @@ ESTIMATORS = [  # one for each way through the code
     LabelRanker(kernel="rbf", intercept=False),
     LabelRanker(kernel="precomputed"),
     LabelRankerCV(ALPHAS, cv=2),
+    GroupScaler(with_standard=True),
+    GroupScaler(with_log=True, with_mean=False),
 ]
 
 

@@ -25,10 +25,14 @@ if TYPE_CHECKING:
         CoRankRLS,
         CoRankRLSCV,
         CoRankRLSPath,
+        GroupScaler,
         LabelRanker,
         LabelRankerCV,
         RankingPursuit,
         RankingPursuitCV,
+        RankLogistic,
+        RankLogisticCV,
+        RankLogisticPath,
         RankRLS,
         RankRLSCV,
         RankRLSPath,
@@ -40,7 +44,7 @@ if TYPE_CHECKING:
     from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
     from rankwise.targets import make_target
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "CoRankRLS",
@@ -48,10 +52,14 @@ __all__ = [
     "CoRankRLSPath",
     "ConditionalRankRLS",
     "ConditionalRankRLSCV",
+    "GroupScaler",
     "LabelRanker",
     "LabelRankerCV",
     "PairGraph",
     "PreferenceGraph",
+    "RankLogistic",
+    "RankLogisticCV",
+    "RankLogisticPath",
     "RankRLS",
     "RankRLSCV",
     "RankRLSPath",

@@ -17,6 +17,7 @@ from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.checks import warn_of_solutions
 from rankwise.estimators.label_targets import check_table
 from rankwise.estimators.table_sides import SideKernel, side_kernel
+from rankwise.frames import as_array
 from rankwise.losses import TableLoss
 from rankwise.losses.table import RANKED
 from rankwise.memory import check_matrix_fits
@@ -80,7 +81,7 @@ class TableMixin(RankerMixin):
             The metric; its mean over the columns if rows are ranked, over both if both are.
         """
         scores = self.predict(rows, columns)  # type: ignore[attr-defined]
-        truth = as_real("Y", Y)
+        truth = as_real("Y", as_array(Y, "Y"))
         if truth.shape != scores.shape:
             raise ValueError(f"Y has shape {truth.shape}; expected {scores.shape}.")
         known = ~np.isnan(truth)
@@ -308,7 +309,7 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
     def _check_data(self, rows: Any, columns: Any, Y: Any) -> _Checked:
         check_option("ranked", self.ranked, RANKED)
         side, other = self._kernels()
-        table = as_real("Y", Y, "pass real numbers, NaN where a score is unknown")
+        table = as_real("Y", as_array(Y, "Y"), "pass real numbers, NaN where a score is unknown")
         if table.ndim != 2:
             raise ValueError(
                 f"Y has shape {table.shape}; expected the table of scores, (n_rows, n_columns)."

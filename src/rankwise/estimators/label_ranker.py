@@ -168,9 +168,9 @@ class LabelRanker(LabelMixin, KernelModel):
     >>> model = LabelRanker(alpha=0.01, values="ranks").fit(X, Y)
     >>> model.predict_order([[0.0], [3.0]])
     array([[0, 1, 2],
-           [2, 1, 0]])
+           [1, 2, 0]])
     >>> model.rank([[3.0]])
-    array([[3, 2, 1]])
+    array([[3, 1, 2]])
     """
 
     alpha: float = 1e-3

@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from rankwise.estimators.label_ranker import LabelMixin, LabelRanker
 from rankwise.estimators.search import Search
+from rankwise.frames import as_frame
 
 __all__ = ["LabelRankerCV"]
 
@@ -61,7 +62,7 @@ tol, max_iter, random_state
     >>> Y = X @ rng.standard_normal((3, 4)) + 0.1 * rng.standard_normal((60, 4))
     >>> model = LabelRankerCV().fit(X, Y)
     >>> model.cv_results_["cv"], round(model.best_score_, 2)
-    ('leave-row-out', 0.95)
+    ('leave-row-out', 0.96)
     """
 
     model_class = LabelRanker
@@ -98,7 +99,8 @@ tol, max_iter, random_state
             The fitted estimator.
         """
         self._search(X, y)
-        validate_data(self, X, skip_check_array=True)
+        frame = as_frame(X)
+        validate_data(self, X if frame is None else frame, skip_check_array=True)
         return self
 
     def __sklearn_tags__(self) -> Any:

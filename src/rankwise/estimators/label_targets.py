@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array
+from rankwise.frames import as_array, column_names
 from rankwise.options import check_option
 from rankwise.real_numbers import as_real, refuse_masked
 
@@ -49,8 +50,9 @@ def read_labels(Y: Any, values: str, known: NDArray[Any] | None = None) -> Label
         )
     if sp.issparse(Y):
         Y = Y.toarray()
-    names = list(Y.columns) if hasattr(Y, "columns") else None
+    names = column_names(Y)
     refuse_masked("Y", Y)
+    Y = as_array(Y, "Y")
     array = np.asarray(Y)
     if array.ndim == 1 and names is None:
         return _classes(array, known)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rankwise.arrays import Array
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.features import KernelParameters
+from rankwise.frames import as_frame
 from rankwise.model_selection.alpha_grid import (
     Edges,
     warn_at_edge,
@@ -241,7 +242,8 @@ class Search(BaseSearch, KernelParameters):
         """
         warn_if_groups_were_lost(y, groups, "fit")
         self._search(X, y, groups)
-        validate_data(self, X, skip_check_array=True)
+        frame = as_frame(X)
+        validate_data(self, X if frame is None else frame, skip_check_array=True)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -11,6 +11,7 @@ from sklearn.utils import check_array
 
 from rankwise.arrays import Array
 from rankwise.features import FeatureMap, Kernel
+from rankwise.frames import as_array
 from rankwise.memory import check_matrix_fits
 from rankwise.real_numbers import check_items
 from rankwise.solvers.table_sides import Side
@@ -60,6 +61,7 @@ class SideKernel(NamedTuple):
         if items is None:
             raise ValueError(f"{self.what} is None; only column_kernel='delta' needs no features.")
         check_items(self.what, items)
+        items = as_array(items, self.what)
         checked = check_array(
             items,
             accept_sparse=False if self.is_precomputed else "csr",
@@ -186,7 +188,7 @@ def side_kernel(what: str, function: Any, gamma: Any, params: dict[str, Any] | N
 
 def _check_names(items: Any) -> NDArray[Any]:
     """Names of columns without features, each once."""
-    names = np.asarray(items)
+    names = np.asarray(as_array(items, "columns"))
     if names.ndim != 1 or names.dtype.kind not in "iuUO":
         raise ValueError(
             f"columns has dtype {names.dtype} and shape {names.shape}; with column_kernel='delta' "
