@@ -22,6 +22,7 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 pytest.importorskip("pyarrow")
+pytest.importorskip("typer")
 
 from starlette.testclient import TestClient
 
@@ -36,6 +37,7 @@ from rankwise.judge import (
 from rankwise.judge.app import judging_app
 from rankwise.judge.items import Cell
 from rankwise.judge.storage import NotOpenError
+from tests.test_cli import fail
 
 FIVE = [Item(name, (Cell("", f"about {name}"),)) for name in "abcde"]
 
@@ -553,22 +555,19 @@ def test_eight_clients_at_once_lose_nothing(tmp_path):
     store.close()
 
 
-def run(*arguments):
-    command = [sys.executable, "-m", "rankwise", "judge", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 def test_the_command_fails_in_one_line(tmp_path):
     path = write(tmp_path, "name\na\nb\n")
+    taken = Address(port=0)
     for options, message in (
         ([tmp_path / "no.csv"], "there is no such file"),
         ([path, "--goal", "bottom"], "--goal is top or order"),
         ([path, "--level", "2"], "--level"),
         ([path, "--top", "0"], "--top"),
+        ([path, "--name", "nme"], "no column 'nme'"),
         ([path, "-o", tmp_path / "out.csv"], "no answers yet"),
+        ([path, "--port", taken.port], f"port {taken.port} is in use"),
     ):
-        done = run(*options)
-        assert done.returncode == 1, done
-        assert message in done.stderr
-        assert done.stderr.count("\n") == 1
-    assert sorted(os.listdir(tmp_path)) == ["items.csv"]
+        assert message in fail("judge", *options)
+    taken.socket.close()
+    left = {"items.csv", "items.csv.judged.db"}
+    assert {name for name in os.listdir(tmp_path) if "-" not in name} <= left

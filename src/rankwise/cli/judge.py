@@ -111,12 +111,12 @@ def judge(
     found = read_items(
         *(items,), name=name, show=shown, image=image, images=images, use_features=not no_features
     )
+    address = Address(host, port, token) if output is None else None
     store = JudgementStore(path, found.items, accept_changes=accept_changes)
-    if output is not None:
+    if address is None:
         write_text(output, store.csv())
         store.close()
         return
-    address = Address(host, port, token)
     session = JudgingSession(
         found, store, goal=goal, top=top, level=level, random_state=random_state
     )

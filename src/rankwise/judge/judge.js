@@ -156,7 +156,7 @@ async function refreshBoard() {
       make("td", "item", row.item),
       picture,
       make("td", "number", ranks),
-      make("td", "number", row.n),
+      make("td", "number asked", row.n),
     );
     return line;
   });

@@ -121,7 +121,7 @@ class JudgingSession:
         if settled >= self.level:
             state = f"{goal} is settled ({settled:.0%} sure); you may stop"
         else:
-            state = f"{goal} is {settled:.0%} sure"
+            state = f"{settled:.0%} sure of {goal}"
         answers = f"{own:,} answer{'s' * (own != 1)} of yours{others}"
         return {"own": own, "all": n, "settled": settled, "text": f"{answers}; {state}."}
 
