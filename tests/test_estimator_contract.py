@@ -9,6 +9,7 @@ from __future__ import annotations
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import (
+    CalibratedRanker,
     CoRankRLS,
     CoRankRLSCV,
     GroupScaler,
@@ -52,6 +53,9 @@ ESTIMATORS = [  # one for each way through the code
     RankSVM(solver="bmrm", kernel="precomputed", group_weight="groups"),
     RankSVM(kernel="rbf", n_basis=1),
     RankSVMCV(ALPHAS, cv=2),
+    CalibratedRanker(RankRLS()),
+    CalibratedRanker(RankRLSCV(ALPHAS, kernel="rbf")),
+    CalibratedRanker(RankSVM(), n_folds=2),
     LabelRanker(),
     LabelRanker(kernel="rbf", intercept=False),
     LabelRanker(kernel="precomputed"),

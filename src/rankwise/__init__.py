@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         persistence,
         plot,
         report,
+        uncertainty,
     )
     from rankwise.estimators import (
         ConditionalRankRLS,
@@ -43,10 +44,12 @@ if TYPE_CHECKING:
     )
     from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
     from rankwise.targets import make_target
+    from rankwise.uncertainty import CalibratedRanker
 
 __version__ = "0.2.0"
 
 __all__ = [
+    "CalibratedRanker",
     "CoRankRLS",
     "CoRankRLSCV",
     "CoRankRLSPath",
@@ -78,9 +81,11 @@ __all__ = [
     "persistence",
     "plot",
     "report",
+    "uncertainty",
 ]
 
 _HOMES = {
+    "CalibratedRanker": "uncertainty",
     "PairGraph": "graphs",
     "PreferenceGraph": "graphs",
     "ScoreGraph": "graphs",
