@@ -167,8 +167,8 @@ class DataFile:
         """Raise a ValueError if weights are asked for and the file cannot have them."""
         if column is not None and self.is_letor:
             raise ValueError(
-                f"{self.path} has svmlight rows, which have no weights; leave out --weight, or "
-                "write the data as a table with a column of weights."
+                f"{self.path} has svmlight rows, which have no weights and no column {column}; "
+                "write the data as a table with a column of weights, or name none."
             )
 
     def _read_letor_for(self, trained: TrainedModel) -> RankingData:

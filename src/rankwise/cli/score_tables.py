@@ -80,8 +80,8 @@ class ScoreTableOptions(SideFiles):
         """Refuse weights of items for a table, which has cells."""
         if column is not None:
             raise ValueError(
-                f"--weight {column}: weights are of items of lists, and --table has cells; leave "
-                "out one of them."
+                f"weights (column {column}) are of items of lists, but a table of scores has "
+                "cells; leave out the weights, or --table."
             )
 
     def refuse(self) -> None:
