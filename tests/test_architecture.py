@@ -21,7 +21,7 @@ LAYERS = [
     {"solvers"},
     {"model_selection"},
     {"estimators"},
-    {"dask", "persistence", "leaderboard"},
+    {"dask", "persistence", "leaderboard", "inspection"},
     {"plot", "report"},
     {"cli"},
     {"__main__"},

@@ -43,6 +43,13 @@ class KernelModel(RankerMixin, KernelParameters):
         X = self._check_items(X, accept_sparse="csr", reset=False)
         return self._scores(X, self._columns).reshape((X.shape[0], *self.output_shape_))
 
+    @property
+    def intercept_(self) -> float:
+        """0, as of any linear model of scikit-learn without one: pairs say nothing of a level."""
+        if not hasattr(self, "coef_"):
+            raise AttributeError(f"{type(self).__name__} with this kernel has no intercept_")
+        return 0.0
+
     def _check_items(self, X: Any, **options: Any) -> Any:
         check_items("X", X)
         return validate_data(self, X, dtype=[np.float64, np.float32], **options)

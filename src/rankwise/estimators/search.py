@@ -64,6 +64,7 @@ class Search(KernelParameters):
 
     shown: ClassVar[tuple[str, ...]] = (
         "coef_",
+        "intercept_",
         "dual_coef_",
         "X_fit_",
         "basis_indices_",
