@@ -349,6 +349,11 @@ def test_odd_arguments_of_permutation_importance_are_refused(options, match):
         permutation_importance(LINEAR["RankRLS"], X, **arguments)
 
 
+def test_a_metric_without_a_value_in_any_group_is_refused():
+    with pytest.raises(ValueError, match="disagreement is defined in none of the 60 groups"):
+        permutation_importance(LINEAR["RankRLS"], X, y, np.arange(60))
+
+
 def test_several_outputs_are_refused():
     model = RankRLS().fit(X, np.column_stack([y, -y]))
     with pytest.raises(ValueError, match="one output"):

@@ -14,6 +14,7 @@ import scipy.stats
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
+from rankwise.errors import UndefinedMetricError
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import Groups
 from rankwise.inspection.model_parts import column_names
@@ -174,6 +175,11 @@ def permutation_importance(
     columns = _Columns(model, X)
     targets, sign = Targets(truth, encoded), 1.0 if metric.greater_is_better else -1.0
     before = metric.by_group(Ranking(targets, scores))
+    if np.isnan(before.values).all():
+        raise UndefinedMetricError(
+            f"{metric} is defined in none of the {encoded.n_groups} groups: it needs "
+            f"{metric.core.needs}. Check y and groups."
+        )
     lost = np.empty((len(columns.names), int(n_repeats), encoded.n_groups))
     rng = np.random.default_rng(random_state)
     for repeat in range(int(n_repeats)):
