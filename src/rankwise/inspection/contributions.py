@@ -150,16 +150,16 @@ def contributions(
     >>> from sklearn.preprocessing import StandardScaler
     >>> from rankwise import RankRLS
     >>> from rankwise.inspection import contributions
-    >>> X = pd.DataFrame({"bm25": [1.0, 2.0, 3.0, 4.0], "age": [2.0, 1.0, 1.0, 2.0]})
-    >>> model = make_pipeline(StandardScaler(), RankRLS()).fit(X, [0, 2, 2, 4])
+    >>> X = pd.DataFrame({"bm25": [1.0, 2.0, 3.0, 4.0], "age": [2.0, 1.0, 1.0, 3.0]})
+    >>> model = make_pipeline(StandardScaler(), RankRLS(1e-6)).fit(X, [1, 5, 7, 4])
     >>> found = contributions(model, X, groups=["a", "a", "b", "b"])
     >>> found.names
     ['bm25', 'age']
     >>> found.values.round(2)
-    array([[-0.66, -0.  ],
-           [ 0.66,  0.  ],
-           [-0.66,  0.  ],
-           [ 0.66, -0.  ]])
+    array([[-0.9 , -1.17],
+           [ 0.9 ,  1.17],
+           [-0.9 ,  2.35],
+           [ 0.9 , -2.35]])
     """
     check_option("by", by, ("column", "feature"))
     parts = take_apart(model)
