@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 PYTEST = $(BIN)/python -m pytest -n 2
 AS_ROOT = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: help demo test check format test-oldest test-install test-browser chromium bench experiments docs clean
+.PHONY: help demo test check format test-oldest dist test-browser chromium bench experiments docs clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -28,14 +28,18 @@ format: $(VENV)/installed-test  ## Format and fix what can be fixed
 test-oldest: $(VENV)-oldest/installed  ## The tests on the oldest versions that pyproject.toml allows
 	$(VENV)-oldest/bin/python -m pytest -n 2 tests
 
-test-install: ## Install as a user would, run the demo; once more without a C compiler and without extras
-	rm -rf $(VENV)-install && $(PYTHON) -m venv $(VENV)-install
-	$(VENV)-install/bin/python -m pip install --quiet '.[cli]'
-	cd $(VENV)-install && bin/rankwise demo
-	rm -rf build
-	CC=false $(VENV)-install/bin/python -m pip install --quiet --no-deps --target $(VENV)-install/plain .
-	cd $(VENV)-install/plain && ../bin/python -c "import rankwise, rankwise._compiled as c; \
-	  assert not c.IS_COMPILED; rankwise.RankSVM().fit([[0], [1]], [0, 1])"
+# the dependencies are installed once; the sdist and the pure wheel then take the place of the compiled wheel
+TRY = $(VENV)-try/bin/python -m pip uninstall --quiet --yes rankwise && $(VENV)-try/bin/python -m pip install --quiet --no-deps
+TRY_DEMO = cd $(VENV)-try && bin/rankwise demo && bin/python -c "import rankwise._compiled as c; assert c.IS_COMPILED is
+dist: $(VENV)-dist/installed  ## Build sdist and wheels, check them, install each into an environment without rankwise, run the demo
+	rm -rf dist build && $(VENV)-dist/bin/python -m build --quiet
+	RANKWISE_PURE=1 $(VENV)-dist/bin/python -m build --quiet --wheel --outdir dist/pure
+	$(VENV)-dist/bin/twine check --strict dist/*.whl dist/*.tar.gz dist/pure/*.whl
+	rm -rf $(VENV)-try && $(PYTHON) -m venv $(VENV)-try
+	$(VENV)-try/bin/python -m pip install --quiet "$$(echo dist/*.whl)[cli]"
+	$(TRY_DEMO) True"
+	$(TRY) dist/*.tar.gz && $(TRY_DEMO) True"
+	$(TRY) dist/pure/*.whl && $(TRY_DEMO) False"
 
 test-browser: $(VENV)/installed-test  ## The report page in a real Chromium, installed by apt-get if need be
 	@command -v chromedriver >/dev/null || $(MAKE) --no-print-directory chromium
@@ -64,7 +68,7 @@ docs: $(VENV)/installed-docs  ## Build the documentation site; a warning is an e
 	@echo "Open file://$(CURDIR)/docs/_build/html/index.html"
 
 clean:  ## Remove environments and caches
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-install build .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-dist $(VENV)-try dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis \
 	  docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst
 
 $(VENV)/bin/python:
@@ -85,6 +89,11 @@ $(VENV)/installed-bench: $(VENV)/installed
 
 $(VENV)/installed-docs: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	touch $@
+
+$(VENV)-dist/installed:
+	$(PYTHON) -m venv $(VENV)-dist
+	$(VENV)-dist/bin/python -m pip install --quiet "build>=1.2" "twine>=6"
 	touch $@
 
 $(VENV)-oldest/installed: pyproject.toml

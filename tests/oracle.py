@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import scipy.optimize
 
@@ -108,3 +111,21 @@ def rank_svm(edges, X, alpha, loss="hinge"):
     low = dual.sum() - 0.5 * dual @ Q @ dual
     w = D.T @ dual / (2 * alpha)
     return w, low, margin_objective(edges, X @ w, w @ w, alpha, loss)
+
+
+def scaled_in_groups(X, groups, log=False):
+    """z = (x − mean)/sd of each group and column by itself, in exact fractions."""
+    X = np.asarray(X, dtype=np.float64)
+    X = np.sign(X) * np.log1p(abs(X)) if log else X
+    out = np.zeros(X.shape)
+    for g in set(groups):
+        rows = [i for i, label in enumerate(groups) if label == g]
+        for j in range(X.shape[1]):
+            values = [Fraction(X[i, j]) for i in rows]
+            mean = sum(values) / len(rows)
+            variance = sum((v - mean) ** 2 for v in values) / len(rows)
+            sd = math.sqrt(variance)
+            is_rounding = sd <= 4 * np.finfo(float).eps * max(abs(float(v)) for v in values)
+            for i, v in zip(rows, values, strict=True):
+                out[i, j] = 0.0 if is_rounding else float(v - mean) / sd
+    return out

@@ -202,3 +202,26 @@ def test_default_alphas_of_cv_are_widened_as_those_of_the_search(tmp_path):
     assert len(alphas) > 31
     np.testing.assert_allclose([row["alpha"] for row in found["candidates"]], alphas, rtol=1e-6)
     assert found["best"]["alpha"] == pytest.approx(search.alpha_)
+
+
+def test_sides_covariates_and_counts_are_those_of_the_library(tmp_path):
+    from rankwise.datasets import read_pairs
+    from rankwise.leaderboard import rate
+
+    battles = tmp_path / "battles.csv"
+    battles.write_text(
+        "a,b,better,who,long\nAnn,Bob,left,1,3\nCleo,Ann,right,1,-1\nBob,Cleo,Bob,2,0\n"
+        "Cleo,Bob,first,2,2\nBob,Ann,both bad,3,1\nAnn,Bob,right,3,-2\nCleo,Ann,draw,1,1\n"
+    )
+    columns = ["--sides", "a,b", "--outcome", "better", "--judge", "who", "--covariates", "long"]
+    found = json.loads(succeed("rank", battles, *columns, "--side", "--json").stdout)
+    data = read_pairs(battles, sides=("a", "b"), outcome="better", judge="who", covariates=["long"])
+    board = rate(data, covariates=["long"], side=True)
+    assert found == json.loads(json.dumps(board.to_dict()))
+    assert [effect["name"] for effect in found["effects"]] == ["first side", "long"]
+    counts = tmp_path / "counts.csv"
+    counts.write_text("one,two,w1,w2,t\nAnn,Bob,5,2,1\nBob,Cleo,3,1,0\nCleo,Ann,1,4,2\n")
+    shown = succeed("rank", counts, "--sides", "one,two", "--wins", "w1,w2,t", "--json").stdout
+    assert json.loads(shown)["n_comparisons"] == 19
+    message = fail("rank", battles, "--sides", "a,b", "--outcome", "long")
+    assert all(word in message for word in ("'3'", "'-1'", "'2'", "'-2'"))

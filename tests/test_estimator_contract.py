@@ -7,6 +7,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from rankwise import (
     CoRankRLS,
     CoRankRLSCV,
+    GroupScaler,
     RankingPursuit,
     RankingPursuitCV,
     RankRLS,
@@ -39,6 +40,8 @@ ESTIMATORS = [  # one for each way through the code
     RankSVM(solver="bmrm", kernel="precomputed", group_weight="groups"),
     RankSVM(kernel="rbf", n_basis=1),
     RankSVMCV(ALPHAS, cv=2),
+    GroupScaler(with_standard=True),
+    GroupScaler(with_log=True, with_mean=False),
 ]
 
 

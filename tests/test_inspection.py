@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.compose import make_column_transformer
@@ -28,6 +29,7 @@ from sklearn.preprocessing import (
 
 from rankwise import (
     CoRankRLS,
+    GroupScaler,
     PairGraph,
     RankingPursuit,
     RankRLS,
@@ -222,6 +224,20 @@ def test_unions_and_functions_of_single_columns_are_traced(step):
 def test_models_without_weights_are_sent_to_permutation_importance(model, match):
     with pytest.raises(ValueError, match=match):
         contributions(model, X, GROUPS)
+
+
+def test_scaling_inside_groups_gets_the_groups():
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = make_pipeline(GroupScaler(with_standard=True), RankRLS())
+        model.fit(FRAME, y, groups=GROUPS)
+        expected = centered(model.predict(FRAME, groups=GROUPS), GROUPS)
+        truth = model.score(FRAME, y, groups=GROUPS)
+    found = contributions(model, FRAME, GROUPS)
+    assert found.names == NAMES
+    np.testing.assert_allclose(found.values.sum(axis=1), expected, atol=1e-12)
+    lost = permutation_importance(model, FRAME, y, GROUPS)
+    assert lost.score == pytest.approx(1 - truth)
+    assert next(iter(lost)).name == "bm25"
 
 
 def test_odd_arguments_of_contributions_are_refused():

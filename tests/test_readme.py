@@ -51,7 +51,7 @@ def test_every_command_is_there(command):
         plan = ["make", "--dry-run", *words]
         done = subprocess.run(plan, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-    elif tool == "pip":  # `make test-install` installs one of them for real
+    elif tool == "pip":  # `make dist` installs one of them for real
         project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         extras = re.fullmatch(r"\.(?:\[([a-z,]+)\])?", words[-1])
         assert words[0] == "install"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         CoRankRLS,
         CoRankRLSCV,
         CoRankRLSPath,
+        GroupScaler,
         RankingPursuit,
         RankingPursuitCV,
         RankRLS,
@@ -37,12 +38,13 @@ if TYPE_CHECKING:
     from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
     from rankwise.targets import make_target
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "CoRankRLS",
     "CoRankRLSCV",
     "CoRankRLSPath",
+    "GroupScaler",
     "PairGraph",
     "PreferenceGraph",
     "RankRLS",

@@ -60,6 +60,7 @@ def cv(
     from rankwise.cli.output import check_output, print_json
     from rankwise.cli.training_set import read_training
     from rankwise.datasets import write_scores
+    from rankwise.estimators.pipelines import fit_transform
 
     check_output(output, file, per_group)
     check_output(per_group, file)
@@ -69,7 +70,7 @@ def cv(
     names = held_out_metrics(metric, data.y, data.groups)
     scaler = make_scaler(model.scale, estimator.kernel, data.is_sparse)
     preparation = data.prepared_by(scaler)
-    X = data.X if preparation is None else preparation.fit_transform(data.X)
+    X = data.X if preparation is None else fit_transform(preparation, data.X, data.groups)
     start = time.perf_counter()
     found = hold_out(model, names, leave, X, data.y, data.groups)
     seconds = time.perf_counter() - start

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 __all__ = [
+    "DATA",
     "AsJson",
     "Confidence",
     "Cost",
@@ -41,7 +42,22 @@ def flag(*names: str, help: str, panel: str | None = None) -> Any:
 
 
 ModelName = StrEnum("ModelName", ["rankrls", "ranksvm", "corankrls", "pursuit"])
-Scale = StrEnum("Scale", ["auto", "standard", "minmax", "maxabs", "robust", "none"])
+
+
+class Scale(StrEnum):
+    """How features are scaled."""
+
+    auto = "auto"
+    standard = "standard"
+    minmax = "minmax"
+    maxabs = "maxabs"
+    robust = "robust"
+    group = "group"
+    log_group = "log+group"
+    standard_group = "standard+group"
+    none = "none"
+
+
 FileFormat = StrEnum("FileFormat", ["auto", "letor", "csv", "tsv", "parquet", "feather", "jsonl"])
 Cost = StrEnum("Cost", ["magnitude", "sign", "relative"])
 Ties = StrEnum("Ties", ["include", "exclude"])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSPath
     from rankwise.estimators.co_rank_rls_cv import CoRankRLSCV
+    from rankwise.estimators.group_scaler import GroupScaler
     from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
     from rankwise.estimators.rank_rls_cv import RankRLSCV
     from rankwise.estimators.rank_svm import RankSVM, RankSVMPath
@@ -21,6 +22,7 @@ __all__ = [
     "CoRankRLS",
     "CoRankRLSCV",
     "CoRankRLSPath",
+    "GroupScaler",
     "RankRLS",
     "RankRLSCV",
     "RankRLSPath",
@@ -36,6 +38,7 @@ _HOMES = {
     "CoRankRLS": "estimators.co_rank_rls",
     "CoRankRLSCV": "estimators.co_rank_rls_cv",
     "CoRankRLSPath": "estimators.co_rank_rls",
+    "GroupScaler": "estimators.group_scaler",
     "RankRLS": "estimators.rank_rls",
     "RankRLSCV": "estimators.rank_rls_cv",
     "RankRLSPath": "estimators.rank_rls",

@@ -42,6 +42,8 @@ def source_columns(step: Any, n_columns: int) -> Indices | None:
         return _joined([source_columns(one, n_columns) for _, one in step.transformer_list])
     if name == "OneHotEncoder":
         return np.repeat(own, [max(places) + 1 for places in one_hot_columns(step)])
+    if name == "GroupScaler":
+        return np.tile(own, 2) if step.with_standard else own
     if name == "SimpleImputer":
         filled = own if step.keep_empty_features else own[step.statistics_ == step.statistics_]
         return np.r_[filled, step.indicator_.features_] if step.add_indicator else filled

@@ -164,7 +164,7 @@ def contributions(
     check_option("by", by, ("column", "feature"))
     parts = take_apart(model)
     weights = _weights(parts)
-    seen = parts.features(X)
+    seen = parts.features(X, groups)
     encoded = encode_groups(groups, seen.shape[0])
     first = model if parts.steps is None else parts.steps
     n_columns = getattr(first, "n_features_in_", len(weights))

@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.linear_function import linear_function
+from rankwise.estimators.pipelines import transform_step
 from rankwise.estimators.search import Search
 from rankwise.estimators.step_columns import is_idle
 
@@ -45,9 +46,9 @@ class ModelParts(NamedTuple):
         """Classes of the steps before the learner."""
         return [] if self.steps is None else [type(step).__name__ for _, step in self.steps.steps]
 
-    def features(self, X: Any) -> Any:
+    def features(self, X: Any, groups: Any = None) -> Any:
         """What the learner sees of the rows of X: a dense array or a sparse matrix by rows."""
-        seen = X if self.steps is None else self.steps.transform(X)
+        seen = X if self.steps is None else transform_step(self.steps, X, groups)
         return seen.tocsr() if sp.issparse(seen) else np.asarray(seen)
 
     def feature_names(self, names: list[str] | None, n_features: int) -> list[str]:

@@ -21,6 +21,7 @@ from rankwise.inspection.model_parts import column_names
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.arguments import check_data
 from rankwise.metrics.ranking import Ranking, Targets
+from rankwise.model_selection.group_routing import predict_items
 from rankwise.model_selection.measures import mean_defined, standard_error
 from rankwise.targets import split_target
 
@@ -169,7 +170,7 @@ def permutation_importance(
             )
         y, groups = y.scores, y.groups if groups is None else groups
     y, groups = split_target(y, groups)
-    truth, scores, encoded = check_data(y, model.predict(X), groups)
+    truth, scores, encoded = check_data(y, predict_items(model, X, groups), groups)
     if scores.ndim != 1:
         raise ValueError(f"the model gives scores of shape {scores.shape}; expected one output.")
     columns = _Columns(model, X)
@@ -185,8 +186,10 @@ def permutation_importance(
     for repeat in range(int(n_repeats)):
         order = _shuffled(encoded, rng)
         for j in range(len(columns.names)):
-            changed = np.asarray(model.predict(columns.reordered(j, order)), dtype=np.float64)
-            after = metric.by_group(Ranking(targets, changed.reshape(scores.shape)))
+            changed = predict_items(model, columns.reordered(j, order), groups)
+            after = metric.by_group(
+                Ranking(targets, np.asarray(changed, np.float64).reshape(scores.shape))
+            )
             lost[j, repeat] = sign * (before.values - after.values)
     return _summed_up(lost, columns.names, metric, float(mean_defined(before.values)), confidence)
 

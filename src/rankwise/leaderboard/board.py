@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array
+from rankwise.leaderboard.effects import Effect
 from rankwise.leaderboard.jackknife import Spread
 
 __all__ = ["Leaderboard", "LeaderboardRow", "Margin"]
@@ -87,6 +88,8 @@ class Leaderboard:
         jackknife.
     spread : Spread or None
         That covariance; None for the bootstrap and without intervals.
+    effects : tuple of Effect
+        What the covariates add to the margin of the first item, with intervals.
     alpha : float
         Regularization in use.
     confidence : float
@@ -114,6 +117,7 @@ class Leaderboard:
     ratings: Array
     samples: Array
     spread: Spread | None
+    effects: tuple[Effect, ...]
     alpha: float
     confidence: float
     n_comparisons: int
@@ -221,6 +225,7 @@ class Leaderboard:
             "unexplained": self.unexplained,
             "cyclicity": self.cyclicity,
             "cycle_ratio": self.cycle_ratio,
+            "effects": [effect._asdict() for effect in self.effects],
             "rows": [row._asdict() for row in self.rows],
         }
 

@@ -20,16 +20,18 @@ from rankwise.datasets.files import PathLike, replace_file
 from rankwise.environment import describe_environment
 from rankwise.estimators.pipelines import last_step
 from rankwise.estimators.step_columns import is_idle
+from rankwise.model_selection.group_routing import predict_items
 from rankwise.options import check_option
 from rankwise.persistence.linear_export import input_names
 from rankwise.persistence.onnx_graph import Graph, Values, import_onnx
-from rankwise.persistence.onnx_probe import probe_items
+from rankwise.persistence.onnx_probe import N_ROWS, probe_items
 from rankwise.persistence.onnx_rankers import add_ranker
 from rankwise.persistence.onnx_steps import add_step, is_gap, text_columns
 
 __all__ = ["export_onnx"]
 
 TOLERANCE = 1e-5
+GROUPS = np.arange(N_ROWS) % 4  # of the items to compare on
 
 
 def export_onnx(
@@ -44,7 +46,9 @@ def export_onnx(
     The graph gives the scores of `predict` as its output "scores". It takes one input "X" of shape
     (n_items, n_features). If the model begins with a ColumnTransformer or takes text, there is an
     input of shape (n_items, 1) for each column instead, under the name of the column: numbers,
-    with NaN for gaps, or strings, with the empty string for gaps.
+    with NaN for gaps, or strings, with the empty string for gaps. If the model scales inside
+    groups (`GroupScaler`), there is a further input "groups" with whole numbers, equal for the
+    items of one group.
 
     Parameters
     ----------
@@ -106,7 +110,7 @@ def export_onnx(
     scores, shape = add_ranker(graph, last_step(model), values)
     graph.add_output("scores", scores, shape, dtype)
     content = graph.model("ranker", _facts(model, names), _version()).SerializeToString()
-    _compare(model, columns, content)
+    _compare(model, columns, content, graph.has_groups)
     with replace_file(path) as stream:
         stream.write(content)
 
@@ -196,14 +200,14 @@ def _frame(columns: dict[str, NDArray[Any]]) -> Any:
     )
 
 
-def _compare(model: Any, columns: _Columns, content: bytes) -> None:
+def _compare(model: Any, columns: _Columns, content: bytes, has_groups: bool) -> None:
     """Raise ValueError unless the graph scores as the model does; warn if float32 is too coarse."""
     items, exact = _scored_items(model, columns)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        expected = model.predict(columns.as_seen(columns.rounded(items)))
+        expected = predict_items(model, columns.as_seen(columns.rounded(items)), GROUPS)
     try:
-        found = _run(content, columns.feed(items))
+        found = _run(content, columns.feed(items) | ({"groups": GROUPS} if has_groups else {}))
     except Exception as error:  # either runtime raises what it likes
         reason = " ".join(str(error).split())
         raise ValueError(f"the ONNX graph of this model does not run: {reason:.300}") from error
@@ -231,10 +235,10 @@ def _scored_items(model: Any, columns: _Columns) -> tuple[NDArray[Any], Array]:
         warnings.simplefilter("ignore")
         try:
             items = probe_items(model, len(columns.names), unusual=True)
-            return items, model.predict(columns.as_seen(items))
+            return items, predict_items(model, columns.as_seen(items), GROUPS)
         except ValueError:  # it takes no gaps or no unknown categories
             items = probe_items(model, len(columns.names), unusual=False)
-            return items, model.predict(columns.as_seen(items))
+            return items, predict_items(model, columns.as_seen(items), GROUPS)
 
 
 def _run(content: bytes, feed: dict[str, NDArray[Any]]) -> Array:

@@ -61,6 +61,7 @@ class Graph:
         self._constants: list[Any] = []
         self._inputs: list[Any] = []
         self._outputs: list[Any] = []
+        self._same_group: str | None = None
         self._n_names = 0
         self._n_bytes = 0
 
@@ -72,6 +73,21 @@ class Graph:
         self._inputs.append(self._onnx.helper.make_tensor_value_info(name, types[kind], shape))
         inner = self.add("Cast", name, to=kinds.DOUBLE) if kind == "float32" else name
         return Values([inner], [width])
+
+    def same_group(self) -> str:
+        """A matrix of 0 and 1: whether two items have the same number in the input "groups"."""
+        if self._same_group is None:
+            helper, kinds = self._onnx.helper, self._onnx.TensorProto
+            self._inputs.append(helper.make_tensor_value_info("groups", kinds.INT64, ["n_items"]))
+            rows, columns = (self.add("Unsqueeze", "groups", np.array([k])) for k in (1, 0))
+            equal = self.add("Equal", rows, columns)
+            self._same_group = self.add("Cast", equal, to=kinds.DOUBLE)
+        return self._same_group
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether the graph takes the groups of the items."""
+        return self._same_group is not None
 
     def add_output(self, name: str, tensor: str, shape: Sequence[int], kind: str) -> None:
         """An output of shape (n_items, *shape), of kind "float32" or "float64"."""

@@ -32,7 +32,9 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from rankwise.arrays import Array, Indices
+from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.step_columns import is_idle, one_hot_columns
+from rankwise.features.group_scaling import ROUNDING
 from rankwise.persistence.linear_export import scaling
 from rankwise.persistence.onnx_graph import ML, Graph, Values, import_onnx
 
@@ -303,6 +305,34 @@ def _binarizer(graph: Graph, step: Binarizer, values: Values) -> Values:
     return Values([_as_floats(graph, above)], [values.n_columns])
 
 
+def _group_scaler(graph: Graph, step: GroupScaler, values: Values) -> Values:
+    """``(x - mean) / sd`` inside the group, 0 where sd is no more than rounding."""
+    x, width = graph.matrix(values), values.n_columns
+    if step.with_log:
+        size = graph.add("Log", graph.add("Add", graph.add("Abs", x), np.array(1.0)))
+        x = graph.add("Mul", graph.add("Sign", x), size)
+    standard = Values([x], [width])
+    if hasattr(step, "standard_"):
+        standard = _scaler(graph, step.standard_, standard)
+    if not step.needs_groups_:
+        return standard + standard if step.with_standard else standard
+    same = graph.same_group()
+    sizes = graph.add("ReduceSum", same, np.array([1]), keepdims=1)
+    first = graph.add("Gather", x, graph.add("ArgMax", same, axis=1, keepdims=0), axis=0)
+    z = graph.add("Sub", x, first)  # constant columns are 0 exactly
+    z = graph.add("Sub", z, graph.add("Div", graph.add("MatMul", same, z), sizes))
+    deviation, magnitude = (
+        graph.add("Sqrt", graph.add("Div", graph.add("MatMul", same, square), sizes))
+        for square in (graph.add("Mul", z, z), graph.add("Mul", x, x))
+    )
+    least = graph.add("Mul", magnitude, np.array(ROUNDING * np.finfo(np.float64).eps))
+    is_more = graph.add("Greater", deviation, least)
+    factor = graph.add("Div", np.array(1.0), graph.add("Where", is_more, deviation, np.array(1.0)))
+    scaled = graph.add("Mul", z if step.with_mean else x, factor)
+    inside = Values([graph.add("Where", is_more, scaled, np.array(0.0))], [width])
+    return inside + standard if step.with_standard else inside
+
+
 def _as_floats(graph: Graph, truth: str) -> str:
     return graph.add("Cast", truth, to=import_onnx().TensorProto.DOUBLE)
 
@@ -321,6 +351,7 @@ _MAKERS: dict[type, Callable[[Graph, Any, Values], Values]] = {
     **dict.fromkeys((PCA, IncrementalPCA, TruncatedSVD, FastICA, FactorAnalysis), _affine),
     **dict.fromkeys((GaussianRandomProjection, SparseRandomProjection), _affine),
     Binarizer: _binarizer,
+    GroupScaler: _group_scaler,
     ColumnTransformer: _columns,
     SimpleImputer: _imputer,
     MissingIndicator: _gaps,

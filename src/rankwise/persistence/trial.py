@@ -21,7 +21,8 @@ from sklearn.preprocessing import OneHotEncoder
 
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.kernel_model import KernelModel
-from rankwise.estimators.pipelines import last_step
+from rankwise.estimators.pipelines import last_step, transform_step
+from rankwise.model_selection.group_routing import predict_items
 from rankwise.persistence.keeping import NEVER_KEPT
 from rankwise.persistence.parts import FeatureMap, is_known
 
@@ -105,11 +106,11 @@ def _score_by_steps(model: Any, items: Any) -> None:
         if isinstance(step, RankerMixin):
             _score(step, items)
         elif hasattr(step, "transform"):
-            items = step.transform(items)
+            items = transform_step(step, items, [0] * shape[0])
 
 
 def _score(model: Any, items: Any) -> None:
-    one, two = model.predict(items[:1]), model.predict(items)
+    one, two = predict_items(model, items[:1], [0]), predict_items(model, items, [0, 0])
     if one.shape[:1] != (1,) or two.shape != (2, *one.shape[1:]):
         raise TypeError(f"scores of one item and of two have shapes {one.shape} and {two.shape}")
     if not (np.isfinite(one).all() and np.isfinite(two).all()):

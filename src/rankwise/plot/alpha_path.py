@@ -177,7 +177,8 @@ class AlphaPathDisplay:
         display = cls(curves=_curves(ranker), metric=get_metric(ranker.scoring).name)
         if X is not None:
             model = ranker.best_estimator_
-            display._add_coefficients(model, transform_items(estimator, X), y, groups)
+            items = transform_items(estimator, X, split_target(y, groups)[1])
+            display._add_coefficients(model, items, y, groups)
             display.coefficient_names = _names(X, display.coefficients)
         drawn = display.coefficients is not None
         return display.plot(ax, name=name, **{"coefficients": drawn, **kwargs})
@@ -227,7 +228,7 @@ class AlphaPathDisplay:
                 "Pipeline that ends in one. For a fitted search use from_estimator."
             )
         y, groups = _check_target(y, groups)
-        items = fit_transform_items(estimator, X, y)
+        items = fit_transform_items(estimator, X, y, groups)
         judge = get_metric(metric)
         found = held_out_curves(
             ranker, items, y, groups, scoring=judge, cv=None, candidates={"alpha": alphas}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.model_selection.group_routing import predict_items
 from rankwise.report.scored_items import as_text
 
 __all__ = ["input_names", "list_defaults", "list_parameters", "predict_scores"]
@@ -38,10 +39,10 @@ def _given(learner: Any) -> list[tuple[str, Any, bool]]:
     ]
 
 
-def predict_scores(model: Any, X: Any) -> NDArray[Any]:
+def predict_scores(model: Any, X: Any, groups: Any = None) -> NDArray[Any]:
     """Scores by a model, or the given ones."""
     if hasattr(model, "predict") and not isinstance(model, type):
-        return np.asarray(model.predict(X))
+        return np.asarray(predict_items(model, X, groups))
     scores = np.asarray(model)
     if scores.ndim == 0:
         raise ValueError(

@@ -1,0 +1,21 @@
+"""Compiled parts of the package; everything else about it is in pyproject.toml.
+
+Each part has a twin in NumPy or Python. Without a C compiler the package installs all the same.
+With RANKWISE_PURE=1 in the environment no part is compiled, and the wheel fits every platform
+(`make dist`).
+"""
+
+import os
+
+from setuptools import Extension, setup
+
+COMPILED = () if os.environ.get("RANKWISE_PURE") else ("order_sweep", "letor_rows", "row_pass")
+
+setup(
+    ext_modules=[
+        Extension(
+            f"rankwise._compiled.{name}", [f"src/rankwise/_compiled/{name}.pyx"], optional=True
+        )
+        for name in COMPILED
+    ]
+)
