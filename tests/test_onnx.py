@@ -27,9 +27,9 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-import rankwise
 from rankwise import CoRankRLS, GroupScaler, RankingPursuit, RankRLS, RankRLSCV, RankSVM, View
 from rankwise.datasets import column_kinds, column_transformer
+from rankwise.environment import describe_environment
 from rankwise.persistence import export_onnx, onnx_export, onnx_graph
 from tests.saved_models import GROUPS, KERNELS, NEW, PARTLY, X, all_models, y
 
@@ -279,10 +279,11 @@ def test_the_file_says_what_it_is(tmp_path):
     export_onnx(model, tmp_path / "model.onnx")
     graph = onnx.load(str(tmp_path / "model.onnx"))
     facts = {entry.key: entry.value for entry in graph.metadata_props}
-    assert (graph.producer_name, graph.producer_version) == ("rankwise", rankwise.__version__)
+    version = describe_environment()["versions"]["rankwise"]
+    assert (graph.producer_name, graph.producer_version) == ("rankwise", version)
     assert json.loads(facts["feature_names"]) == list("äbcd")
     assert facts["ranker"] == "RankRLSCV"
-    assert facts["rankwise_version"] == rankwise.__version__
+    assert facts["rankwise_version"] == version
 
 
 def by_hand(a, b):
