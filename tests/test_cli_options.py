@@ -14,7 +14,7 @@ pytest.importorskip("rich")
 import typer.main
 
 from rankwise.cli.app import app
-from tests.test_cli import TABLE, letor, model, problem, run, table
+from tests.test_cli import TABLE, letor, model, problem, run, succeed, table
 
 __all__ = ["letor", "model", "problem", "table"]  # fixtures
 

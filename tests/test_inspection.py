@@ -126,7 +126,9 @@ def test_each_column_adds_its_weight_times_its_distance_from_the_mean(exponent, 
     np.testing.assert_allclose(found, truth, atol=1e-9 * max(np.abs(truth).max(), 1e-300))
 
 
-@pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix, sp.csr_array])
+@pytest.mark.parametrize(
+    "convert", [np.asarray, sp.csr_matrix, sp.csr_array], ids=["dense", "matrix", "array"]
+)
 def test_spread_and_share_are_those_of_explicitly_centered_features(convert):
     model = LINEAR["RankRLS"]
     found = contributions(model, convert(X), GROUPS)
@@ -148,7 +150,9 @@ def table_model(ranker=None):
     return make_pipeline(columns, ranker or RankRLS()).fit(MIXED, make_target(y, GROUPS))
 
 
-@pytest.mark.parametrize("to", [lambda f: f, lambda f: f[["town", "age", "color", "price"]]])
+@pytest.mark.parametrize(
+    "to", [lambda f: f, lambda f: f[["town", "age", "color", "price"]]], ids=["same", "other order"]
+)
 def test_all_features_of_a_column_count_together_under_its_name(to):
     model, frame = table_model(), to(MIXED)
     found = contributions(model, frame, GROUPS)
@@ -357,7 +361,7 @@ def test_graphs_of_scores_and_the_printed_table():
         ({"scoring": "r2"}, "r2"),
         ({"y": PairGraph([0], [1], n_items=60)}, "explicit preferences"),
     ],
-    ids=str,
+    ids=["repeats", "confidence", "scoring", "pairs"],
 )
 def test_odd_arguments_of_permutation_importance_are_refused(options, match):
     arguments = {"y": y} | options

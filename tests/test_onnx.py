@@ -304,7 +304,7 @@ def by_hand(a, b):
         (RankRLS, "expected a fitted ranker"),
         (StandardScaler().fit(X), "expected a fitted ranker"),
     ],
-    ids=str,
+    ids=["function", "view", "foreign", "cbrt", "quantiles", "class", "scaler"],
 )
 def test_what_cannot_be_a_graph_is_refused_and_nothing_is_written(model, match, tmp_path):
     path = tmp_path / "model.onnx"
