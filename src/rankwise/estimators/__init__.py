@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSPath
     from rankwise.estimators.co_rank_rls_cv import CoRankRLSCV
     from rankwise.estimators.group_scaler import GroupScaler
+    from rankwise.estimators.rank_logistic import RankLogistic, RankLogisticPath
+    from rankwise.estimators.rank_logistic_cv import RankLogisticCV
     from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
     from rankwise.estimators.rank_rls_cv import RankRLSCV
     from rankwise.estimators.rank_svm import RankSVM, RankSVMPath
@@ -23,6 +25,9 @@ __all__ = [
     "CoRankRLSCV",
     "CoRankRLSPath",
     "GroupScaler",
+    "RankLogistic",
+    "RankLogisticCV",
+    "RankLogisticPath",
     "RankRLS",
     "RankRLSCV",
     "RankRLSPath",
@@ -39,6 +44,9 @@ _HOMES = {
     "CoRankRLSCV": "estimators.co_rank_rls_cv",
     "CoRankRLSPath": "estimators.co_rank_rls",
     "GroupScaler": "estimators.group_scaler",
+    "RankLogistic": "estimators.rank_logistic",
+    "RankLogisticCV": "estimators.rank_logistic_cv",
+    "RankLogisticPath": "estimators.rank_logistic",
     "RankRLS": "estimators.rank_rls",
     "RankRLSCV": "estimators.rank_rls_cv",
     "RankRLSPath": "estimators.rank_rls",

@@ -57,7 +57,7 @@ def score_functions(model: Any) -> ScoreFunctions:
         return ScoreFunctions(maps, [f.coef[:, None] for f in functions], model.intercept_)
     raise ValueError(
         f"{type(model).__name__} is none of rankwise's rankers with weights or a kernel; expected "
-        "a RankRLS, RankSVM, CoRankRLS or RankingPursuit, or the search for one."
+        "a RankRLS, RankSVM, RankLogistic, CoRankRLS or RankingPursuit, or the search for one."
     )
 
 

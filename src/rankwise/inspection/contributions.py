@@ -15,7 +15,7 @@ from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.linear_function import linear_function
 from rankwise.estimators.step_columns import source_columns
 from rankwise.groups import Groups, encode_groups
-from rankwise.inspection.model_parts import ModelParts, column_names, take_apart
+from rankwise.inspection.model_parts import ModelParts, input_columns, take_apart
 from rankwise.options import check_option
 
 __all__ = ["Contributions", "contributions"]
@@ -168,7 +168,7 @@ def contributions(
     encoded = encode_groups(groups, seen.shape[0])
     first = model if parts.steps is None else parts.steps
     n_columns = getattr(first, "n_features_in_", len(weights))
-    names = column_names(first, X)
+    names = input_columns(first, X)
     if by == "feature" or parts.steps is None:
         return Contributions(weights, seen, encoded, parts.feature_names(names, len(weights)))
     sources = source_columns(parts.steps, n_columns)

@@ -15,8 +15,9 @@ from rankwise.estimators.linear_function import linear_function
 from rankwise.estimators.pipelines import transform_step
 from rankwise.estimators.search import Search
 from rankwise.estimators.step_columns import is_idle
+from rankwise.frames import as_array, column_names
 
-__all__ = ["ModelParts", "column_names", "take_apart"]
+__all__ = ["ModelParts", "input_columns", "take_apart"]
 
 
 class ModelParts(NamedTuple):
@@ -49,7 +50,7 @@ class ModelParts(NamedTuple):
     def features(self, X: Any, groups: Any = None) -> Any:
         """What the learner sees of the rows of X: a dense array or a sparse matrix by rows."""
         seen = X if self.steps is None else transform_step(self.steps, X, groups)
-        return seen.tocsr() if sp.issparse(seen) else np.asarray(seen)
+        return seen.tocsr() if sp.issparse(seen) else np.asarray(as_array(seen, "X"))
 
     def feature_names(self, names: list[str] | None, n_features: int) -> list[str]:
         """Names of what the learner sees, from the names of the columns of X."""
@@ -91,9 +92,8 @@ def take_apart(model: Any) -> ModelParts:
             return ModelParts(Pipeline(steps) if steps else None, model, search)
 
 
-def column_names(model: Any, X: Any) -> list[str] | None:
+def input_columns(model: Any, X: Any) -> list[str] | None:
     """Names of the columns that a model takes: as it has seen them, or of the data frame."""
     found = getattr(model, "feature_names_in_", None)
-    if found is None:
-        found = getattr(X, "column_names", getattr(X, "columns", None))
+    found = column_names(X) if found is None else found
     return None if found is None else [str(name) for name in found]

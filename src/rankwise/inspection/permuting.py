@@ -17,7 +17,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.errors import UndefinedMetricError
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import Groups
-from rankwise.inspection.model_parts import column_names
+from rankwise.inspection.model_parts import input_columns
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.arguments import check_data
 from rankwise.metrics.ranking import Ranking, Targets
@@ -226,7 +226,7 @@ class _Columns:
             self.names = [str(name) for name in self._frame.columns]
             return
         self._X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
-        names = column_names(model, X) or []
+        names = input_columns(model, X) or []
         n_columns = self._X.shape[1]
         self.names = names if len(names) == n_columns else [f"x{j}" for j in range(n_columns)]
 

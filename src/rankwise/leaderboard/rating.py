@@ -183,6 +183,7 @@ def rate(
         n_comparisons=data.n_pairs,
         **consistency(tally, solution.ratings, solution.effects)._asdict(),
         **_trained(tally, solution, features, alpha),
+        comparisons=data,
     )
 
 

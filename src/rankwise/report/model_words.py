@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.frames import as_array, column_names
 from rankwise.model_selection.group_routing import predict_items
 from rankwise.report.scored_items import as_text
 
@@ -43,7 +44,7 @@ def predict_scores(model: Any, X: Any, groups: Any = None) -> NDArray[Any]:
     """Scores by a model, or the given ones."""
     if hasattr(model, "predict") and not isinstance(model, type):
         return np.asarray(predict_items(model, X, groups))
-    scores = np.asarray(model)
+    scores = np.asarray(as_array(model))
     if scores.ndim == 0:
         raise ValueError(
             f"model is {as_text(repr(model))}; expected a fitted estimator with a method predict, "
@@ -62,7 +63,7 @@ def input_names(names: Sequence[Any] | None, model: Any, X: Any) -> list[str] | 
                 "name each column."
             )
         return [as_text(name) for name in names]
-    columns = getattr(X, "columns", None)
+    columns = column_names(X)
     found = getattr(model, "feature_names_in_", None) if columns is None else columns
     return None if found is None else [as_text(name) for name in found]
 
