@@ -24,7 +24,7 @@ LAYERS = [
     {"leaderboard"},
     {"uncertainty"},
     {"dask", "persistence", "inspection"},
-    {"plot", "report"},
+    {"plot", "report", "judge"},
     {"cli"},
     {"__main__"},
 ]

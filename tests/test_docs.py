@@ -19,6 +19,7 @@ MODULES = [
     "rankwise.datasets",
     "rankwise.graphs",
     "rankwise.inspection",
+    "rankwise.judge",
     "rankwise.leaderboard",
     "rankwise.losses",
     "rankwise.metrics",

@@ -25,6 +25,7 @@ class KernelModel(RankerMixin, KernelParameters):
 
     alpha: Any
     output_shape_: tuple[int, ...] = ()
+    intercept_: Any = 0.0  # as of linear models of scikit-learn without one
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Score items; larger is better, and only differences (inside a group) have a meaning.
@@ -42,13 +43,6 @@ class KernelModel(RankerMixin, KernelParameters):
         check_is_fitted(self)
         X = self._check_items(X, accept_sparse="csr", reset=False)
         return self._scores(X, self._columns).reshape((X.shape[0], *self.output_shape_))
-
-    @property
-    def intercept_(self) -> float:
-        """0, as of any linear model of scikit-learn without one: pairs say nothing of a level."""
-        if not hasattr(self, "coef_"):
-            raise AttributeError(f"{type(self).__name__} with this kernel has no intercept_")
-        return 0.0
 
     def predict_by(self, X: Any, coefficients: Array) -> NDArray[Any]:
         """Score items by other coefficients than those of the fit.

@@ -62,10 +62,14 @@ def score_functions(model: Any) -> ScoreFunctions:
 
 
 def _of_kernel_model(model: Any) -> ScoreFunctions:
+    if np.ndim(model.intercept_):
+        raise ValueError(
+            f"{type(model).__name__} has a level for each output; expected one ranker."
+        )
     if hasattr(model, "coef_"):
         columns = np.asarray(np.atleast_2d(model.coef_).T, dtype=np.float64)
     else:
         columns = model.dual_coef_.reshape(len(model.dual_coef_), -1)
     basis, items = getattr(model, "basis_indices_", None), getattr(model, "X_fit_", None)
     only = FeatureMap(model.make_kernel(), None, len(columns), basis, items)
-    return ScoreFunctions([only], [columns], 0.0, model.output_shape_)
+    return ScoreFunctions([only], [columns], float(model.intercept_), model.output_shape_)
