@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.choosing_alpha import (
@@ -63,11 +64,12 @@ class LeastSquares:
         solution: Solution,
         alpha: float,
         clusters: Indices | None,
+        thin: NDArray[np.bool_],
         rng: np.random.Generator,
     ) -> Spread:
         """Exact up to 2,000 items or with features, else estimated from draws."""
         at = Solutions(solution.ratings, solution.effects)
-        return jackknife(self.system, at, alpha, clusters, rng)
+        return jackknife(self.system, at, alpha, clusters, rng, thin)
 
     def resample(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.jackknife import Spread
@@ -59,9 +60,14 @@ class RatingModel(Protocol):
         solution: Solution,
         alpha: float,
         clusters: Indices | None,
+        thin: NDArray[np.bool_],
         rng: np.random.Generator,
     ) -> Spread:
-        """Their covariance from leaving out each comparison, or each cluster."""
+        """Their covariance from leaving out each comparison, or each cluster.
+
+        Few comparisons that happen to agree must not look exact: those of the `thin` items are at
+        least as noisy as the average.
+        """
 
     def resample(
         self,

@@ -14,21 +14,26 @@ from rankwise.datasets import PairData
 from rankwise.datasets.pair_data import PairColumns
 from rankwise.estimators import RankRLS
 from rankwise.graphs import PairGraph
+from rankwise.groups import Groups
 from rankwise.leaderboard.arguments import (
     check_clusters,
     check_features,
     check_options,
     check_pairs,
+    check_reading,
     encode_labels,
 )
 from rankwise.leaderboard.board import Leaderboard
 from rankwise.leaderboard.consistency import consistency
 from rankwise.leaderboard.covariates import check_identified, covariates_of
 from rankwise.leaderboard.effects import effects_of
+from rankwise.leaderboard.judges import Judge, judges_of, weights_of
 from rankwise.leaderboard.least_squares import LeastSquares
+from rankwise.leaderboard.meetings import meetings_of
 from rankwise.leaderboard.model import RatingModel, Solution
+from rankwise.leaderboard.scales import scale_of
 from rankwise.leaderboard.solving import RatingSystem, Solutions
-from rankwise.leaderboard.standing import intervals_of, standings
+from rankwise.leaderboard.standing import ordered_columns, records_of, standing_of
 from rankwise.leaderboard.tally import Tally
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
@@ -48,6 +53,11 @@ def rate(
     ties: str = "half",
     alpha: float | str = 1e-8,
     features: Any = None,
+    scale: str = "margin",
+    anchor: Any = None,
+    order: str = "rating",
+    min_comparisons: int = 0,
+    reweight: bool = False,
     intervals: str = "jackknife",
     n_resamples: int | None = None,
     confidence: float = 0.95,
@@ -87,14 +97,25 @@ def rate(
         so that the intervals cover the truth less often than they say.
     features : array-like of shape (n_items, n_features), optional
         Features of the items in the order of ``pairs.items``.
+    scale : {"margin", "logit", "elo"}
+        Unit of the ratings: margins; logits; Elo points, 400 / ln 10 for a logit, around 1000. A
+        margin of least squares is taken for two logits, which holds for items close together.
+    anchor : str or int, optional
+        The item that the ratings are counted from: it has the rating 0, or 1000 Elo points, and no
+        error. By default that is the mean of the items.
+    order : {"rating", "lower"}
+        Rank by the rating, or by the lower end of its interval.
+    min_comparisons : int
+        Items with fewer comparisons stand below the line: they have a rating, but no rank.
+    reweight : bool
+        Whether comparisons count as much as their judge agrees with the others; needs `judge`.
     intervals : {"jackknife", "bootstrap"}
         "jackknife" leaves out every comparison, or every cluster, in closed form: rating ± quantile
         of Student's t × standard error. "bootstrap" solves the system again for resamples of the
         comparisons and takes percentiles, which are a little narrow.
     n_resamples : int, optional
-        Number of bootstrap resamples, or of draws from the distribution that the jackknife finds,
-        which are for the ranks only; 0 gives a board without intervals. 1000 if not given, 200
-        above 2,000 items.
+        Number of bootstrap resamples; 0 gives a board without intervals, also by the jackknife.
+        1000 if not given, 200 above 2,000 items.
     confidence : float
         Probability with which an interval should cover the truth, between 0 and 1.
     clusters : array-like of shape (n_comparisons,), optional
@@ -102,7 +123,7 @@ def rate(
         clusters are left out, or resampled. By default the clusters, or else the judges, that the
         data name.
     random_state : int, Generator or None
-        Seed of the resamples and draws.
+        Seed of what is random: resamples, folds, and the jackknife of more than 2,000 items.
     **columns
         For a frame: winner, loser, sides, outcome, wins, scores, margin, magnitude, weight, tie,
         judge, cluster, as in `rankwise.datasets.read_pairs`.
@@ -139,18 +160,24 @@ def rate(
     ... }
     >>> board = rate(games, sides=("white", "black"), outcome="result", alpha=0.01, n_resamples=0)
     >>> board
-    rank  item   rating  n  w/t/l
-       1  Ann    0.4530  3  2/1/0
-       2  Bob   -0.1653  4  1/1/2
-       3  Cleo  -0.2877  3  1/0/2
-    5 comparisons of 3 items; alpha 0.01, unexplained 0.656, cyclicity 0.083 (0.10 times noise)
+    rank  item     rating  n  w/t/l
+       1  Ann †    0.4530  3  2/1/0
+       2  Bob †   -0.1653  4  1/1/2
+       3  Cleo †  -0.2877  3  1/0/2
+    † thin: fewer than 5 comparisons, or all of them ended alike
+    5 comparisons of 3 items by least-squares, alpha 0.01
+    unexplained 0.656, circles 0.083 (0.10 times chance)
     >>> board.expected_margin("Ann", "Cleo").value
     0.740...
     """
     data = check_pairs(pairs, items, covariates, columns)
     check_option("model", model, list(MODELS))
     n_draws = check_options(intervals, n_resamples, confidence, data.n_items)
+    check_reading(order, min_comparisons, has_intervals=n_draws > 0)
     X = None if features is None else check_features(features, data.n_items)
+    judged = None if data.judges is None else encode_labels("judges", data.judges, data.n_pairs)
+    if reweight:
+        data = _reweighted(data, judged, covariates, side, model, ties, alpha, features)
     codes = check_clusters(_units_of(data, clusters), data.n_pairs, n_draws)
     rng = np.random.default_rng(random_state)
     control = covariates_of(data, side)
@@ -160,30 +187,80 @@ def rate(
     alpha = _choose_alpha(fitted, tally, alpha, rng)
     solution = fitted.solve(alpha)
     components = tally.components if X is None else np.ones(data.n_items, np.intp)
-    spread, samples = (
-        None,
-        Solutions(np.empty((0, data.n_items)), np.empty((0, len(control.names)))),
-    )
+    unit = scale_of(scale, anchor, fitted.logits, data.items, components)
+    records = records_of(tally)
+    spread, samples = None, Solutions(*(np.empty((0, len(of))) for of in solution[:2]))
     if n_draws and intervals == "jackknife":
-        spread = fitted.jackknife(solution, alpha, codes, rng)
-        samples = Solutions(spread.draw(solution.ratings, n_draws, rng), samples.effects)
+        spread = unit.spread(fitted.jackknife(solution, alpha, codes, records.thin, rng))
     elif n_draws:
-        samples = fitted.resample(solution, alpha, codes, n_draws, rng)
-    found = intervals_of(solution.ratings, samples.ratings, spread, components, confidence)
+        found = fitted.resample(solution, alpha, codes, n_draws, rng)
+        samples = Solutions(unit.values(found.ratings), unit.factor * found.effects)
+    ratings = unit.values(solution.ratings)
+    standing = standing_of(
+        ratings, spread, samples.ratings, components, confidence,
+        order=order, counted=records.n >= min_comparisons,
+    )  # fmt: skip
+    judges, note = _judges(data, judged, fitted, solution, alpha, confidence)
     _warn_of_components(components, data.items)
     return Leaderboard(
-        columns=standings(tally, data.items, solution.ratings, components, found),
+        columns=ordered_columns(data.items, ratings, standing, records, components),
         items=data.items,
-        ratings=solution.ratings,
+        ratings=ratings,
         samples=samples.ratings,
         spread=spread,
-        effects=effects_of(control, solution, spread, samples.effects, confidence),
+        effects=effects_of(
+            control, unit.factor * solution.effects, spread, samples.effects, confidence
+        ),
+        judges=judges,
+        meetings=meetings_of(tally, fitted, solution),
+        scale=unit,
+        model=model,
         alpha=alpha,
         confidence=float(confidence),
         n_comparisons=data.n_pairs,
+        n_clusters=None if codes is None or not n_draws else int(codes.max()) + 1,
+        notes=tuple(filter(None, [solution.note, note])),
         **consistency(tally, solution.ratings, solution.effects)._asdict(),
         **_trained(tally, solution, features, alpha),
     )
+
+
+def _judges(
+    data: PairData,
+    judged: Groups | None,
+    model: RatingModel,
+    solution: Solution,
+    alpha: float,
+    confidence: float,
+) -> tuple[tuple[Judge, ...], str]:
+    """The table of judges, if there are at least two, and what is to be said of it."""
+    if judged is None or judged.n_groups < 2:
+        return (), ""
+    margins, is_exact = model.held_out_margins(solution, alpha, judged.codes)
+    sign = np.where(data.first < data.second, 1.0, -1.0)
+    expected = sign * model.expected(margins)
+    note = "" if is_exact else "judges are compared with ratings with their own votes in"
+    return judges_of(data.outcome, expected, judged.codes, judged.labels, confidence), note
+
+
+def _reweighted(
+    data: PairData, judged: Groups | None, covariates: Any, side: bool, model: str, ties: str,
+    alpha: float | str, features: Any,
+) -> PairData:  # fmt: skip
+    """The comparisons, weighted by how far their judges follow the others."""
+    if judged is None or judged.n_groups < 2:
+        raise ValueError(
+            "reweight=True weighs judges by how far they agree; say who judged with judge=, and "
+            "have at least two."
+        )
+    named = list(data.covariates) or None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # said once, of the board itself
+        first = rate(
+            data, covariates=named, side=side, model=model, ties=ties, alpha=alpha,
+            features=features, n_resamples=0,
+        )  # fmt: skip
+    return replace(data, weight=data.weight * weights_of(first.judges, judged.codes))
 
 
 def _trained(tally: Tally, solution: Solution, features: Any, alpha: float) -> dict[str, Any]:
