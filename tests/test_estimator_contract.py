@@ -5,10 +5,14 @@ from __future__ import annotations
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import (
+    CalibratedRanker,
     CoRankRLS,
     CoRankRLSCV,
+    GroupScaler,
     RankingPursuit,
     RankingPursuitCV,
+    RankLogistic,
+    RankLogisticCV,
     RankRLS,
     RankRLSCV,
     RankSVM,
@@ -34,11 +38,20 @@ ESTIMATORS = [  # one for each way through the code
     RankingPursuit(5, dictionary=2, n_iter_no_change=2, validation_fraction=0.5, backfit=None),
     RankingPursuit(3, views=2),
     RankingPursuitCV(3),
+    RankLogistic(),
+    RankLogistic(ties="include", kernel="rbf", n_basis=1, warm_start=True),
+    RankLogistic(kernel="precomputed", group_weight="groups"),
+    RankLogisticCV(ALPHAS, cv=2),
     RankSVM(),
     RankSVM(loss="squared_hinge", kernel="rbf", warm_start=True),
     RankSVM(solver="bmrm", kernel="precomputed", group_weight="groups"),
     RankSVM(kernel="rbf", n_basis=1),
     RankSVMCV(ALPHAS, cv=2),
+    CalibratedRanker(RankRLS()),
+    CalibratedRanker(RankRLSCV(ALPHAS, kernel="rbf")),
+    CalibratedRanker(RankSVM(), n_folds=2),
+    GroupScaler(with_standard=True),
+    GroupScaler(with_log=True, with_mean=False),
 ]
 
 

@@ -18,13 +18,18 @@ if TYPE_CHECKING:
         persistence,
         plot,
         report,
+        uncertainty,
     )
     from rankwise.estimators import (
         CoRankRLS,
         CoRankRLSCV,
         CoRankRLSPath,
+        GroupScaler,
         RankingPursuit,
         RankingPursuitCV,
+        RankLogistic,
+        RankLogisticCV,
+        RankLogisticPath,
         RankRLS,
         RankRLSCV,
         RankRLSPath,
@@ -35,15 +40,21 @@ if TYPE_CHECKING:
     )
     from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
     from rankwise.targets import make_target
+    from rankwise.uncertainty import CalibratedRanker
 
 __version__ = "0.2.0"
 
 __all__ = [
+    "CalibratedRanker",
     "CoRankRLS",
     "CoRankRLSCV",
     "CoRankRLSPath",
+    "GroupScaler",
     "PairGraph",
     "PreferenceGraph",
+    "RankLogistic",
+    "RankLogisticCV",
+    "RankLogisticPath",
     "RankRLS",
     "RankRLSCV",
     "RankRLSPath",
@@ -62,9 +73,11 @@ __all__ = [
     "persistence",
     "plot",
     "report",
+    "uncertainty",
 ]
 
 _HOMES = {
+    "CalibratedRanker": "uncertainty",
     "PairGraph": "graphs",
     "PreferenceGraph": "graphs",
     "ScoreGraph": "graphs",

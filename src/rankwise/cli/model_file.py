@@ -41,8 +41,24 @@ class TrainedModel:
 
     def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any]:
         """Predicted scores of the items that have a true one, and these items."""
-        _, data = only_scored(file.read_for(self))
-        return self.model.predict(data.X), data
+        found = file.read_for(self)
+        predicted = self.predict(found)  # of all items: those without a score are in groups, too
+        kept, data = only_scored(found)
+        return predicted[kept], data
+
+    def predict(self, data: Any) -> NDArray[np.float64]:
+        """Predicted scores of items; a model that needs their groups says so."""
+        from rankwise.model_selection.group_routing import needs_groups, predict_items
+
+        group = self.notes.group
+        if data.groups is None and group and needs_groups(self.model):
+            raise ValueError(
+                f"{self.name} compares the features of an item with those of its group, so it "
+                f"needs the groups of new items, too; in training they were in the column {group}. "
+                "Add that column, or say which column of these data has them."
+            )
+        scores: NDArray[np.float64] = predict_items(self.model, data.X, data.groups)
+        return scores
 
     def flattery(self, data: Any) -> str:
         """What is to be said if the model was trained on these rows, else nothing."""
@@ -53,7 +69,7 @@ class TrainedModel:
 
         if not self.notes.rows:
             return ""
-        X = transform_items(self.model, data.X) if self.takes_table else data.X
+        X = transform_items(self.model, data.X, data.groups) if self.takes_table else data.X
         scored = np.flatnonzero(~np.isnan(data.y))
         share = sketched_share(self.notes.rows, X[scored], data.y[scored])
         if share < TELLING_SHARE:

@@ -41,7 +41,7 @@ def predict(
         )
     ranker = open_model(model)
     found = DataFile(data, table, target_needed=False).read_for(ranker)
-    scores = ranker.model.predict(found.X)
+    scores = ranker.predict(found)
     values = ranks_in_groups(scores, found.groups) if rank else scores
     if column is None:
         write_text(output, "".join(f"{value!r}\n" for value in values.tolist()))

@@ -57,7 +57,7 @@ def train(
 
       rankwise train queries.txt --kernel rbf --n-basis 300 --metric ndcg@10 -o rbf.rw
     """
-    from rankwise.cli.models import fit_pipeline, make_model, make_scaler
+    from rankwise.cli.models import fit_model, make_model, make_scaler
     from rankwise.cli.output import check_output, print_json, print_pairs
     from rankwise.cli.session import is_quiet
     from rankwise.cli.training_set import read_training
@@ -69,7 +69,7 @@ def train(
     scaler = make_scaler(model.scale, estimator.kernel, data.is_sparse)
     start = time.perf_counter()
     preparation = data.prepared_by(scaler)
-    fitted = fit_pipeline(estimator, preparation, data.X, data.y, data.groups)
+    fitted = fit_model(estimator, preparation, data.X, data.y, data.groups)
     seconds = time.perf_counter() - start
     chosen = describe(last_step(fitted))
     _write(fitted, output, data.notes(_command(), chosen, fitted).as_notes())

@@ -222,6 +222,7 @@ def rate(
         notes=tuple(filter(None, [solution.note, note])),
         **consistency(tally, solution.ratings, solution.effects)._asdict(),
         **_trained(tally, solution, features, alpha),
+        comparisons=data,
     )
 
 
