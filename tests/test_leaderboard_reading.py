@@ -136,6 +136,14 @@ def test_a_single_comparison_is_not_one_to_one():
     assert [(row.best_rank, row.worst_rank, row.tier) for row in board] == [(1, 2, 1)] * 2
 
 
+def test_a_few_games_that_fit_exactly_settle_nothing():
+    games = {"winner": ["Ann", "Bob", "Ann"], "loser": ["Bob", "Cleo", "Cleo"], "tie": [0, 1, 0]}
+    for model in ("least-squares", "bradley-terry"):
+        board = rate(games, model=model)
+        assert board.unexplained < 1e-6
+        assert all((row.best_rank, row.worst_rank) == (1, 3) for row in board)
+
+
 def test_an_item_that_only_wins_is_finite_and_marked():
     data = votes(n=200)
     everyone = np.tile(np.arange(5), 4)

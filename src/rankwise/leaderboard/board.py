@@ -104,7 +104,9 @@ class Leaderboard:
     scale : Scale
         The unit of ratings, margins and effects.
     model : str
-        How outcomes are explained: "least-squares" or another model.
+        How outcomes are explained: "least-squares" or "bradley-terry".
+    ties : float or None
+        The parameter of the ties, if the model has one.
     alpha : float
         Regularization in use.
     confidence : float
@@ -143,6 +145,7 @@ class Leaderboard:
     meetings: Meetings
     scale: Scale
     model: str
+    ties: float | None
     alpha: float
     confidence: float
     n_comparisons: int
@@ -264,7 +267,7 @@ class Leaderboard:
     def to_dict(self) -> dict[str, Any]:
         """Everything but the resamples and the model, ready for JSON."""
         alike = (
-            *("model", "alpha", "confidence", "intervals", "n_resamples", "n_comparisons"),
+            *("model", "ties", "alpha", "confidence", "intervals", "n_resamples", "n_comparisons"),
             *("n_components", "n_clusters", "unexplained", "cyclicity", "cycle_ratio"),
         )
         return {

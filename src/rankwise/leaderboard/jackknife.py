@@ -208,9 +208,16 @@ def squares_of(tally: Tally, margins: Array, resistances: Array) -> Array:
 def missing_noise(
     tally: Tally, margins: Array, resistances: Array, thin: NDArray[np.bool_]
 ) -> Array:
-    """What the squares of comparisons of thin items lack to the average, for each distinct pair."""
+    """What the squares of comparisons of thin items lack to the average, for each distinct pair.
+
+    Few comparisons may fit without any error. So the average counts, beside the N held-out squares,
+    the mean square of the outcomes themselves for each of the unknown ratings and effects.
+    """
     held_out = held_out_residuals(tally, margins, resistances)
-    average = mean_noise(tally, held_out, np.ones(len(held_out), bool)) / tally.weight
+    n, unknown = tally.n_comparisons, tally.n_items - int(tally.components.max())
+    unknown += tally.n_covariates
+    noise = mean_noise(tally, held_out, np.ones(len(held_out), bool))
+    average = (n * noise + unknown * tally.squared_target / n) / (n + unknown) / tally.weight
     lack = tally.count * tally.weight**2 * np.maximum(0.0, average - held_out**2)
     return tally.by_pair(lack * (thin[tally.first] | thin[tally.second])[tally.pair])
 

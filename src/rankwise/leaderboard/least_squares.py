@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
+from rankwise.estimators import RankRLS
 from rankwise.leaderboard.choosing_alpha import (
     EIGEN_LIMIT,
     alpha_grid,
@@ -86,13 +89,13 @@ class LeastSquares:
 
     def held_out_margins(
         self, solution: Solution, alpha: float, clusters: Indices
-    ) -> tuple[Array, bool]:
-        """By Woodbury's formula; above 2,000 items with the cluster in, which is not exact."""
+    ) -> tuple[Array, str]:
+        """By Woodbury's formula; above 2,000 items with the cluster in, as the note says."""
         tally, system = self.tally, self.system
         margins = tally.margins(solution.ratings, solution.effects)
         of = tally.pair[tally.outcome]
         if system.X is None and system.size > COVARIANCE_LIMIT:
-            return margins[of], False
+            return margins[of], "judges are compared with ratings with their own votes in"
         at = Solutions(solution.ratings, solution.effects)
         exact = LeaveOut(system, at, alpha * tally.total_weight)
         units, found = Units(tally, clusters), margins[of]
@@ -103,7 +106,15 @@ class LeastSquares:
             pairs = of[rows]
             found[rows] -= ratings[tally.first[pairs]] - ratings[tally.second[pairs]]
             found[rows] -= tally.covariates[pairs] @ effects
-        return found, True
+        return found, ""
+
+    def in_margins(self, solution: Solution, alpha: float) -> tuple[Array, Array]:
+        """Margins of the distinct pairs, and the effects, as they are."""
+        return self.tally.margins(solution.ratings, solution.effects), solution.effects
+
+    def learner(self, features: Any, solution: Solution, alpha: float) -> RankRLS:
+        """RankRLS on the features; the effects of covariates are taken from the outcomes."""
+        return RankRLS(alpha).fit(features, self.tally.controlled(solution.effects).graph())
 
     def expected(self, margins: Array) -> Array:
         """The margin itself."""

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.model import RatingModel, Solution
-from rankwise.leaderboard.tally import Tally
 
 __all__ = ["HeadToHead", "Meetings", "meetings_of"]
 
@@ -61,8 +60,9 @@ class Meetings(NamedTuple):
         return HeadToHead(labels[chosen], n, *found)
 
 
-def meetings_of(tally: Tally, model: RatingModel, solution: Solution) -> Meetings:
+def meetings_of(model: RatingModel, solution: Solution) -> Meetings:
     """Add up the comparisons of the same two items."""
+    tally = model.tally
     weights, flows = tally.sums
     expected = model.expected(tally.margins(solution.ratings, solution.effects))
     count = tally.by_pair(tally.count.astype(np.float64))

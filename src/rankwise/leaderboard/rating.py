@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.arrays import Indices
+from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
-from rankwise.datasets.pair_data import PairColumns
-from rankwise.estimators import RankRLS
-from rankwise.graphs import PairGraph
 from rankwise.groups import Groups
 from rankwise.leaderboard.arguments import (
     check_clusters,
@@ -24,8 +22,9 @@ from rankwise.leaderboard.arguments import (
     encode_labels,
 )
 from rankwise.leaderboard.board import Leaderboard
+from rankwise.leaderboard.bradley_terry import BradleyTerry
 from rankwise.leaderboard.consistency import consistency
-from rankwise.leaderboard.covariates import check_identified, covariates_of
+from rankwise.leaderboard.covariates import Covariates, check_identified, covariates_of
 from rankwise.leaderboard.effects import effects_of
 from rankwise.leaderboard.judges import Judge, judges_of, weights_of
 from rankwise.leaderboard.least_squares import LeastSquares
@@ -38,9 +37,12 @@ from rankwise.leaderboard.tally import Tally
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
 
-__all__ = ["MODELS", "rate", "rate_groups"]
+__all__ = ["MODELS", "rate"]
 
-MODELS = {"least-squares": LeastSquares}
+MODELS: dict[str, Callable[..., RatingModel]] = {
+    "least-squares": LeastSquares,
+    "bradley-terry": BradleyTerry,
+}
 
 
 def rate(
@@ -86,10 +88,13 @@ def rate(
         item; text is a category. Their effects are in ``board.effects``.
     side : bool
         Whether the first side may have an advantage, which is then one of the effects.
-    model : {"least-squares"}
-        Of the outcomes.
-    ties : str
-        How the model takes ties; "half" is a margin of 0.
+    model : {"least-squares", "bradley-terry"}
+        Of the outcomes. "bradley-terry": item i beats j with the probability
+        σ(r_i − r_j + zᵀγ), by regularized maximum likelihood; only who won counts, not by how much.
+    ties : {"half", "davidson", "rao-kupper"}
+        How the model takes ties. "half": a margin of 0, or half a win of each. The others are for
+        "bradley-terry" and give a tie a probability of its own (Davidson 1970, Rao and Kupper
+        1967).
     alpha : float or "auto"
         Regularization, positive; the default is next to none. "auto" takes the one with the least
         squared error on comparisons left out one at a time (exact; ten folds of them above 3,000
@@ -175,32 +180,35 @@ def rate(
     n_draws = check_options(intervals, n_resamples, confidence, data.n_items)
     check_reading(order, min_comparisons, has_intervals=n_draws > 0)
     X = None if features is None else check_features(features, data.n_items)
-    judged = None if data.judges is None else encode_labels("judges", data.judges, data.n_pairs)
-    if reweight:
-        data = _reweighted(data, judged, covariates, side, model, ties, alpha, features)
     codes = check_clusters(_units_of(data, clusters), data.n_pairs, n_draws)
+    judged = None if data.judges is None else encode_labels("judges", data.judges, data.n_pairs)
     rng = np.random.default_rng(random_state)
-    control = covariates_of(data, side)
-    tally = Tally.of(data, control.columns)
-    fitted = MODELS[model](tally, X, ties)
-    check_identified(RatingSystem(tally, X), control.names)
-    alpha = _choose_alpha(fitted, tally, alpha, rng)
-    solution = fitted.solve(alpha)
-    components = tally.components if X is None else np.ones(data.n_items, np.intp)
-    unit = scale_of(scale, anchor, fitted.logits, data.items, components)
-    records = records_of(tally)
+    if reweight:
+        first, _ = _judges(data, judged, _fit(data, side, model, ties, X, alpha, rng), confidence)
+        if not first or judged is None:
+            raise ValueError(
+                "reweight=True weighs judges by how far they agree; say who judged with judge=, "
+                "and have at least two."
+            )
+        data = replace(data, weight=data.weight * weights_of(first, judged.codes))
+    fit = _fit(data, side, model, ties, X, alpha, rng)
+    solution, components = fit.solution, fit.components
+    unit = scale_of(scale, anchor, fit.model.logits, data.items, components)
+    records = records_of(fit.tally)
     spread, samples = None, Solutions(*(np.empty((0, len(of))) for of in solution[:2]))
     if n_draws and intervals == "jackknife":
-        spread = unit.spread(fitted.jackknife(solution, alpha, codes, records.thin, rng))
+        found = fit.model.jackknife(solution, fit.alpha, codes, records.thin, rng)
+        spread = unit.spread(found)
     elif n_draws:
-        found = fitted.resample(solution, alpha, codes, n_draws, rng)
-        samples = Solutions(unit.values(found.ratings), unit.factor * found.effects)
+        drawn = fit.model.resample(solution, fit.alpha, codes, n_draws, rng)
+        samples = Solutions(unit.values(drawn.ratings), unit.factor * drawn.effects)
     ratings = unit.values(solution.ratings)
     standing = standing_of(
         ratings, spread, samples.ratings, components, confidence,
         order=order, counted=records.n >= min_comparisons,
     )  # fmt: skip
-    judges, note = _judges(data, judged, fitted, solution, alpha, confidence)
+    effects = unit.factor * solution.effects
+    judges, note = _judges(data, judged, fit, confidence)
     _warn_of_components(components, data.items)
     return Leaderboard(
         columns=ordered_columns(data.items, ratings, standing, records, components),
@@ -208,78 +216,78 @@ def rate(
         ratings=ratings,
         samples=samples.ratings,
         spread=spread,
-        effects=effects_of(
-            control, unit.factor * solution.effects, spread, samples.effects, confidence
-        ),
+        effects=effects_of(fit.control, effects, spread, samples.effects, confidence),
         judges=judges,
-        meetings=meetings_of(tally, fitted, solution),
+        meetings=meetings_of(fit.model, solution),
         scale=unit,
         model=model,
-        alpha=alpha,
+        ties=solution.ties,
+        alpha=fit.alpha,
         confidence=float(confidence),
         n_comparisons=data.n_pairs,
         n_clusters=None if codes is None or not n_draws else int(codes.max()) + 1,
         notes=tuple(filter(None, [solution.note, note])),
-        **consistency(tally, solution.ratings, solution.effects)._asdict(),
-        **_trained(tally, solution, features, alpha),
+        **_consistency(fit.model, solution, fit.alpha),
+        **_trained(fit.model, solution, features, fit.alpha),
         comparisons=data,
     )
 
 
-def _judges(
+class _Fit(NamedTuple):
+    """A model that has been solved."""
+
+    control: Covariates
+    tally: Tally
+    model: RatingModel
+    alpha: float
+    solution: Solution
+    components: Indices
+
+
+def _fit(
     data: PairData,
-    judged: Groups | None,
-    model: RatingModel,
-    solution: Solution,
-    alpha: float,
-    confidence: float,
+    side: bool,
+    model: str,
+    ties: str,
+    X: Array | None,
+    alpha: float | str,
+    rng: np.random.Generator,
+) -> _Fit:
+    """Count the comparisons, choose alpha and solve."""
+    control = covariates_of(data, side)
+    tally = Tally.of(data, control.columns)
+    fitted = MODELS[model](tally, X, ties)
+    check_identified(RatingSystem(tally, X), control.names)
+    alpha = _choose_alpha(fitted, tally, alpha, rng)
+    components = tally.components if X is None else np.ones(data.n_items, np.intp)
+    return _Fit(control, tally, fitted, alpha, fitted.solve(alpha), components)
+
+
+def _judges(
+    data: PairData, judged: Groups | None, fit: _Fit, confidence: float
 ) -> tuple[tuple[Judge, ...], str]:
     """The table of judges, if there are at least two, and what is to be said of it."""
     if judged is None or judged.n_groups < 2:
         return (), ""
-    margins, is_exact = model.held_out_margins(solution, alpha, judged.codes)
+    margins, note = fit.model.held_out_margins(fit.solution, fit.alpha, judged.codes)
     sign = np.where(data.first < data.second, 1.0, -1.0)
-    expected = sign * model.expected(margins)
-    note = "" if is_exact else "judges are compared with ratings with their own votes in"
-    return judges_of(data.outcome, expected, judged.codes, judged.labels, confidence), note
+    outcome = np.sign(data.outcome) if fit.model.logits is not None else data.outcome
+    expected = sign * fit.model.expected(margins)
+    return judges_of(outcome, expected, judged.codes, judged.labels, confidence), note
 
 
-def _reweighted(
-    data: PairData, judged: Groups | None, covariates: Any, side: bool, model: str, ties: str,
-    alpha: float | str, features: Any,
-) -> PairData:  # fmt: skip
-    """The comparisons, weighted by how far their judges follow the others."""
-    if judged is None or judged.n_groups < 2:
-        raise ValueError(
-            "reweight=True weighs judges by how far they agree; say who judged with judge=, and "
-            "have at least two."
-        )
-    named = list(data.covariates) or None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # said once, of the board itself
-        first = rate(
-            data, covariates=named, side=side, model=model, ties=ties, alpha=alpha,
-            features=features, n_resamples=0,
-        )  # fmt: skip
-    return replace(data, weight=data.weight * weights_of(first.judges, judged.codes))
+def _consistency(model: RatingModel, solution: Solution, alpha: float) -> dict[str, Any]:
+    """How far the comparisons go in circles; wins, ties and losses if only they count."""
+    expected, effects = model.in_margins(solution, alpha)
+    return consistency(model.tally, solution.ratings, expected, effects)._asdict()
 
 
-def _trained(tally: Tally, solution: Solution, features: Any, alpha: float) -> dict[str, Any]:
-    """RankRLS on the features, which rates other items; outcomes without the covariates."""
+def _trained(model: RatingModel, solution: Solution, features: Any, alpha: float) -> dict[str, Any]:
+    """The learner on the features, which rates other items."""
     if features is None:
         return {}
-    plain = tally.controlled(solution.effects)
-    at, is_turned = plain.pair[plain.outcome], plain.target[plain.outcome] < 0
-    first, second = plain.first[at], plain.second[at]
-    graph = PairGraph(
-        np.where(is_turned, second, first),
-        np.where(is_turned, first, second),
-        np.abs(plain.target[plain.outcome]),
-        plain.weight[plain.outcome],
-        tally.n_items,
-    )
-    model = RankRLS(alpha).fit(features, graph)
-    return {"model_": model, "level": float(model.predict(features).mean())}
+    learner = model.learner(features, solution, alpha)
+    return {"model_": learner, "level": float(learner.predict(features).mean())}
 
 
 def _units_of(data: PairData, clusters: ArrayLike | None) -> Any:
@@ -288,79 +296,6 @@ def _units_of(data: PairData, clusters: ArrayLike | None) -> Any:
         return clusters
     named = data.clusters if data.clusters is not None else data.judges
     return None if named is None or len(np.unique(named)) < 2 else named
-
-
-def rate_groups(
-    pairs: Any,
-    groups: ArrayLike | None = None,
-    *,
-    items: ArrayLike | None = None,
-    covariates: Any = None,
-    features: Any = None,
-    clusters: ArrayLike | None = None,
-    **options: Any,
-) -> dict[Any, Leaderboard]:
-    """One board for each group of comparisons: by prompt, by country, by year.
-
-    Parameters
-    ----------
-    pairs : data frame, dict of columns, PairData or PairGraph
-        As in `rate`.
-    groups : array-like of shape (n_comparisons,), optional
-        Label of each comparison; by default those of the column `group` (``pairs.groups``).
-    items, covariates, features, clusters
-        As in `rate`, for all groups together.
-    **options
-        Other arguments of `rate`, and columns of a frame.
-
-    Returns
-    -------
-    dict from label to Leaderboard
-        A board has the items that its comparisons name.
-
-    Examples
-    --------
-    >>> from rankwise import PairGraph
-    >>> games = PairGraph([0, 1, 1, 2], [1, 0, 2, 1])
-    >>> boards = rate_groups(games, ["old", "new", "new", "new"], alpha=0.1, n_resamples=0)
-    >>> {label: [row.item for row in board] for label, board in boards.items()}
-    {'new': [1, 2, 0], 'old': [0, 1]}
-    """
-    columns = {name: options.pop(name) for name in PairColumns.names() if name in options}
-    data = check_pairs(pairs, items, covariates, columns)
-    given = data.groups if groups is None else groups
-    if given is None:
-        raise ValueError(
-            "the comparisons have no groups; read them with group=, or pass one label for each."
-        )
-    encoded = encode_labels("groups", given, data.n_pairs)
-    X = None if features is None else check_features(features, data.n_items)
-    if clusters is not None:
-        units = encode_labels("clusters", clusters, data.n_pairs)
-        clusters = units.labels[units.codes]
-    boards = {}
-    for code, label in enumerate(encoded.labels.tolist()):
-        chosen = np.flatnonzero(encoded.codes == code)
-        part, members = _part_of(data, chosen)
-        try:
-            boards[label] = rate(
-                part,
-                covariates=list(part.covariates) or None,
-                features=None if X is None else X[members],
-                clusters=None if clusters is None else np.asarray(clusters)[chosen],
-                **options,
-            )
-        except ValueError as error:
-            raise ValueError(f"group {label!s}: {error}") from error
-    return boards
-
-
-def _part_of(data: PairData, chosen: Indices) -> tuple[PairData, Indices]:
-    """The chosen comparisons, of the items that they name, and which items these are."""
-    part = data.take(chosen)
-    ends = np.stack([part.first, part.second])
-    members, (first, second) = np.unique(ends, return_inverse=True)
-    return replace(part, first=first, second=second, items=data.items[members]), members
 
 
 def _choose_alpha(
