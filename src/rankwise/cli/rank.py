@@ -48,9 +48,19 @@ Resamples = Annotated[
     ),
 ]
 Model = Annotated[
-    str, typer.Option(metavar="NAME", help="How outcomes are explained: least-squares.")
+    str,
+    typer.Option(
+        metavar="NAME", help="How outcomes are explained: least-squares or bradley-terry."
+    ),
 ]
-TiesOption = Annotated[str, typer.Option("--ties", metavar="NAME", help="How ties count: half.")]
+TiesOption = Annotated[
+    str,
+    typer.Option(
+        "--ties",
+        metavar="NAME",
+        help="How ties count: half; davidson or rao-kupper with bradley-terry.",
+    ),
+]
 FORMAT_OF = {".md": "markdown", ".json": "json", ".tex": "latex", ".html": "html", ".txt": "text"}
 
 
