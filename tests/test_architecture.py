@@ -24,7 +24,7 @@ LAYERS = [
     {"leaderboard"},
     {"uncertainty"},
     {"dask", "persistence"},
-    {"plot", "report"},
+    {"plot", "report", "judge"},
     {"cli"},
     {"__main__"},
 ]

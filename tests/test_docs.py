@@ -17,6 +17,7 @@ MODULES = [
     "rankwise.dask",
     "rankwise.datasets",
     "rankwise.graphs",
+    "rankwise.judge",
     "rankwise.leaderboard",
     "rankwise.losses",
     "rankwise.metrics",
