@@ -23,7 +23,7 @@ LAYERS = [
     {"estimators"},
     {"leaderboard"},
     {"uncertainty"},
-    {"dask", "persistence"},
+    {"dask", "persistence", "inspection"},
     {"plot", "report", "judge"},
     {"cli"},
     {"__main__"},

@@ -121,8 +121,10 @@ def write_model(fitted: Any, output: Path, notes: dict[str, Any]) -> None:
     """Write the model to a file, or whole to standard output."""
     import tempfile
 
+    from rankwise.cli.model_file import import_skops
     from rankwise.persistence import save
 
+    import_skops()
     if str(output) != "-":
         save(fitted, output, notes=notes)
         return

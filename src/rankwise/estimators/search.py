@@ -67,6 +67,7 @@ class BaseSearch(BaseEstimator):
 
     shown: ClassVar[tuple[str, ...]] = (
         "coef_",
+        "intercept_",
         "dual_coef_",
         "X_fit_",
         "basis_indices_",
