@@ -225,7 +225,7 @@ def by_scikit_learn(games, alpha=1e-8):
 
 
 def print_times(n_games):
-    """Seconds without intervals; choix and evalica have a dense matrix of items: 60 of them only."""
+    """Seconds without intervals; choix and evalica have dense matrices of items: 60 only."""
     works = {
         "Bradley–Terry": lambda games: bradley_terry(games, 1e-8),
         "Davidson": lambda games: bradley_terry(games, 1e-8, "davidson"),
