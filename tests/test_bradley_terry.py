@@ -290,7 +290,7 @@ def test_peers_find_the_same_ratings(peer):
 
 def test_the_experiment_times_and_judges(capsys):
     comparisons.print_times(500)
-    assert "Seconds for 500 comparisons" in capsys.readouterr().out
+    assert "Processor seconds for 500 comparisons" in capsys.readouterr().out
     right, loss = comparisons.judged(np.array([2.0, -1.0, 3.0]), np.array([1.0, 1.0, 0.0]))
     np.testing.assert_allclose(right, [1, 0])
     np.testing.assert_allclose(loss, -np.log(expit([2.0, -1.0])))
