@@ -5,9 +5,11 @@ from __future__ import annotations
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import (
+    AutoRanker,
     CoRankRLS,
     CoRankRLSCV,
     GroupScaler,
+    HingeFeatures,
     RankingPursuit,
     RankingPursuitCV,
     RankRLS,
@@ -40,6 +42,8 @@ ESTIMATORS = [  # one for each way through the code
     RankSVM(solver="bmrm", kernel="precomputed", group_weight="groups"),
     RankSVM(kernel="rbf", n_basis=1),
     RankSVMCV(ALPHAS, cv=2),
+    HingeFeatures(),
+    AutoRanker(estimate_folds=0),
     GroupScaler(with_standard=True),
     GroupScaler(with_log=True, with_mean=False),
 ]

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
         report,
     )
     from rankwise.estimators import (
+        AutoRanker,
         CoRankRLS,
         CoRankRLSCV,
         CoRankRLSPath,
         GroupScaler,
+        HingeFeatures,
         RankingPursuit,
         RankingPursuitCV,
         RankRLS,
@@ -40,10 +42,12 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 __all__ = [
+    "AutoRanker",
     "CoRankRLS",
     "CoRankRLSCV",
     "CoRankRLSPath",
     "GroupScaler",
+    "HingeFeatures",
     "PairGraph",
     "PreferenceGraph",
     "RankRLS",

@@ -7,9 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rankwise.estimators.auto_ranker import AutoRanker
     from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSPath
     from rankwise.estimators.co_rank_rls_cv import CoRankRLSCV
     from rankwise.estimators.group_scaler import GroupScaler
+    from rankwise.estimators.hinge_features import HingeFeatures
     from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
     from rankwise.estimators.rank_rls_cv import RankRLSCV
     from rankwise.estimators.rank_svm import RankSVM, RankSVMPath
@@ -19,10 +21,12 @@ if TYPE_CHECKING:
     from rankwise.features.view import View
 
 __all__ = [
+    "AutoRanker",
     "CoRankRLS",
     "CoRankRLSCV",
     "CoRankRLSPath",
     "GroupScaler",
+    "HingeFeatures",
     "RankRLS",
     "RankRLSCV",
     "RankRLSPath",
@@ -35,10 +39,12 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AutoRanker": "estimators.auto_ranker",
     "CoRankRLS": "estimators.co_rank_rls",
     "CoRankRLSCV": "estimators.co_rank_rls_cv",
     "CoRankRLSPath": "estimators.co_rank_rls",
     "GroupScaler": "estimators.group_scaler",
+    "HingeFeatures": "estimators.hinge_features",
     "RankRLS": "estimators.rank_rls",
     "RankRLSCV": "estimators.rank_rls_cv",
     "RankRLSPath": "estimators.rank_rls",

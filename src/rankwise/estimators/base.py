@@ -12,6 +12,7 @@ from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
 from rankwise.metrics import disagreement_error
+from rankwise.model_selection.group_routing import predict_items
 from rankwise.targets import split_target
 
 __all__ = ["RankerMixin", "ranks_in_groups"]
@@ -42,7 +43,7 @@ class RankerMixin:
         ndarray of shape (n_items,) or (n_items, n_outputs)
             Ranks; items with equal predicted scores share the smallest of their ranks.
         """
-        return ranks_in_groups(self.predict(X), groups)  # type: ignore[attr-defined]
+        return ranks_in_groups(predict_items(self, X, groups), groups)
 
     def score(
         self,
@@ -72,15 +73,15 @@ class RankerMixin:
             half.
         """
         check_is_fitted(self)
-        predicted = self.predict(X)  # type: ignore[attr-defined]
         if isinstance(y, PreferenceGraph):
             if y.scores is None:
                 if groups is not None or sample_weight is not None:
                     raise ValueError("explicit preferences take neither groups nor sample_weight.")
-                return _concordance(y, predicted)
+                return _concordance(y, predict_items(self, X, y.groups))
             y, groups = y.scores, y.groups if groups is None else groups
         warn_if_groups_were_lost(y, groups, "score")
         y, groups = split_target(y, groups)
+        predicted = predict_items(self, X, groups)
         error = disagreement_error(y, predicted, groups, sample_weight=sample_weight)
         return float(1.0 - np.mean(error))
 
