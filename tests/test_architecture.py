@@ -12,7 +12,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "rankwise"
 LAYERS = [
-    {"arrays"},
+    {"arrays", "frames"},
     {"real_numbers"},
     {"errors", "options", "memory", "threads", "groups", "progress", "rows", "_compiled"},
     {"targets", "environment"},
@@ -21,7 +21,9 @@ LAYERS = [
     {"solvers"},
     {"model_selection"},
     {"estimators"},
-    {"dask", "persistence", "leaderboard"},
+    {"leaderboard"},
+    {"uncertainty"},
+    {"dask", "persistence"},
     {"plot", "report"},
     {"cli"},
     {"__main__"},

@@ -255,7 +255,7 @@ def test_options_without_effect_are_refused(tmp_path, letor, options, words):
     assert not (tmp_path / "m.rw").exists()
 
 
-@pytest.mark.parametrize("name", ["rankrls", "ranksvm", "corankrls", "pursuit"])
+@pytest.mark.parametrize("name", ["rankrls", "ranksvm", "ranklogistic", "corankrls", "pursuit"])
 def test_every_model_is_trained_saved_and_used(tmp_path, letor, name):
     path = tmp_path / "m.rw"
     few = ["--n-basis", "2"] if name == "corankrls" else []

@@ -24,6 +24,7 @@ MODULES = [
     "rankwise.persistence",
     "rankwise.plot",
     "rankwise.report",
+    "rankwise.uncertainty",
 ]
 FENCES = r"^(`{3,}|:{3,})[^\n]*\n.*?^\1$"
 SHOWN = r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rankwise import PairGraph, RankRLS
 from rankwise.datasets import PairData
-from rankwise.leaderboard import Leaderboard, Margin, rate, rate_groups, rating, solving
+from rankwise.leaderboard import Leaderboard, Margin, least_squares, rate, rate_groups, solving
 from rankwise.leaderboard.choosing_alpha import (
     alpha_grid,
     leave_one_out_errors,
@@ -243,7 +243,7 @@ def test_auto_takes_the_alpha_of_least_error():
 
 def test_auto_of_very_many_items_uses_ten_folds(monkeypatch):
     graph = random_games(n_items=12)
-    monkeypatch.setattr(rating, "EIGEN_LIMIT", 10)
+    monkeypatch.setattr(least_squares, "EIGEN_LIMIT", 10)
     system = RatingSystem(Tally.of(graph))
     curve = tenfold_errors(system, alpha_grid(system), np.random.default_rng(0))
     assert rate(graph, alpha="auto", n_resamples=0).alpha == curve.best
@@ -319,9 +319,9 @@ def test_every_comparison_is_drawn_equally_often(n_games):
 def test_batches_do_not_change_the_samples(monkeypatch):
     graph = random_games()
     system, units = RatingSystem(Tally.of(graph)), Units(Tally.of(graph))
-    whole = resample(system, units, 0.01, 10, np.random.default_rng(0))
+    whole = resample(system, units, 0.01, 10, np.random.default_rng(0)).ratings
     monkeypatch.setattr("rankwise.leaderboard.resampling.BATCH", 1)
-    parts = resample(system, units, 0.01, 10, np.random.default_rng(0))
+    parts = resample(system, units, 0.01, 10, np.random.default_rng(0)).ratings
     np.testing.assert_allclose(whole, parts, atol=1e-12)
 
 
@@ -624,7 +624,7 @@ def test_bad_comparisons_are_explained():
         rate(data(), items=["a", "b"])
     with pytest.raises(ValueError, match="there are no comparisons"):
         rate(PairGraph([], [], n_items=1))
-    with pytest.raises(TypeError, match="pairs is of type list, expected PairData"):
+    with pytest.raises(TypeError, match="pairs is of type list, expected a data frame, a dict"):
         rate([("a", "b")])
     with pytest.raises(ValueError, match="there is only one; pass a number"):
         rate(PairGraph([0], [1]), alpha="auto")

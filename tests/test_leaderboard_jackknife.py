@@ -12,7 +12,7 @@ from rankwise import PairGraph, RankRLS
 from rankwise.leaderboard import jackknife as module
 from rankwise.leaderboard import rate, tally
 from rankwise.leaderboard.jackknife import jackknife
-from rankwise.leaderboard.solving import RatingSystem
+from rankwise.leaderboard.solving import RatingSystem, Solutions
 from rankwise.leaderboard.tally import Tally
 from tests.test_leaderboard import consistent_games, graphs, quiet_rate, random_games
 
@@ -38,8 +38,9 @@ def covariance_by_refits(graph, alpha, X, units):
 def spread_of(graph, alpha=ALPHA, X=None, clusters=None, seed=0):
     system = RatingSystem(Tally.of(graph), X)
     weights, flows = system.tally.sums
-    (ratings,) = system.solve(weights[None], flows[None], alpha)
-    return jackknife(system, ratings, alpha, clusters, np.random.default_rng(seed))
+    ratings, effects = system.solve(weights[None], flows[None], alpha)
+    solution = Solutions(ratings[0], effects[0])
+    return jackknife(system, solution, alpha, clusters, np.random.default_rng(seed))
 
 
 def assert_covariance(spread, expected):
@@ -185,9 +186,9 @@ def test_sketched_leverages_approach_the_exact_ones(alpha, monkeypatch):
     B = system.tally.incidence.toarray()
     exact = weights * np.einsum("ij,jk,ik->i", B, inverse, B)
     monkeypatch.setattr(module, "N_SKETCHES", 4000)
-    sparse = module.SparseSystem(system.tally, weights, shift, np.float32)
+    sparse = module.SparseSystem(system, weights, shift, np.float32)
     rng = np.random.default_rng(0)
-    found = module._sketched_leverages(system.tally, weights, shift, sparse, rng)
+    found = module._sketched_leverages(system, weights, shift, sparse, rng)
     bound = 5 * np.sqrt(2 / 4000) * np.minimum(exact, 1 - exact)
     assert (np.abs(found - exact) < bound + 1e-4).all()
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         persistence,
         plot,
         report,
+        uncertainty,
     )
     from rankwise.estimators import (
         AutoRanker,
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
         HingeFeatures,
         RankingPursuit,
         RankingPursuitCV,
+        RankLogistic,
+        RankLogisticCV,
+        RankLogisticPath,
         RankRLS,
         RankRLSCV,
         RankRLSPath,
@@ -38,11 +42,13 @@ if TYPE_CHECKING:
     )
     from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
     from rankwise.targets import make_target
+    from rankwise.uncertainty import CalibratedRanker
 
 __version__ = "0.2.0"
 
 __all__ = [
     "AutoRanker",
+    "CalibratedRanker",
     "CoRankRLS",
     "CoRankRLSCV",
     "CoRankRLSPath",
@@ -50,6 +56,9 @@ __all__ = [
     "HingeFeatures",
     "PairGraph",
     "PreferenceGraph",
+    "RankLogistic",
+    "RankLogisticCV",
+    "RankLogisticPath",
     "RankRLS",
     "RankRLSCV",
     "RankRLSPath",
@@ -68,9 +77,11 @@ __all__ = [
     "persistence",
     "plot",
     "report",
+    "uncertainty",
 ]
 
 _HOMES = {
+    "CalibratedRanker": "uncertainty",
     "PairGraph": "graphs",
     "PreferenceGraph": "graphs",
     "ScoreGraph": "graphs",

@@ -17,6 +17,7 @@ __all__ = [
 CLASSES = {
     ModelName.rankrls: ("RankRLS", "RankRLSCV"),
     ModelName.ranksvm: ("RankSVM", "RankSVMCV"),
+    ModelName.ranklogistic: ("RankLogistic", "RankLogisticCV"),
     ModelName.corankrls: ("CoRankRLS", "CoRankRLSCV"),
     ModelName.pursuit: ("RankingPursuit", "RankingPursuitCV"),
 }

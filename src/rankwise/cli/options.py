@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 __all__ = [
+    "DATA",
     "AsJson",
     "Confidence",
     "Cost",
@@ -40,7 +41,7 @@ def flag(*names: str, help: str, panel: str | None = None) -> Any:
     return typer.Option(*names, metavar="", help=help, rich_help_panel=panel)
 
 
-ModelName = StrEnum("ModelName", ["rankrls", "ranksvm", "corankrls", "pursuit"])
+ModelName = StrEnum("ModelName", ["rankrls", "ranksvm", "ranklogistic", "corankrls", "pursuit"])
 
 
 class Scale(StrEnum):
@@ -184,7 +185,8 @@ class ModelOptions:
     """What is trained; None stands for what the model itself takes."""
 
     model: Annotated[
-        ModelName, _model(metavar="NAME", help="rankrls, ranksvm, corankrls or pursuit.")
+        ModelName,
+        _model(metavar="NAME", help="rankrls, ranksvm, ranklogistic, corankrls or pursuit."),
     ] = ModelName.rankrls
     alpha: Annotated[
         str,

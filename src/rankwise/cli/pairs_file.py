@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from rankwise.cli.options import DATA, flag, split_names
 from rankwise.cli.session import note
 
 if TYPE_CHECKING:
@@ -20,26 +21,47 @@ def _column(help: str) -> Any:
     return typer.Option(metavar="COLUMN", help=help, rich_help_panel="Data")
 
 
+def _columns(metavar: str, help: str) -> Any:
+    return typer.Option(metavar=metavar, help=help, rich_help_panel="Data")
+
+
 @dataclass
 class ComparisonOptions:
     """Which columns say what."""
 
-    winner: Annotated[str, _column("Item that won; with --sides, which side won.")] = "winner"
+    winner: Annotated[str, _column("Item that won.")] = "winner"
     loser: Annotated[str | None, _column("Item that lost; loser if not given.")] = None
-    sides: Annotated[
+    sides: Annotated[str | None, _columns("A,B", "Two columns of items, the first side first.")] = (
+        None
+    )
+    outcome: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B",
-            help="Two columns of items; --winner then holds one of these names, an item, or tie.",
-            rich_help_panel="Data",
+        _column(
+            "With --sides, who won: left, first, a, 1, the name of the column or of the item, tie, "
+            "both bad, …; --winner if not given."
         ),
     ] = None
+    wins: Annotated[
+        str | None, _columns("A,B[,TIES]", "With --sides, how often each side won, and neither.")
+    ] = None
+    scores: Annotated[str | None, _columns("A,B", "With --sides, the points of each side.")] = None
+    margin: Annotated[
+        bool,
+        flag("--margin", help="The difference of scores counts, not only who won.", panel=DATA),
+    ] = False
     magnitude: Annotated[str | None, _column("By how much; 0 is a tie.")] = None
     weight: Annotated[str | None, _column("How much the comparison counts.")] = None
     tie: Annotated[str | None, _column("Whether it was a tie.")] = None
     group: Annotated[str | None, _column("One board for each value.")] = None
+    judge: Annotated[str | None, _column("Who judged; also what is left out as a whole.")] = None
     cluster: Annotated[
-        str | None, _column("What is resampled as a whole: judges, users, matches.")
+        str | None, _column("What is left out or resampled as a whole: users, matches.")
+    ] = None
+    covariates: Annotated[
+        list[str] | None,
+        _columns(
+            "COLUMNS", "What else may explain who won: numbers of the first side, categories."
+        ),
     ] = None
     delimiter: Annotated[str | None, typer.Option(metavar="CHARACTER", rich_help_panel="Data")] = (
         None
@@ -54,10 +76,9 @@ class ComparisonOptions:
 
 
 class Comparisons(NamedTuple):
-    """Comparisons, and what else is known of them and of the items."""
+    """Comparisons, and what is known of the items."""
 
     pairs: PairData
-    clusters: Any
     features: Any
 
 
@@ -65,24 +86,25 @@ def read_comparisons(path: Path, options: ComparisonOptions) -> Comparisons:
     """Read the comparisons and, if there is one, the table of features."""
     from rankwise.datasets import read_pairs
 
-    names = ("winner", "magnitude", "weight", "tie", "group", "delimiter")
-    columns: dict[str, Any] = {name: getattr(options, name) for name in names}
-    if options.sides is None:
-        columns["loser"] = options.loser or "loser"
-    elif options.loser is not None:
+    alike = ("winner", "outcome", "margin", "magnitude", "weight", "tie", "group", "judge",
+             "cluster", "delimiter")  # fmt: skip
+    columns: dict[str, Any] = {name: getattr(options, name) for name in alike}
+    columns["covariates"] = split_names(options.covariates)
+    if options.sides is not None and options.loser is not None:
         raise ValueError("--sides says who took part; leave out --loser.")
-    else:
-        columns["sides"] = _two(options.sides)
-    pairs, clusters = read_pairs(path, **columns), None
-    if options.cluster is not None:  # a second label, so the file is read once more
-        clusters = read_pairs(path, **{**columns, "group": options.cluster}).groups
-    return Comparisons(pairs, clusters, _features(options, pairs))
+    columns["loser"] = options.loser or "loser"
+    for name in ("sides", "wins", "scores"):
+        columns[name] = _listed(name, getattr(options, name))
+    pairs = read_pairs(path, **columns)
+    return Comparisons(pairs, _features(options, pairs))
 
 
-def _two(sides: str) -> list[str]:
-    names = [name.strip() for name in sides.split(",")]
-    if len(names) != 2 or not all(names):
-        raise ValueError(f"--sides {sides}: expected two columns, such as left,right.")
+def _listed(name: str, columns: str | None) -> list[str] | None:
+    if columns is None:
+        return None
+    names = [column.strip() for column in columns.split(",")]
+    if len(names) not in ((2, 3) if name == "wins" else (2,)) or not all(names):
+        raise ValueError(f"--{name} {columns}: expected two columns, such as left,right.")
     return names
 
 

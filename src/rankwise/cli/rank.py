@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli.options import AsJson, Confidence, Output, Seed
+from rankwise.cli.options import AsJson, Confidence, Output, Seed, flag
 from rankwise.cli.pairs_file import ComparisonOptions
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ Intervals = Annotated[
         help="Leave out every comparison or cluster in closed form, or draw them again.",
     ),
 ]
+Side = Annotated[
+    bool, flag("--side", help="Estimate the advantage of the first side, and take it out.")
+]
 Resamples = Annotated[
     int | None,
     typer.Option(
@@ -47,6 +50,7 @@ def rank(
     pairs: PairsFile,
     columns: ComparisonOptions,
     alpha: Alpha = None,
+    side: Side = False,
     intervals: Intervals = "jackknife",
     resamples: Resamples = None,
     confidence: Confidence = 0.95,
@@ -71,7 +75,8 @@ def rank(
         "n_resamples": resamples,
         "confidence": confidence,
         "features": found.features,
-        "clusters": found.clusters,
+        "covariates": list(found.pairs.covariates) or None,
+        "side": side,
         "random_state": random_state,
     }
     if alpha is not None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["TrainingSet", "read_training"]
 
 SHOWN_NAMES = 8
-NEED_SCORES = (ModelName.rankrls, ModelName.ranksvm)
+NEED_SCORES = (ModelName.rankrls, ModelName.ranksvm, ModelName.ranklogistic)
 
 
 @dataclass

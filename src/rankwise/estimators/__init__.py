@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from rankwise.estimators.co_rank_rls_cv import CoRankRLSCV
     from rankwise.estimators.group_scaler import GroupScaler
     from rankwise.estimators.hinge_features import HingeFeatures
+    from rankwise.estimators.rank_logistic import RankLogistic, RankLogisticPath
+    from rankwise.estimators.rank_logistic_cv import RankLogisticCV
     from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
     from rankwise.estimators.rank_rls_cv import RankRLSCV
     from rankwise.estimators.rank_svm import RankSVM, RankSVMPath
@@ -27,6 +29,9 @@ __all__ = [
     "CoRankRLSPath",
     "GroupScaler",
     "HingeFeatures",
+    "RankLogistic",
+    "RankLogisticCV",
+    "RankLogisticPath",
     "RankRLS",
     "RankRLSCV",
     "RankRLSPath",
@@ -45,6 +50,9 @@ _HOMES = {
     "CoRankRLSPath": "estimators.co_rank_rls",
     "GroupScaler": "estimators.group_scaler",
     "HingeFeatures": "estimators.hinge_features",
+    "RankLogistic": "estimators.rank_logistic",
+    "RankLogisticCV": "estimators.rank_logistic_cv",
+    "RankLogisticPath": "estimators.rank_logistic",
     "RankRLS": "estimators.rank_rls",
     "RankRLSCV": "estimators.rank_rls_cv",
     "RankRLSPath": "estimators.rank_rls",

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.estimators.auto_combine import Combination, combine_members
@@ -28,9 +28,11 @@ from rankwise.estimators.auto_members import (
 from rankwise.estimators.auto_menu import WIDE, Features, Recipe, as_pipeline
 from rankwise.estimators.auto_problem import check_problem, default_scoring
 from rankwise.estimators.base import RankerMixin
+from rankwise.estimators.checks import check_rows
 from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.rank_rls import RankRLS
+from rankwise.frames import check_same_index
 from rankwise.model_selection.group_routing import predict_items
 from rankwise.model_selection.measures import (
     Measure,
@@ -39,7 +41,7 @@ from rankwise.model_selection.measures import (
 )
 from rankwise.options import check_option
 from rankwise.progress import Meter
-from rankwise.real_numbers import as_whole, check_items
+from rankwise.real_numbers import as_whole
 from rankwise.rows import row_products
 
 __all__ = ["AutoRanker"]
@@ -158,8 +160,8 @@ class AutoRanker(RankerMixin, BaseEstimator):
         warn_if_groups_were_lost(y, groups, "fit")
         check_option("combine", self.combine, ("stack", "mean", "best"))
         n_folds = as_whole("estimate_folds", self.estimate_folds, "0 for no estimate")
-        check_items("X", X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_same_index(X=X, y=y, groups=groups)
+        X = check_rows(self, X, accept_sparse="csr")
         problem = check_problem(X, y, groups)
         metric = self._metric(problem)
         judged = self.fit_problem(problem, metric, start)
@@ -206,9 +208,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
             Scores.
         """
         check_is_fitted(self)
-        check_items("X", X)
-        types = [np.float64, np.float32]
-        X = validate_data(self, X, accept_sparse="csr", dtype=types, reset=False)
+        X = check_rows(self, X, accept_sparse="csr", reset=False)
         if groups is None and self.needs_groups_:
             raise ValueError(
                 "this AutoRanker was trained on groups and compares an item with the others of its "

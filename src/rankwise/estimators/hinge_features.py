@@ -7,9 +7,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from rankwise.real_numbers import as_whole, check_items
+from rankwise.estimators.checks import check_rows
+from rankwise.real_numbers import as_whole
 
 __all__ = ["HingeFeatures"]
 
@@ -103,8 +104,7 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
         return np.concatenate([names, np.array(hinges, dtype=object)])
 
     def _check_items(self, X: Any, *, reset: bool) -> NDArray[Any]:
-        check_items("X", X)
-        checked: NDArray[Any] = validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
+        checked: NDArray[Any] = check_rows(self, X, reset=reset)
         return checked
 
     def __sklearn_tags__(self) -> Any:

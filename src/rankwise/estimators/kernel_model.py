@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
+from rankwise.estimators.checks import check_rows
 from rankwise.features import FeatureMap, KernelParameters
-from rankwise.real_numbers import check_items
 
 __all__ = ["KernelModel", "ModelPath"]
 
@@ -43,9 +43,44 @@ class KernelModel(RankerMixin, KernelParameters):
         X = self._check_items(X, accept_sparse="csr", reset=False)
         return self._scores(X, self._columns).reshape((X.shape[0], *self.output_shape_))
 
+    def predict_by(self, X: Any, coefficients: Array) -> NDArray[Any]:
+        """Score items by other coefficients than those of the fit.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items.
+        coefficients : ndarray of shape (n_coefficients, k)
+            Weights of what `regressors` gives, one model in each column.
+
+        Returns
+        -------
+        ndarray of shape (n_items, k)
+            Scores; equal items have equal ones, to the last bit.
+        """
+        check_is_fitted(self)
+        return self._scores(self._check_items(X, accept_sparse="csr", reset=False), coefficients)
+
+    def regressors(self, X: Any) -> Any:
+        """What the coefficients are coefficients of: scores are ``regressors(X) @ coefficients``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items.
+
+        Returns
+        -------
+        array or sparse matrix of shape (n_items, n_coefficients)
+            The columns of X for a linear model (`coef_`), else kernel values to the training or
+            basis items (`dual_coef_`).
+        """
+        check_is_fitted(self)
+        X = self._check_items(X, accept_sparse="csr", reset=False)
+        return self._feature_map(len(self._columns)).features(X)
+
     def _check_items(self, X: Any, **options: Any) -> Any:
-        check_items("X", X)
-        return validate_data(self, X, dtype=[np.float64, np.float32], **options)
+        return check_rows(self, X, **options)
 
     def _store_features(self, features: FeatureMap) -> None:
         """Forget an earlier fit with other parameters, keep the items of this one."""
@@ -74,9 +109,11 @@ class KernelModel(RankerMixin, KernelParameters):
         return self.dual_coef_.reshape(len(self.dual_coef_), -1)
 
     def _scores(self, X: Any, columns: Array) -> NDArray[Any]:
+        return self._feature_map(len(columns)).scores(X, columns)
+
+    def _feature_map(self, n_coefficients: int) -> FeatureMap:
         basis, items = getattr(self, "basis_indices_", None), getattr(self, "X_fit_", None)
-        features = FeatureMap(self.make_kernel(), None, len(columns), basis, items)
-        return features.scores(X, columns)
+        return FeatureMap(self.make_kernel(), None, n_coefficients, basis, items)
 
 
 def _without_gaps(items: Any) -> Any:
@@ -110,10 +147,10 @@ class ModelPath(Generic[Model]):
     def predict(self, X: Any) -> NDArray[Any]:
         """Scores of all models, shape (n_items, n_alphas) or (n_items, n_outputs, n_alphas)."""
         model = self._template
-        X = model._check_items(X, accept_sparse="csr", reset=False)
         n_alphas, n, _ = self.coefficients.shape
         columns = self.coefficients.transpose(1, 2, 0).reshape(n, -1)
-        return model._scores(X, columns).reshape((X.shape[0], *model.output_shape_, n_alphas))
+        found = model.predict_by(X, columns)
+        return found.reshape((len(found), *model.output_shape_, n_alphas))
 
     def model(self, index: int | NDArray[np.intp]) -> Model:
         """The fitted estimator of ``alphas[index]``; an array gives one index for each output."""

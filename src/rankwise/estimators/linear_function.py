@@ -47,7 +47,7 @@ def linear_function(model: Any) -> LinearFunction:
         return LinearFunction(np.mean(lines, axis=0), model.intercept_)
     raise ValueError(
         f"{type(model).__name__} is none of rankwise's rankers; expected a linear RankRLS, "
-        "RankSVM, CoRankRLS or RankingPursuit, or the search for one."
+        "RankSVM, RankLogistic, CoRankRLS or RankingPursuit, or the search for one."
     )
 
 

@@ -19,6 +19,7 @@ from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.problem import ranking_losses
 from rankwise.features import Design, is_read_once, make_design
 from rankwise.features.design import FITTING, HOLDING_OUT
+from rankwise.frames import check_same_index
 from rankwise.losses import SquaredLoss
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.exact_hold_out import Refit
@@ -235,6 +236,7 @@ class RankRLS(ChunkedFit):
         self, X: Any, y: Any, groups: ArrayLike | None, *, to_fit: bool
     ) -> tuple[Any, list[SquaredLoss]]:
         check_beta(self.beta)
+        check_same_index(X=X, y=y, groups=groups)
         kernel = self.make_kernel()
         sparse = False if kernel.is_precomputed else "csr"
         X = self._check_items(X, accept_sparse=sparse, ensure_all_finite=False)

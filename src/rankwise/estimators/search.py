@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rankwise.arrays import Array
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.features import KernelParameters
+from rankwise.frames import as_frame
 from rankwise.model_selection.alpha_grid import (
     Edges,
     warn_at_edge,
@@ -110,7 +111,8 @@ class Search(KernelParameters):
         self._report(runs, points, choice, metric)
         chosen = {name: self.best_params_[name] for name in self.axes}
         self.best_estimator_ = tasks[choice.point].train(**chosen)
-        validate_data(self, X, skip_check_array=True)
+        frame = as_frame(X)
+        validate_data(self, X if frame is None else frame, skip_check_array=True)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
 from rankwise.arrays import Array
+from rankwise.frames import as_array
 from rankwise.graphs.base import BaseGraph
 from rankwise.graphs.protocol import GraphDescription, GraphRoot
 from rankwise.graphs.roots import ComponentRoot, items_of_components
@@ -30,8 +31,8 @@ class PairGraph(BaseGraph):
 
     Parameters
     ----------
-    winner, loser : array-like of int, shape (n_edges,)
-        Row numbers of the items in X.
+    winner, loser : array-like of int or str, shape (n_edges,)
+        Row numbers of the items in X, or names: then the rows of X are those of `items`.
     magnitude : array-like of shape (n_edges,), optional
         By how much; 1 if not given. Zero states a tie.
     weight : array-like of shape (n_edges,), optional
@@ -46,6 +47,9 @@ class PairGraph(BaseGraph):
         Labels of the items. Cross-validation holds out these groups, and with them the edges
         that cross into others ([RankRLS09] section 3.3); training does not look at them. By
         default connected components are held out.
+    items : array-like of shape (n_items,), optional
+        Names of the items in the order of the rows of X; if winner and loser are names, their
+        distinct names in increasing order if not given.
 
     Examples
     --------
@@ -54,6 +58,8 @@ class PairGraph(BaseGraph):
     (3, 3)
     >>> graph.divergence
     array([ 3.,  0., -3.])
+    >>> PairGraph(["Cleo", "Ann"], ["Ann", "Bob"]).items
+    array(['Ann', 'Bob', 'Cleo'], dtype='<U4')
     """
 
     def __init__(
@@ -66,9 +72,13 @@ class PairGraph(BaseGraph):
         *,
         cost: str = "magnitude",
         groups: ArrayLike | None = None,
+        items: ArrayLike | None = None,
     ) -> None:
         check_option("cost", cost, COSTS)
         self.cost = cost
+        winner, loser, self._items = _numbered(winner, loser, items)
+        if self._items is not None and n_items is None:
+            n_items = len(self._items)
         self.winner = _as_indices("winner", winner)
         self.loser = _as_indices("loser", loser)
         if len(self.winner) != len(self.loser):
@@ -83,6 +93,8 @@ class PairGraph(BaseGraph):
             else as_whole("n_items", n_items, "the number of rows of X")
         )
         self._check_edges(int(largest))
+        if self._items is not None and len(self._items) != self._n_items:
+            raise ValueError(f"there are {len(self._items)} items, but n_items is {n_items}.")
         self._groups = None if groups is None else encode_groups(groups, self.n_items)
         self.magnitude = _as_edge_values("magnitude", magnitude, len(self.winner))
         self.weight = _as_edge_values("weight", weight, len(self.winner), positive=True)
@@ -106,6 +118,11 @@ class PairGraph(BaseGraph):
     def n_items(self) -> int:
         """Number of items."""
         return self._n_items
+
+    @property
+    def items(self) -> NDArray[Any]:
+        """Names of the items, their numbers if none were given."""
+        return np.arange(self.n_items) if self._items is None else self._items
 
     @property
     def has_groups(self) -> bool:
@@ -221,6 +238,7 @@ class PairGraph(BaseGraph):
             len(items),
             cost=self.cost,
             groups=labels,
+            items=None if self._items is None else self._items[items],
         )
 
     def with_edges(self, kept: NDArray[Any]) -> PairGraph:
@@ -233,6 +251,7 @@ class PairGraph(BaseGraph):
             self.n_items,
             cost=self.cost,
             groups=None if self._groups is None else self.group_labels[self.groups],
+            items=self._items,
         )
 
     def pairs(self) -> PairGraph:
@@ -273,9 +292,35 @@ class PairGraph(BaseGraph):
             )
 
 
+def _numbered(
+    winner: ArrayLike, loser: ArrayLike, items: ArrayLike | None
+) -> tuple[ArrayLike, ArrayLike, NDArray[Any] | None]:
+    """Names as numbers; numbers stay what they are."""
+    names = None if items is None else np.asarray(items)
+    ends = [np.asarray(winner), np.asarray(loser)]
+    if not all(end.dtype.kind in "UT" or _has_text(end) for end in ends):
+        return winner, loser, names
+    if names is None:
+        names = np.unique(np.concatenate([end.astype(np.str_) for end in ends]))
+    place = {name: k for k, name in enumerate(names.tolist())}
+    if len(place) < len(names):
+        raise ValueError("items has a label twice; every item needs its own.")
+    strange = [e for end in ends for e in end.tolist() if e not in place][:5]
+    if strange:
+        raise ValueError(
+            f"items does not have {', '.join(map(repr, strange))}, which were compared."
+        )
+    one, two = (np.array([place[e] for e in end.tolist()], dtype=np.intp) for end in ends)
+    return one, two, names
+
+
+def _has_text(end: NDArray[Any]) -> bool:
+    return end.dtype == object and any(isinstance(entry, str) for entry in end.tolist())
+
+
 def _as_indices(name: str, values: ArrayLike) -> NDArray[np.intp]:
     refuse_masked(name, values)
-    array = np.asarray(values)
+    array = np.asarray(as_array(values))
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ValueError(
             f"{name} has dtype {array.dtype} and shape {array.shape}; expected a flat array of "

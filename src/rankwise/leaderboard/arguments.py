@@ -6,15 +6,18 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from rankwise.arrays import Array, Indices
-from rankwise.datasets import PairData
+from rankwise.datasets import PairData, pairs_from_frame
+from rankwise.datasets.pair_data import PairColumns
+from rankwise.frames import as_array
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.groups import Groups, encode_groups
+from rankwise.leaderboard.covariates import with_covariates
 from rankwise.leaderboard.jackknife import COVARIANCE_LIMIT
-from rankwise.options import check_option
+from rankwise.options import check_option, suggestion
 from rankwise.real_numbers import check_items
 
 __all__ = ["check_clusters", "check_features", "check_options", "check_pairs", "encode_labels"]
@@ -23,21 +26,45 @@ INTERVALS = ("jackknife", "bootstrap")
 
 
 def check_pairs(
-    pairs: PairData | PreferenceGraph, items: ArrayLike | None
-) -> tuple[PairGraph, NDArray[Any]]:
-    """The graph of the comparisons and the labels of its items."""
-    if isinstance(pairs, PairData):
-        if items is not None:
-            raise ValueError("items= names the items of a PairGraph; PairData has its own.")
-        graph, labels = pairs.graph(), np.asarray(pairs.items)
-    elif isinstance(pairs, PreferenceGraph):
-        graph = pairs.pairs()
-        labels = np.arange(graph.n_items) if items is None else np.asarray(items)
+    pairs: Any, items: ArrayLike | None, covariates: Any, columns: dict[str, Any]
+) -> PairData:
+    """The comparisons as PairData, with the covariates that are asked for and no others."""
+    _check_names(columns)
+    if isinstance(pairs, PairData | PreferenceGraph):
+        if columns:
+            raise ValueError(
+                f"{', '.join(columns)} name columns of a data frame, but pairs is a "
+                f"{type(pairs).__name__}."
+            )
+        data = pairs if isinstance(pairs, PairData) else _from_graph(pairs.pairs(), items)
+        data = with_covariates(data, covariates)
     else:
-        raise TypeError(
-            f"pairs is of type {type(pairs).__name__}, expected PairData (from "
-            "rankwise.datasets.read_pairs) or a PairGraph."
-        )
+        given = {} if covariates is None else {"covariates": _listed(covariates)}
+        data = pairs_from_frame(pairs, **columns, **given)
+    if items is not None and not isinstance(pairs, PreferenceGraph):
+        raise ValueError("items= names the items of a PairGraph; PairData has its own.")
+    if not data.n_pairs:
+        raise ValueError("there are no comparisons; a rating needs at least one.")
+    _ = data.graph()  # checks outcomes, weights and items
+    return data
+
+
+def _check_names(columns: dict[str, Any]) -> None:
+    known = [name for name in PairColumns.names() if name != "covariates"]
+    for name in columns:
+        if name not in known:
+            raise TypeError(
+                f"rate has no argument {name!r}; {suggestion(name, known)}columns of a frame are "
+                f"given by {', '.join(known)}."
+            )
+
+
+def _listed(covariates: Any) -> Any:
+    return [covariates] if isinstance(covariates, str) else covariates
+
+
+def _from_graph(graph: PairGraph, items: ArrayLike | None) -> PairData:
+    labels = graph.items if items is None else np.asarray(items)
     if labels.shape != (graph.n_items,):
         raise ValueError(
             f"items has shape {labels.shape}, but the comparisons are of {graph.n_items} items; "
@@ -45,9 +72,7 @@ def check_pairs(
         )
     if len(set(labels.tolist())) < len(labels):
         raise ValueError("items has a label twice; every item needs its own.")
-    if not graph.n_pairs:
-        raise ValueError("there are no comparisons; a rating needs at least one.")
-    return graph, labels
+    return PairData(graph.winner, graph.loser, graph.edge_target, graph.edge_weight, labels)
 
 
 def check_options(intervals: Any, n_resamples: Any, confidence: Any, n_items: int) -> int:
@@ -67,7 +92,7 @@ def check_options(intervals: Any, n_resamples: Any, confidence: Any, n_items: in
 def check_features(features: Any, n_items: int) -> Array:
     """Finite features, one row for each item."""
     check_items("features", features)
-    X = check_array(features, dtype=np.float64, input_name="features")
+    X = check_array(as_array(features, "features"), dtype=np.float64, input_name="features")
     if len(X) != n_items:
         raise ValueError(
             f"features has {len(X)} rows, but the comparisons are of {n_items} items; pass one row "
@@ -76,8 +101,10 @@ def check_features(features: Any, n_items: int) -> Array:
     return np.asarray(X)
 
 
-def check_clusters(clusters: Any, n_comparisons: int, n_resamples: int) -> Indices:
-    """The number of the cluster of each comparison."""
+def check_clusters(clusters: Any, n_comparisons: int, n_resamples: int) -> Indices | None:
+    """The number of the cluster of each comparison; None if there are no clusters."""
+    if clusters is None:
+        return None
     encoded = encode_labels("clusters", clusters, n_comparisons)
     if n_resamples and encoded.n_groups < 2:
         raise ValueError(

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array
+from rankwise.datasets import PairData
+from rankwise.leaderboard.effects import Effect
 from rankwise.leaderboard.jackknife import Spread
 
 __all__ = ["Leaderboard", "LeaderboardRow", "Margin"]
@@ -87,6 +89,8 @@ class Leaderboard:
         jackknife.
     spread : Spread or None
         That covariance; None for the bootstrap and without intervals.
+    effects : tuple of Effect
+        What the covariates add to the margin of the first item, with intervals.
     alpha : float
         Regularization in use.
     confidence : float
@@ -107,6 +111,8 @@ class Leaderboard:
         The fitted model if there are features.
     level : float
         Mean score that the model gives to the items. The board subtracts it: its mean rating is 0.
+    comparisons : PairData or None
+        What the board was made from.
     """
 
     columns: dict[str, NDArray[Any] | None]
@@ -114,6 +120,7 @@ class Leaderboard:
     ratings: Array
     samples: Array
     spread: Spread | None
+    effects: tuple[Effect, ...]
     alpha: float
     confidence: float
     n_comparisons: int
@@ -122,6 +129,7 @@ class Leaderboard:
     cycle_ratio: float | None
     model_: Any = None
     level: float = 0.0
+    comparisons: PairData | None = None
 
     @property
     def n_resamples(self) -> int:
@@ -221,6 +229,7 @@ class Leaderboard:
             "unexplained": self.unexplained,
             "cyclicity": self.cyclicity,
             "cycle_ratio": self.cycle_ratio,
+            "effects": [effect._asdict() for effect in self.effects],
             "rows": [row._asdict() for row in self.rows],
         }
 

@@ -50,22 +50,30 @@ def leave_one_out_errors(system: RatingSystem, alphas: Array) -> AlphaCurve:
 
     With x = x_i − x_j and A = Xᵀ L X + λI the residual of a comparison that is left out is
     ``e / (1 − ω xᵀ A⁻¹ x)``. The λ of that fold is α (W − ω), as in a rating
-    that is trained on the rest. One eigendecomposition serves all comparisons.
+    that is trained on the rest. One eigendecomposition serves all comparisons. Covariates are
+    taken out first, by a Schur complement: their part of the leverage does not depend on λ.
     """
-    tally = system.tally
+    tally, Z, p = system.tally, system.tally.covariates, system.n_ratings
     weights, flows = tally.sums
-    values, vectors = eigh(system.gram(weights[None])[0])
+    gram, right = system.gram(weights[None])[0], system.right(flows[None])[0]
+    inner = gram[p:, p:] + np.diag(system.penalty(0.0)[p:])
+    onto = np.linalg.solve(inner, np.column_stack([gram[p:, :p], right[p:]]))  # covariates' share
+    values, vectors = eigh(gram[:p, :p] - gram[:p, p:] @ onto[:, :-1])
     values = np.maximum(values, 0.0)
-    Z = vectors if system.X is None else system.X @ vectors
-    right = Z.T @ tally.divergence(flows)
+    Y = vectors if system.X is None else system.X @ vectors
+    right = vectors.T @ (right[:p] - gram[:p, p:] @ onto[:, -1])
+    onto = np.column_stack([onto[:, :-1] @ vectors, onto[:, -1]])
     sums = np.zeros(len(alphas))
     for outcomes in _outcomes_of_one_weight(tally, len(values)):
-        omega = tally.weight[outcomes[0]]
+        omega, z = tally.weight[outcomes[0]], Z[tally.pair[outcomes]]
         scale = 1 / (values[:, None] + alphas * (tally.total_weight - omega))
         pairs = tally.pair[outcomes]
-        x = Z[tally.first[pairs]] - Z[tally.second[pairs]]
-        residual = tally.target[outcomes, None] - x @ (scale * right[:, None])
-        held_out = residual / (1 - omega * (x**2 @ scale))
+        x = Y[tally.first[pairs]] - Y[tally.second[pairs]] - z @ onto[:, :-1]
+        residual = (tally.target[outcomes] - z @ onto[:, -1])[:, None] - x @ (
+            scale * right[:, None]
+        )
+        own = np.einsum("ij,ij->i", z, np.linalg.solve(inner, z.T).T)[:, None]
+        held_out = residual / (1 - omega * (own + x**2 @ scale))
         sums += omega * (tally.count[outcomes] @ held_out**2)
     return AlphaCurve(alphas, sums / tally.total_weight)
 
@@ -93,8 +101,8 @@ def tenfold_errors(
         outcomes = np.flatnonzero(held_out)
         pairs = tally.pair[outcomes]
         for at, alpha in enumerate(alphas):
-            (ratings,) = system.solve(weights[None], flows[None], float(alpha))
-            margin = ratings[tally.first[pairs]] - ratings[tally.second[pairs]]
+            found = system.solve(weights[None], flows[None], float(alpha))
+            margin = tally.margins(found.ratings[0], found.effects[0])[pairs]
             square = (tally.target[outcomes] - margin) ** 2
             sums[at] += (held_out * tally.weight)[outcomes] @ square
     return AlphaCurve(alphas, sums / tally.total_weight)

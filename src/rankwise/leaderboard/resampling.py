@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.leaderboard.solving import DENSE_LIMIT, RatingSystem
+from rankwise.leaderboard.solving import DENSE_LIMIT, RatingSystem, Solutions
 from rankwise.leaderboard.units import Units
 from rankwise.memory import check_matrix_fits
 from rankwise.progress import Meter
@@ -57,22 +57,23 @@ def resample(
     n_resamples: int,
     rng: np.random.Generator,
     means: KeptMeans | None = None,
-) -> Array:
-    """Ratings of shape (n_resamples, n_items) from resamples of the comparisons."""
+) -> Solutions:
+    """Ratings of shape (n_resamples, n_items), and effects, from resamples of the comparisons."""
     n_items = system.tally.n_items
     check_matrix_fits(n_resamples, n_items, "the resampled ratings", "pass a smaller n_resamples")
     ratings = np.empty((n_resamples, n_items))
+    effects = np.empty((n_resamples, system.tally.n_covariates))
     meter = Meter("bootstrap", n_resamples)
     for start, stop in _batches(n_resamples, _batch_size(system, units)):
         weights, flows = units.pair_sums(units.draw(stop - start, rng))
-        found = system.solve(weights, flows, alpha)
+        found, effects[start:stop] = system.solve(weights, flows, alpha)
         if means is not None:
             present = (abs(system.tally.incidence).T @ weights.T).T > 0
             found = means.keep(found, present)
         ratings[start:stop] = found
         meter.update(stop)
     meter.close()
-    return ratings
+    return Solutions(ratings, effects)
 
 
 def _batch_size(system: RatingSystem, units: Units) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
@@ -12,15 +13,26 @@ from rankwise.arrays import Array
 from rankwise.leaderboard.tally import Tally
 from rankwise.solvers.iterative import conjugate_gradients
 
-__all__ = ["DENSE_LIMIT", "RatingSystem", "SparseSystem", "explained_by_ratings"]
+__all__ = ["DENSE_LIMIT", "RatingSystem", "Solutions", "SparseSystem", "explained_by_ratings"]
 
 DENSE_LIMIT = 300  # items; above, conjugate gradients are faster than a dense solve
 TOLERANCE = 1e-11
 MAX_ITERATIONS = 10_000
+TINY = 1e-12  # λ of an effect, as a share of W
+
+
+class Solutions(NamedTuple):
+    """Ratings of shape (n_weightings, n_items), and effects of the covariates."""
+
+    ratings: Array
+    effects: Array
 
 
 class RatingSystem:
-    """``(Xᵀ L X + λI) w = Xᵀ d`` for weights and flows of the distinct pairs, and r = X w.
+    """``Dᵀ W D u + λu = Dᵀ W δ`` with a row ``D = [x_i − x_j, z]`` for each distinct pair.
+
+    The unknowns u are the weights w of the features X, and r = X w, followed by the effects γ of
+    the covariates, which are not regularized (but for `TINY`, where the data leave them open).
 
     Parameters
     ----------
@@ -43,12 +55,22 @@ class RatingSystem:
         self.X = X
 
     @property
-    def size(self) -> int:
-        """Number of unknowns: features, or items."""
+    def n_ratings(self) -> int:
+        """Number of regularized unknowns: features, or items."""
         return self.tally.n_items if self.X is None else self.X.shape[1]
 
-    def solve(self, weights: Array, flows: Array, alpha: float) -> Array:
-        """Ratings of shape (n_weightings, n_items).
+    @property
+    def size(self) -> int:
+        """Number of unknowns."""
+        return self.n_ratings + self.tally.n_covariates
+
+    def penalty(self, shift: float) -> Array:
+        """λ of each unknown."""
+        tiny = TINY * self.tally.total_weight
+        return np.repeat([shift, tiny], [self.n_ratings, self.tally.n_covariates])
+
+    def solve(self, weights: Array, flows: Array, alpha: float) -> Solutions:
+        """Ratings and effects for many weightings.
 
         Parameters
         ----------
@@ -60,73 +82,102 @@ class RatingSystem:
         shifts = alpha * weights.sum(axis=1)
         if self.X is None and self.tally.n_items > DENSE_LIMIT:
             return self._by_conjugate_gradients(weights, flows, shifts)
-        divergences = (self.tally.incidence.T @ flows.T).T
-        matrices = self.gram(weights)
-        right = divergences if self.X is None else divergences @ self.X
-        diagonal = np.arange(matrices.shape[1])
-        matrices[:, diagonal, diagonal] += shifts[:, None]
-        found = np.linalg.solve(matrices, right[:, :, None])[:, :, 0]
+        matrices, right = self.gram(weights), self.right(flows)
+        diagonal = np.arange(self.size)
+        for matrix, shift in zip(matrices, shifts, strict=True):
+            matrix[diagonal, diagonal] += self.penalty(shift)
+        return self.unpacked(np.asarray(np.linalg.solve(matrices, right[:, :, None])[:, :, 0]))
+
+    def unpacked(self, unknowns: Array) -> Solutions:
+        """Ratings, whose mean is 0, and effects."""
+        w, effects = np.split(unknowns, [self.n_ratings], axis=1)
         if self.X is None:
-            return found
-        ratings = found @ self.X.T
-        return np.asarray(ratings - ratings.mean(axis=1, keepdims=True))
+            return Solutions(w, effects)
+        ratings = w @ self.X.T
+        return Solutions(ratings - ratings.mean(axis=1, keepdims=True), effects)
+
+    def rows(self, pairs: Any) -> Array:
+        """``[x_i − x_j, z]`` of some of the distinct pairs, dense; with features only."""
+        first, second = self.tally.first[pairs], self.tally.second[pairs]
+        X = np.asarray(self.X)
+        return np.hstack([X[first] - X[second], self.tally.covariates[pairs]])
+
+    def right(self, flows: Array) -> Array:
+        """``Dᵀ f`` of each weighting."""
+        divergences = (self.tally.incidence.T @ flows.T).T
+        items = divergences if self.X is None else divergences @ self.X
+        return np.hstack([items, flows @ self.tally.covariates])
 
     def gram(self, weights: Array) -> Array:
-        """``Xᵀ L X`` of each weighting, dense."""
+        """``Dᵀ W D`` of each weighting, dense."""
+        if self.X is not None and self.tally.n_items > DENSE_LIMIT:
+            D = self.rows(slice(None))
+            return np.array([D.T @ (w[:, None] * D) for w in weights])
+        matrices = self._of_items(weights)
         if self.X is None:
-            return self._laplacians(weights)
-        if self.tally.n_items <= DENSE_LIMIT:
-            return np.asarray(self.X.T @ self._laplacians(weights) @ self.X)
-        differences = self.tally.differences(self.X)
-        return np.array([differences.T @ (w[:, None] * differences) for w in weights])
+            return matrices
+        n, p = self.X.shape
+        T = np.zeros((n + self.tally.n_covariates, self.size))
+        T[:n, :p], T[n:, p:] = self.X, np.eye(self.tally.n_covariates)
+        return np.asarray(T.T @ matrices @ T)
 
     def grounded(self, weights: Array, shift: float) -> Array:
-        """``Xᵀ L X + λI``, dense, invertible without features also if λ = 0.
+        """``Dᵀ W D + λI``, dense, invertible without features also if λ = 0.
 
         Right-hand sides ``Bᵀ f`` and their solutions sum to zero in each component. So a multiple
         of the matrix of ones may be added there: it changes no rating, and the condition of the
         matrix no longer depends on λ.
         """
         matrix = np.asarray(self.gram(weights[None])[0])
-        size = np.arange(len(matrix))
         if self.X is None:
-            members = self.tally.components
+            n, members = self.tally.n_items, self.tally.components
+            items = matrix[:n, :n]
             together = members[:, None] == members
-            matrix += together * (matrix.trace() / len(matrix) / np.bincount(members)[members])
-            isolated = self.tally.degrees(weights) == 0
-            matrix[size[isolated], size[isolated]] += 1.0
-        matrix[size, size] += shift
+            items += together * (items.trace() / n / np.bincount(members)[members])
+            isolated = np.flatnonzero(self.tally.degrees(weights) == 0)
+            items[isolated, isolated] += 1.0
+        size = np.arange(len(matrix))
+        matrix[size, size] += self.penalty(shift)
         return matrix
 
-    def _laplacians(self, weights: Array) -> Array:
-        tally, n = self.tally, self.tally.n_items
-        matrices = np.zeros((len(weights), n, n))
-        matrices[:, tally.first, tally.second] = -weights
-        matrices[:, tally.second, tally.first] = -weights
+    def _of_items(self, weights: Array) -> Array:
+        """The same for items without features."""
+        tally, n, Z = self.tally, self.tally.n_items, self.tally.covariates
+        matrices = np.zeros((len(weights), n + Z.shape[1], n + Z.shape[1]))
+        first, second = tally.ends
+        edges = tally.by_edge(weights)
+        matrices[:, first, second] = -edges
+        matrices[:, second, first] = -edges
         diagonal = np.arange(n)
         matrices[:, diagonal, diagonal] = (abs(tally.incidence).T @ weights.T).T
+        if Z.shape[1]:
+            for matrix, w in zip(matrices, weights, strict=True):
+                weighted = w[:, None] * Z
+                matrix[:n, n:] = tally.incidence.T @ weighted
+                matrix[n:, :n] = matrix[:n, n:].T
+                matrix[n:, n:] = Z.T @ weighted
         return matrices
 
-    def _by_conjugate_gradients(self, weights: Array, flows: Array, shifts: Array) -> Array:
-        ratings = np.zeros((len(weights), self.tally.n_items))
-        start = None
-        for k, (w, f, shift) in enumerate(zip(weights, flows, shifts, strict=True)):
-            system = SparseSystem(self.tally, w, float(shift))
-            ratings[k] = system.solve(self.tally.divergence(f), TOLERANCE, start)
-            start = ratings[0]
-        return ratings
+    def _by_conjugate_gradients(self, weights: Array, flows: Array, shifts: Array) -> Solutions:
+        unknowns = np.zeros((len(weights), self.size))
+        right, start = self.right(flows), None
+        for k, (w, shift) in enumerate(zip(weights, shifts, strict=True)):
+            system = SparseSystem(self, w, float(shift))
+            unknowns[k] = system.solve(right[k], TOLERANCE, start)
+            start = unknowns[0]
+        return self.unpacked(unknowns)
 
 
 class SparseSystem:
-    """``(L + λI) r = d`` by conjugate gradients; one weighting, any number of right-hand sides.
+    """``(Dᵀ W D + λI) u = d`` by conjugate gradients; one weighting, many right-hand sides.
 
     One at a time: a vector of 1e5 items stays in the cache, a block of them does not, and the
     block took twice as long for each of its columns.
 
     Parameters
     ----------
-    tally : Tally
-        The comparisons.
+    system : RatingSystem
+        The comparisons, without features.
     weights : ndarray of shape (n_distinct,)
         Σ ω of each distinct pair.
     shift : float
@@ -137,17 +188,25 @@ class SparseSystem:
     """
 
     def __init__(
-        self, tally: Tally, weights: Array, shift: float, dtype: type[np.floating] = np.float64
+        self,
+        system: RatingSystem,
+        weights: Array,
+        shift: float,
+        dtype: type[np.floating] = np.float64,
     ) -> None:
-        diagonal = tally.degrees(weights) + shift
-        self._diagonal = np.where(diagonal > 0, diagonal, 1.0).astype(dtype)
+        tally, Z = system.tally, system.tally.covariates
+        weighted = weights[:, None] * Z
+        self._cross = (tally.incidence.T @ weighted if Z.size else weighted[:0]).astype(dtype)
+        self._inner = (Z.T @ weighted).astype(dtype)
+        own = np.r_[tally.degrees(weights), self._inner.diagonal()] + system.penalty(shift)
+        self._diagonal = np.where(own > 0, own, 1.0).astype(dtype)
         self._adjacency = tally.adjacency(weights.astype(dtype))
 
     def solve(self, right: Array, tol: float, start: Array | None = None) -> Array:
         """The solution for one right-hand side that sums to zero in each component."""
         dtype = self._diagonal.dtype
         found = conjugate_gradients(
-            lambda v: self._diagonal[:, None] * v - self._adjacency @ v,
+            self._product,
             right[:, None].astype(dtype),
             self._diagonal,
             tol=tol,
@@ -163,9 +222,19 @@ class SparseSystem:
             )
         return np.asarray(found.x[:, 0])
 
+    def _product(self, v: Array) -> Array:
+        n = self._adjacency.shape[0]
+        found = self._diagonal[:, None] * v
+        found[:n] -= self._adjacency @ v[:n]
+        if len(v) > n:
+            found[:n] += self._cross @ v[n:]
+            inner = self._inner - np.diag(self._inner.diagonal())
+            found[n:] += self._cross.T @ v[:n] + inner @ v[n:]
+        return found
+
 
 def explained_by_ratings(tally: Tally, start: Array) -> float:
-    """rᵀ d of the ratings without regularization, L r = d.
+    """rᵀ d of the ratings without regularization, L r = d; without covariates.
 
     It is the largest value of ``2 rᵀ d − rᵀ L r``, so that the square of the error of r counts.
 
@@ -177,10 +246,10 @@ def explained_by_ratings(tally: Tally, start: Array) -> float:
         A first guess, the regularized ratings.
     """
     weights, flows = tally.sums
-    divergence = tally.divergence(flows)
+    divergence, system = tally.divergence(flows), RatingSystem(tally)
     if tally.n_items <= DENSE_LIMIT:
-        L = RatingSystem(tally).grounded(weights, 0.0)
+        L = system.grounded(weights, 0.0)
         ratings = np.asarray(np.linalg.solve(L, divergence), np.float64)
     else:
-        ratings = SparseSystem(tally, weights, 0.0).solve(divergence, 1e-7, start)
+        ratings = SparseSystem(system, weights, 0.0).solve(divergence, 1e-7, start)
     return float(2 * ratings @ divergence - weights @ tally.differences(ratings) ** 2)

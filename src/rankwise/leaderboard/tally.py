@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from rankwise.arrays import Array, Indices
+from rankwise.datasets import PairData
 from rankwise.graphs import PairGraph
 
 __all__ = ["Tally"]
@@ -21,7 +22,7 @@ FEW = 8  # distinct values that are faster to count than to search
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Comparisons of the same two items, magnitude and weight are one outcome with a count.
+    """Comparisons of the same two items, covariates, outcome and weight are one with a count.
 
     Thousands of battles between tens of items have few outcomes. What follows then costs
     little compared with reading the comparisons once.
@@ -31,7 +32,10 @@ class Tally:
     n_items : int
         Number of items.
     first, second : ndarray of shape (n_distinct,)
-        The two items of each distinct pair, ``first < second``, in this order.
+        The two items of each distinct pair, ``first < second``, in this order. A pair of items
+        is there once for each value of the covariates that it was compared with.
+    covariates : ndarray of shape (n_distinct, n_covariates)
+        Z; they speak for `first`, as the target does.
     pair : ndarray of shape (n_outcomes,)
         The distinct pair of each outcome, rising.
     target : ndarray of shape (n_outcomes,)
@@ -47,6 +51,7 @@ class Tally:
     n_items: int
     first: Indices
     second: Indices
+    covariates: Array
     pair: Indices
     target: Array
     weight: Array
@@ -54,34 +59,42 @@ class Tally:
     outcome: Indices
 
     @classmethod
-    def of(cls, graph: PairGraph) -> Tally:
-        """Count the edges of a graph."""
-        n = graph.n_items
-        first = np.minimum(graph.winner, graph.loser)
-        second = np.maximum(graph.winner, graph.loser)
-        target = graph.edge_target.copy()
-        np.negative(target, out=target, where=graph.winner > graph.loser)
-        target += 0.0  # −0 is 0
-        codes, n_codes = _joined(first * n + second, n * n, target)
-        codes, n_codes = _joined(codes, n_codes, graph.edge_weight)
-        chosen, count, outcome = _counted(codes, n_codes)
-        ends = first[chosen] * n + second[chosen]
-        starts = np.diff(ends, prepend=-1) > 0
-        return cls(
-            n,
-            ends[starts] // n,
-            ends[starts] % n,
-            np.cumsum(starts) - 1,
-            target[chosen],
-            graph.edge_weight[chosen],
-            count,
-            outcome,
+    def of(cls, pairs: PairGraph | PairData, covariates: Array | None = None) -> Tally:
+        """Count comparisons, with a row of covariates for each, which speak for its first item."""
+        if isinstance(pairs, PairData):
+            one, two, said, weight = pairs.first, pairs.second, pairs.outcome, pairs.weight
+        else:
+            one, two, said, weight = pairs.winner, pairs.loser, pairs.edge_target, pairs.edge_weight
+        n, first, second = pairs.n_items, np.minimum(one, two), np.maximum(one, two)
+        Z = np.empty((len(one), 0)) if covariates is None else covariates
+        is_turned = one > two
+        target, Z = (
+            np.where(is_turned, -said, said) + 0.0,
+            np.where(is_turned[:, None], -Z, Z) + 0.0,
         )
+        codes, n_codes = first * n + second, n * n
+        for column in Z.T:
+            codes, n_codes = _joined(codes, n_codes, column)
+        row = codes
+        for column in (target, weight):
+            codes, n_codes = _joined(codes, n_codes, column)
+        chosen, count, outcome = _counted(codes, n_codes)
+        starts = np.diff(row[chosen], prepend=-1) > 0
+        one_of_each = chosen[starts]
+        return cls(
+            n, first[one_of_each], second[one_of_each], Z[one_of_each], np.cumsum(starts) - 1,
+            target[chosen], weight[chosen], count, outcome,
+        )  # fmt: skip
 
     @property
     def n_distinct(self) -> int:
         """Number of distinct pairs of items."""
         return len(self.first)
+
+    @property
+    def n_covariates(self) -> int:
+        """Number of covariates."""
+        return int(self.covariates.shape[1])
 
     @property
     def n_comparisons(self) -> int:
@@ -116,6 +129,48 @@ class Tally:
         """``B r``: first less second item of each distinct pair, along the first axis."""
         return np.asarray(ratings[self.first] - ratings[self.second])
 
+    def margins(self, ratings: Array, effects: Array) -> Array:
+        """``B r + Z γ``: by how much the first item of each distinct pair should win."""
+        return np.asarray(self.differences(ratings) + self.covariates @ effects)
+
+    def controlled(self, effects: Array) -> Tally:
+        """The same comparisons with the effects of the covariates taken from their outcomes."""
+        if not self.n_covariates:
+            return self
+        at = self.pair[self.outcome]
+        target = self.target[self.outcome] - self.covariates[at] @ effects
+        weight = self.weight[self.outcome]
+        ends = self.first[at], self.second[at]
+        return Tally.of(PairData(*ends, target, weight, np.arange(self.n_items)))
+
+    def graph(self) -> PairGraph:
+        """The comparisons as a graph, without their covariates."""
+        at, target = self.pair[self.outcome], self.target[self.outcome]
+        first, second = self.first[at], self.second[at]
+        return PairGraph(
+            np.where(target < 0, second, first),
+            np.where(target < 0, first, second),
+            np.abs(target),
+            self.weight[self.outcome],
+            self.n_items,
+        )
+
+    @cached_property
+    def _edge_starts(self) -> Indices:
+        """Where two other items begin among the distinct pairs."""
+        return np.flatnonzero(np.diff(self.first * self.n_items + self.second, prepend=-1))
+
+    @property
+    def ends(self) -> tuple[Indices, Indices]:
+        """The two items of each edge: once, whatever the covariates were."""
+        return self.first[self._edge_starts], self.second[self._edge_starts]
+
+    def by_edge(self, weights: Array) -> Array:
+        """Sums over the distinct pairs of the same two items, along the last axis."""
+        if not self.n_covariates:
+            return weights
+        return np.asarray(np.add.reduceat(weights, self._edge_starts, axis=-1))
+
     @cached_property
     def incidence(self) -> sp.csr_matrix:
         """B of shape (n_distinct, n_items): a row is e_first − e_second, so L = Bᵀ diag(w) B."""
@@ -138,7 +193,7 @@ class Tally:
 
     def adjacency(self, weights: Array) -> sp.csr_matrix:
         """Symmetric S with the weights of the pairs, so that L = diag(degrees) − S."""
-        pattern = self._pattern
+        pattern, weights = self._pattern, self.by_edge(weights)
         shape = (self.n_items, self.n_items)
         return sp.csr_matrix((weights[pattern.data], pattern.indices, pattern.indptr), shape=shape)
 
@@ -155,11 +210,12 @@ class Tally:
 
     @cached_property
     def _pattern(self) -> sp.csr_matrix:
-        """The distinct pair of each entry of S."""
-        starts = np.r_[0, np.cumsum(np.bincount(self.first, minlength=self.n_items))]
-        numbers = np.arange(1, self.n_distinct + 1, dtype=np.int32)
+        """The edge of each entry of S."""
+        first, second = self.ends
+        starts = np.r_[0, np.cumsum(np.bincount(first, minlength=self.n_items))]
+        numbers = np.arange(1, len(first) + 1, dtype=np.int32)
         shape = (self.n_items, self.n_items)
-        upper = sp.csr_matrix((numbers, self.second, starts), shape=shape)
+        upper = sp.csr_matrix((numbers, second, starts), shape=shape)
         both = (upper + upper.T.tocsr()).tocsr()
         both.data -= 1
         return both

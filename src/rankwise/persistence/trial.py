@@ -115,6 +115,8 @@ def _score(model: Any, items: Any) -> None:
         raise TypeError(f"scores of one item and of two have shapes {one.shape} and {two.shape}")
     if not (np.isfinite(one).all() and np.isfinite(two).all()):
         raise TypeError("its scores are not finite numbers")
+    if hasattr(model, "predict_above") and not np.isfinite(model.predict_above(items, 0, 1)).all():
+        raise TypeError("its probabilities are not finite numbers")
 
 
 def _example(step: Any, fill: float) -> Any:
@@ -190,7 +192,12 @@ def _check_part(part: Any) -> None:
         raise ValueError(f"the words of {name} are not numbered from 0")
     if isinstance(part, (RankerMixin, FeatureMap)):
         _check_numbers(name, state)
-    if isinstance(part, KernelModel) and ("coef_" in state) != (part.kernel == "linear"):
+    is_fitted = "n_features_in_" in state  # a model that is a parameter of another is not
+    if (
+        isinstance(part, KernelModel)
+        and is_fitted
+        and ("coef_" in state) != (part.kernel == "linear")
+    ):
         raise ValueError(f"coefficients and kernel of {name} do not match")
     if isinstance(part, FeatureMap) and part.is_columns and not part.kernel.is_linear:
         raise ValueError("a view has a kernel but no items")

@@ -151,9 +151,9 @@ def curve_note(
         )
     if curves is None:
         return _note(
-            "This model did not search for its parameters. Train RankRLSCV, RankSVMCV, CoRankRLSCV "
-            "or RankingPursuitCV, or pass training=(X, y, groups) with a RankRLS, to see held-out "
-            "scores here."
+            "This model did not search for its parameters. Train RankRLSCV, RankSVMCV, "
+            "RankLogisticCV, CoRankRLSCV or RankingPursuitCV, or pass training=(X, y, groups) with "
+            "a RankRLS, to see held-out scores here."
         )
     if path is None and isinstance(parts.learner, RankRLSCV) and parts.weights() is not None:
         return _note("Pass training=(X, y, groups) to see the weights for each α, too.")

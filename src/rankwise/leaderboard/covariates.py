@@ -1,0 +1,171 @@
+"""What else explains the outcomes: the side an item was on, and covariates of the comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.arrays import Array
+from rankwise.datasets import PairData
+from rankwise.leaderboard.solving import DENSE_LIMIT, RatingSystem, SparseSystem
+from rankwise.real_numbers import as_real
+
+__all__ = ["SIDE", "Covariates", "check_identified", "covariates_of", "with_covariates"]
+
+SIDE = "first side"
+LARGEST_CATEGORY = 50  # levels
+KNOWN = 1e-9  # share of a covariate that the items and the others may leave unexplained
+
+
+@dataclass(frozen=True)
+class Covariates:
+    """Columns z of the comparisons, each with a mean square of 1, and what 1 of them was before.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the columns; a level of a category has its own.
+    columns : ndarray of shape (n_comparisons, n_columns)
+        They speak for the first item.
+    scale : ndarray of shape (n_columns,)
+        By what the columns were divided.
+    """
+
+    names: tuple[str, ...]
+    columns: Array
+    scale: Array
+
+
+def with_covariates(data: PairData, covariates: Any) -> PairData:
+    """The comparisons with these covariates, which may be names of those that they have."""
+    if covariates is None:
+        return replace(data, covariates={})
+    if isinstance(covariates, str):
+        covariates = [covariates]
+    if isinstance(covariates, (list, tuple)) and all(isinstance(c, str) for c in covariates):
+        missing = [name for name in covariates if name not in data.covariates]
+        if missing:
+            known = ", ".join(map(repr, data.covariates)) or "none"
+            raise ValueError(
+                f"covariates: the comparisons have no {', '.join(map(repr, missing))}, but {known};"
+                " read them with covariates=[...], or pass a dictionary or an array with one entry "
+                "for each comparison."
+            )
+        return replace(data, covariates={name: data.covariates[name] for name in covariates})
+    if not isinstance(covariates, Mapping):
+        array = np.asarray(covariates)
+        array = array[:, None] if array.ndim == 1 else array
+        if array.ndim != 2:
+            raise ValueError(f"covariates has shape {array.shape}; pass one column for each.")
+        covariates = {f"z{k}": column for k, column in enumerate(array.T)}
+    columns = {str(name): np.asarray(column) for name, column in covariates.items()}
+    for name, column in columns.items():
+        if column.shape != (data.n_pairs,):
+            raise ValueError(
+                f"the covariate {name!r} has shape {column.shape}, but there are {data.n_pairs} "
+                "comparisons; pass one value for each."
+            )
+    return replace(data, covariates=columns)
+
+
+def covariates_of(data: PairData, side: bool) -> Covariates:
+    """The columns of the covariates, and one for the advantage of the first side if asked."""
+    has_side, found = bool(side), dict[str, Array]()
+    if has_side:
+        _check_sides(data, "side=True asks")
+        found[SIDE] = np.ones(data.n_pairs)
+    for name, values in data.covariates.items():
+        if values.dtype.kind in "biuf":
+            column = as_real(f"the covariate {name!r}", values)
+            _check_column(name, column, has_side)
+            found[name] = column
+            continue
+        _check_sides(data, f"the categories of {name!r} ask")
+        found |= _indicators(name, values, keep_all=not has_side)
+        has_side = True  # the indicators add up to it
+    columns = np.column_stack([*found.values(), np.empty((data.n_pairs, 0))])
+    scale = np.sqrt(data.weight @ columns**2 / data.weight.sum())
+    return Covariates(tuple(found), columns / scale, scale)
+
+
+def _indicators(name: str, values: NDArray[Any], *, keep_all: bool) -> Iterator[tuple[str, Array]]:
+    """A column for each level; all but the most frequent one if the side is there already."""
+    levels, codes = np.unique(values.astype(np.str_), return_inverse=True)
+    if len(levels) < 2:
+        raise ValueError(
+            f"the covariate {name!r} is {levels.tolist()[0]!r} in every comparison, so nothing can "
+            "be learned from it; leave it out."
+        )
+    if len(levels) > LARGEST_CATEGORY:
+        raise ValueError(
+            f"the covariate {name!r} has {len(levels)} categories, at most {LARGEST_CATEGORY} are "
+            "taken; join the rare ones, or pass numbers."
+        )
+    common = -1 if keep_all else int(np.bincount(codes).argmax())
+    chosen = [k for k in range(len(levels)) if k != common]
+    return iter([(f"{name}={levels[k]}", (codes == k).astype(np.float64)) for k in chosen])
+
+
+def _check_sides(data: PairData, who: str) -> None:
+    if not (data.outcome < 0).any():
+        raise ValueError(
+            f"{who} how much the first side is favored, but the first item won or tied every "
+            "comparison: winner and loser do not tell who was on which side. Pass sides= and "
+            "outcome=, or a covariate such as home of the winner less home of the loser."
+        )
+
+
+def _check_column(name: str, column: Array, has_side: bool) -> None:
+    if not np.isfinite(column).all():
+        row = int(np.argmin(np.isfinite(column)))
+        raise ValueError(
+            f"the covariate {name!r} is {column[row]} in comparison {row}; fill the gaps, for "
+            "example with the mean, or leave out the rows."
+        )
+    if np.ptp(column) == 0:
+        same = "that is the first side, which is in the model already" if has_side else (
+            "pass side=True for the advantage of the first side"
+        )  # fmt: skip
+        what = "0" if column[0] == 0 else f"{column[0]:g}"
+        advice = "leave it out" if column[0] == 0 else f"{same}; leave it out"
+        raise ValueError(f"the covariate {name!r} is {what} in every comparison; {advice}.")
+
+
+def check_identified(system: RatingSystem, names: tuple[str, ...]) -> None:
+    """Refuse a covariate that the items, their features or the other covariates determine.
+
+    What ratings cannot follow of the columns Z is the Schur complement
+    ``Zᵀ W Z − Cᵀ L⁺ C`` with C = Bᵀ W Z. The reciprocal of a diagonal entry of its inverse is
+    what is left of that column next to the others, too.
+    """
+    tally, p = system.tally, system.n_ratings
+    if not names:
+        return
+    weights, _ = tally.sums
+    Z = tally.covariates
+    if system.X is None and tally.n_items > DENSE_LIMIT:
+        items = SparseSystem(RatingSystem(_plain(tally)), weights, 0.0)
+        cross = tally.incidence.T @ (weights[:, None] * Z)
+        solved = np.column_stack([items.solve(column, 1e-9) for column in cross.T])
+        left = Z.T @ (weights[:, None] * Z) - cross.T @ solved
+    else:
+        matrix = system.grounded(weights, 1e-13 * tally.total_weight)
+        cross = matrix[:p, p:]
+        left = matrix[p:, p:] - cross.T @ np.linalg.lstsq(matrix[:p, :p], cross, rcond=1e-12)[0]
+    values, vectors = np.linalg.eigh(left / tally.total_weight)
+    if values[0] > KNOWN:
+        return
+    guilty = [names[k] for k in np.flatnonzero(np.abs(vectors[:, 0]) > 0.1)]
+    raise ValueError(
+        f"the effect of {', '.join(map(repr, guilty))} cannot be told from the ratings or from the "
+        "other covariates: which items met determines it, or they add up to each other. Leave one "
+        "out; what belongs to an item, not to a comparison, goes into features=."
+    )
+
+
+def _plain(tally: Any) -> Any:
+    return replace(tally, covariates=tally.covariates[:, :0])

@@ -1,0 +1,18 @@
+"""How sure a ranking is: standard errors, probabilities, intervals of ranks, the next question."""
+
+from rankwise.uncertainty.calibrated_ranker import CalibratedRanker, RankInterval
+from rankwise.uncertainty.calibration import Reliability
+from rankwise.uncertainty.questions import NextPairs, Question, next_pairs
+from rankwise.uncertainty.standard_errors import Difference, Jackknife, jackknife
+
+__all__ = [
+    "CalibratedRanker",
+    "Difference",
+    "Jackknife",
+    "NextPairs",
+    "Question",
+    "RankInterval",
+    "Reliability",
+    "jackknife",
+    "next_pairs",
+]

@@ -1,0 +1,264 @@
+"""Boards from data frames in one line: the words people use, counts, scores, sides."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankwise import PairGraph, RankRLS
+from rankwise.datasets import PairData, pairs_from_frame, read_pairs
+from rankwise.datasets.outcome_words import WORDS, meanings
+from rankwise.errors import TableFormatError
+from rankwise.leaderboard import rate, rate_groups
+
+BATTLES = {
+    "model_a": ["owl", "owl", "jay", "crow", "jay", "crow"],
+    "model_b": ["jay", "crow", "owl", "jay", "crow", "owl"],
+    "winner": ["model_a", "tie", "model_b", "crow", "both bad", "owl"],
+    "judge": ["x", "x", "y", "y", "z", "z"],
+    "words": [10, -3, 2, 0, 5, 1],
+}
+SIDES = {"sides": ("model_a", "model_b"), "outcome": "winner"}
+OUTCOMES = [1, 0, -1, 1, 0, -1]
+
+
+def polars_frame(columns):
+    return pytest.importorskip("polars").DataFrame(columns)
+
+
+def arrow_table(columns):
+    return pytest.importorskip("pyarrow").table(columns)
+
+
+def pandas_frame(columns):
+    return pytest.importorskip("pandas").DataFrame(columns, index=np.arange(6)[::-1])
+
+
+def categories(columns):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(columns)
+    return frame.astype(dict.fromkeys(("model_a", "model_b", "winner"), "category"))
+
+
+FRAMES = [dict, pandas_frame, categories, polars_frame, arrow_table]
+
+
+@pytest.mark.parametrize("make", FRAMES, ids=lambda f: f.__name__)
+def test_every_kind_of_frame_gives_the_same_comparisons(make):
+    data = pairs_from_frame(make(BATTLES), **SIDES, judge="judge", covariates=["words"])
+    assert data.items.tolist() == ["crow", "jay", "owl"]
+    assert data.items[data.first].tolist() == BATTLES["model_a"]
+    assert data.items[data.second].tolist() == BATTLES["model_b"]
+    assert data.outcome.tolist() == OUTCOMES
+    assert data.judges.tolist() == BATTLES["judge"]
+    assert data.covariates["words"].tolist() == BATTLES["words"]
+
+
+@pytest.mark.parametrize("make", FRAMES, ids=lambda f: f.__name__)
+def test_rate_takes_a_frame_in_one_line(make):
+    board = rate(make(BATTLES), **SIDES, n_resamples=0)
+    assert [row.item for row in board] == ["owl", "crow", "jay"]
+    data = pairs_from_frame(BATTLES, **SIDES)
+    assert board.rows == rate(data, n_resamples=0).rows
+    winners = {"winner": ["a", "b"], "loser": ["b", "c"]}
+    assert [row.item for row in rate(winners, n_resamples=0)] == ["a", "b", "c"]
+
+
+def test_a_file_is_read_as_a_frame_is(tmp_path):
+    rows = zip(*BATTLES.values(), strict=True)
+    text = "\n".join([",".join(BATTLES), *(",".join(map(str, row)) for row in rows)])
+    (tmp_path / "battles.csv").write_text(text)
+    options = {**SIDES, "judge": "judge", "covariates": ["words"]}
+    file, frame = (
+        read_pairs(tmp_path / "battles.csv", **options),
+        pairs_from_frame(BATTLES, **options),
+    )
+    for name in ("first", "second", "outcome", "weight", "items", "judges"):
+        np.testing.assert_array_equal(getattr(file, name), getattr(frame, name))
+    np.testing.assert_array_equal(file.covariates["words"], frame.covariates["words"])
+
+
+# -- outcomes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words, expected",
+    [
+        (["model_a", "model_b", "tie"], [1, -1, 0]),
+        (["LEFT", " right ", "Draw"], [1, -1, 0]),
+        (["first", "second", "equal"], [1, -1, 0]),
+        (["a", "b", "tie (bothbad)"], [1, -1, 0]),
+        (["H", "D", "A"], [1, 0, -1]),
+        (["1", "2", "0"], [1, -1, 0]),
+        (["1", "2", "0.5"], [1, -1, 0]),
+        (["1", "0", "0.5"], [1, -1, 0]),
+        (["1.0", "0.0"], [1, -1]),
+        (["-1", "0", "1"], [-1, 0, 1]),
+        (["True", "False"], [1, -1]),
+        (["win", "loss", "draw"], [1, -1, 0]),
+        (["0"], [None]),
+        (["3", "1"], [None, None]),
+        (["maybe", "left", ""], [None, 1, None]),
+    ],
+)
+def test_words_for_outcomes(words, expected):
+    assert meanings(words) == expected
+
+
+def test_no_word_has_two_meanings():
+    words = [word for side in WORDS.values() for word in side]
+    assert len(words) == len(set(words))
+
+
+@pytest.mark.parametrize("code", [[1, 0, 2, 1, 0, 2], [1.0, 0.5, 0.0, 1.0, 0.5, 0.0]])
+def test_numbers_say_who_won(code):
+    data = pairs_from_frame({**BATTLES, "winner": code}, **SIDES)
+    assert data.outcome.tolist() == OUTCOMES
+
+
+def test_unknown_words_are_listed_all_at_once(tmp_path):
+    strange = {**BATTLES, "winner": ["model_a", "skip", "model_c", "skip", "owl?", "owl"]}
+    message = r"row 1 of the frame: the winner is 'skip' \(2 rows\), 'model_c', 'owl\?', expected"
+    with pytest.raises(ValueError, match=message):
+        rate(strange, **SIDES)
+    lines = ["model_a,model_b,winner"] + [
+        ",".join(row) for row in list(zip(*strange.values(), strict=True)) for row in [row[:3]]
+    ]
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    with pytest.raises(TableFormatError, match=r"'skip' .*'model_c'.*'owl") as caught:
+        read_pairs(tmp_path / "a.csv", **SIDES)
+    assert caught.value.line == 3
+
+
+def test_items_called_a_and_b_win_by_their_names():
+    battles = {"left": ["a", "b", "c"], "right": ["b", "a", "a"], "winner": ["b", "b", "a"]}
+    data = pairs_from_frame(battles, sides=("left", "right"))
+    assert data.outcome.tolist() == [-1, 1, -1]
+    mixed = {"left": ["a", "b", "c"], "right": ["b", "a", "d"], "winner": ["b", "b", "b"]}
+    with pytest.raises(ValueError, match=r"row 1 .*two ways"):  # b is the right side, and an item
+        pairs_from_frame({**mixed, "right": ["c", "a", "d"]}, sides=("left", "right"))
+
+
+def test_counts_of_wins_are_as_many_comparisons():
+    table = {"one": ["a", "b"], "two": ["b", "c"], "win1": [3, 0], "win2": [1, 2], "tied": [0, 2]}
+    data = pairs_from_frame(table, sides=("one", "two"), wins=("win1", "win2", "tied"))
+    assert data.n_pairs == 8
+    assert data.outcome.tolist() == [1, 1, 1, -1, -1, -1, 0, 0]
+    single = {"winner": list("aaabccbb"), "loser": list("bbbabbcc"), "tie": [0] * 6 + [1, 1]}
+    boards = rate(data), rate(single)
+    np.testing.assert_allclose(boards[0].ratings, boards[1].ratings)
+    np.testing.assert_allclose(boards[0].spread.errors, boards[1].spread.errors)
+    for bad in ([-1, 0], [0.5, 0], [None, 1]):
+        with pytest.raises(ValueError, match=r"row 0 .*number of wins"):
+            pairs_from_frame({**table, "win1": bad}, sides=("one", "two"), wins=("win1", "win2"))
+
+
+def test_scores_of_a_match_are_a_winner_or_a_margin():
+    table = {"home": ["a", "b", "c"], "away": ["b", "c", "a"], "g1": [3, 0, 1], "g2": [1, 2, 1]}
+    options = {"sides": ("home", "away"), "scores": ("g1", "g2")}
+    assert pairs_from_frame(table, **options).outcome.tolist() == [1, -1, 0]
+    assert pairs_from_frame(table, **options, margin=True).outcome.tolist() == [2, -2, 0]
+    table["by"] = [2, -2, 0]
+    found = pairs_from_frame(table, sides=("home", "away"), outcome="by", margin=True)
+    assert found.outcome.tolist() == [2, -2, 0]
+    with pytest.raises(ValueError, match=r"row 1 .*score, column 'g1', is nan"):
+        pairs_from_frame({**table, "g1": [1, np.nan, 2]}, **options)
+
+
+def test_the_record_keeps_the_sides():
+    data = pairs_from_frame(BATTLES, **SIDES)
+    assert (
+        data.winner.tolist() == np.where(np.array(OUTCOMES) < 0, data.second, data.first).tolist()
+    )
+    assert data.magnitude.tolist() == np.abs(OUTCOMES).tolist()
+    part = data.take(np.array([2, 2, 5]))
+    assert (part.n_pairs, part.outcome.tolist()) == (3, [-1, -1, -1])
+
+
+# -- bad input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"sides": ("model_a", "model_c")}, "no column 'model_c' for the sides; did you mean"),
+        ({"sides": ("model_a", "model_a")}, "two different columns"),
+        ({"winner": "winner"}, "no column 'loser' for the loser.* Pass sides="),
+        ({"wins": ("a", "b")}, "wins= needs sides="),
+        ({**SIDES, "scores": ("words", "words")}, "outcome and scores say the same thing"),
+        ({**SIDES, "weight": "words"}, "row 1 .*weight is -3, expected more than 0"),
+        ({**SIDES, "weight": "judge"}, "the weight, column 'judge', is 'x', expected a finite"),
+        ({**SIDES, "covariates": "words", "items": [1]}, "items= names the items of a PairGraph"),
+    ],
+)
+def test_bad_columns_are_explained(options, message):
+    with pytest.raises(ValueError, match=message):
+        rate(BATTLES, **options)
+
+
+def test_misspelled_arguments_are_explained():
+    with pytest.raises(TypeError, match="no argument 'side_s'; did you mean 'sides'"):
+        rate(BATTLES, side_s=("model_a", "model_b"))
+    with pytest.raises(ValueError, match="sides name columns of a data frame"):
+        rate(PairGraph([0], [1]), sides=("a", "b"))
+    with pytest.raises(ValueError, match="has no rows"):
+        rate({"winner": [], "loser": []})
+    with pytest.raises(ValueError, match="different lengths"):
+        rate({"winner": ["a"], "loser": []})
+
+
+def test_lazy_frames_are_refused():
+    polars = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match=r"pass frame.collect\(\)"):
+        rate(polars.LazyFrame(BATTLES), **SIDES)
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, ""])
+def test_gaps_are_refused(gap):
+    with pytest.raises(ValueError, match="row 2 of the frame: the model_a is empty"):
+        rate({**BATTLES, "model_a": ["owl", "owl", gap, "crow", "jay", "crow"]}, **SIDES)
+
+
+# -- names in a PairGraph -------------------------------------------------------------------------
+
+
+def test_a_graph_takes_names():
+    graph = PairGraph(["Cleo", "Ann", "Ann"], ["Ann", "Bob", "Cleo"])
+    assert graph.items.tolist() == ["Ann", "Bob", "Cleo"]
+    assert (graph.winner.tolist(), graph.loser.tolist()) == ([2, 0, 0], [0, 1, 2])
+    assert [row.item for row in rate(graph, n_resamples=0)] == ["Ann", "Cleo", "Bob"]
+    assert graph.with_edges([0, 1]).items.tolist() == ["Ann", "Bob", "Cleo"]
+    assert graph.subset(np.array([2, 0])).items.tolist() == ["Cleo", "Ann"]
+    own = PairGraph(["Cleo", "Ann"], ["Ann", "Bob"], items=["Dan", "Cleo", "Bob", "Ann"])
+    assert (own.n_items, own.winner.tolist()) == (4, [1, 3])
+    scores = RankRLS(1e-3).fit(np.eye(4), own).predict(np.eye(4))
+    assert scores[1] > scores[3] > scores[2]
+    assert PairGraph([0], [1]).items.tolist() == [0, 1]
+
+
+def test_names_that_are_not_there_are_explained():
+    with pytest.raises(ValueError, match="items does not have 'Eve'"):
+        PairGraph(["Ann"], ["Eve"], items=["Ann", "Bob"])
+    with pytest.raises(ValueError, match="a label twice"):
+        PairGraph(["Ann"], ["Bob"], items=["Ann", "Ann"])
+    with pytest.raises(ValueError, match="2 items, but n_items is 5"):
+        PairGraph(["Ann"], ["Bob"], n_items=5)
+
+
+# -- groups -------------------------------------------------------------------------------------
+
+
+def test_groups_of_a_frame():
+    boards = rate_groups(BATTLES, group="judge", **SIDES, n_resamples=0)
+    assert list(boards) == ["x", "y", "z"]
+    assert sorted(boards["x"].items) == ["crow", "jay", "owl"]
+    alone = rate({name: values[:2] for name, values in BATTLES.items()}, **SIDES, n_resamples=0)
+    assert boards["x"].rows == alone.rows
+
+
+def test_judges_are_clusters_unless_others_are_given():
+    data = pairs_from_frame(BATTLES, **SIDES, judge="judge")
+    assert isinstance(data, PairData)
+    with_judges = rate(data).spread.errors
+    explicit = rate(BATTLES, **SIDES, clusters=BATTLES["judge"]).spread.errors
+    np.testing.assert_allclose(with_judges, explicit)
