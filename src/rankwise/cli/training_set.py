@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 __all__ = ["TrainingSet", "read_training"]
 
 SHOWN_NAMES = 8
-NEED_SCORES = (ModelName.rankrls, ModelName.ranksvm, ModelName.ranklogistic)
+NEED_SCORES = (
+    ModelName.rankrls,
+    ModelName.ranksvm,
+    ModelName.ranklogistic,
+    ModelName.auto,
+)
 
 
 @dataclass

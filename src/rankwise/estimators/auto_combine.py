@@ -46,9 +46,9 @@ def combine_members(members: list[Member], units: Units, how: str) -> Combinatio
 
     The stack is ``RankRLS(cost="sign")`` on the held-out scores H of the members, centered and
     scaled in each group. Its alpha is chosen by leave-group-out and the share of pairs in the wrong
-    order, which is what its cost asks for and varies less than other metrics. The best of several members
-    flatters itself a little, so it replaces the stack only if it is better by a standard error of
-    the difference over groups.
+    order, which is what its cost asks for and varies less than other metrics. The best of several
+    members flatters itself a little, so it replaces the stack only if it is better by a standard
+    error of the difference over groups.
     """
     sign = 1.0 if units.metric.greater_is_better else -1.0
     score = [sign * float(mean_defined(member.by_unit)) for member in members]

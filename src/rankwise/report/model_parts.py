@@ -84,7 +84,12 @@ class ModelParts(NamedTuple):
         """Parameters that the learner chose, and those that the user set."""
         chosen = getattr(self.learner, "best_params_", {})
         rows = [(f"{name} (chosen)", _value(value)) for name, value in chosen.items()]
+        rows += [(f"member {row['name']}", _member(row)) for row in self.members()]
         return rows + [(name, _value(v)) for name, v, is_set in self._given() if is_set]
+
+    def members(self) -> list[dict[str, Any]]:
+        """The rows of the table of an AutoRanker; nothing for other learners."""
+        return list(getattr(self.learner, "members_", ()))
 
     def defaults(self) -> list[str]:
         """The other parameters, as text."""
@@ -143,6 +148,13 @@ def input_names(names: Sequence[Any] | None, model: Any, X: Any) -> list[str] | 
     columns = column_names(X)
     found = getattr(model, "feature_names_in_", None) if columns is None else columns
     return None if found is None else [as_text(name) for name in found]
+
+
+def _member(row: dict[str, Any]) -> str:
+    if "score" not in row:
+        return as_text(row["note"], LONGEST_VALUE)
+    interval = f"{row['low']:.4f} to {row['high']:.4f}"
+    return f"weight {row['weight']:+.3f}, held-out score {row['score']:.4f} ({interval})"
 
 
 def _value(value: Any) -> str:
