@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +19,14 @@ if TYPE_CHECKING:
 
     from rankwise.cli.data_file import DataFile
 
-__all__ = ["ScoreFile", "TrainedModel", "only_scored", "open_model", "open_ranker"]
+__all__ = [
+    "ScoreFile",
+    "TrainedModel",
+    "import_skops",
+    "only_scored",
+    "open_model",
+    "open_ranker",
+]
 
 TELLING_SHARE = 0.1
 
@@ -124,8 +134,29 @@ def open_model(path: Path) -> TrainedModel:
     from rankwise.datasets.files import location
     from rankwise.persistence.model_file import load_with_notes
 
+    import_skops()
     model, notes = load_with_notes(location(str(path)))
     return TrainedModel(str(path), model, read_notes(notes, model))
+
+
+def import_skops() -> None:
+    """Import skops in a third of its time; for the process of the command only.
+
+    skops trusts all of scikit-learn's estimators, and imports every module of scikit-learn to list
+    them. `load` tells it by name what to trust in each file, so the list may be empty. A program
+    that uses skops itself needs the list: hence not in the library.
+    """
+    if "skops.io" in sys.modules:
+        return
+    import sklearn.utils
+
+    usual = sklearn.utils.all_estimators
+    sklearn.utils.all_estimators = lambda: []
+    try:
+        with suppress(ModuleNotFoundError):  # `load` and `save` say so in their own words
+            import_module("skops.io")
+    finally:
+        sklearn.utils.all_estimators = usual
 
 
 def open_ranker(path: Path) -> TrainedModel | ScoreFile:

@@ -38,7 +38,7 @@ DATA, MODEL, OUTPUT = "Data", "Model", "Output"
 
 def flag(*names: str, help: str, panel: str | None = None) -> Any:
     """An option without a value."""
-    return typer.Option(*names, metavar="", help=help, rich_help_panel=panel)
+    return typer.Option(*names, help=help, rich_help_panel=panel)
 
 
 ModelName = StrEnum(

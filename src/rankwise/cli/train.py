@@ -18,11 +18,12 @@ from rankwise.cli.options import (
     ModelOptions,
     TrainingTableOptions,
 )
+from rankwise.cli.score_tables import ScoreTableOptions
 
 if TYPE_CHECKING:
     from rankwise.cli.training_set import TrainingSet
 
-__all__ = ["train"]
+__all__ = ["command_line", "describe", "train", "write_model"]
 
 HINT = "--model auto: ten such models, held out and stacked; slower, harder to explain"
 
@@ -49,6 +50,7 @@ def train(
     ],
     model: ModelOptions,
     table: TrainingTableOptions,
+    cells: ScoreTableOptions,
     metric: ChoosingMetric = None,
     as_json: AsJson = False,
 ) -> None:
@@ -66,6 +68,8 @@ def train(
 
       rankwise train queries.txt --model auto -o auto.rw
 
+      rankwise train affinities.csv --table --rows drugs.csv --columns targets.csv -o drugs.rw
+
       rankwise train queries.txt --kernel rbf --n-basis 300 --metric ndcg@10 -o rbf.rw
     """
     from rankwise.cli.models import fit_model, make_model, make_scaler
@@ -75,6 +79,12 @@ def train(
     from rankwise.estimators.pipelines import last_step
 
     check_output(output, file)
+    if cells.is_table:
+        from rankwise.cli.table_commands import train_table
+
+        train_table(file, cells, model, metric, output, as_json)
+        return
+    cells.refuse()
     estimator = make_model(model, metric)
     data = read_training(file, table, model.model)
     scaler = make_scaler(model, estimator, data.is_sparse)
@@ -84,7 +94,7 @@ def train(
     seconds = time.perf_counter() - start
     chosen = describe(last_step(fitted))
     short = {name: v for name, v in chosen.items() if not isinstance(v, (list, dict))}
-    _write(fitted, output, data.notes(_command(), short, fitted).as_notes())
+    write_model(fitted, output, data.notes(command_line(), short, fitted).as_notes())
     summary = {
         "data": data.summary,
         "model": type(last_step(fitted)).__name__.removesuffix("CV"),
@@ -124,12 +134,14 @@ def describe(ranker: Any) -> dict[str, Any]:
     }
 
 
-def _write(fitted: Any, output: Path, notes: dict[str, Any]) -> None:
+def write_model(fitted: Any, output: Path, notes: dict[str, Any]) -> None:
     """Write the model to a file, or whole to standard output."""
     import tempfile
 
+    from rankwise.cli.model_file import import_skops
     from rankwise.persistence import save
 
+    import_skops()
     if str(output) != "-":
         save(fitted, output, notes=notes)
         return
@@ -140,7 +152,8 @@ def _write(fitted: Any, output: Path, notes: dict[str, Any]) -> None:
         sys.stdout.buffer.flush()
 
 
-def _command() -> str:
+def command_line() -> str:
+    """What was typed."""
     return shlex.join(["rankwise", *sys.argv[1:]])
 
 

@@ -10,8 +10,12 @@ if TYPE_CHECKING:
     from rankwise.estimators.auto_ranker import AutoRanker
     from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSPath
     from rankwise.estimators.co_rank_rls_cv import CoRankRLSCV
+    from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS
+    from rankwise.estimators.conditional_rank_rls_cv import ConditionalRankRLSCV
     from rankwise.estimators.group_scaler import GroupScaler
     from rankwise.estimators.hinge_features import HingeFeatures
+    from rankwise.estimators.label_ranker import LabelRanker
+    from rankwise.estimators.label_ranker_cv import LabelRankerCV
     from rankwise.estimators.rank_logistic import RankLogistic, RankLogisticPath
     from rankwise.estimators.rank_logistic_cv import RankLogisticCV
     from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
@@ -27,8 +31,12 @@ __all__ = [
     "CoRankRLS",
     "CoRankRLSCV",
     "CoRankRLSPath",
+    "ConditionalRankRLS",
+    "ConditionalRankRLSCV",
     "GroupScaler",
     "HingeFeatures",
+    "LabelRanker",
+    "LabelRankerCV",
     "RankLogistic",
     "RankLogisticCV",
     "RankLogisticPath",
@@ -48,6 +56,10 @@ _HOMES = {
     "CoRankRLS": "estimators.co_rank_rls",
     "CoRankRLSCV": "estimators.co_rank_rls_cv",
     "CoRankRLSPath": "estimators.co_rank_rls",
+    "ConditionalRankRLS": "estimators.conditional_rank_rls",
+    "ConditionalRankRLSCV": "estimators.conditional_rank_rls_cv",
+    "LabelRanker": "estimators.label_ranker",
+    "LabelRankerCV": "estimators.label_ranker_cv",
     "GroupScaler": "estimators.group_scaler",
     "HingeFeatures": "estimators.hinge_features",
     "RankLogistic": "estimators.rank_logistic",

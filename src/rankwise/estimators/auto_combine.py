@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.arrays import Array
-from rankwise.estimators.auto_hold_out import HeldOutItems, Units, choose_alpha, is_worse
+from rankwise.estimators.auto_hold_out import CLEAR, HeldOutItems, Units, choose_alpha, is_worse
 from rankwise.estimators.auto_members import Member
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.model_selection.measures import check_scoring, mean_defined
@@ -16,7 +16,6 @@ from rankwise.model_selection.measures import check_scoring, mean_defined
 __all__ = ["Combination", "combine_members"]
 
 AVERAGED = 4  # members that the mean is taken of
-CLEAR = 1.0  # standard errors by which something else must be better to replace the stack
 
 
 @dataclass(eq=False)

@@ -14,10 +14,11 @@ from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.graphs.roots import items_of_components
 from rankwise.model_selection.candidates import Candidates
 from rankwise.model_selection.folds import Folds, fold_numbers, make_folds
-from rankwise.model_selection.measures import Measure, mean_defined, score_groups
+from rankwise.model_selection.measures import Measure, check_scoring, mean_defined, score_groups
 from rankwise.model_selection.task import HoldOutTask
 
 __all__ = [
+    "CLEAR",
     "Choice",
     "HeldOutEdges",
     "HeldOutItems",
@@ -27,6 +28,7 @@ __all__ = [
     "make_units",
 ]
 
+CLEAR = 1.0  # standard errors by which a candidate, or a combination, is clearly better
 LIST_FOLDS = 5  # of the items of one list, or of the edges of connected preferences
 
 
@@ -61,9 +63,11 @@ class HeldOutItems:
         """Scores of the items by models without them, (n_items, n_candidates)."""
         return task.held_out(0, self.folds, candidates)[:, 0]
 
-    def judge(self, held: Array) -> Array:
+    def judge(self, held: Array, metric: Measure | None = None) -> Array:
         """The metric in each group of each fold, (n_units, n_candidates)."""
-        return score_groups(self.graph, held[:, None], self.folds, self.metric)[0][:, :, 0]
+        return score_groups(self.graph, held[:, None], self.folds, metric or self.metric)[0][
+            :, :, 0
+        ]
 
     def scaled(self, held: Array) -> Array:
         """Columns of held-out scores with mean 0 and deviation 1 in each group of each fold."""
@@ -118,9 +122,11 @@ class HeldOutEdges:
         parts = [self.edges.with_edges(self._fold != k) for k in range(self._n_folds)]
         return np.concatenate([task.from_edges(part, candidates) for part in parts])
 
-    def judge(self, held: Array) -> Array:
+    def judge(self, held: Array, metric: Measure | None = None) -> Array:
         """The metric in each fold, (n_folds, n_candidates)."""
-        return score_groups(self.graph, held[:, None], self.folds, self.metric)[0][:, :, 0]
+        return score_groups(self.graph, held[:, None], self.folds, metric or self.metric)[0][
+            :, :, 0
+        ]
 
     def scaled(self, held: Array) -> Array:
         """Columns of held-out scores with mean 0 and deviation 1 in each fold."""
@@ -179,6 +185,8 @@ class Choice:
 def choose_alpha(task: HoldOutTask, units: Units, candidates: Candidates | None = None) -> Choice:
     """Judge one alpha for each decade, and more beyond the end of them while the best is there.
 
+    Of those within a standard error of the best, the one with the fewest wrong pairs is chosen.
+
     Parameters
     ----------
     task : HoldOutTask
@@ -199,12 +207,29 @@ def choose_alpha(task: HoldOutTask, units: Units, candidates: Candidates | None 
         at = tried.best(sign * mean)
         more = tried.beyond(tried.edges(mean, at, "alpha")) if tried.grid else None
         if more is None:
+            at = _fewest_wrong(units, tried, held, by_unit, at)
             alpha = float(tried.axes["alpha"][at]) if "alpha" in tried.axes else float("nan")
             return Choice(alpha, held[:, at].copy(), by_unit[:, at])
         beyond = units.hold_out(task, more)
         tried, order = tried.joined(more)
         held = np.hstack([held, beyond])[:, order]
         by_unit = np.hstack([by_unit, units.judge(beyond)])[:, order]
+
+
+def _fewest_wrong(units: Units, tried: Candidates, held: Array, by_unit: Array, best: int) -> int:
+    """Of the candidates within a standard error of the best, the one that orders most pairs right.
+
+    Metrics such as NDCG vary much from group to group, and the share of wrong pairs varies less.
+    """
+    pairwise = check_scoring("disagreement")
+    if units.metric.name == pairwise.name or units.graph.scores is None:
+        return best
+    sign = 1.0 if units.metric.greater_is_better else -1.0
+    wrong = mean_defined(units.judge(held, pairwise))
+    for k in range(len(wrong)):
+        if is_worse(by_unit[:, k], by_unit[:, best], sign, CLEAR):
+            wrong[k] = np.nan
+    return best if np.isnan(wrong).all() else tried.best(-wrong)
 
 
 def _decades(task: HoldOutTask) -> Candidates:

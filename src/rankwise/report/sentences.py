@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from rankwise.estimators import RankRLSCV
+from rankwise.inspection.model_parts import ModelParts
 from rankwise.report.group_items import FIRST_ITEMS, ITEMS_A_GROUP
 from rankwise.report.group_metrics import MetricResult
-from rankwise.report.model_parts import ModelParts
+from rankwise.report.model_words import list_defaults, list_parameters
 from rankwise.report.scored_items import ScoredItems, as_text
 
 __all__ = [
@@ -126,7 +127,7 @@ def feature_note(parts: ModelParts, has_weights: bool) -> str:
     """On which scale the weights are, or why there are none."""
     if parts.learner is None:
         return _note("Scores were given instead of a model, so there are no weights to show.")
-    if parts.members():
+    if hasattr(parts.learner, "members_"):
         return _note(
             "This AutoRanker combines several models, of which the table at the end has weights "
             "and held-out scores. It has no weight for each feature; train RankRLSCV on "
@@ -150,7 +151,7 @@ def curve_note(
     """What is missing, and how to get it."""
     if parts.learner is None:
         return _note("Scores were given instead of a model, so there is nothing to tune.")
-    if parts.members():
+    if hasattr(parts.learner, "members_"):
         return _note(" ".join(f"{text}." for text in parts.learner.notes_))
     if curves is None and parts.search:
         return _note(
@@ -173,8 +174,8 @@ def about_table(parts: ModelParts, scored: ScoredItems, versions: dict[str, str]
     sizes = scored.sizes
     rows = [
         ("model", " → ".join([*parts.step_names, parts.name])),
-        *((f"· {name}", value) for name, value in parts.parameters()),
-        ("· parameters left as they are", ", ".join(parts.defaults()) or "none"),
+        *((f"· {name}", value) for name, value in list_parameters(parts.learner)),
+        ("· parameters left as they are", ", ".join(list_defaults(parts.learner)) or "none"),
         ("items", f"{scored.n_items:,}"),
         ("groups", "one list" if scored.is_one_list else f"{len(sizes):,}"),
         ("items a group", f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):,g}"),

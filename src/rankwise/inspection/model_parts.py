@@ -1,0 +1,99 @@
+"""Take a model apart: the steps before the learner, the learner, its weights."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.pipeline import Pipeline
+
+from rankwise.arrays import Array
+from rankwise.estimators.base import RankerMixin
+from rankwise.estimators.linear_function import linear_function
+from rankwise.estimators.pipelines import transform_step
+from rankwise.estimators.search import Search
+from rankwise.estimators.step_columns import is_idle
+from rankwise.frames import as_array, column_names
+
+__all__ = ["ModelParts", "input_columns", "take_apart"]
+
+
+class ModelParts(NamedTuple):
+    """A model taken apart.
+
+    Attributes
+    ----------
+    steps : Pipeline or None
+        What happens to the features first.
+    learner : object or None
+        The estimator at the end; None if plain scores were given.
+    search : str
+        Class of scikit-learn's search that the learner was found in, else empty.
+    """
+
+    steps: Pipeline | None
+    learner: Any
+    search: str = ""
+
+    @property
+    def name(self) -> str:
+        """Class of the learner."""
+        return "given scores" if self.learner is None else type(self.learner).__name__
+
+    @property
+    def step_names(self) -> list[str]:
+        """Classes of the steps before the learner."""
+        return [] if self.steps is None else [type(step).__name__ for _, step in self.steps.steps]
+
+    def features(self, X: Any, groups: Any = None) -> Any:
+        """What the learner sees of the rows of X: a dense array or a sparse matrix by rows."""
+        seen = X if self.steps is None else transform_step(self.steps, X, groups)
+        return seen.tocsr() if sp.issparse(seen) else np.asarray(as_array(seen, "X"))
+
+    def feature_names(self, names: list[str] | None, n_features: int) -> list[str]:
+        """Names of what the learner sees, from the names of the columns of X."""
+        if self.steps is not None:
+            try:
+                return [str(n) for n in self.steps.get_feature_names_out(names)]
+            except (AttributeError, ValueError):  # a step that does not tell, or other names
+                pass
+        is_fitting = names is not None and len(names) == n_features
+        return list(names) if names and is_fitting else [f"x{j}" for j in range(n_features)]
+
+    def weights(self) -> Array | None:
+        """One weight for each feature that the learner sees; None if it has none."""
+        if isinstance(self.learner, RankerMixin):
+            with suppress(ValueError):
+                return linear_function(self.learner).weights
+            return None
+        coef = getattr(self.learner, "coef_", None)  # a linear model of scikit-learn, say
+        if coef is None:
+            return None
+        weights = np.asarray(coef.toarray() if sp.issparse(coef) else coef, dtype=np.float64)
+        return weights.reshape(-1) if weights.size == weights.shape[-1] else None
+
+
+def take_apart(model: Any) -> ModelParts:
+    """Find the learner inside pipelines and scikit-learn's searches."""
+    if not hasattr(model, "predict"):
+        return ModelParts(None, None)
+    steps: list[tuple[str, Any]] = []
+    search = ""
+    while True:
+        if isinstance(model, Pipeline):
+            steps += [step for step in model.steps[:-1] if not is_idle(step[1])]
+            model = model.steps[-1][1]
+        elif hasattr(model, "best_estimator_") and not isinstance(model, Search):
+            search = type(model).__name__
+            model = model.best_estimator_
+        else:
+            return ModelParts(Pipeline(steps) if steps else None, model, search)
+
+
+def input_columns(model: Any, X: Any) -> list[str] | None:
+    """Names of the columns that a model takes: as it has seen them, or of the data frame."""
+    found = getattr(model, "feature_names_in_", None)
+    found = column_names(X) if found is None else found
+    return None if found is None else [str(name) for name in found]
