@@ -130,8 +130,9 @@ def feature_note(parts: ModelParts, has_weights: bool) -> str:
     if hasattr(parts.learner, "members_"):
         return _note(
             "This AutoRanker combines several models, of which the table at the end has weights "
-            "and held-out scores. It has no weight for each feature; train RankRLSCV on "
-            "HingeFeatures for one curve for each feature."
+            "and held-out scores. It has no weight for each feature: see "
+            "rankwise.inspection.permutation_importance for what each one is worth, or train "
+            "RankRLSCV on HingeFeatures for one curve for each."
         )
     if not has_weights:
         return _note(
