@@ -429,3 +429,31 @@ def test_a_stack_that_is_clearly_worse_gives_way_and_says_so(data, monkeypatch):
     model = AutoRanker(LINEAR, estimate_folds=0).fit(*data)
     assert model.combine_ in ("mean", "best")
     assert "takes the place of the stack" in model.notes_[0]
+
+
+def test_weights_of_items_reach_members_stack_and_metric(data):
+    X, y, groups = data
+    rng = np.random.default_rng(0)
+    weights = rng.integers(0, 3, size=len(y)).astype(float)
+    model = AutoRanker(LINEAR, estimate_folds=0).fit(X, y, groups, weights)
+    R = StandardScaler().fit_transform(X)
+    for g in np.unique(groups):
+        rest = groups != g
+        ranker = RankRLS(model.members_[0]["alpha"])
+        ranker.fit(R[rest], y[rest], groups[rest], sample_weight=weights[rest])
+        np.testing.assert_allclose(
+            model.held_out_scores_[~rest, 0], ranker.predict(R[~rest]), atol=1e-8
+        )
+    carried = AutoRanker(LINEAR, estimate_folds=0).fit(X, make_target(y, groups, weights))
+    np.testing.assert_allclose(carried.predict(X, groups), model.predict(X, groups))
+    metric = get_metric("ndcg@10")
+    expected = metric(y, model.held_out_scores_[:, 0], groups, sample_weight=weights)
+    assert model.members_[0]["score"] == pytest.approx(expected)
+
+
+def test_weights_that_a_model_cannot_take_leave_it_out(data):
+    X, y, groups = data
+    weights = np.ones(len(y))
+    with pytest.warns(UserWarning, match="takes no weights"):
+        model = AutoRanker([*LINEAR, ByQuery()], estimate_folds=0).fit(X, y, groups, weights)
+    assert "score" not in model.members_[-1]

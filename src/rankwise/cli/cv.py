@@ -16,6 +16,7 @@ from rankwise.cli.options import (
     Output,
     PerGroup,
     TrainingTableOptions,
+    WeightColumn,
 )
 from rankwise.cli.score_tables import ScoreTableOptions
 
@@ -48,6 +49,7 @@ def cv(
     metric: Metrics = None,
     output: Output = None,
     per_group: PerGroup = None,
+    weight: WeightColumn = None,
     as_json: AsJson = False,
 ) -> None:
     """Cross-validate a model: each candidate judged on data that it was not trained on.
@@ -68,6 +70,7 @@ def cv(
     check_output(output, file, per_group)
     check_output(per_group, file)
     if cells.is_table:
+        cells.refuse_weights(weight)
         from rankwise.cli.cv_table import cv_table
 
         cv_table(file, cells, model, leave, metric, output, per_group, as_json)
@@ -78,7 +81,7 @@ def cv(
     if model.model is ModelName.auto and (output, per_group) != (None, None):
         raise ValueError("-o and --per-group: the model auto has no curve; use another model.")
     estimator = make_model(model, metric[0] if metric else None, search=True)
-    data = read_training(file, table, model.model)
+    data = read_training(file, table, model.model, weight)
     names = held_out_metrics(metric, data.y, data.groups)
     scaler = make_scaler(model, estimator, data.is_sparse)
     preparation = data.prepared_by(scaler)
@@ -87,7 +90,7 @@ def cv(
         _judge_members(estimator, leave, X, data, as_json)
         return
     start = time.perf_counter()
-    found = hold_out(model, names, leave, X, data.y, data.groups)
+    found = hold_out(model, names, leave, X, data)
     seconds = time.perf_counter() - start
     best = found.best(names[0])
     if output is not None:
@@ -118,7 +121,7 @@ def _judge_members(ranker: Any, leave: str, X: Any, data: TrainingSet, as_json: 
         raise ValueError(f"--leave {leave}: the model auto takes a number of folds.")
     n_folds = ranker.estimate_folds if leave == "auto" else int(leave)
     start = time.perf_counter()
-    ranker.set_params(estimate_folds=n_folds).fit(X, data.y, data.groups)
+    ranker.set_params(estimate_folds=n_folds).fit(X, data.y, data.groups, data.weights)
     found = describe_members(ranker)
     seconds = time.perf_counter() - start
     if as_json:

@@ -78,7 +78,8 @@ class HeldOutItems:
         """The graph that a stack of held-out scores learns from, and what it holds out."""
         if self.graph.scores is None:
             return self.graph, self.folds
-        graph = ScoreGraph(self.graph.scores, self.units, cost="sign")
+        weights = self.graph.item_weights
+        graph = ScoreGraph(self.graph.scores, self.units, cost="sign", sample_weight=weights)
         return graph, items_of_components(self.units)
 
 

@@ -15,11 +15,12 @@ from rankwise.arrays import Array
 from rankwise.estimators.auto_hold_out import Choice, Units, choose_alpha, is_worse
 from rankwise.estimators.auto_menu import Features, Recipe, as_pipeline, check_recipe, menu_for
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.pipelines import fit_ranker, last_step
+from rankwise.estimators.pipelines import last_step
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
 from rankwise.model_selection.folds import fold_numbers, make_folds
 from rankwise.model_selection.group_routing import predict_items
+from rankwise.targets import make_target, with_weights
 
 __all__ = [
     "Member",
@@ -50,24 +51,30 @@ class Problem:
         Groups of the items.
     graph : PreferenceGraph
         What is known about the items.
+    weights : ndarray or None
+        Weights of the items; a graph as y has its own.
     """
 
     X: Any
     y: Any
     groups: Any
     graph: PreferenceGraph
+    weights: Any = None
 
     @property
     def target(self) -> tuple[Any, Any]:
-        """What `fit` of a ranker gets after X."""
-        return self.y, (None if isinstance(self.y, PreferenceGraph) else self.groups)
+        """What `fit` of a ranker gets after X; scores carry their weights."""
+        if isinstance(self.y, PreferenceGraph):
+            return self.y, None
+        return with_weights(self.y, self.groups, self.weights)
 
     def part(self, rows: Any) -> Problem:
         """The same of some items."""
         is_graph = isinstance(self.y, PreferenceGraph)
         graph = self.graph.subset(rows)
         groups = None if self.groups is None else self.groups[rows]
-        return Problem(self.X[rows], graph if is_graph else self.y[rows], groups, graph)
+        weights = None if self.weights is None else self.weights[rows]
+        return Problem(self.X[rows], graph if is_graph else self.y[rows], groups, graph, weights)
 
 
 @dataclass(eq=False)
@@ -174,21 +181,22 @@ def judge_estimator(
 
 def fit_any(estimator: Any, problem: Problem) -> Any:
     """Train a copy of any ranker; groups go in as it takes them: groups, qid, group_id or group."""
-    y, groups = problem.target
+    y, groups, weights = problem.y, problem.groups, problem.weights
     if isinstance(last_step(estimator), RankerMixin):
-        if isinstance(y, PreferenceGraph):
-            return clone(estimator).fit(problem.X, y)
-        return fit_ranker(estimator, problem.X, y, groups)
+        carried = y if isinstance(y, PreferenceGraph) or groups is None else make_target(y, groups)
+        return clone(estimator).fit(problem.X, carried if weights is None else problem.target[0])
     if isinstance(y, PreferenceGraph):
         raise ValueError("it learns from scores, and y is a graph of preferences")
     taken = inspect.signature(estimator.fit).parameters
     codes = encode_groups(groups, len(y)).codes
     order = np.argsort(codes, kind="stable")
-    model, X, y, codes = clone(estimator), problem.X[order], y[order], codes[order]
-    for name in ("qid", "group_id"):
-        if name in taken:
-            return model.fit(X, y, **{name: codes})
-    return model.fit(X, y, **({"group": np.bincount(codes)} if "group" in taken else {}))
+    names = [name for name in ("qid", "group_id", "group") if name in taken][:1]
+    given = {name: np.bincount(codes) if name == "group" else codes[order] for name in names}
+    if weights is not None:
+        if "sample_weight" not in taken or names not in ([], ["group"]):
+            raise ValueError("it takes no weights of items")
+        given["sample_weight"] = weights[order]
+    return clone(estimator).fit(problem.X[order], y[order], **given)
 
 
 def _held_out_by_folds(

@@ -139,7 +139,13 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Judge the members, combine them, and train them on all data.
 
         Parameters
@@ -150,6 +156,8 @@ class AutoRanker(RankerMixin, BaseEstimator):
             Scores; larger is better.
         groups : array-like of shape (n_items,), optional
             Group labels: only items of one group are compared.
+        sample_weight : array-like of shape (n_items,), optional
+            Weights of the items, 0 or larger; a pair weighs the product of its two.
 
         Returns
         -------
@@ -162,7 +170,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         n_folds = as_whole("estimate_folds", self.estimate_folds, "0 for no estimate")
         check_same_index(X=X, y=y, groups=groups)
         X = check_rows(self, X, accept_sparse="csr")
-        problem = check_problem(X, y, groups)
+        problem = check_problem(X, y, groups, sample_weight)
         metric = self._metric(problem)
         judged = self.fit_problem(problem, metric, start)
         self.estimate_: dict[str, float] = {}
