@@ -27,7 +27,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 
-from benchmarks import hold_out, margin, ranking_pursuit
+from benchmarks import hold_out, logistic, margin, ranking_pursuit
 from benchmarks.libraries.rankwise_rls import N_ALPHAS
 from benchmarks.margin_problems import even_features, mixed_features
 from benchmarks.measure import blas_threads, load_per_core
@@ -197,6 +197,8 @@ BARS = [
         margin.growing(even_features),
         growth=margin.GROWTH,
     ),
+    Bar("RankLogistic in groups / LogisticRegression on pairs", 0.5, logistic.in_groups),
+    Bar("RankLogistic, one list / LogisticRegression on pairs", 0.5, logistic.one_list),
     Bar("RankSVM in groups, hinge / squared hinge", 1.5, margin.hinge_in_groups),
     Bar("RankSVM in groups, float32 + 1e4 / float64", 1.5, margin.offset_in_groups),
     Bar("NDCG@10 + MAP + disagreement / one lexsort", 5.0, metrics),

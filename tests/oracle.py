@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import warnings
+from fractions import Fraction
+
 import numpy as np
 import scipy.optimize
+from sklearn.linear_model import LogisticRegression
 
 
 def score_edges(y, groups, cost="magnitude", ties="include", group_weight="pairs"):
@@ -89,6 +94,34 @@ def margin_objective(edges, f, norm, alpha, loss="hinge"):
     )
 
 
+def logistic_objective(edges, f, norm, alpha):
+    """1/W Σ ω log(1 + exp(−(f_i − f_j))) + α ‖f‖², edge by edge; a tie is half a win each."""
+    total, sum_ = sum(omega for *_, omega in edges), 0.0
+    for i, j, delta, omega in edges:
+        both = [f[i] - f[j]] if delta > 0 else [f[i] - f[j], f[j] - f[i]]
+        sum_ += omega * np.mean([np.logaddexp(0.0, -g) for g in both])
+    return alpha * norm + sum_ / total
+
+
+def rank_logistic(edges, X, alpha):
+    """Weights of scikit-learn's LogisticRegression on the differences of explicit pairs.
+
+    Every pair is a row of label 1 and a row of label 0, the second without weight if not a tie.
+    """
+    rows, labels, weights = [], [], []
+    for i, j, delta, omega in edges:
+        rows += [X[i] - X[j]] * 2
+        labels += [1, 0]
+        weights += [omega, 0.0] if delta > 0 else [omega / 2] * 2
+    share = np.array(weights) / sum(weights)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = LogisticRegression(
+            C=1 / (2 * alpha), fit_intercept=False, tol=1e-14, max_iter=10_000, solver="newton-cg"
+        ).fit(np.array(rows), labels, sample_weight=share)
+    return model.coef_[0]
+
+
 def rank_svm(edges, X, alpha, loss="hinge"):
     """The minimum of the RankSVM objective, from the dual over explicit pairs.
 
@@ -108,3 +141,21 @@ def rank_svm(edges, X, alpha, loss="hinge"):
     low = dual.sum() - 0.5 * dual @ Q @ dual
     w = D.T @ dual / (2 * alpha)
     return w, low, margin_objective(edges, X @ w, w @ w, alpha, loss)
+
+
+def scaled_in_groups(X, groups, log=False):
+    """z = (x − mean)/sd of each group and column by itself, in exact fractions."""
+    X = np.asarray(X, dtype=np.float64)
+    X = np.sign(X) * np.log1p(abs(X)) if log else X
+    out = np.zeros(X.shape)
+    for g in set(groups):
+        rows = [i for i, label in enumerate(groups) if label == g]
+        for j in range(X.shape[1]):
+            values = [Fraction(X[i, j]) for i in rows]
+            mean = sum(values) / len(rows)
+            variance = sum((v - mean) ** 2 for v in values) / len(rows)
+            sd = math.sqrt(variance)
+            is_rounding = sd <= 4 * np.finfo(float).eps * max(abs(float(v)) for v in values)
+            for i, v in zip(rows, values, strict=True):
+                out[i, j] = 0.0 if is_rounding else float(v - mean) / sd
+    return out

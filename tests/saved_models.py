@@ -40,6 +40,8 @@ from rankwise import (
     CoRankRLSCV,
     RankingPursuit,
     RankingPursuitCV,
+    RankLogistic,
+    RankLogisticCV,
     RankRLS,
     RankRLSCV,
     RankSVM,
@@ -77,6 +79,7 @@ def linear_models():
     yield "outputs of their own pairs", RankRLS(cost="sign", ties="exclude").fit(X, Y), NEW
     yield "float32", RankRLS().fit(X.astype(np.float32), y), NEW.astype(np.float32)
     yield "chunks", RankRLS().partial_fit(X[:18], y[:18]).partial_fit(X[18:], y[18:]), NEW
+    yield "logistic", RankLogistic(0.1).fit(X, y, GROUPS), NEW
     yield "margin", RankSVM(0.1).fit(X, y, GROUPS), NEW
     yield "one path", RankSVM().path(X, y, GROUPS, alphas=[1.0, 0.1]).model(1), NEW
     yield "list", RankRLS(np.float64(0.1), random_state=np.int64(3)).fit(X.tolist(), y), NEW
@@ -110,6 +113,7 @@ def searches():
     yield "search with names", names.fit(FRAME, y, GROUPS), NEW_FRAME
     yield "search", RankRLSCV(store_predictions=True).fit(X, y, GROUPS.astype(object)), NEW
     yield "search per output", RankRLSCV(alpha_per_output=True).fit(X, Y, GROUPS), NEW
+    yield "logistic search", RankLogisticCV([0.01, 0.1, 1.0], cv=3).fit(X, y, GROUPS), NEW
     yield "margin search", RankSVMCV([0.01, 0.1, 1.0], cv=3).fit(X, y, GROUPS), NEW
     yield "semi search", CoRankRLSCV(views=2, n_basis=3, random_state=0).fit(X, PARTLY, GROUPS), NEW
     yield "pursuit search", RankingPursuitCV(4, gamma=[0.1, 1.0]).fit(X, y, GROUPS), NEW

@@ -21,8 +21,10 @@ LAYERS = [
     {"solvers"},
     {"model_selection"},
     {"estimators"},
-    {"dask", "persistence", "leaderboard"},
-    {"plot", "report"},
+    {"leaderboard"},
+    {"uncertainty"},
+    {"dask", "persistence", "inspection"},
+    {"plot", "report", "judge"},
     {"cli"},
     {"__main__"},
 ]

@@ -255,7 +255,7 @@ def test_options_without_effect_are_refused(tmp_path, letor, options, words):
     assert not (tmp_path / "m.rw").exists()
 
 
-@pytest.mark.parametrize("name", ["rankrls", "ranksvm", "corankrls", "pursuit"])
+@pytest.mark.parametrize("name", ["rankrls", "ranksvm", "ranklogistic", "corankrls", "pursuit"])
 def test_every_model_is_trained_saved_and_used(tmp_path, letor, name):
     path = tmp_path / "m.rw"
     few = ["--n-basis", "2"] if name == "corankrls" else []
@@ -298,6 +298,9 @@ def test_scaling_is_saved_with_the_model(tmp_path, letor):
         ("minmax", "MinMaxScaler"),
         ("maxabs", "MaxAbsScaler"),
         ("robust", "RobustScaler"),
+        ("group", "GroupScaler"),
+        ("log+group", "GroupScaler"),
+        ("standard+group", "GroupScaler"),
     ]:
         succeed("train", letor, "--alpha", "1", "--scale", scale, "-o", tmp_path / "m.rw")
         assert type(load(tmp_path / "m.rw")[0]).__name__ == name
@@ -315,6 +318,38 @@ def test_sparse_features_stay_sparse(tmp_path):
     assert load(tmp_path / "m.rw")[0].with_mean is False
     assert len(succeed("predict", tmp_path / "m.rw", data).stdout.splitlines()) == 60
     assert "maxabs" in fail("train", data, "--scale", "minmax", "-o", tmp_path / "n.rw")
+    succeed("train", data, "--scale", "standard+group", "-o", tmp_path / "m.rw")
+    assert load(tmp_path / "m.rw")[0].with_mean is False
+
+
+@pytest.mark.parametrize("scale", ["group", "log+group", "standard+group"])
+def test_scaling_in_groups_gets_the_groups_in_every_command(tmp_path, table, scale):
+    from rankwise import GroupScaler
+
+    path, given = tmp_path / "m.rw", (table, *TABLE, "--scale", scale)
+    succeed("train", *given, "-o", path)
+    data = rankwise.datasets.read_table(table, target="rating", group="shop", features=NAMES)
+    scaler = GroupScaler(with_log="log" in scale, with_standard="standard" in scale)
+    items = scaler.fit_transform(data.X, groups=data.groups)
+    expected = rankwise.RankRLSCV().fit(items, data.y, data.groups)
+    printed = succeed("predict", path, table).stdout.split()
+    np.testing.assert_allclose(np.array(printed, dtype=float), expected.predict(items))
+    shown = json.loads(succeed("cv", *given, "--json").stdout)
+    assert shown["best"]["alpha"] == pytest.approx(expected.alpha_)
+    assert shown["best"]["disagreement"] == pytest.approx(expected.best_score_)
+    succeed("evaluate", path, table)
+    succeed("report", path, table, "--train", table, "-o", tmp_path / "page.html")
+    succeed("compare", table, path, path)
+
+
+def test_a_model_that_needs_groups_names_their_column(tmp_path, table):
+    succeed("train", table, *TABLE, "--scale", "group", "-o", tmp_path / "m.rw")
+    rows = [line.split(",") for line in lines_of(table)]
+    at = rows[0].index("shop")
+    alone = tmp_path / "alone.csv"
+    alone.write_text("\n".join(",".join(row[:at] + row[at + 1 :]) for row in rows))
+    said = fail("predict", tmp_path / "m.rw", alone)
+    assert "in the column shop" in said
 
 
 def test_info_of_a_model_tells_where_it_comes_from(model):

@@ -280,7 +280,7 @@ def judged(command, *arguments):
     return chosen[name], chosen["metric"], chosen["held_out_score"]
 
 
-@pytest.mark.parametrize("name", ["rankrls", "ranksvm", "corankrls", "pursuit"])
+@pytest.mark.parametrize("name", ["rankrls", "ranksvm", "ranklogistic", "corankrls", "pursuit"])
 @pytest.mark.parametrize("groups", ["one list", "groups"])
 def test_train_and_cv_judge_alike(tmp_path, table, name, groups):
     options = ["--target", "rating", "--model", name]

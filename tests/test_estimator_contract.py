@@ -1,14 +1,24 @@
-"""What scikit-learn asks of every estimator, with no expected failure."""
+"""What scikit-learn asks of every estimator.
+
+One check cannot hold: it wants one number for each row if y has one entry for each, but a ranker of
+labels gives the scores of all labels.
+"""
 
 from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import (
+    CalibratedRanker,
     CoRankRLS,
     CoRankRLSCV,
+    GroupScaler,
+    LabelRanker,
+    LabelRankerCV,
     RankingPursuit,
     RankingPursuitCV,
+    RankLogistic,
+    RankLogisticCV,
     RankRLS,
     RankRLSCV,
     RankSVM,
@@ -34,14 +44,34 @@ ESTIMATORS = [  # one for each way through the code
     RankingPursuit(5, dictionary=2, n_iter_no_change=2, validation_fraction=0.5, backfit=None),
     RankingPursuit(3, views=2),
     RankingPursuitCV(3),
+    RankLogistic(),
+    RankLogistic(ties="include", kernel="rbf", n_basis=1, warm_start=True),
+    RankLogistic(kernel="precomputed", group_weight="groups"),
+    RankLogisticCV(ALPHAS, cv=2),
     RankSVM(),
     RankSVM(loss="squared_hinge", kernel="rbf", warm_start=True),
     RankSVM(solver="bmrm", kernel="precomputed", group_weight="groups"),
     RankSVM(kernel="rbf", n_basis=1),
     RankSVMCV(ALPHAS, cv=2),
+    CalibratedRanker(RankRLS()),
+    CalibratedRanker(RankRLSCV(ALPHAS, kernel="rbf")),
+    CalibratedRanker(RankSVM(), n_folds=2),
+    LabelRanker(),
+    LabelRanker(kernel="rbf", intercept=False),
+    LabelRanker(kernel="precomputed"),
+    LabelRankerCV(ALPHAS, cv=2),
+    GroupScaler(with_standard=True),
+    GroupScaler(with_log=True, with_mean=False),
 ]
 
 
-@parametrize_with_checks(ESTIMATORS)
+def expected_failures(estimator):
+    if not isinstance(estimator, (LabelRanker, LabelRankerCV)) or estimator.kernel == "precomputed":
+        return {}
+    why = "the scores of all labels are predicted, not one number for each row"
+    return {"check_estimator_sparse_array": why, "check_estimator_sparse_matrix": why}
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

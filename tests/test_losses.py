@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from rankwise import PairGraph, ScoreGraph
-from rankwise.losses import HingeLoss, SquaredHingeLoss, SquaredLoss
+from rankwise.losses import HingeLoss, LogisticLoss, SquaredHingeLoss, SquaredLoss
 from tests import oracle
 from tests.third_graph import ChampionGraph
 
@@ -52,6 +52,11 @@ def _margin(graph, loss, name):
     return loss(graph.strict()), lambda f: oracle.margin_objective(strict, f, 0, 0, name)
 
 
+def _logistic(graph):
+    edges = oracle.pair_edges(*_edges_of(graph))
+    return LogisticLoss.of(graph), lambda f: oracle.logistic_objective(edges, f, 0, 0)
+
+
 def _edges_of(graph):
     pairs = graph.pairs()
     return pairs.winner, pairs.loser, pairs.magnitude, pairs.weight
@@ -63,6 +68,7 @@ LOSSES = {
     "regression": lambda graph: _squared(graph, 1.0),
     "hinge": lambda graph: _margin(graph, HingeLoss, "hinge"),
     "squared hinge": lambda graph: _margin(graph, SquaredHingeLoss, "squared_hinge"),
+    "logistic": _logistic,
 }
 
 

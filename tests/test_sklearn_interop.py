@@ -36,7 +36,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.fixes import parse_version
 
-from rankwise import RankRLS, RankRLSCV, RankSVM, RankSVMCV, make_target
+from rankwise import RankLogistic, RankRLS, RankRLSCV, RankSVM, RankSVMCV, make_target
 from rankwise.datasets import make_ranking
 from rankwise.metrics import ndcg
 from rankwise.model_selection import cross_val_predict_groups, make_ranking_scorer
@@ -47,6 +47,7 @@ RANKERS = [
     RankRLS(alpha=0.3, kernel="rbf", gamma=0.1),
     RankRLSCV(),
     RankRLSCV(kernel="rbf", gamma=[0.01, 0.1], scoring="ndcg@5"),
+    RankLogistic(alpha=0.3),
     RankSVM(alpha=0.3),
     RankSVMCV(cv=2),
 ]

@@ -12,19 +12,29 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rankwise import (
         datasets,
+        inspection,
         leaderboard,
         metrics,
         model_selection,
         persistence,
         plot,
         report,
+        uncertainty,
     )
     from rankwise.estimators import (
+        ConditionalRankRLS,
+        ConditionalRankRLSCV,
         CoRankRLS,
         CoRankRLSCV,
         CoRankRLSPath,
+        GroupScaler,
+        LabelRanker,
+        LabelRankerCV,
         RankingPursuit,
         RankingPursuitCV,
+        RankLogistic,
+        RankLogisticCV,
+        RankLogisticPath,
         RankRLS,
         RankRLSCV,
         RankRLSPath,
@@ -35,15 +45,25 @@ if TYPE_CHECKING:
     )
     from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
     from rankwise.targets import make_target
+    from rankwise.uncertainty import CalibratedRanker
 
 __version__ = "0.2.0"
 
 __all__ = [
+    "CalibratedRanker",
     "CoRankRLS",
     "CoRankRLSCV",
     "CoRankRLSPath",
+    "ConditionalRankRLS",
+    "ConditionalRankRLSCV",
+    "GroupScaler",
+    "LabelRanker",
+    "LabelRankerCV",
     "PairGraph",
     "PreferenceGraph",
+    "RankLogistic",
+    "RankLogisticCV",
+    "RankLogisticPath",
     "RankRLS",
     "RankRLSCV",
     "RankRLSPath",
@@ -55,6 +75,7 @@ __all__ = [
     "ScoreGraph",
     "View",
     "datasets",
+    "inspection",
     "leaderboard",
     "make_target",
     "metrics",
@@ -62,9 +83,11 @@ __all__ = [
     "persistence",
     "plot",
     "report",
+    "uncertainty",
 ]
 
 _HOMES = {
+    "CalibratedRanker": "uncertainty",
     "PairGraph": "graphs",
     "PreferenceGraph": "graphs",
     "ScoreGraph": "graphs",

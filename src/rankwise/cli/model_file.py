@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +19,14 @@ if TYPE_CHECKING:
 
     from rankwise.cli.data_file import DataFile
 
-__all__ = ["ScoreFile", "TrainedModel", "only_scored", "open_model", "open_ranker"]
+__all__ = [
+    "ScoreFile",
+    "TrainedModel",
+    "import_skops",
+    "only_scored",
+    "open_model",
+    "open_ranker",
+]
 
 TELLING_SHARE = 0.1
 
@@ -41,8 +51,24 @@ class TrainedModel:
 
     def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any]:
         """Predicted scores of the items that have a true one, and these items."""
-        _, data = only_scored(file.read_for(self))
-        return self.model.predict(data.X), data
+        found = file.read_for(self)
+        predicted = self.predict(found)  # of all items: those without a score are in groups, too
+        kept, data = only_scored(found)
+        return predicted[kept], data
+
+    def predict(self, data: Any) -> NDArray[np.float64]:
+        """Predicted scores of items; a model that needs their groups says so."""
+        from rankwise.model_selection.group_routing import needs_groups, predict_items
+
+        group = self.notes.group
+        if data.groups is None and group and needs_groups(self.model):
+            raise ValueError(
+                f"{self.name} compares the features of an item with those of its group, so it "
+                f"needs the groups of new items, too; in training they were in the column {group}. "
+                "Add that column, or say which column of these data has them."
+            )
+        scores: NDArray[np.float64] = predict_items(self.model, data.X, data.groups)
+        return scores
 
     def flattery(self, data: Any) -> str:
         """What is to be said if the model was trained on these rows, else nothing."""
@@ -53,7 +79,7 @@ class TrainedModel:
 
         if not self.notes.rows:
             return ""
-        X = transform_items(self.model, data.X) if self.takes_table else data.X
+        X = transform_items(self.model, data.X, data.groups) if self.takes_table else data.X
         scored = np.flatnonzero(~np.isnan(data.y))
         share = sketched_share(self.notes.rows, X[scored], data.y[scored])
         if share < TELLING_SHARE:
@@ -108,8 +134,29 @@ def open_model(path: Path) -> TrainedModel:
     from rankwise.datasets.files import location
     from rankwise.persistence.model_file import load_with_notes
 
+    import_skops()
     model, notes = load_with_notes(location(str(path)))
     return TrainedModel(str(path), model, read_notes(notes, model))
+
+
+def import_skops() -> None:
+    """Import skops in a third of its time; for the process of the command only.
+
+    skops trusts all of scikit-learn's estimators, and imports every module of scikit-learn to list
+    them. `load` tells it by name what to trust in each file, so the list may be empty. A program
+    that uses skops itself needs the list: hence not in the library.
+    """
+    if "skops.io" in sys.modules:
+        return
+    import sklearn.utils
+
+    usual = sklearn.utils.all_estimators
+    sklearn.utils.all_estimators = lambda: []
+    try:
+        with suppress(ModuleNotFoundError):  # `load` and `save` say so in their own words
+            import_module("skops.io")
+    finally:
+        sklearn.utils.all_estimators = usual
 
 
 def open_ranker(path: Path) -> TrainedModel | ScoreFile:

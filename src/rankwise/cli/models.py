@@ -9,7 +9,7 @@ from rankwise.cli.number_options import numbers_in
 from rankwise.cli.options import ModelName, ModelOptions, Scale
 
 __all__ = [
-    "fit_pipeline",
+    "fit_model",
     "make_model",
     "make_scaler",
 ]
@@ -17,6 +17,7 @@ __all__ = [
 CLASSES = {
     ModelName.rankrls: ("RankRLS", "RankRLSCV"),
     ModelName.ranksvm: ("RankSVM", "RankSVMCV"),
+    ModelName.ranklogistic: ("RankLogistic", "RankLogisticCV"),
     ModelName.corankrls: ("CoRankRLS", "CoRankRLSCV"),
     ModelName.pursuit: ("RankingPursuit", "RankingPursuitCV"),
 }
@@ -75,14 +76,19 @@ def make_model(
 
 
 def make_scaler(scale: Scale, kernel: str, is_sparse: bool) -> Any:
-    """The scaler of scikit-learn, or None; sparse features are not centered, to stay sparse."""
+    """What scales the features, or None; sparse features are not centered, to stay sparse."""
     from sklearn import preprocessing
+
+    from rankwise.estimators import GroupScaler
 
     if scale is Scale.auto:  # kernel values are no features, and chi2 wants them non-negative
         raw = kernel in ("precomputed", "chi2", "additive_chi2")
         scale = Scale.none if raw else Scale.standard
     elif kernel == "precomputed" and scale is not Scale.none:
         raise ValueError(f"--scale {scale} has no meaning for --kernel precomputed; use none.")
+    if "group" in scale:
+        log, standard = "log" in scale, "standard" in scale
+        return GroupScaler(with_log=log, with_standard=standard, with_mean=not is_sparse)
     if scale is Scale.minmax and is_sparse:
         raise ValueError("--scale minmax would make these sparse features dense; use maxabs.")
     return {
@@ -94,13 +100,15 @@ def make_scaler(scale: Scale, kernel: str, is_sparse: bool) -> Any:
     }[scale]()
 
 
-def fit_pipeline(model: Any, preparation: Any, X: Any, y: Any, groups: Any) -> Any:
+def fit_model(model: Any, preparation: Any, X: Any, y: Any, groups: Any) -> Any:
     """The model, trained, in a Pipeline with what makes its features if there is something."""
     if preparation is None:
         return model.fit(X, y, groups)
     from sklearn.pipeline import Pipeline
 
-    return Pipeline([("features", preparation), ("rank", model)]).fit(X, y, rank__groups=groups)
+    from rankwise.estimators.pipelines import fit_pipeline
+
+    return fit_pipeline(Pipeline([("features", preparation), ("rank", model)]), X, y, groups)
 
 
 def _given(options: ModelOptions, search: bool) -> dict[str, Any]:

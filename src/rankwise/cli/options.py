@@ -38,11 +38,26 @@ DATA, MODEL, OUTPUT = "Data", "Model", "Output"
 
 def flag(*names: str, help: str, panel: str | None = None) -> Any:
     """An option without a value."""
-    return typer.Option(*names, metavar="", help=help, rich_help_panel=panel)
+    return typer.Option(*names, help=help, rich_help_panel=panel)
 
 
-ModelName = StrEnum("ModelName", ["rankrls", "ranksvm", "corankrls", "pursuit"])
-Scale = StrEnum("Scale", ["auto", "standard", "minmax", "maxabs", "robust", "none"])
+ModelName = StrEnum("ModelName", ["rankrls", "ranksvm", "ranklogistic", "corankrls", "pursuit"])
+
+
+class Scale(StrEnum):
+    """How features are scaled."""
+
+    auto = "auto"
+    standard = "standard"
+    minmax = "minmax"
+    maxabs = "maxabs"
+    robust = "robust"
+    group = "group"
+    log_group = "log+group"
+    standard_group = "standard+group"
+    none = "none"
+
+
 FileFormat = StrEnum("FileFormat", ["auto", "letor", "csv", "tsv", "parquet", "feather", "jsonl"])
 Cost = StrEnum("Cost", ["magnitude", "sign", "relative"])
 Ties = StrEnum("Ties", ["include", "exclude"])
@@ -170,7 +185,8 @@ class ModelOptions:
     """What is trained; None stands for what the model itself takes."""
 
     model: Annotated[
-        ModelName, _model(metavar="NAME", help="rankrls, ranksvm, corankrls or pursuit.")
+        ModelName,
+        _model(metavar="NAME", help="rankrls, ranksvm, ranklogistic, corankrls or pursuit."),
     ] = ModelName.rankrls
     alpha: Annotated[
         str,

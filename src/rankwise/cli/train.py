@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwise.cli.options import AsJson, DataArgument, ModelOptions, TrainingTableOptions
+from rankwise.cli.score_tables import ScoreTableOptions
 
 if TYPE_CHECKING:
     from rankwise.cli.training_set import TrainingSet
 
-__all__ = ["train"]
+__all__ = ["command_line", "describe", "train", "write_model"]
 
 
 ChoosingMetric = Annotated[
@@ -40,6 +41,7 @@ def train(
     ],
     model: ModelOptions,
     table: TrainingTableOptions,
+    cells: ScoreTableOptions,
     metric: ChoosingMetric = None,
     as_json: AsJson = False,
 ) -> None:
@@ -55,24 +57,32 @@ def train(
 
       rankwise train houses.csv --target price --categorical zip --ignore agent -o houses.rw
 
+      rankwise train affinities.csv --table --rows drugs.csv --columns targets.csv -o drugs.rw
+
       rankwise train queries.txt --kernel rbf --n-basis 300 --metric ndcg@10 -o rbf.rw
     """
-    from rankwise.cli.models import fit_pipeline, make_model, make_scaler
+    from rankwise.cli.models import fit_model, make_model, make_scaler
     from rankwise.cli.output import check_output, print_json, print_pairs
     from rankwise.cli.session import is_quiet
     from rankwise.cli.training_set import read_training
     from rankwise.estimators.pipelines import last_step
 
     check_output(output, file)
+    if cells.is_table:
+        from rankwise.cli.table_commands import train_table
+
+        train_table(file, cells, model, metric, output, as_json)
+        return
+    cells.refuse()
     estimator = make_model(model, metric)
     data = read_training(file, table, model.model)
     scaler = make_scaler(model.scale, estimator.kernel, data.is_sparse)
     start = time.perf_counter()
     preparation = data.prepared_by(scaler)
-    fitted = fit_pipeline(estimator, preparation, data.X, data.y, data.groups)
+    fitted = fit_model(estimator, preparation, data.X, data.y, data.groups)
     seconds = time.perf_counter() - start
     chosen = describe(last_step(fitted))
-    _write(fitted, output, data.notes(_command(), chosen, fitted).as_notes())
+    write_model(fitted, output, data.notes(command_line(), chosen, fitted).as_notes())
     summary = {
         "data": data.summary,
         "model": type(last_step(fitted)).__name__.removesuffix("CV"),
@@ -107,12 +117,14 @@ def describe(ranker: Any) -> dict[str, Any]:
     }
 
 
-def _write(fitted: Any, output: Path, notes: dict[str, Any]) -> None:
+def write_model(fitted: Any, output: Path, notes: dict[str, Any]) -> None:
     """Write the model to a file, or whole to standard output."""
     import tempfile
 
+    from rankwise.cli.model_file import import_skops
     from rankwise.persistence import save
 
+    import_skops()
     if str(output) != "-":
         save(fitted, output, notes=notes)
         return
@@ -123,7 +135,8 @@ def _write(fitted: Any, output: Path, notes: dict[str, Any]) -> None:
         sys.stdout.buffer.flush()
 
 
-def _command() -> str:
+def command_line() -> str:
+    """What was typed."""
     return shlex.join(["rankwise", *sys.argv[1:]])
 
 

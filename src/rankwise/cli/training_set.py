@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["TrainingSet", "read_training"]
 
 SHOWN_NAMES = 8
-NEED_SCORES = (ModelName.rankrls, ModelName.ranksvm)
+NEED_SCORES = (ModelName.rankrls, ModelName.ranksvm, ModelName.ranklogistic)
 
 
 @dataclass
@@ -72,7 +72,7 @@ class TrainingSet:
         from rankwise.datasets.row_sketch import sketch_rows
         from rankwise.estimators.pipelines import transform_items
 
-        X = transform_items(fitted, self.X) if self.is_table else self.X
+        X = transform_items(fitted, self.X, self.groups) if self.is_table else self.X
         others = [kind.name for kind in self.kinds if kind.use == "left out" and kind.name]
         return TrainingNotes(
             command=command,

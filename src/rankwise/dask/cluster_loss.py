@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import dask
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array
 from rankwise.dask.blocks import RowBlock
 from rankwise.features import FeatureMap
-from rankwise.graphs import ScoreGraph
-from rankwise.losses import LossAt, PreferenceLoss
+from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.losses import LossAt, MarginLoss
 from rankwise.solvers.curvature import second_moment
 from rankwise.solvers.margin_objective import MarginObjective
 
@@ -38,7 +39,7 @@ class _BlockSummary(NamedTuple):
 def prepare_blocks(
     blocks: list[Any],
     view: FeatureMap,
-    loss: type[PreferenceLoss],
+    loss: Callable[[PreferenceGraph], MarginLoss],
     group_weight: str,
 ) -> list[Any]:
     """Features and losses of all blocks, kept on the workers; lost ones are made again."""
@@ -112,7 +113,7 @@ class ClusterLoss:
 def _prepare(
     block: RowBlock,
     view: FeatureMap,
-    loss: type[PreferenceLoss],
+    loss: Callable[[PreferenceGraph], MarginLoss],
     group_weight: str,
 ) -> _BlockLoss:
     """On a worker."""
@@ -121,12 +122,10 @@ def _prepare(
     if block.y.shape[1] > 1:
         raise ValueError(f"y has {block.y.shape[1]} outputs; fit one RankSVM for each.")
     graph = ScoreGraph(block.y[:, 0], block.groups, cost="sign", group_weight=group_weight)
-    preferences = graph.strict()
-    if not preferences.n_pairs:
+    found = loss(graph)
+    if not found.preferences.n_pairs:
         return _BlockLoss(len(block.y), None)
-    return _BlockLoss(
-        len(block.y), MarginObjective(view.features(block.X), loss(preferences), alpha=0.0)
-    )
+    return _BlockLoss(len(block.y), MarginObjective(view.features(block.X), found, alpha=0.0))
 
 
 def _summarize(block: _BlockLoss) -> _BlockSummary:

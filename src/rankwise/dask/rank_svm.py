@@ -14,7 +14,8 @@ from rankwise.dask.cluster_loss import ClusterLoss, prepare_blocks
 from rankwise.dask.lazy_model import LazyModel
 from rankwise.dask.whole_groups import gather_groups
 from rankwise.estimators import RankSVM as LocalRankSVM
-from rankwise.estimators.margin_training import MarginTrainer, report_solution
+from rankwise.estimators.margin_training import report_solution
+from rankwise.estimators.rank_svm import margin_trainer
 from rankwise.graphs.score_graph import GROUP_WEIGHTS
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
@@ -109,7 +110,7 @@ class RankSVM(LazyModel):
         alpha = float(check_alphas([self.alpha], "alpha")[0])
         check_option("group_weight", self.group_weight, GROUP_WEIGHTS)
         method = "lbfgs" if self.solver == "auto" else self.solver
-        trainer = MarginTrainer(self.loss, method, self.tol, self.max_iter, self.verbose)
+        trainer = margin_trainer(self.loss, method, self.tol, self.max_iter, self.verbose)
         aligned = align(X, y, groups)
         self._learn_columns(X)
         seen = survey(aligned)

@@ -9,6 +9,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSPath
     from rankwise.estimators.co_rank_rls_cv import CoRankRLSCV
+    from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS
+    from rankwise.estimators.conditional_rank_rls_cv import ConditionalRankRLSCV
+    from rankwise.estimators.group_scaler import GroupScaler
+    from rankwise.estimators.label_ranker import LabelRanker
+    from rankwise.estimators.label_ranker_cv import LabelRankerCV
+    from rankwise.estimators.rank_logistic import RankLogistic, RankLogisticPath
+    from rankwise.estimators.rank_logistic_cv import RankLogisticCV
     from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
     from rankwise.estimators.rank_rls_cv import RankRLSCV
     from rankwise.estimators.rank_svm import RankSVM, RankSVMPath
@@ -21,6 +28,14 @@ __all__ = [
     "CoRankRLS",
     "CoRankRLSCV",
     "CoRankRLSPath",
+    "ConditionalRankRLS",
+    "ConditionalRankRLSCV",
+    "GroupScaler",
+    "LabelRanker",
+    "LabelRankerCV",
+    "RankLogistic",
+    "RankLogisticCV",
+    "RankLogisticPath",
     "RankRLS",
     "RankRLSCV",
     "RankRLSPath",
@@ -36,6 +51,14 @@ _HOMES = {
     "CoRankRLS": "estimators.co_rank_rls",
     "CoRankRLSCV": "estimators.co_rank_rls_cv",
     "CoRankRLSPath": "estimators.co_rank_rls",
+    "ConditionalRankRLS": "estimators.conditional_rank_rls",
+    "ConditionalRankRLSCV": "estimators.conditional_rank_rls_cv",
+    "LabelRanker": "estimators.label_ranker",
+    "LabelRankerCV": "estimators.label_ranker_cv",
+    "GroupScaler": "estimators.group_scaler",
+    "RankLogistic": "estimators.rank_logistic",
+    "RankLogisticCV": "estimators.rank_logistic_cv",
+    "RankLogisticPath": "estimators.rank_logistic",
     "RankRLS": "estimators.rank_rls",
     "RankRLSCV": "estimators.rank_rls_cv",
     "RankRLSPath": "estimators.rank_rls",

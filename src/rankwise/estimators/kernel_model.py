@@ -25,6 +25,7 @@ class KernelModel(RankerMixin, KernelParameters):
 
     alpha: Any
     output_shape_: tuple[int, ...] = ()
+    intercept_: Any = 0.0  # as of linear models of scikit-learn without one
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Score items; larger is better, and only differences (inside a group) have a meaning.
@@ -42,6 +43,42 @@ class KernelModel(RankerMixin, KernelParameters):
         check_is_fitted(self)
         X = self._check_items(X, accept_sparse="csr", reset=False)
         return self._scores(X, self._columns).reshape((X.shape[0], *self.output_shape_))
+
+    def predict_by(self, X: Any, coefficients: Array) -> NDArray[Any]:
+        """Score items by other coefficients than those of the fit.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items.
+        coefficients : ndarray of shape (n_coefficients, k)
+            Weights of what `regressors` gives, one model in each column.
+
+        Returns
+        -------
+        ndarray of shape (n_items, k)
+            Scores; equal items have equal ones, to the last bit.
+        """
+        check_is_fitted(self)
+        return self._scores(self._check_items(X, accept_sparse="csr", reset=False), coefficients)
+
+    def regressors(self, X: Any) -> Any:
+        """What the coefficients are coefficients of: scores are ``regressors(X) @ coefficients``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items.
+
+        Returns
+        -------
+        array or sparse matrix of shape (n_items, n_coefficients)
+            The columns of X for a linear model (`coef_`), else kernel values to the training or
+            basis items (`dual_coef_`).
+        """
+        check_is_fitted(self)
+        X = self._check_items(X, accept_sparse="csr", reset=False)
+        return self._feature_map(len(self._columns)).features(X)
 
     def _check_items(self, X: Any, **options: Any) -> Any:
         return check_rows(self, X, **options)
@@ -73,9 +110,11 @@ class KernelModel(RankerMixin, KernelParameters):
         return self.dual_coef_.reshape(len(self.dual_coef_), -1)
 
     def _scores(self, X: Any, columns: Array) -> NDArray[Any]:
+        return self._feature_map(len(columns)).scores(X, columns)
+
+    def _feature_map(self, n_coefficients: int) -> FeatureMap:
         basis, items = getattr(self, "basis_indices_", None), getattr(self, "X_fit_", None)
-        features = FeatureMap(self.make_kernel(), None, len(columns), basis, items)
-        return features.scores(X, columns)
+        return FeatureMap(self.make_kernel(), None, n_coefficients, basis, items)
 
 
 def _without_gaps(items: Any) -> Any:
@@ -109,10 +148,10 @@ class ModelPath(Generic[Model]):
     def predict(self, X: Any) -> NDArray[Any]:
         """Scores of all models, shape (n_items, n_alphas) or (n_items, n_outputs, n_alphas)."""
         model = self._template
-        X = model._check_items(X, accept_sparse="csr", reset=False)
         n_alphas, n, _ = self.coefficients.shape
         columns = self.coefficients.transpose(1, 2, 0).reshape(n, -1)
-        return model._scores(X, columns).reshape((X.shape[0], *model.output_shape_, n_alphas))
+        found = model.predict_by(X, columns)
+        return found.reshape((len(found), *model.output_shape_, n_alphas))
 
     def model(self, index: int | NDArray[np.intp]) -> Model:
         """The fitted estimator of ``alphas[index]``; an array gives one index for each output."""

@@ -1,4 +1,4 @@
-"""Training of RankSVM: options checked, progress shown, an unfinished search reported."""
+"""Training to a certified gap: options checked, progress shown, an unfinished search reported."""
 
 from __future__ import annotations
 
@@ -12,20 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.arrays import Array
 from rankwise.estimators.callbacks import ProgressLine
-from rankwise.graphs.strict import StrictPreferences
-from rankwise.losses import HingeLoss, PreferenceLoss, SquaredHingeLoss
-from rankwise.options import check_option
+from rankwise.graphs import PreferenceGraph
+from rankwise.losses import MarginLoss
 from rankwise.solvers.columns import Columns
 from rankwise.solvers.margin_loss import End, Iterate, MarginSolution, minimize_margin
 from rankwise.solvers.margin_objective import MarginObjective
 
 __all__ = ["MarginTrainer", "report_solution"]
 
-LOSSES: dict[str, type[PreferenceLoss]] = {
-    "hinge": HingeLoss,
-    "squared_hinge": SquaredHingeLoss,
-}
-SOLVERS = ("auto", "lbfgs", "newton-cg", "bmrm")
 REASONS = {
     End.MAX_ITER: "reached max_iter; raise it, tol or alpha, or scale the features",
     End.INTERRUPTED: "was interrupted; the model is the best one found so far",
@@ -38,41 +32,40 @@ REASONS = {
 
 
 class MarginTrainer:
-    """The options of a RankSVM that say how it is trained.
+    """The options of a RankSVM or RankLogistic that say how it is trained.
 
     Parameters
     ----------
-    loss, solver, tol, max_iter, verbose
+    learner : str
+        Its name, for messages.
+    loss : callable
+        From a graph to the loss of its pairs.
+    method : {"lbfgs", "newton-cg", "bmrm"}
+        The solver.
+    tol, max_iter, verbose
         As in `RankSVM`.
-
-    Attributes
-    ----------
-    method : str
-        The solver, "auto" resolved.
-    loss : type
-        The loss, a function of strict preferences.
     """
 
-    def __init__(self, loss: str, solver: str, tol: Any, max_iter: Any, verbose: int) -> None:
-        check_option("loss", loss, tuple(LOSSES))
-        check_option("solver", solver, SOLVERS)
-        if solver == "newton-cg" and loss == "hinge":
-            raise ValueError(
-                "solver='newton-cg' needs a smooth loss; use loss='squared_hinge', or "
-                "solver='lbfgs' for the hinge."
-            )
+    def __init__(
+        self,
+        learner: str,
+        loss: Callable[[PreferenceGraph], MarginLoss],
+        method: str,
+        tol: Any,
+        max_iter: Any,
+        verbose: int,
+    ) -> None:
         if not isinstance(tol, numbers.Real) or not 0 < float(tol) < 1:
             raise ValueError(f"tol={tol!r}; expected a number between 0 and 1, such as 1e-3.")
         if not isinstance(max_iter, numbers.Integral) or max_iter < 1:
             raise ValueError(f"max_iter={max_iter!r}; expected a whole number of at least 1.")
-        by_loss = "lbfgs" if loss == "hinge" else "newton-cg"
-        self.method = by_loss if solver == "auto" else solver
-        self.loss, self._tol = LOSSES[loss], float(tol)
+        self.learner, self.loss, self.method = learner, loss, method
+        self._tol = float(tol)
         self._max_iter, self._verbose = int(max_iter), verbose
 
     def train(
         self,
-        preferences: StrictPreferences,
+        loss: MarginLoss,
         R: Any,
         alpha: float,
         *,
@@ -80,9 +73,7 @@ class MarginTrainer:
         **options: Any,
     ) -> MarginSolution:
         """Minimize for one alpha; `report` gets the best weights so far and may ask to stop."""
-        return self.minimize(
-            MarginObjective(R, self.loss(preferences), alpha), report=report, **options
-        )
+        return self.minimize(MarginObjective(R, loss, alpha), report=report, **options)
 
     def minimize(
         self,
@@ -92,7 +83,7 @@ class MarginTrainer:
         **options: Any,
     ) -> MarginSolution:
         """Minimize an objective until the tolerance is reached, and show the progress."""
-        line = ProgressLine("RankSVM", self._verbose)
+        line = ProgressLine(self.learner, self._verbose)
 
         def watch(now: Iterate) -> bool:
             line.show(now.objective, now.gap)
@@ -110,14 +101,12 @@ class MarginTrainer:
         finally:
             line.close()
 
-    def train_path(
-        self, preferences: StrictPreferences, R: Any, alphas: Array
-    ) -> list[MarginSolution]:
+    def train_path(self, loss: MarginLoss, R: Any, alphas: Array) -> list[MarginSolution]:
         """Solutions in the order given, found from the largest alpha to the smallest."""
         solutions: dict[int, MarginSolution] = {}
         warm, columns = None, Columns(R)
         for k in np.argsort(-alphas, kind="stable"):
-            solutions[k] = self.train(preferences, columns, float(alphas[k]), warm=warm)
+            solutions[k] = self.train(loss, columns, float(alphas[k]), warm=warm)
             warm = solutions[k].warm
         return [solutions[k] for k in range(len(alphas))]
 
@@ -137,7 +126,7 @@ class MarginTrainer:
             ),
         )
         warnings.warn(
-            f"RankSVM {REASONS[ends[worst]]}. After {len(solutions[worst].history)} "
+            f"{self.learner} {REASONS[ends[worst]]}. After {len(solutions[worst].history)} "
             f"iterations at alpha={alphas[worst]:g} the relative gap is "
             f"{solutions[worst].best.gap:.1e}, tol={self._tol:g}.",
             ConvergenceWarning,
@@ -146,7 +135,7 @@ class MarginTrainer:
 
 
 def report_solution(model: Any, solution: MarginSolution) -> None:
-    """Set the attributes of a RankSVM that say how good its solution is."""
+    """Set the attributes of a model that say how good its solution is."""
     model.objective_ = solution.best.objective
     model.lower_bound_ = solution.best.bound
     model.gap_ = solution.best.gap

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import sklearn
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from rankwise.model_selection.group_routing import group_metadata
 from rankwise.targets import make_target, split_target
 
-__all__ = ["fit_ranker", "fit_transform_items", "last_step", "transform_items"]
+__all__ = [
+    "fit_pipeline",
+    "fit_ranker",
+    "fit_transform",
+    "fit_transform_items",
+    "last_step",
+    "transform_items",
+    "transform_step",
+]
 
 
 def last_step(estimator: Any) -> Any:
@@ -18,19 +28,39 @@ def last_step(estimator: Any) -> Any:
     return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
-def transform_items(estimator: Any, X: Any) -> Any:
+def transform_items(estimator: Any, X: Any, groups: ArrayLike | None = None) -> Any:
     """Return the items as the last step of a fitted Pipeline gets them."""
-    is_longer = isinstance(estimator, Pipeline) and len(estimator) > 1
-    return estimator[:-1].transform(X) if is_longer else X
+    if not isinstance(estimator, Pipeline) or len(estimator) < 2:
+        return X
+    return transform_step(estimator[:-1], X, groups)
 
 
-def fit_transform_items(estimator: Any, X: Any, y: Any) -> Any:
+def transform_step(step: Any, X: Any, groups: ArrayLike | None) -> Any:
+    """Transform items by a fitted step; groups go to where they are asked for."""
+    with sklearn.config_context(enable_metadata_routing=True):
+        return step.transform(X, **group_metadata(step, "transform", groups))
+
+
+def fit_transform_items(estimator: Any, X: Any, y: Any, groups: ArrayLike | None = None) -> Any:
     """Return the same for a Pipeline that need not be fitted; a copy of it is fitted to all X."""
-    is_longer = isinstance(estimator, Pipeline) and len(estimator) > 1
-    return clone(estimator[:-1]).fit_transform(X, y) if is_longer else X
+    if not isinstance(estimator, Pipeline) or len(estimator) < 2:
+        return X
+    return fit_transform(clone(estimator[:-1]), X, groups, y)
+
+
+def fit_transform(step: Any, X: Any, groups: ArrayLike | None, y: Any = None) -> Any:
+    """Fit a transformer and transform the same items; groups go to where they are asked for."""
+    with sklearn.config_context(enable_metadata_routing=True):
+        return step.fit_transform(X, y, **group_metadata(step, "fit_transform", groups))
 
 
 def fit_ranker(estimator: Any, X: Any, y: Any, groups: ArrayLike | None) -> Any:
     """Fit a copy of an estimator; the target carries the groups through any Pipeline."""
     y, groups = split_target(y, groups)
     return clone(estimator).fit(X, y if groups is None else make_target(y, groups))
+
+
+def fit_pipeline(pipeline: Pipeline, X: Any, y: Any, groups: ArrayLike | None) -> Pipeline:
+    """Fit a Pipeline with a ranker at its end; groups go to the ranker and to steps that ask."""
+    with sklearn.config_context(enable_metadata_routing=True):
+        return pipeline.fit(X, y, **({} if groups is None else {"groups": groups}))

@@ -14,7 +14,7 @@ from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.losses import SquaredLoss
 from rankwise.targets import as_scores, split_target
 
-__all__ = ["ranking_losses", "strict_graph", "why_no_pairs"]
+__all__ = ["compared_graph", "ranking_losses", "why_no_pairs"]
 
 DEFAULTS = {"cost": "magnitude", "ties": "include", "group_weight": "pairs"}
 
@@ -58,27 +58,33 @@ def ranking_losses(
     return losses, shape
 
 
-def strict_graph(
-    n_items: int, y: Any, groups: ArrayLike | None, group_weight: str
+def compared_graph(
+    learner: str,
+    n_items: int,
+    y: Any,
+    groups: ArrayLike | None,
+    group_weight: str,
+    ties: str = "exclude",
 ) -> PreferenceGraph:
-    """The graph whose strict preferences a margin loss is taken over; at least one of them."""
+    """The graph that a learner of one output is trained on; a given one has its own ties."""
     if isinstance(y, PreferenceGraph):
         if y.scores is not None:
-            _one_output(y.scores)
+            _one_output(learner, y.scores)
         return _check_graph(y, n_items, groups, {"group_weight": group_weight})
     y, groups = split_target(y, groups)
-    scores = _check_length(_one_output(as_scores(y)), n_items)
-    return ScoreGraph(scores, groups, cost="sign", group_weight=group_weight)
+    scores = _check_length(_one_output(learner, as_scores(y)), n_items)
+    cost = "magnitude" if ties == "include" else "sign"
+    return ScoreGraph(scores, groups, cost=cost, ties=ties, group_weight=group_weight)
 
 
-def _one_output(y: Array) -> Array:
+def _one_output(learner: str, y: Array) -> Array:
     shape = np.shape(y)
     if len(shape) != 2:
         return y
     if shape[1] > 1:
         raise ValueError(
-            f"y has shape {shape}; RankSVM learns one output, so fit one RankSVM for each column "
-            "(RankRLS learns several at once)."
+            f"y has shape {shape}; {learner} learns one output, so fit one {learner} for each "
+            "column (RankRLS learns several at once)."
         )
     return np.asarray(column_or_1d(y, warn=True))
 

@@ -4,31 +4,44 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from numpy.typing import ArrayLike
 
-from rankwise.arrays import Array
-from rankwise.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
-from rankwise.estimators.kernel_model import KernelModel, ModelPath
-from rankwise.estimators.lost_groups import warn_if_groups_were_lost
-from rankwise.estimators.margin_training import MarginTrainer, report_solution
-from rankwise.estimators.problem import strict_graph, why_no_pairs
-from rankwise.features import Design, make_features
-from rankwise.frames import check_same_index
+from rankwise.estimators.margin_ranker import MarginPath, MarginRanker
+from rankwise.estimators.margin_training import MarginTrainer
+from rankwise.estimators.problem import compared_graph
 from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.strict import StrictPreferences
-from rankwise.model_selection.candidates import check_alphas
-from rankwise.model_selection.refit_task import MarginTask
-from rankwise.solvers.margin_loss import MarginSolution
+from rankwise.losses import HingeLoss, PreferenceLoss, SquaredHingeLoss
+from rankwise.options import check_option
 
-__all__ = ["RankSVM", "RankSVMPath"]
+__all__ = ["RankSVM", "RankSVMPath", "margin_trainer"]
+
+LOSSES: dict[str, type[PreferenceLoss]] = {
+    "hinge": HingeLoss,
+    "squared_hinge": SquaredHingeLoss,
+}
+SOLVERS = ("auto", "lbfgs", "newton-cg", "bmrm")
+
+
+class RankSVMPath(MarginPath):
+    """Models along a list of alphas, as `RankSVM.path` returns them.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        In the order given.
+    coefficients : ndarray of shape (n_alphas, n, 1)
+        Weights of the features (linear kernel) or of the training or basis items.
+    gaps : ndarray of shape (n_alphas,)
+        Certified relative gap of each.
+    n_iters : ndarray of shape (n_alphas,)
+        Iterations that each took.
+    """
 
 
 @dataclass(eq=False, repr=False)
-class RankSVM(CallbackSupportMixin, KernelModel):
+class RankSVM(MarginRanker):
     """Ranking support vector machine.
 
     Learns a function f from scores, scores in groups or pairwise preferences by minimizing
@@ -147,200 +160,33 @@ class RankSVM(CallbackSupportMixin, KernelModel):
     verbose: int = 0
     random_state: Any = None
 
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
-        """Learn from items and what is known about their order.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
-            Items; the square kernel matrix if ``kernel="precomputed"``.
-        y : array-like of shape (n_items,), or a preference graph
-            Scores (larger is better; only their order counts), a target of `make_target`, a
-            `ScoreGraph` or a `PairGraph`. Pairs of equal score and edges of magnitude zero are no
-            preferences and are left out.
-        groups : array-like of shape (n_items,), optional
-            Group labels, any hashable ones in any order: only items of one group are compared.
-            None compares all items.
-
-        Returns
-        -------
-        RankSVM
-            The fitted estimator.
-        """
-        warn_if_groups_were_lost(y, groups, "fit")
-        alpha = float(check_alphas([self.alpha], "alpha")[0])
-        trainer = self._make_trainer()
-        _, preferences, design = self._prepare(X, y, groups)
-        task = FitTask(self, self.max_iter, X=X, y=y, metadata={"groups": groups})
-        start = self._last_weights(design)
-        self._store_features(design.features)
-        self.solver_ = trainer.method
-        solution = trainer.train(
-            preferences,
-            design.matrix,
-            alpha,
-            start=start,
-            report=lambda w: task.iteration(lambda: self._attributes(design, w)),
-        )
-        report_solution(self, solution)
-        self._store(design.coefficients(solution.best.w[:, None]))
-        task.end()
-        trainer.warn_unfinished([solution], [alpha])
-        return self
-
-    def path(
-        self, X: Any, y: Any, groups: ArrayLike | None = None, *, alphas: ArrayLike
-    ) -> RankSVMPath:
-        """The solutions of a list of alphas, each started from the one before.
-
-        Weights and planes of the larger alpha serve the smaller: the whole path is much cheaper
-        than separate fits. `alpha` of the estimator is ignored, and the estimator itself is left
-        as it is.
-
-        Parameters
-        ----------
-        X, y, groups
-            As in `fit`.
-        alphas : array-like of shape (n_alphas,)
-            Positive numbers in any order.
-
-        Returns
-        -------
-        RankSVMPath
-            The models of all alphas.
-
-        Examples
-        --------
-        >>> from rankwise import RankSVM
-        >>> path = RankSVM(tol=1e-6).path([[0.0], [1.0], [3.0]], [0, 1, 2], alphas=[0.01, 1.0])
-        >>> path.predict([[1.0]]).round(2)
-        array([[1. , 0.5]])
-        """
-        checked = check_alphas(alphas, "alphas")
-        model: RankSVM = clone(self)
-        trainer = model._make_trainer()
-        _, preferences, design = model._prepare(X, y, groups)
-        return model._follow(trainer, preferences, design, checked)
-
-    def _follow(
-        self,
-        trainer: MarginTrainer,
-        preferences: StrictPreferences,
-        design: Design,
-        alphas: Array,
-    ) -> RankSVMPath:
-        self._store_features(design.features)
-        self.solver_ = trainer.method
-        solutions = trainer.train_path(preferences, design.matrix, alphas)
-        trainer.warn_unfinished(solutions, alphas, stacklevel=4)
-        W = np.stack([solution.best.w for solution in solutions], axis=1)
-        return RankSVMPath(self, alphas, design.coefficients(W).T[:, :, None], solutions)
-
-    def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> MarginTask:
-        """The model and its data as a `rankwise.model_selection.HoldOutTask`.
-
-        Its candidates are alphas. X, y and groups as in `fit`; the estimator is left as it is.
-        """
-        model: RankSVM = clone(self)
-        trainer = model._make_trainer()
-        graph, preferences, design = model._prepare(X, y, groups)
-
-        def weights(R: Any, strict: StrictPreferences, alphas: Array) -> Array:
-            solutions = trainer.train_path(strict, R, alphas)
-            trainer.warn_unfinished(solutions, alphas, stacklevel=9)
-            return np.stack([solution.best.w for solution in solutions])
-
-        def trained(alpha: float) -> RankSVM:
-            return model._follow(trainer, preferences, design, np.array([alpha])).model(0)
-
-        return MarginTask(graph, design, self.alpha, weights, trained)
-
-    def _prepare(
-        self, X: Any, y: Any, groups: ArrayLike | None
-    ) -> tuple[PreferenceGraph, StrictPreferences, Design]:
-        """Check everything, and say what is to be learned from which features."""
-        check_same_index(X=X, y=y, groups=groups)
-        kernel = self.make_kernel()
-        X = self._check_items(X, accept_sparse=False if kernel.is_precomputed else "csr")
-        graph = strict_graph(X.shape[0], y, groups, self.group_weight)
-        preferences = graph.strict()
-        if not preferences.n_pairs:
-            raise ValueError(f"there is nothing to rank: {why_no_pairs(graph)}.")
-        if graph.scores is None and preferences.n_pairs < graph.n_pairs:
-            warnings.warn(
-                f"{graph.n_pairs - preferences.n_pairs} of {graph.n_pairs} edges have magnitude 0: "
-                "they state ties, which RankSVM cannot use and leaves out (RankRLS uses them).",
-                stacklevel=4,
-            )
-        self.n_pairs_ = preferences.n_pairs
-        design = make_features(
-            kernel, X, n_basis=self.n_basis, basis=self.basis, random_state=self.random_state
-        )
-        if not design.is_definite:
-            warnings.warn(
-                f"the kernel {self.kernel!r} is not positive semidefinite on these data; its "
-                "negative part is left out.",
-                stacklevel=4,
-            )
-        return graph, preferences, design
+    path_class = RankSVMPath
 
     def _make_trainer(self) -> MarginTrainer:
-        return MarginTrainer(self.loss, self.solver, self.tol, self.max_iter, self.verbose)
+        return margin_trainer(self.loss, self.solver, self.tol, self.max_iter, self.verbose)
 
-    def _attributes(self, design: Design, w: Array) -> dict[str, Any]:
-        """What a model with these weights would have; for callbacks that want to predict."""
-        name = "coef_" if self.make_kernel().is_linear else "dual_coef_"
-        kept = ("X_fit_", "basis_indices_", "n_features_in_")
-        shared = {key: getattr(self, key) for key in kept if hasattr(self, key)}
-        return {name: design.coefficients(w[:, None])[:, 0], **shared}
-
-    def _last_weights(self, design: Design) -> Array | None:
-        """Weights of the last fit, for a warm start, if they belong to as many features."""
-        n = design.matrix.shape[1]
-        if not self.warm_start:
-            return None
-        if hasattr(self, "coef_") and self.make_kernel().is_linear and len(self.coef_) == n:
-            return np.array(self.coef_)
-        before = getattr(self, "dual_coef_", None)
-        if (
-            before is None
-            or design.features.basis is not None
-            or len(before) != design.matrix.shape[0]
-        ):
-            return None
-        return np.asarray(design.matrix.T @ before)
+    def _make_graph(self, n_items: int, y: Any, groups: ArrayLike | None) -> PreferenceGraph:
+        graph = compared_graph("RankSVM", n_items, y, groups, self.group_weight)
+        n_strict = graph.strict().n_pairs
+        if graph.scores is None and 0 < n_strict < graph.n_pairs:
+            warnings.warn(
+                f"{graph.n_pairs - n_strict} of {graph.n_pairs} edges have magnitude 0: they state "
+                "ties, which RankSVM cannot use and leaves out (RankRLS and RankLogistic use "
+                "them).",
+                stacklevel=5,
+            )
+        return graph
 
 
-class RankSVMPath(ModelPath[RankSVM]):
-    """Models along a list of alphas, as `RankSVM.path` returns them.
-
-    Attributes
-    ----------
-    alphas : ndarray of shape (n_alphas,)
-        In the order given.
-    coefficients : ndarray of shape (n_alphas, n, 1)
-        Weights of the features (linear kernel) or of the training or basis items.
-    gaps : ndarray of shape (n_alphas,)
-        Certified relative gap of each.
-    n_iters : ndarray of shape (n_alphas,)
-        Iterations that each took.
-    """
-
-    def __init__(
-        self,
-        template: RankSVM,
-        alphas: Array,
-        coefficients: Array,
-        solutions: list[MarginSolution],
-    ) -> None:
-        super().__init__(template, alphas, coefficients)
-        self._solutions = solutions
-        self.gaps = np.array([solution.best.gap for solution in solutions])
-        self.n_iters = np.array([len(solution.history) for solution in solutions])
-
-    def model(self, index: int | NDArray[np.intp]) -> RankSVM:
-        """The fitted estimator of ``alphas[index]``."""
-        model = super().model(index)
-        report_solution(model, self._solutions[int(np.ravel(index)[0])])
-        return model
+def margin_trainer(loss: str, solver: str, tol: Any, max_iter: Any, verbose: int) -> MarginTrainer:
+    """The options of a RankSVM that say how it is trained, checked."""
+    check_option("loss", loss, tuple(LOSSES))
+    check_option("solver", solver, SOLVERS)
+    if solver == "newton-cg" and loss == "hinge":
+        raise ValueError(
+            "solver='newton-cg' needs a smooth loss; use loss='squared_hinge', or "
+            "solver='lbfgs' for the hinge."
+        )
+    by_loss = "lbfgs" if loss == "hinge" else "newton-cg"
+    method = by_loss if solver == "auto" else solver
+    return MarginTrainer("RankSVM", LOSSES[loss].of, method, tol, max_iter, verbose)

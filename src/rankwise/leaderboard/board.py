@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array
+from rankwise.datasets import PairData
 from rankwise.leaderboard.effects import Effect
 from rankwise.leaderboard.jackknife import Spread
 
@@ -110,6 +111,8 @@ class Leaderboard:
         The fitted model if there are features.
     level : float
         Mean score that the model gives to the items. The board subtracts it: its mean rating is 0.
+    comparisons : PairData or None
+        What the board was made from.
     """
 
     columns: dict[str, NDArray[Any] | None]
@@ -126,6 +129,7 @@ class Leaderboard:
     cycle_ratio: float | None
     model_: Any = None
     level: float = 0.0
+    comparisons: PairData | None = None
 
     @property
     def n_resamples(self) -> int:

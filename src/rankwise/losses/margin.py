@@ -4,22 +4,43 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.arrays import Array
+from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.strict import StrictPreferences
 from rankwise.losses.interface import Loss, LossAt
 
 __all__ = ["HingeLoss", "MarginLoss", "PreferenceLoss", "SquaredHingeLoss"]
 
 
-class MarginLoss(Loss, Protocol):
-    """What the solvers of margin losses need."""
+class Pairs(Protocol):
+    """What the solvers ask about the pairs of a loss."""
 
     @property
-    def preferences(self) -> StrictPreferences:
+    def n_items(self) -> int:
+        """Number of items."""
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs."""
+
+    @property
+    def total_weight(self) -> float:
+        """W, the sum of the weights of the pairs."""
+
+    def second_moment(self, R: Any) -> Array:
+        """Mean of ``(r_i − r_j)(r_i − r_j)ᵀ`` over the pairs, or over a part of them if many."""
+
+
+class MarginLoss(Loss, Protocol):
+    """What the solvers of losses of score differences need."""
+
+    @property
+    def preferences(self) -> Pairs:
         """The pairs."""
 
     def sample(self, step: int) -> tuple[NDArray[np.intp], MarginLoss] | None:
@@ -37,6 +58,11 @@ class PreferenceLoss(ABC):
     """
 
     preferences: StrictPreferences
+
+    @classmethod
+    def of(cls, graph: PreferenceGraph) -> Self:
+        """The loss of the strict preferences of a graph; ties are left out."""
+        return cls(graph.strict())
 
     @abstractmethod
     def at(self, f: NDArray[Any]) -> LossAt:

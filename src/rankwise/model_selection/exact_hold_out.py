@@ -44,7 +44,14 @@ from rankwise.solvers.hold_out_items import (
     spectrum_of_kernel,
 )
 
-__all__ = ["Refit", "check_rest", "held_out_scores", "item_spectrum"]
+__all__ = [
+    "Refit",
+    "check_rest",
+    "closed_folds",
+    "held_out_scores",
+    "item_spectrum",
+    "sort_folds",
+]
 
 HeldOut = Iterator[tuple[NDArray[np.intp], Array]]
 ROUNDING = 1e-12  # of a weight: what is left of it when all of it is subtracted
@@ -91,7 +98,7 @@ def held_out_scores(
     if loss.beta == 0:  # where nothing is left to learn from, rounding must not order items
         preferring = _preferring(loss.graph, targets)
         silent = _sums(preferring, fold) == preferring.sum(axis=0)
-        for k in np.flatnonzero(silent.any(axis=1) & ~_closed(loss.graph, folds)):
+        for k in np.flatnonzero(silent.any(axis=1) & ~closed_folds(loss.graph, folds)):
             silent[k] &= _is_tied(loss.graph, np.flatnonzero(fold != k))
         out[silent[fold]] = 0.0
     return out if first is None else np.asarray(out[first])
@@ -138,7 +145,7 @@ def _hold_out(
     loss: SquaredLoss, design: Design, folds: Folds, alphas: Array, refit: Refit, out: Array
 ) -> None:
     """Fill `out` by the ways of the table above; the matrix of a dual design is overwritten."""
-    closed = _closed(loss.graph, folds)
+    closed = closed_folds(loss.graph, folds)
     whole = [U for U, is_closed in zip(folds, closed, strict=True) if is_closed]
     cut = [U for U, is_closed in zip(folds, closed, strict=True) if not is_closed]
     if design.method == "iterative":
@@ -204,28 +211,32 @@ def _closed_shortcut(
     white = [
         Part(p.share, p.root.adjoint(R), p.target.reshape(len(R), -1), p.amount) for p in parts
     ]
-    small, large = _sort_folds(folds, white, len(alphas))
+    small, large = sort_folds(folds, white, len(alphas))
     if small:
-        hold_out_few(R, white[0], small, alphas, out)
+        hold_out_few(R, white[0], [folds[k] for k in small], alphas, out)
     if large:
-        hold_out_primal(R, white, large, alphas, out)
+        hold_out_primal(R, white, [folds[k] for k in large], alphas, out)
 
 
-def _sort_folds(folds: Folds, parts: list[Part], n_alphas: int) -> tuple[Folds, Folds]:
-    """Folds for `hold_out_few` and for `hold_out_primal`.
+def sort_folds(folds: Folds, parts: list[Part], n_alphas: int) -> tuple[list[int], list[int]]:
+    """Numbers of the folds for `hold_out_few` and for `hold_out_primal`.
 
     A fold that holds half of the squares is for the latter, which does not subtract it.
     """
     if len(parts) > 1:
-        return [], folds
+        return [], list(range(len(folds)))
     white = parts[0].white
     squares = np.einsum("ij,ij->i", white, white)
-    held = _sums(squares, fold_numbers(folds, len(white)))
-    small: Folds = []
-    large: Folds = []
-    for U, light in zip(folds, held < squares.sum() / 2, strict=True):
+    held = np.add.reduceat(
+        np.append(squares[np.concatenate(folds)], 0.0),
+        np.cumsum([0, *(len(U) for U in folds[:-1])]),
+    )
+    small: list[int] = []
+    large: list[int] = []
+    for k, U in enumerate(folds):
+        light = not len(U) or held[k] < squares.sum() / 2
         is_small = light and _is_few(len(U), white.shape[1], n_alphas)
-        (small if is_small else large).append(U)
+        (small if is_small else large).append(k)
     return small, large
 
 
@@ -268,7 +279,7 @@ def _refit(
         yield U, scores.transpose(1, 2, 0)
 
 
-def _closed(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
+def closed_folds(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
     """For each fold whether no edge leaves it."""
     fold = fold_numbers(folds, graph.n_items)
     component = graph.components

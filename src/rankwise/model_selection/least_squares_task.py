@@ -17,6 +17,7 @@ from rankwise.model_selection.alpha_grid import AlphaGrid, make_grid, median_sha
 from rankwise.model_selection.candidates import Candidates, check_alphas
 from rankwise.model_selection.exact_hold_out import Refit, held_out_scores, item_spectrum
 from rankwise.model_selection.folds import Folds
+from rankwise.model_selection.leave_out import Units, coefficients_without, way_without
 from rankwise.model_selection.task import HeldOutPairs
 from rankwise.rows import row_products
 from rankwise.solvers import minimize
@@ -106,6 +107,26 @@ class LeastSquaresTask:
             max_iter=self._refit.max_iter,
         ).coef
         return row_products(matrix, coef[:, :, 0].T)
+
+    def way_without(self, units: Units) -> str:
+        """How `coefficients_without` leaves out the units: by a shortcut, or by "refit"."""
+        ways = {way_without(loss, self.design, units) for loss in self._losses}
+        return "refit" if "refit" in ways else ways.pop()
+
+    def coefficients_without(self, units: Units, candidates: Candidates) -> Array:
+        """Coefficients of the models without each unit, and last of the model of all data.
+
+        Shape (n_coefficients, n_units + 1, n_outputs, n_candidates); `KernelModel.regressors` says
+        what they are coefficients of. By shortcut where there is one; spends the kernel matrix.
+        """
+        alphas, found = candidates.axes["alpha"], []
+        for k, loss in enumerate(self._losses):
+            design = self.design
+            if design.method == "dual":
+                is_last = k == len(self._losses) - 1
+                self._design = None if is_last else design._replace(matrix=design.matrix.copy())
+            found.append(coefficients_without(loss, design, units, alphas, self._refit))
+        return np.concatenate(found, axis=2)
 
     @property
     def has_pairs(self) -> bool:

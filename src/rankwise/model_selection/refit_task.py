@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from rankwise.arrays import Array, Indices
 from rankwise.features import Design
 from rankwise.graphs import PairGraph, PreferenceGraph
-from rankwise.losses import SquaredLoss
+from rankwise.losses import MarginLoss, SquaredLoss
 from rankwise.model_selection.alpha_grid import make_grid
 from rankwise.model_selection.candidates import Candidates
 from rankwise.model_selection.folds import Folds
@@ -89,7 +89,7 @@ class RefitTask(ABC):
 
 
 class MarginTask(RefitTask):
-    """RankSVM with its data: a warm-started path over alpha for every fold.
+    """RankSVM or RankLogistic with its data: a warm-started path over alpha for every fold.
 
     Held-out items stay in the kernel map or basis that all folds share; they are not trained on.
 
@@ -101,8 +101,10 @@ class MarginTask(RefitTask):
         Features of the items.
     alpha : float
         The value that the learner has.
+    loss : callable
+        From a graph to the loss of its pairs.
     weights : callable
-        From features, strict preferences and alphas to weights, shape (n_alphas, n_features).
+        From features, a loss and alphas to weights, shape (n_alphas, n_features).
     model : callable
         From an alpha to the learner trained on all data.
     """
@@ -112,11 +114,12 @@ class MarginTask(RefitTask):
         graph: PreferenceGraph,
         design: Design,
         alpha: float,
+        loss: Callable[[PreferenceGraph], MarginLoss],
         weights: Callable[..., Array],
         model: Callable[..., Any],
     ) -> None:
         super().__init__(graph, graph.n_items, model)
-        self._design, self._alpha, self._weights = design, alpha, weights
+        self._design, self._alpha, self._loss, self._weights = design, alpha, loss, weights
 
     def candidates(self, **values: ArrayLike | None) -> Candidates:
         """By default 15 alphas from 1e-7 to 1 times the mean squared distance in a pair.
@@ -141,10 +144,10 @@ class MarginTask(RefitTask):
         return self._scores(R, edges, candidates, R)
 
     def _scores(self, R: Any, graph: PreferenceGraph, candidates: Candidates, new: Any) -> Array:
-        preferences = graph.strict()
-        if not preferences.n_pairs:
+        loss = self._loss(graph)
+        if not loss.preferences.n_pairs:
             raise ValueError(
                 "a fold leaves no preference to train on: they are all in one group (or fold). Use "
                 "more or smaller folds."
             )
-        return row_products(new, self._weights(R, preferences, candidates.axes["alpha"]).T)
+        return row_products(new, self._weights(R, loss, candidates.axes["alpha"]).T)

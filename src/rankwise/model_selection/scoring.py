@@ -11,6 +11,8 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from rankwise.errors import UndefinedMetricError
 from rankwise.metrics import Metric, get_metric
+from rankwise.model_selection.group_routing import predict_items
+from rankwise.targets import split_target
 
 __all__ = ["RankingScorer", "make_ranking_scorer"]
 
@@ -51,7 +53,8 @@ class RankingScorer:
             is undefined in every group.
         """
         options = dict(self.options)
-        predicted = estimator.predict(X)
+        y, groups = split_target(y, groups)
+        predicted = predict_items(estimator, X, groups)
         try:
             value = float(np.mean(self.metric(y, predicted, groups, **options)))
         except UndefinedMetricError:

@@ -120,8 +120,8 @@ def hold_out_task(
     """The task of an estimator; a TypeError if it offers none."""
     if not hasattr(estimator, "hold_out_task"):
         raise TypeError(
-            f"estimator is a {type(estimator).__name__}; expected RankRLS or RankSVM, or another "
-            f"learner that has hold_out_task. {advice}"
+            f"estimator is a {type(estimator).__name__}; expected RankRLS, RankSVM, "
+            f"RankLogistic or another learner that has hold_out_task. {advice}"
         )
     task: HoldOutTask = estimator.hold_out_task(X, y, groups)
     return task

@@ -21,7 +21,8 @@ from sklearn.preprocessing import OneHotEncoder
 
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.kernel_model import KernelModel
-from rankwise.estimators.pipelines import last_step
+from rankwise.estimators.pipelines import last_step, transform_step
+from rankwise.model_selection.group_routing import predict_items
 from rankwise.persistence.keeping import NEVER_KEPT
 from rankwise.persistence.parts import FeatureMap, is_known
 
@@ -105,15 +106,17 @@ def _score_by_steps(model: Any, items: Any) -> None:
         if isinstance(step, RankerMixin):
             _score(step, items)
         elif hasattr(step, "transform"):
-            items = step.transform(items)
+            items = transform_step(step, items, [0] * shape[0])
 
 
 def _score(model: Any, items: Any) -> None:
-    one, two = model.predict(items[:1]), model.predict(items)
+    one, two = predict_items(model, items[:1], [0]), predict_items(model, items, [0, 0])
     if one.shape[:1] != (1,) or two.shape != (2, *one.shape[1:]):
         raise TypeError(f"scores of one item and of two have shapes {one.shape} and {two.shape}")
     if not (np.isfinite(one).all() and np.isfinite(two).all()):
         raise TypeError("its scores are not finite numbers")
+    if hasattr(model, "predict_above") and not np.isfinite(model.predict_above(items, 0, 1)).all():
+        raise TypeError("its probabilities are not finite numbers")
 
 
 def _example(step: Any, fill: float) -> Any:
@@ -189,7 +192,12 @@ def _check_part(part: Any) -> None:
         raise ValueError(f"the words of {name} are not numbered from 0")
     if isinstance(part, (RankerMixin, FeatureMap)):
         _check_numbers(name, state)
-    if isinstance(part, KernelModel) and ("coef_" in state) != (part.kernel == "linear"):
+    is_fitted = "n_features_in_" in state  # a model that is a parameter of another is not
+    if (
+        isinstance(part, KernelModel)
+        and is_fitted
+        and ("coef_" in state) != (part.kernel == "linear")
+    ):
         raise ValueError(f"coefficients and kernel of {name} do not match")
     if isinstance(part, FeatureMap) and part.is_columns and not part.kernel.is_linear:
         raise ValueError("a view has a kernel but no items")

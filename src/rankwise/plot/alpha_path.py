@@ -10,7 +10,15 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
-from rankwise.estimators import CoRankRLSCV, RankRLS, RankRLSCV, RankSVM, RankSVMCV
+from rankwise.estimators import (
+    CoRankRLSCV,
+    RankLogistic,
+    RankLogisticCV,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    RankSVMCV,
+)
 from rankwise.estimators.pipelines import fit_transform_items, last_step, transform_items
 from rankwise.frames import column_names
 from rankwise.graphs import PreferenceGraph
@@ -154,12 +162,12 @@ class AlphaPathDisplay:
 
         Parameters
         ----------
-        estimator : RankRLSCV, RankSVMCV or CoRankRLSCV, or a Pipeline that ends in one
-            Fitted. Searched kernel parameters, the values of nu and several outputs become lines;
-            of several outputs those of the chosen kernel are shown.
+        estimator : fitted search for alpha, or a Pipeline that ends in one
+            Such as RankRLSCV or RankLogisticCV. Searched kernel parameters, the values of nu and
+            several outputs become lines; of several outputs those of the chosen kernel are shown.
         X, y, groups : optional
             Training data. If given, the paths of the coefficients are computed and drawn, too, for
-            a linear RankRLSCV or RankSVMCV of one output.
+            a linear RankRLSCV, RankSVMCV or RankLogisticCV of one output.
         ax, name, **kwargs
             As in `plot`.
 
@@ -168,7 +176,7 @@ class AlphaPathDisplay:
         AlphaPathDisplay
         """
         ranker = last_step(estimator)
-        if not isinstance(ranker, (RankRLSCV, RankSVMCV, CoRankRLSCV)):
+        if not isinstance(ranker, (RankRLSCV, RankSVMCV, RankLogisticCV, CoRankRLSCV)):
             raise TypeError(
                 f"estimator is a {type(ranker).__name__}; expected a fitted RankRLSCV, RankSVMCV "
                 "or CoRankRLSCV, or a Pipeline that ends in one. For RankRLS and RankSVM use "
@@ -178,7 +186,8 @@ class AlphaPathDisplay:
         display = cls(curves=_curves(ranker), metric=get_metric(ranker.scoring).name)
         if X is not None:
             model = ranker.best_estimator_
-            display._add_coefficients(model, transform_items(estimator, X), y, groups)
+            items = transform_items(estimator, X, split_target(y, groups)[1])
+            display._add_coefficients(model, items, y, groups)
             display.coefficient_names = _names(X, display.coefficients)
         drawn = display.coefficients is not None
         return display.plot(ax, name=name, **{"coefficients": drawn, **kwargs})
@@ -204,7 +213,7 @@ class AlphaPathDisplay:
 
         Parameters
         ----------
-        estimator : RankRLS or RankSVM, or a Pipeline that ends in one
+        estimator : RankRLS, RankSVM or RankLogistic, or a Pipeline that ends in one
             Fitted or not; it is left as it is. The steps before the ranker are fitted once, to
             all items, not for each group.
         X, y, groups
@@ -222,13 +231,13 @@ class AlphaPathDisplay:
         AlphaPathDisplay
         """
         ranker = last_step(estimator)
-        if not isinstance(ranker, (RankRLS, RankSVM)):
+        if not isinstance(ranker, (RankRLS, RankSVM, RankLogistic)):
             raise TypeError(
                 f"estimator is a {type(ranker).__name__}; expected RankRLS or RankSVM, or a "
                 "Pipeline that ends in one. For a fitted search use from_estimator."
             )
         y, groups = _check_target(y, groups)
-        items = fit_transform_items(estimator, X, y)
+        items = fit_transform_items(estimator, X, y, groups)
         judge = get_metric(metric)
         found = held_out_curves(
             ranker, items, y, groups, scoring=judge, cv=None, candidates={"alpha": alphas}
@@ -266,7 +275,7 @@ class AlphaPathDisplay:
 
     def _add_coefficients(self, model: Any, X: Any, y: Any, groups: ArrayLike | None) -> None:
         """Compute the path of a linear model at the alphas of the chosen curve."""
-        if not isinstance(model, (RankRLS, RankSVM)) or model.kernel != "linear":
+        if not isinstance(model, (RankRLS, RankSVM, RankLogistic)) or model.kernel != "linear":
             return
         path = model.path(X, y, groups, alphas=self._chosen.x)
         if path.coefficients.shape[2] == 1:

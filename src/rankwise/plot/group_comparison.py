@@ -14,6 +14,7 @@ from rankwise.frames import as_array
 from rankwise.groups import encode_groups
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection import ComparisonRow, compare
+from rankwise.model_selection.group_routing import predict_items
 from rankwise.options import check_option
 from rankwise.plot.curves import describe_metric
 from rankwise.plot.figure import BAD, GOOD, NEUTRAL, axes_for
@@ -234,7 +235,9 @@ class GroupComparisonDisplay:
             names = [type(last_step(estimator)).__name__ for estimator in (a, b)]
             if names[0] == names[1]:
                 names = [f"{names[0]} (a)", f"{names[1]} (b)"]
-        return cls.from_predictions(y, a.predict(X), b.predict(X), groups, names=names, **kwargs)
+        known = split_target(y, groups)[1]
+        first, second = (predict_items(estimator, X, known) for estimator in (a, b))
+        return cls.from_predictions(y, first, second, groups, names=names, **kwargs)
 
     def _outcomes(self) -> list[tuple[NDArray[np.bool_], str, str, str]]:
         """For each outcome its groups, label, color and marker."""

@@ -205,7 +205,7 @@ def _staged_curve(
     scores = as_scores(y, allow_nan=True)
     scored = np.flatnonzero(~np.isnan(scores))
     known = None if groups is None else encode_groups(groups, len(scores)).codes[scored]
-    stages = last_step(estimator).staged_predict(transform_items(estimator, X))
+    stages = last_step(estimator).staged_predict(transform_items(estimator, X, groups))
     staged = np.array([stage[scored] for stage in stages]).T
     if not staged.size:
         raise ValueError(f"the pursuit has no step, or no item of the {label} data has a score.")

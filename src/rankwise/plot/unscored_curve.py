@@ -15,6 +15,7 @@ from rankwise.arrays import Indices
 from rankwise.estimators.pipelines import fit_ranker
 from rankwise.groups import encode_groups
 from rankwise.metrics import Metric, get_metric
+from rankwise.model_selection.group_routing import predict_items
 from rankwise.plot.curves import describe_metric, draw_band, make_curve
 from rankwise.plot.figure import BAD, GOOD, axes_for
 from rankwise.progress import track
@@ -182,7 +183,7 @@ class UnscoredCurveDisplay:
         def test_score(model: Any, rows: Indices) -> float:
             part = None if codes is None else codes[rows]
             fitted = fit_ranker(model, _safe_indexing(X, rows), y[rows], part)
-            return float(judge(y_test, fitted.predict(X_test), groups_test))
+            return float(judge(y_test, predict_items(fitted, X_test, groups_test), groups_test))
 
         rng = check_random_state(random_state)
         orders = list(_orders(unscored, codes, int(repeats), rng))

@@ -17,6 +17,9 @@ from numpy.typing import ArrayLike
 from rankwise.arrays import Indices
 from rankwise.datasets.files import PathLike, replace_file
 from rankwise.environment import describe_environment
+from rankwise.graphs import PreferenceGraph
+from rankwise.inspection.contributions import Contributions
+from rankwise.inspection.model_parts import ModelParts, take_apart
 from rankwise.metrics import Metric
 from rankwise.report import sentences
 from rankwise.report.feature_effects import FeatureEffects
@@ -30,9 +33,10 @@ from rankwise.report.group_metrics import (
     measure,
 )
 from rankwise.report.margins import describe_margins
-from rankwise.report.model_parts import ModelParts, input_names, predict_scores, take_apart
+from rankwise.report.model_words import input_names, predict_scores
 from rankwise.report.scored_items import ScoredItems, as_text, make_scored_items
 from rankwise.report.tuning import describe_curves, describe_path, searched
+from rankwise.targets import split_target
 
 __all__ = ["make_report", "write_report"]
 
@@ -163,10 +167,11 @@ def make_report(
     True
     """
     rng = np.random.default_rng(random_state)
-    scored = make_scored_items(predict_scores(model, X), y, groups, ids)
+    known = y.groups if isinstance(y, PreferenceGraph) else split_target(y, groups)[1]
+    scored = make_scored_items(predict_scores(model, X, known), y, groups, ids)
     results = measure(scored, metrics, confidence)
     parts = take_apart(model)
-    effects = _effects(parts, X, input_names(feature_names, model, X), scored)
+    effects = _effects(parts, X, known, input_names(feature_names, model, X), scored)
     data = {
         **_group_data(scored, results, effects, rng),
         "features": effects.describe() if effects else None,
@@ -223,15 +228,16 @@ def _tuning_data(
 
 
 def _effects(
-    parts: ModelParts, X: Any, names: list[str] | None, scored: ScoredItems
+    parts: ModelParts, X: Any, groups: Any, names: list[str] | None, scored: ScoredItems
 ) -> FeatureEffects | None:
     weights = None if parts.learner is None else parts.weights()
     if weights is None:
         return None
-    seen = parts.features(X)
+    seen = parts.features(X, groups)
     if scored.n_unscored:
         seen = seen[scored.rows]
-    return FeatureEffects(weights, seen, scored, parts.feature_names(names, len(weights)))
+    seen_names = [as_text(name) for name in parts.feature_names(names, len(weights))]
+    return FeatureEffects(Contributions(weights, seen, scored.groups, seen_names), scored)
 
 
 def _check_training(training: Any, parts: ModelParts) -> tuple[Any, Any, Any] | None:
@@ -242,7 +248,7 @@ def _check_training(training: Any, parts: ModelParts) -> tuple[Any, Any, Any] | 
             f"training is a {type(training).__name__}; expected a tuple (X, y) or (X, y, groups)."
         )
     X, y, groups = (*training, None)[:3]
-    return (X if parts.steps is None else parts.features(X)), y, groups
+    return (X if parts.steps is None else parts.features(X, split_target(y, groups)[1])), y, groups
 
 
 def _choose(

@@ -94,6 +94,10 @@ class Bundle:
         """
         Q = self._gram / (2 * alpha)
         self._mix = maximize_on_simplex(Q, self._offsets, self._mix, best)
+        newest = np.zeros(len(self))
+        newest[-1] = 1.0  # near the minimum of a smooth loss more exact than the master problem
+        if self._value(Q, newest) > self._value(Q, self._mix):
+            self._mix = newest
         used = self._mix > 0
         mix, slope = self._mix[used], self._mix[used] @ self._slopes[used]
         w, norm = slope / (-2 * alpha), float(slope @ slope) / (4 * alpha)
@@ -101,6 +105,9 @@ class Bundle:
         rounding = self._rounding * float(mix @ self._sizes[used]) + 4 * EPSILON * norm
         rounding += float(wrong @ np.abs(w)) + float(wrong @ wrong) / (4 * alpha)
         return float(mix @ self._offsets[used]) - norm - rounding, w
+
+    def _value(self, Q: Array, mix: Array) -> float:
+        return float(self._offsets @ mix - 0.5 * (mix @ Q @ mix))
 
     def _merge(self) -> None:
         """Keep the half that the solution uses most, and their mixture: the bound stays."""

@@ -8,7 +8,7 @@ quasi-Newton steps and conjugate gradients start from there instead of from the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +16,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from rankwise.arrays import Array
 from rankwise.graphs.gram_blocks import block_rows
+from rankwise.graphs.strict import StrictPreferences
 from rankwise.solvers.margin_objective import MarginObjective
 
 __all__ = ["curvature_near_margin", "inverse_curvature", "second_moment", "usual_curvature"]
@@ -56,7 +57,7 @@ def curvature_near_margin(objective: MarginObjective, f: Array, moment: Array) -
     usual = usual_curvature(moment)
     if moment.ndim == 1:
         return usual
-    near = objective.loss.preferences.near_margin(f, WIDTH)
+    near = cast(StrictPreferences, objective.loss.preferences).near_margin(f, WIDTH)
     n = len(moment)
     if len(near.weight) < ENOUGH * n:
         return usual

@@ -25,7 +25,15 @@ from rankwise.graphs import GraphRoot
 from rankwise.solvers.closed_form import solve_shifted
 from rankwise.threads import one_blas_thread
 
-__all__ = ["Part", "hold_out_dual", "hold_out_few", "hold_out_primal"]
+__all__ = [
+    "FewWeights",
+    "Part",
+    "hold_out_dual",
+    "hold_out_few",
+    "hold_out_primal",
+    "transposed_eigh",
+    "weights_primal",
+]
 
 Fold = Indices
 BATCH_ENTRIES = 2**18  # numbers in a batch of folds: as many as fit in a cache
@@ -66,15 +74,22 @@ def hold_out_primal(
     instead, so that no digits cancel.
     """
     with one_blas_thread():
-        wholes = [_Whole(part, R) for part in parts]
-        for U in folds:
-            R_U = R[U]
-            gram, moment = wholes[0].without(U, R_U)
-            for whole in wholes[1:]:
-                more_gram, more_moment = whole.without(U, R_U)
-                gram, moment = gram + more_gram, moment + more_moment
-            coef = _solve_definite(gram, moment, alphas)
-            out[U] = (R_U @ coef.reshape(len(gram), -1)).reshape(len(U), -1, len(alphas))
+        for U, coef in zip(folds, weights_primal(R, parts, folds, alphas), strict=True):
+            out[U] = (R[U] @ coef.reshape(len(coef), -1)).reshape(len(U), -1, len(alphas))
+
+
+def weights_primal(
+    R: Array, parts: Sequence[Part], folds: Sequence[Fold], alphas: Array
+) -> Iterator[Array]:
+    """Weights of the features without each fold in turn, shape (p, n_outputs, n_alphas)."""
+    wholes = [_Whole(part, R) for part in parts]
+    for U in folds:
+        R_U = R[U]
+        gram, moment = wholes[0].without(U, R_U)
+        for whole in wholes[1:]:
+            more_gram, more_moment = whole.without(U, R_U)
+            gram, moment = gram + more_gram, moment + more_moment
+        yield _solve_definite(gram, moment, alphas)
 
 
 class _Whole:
@@ -120,39 +135,62 @@ def hold_out_few(R: Array, part: Part, folds: Sequence[Fold], alphas: Array, out
 
     Folds of one size go together, for all alphas at once.
     """
-    values, Q = scipy.linalg.eigh(part.white.T @ part.white, check_finite=False)
-    values = np.maximum(values, 0.0)
-    white, features = part.white @ Q, R @ Q
-    moment = features.T @ part.target
-    total = part.amount.sum()
-    p, n_columns = len(values), len(alphas) * part.target.shape[1]
-
-    def entries(n: int) -> int:
-        return int(n * n * (p + 2 * len(alphas)) + (3 * p + 2 * n) * n_columns)
-
+    few = FewWeights(R, part)
     with one_blas_thread():
-        for U in _equal_folds(folds, entries):
-            Z, P = white[U], features[U]
-            rest = moment - P.transpose(0, 2, 1) @ part.target[U]
+        for numbers, u in few.without(folds, alphas):
+            U = np.stack([folds[k] for k in numbers])
+            found = few.features[U] @ u.reshape(*u.shape[:2], -1)
+            out[U] = found.reshape(*U.shape, *u.shape[2:])
+
+
+class FewWeights:
+    """Weights of the features without folds that are small beside p.
+
+    Attributes
+    ----------
+    rotation : ndarray of shape (p, p)
+        Q.
+    features : ndarray of shape (m, p)
+        R Q.
+    """
+
+    def __init__(self, R: Array, part: Part) -> None:
+        self._part = part
+        values, self.rotation = scipy.linalg.eigh(part.white.T @ part.white, check_finite=False)
+        self._values = np.maximum(values, 0.0)
+        self._white, self.features = part.white @ self.rotation, R @ self.rotation
+
+    def without(self, folds: Sequence[Fold], alphas: Array) -> Iterator[tuple[list[int], Array]]:
+        """Numbers of some folds and ``Qᵀ w`` without each, (k, p, n_outputs, n_alphas)."""
+        part = self._part
+        moment, total = self.features.T @ part.target, part.amount.sum()
+        p, n_columns = len(self._values), len(alphas) * part.target.shape[1]
+
+        def entries(n: int) -> int:
+            return int(n * n * (p + 2 * len(alphas)) + (3 * p + 2 * n) * n_columns)
+
+        for numbers in _equal_folds(folds, entries):
+            U = np.stack([folds[k] for k in numbers])
+            rest = moment - self.features[U].transpose(0, 2, 1) @ part.target[U]
             scale = (total - part.amount[U].sum(axis=1)) / part.share
-            shrink = 1.0 / (values[:, None] + scale[:, None, None] * alphas)
-            out[U] = _downdate(Z, P, rest, shrink)
+            shrink = 1.0 / (self._values[:, None] + scale[:, None, None] * alphas)
+            yield numbers, _downdate(self._white[U], rest, shrink)
 
 
-def _equal_folds(folds: Sequence[Fold], entries: Callable[[int], int]) -> Iterator[Fold]:
-    """Folds of one size in batches of shape (k, n), bounded by the entries that a fold takes."""
-    for n in sorted({len(U) for U in folds}):
-        same = np.stack([U for U in folds if len(U) == n])
+def _equal_folds(folds: Sequence[Fold], entries: Callable[[int], int]) -> Iterator[list[int]]:
+    """Numbers of folds of one size in batches, bounded by the entries that a fold takes."""
+    sizes = np.array([len(U) for U in folds])
+    for n in np.unique(sizes).tolist():
+        same = np.flatnonzero(sizes == n).tolist()
         count = max(1, BATCH_ENTRIES // max(1, entries(n)))
         for start in range(0, len(same), count):
             yield same[start : start + count]
 
 
-def _downdate(Z: Array, P: Array, rest: Array, shrink: Array) -> Array:
-    """``P (D + D Zᵀ (I − Z D Zᵀ)⁻¹ Z D) rest``, shape (k, n, n_outputs, n_alphas).
+def _downdate(Z: Array, rest: Array, shrink: Array) -> Array:
+    """``(D + D Zᵀ (I − Z D Zᵀ)⁻¹ Z D) rest``, shape (k, p, n_outputs, n_alphas).
 
-    Z and P are (k, n, p), rest is (k, p, n_outputs); shrink holds D for each alpha, (k, p,
-    n_alphas).
+    Z is (k, n, p), rest is (k, p, n_outputs); shrink holds D for each alpha, (k, p, n_alphas).
     """
     k, n, p = Z.shape
     i, j = np.triu_indices(n)
@@ -163,9 +201,9 @@ def _downdate(Z: Array, P: Array, rest: Array, shrink: Array) -> Array:
     u = rest[:, :, :, None] * shrink[:, :, None, :]
     shape = (k, n, *u.shape[2:])
     lift = _solve_each(overlap, (Z @ u.reshape(k, p, -1)).reshape(shape))
-    back = Z.transpose(0, 2, 1) @ lift.reshape(k, n, -1)
+    back = Z.transpose(0, 2, 1) @ lift.reshape(k, n, u[0, 0].size)
     u += shrink[:, :, None, :] * back.reshape(u.shape)
-    return np.asarray(P @ u.reshape(k, p, -1)).reshape(shape)
+    return np.asarray(u)
 
 
 def _solve_each(A: Array, B: Array) -> Array:
@@ -213,7 +251,7 @@ def hold_out_dual(
     """
     mean = _means(component)
     mean_KF = root.adjoint(np.ascontiguousarray((mean @ K).T)).T
-    values, K[:] = _transposed_eigh(root.sandwich(K))
+    values, K[:] = transposed_eigh(root.sandwich(K))
     eigen = _Eigen(values, K, mean_KF @ K.T, K @ root.solve(target))
     shift = amount.sum() - np.array([amount[U].sum() for U in folds])
     r, means = np.zeros_like(out), np.zeros((len(mean_KF), *out.shape[1:]))
@@ -228,7 +266,7 @@ def hold_out_dual(
     out[rows] = f.reshape(out.shape)[rows]
 
 
-def _transposed_eigh(S: Array) -> tuple[Array, Array]:
+def transposed_eigh(S: Array) -> tuple[Array, Array]:
     """Λ and Qᵀ; S is overwritten."""
     values, Q = scipy.linalg.eigh(S.T, overwrite_a=True, check_finite=False)
     return values, Q.T

@@ -25,6 +25,7 @@ from rankwise.solvers.iterative import binary_scale
 __all__ = [
     "Resolvent",
     "Spectrum",
+    "fitted",
     "hold_out_items",
     "pair_differences",
     "pair_disagreement",
@@ -138,7 +139,7 @@ def hold_out_items(
     m = len(y)
     for size in sorted({len(U) for U in folds}):
         inverses = [resolvent(basis, alpha, beta, m - size) for alpha in alphas]
-        coefficients = [_fitted(basis, inverse, y) for inverse in inverses]
+        coefficients = [fitted(basis, inverse, y) for inverse in inverses]
         for U in (U for U in folds if len(U) == size):
             scores = np.empty((size, y.shape[1], len(alphas)))
             for k, (inverse, (c, f)) in enumerate(zip(inverses, coefficients, strict=True)):
@@ -214,7 +215,7 @@ class _Pairs:
         self.g = inverse.diagonal
         self._first = basis.first
         self._wide = np.sqrt(np.abs(inverse.diagonal + inverse.v**2 / inverse.s) + inverse.rest)
-        self._u = _fitted(basis, inverse, y[:, None])[0][:, 0]
+        self._u = fitted(basis, inverse, y[:, None])[0][:, 0]
         values = np.maximum(basis.values, 0.0)
         top = values.max(initial=0.0)
         if inverse.rest:
@@ -299,7 +300,7 @@ def _blocks(
             yield rows, G
 
 
-def _fitted(basis: Spectrum, inverse: Resolvent, y: Array) -> tuple[Array, Array]:
+def fitted(basis: Spectrum, inverse: Resolvent, y: Array) -> tuple[Array, Array]:
     """Coefficients c = G y and scores K c of the model of all items."""
     By = basis.vectors @ (inverse.factors[:, None] * (basis.vectors.T @ y)) + inverse.rest * y
     pull = inverse.v @ y / inverse.s

@@ -1,0 +1,199 @@
+"""RankLogistic: probabilities of preferences, trained to a certified gap."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+
+from rankwise.arrays import Array
+from rankwise.estimators.margin_ranker import MarginPath, MarginRanker
+from rankwise.estimators.margin_training import MarginTrainer
+from rankwise.estimators.problem import compared_graph
+from rankwise.graphs import PreferenceGraph
+from rankwise.graphs.score_graph import TIES
+from rankwise.losses import LogisticLoss
+from rankwise.options import check_option
+from rankwise.rows import row_products
+from rankwise.solvers.margin_loss import MarginSolution
+
+__all__ = ["RankLogistic", "RankLogisticPath", "probability_above"]
+
+
+class RankLogisticPath(MarginPath):
+    """Models along a list of alphas, as `RankLogistic.path` returns them.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        In the order given.
+    coefficients : ndarray of shape (n_alphas, n, 1)
+        Weights of the features (linear kernel) or of the training or basis items.
+    gaps : ndarray of shape (n_alphas,)
+        Certified relative gap of each.
+    n_iters : ndarray of shape (n_alphas,)
+        Iterations that each took.
+    """
+
+
+@dataclass(eq=False, repr=False)
+class RankLogistic(MarginRanker):
+    """Logistic model of preferences: Bradley and Terry's, with features of the items.
+
+    Item i is preferred to item j with the probability ``σ(f_i − f_j)``, σ(g) = 1/(1 + e^(−g)). The
+    function f is learned from scores, scores in groups or pairwise preferences by minimizing
+
+        J(f) = 1/W Σ_k ω_k log(1 + exp(−(f_i − f_j))) + α ‖f‖²
+
+    over the pairs k = (i → j) in which i is preferred to j, with weights ω and W = Σ ω. A tie
+    counts as half a preference in each direction. Magnitudes of preferences do not count.
+
+    J has one minimum, and it is finite, also if all pairs can be ordered rightly. Since J is
+    2α-strongly convex, ``J − min J ≤ ‖∇J‖²/(4α)``: training ends when such a bound proves that J is
+    within `tol` of its minimum. The pairs of scored items are looked at in blocks and are never all
+    in memory; one look at all pairs costs time proportional to their number.
+
+    Parameters
+    ----------
+    alpha : float
+        Regularization, positive; relative to the mean over pairs, so it does not depend on the
+        amount of data. `sklearn.linear_model.LogisticRegression` on the differences of the pairs,
+        without intercept, has ``C = 1/(2 alpha W)``.
+    ties : {"exclude", "include"}
+        Whether two items of a group that have the same score count as a tie. A graph that is given
+        as y brings its own ties: all edges of magnitude zero of a `PairGraph` count.
+    kernel : str or callable
+        "linear", any other name known to `sklearn.metrics.pairwise.pairwise_kernels`, a function
+        of two rows, or "precomputed" (X is then the kernel matrix between items and training
+        items). Kernels work by the empirical kernel map ([RankRLS09] sections 4.2 and 4.4).
+    gamma, degree, coef0
+        Parameters of the named kernels, as in scikit-learn.
+    kernel_params : dict, optional
+        Keyword arguments of a callable kernel.
+    group_weight : {"pairs", "groups"}
+        Whether every pair or every group counts alike.
+    n_basis : int, optional
+        Train a kernel model on this many basis items only.
+    basis : {"random", "kmeans++"}, array of int, or array of shape (n_basis, n_features)
+        How the basis is chosen, the row numbers of the basis items, or points of any kind.
+    tol : float
+        Stop when ``(J − lower bound)/J`` is at most this.
+    max_iter : int
+        Limit of iterations: truncated Newton steps.
+    warm_start : bool
+        Start from the solution of the last `fit`.
+    verbose : int
+        1 shows a line of progress on standard error, 2 one line for each iteration.
+    random_state : int, RandomState or None
+        Seed of the choice of basis items.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights of the features (linear kernel).
+    dual_coef_ : ndarray of shape (n_basis,)
+        Weights of the training or basis items (other kernels).
+    X_fit_ : ndarray or sparse matrix
+        Those items (not for precomputed kernels).
+    basis_indices_ : ndarray of int
+        Row numbers of the basis items (if a basis of rows was used).
+    is_separable_ : bool
+        Whether the model orders all pairs rightly. Then only alpha keeps the scores from growing
+        without limit, and the probabilities tell about alpha rather than about the data: choose
+        alpha by `RankLogisticCV`.
+    objective_ : float
+        J of the model.
+    lower_bound_ : float
+        No model has a smaller J than this.
+    gap_ : float
+        ``(objective_ − lower_bound_)/objective_``.
+    n_iter_ : int
+        Iterations on all items; large data start from the solution on a sample of them.
+    history_ : dict of ndarray of shape (n_iterations,)
+        "objective", "lower_bound" and "gap" after each iteration.
+    n_pairs_ : int
+        Number of pairs trained on.
+    solver_ : str
+        The solver in use, "newton-cg".
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of str
+        Their names, if X had any.
+
+    See Also
+    --------
+    RankLogisticCV : Chooses alpha by cross-validation along a warm-started path.
+    RankRLS : Squared loss; exact cross-validation, several outputs, magnitudes of preferences.
+    RankSVM : Hinge loss; costs no more for many pairs than for many items.
+
+    Examples
+    --------
+    >>> from rankwise import PairGraph, RankLogistic
+    >>> X = [[0.0], [1.0], [3.0]]
+    >>> seen = PairGraph([2, 2, 1, 0], [0, 1, 0, 1])
+    >>> model = RankLogistic(alpha=0.01).fit(X, seen)
+    >>> model.rank(X)
+    array([3, 2, 1])
+    >>> model.predict_above(X, [2, 2], [0, 1]).round(2), model.is_separable_
+    (array([0.93, 0.85]), False)
+    """
+
+    path_class = RankLogisticPath
+
+    alpha: float = 1e-3
+    _: KW_ONLY
+    ties: str = "exclude"
+    group_weight: str = "pairs"
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    tol: float = 1e-6
+    max_iter: int = 1000
+    warm_start: bool = False
+    verbose: int = 0
+    random_state: Any = None
+
+    def predict_above(self, X: Any, i: ArrayLike, j: ArrayLike) -> Any:
+        """Probability that item i is preferred to item j, ``σ(f_i − f_j)``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items, as for `predict`.
+        i, j : int or array-like of int
+            Row numbers of X; arrays are broadcast against each other.
+
+        Returns
+        -------
+        float or ndarray
+            Between 0 and 1; the other direction has 1 minus it.
+        """
+        return probability_above(self.predict(X), i, j)
+
+    def _make_trainer(self) -> MarginTrainer:
+        check_option("ties", self.ties, TIES)
+        return MarginTrainer(
+            "RankLogistic", LogisticLoss.of, "newton-cg", self.tol, self.max_iter, self.verbose
+        )
+
+    def _make_graph(self, n_items: int, y: Any, groups: ArrayLike | None) -> PreferenceGraph:
+        return compared_graph("RankLogistic", n_items, y, groups, self.group_weight, self.ties)
+
+    def _describe(self, graph: PreferenceGraph, R: Any, solution: MarginSolution) -> None:
+        scores = row_products(R, solution.best.w)
+        all_strict = graph.strict().n_pairs == graph.n_pairs
+        self.is_separable_ = all_strict and not graph.disagreement(scores, pooled=True).any()
+
+
+def probability_above(scores: Array, i: ArrayLike, j: ArrayLike) -> Any:
+    """``σ(f_i − f_j)`` of the items with these numbers."""
+    i, j = np.asarray(i), np.asarray(j)
+    for name, rows in (("i", i), ("j", j)):
+        if rows.dtype.kind not in "iu" or ((rows < -len(scores)) | (rows >= len(scores))).any():
+            raise ValueError(
+                f"{name} has row numbers of X, whole numbers below {len(scores)}; got {rows!r}."
+            )
+    scores = np.asarray(scores, dtype=np.float64)
+    return expit(scores[i] - scores[j])

@@ -1,0 +1,113 @@
+"""Features relative to their group: how far an item is above the others of its list.
+
+    z_ij = (x_ij − mean_g x_j) / sd_g x_j        for item i of group g, 0 where sd_g x_j = 0
+
+The mean and the standard deviation are those of the group itself, so a group that is held out is
+scaled as it would be alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rankwise.arrays import Array, Indices
+
+__all__ = ["scale_in_groups", "scale_sparse_in_groups", "signed_log"]
+
+BLOCK_ENTRIES = 2**16  # of X that are scaled together: what a cache holds
+FEWEST_COLUMNS = 8  # at a time: a row of them is one line of the cache
+ROUNDING = 4.0  # units in the last digit of the largest value: a smaller deviation is rounding
+
+
+def signed_log(X: Any) -> Any:
+    """``sign(x) log(1 + |x|)`` of a dense array, or of the entries of a sparse matrix."""
+    if sp.issparse(X):
+        out = X.copy()
+        out.data = np.sign(X.data) * np.log1p(np.abs(X.data))
+        return out
+    return np.sign(X) * np.log1p(np.abs(X))
+
+
+def scale_in_groups(X: NDArray[Any], codes: Indices, *, with_mean: bool = True) -> NDArray[Any]:
+    """The scaled columns, in the type of X; each group of rows by itself.
+
+    Values are taken relative to the first item of the group before they are summed up. So a large
+    offset costs no digits, and a column that is constant in a group becomes 0 exactly.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, p), float64 or float32
+        Features.
+    codes : ndarray of shape (m,)
+        Number of the group of each row, from 0; in any order.
+    with_mean : bool
+        Whether the mean is taken off; if not, the columns are only divided.
+    """
+    out = np.empty(X.shape, dtype=X.dtype)
+    is_sorted = bool((codes[1:] >= codes[:-1]).all())
+    order = None if is_sorted else np.argsort(codes, kind="stable")
+    ordered = codes if order is None else codes[order]
+    bounds = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1], True])
+    largest = np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
+    unit = np.ldexp(
+        1.0, np.frexp(largest)[1] - 1
+    )  # of each column, so that no square is too large or small
+    eps = ROUNDING * float(np.finfo(X.dtype).eps)
+    first, most = 0, max(1, BLOCK_ENTRIES // max(1, X.shape[1]))
+    while first < len(bounds) - 1:
+        end = int(np.searchsorted(bounds, bounds[first] + most, side="right")) - 1
+        last = max(first + 1, end)
+        span = slice(bounds[first], bounds[last])
+        rows = span if order is None else order[span]
+        width = max(FEWEST_COLUMNS, BLOCK_ENTRIES // (span.stop - span.start))
+        for start in range(0, X.shape[1], width):
+            at = slice(start, start + width)
+            block = X[rows, at] / unit[at]
+            out[rows, at] = _scaled(block, bounds[first : last + 1], eps, with_mean)
+        first = last
+    return out
+
+
+def _scaled(block: Array, bounds: Indices, eps: float, with_mean: bool) -> Array:
+    """The same for a few whole groups of adjacent rows; `bounds` is where each starts and ends."""
+    bounds = bounds - bounds[0]
+    n_rows, sizes = len(block), np.diff(bounds)
+    code = np.repeat(np.arange(len(sizes)), sizes)
+    average = sp.csr_array(
+        (1.0 / sizes[code], np.arange(n_rows), bounds), shape=(len(sizes), n_rows)
+    )
+    z = block - block[bounds[:-1]][code]
+    z -= (average @ z)[code]
+    deviation = np.sqrt(average @ np.square(z))
+    magnitude = np.sqrt(average @ np.square(block))
+    factor = np.zeros_like(deviation)
+    np.divide(1.0, deviation, out=factor, where=deviation > eps * magnitude)
+    return np.asarray((z if with_mean else block) * factor[code])
+
+
+def scale_sparse_in_groups(X: Any, codes: Indices) -> Any:
+    """Sparse columns divided by the deviation in their group; zeros count, and stay zeros.
+
+    Inside a group this differs from the centered columns by a constant, which no linear ranker
+    sees.
+    """
+    X = X.tocsr(copy=True)
+    X.sum_duplicates()
+    group = np.repeat(codes, np.diff(X.indptr)).astype(np.int64)
+    _, cell = np.unique(group * X.shape[1] + X.indices, return_inverse=True)
+    sizes = np.zeros(cell.max(initial=-1) + 1)
+    sizes[cell] = np.bincount(codes)[group]
+    values, n_zeros = X.data.astype(np.float64), sizes - np.bincount(cell)
+    largest = np.zeros(len(sizes))
+    np.maximum.at(largest, cell, np.abs(values))
+    values /= np.where(largest > 0, largest, 1.0)[cell]
+    mean = np.bincount(cell, values) / sizes
+    squares = np.bincount(cell, (values - mean[cell]) ** 2) + n_zeros * mean**2
+    deviation = np.sqrt(squares / sizes)
+    is_constant = deviation <= ROUNDING * float(np.finfo(X.dtype).eps)
+    X.data = (values / np.where(is_constant, np.inf, deviation)[cell]).astype(X.dtype)
+    return X

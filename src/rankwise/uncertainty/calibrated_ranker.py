@@ -1,0 +1,280 @@
+"""CalibratedRanker: a ranker that says how sure it is."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, replace
+from numbers import Integral
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rankwise.arrays import Array, Indices
+from rankwise.estimators import RankRLSCV
+from rankwise.estimators.base import RankerMixin
+from rankwise.estimators.lost_groups import warn_if_groups_were_lost
+from rankwise.groups import encode_groups
+from rankwise.leaderboard.standing import intervals_of, ranks_within
+from rankwise.uncertainty.calibration import ProbabilityMap, Reliability, fit_map, reliability
+from rankwise.uncertainty.held_out_pairs import judged_pairs
+from rankwise.uncertainty.left_out import leave_units_out
+from rankwise.uncertainty.standard_errors import Difference, Jackknife, check_folds, spreads_of
+
+__all__ = ["CalibratedRanker", "RankInterval"]
+
+N_DRAWS = 1000
+BLOCK = 2**22  # numbers
+
+
+class RankInterval(NamedTuple):
+    """Ranks of items in their groups, and where they may be.
+
+    Attributes
+    ----------
+    rank : ndarray of int, shape (n_items,)
+        1 is best.
+    low, high : ndarray of int, shape (n_items,)
+        The ends of the interval, the better one first.
+    """
+
+    rank: Indices
+    low: Indices
+    high: Indices
+
+
+@dataclass(eq=False, repr=False)
+class CalibratedRanker(RankerMixin, BaseEstimator):
+    """A ranker with standard errors, probabilities and intervals of ranks.
+
+    The scores are those of the estimator, trained on all data. Their standard errors come from
+    leaving out every unit (`rankwise.uncertainty.jackknife`), for RankRLS without training again.
+    The probability that item i is above item j is a logistic curve of the difference of their
+    scores, flatter where its standard error is large:
+
+        P(i above j) = σ(s d / √(1 + c e²))
+
+    s and c are fitted to pairs that were held out, exact where the estimator has a shortcut.
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        `RankRLS`, `RankRLSCV` (the default) or a Pipeline that ends in one; or any other ranker,
+        which is trained again without each of `n_folds` folds of units.
+    units : {"auto", "groups", "items", "comparisons"} or array-like
+        What is independent; see `rankwise.uncertainty.jackknife`.
+    n_folds : int
+        Number of folds for rankers that are trained again.
+    max_pairs : int
+        Held-out pairs that the curve is fitted to; if there are more, so many drawn at random.
+    random_state : int, Generator or None
+        Seed of these draws and of the draws behind `rank_interval`.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        Trained on all data.
+    units_, n_units_ : str, int
+        What was left out, and how many of them there are.
+    n_pairs_ : int
+        Held-out pairs that the curve was fitted to.
+    log_loss_ : float
+        Mean of −log P of these pairs; log 2 = 0.693 is that of a coin.
+    slope_, error_weight_ : float
+        s and c.
+    reliability_ : tuple of ndarray
+        `Reliability` of the held-out pairs: mean probability, share and number by bin.
+    root_, coefficients_ : ndarray or None
+        Root of the covariance of the coefficients, and the coefficients themselves.
+    members_ : list of estimator or None
+        Models without each fold, for rankers that are trained again.
+
+    Notes
+    -----
+    The probability is about a pair of which one item is better: tied pairs are not used.
+
+    Errors are those of sampling other units. They do not know that regularization pulls differences
+    towards zero, that a choice of alpha has errors of its own, or that new data may come
+    from somewhere else.
+
+    Examples
+    --------
+    >>> from rankwise import CalibratedRanker
+    >>> from rankwise.datasets import make_ranking
+    >>> X, y, groups = make_ranking(n_queries=50, noise=0.5, random_state=0)[:3]
+    >>> model = CalibratedRanker().fit(X, y, groups)
+    >>> value, error = model.predict_difference(X, 0, [1, 2])
+    >>> model.predict_above(X, 0, [1, 2]).round(2)
+    array([...])
+    >>> model.rank_interval(X[:3]).low
+    array([...])
+    """
+
+    estimator: Any = None
+    _: KW_ONLY
+    units: Any = "auto"
+    n_folds: int = 10
+    max_pairs: int = 20_000
+    random_state: Any = 0
+
+    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
+        """Train the estimator, find its standard errors, and fit the curve to held-out pairs.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in ``fit`` of the estimator; one output.
+
+        Returns
+        -------
+        CalibratedRanker
+            The fitted estimator.
+        """
+        warn_if_groups_were_lost(y, groups, "fit")
+        check_folds(self.n_folds)
+        if not isinstance(self.max_pairs, Integral) or self.max_pairs < 1:
+            raise ValueError(
+                f"max_pairs={self.max_pairs!r}; expected a whole number of at least 1."
+            )
+        _check_one_output(y)
+        estimator = RankRLSCV() if self.estimator is None else self.estimator
+        left = leave_units_out(estimator, X, y, groups, units=self.units, n_folds=self.n_folds)
+        found = spreads_of(left)[0][0]
+        pairs = judged_pairs(left, found, X, int(self.max_pairs), self._rng())
+        curve = fit_map(pairs.difference, pairs.error)
+        probability = curve.probability(pairs.difference, pairs.error)
+        self.estimator_: Any = found.model
+        self.units_: str = found.units
+        self.n_units_: int = found.n_units
+        self.root_: Array | None = found.root
+        self.coefficients_: Array | None = found.coefficients
+        self.members_: list[Any] | None = found.members
+        self.slope_: float = curve.slope
+        self.error_weight_: float = curve.error_weight
+        self.n_pairs_ = len(pairs.first)
+        self.log_loss_ = float(-np.log(np.maximum(probability, 1e-300)).mean())
+        self.reliability_: tuple[Array, ...] = tuple(reliability(probability))
+        validate_data(self, X, skip_check_array=True)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Score items by the estimator that was trained on all data."""
+        check_is_fitted(self)
+        scores: NDArray[Any] = self.estimator_.predict(X)
+        return scores
+
+    def predict_difference(self, X: Any, i: ArrayLike, j: ArrayLike) -> Difference:
+        """By how much items i are above items j, with the standard error of that.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_items, n_features)
+            Items.
+        i, j : int or array-like of int
+            Rows of X; one number stands for as many as there are of the other.
+
+        Returns
+        -------
+        Difference
+            `value` and `error`, each of shape (n_pairs,). ``value ± t · error`` is an interval,
+            with a quantile t of Student's t distribution of ``n_units_ − 1`` degrees of freedom.
+        """
+        return self.jackknife().predict_difference(X, i, j)
+
+    def predict_above(self, X: Any, i: ArrayLike, j: ArrayLike) -> Array:
+        """Probability that item i is above item j, if one of them is above the other.
+
+        X, i and j are as in `predict_difference`. Equal items have ½.
+        """
+        difference = self.predict_difference(X, i, j)
+        return ProbabilityMap(self.slope_, self.error_weight_).probability(*difference)
+
+    def rank_interval(
+        self, X: Any, groups: ArrayLike | None = None, level: float = 0.95
+    ) -> RankInterval:
+        """Ranks of the items in their groups, with intervals.
+
+        1,000 sets of scores are drawn around the predicted ones, from the multivariate Student's t
+        distribution with the covariance of the jackknife; the interval has `level` of the ranks of
+        an item in them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_items, n_features)
+            Items.
+        groups : array-like of shape (n_items,), optional
+            Group labels; None ranks all items in one list.
+        level : float
+            Probability with which an interval should hold the rank by the true scores.
+
+        Returns
+        -------
+        RankInterval
+            `rank`, `low` and `high`.
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level={level!r}; expected a number between 0 and 1.")
+        found = self.jackknife()
+        scores, spread = found.predict(X), found.spread(X)
+        codes = encode_groups(groups, len(scores)).codes
+        rank = np.empty((3, len(scores)), dtype=np.intp)
+        order = np.argsort(codes, kind="stable")
+        ends = np.cumsum(np.bincount(codes)) if len(codes) else np.zeros(1, dtype=np.intp)
+        for items in _blocks(order, ends, max(1, BLOCK // N_DRAWS)):
+            some = replace(spread, root=spread.root[items])
+            samples = some.draw(scores[items], N_DRAWS, self._rng())
+            within = np.unique(codes[items], return_inverse=True)[1] + 1
+            intervals = intervals_of(scores[items], samples, some, within, level)
+            assert intervals is not None
+            own = ranks_within(scores[None, items], within)[0]
+            rank[0, items] = own
+            rank[1, items] = np.minimum(own, intervals.rank_low)
+            rank[2, items] = np.maximum(own, intervals.rank_high)
+        return RankInterval(*rank)
+
+    def jackknife(self) -> Jackknife:
+        """The standard errors behind all this."""
+        check_is_fitted(self)
+        return Jackknife(
+            self.estimator_,
+            self.units_,
+            self.n_units_,
+            coefficients=self.coefficients_,
+            root=self.root_,
+            members=self.members_,
+        )
+
+    def reliability(self) -> Reliability:
+        """How often held-out pairs came out as their probability said."""
+        check_is_fitted(self)
+        return Reliability(*self.reliability_)
+
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(self.random_state)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(RankRLSCV() if self.estimator is None else self.estimator)
+        tags.input_tags = inner.input_tags
+        return tags
+
+
+def _blocks(order: Indices, ends: Indices, size: int) -> Any:
+    """Whole groups, at most `size` items at a time if a group is not longer."""
+    start = 0
+    while start < len(order):
+        fits = ends[(ends > start) & (ends <= start + size)]
+        stop = int(fits[-1]) if len(fits) else int(ends[ends > start][0])
+        yield order[start:stop]
+        start = stop
+
+
+def _check_one_output(y: Any) -> None:
+    scores = getattr(y, "scores", y)
+    shape: tuple[int, ...] = () if scores is None else np.shape(scores)
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"y has shape {shape}; CalibratedRanker has one output, so fit one for each column."
+        )

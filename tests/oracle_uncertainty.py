@@ -1,0 +1,66 @@
+"""Slow truths about uncertainty: refits, explicit covariances, double loops."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import clone
+
+
+def jackknife_covariance(model, X, y, groups, units, new_X):
+    """``(U − 1)/U Σ (f^(−u) − f)(f^(−u) − f)ᵀ`` of the scores of new items, one fit for each u.
+
+    `units` are sets of rows, or for a PairGraph sets of edges.
+    """
+    f = clone(model).fit(X, y, groups).predict(new_X)
+    changes = [refit_without(model, X, y, groups, u).predict(new_X) - f for u in units]
+    n = len(units)
+    return (n - 1) / n * sum(np.outer(change, change) for change in changes)
+
+
+def refit_without(model, X, y, groups, unit, *, of_edges=None):
+    if hasattr(y, "laplacian"):
+        kept = np.setdiff1d(np.arange(y.n_pairs), unit)
+        return clone(model).fit(X, y.with_edges(kept))
+    kept = np.setdiff1d(np.arange(X.shape[0]), unit)
+    seen = X[np.ix_(kept, kept)] if model.get_params().get("kernel") == "precomputed" else X[kept]
+    fitted = clone(model).fit(seen, y[kept], None if groups is None else groups[kept])
+    return Without(fitted, kept) if model.get_params().get("kernel") == "precomputed" else fitted
+
+
+class Without:
+    """A model of a precomputed kernel matrix that lacks some of its columns."""
+
+    def __init__(self, model, kept):
+        self.model, self.kept = model, kept
+
+    def predict(self, X):
+        return self.model.predict(X[:, self.kept])
+
+
+def posterior(n_items, winner, loser, target, prior, features=None):
+    """Mean and covariance over σ² of ratings after comparisons, by dense inverses; and σ²."""
+    D = np.zeros((len(winner), n_items))
+    D[np.arange(len(winner)), winner] = 1
+    D[np.arange(len(winner)), loser] = -1
+    Phi = np.eye(n_items)
+    if features is not None:
+        Phi = features - features.mean(axis=0)
+        Phi = Phi / np.sqrt(np.mean(np.sum(Phi**2, axis=1)))
+    K = Phi @ Phi.T / prior
+    S = D @ K @ D.T + np.eye(len(winner))
+    mean = K @ D.T @ np.linalg.solve(S, target)
+    C = K - K @ D.T @ np.linalg.solve(S, D @ K)
+    noise = target @ np.linalg.solve(S, target) / len(target)
+    return mean, C, noise
+
+
+def worths(mean, covariance, slope, error_weight):
+    """Variance of the difference times p (1 − p), for all pairs, by a double loop."""
+    n = len(mean)
+    out = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i + 1, n):
+            v = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
+            p = 1 / (1 + np.exp(-slope * (mean[i] - mean[j]) / np.sqrt(1 + error_weight * v)))
+            out[i, j] = v * p * (1 - p)
+    return out
