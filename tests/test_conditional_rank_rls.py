@@ -303,6 +303,8 @@ def test_bad_kernels_are_refused_in_plain_words(table):
     model = ConditionalRankRLS(column_kernel="delta").fit(rows, list("abcde"), Y)
     with pytest.raises(ValueError, match="the column 'x' is unknown to the model"):
         model.predict(rows, ["a", "x"])
+    with pytest.raises(ValueError, match="a column is like no other"):
+        model.leave_out(rows, list("abcde"), Y, "columns")
     with pytest.raises(ValueError, match="rows has 2 columns; the model was trained with 3"):
         model.predict(columns)
     with pytest.raises(ValueError, match="names a column twice"):

@@ -286,6 +286,12 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
     def hold_out_task(self, rows: Any, columns: Any, Y: Any, leave: str = "rows") -> TableTask:
         """The model and its data, ready to be cross-validated; see `rankwise.model_selection`."""
         data = clone(self)._check_data(rows, columns, Y)
+        if data.column_kernel.is_delta and leave in ("columns", "both"):
+            raise ValueError(
+                f"leave={leave!r}: with column_kernel='delta' a column is like no other, so nothing "
+                "is known of one that was held out. Give features of the columns, or hold out rows "
+                "or cells."
+            )
 
         def train(alpha: float) -> ConditionalRankRLS:
             model: ConditionalRankRLS = clone(self).set_params(alpha=alpha)
