@@ -5,7 +5,7 @@
 Rows are drugs (Davis) or targets (Yamanishi), columns the other; kernels are the published
 similarities, made positive semidefinite. ConditionalRankRLS ranks the columns of each row; plain
 kernel ridge on the same Kronecker kernel (KronRLS) regresses the cells less their mean. Both see
-the same five folds (three times three for both new), and for both the best of 9 alphas is shown,
+the same five folds (three times three for both new), and for both the best of 5 alphas is shown,
 chosen on the same held-out cells: a little optimistic, for both alike. Concordance is the mean over
 rows; for Davis also that over all pairs of cells, as the literature has it.
 
@@ -28,7 +28,7 @@ from rankwise.metrics import get_metric
 
 SETTINGS = {"cells": "known drug and target", "rows": "new row", "columns": "new column"}
 SETTINGS["both"] = "both new"
-ALPHAS = np.logspace(-5, -1, 9)
+ALPHAS = np.logspace(-4, 0, 5)
 PUBLISHED = 0.871
 CONCORDANCE = get_metric("concordance")
 
@@ -93,7 +93,7 @@ def ridge_held_out(G, K, Y, leave, k):
                     F = G @ a.reshape(q, t) @ K
                     return np.where(known, F.ravel(), 0.0) + lam * a
 
-                a = cg(LinearOperator((q * t, q * t), product), y, rtol=1e-6, maxiter=300)[0]
+                a = cg(LinearOperator((q * t, q * t), product), y, rtol=1e-4, maxiter=200)[0]
                 held[:, :, j].flat[U] = (G @ np.where(known, a, 0.0).reshape(q, t) @ K).ravel()[U]
         return held
     row_folds = folds_of(q, k) if leave != "columns" else [np.arange(q)]
@@ -124,7 +124,7 @@ def four_settings(G, K, Y):
     rows = []
     for leave, name in SETTINGS.items():
         k = 3 if leave == "both" else 5
-        model = ConditionalRankRLS(row_kernel="precomputed", column_kernel="precomputed", tol=1e-6)
+        model = ConditionalRankRLS(row_kernel="precomputed", column_kernel="precomputed", tol=1e-4)
         start = time.perf_counter()
         cv = k
         ours = model.leave_out(G, K, Y, leave, alphas=ALPHAS, cv=cv)
@@ -201,7 +201,7 @@ def main(arguments=None):
         G, K, Y = read_set(given.data, name)
         found[name] = four_settings(G, K, Y)
         header = ["setting", "concordance", "of kernel\nridge", "pair error", "of kernel\nridge",
-                  "all pairs", "of kernel\nridge", "s, 9 alphas"]  # fmt: skip
+                  "all pairs", "of kernel\nridge", "s, 5 alphas"]  # fmt: skip
         print_table(f"{name}: {Y.shape[0]} rows, {Y.shape[1]} columns", header, found[name])
     print_notes(
         f"KronRLS on Davis, known drug and target, all pairs of cells: {PUBLISHED}, as reported by "
