@@ -22,6 +22,7 @@ WRITTEN = {
         "report.html",
         "with_scores.csv",
         "board.csv",
+        "model.onnx",
         "solr.json",
     ],
     "README.md": ["rankwise-demo/report.html", "model.rw", "svm.rw", "report.html"],
