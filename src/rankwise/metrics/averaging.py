@@ -99,8 +99,8 @@ def check_has_weights(metric: GroupMetric) -> None:
     if not metric.has_weights:
         raise ValueError(
             f"{metric.name} looks for places, such as that where a reader stops, for which weights "
-            "of items have no meaning; leave out sample_weight, or use ndcg, average_precision, precision "
-            "or a metric of pairs."
+            "of items have no meaning; leave out sample_weight, or use ndcg, average_precision, "
+            "precision or a metric of pairs."
         )
 
 
