@@ -98,9 +98,9 @@ def check_has_weights(metric: GroupMetric) -> None:
     """Raise a ValueError if weights of items have no meaning for a metric."""
     if not metric.has_weights:
         raise ValueError(
-            f"{metric.name} looks for the place where a reader stops, for which weights of items "
-            "have no meaning; leave out sample_weight, or use ndcg, average_precision, precision "
-            "or a metric of pairs."
+            f"{metric.name} looks for places, such as that where a reader stops, for which weights "
+            "of items have no meaning; leave out sample_weight, or use ndcg, average_precision, "
+            "precision or a metric of pairs."
         )
 
 
