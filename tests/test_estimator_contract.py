@@ -78,10 +78,13 @@ def _where_copies_differ(estimator):
     takes_rows = options["dictionary"] != "features" and any(
         value is not None and not isinstance(value, str) for value in options.values()
     )
-    has_ties = getattr(estimator, "ties", None) == "include" and estimator.cost == "magnitude"
+    options = {name: getattr(estimator, name, None) for name in ("ties", "cost")}
+    has_ties = options == {"ties": "include", "cost": "magnitude"}
     if isinstance(estimator, RankingPursuitCV):
         return {}
-    if takes_rows:
+    if isinstance(estimator, AutoRanker):
+        reason = "folds of one list and basis items are made of rows, copies among them"
+    elif takes_rows:
         reason = "functions or basis items are chosen among the rows, copies among them"
     elif has_ties and not isinstance(estimator, (RankingPursuit, RankRLSCV)):
         reason = "with ties included, pairs of copies count in W, which alpha is relative to"

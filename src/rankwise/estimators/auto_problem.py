@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 
@@ -36,7 +35,7 @@ def check_problem(
         has_groups = bool(getattr(y, "has_groups", y.scores is not None and y.n_groups > 1))
         return Problem(X, graph, y.group_labels[y.groups] if has_groups else None, graph)
     y, groups, weights = split_weighted(y, groups, sample_weight)
-    scores = as_scores(column_or_1d(y, warn=True) if np.ndim(y) == 2 else y)
+    scores = column_or_1d(as_scores(y), warn=True)
     weights = None if weights is None else as_weights(weights, len(scores))
     labels = None
     if groups is not None:
