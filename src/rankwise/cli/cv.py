@@ -15,6 +15,7 @@ from rankwise.cli.options import (
     Output,
     PerGroup,
     TrainingTableOptions,
+    WeightColumn,
 )
 from rankwise.cli.score_tables import ScoreTableOptions
 
@@ -46,6 +47,7 @@ def cv(
     metric: Metrics = None,
     output: Output = None,
     per_group: PerGroup = None,
+    weight: WeightColumn = None,
     as_json: AsJson = False,
 ) -> None:
     """Cross-validate a model: each candidate judged on data that it was not trained on.
@@ -66,6 +68,7 @@ def cv(
     check_output(output, file, per_group)
     check_output(per_group, file)
     if cells.is_table:
+        cells.refuse_weights(weight)
         from rankwise.cli.cv_table import cv_table
 
         cv_table(file, cells, model, leave, metric, output, per_group, as_json)
@@ -74,13 +77,13 @@ def cv(
     if leave == "pair" and output is not None:
         raise _gives_no_scores("--leave pair")
     estimator = make_model(model, metric[0] if metric else None, search=True)
-    data = read_training(file, table, model.model)
+    data = read_training(file, table, model.model, weight)
     names = held_out_metrics(metric, data.y, data.groups)
     scaler = make_scaler(model.scale, estimator.kernel, data.is_sparse)
     preparation = data.prepared_by(scaler)
     X = data.X if preparation is None else fit_transform(preparation, data.X, data.groups)
     start = time.perf_counter()
-    found = hold_out(model, names, leave, X, data.y, data.groups)
+    found = hold_out(model, names, leave, X, data)
     seconds = time.perf_counter() - start
     best = found.best(names[0])
     if output is not None:

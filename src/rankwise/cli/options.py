@@ -30,6 +30,7 @@ __all__ = [
     "TableOptions",
     "Ties",
     "TrainingTableOptions",
+    "WeightColumn",
     "flag",
     "split_names",
 ]
@@ -143,6 +144,12 @@ NoHeaderOption = Annotated[
 
 def _columns(help: str) -> Any:
     return _data(metavar="COLUMNS", help=help)
+
+
+WeightColumn = Annotated[
+    str | None,
+    _data(metavar="COLUMN", help="Weights of the items; a pair weighs the product of its two."),
+]
 
 
 @dataclass

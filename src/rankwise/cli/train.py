@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli.options import AsJson, DataArgument, ModelOptions, TrainingTableOptions
+from rankwise.cli.options import (
+    AsJson,
+    DataArgument,
+    ModelOptions,
+    TrainingTableOptions,
+    WeightColumn,
+)
 from rankwise.cli.score_tables import ScoreTableOptions
 
 if TYPE_CHECKING:
@@ -43,6 +49,7 @@ def train(
     table: TrainingTableOptions,
     cells: ScoreTableOptions,
     metric: ChoosingMetric = None,
+    weight: WeightColumn = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a model on scored items, choose its parameters, and write it to a file.
@@ -57,6 +64,8 @@ def train(
 
       rankwise train houses.csv --target price --categorical zip --ignore agent -o houses.rw
 
+      rankwise train clicks.csv --target clicked --weight inverse_propensity -o clicks.rw
+
       rankwise train affinities.csv --table --rows drugs.csv --columns targets.csv -o drugs.rw
 
       rankwise train queries.txt --kernel rbf --n-basis 300 --metric ndcg@10 -o rbf.rw
@@ -69,17 +78,18 @@ def train(
 
     check_output(output, file)
     if cells.is_table:
+        cells.refuse_weights(weight)
         from rankwise.cli.table_commands import train_table
 
         train_table(file, cells, model, metric, output, as_json)
         return
     cells.refuse()
     estimator = make_model(model, metric)
-    data = read_training(file, table, model.model)
+    data = read_training(file, table, model.model, weight)
     scaler = make_scaler(model.scale, estimator.kernel, data.is_sparse)
     start = time.perf_counter()
     preparation = data.prepared_by(scaler)
-    fitted = fit_model(estimator, preparation, data.X, data.y, data.groups)
+    fitted = fit_model(estimator, preparation, data)
     seconds = time.perf_counter() - start
     chosen = describe(last_step(fitted))
     write_model(fitted, output, data.notes(command_line(), chosen, fitted).as_notes())

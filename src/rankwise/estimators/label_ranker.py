@@ -36,8 +36,8 @@ __all__ = ["LabelMixin", "LabelRanker"]
 class LabelMixin(RankerMixin):
     """What a fitted ranker of labels does beside `predict`."""
 
-    __metadata_request__fit = {"groups": UNUSED}  # noqa: RUF012
-    __metadata_request__score = {"groups": UNUSED}  # noqa: RUF012
+    __metadata_request__fit = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
+    __metadata_request__score = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
 
     labels_: NDArray[Any]
     values: str
