@@ -78,8 +78,8 @@ def _where_copies_differ(estimator):
     takes_rows = options["dictionary"] != "features" and any(
         value is not None and not isinstance(value, str) for value in options.values()
     )
-    options = {name: getattr(estimator, name, None) for name in ("ties", "cost")}
-    has_ties = options == {"ties": "include", "cost": "magnitude"}
+    rule = (getattr(estimator, "ties", None), getattr(estimator, "cost", "magnitude"))
+    has_ties = rule == ("include", "magnitude")
     if isinstance(estimator, RankingPursuitCV):
         return {}
     if isinstance(estimator, AutoRanker):
