@@ -176,14 +176,6 @@ def test_rank_intervals_hold_the_rank_and_are_wider_at_a_higher_level():
     assert (narrow.high - narrow.low).sum() < (found.high - found.low).sum()
 
 
-def test_rank_intervals_do_not_depend_on_the_blocks(monkeypatch):
-    model = CalibratedRanker(RankRLS()).fit(X, Y, GROUPS)
-    whole = model.rank_interval(X, GROUPS)
-    monkeypatch.setattr("rankwise.uncertainty.calibrated_ranker.BLOCK", 1)
-    for a, b in zip(model.rank_interval(X, GROUPS), whole, strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
 @pytest.mark.parametrize(
     "inner",
     [

@@ -11,6 +11,7 @@ import typer
 
 __all__ = [
     "DATA",
+    "OUTPUT",
     "AsJson",
     "Confidence",
     "Cost",

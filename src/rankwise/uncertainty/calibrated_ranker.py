@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -17,16 +17,13 @@ from rankwise.estimators import RankRLSCV
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.groups import encode_groups
-from rankwise.leaderboard.standing import intervals_of, ranks_within
+from rankwise.leaderboard.standing import standing_of
 from rankwise.uncertainty.calibration import ProbabilityMap, Reliability, fit_map, reliability
 from rankwise.uncertainty.held_out_pairs import judged_pairs
 from rankwise.uncertainty.left_out import leave_units_out
 from rankwise.uncertainty.standard_errors import Difference, Jackknife, check_folds, spreads_of
 
 __all__ = ["CalibratedRanker", "RankInterval"]
-
-N_DRAWS = 1000
-BLOCK = 2**22  # numbers
 
 
 class RankInterval(NamedTuple):
@@ -70,7 +67,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     max_pairs : int
         Held-out pairs that the curve is fitted to; if there are more, so many drawn at random.
     random_state : int, Generator or None
-        Seed of these draws and of the draws behind `rank_interval`.
+        Seed of these draws.
 
     Attributes
     ----------
@@ -196,9 +193,9 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     ) -> RankInterval:
         """Ranks of the items in their groups, with intervals.
 
-        1,000 sets of scores are drawn around the predicted ones, from the multivariate Student's t
-        distribution with the covariance of the jackknife; the interval has `level` of the ranks of
-        an item in them.
+        Another item is surely above if the interval of the difference, by the jackknife and
+        Student's t, is above 0. The best rank is 1 + the number of items surely above; the worst
+        rank leaves out those surely below.
 
         Parameters
         ----------
@@ -207,7 +204,8 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         groups : array-like of shape (n_items,), optional
             Group labels; None ranks all items in one list.
         level : float
-            Probability with which an interval should hold the rank by the true scores.
+            Of the intervals of the differences. The ranks by the true scores are inside at least as
+            often on average over the items.
 
         Returns
         -------
@@ -218,21 +216,11 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
             raise ValueError(f"level={level!r}; expected a number between 0 and 1.")
         found = self.jackknife()
         scores, spread = found.predict(X), found.spread(X)
-        codes = encode_groups(groups, len(scores)).codes
-        rank = np.empty((3, len(scores)), dtype=np.intp)
-        order = np.argsort(codes, kind="stable")
-        ends = np.cumsum(np.bincount(codes)) if len(codes) else np.zeros(1, dtype=np.intp)
-        for items in _blocks(order, ends, max(1, BLOCK // N_DRAWS)):
-            some = replace(spread, root=spread.root[items])
-            samples = some.draw(scores[items], N_DRAWS, self._rng())
-            within = np.unique(codes[items], return_inverse=True)[1] + 1
-            intervals = intervals_of(scores[items], samples, some, within, level)
-            assert intervals is not None
-            own = ranks_within(scores[None, items], within)[0]
-            rank[0, items] = own
-            rank[1, items] = np.minimum(own, intervals.rank_low)
-            rank[2, items] = np.maximum(own, intervals.rank_high)
-        return RankInterval(*rank)
+        within = encode_groups(groups, len(scores)).codes + 1
+        found_ranks = standing_of(scores, spread, np.empty((0, len(scores))), within, level)
+        assert found_ranks.best_rank is not None
+        assert found_ranks.worst_rank is not None
+        return RankInterval(found_ranks.rank, found_ranks.best_rank, found_ranks.worst_rank)
 
     def jackknife(self) -> Jackknife:
         """The standard errors behind all this."""
@@ -259,16 +247,6 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         inner = get_tags(RankRLSCV() if self.estimator is None else self.estimator)
         tags.input_tags = inner.input_tags
         return tags
-
-
-def _blocks(order: Indices, ends: Indices, size: int) -> Any:
-    """Whole groups, at most `size` items at a time if a group is not longer."""
-    start = 0
-    while start < len(order):
-        fits = ends[(ends > start) & (ends <= start + size)]
-        stop = int(fits[-1]) if len(fits) else int(ends[ends > start][0])
-        yield order[start:stop]
-        start = stop
 
 
 def _check_one_output(y: Any) -> None:
