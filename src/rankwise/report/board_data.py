@@ -67,7 +67,8 @@ def headline(board: Leaderboard) -> str:
         return f"{_isolated(able[0])} is above each other item{where} {sure}."
     names = ", ".join(map(_isolated, able[:NAMED]))
     more = f" and {len(able) - NAMED:,} more" if len(able) > NAMED else ""
-    return f"{len(able):,} of {len(ranked):,} items{where} may be the best: {names}{more}."
+    items = "items" if len(ranked) == len(board) or where else "ranked items"
+    return f"{len(able):,} of {len(ranked):,} {items}{where} may be the best: {names}{more}."
 
 
 def _isolated(name: Any) -> str:

@@ -33,7 +33,8 @@ function mostOf(values) {
   return [sorted[cut], sorted[sorted.length - 1 - cut]];
 }
 
-// From the well-known items: a newcomer's endless interval is cut, else it would press all others flat.
+// From the well-known items, and half as much beyond at most for the ratings of the others: a
+// newcomer's endless interval is cut, else it would press all others flat.
 function ratingRange(rows) {
   const thin = new Set(rows.thin);
   const all = rows.rating.map((_, i) => i);
@@ -42,10 +43,14 @@ function ratingRange(rows) {
   const ratings = used.map((i) => rows.rating[i]);
   const low = rows.low ? used.map((i) => rows.low[i]) : ratings;
   const high = rows.low ? used.map((i) => rows.high[i]) : ratings;
-  const from = Math.min(mostOf(low)[0], ...ratings);
-  const to = Math.max(mostOf(high)[1], ...ratings);
+  const [from, to] = extent([mostOf(low)[0], mostOf(high)[1], ...ratings]);
+  const [least, most] = extent(rows.rating);
+  const reach = (to - from) / 2;
   const pad = (to - from) * 0.02 || Math.abs(to) * 0.02 || 1;
-  return [from - pad, to + pad];
+  return [
+    Math.min(from, Math.max(least, from - reach)) - pad,
+    Math.max(to, Math.min(most, to + reach)) + pad,
+  ];
 }
 
 const pictureWidth = () => (isPhone.matches ? 112 : 220);
@@ -53,7 +58,7 @@ const pictureWidth = () => (isPhone.matches ? 112 : 220);
 function frameOf([from, to]) {
   const width = pictureWidth();
   const x = linearScale(from, to, 6, width - 6);
-  return { from, to, width, x, ticks: linearTicks(from, to, isPhone.matches ? 2 : 5) };
+  return { from, to, width, x, ticks: linearTicks(from, to, isPhone.matches ? 3 : 5) };
 }
 
 // What is outside ends in an arrow at the edge.
@@ -80,8 +85,10 @@ function arrow(x, y, direction) {
 }
 
 function intervalAxis(frame) {
-  const marks = frame.ticks.flatMap((tick) => [
-    label(formatTick(tick), frame.x(tick), 11, "middle"),
+  const [first, second] = frame.ticks.map(frame.x);
+  const isTight = second - first < 40; // then every other tick has its number
+  const marks = frame.ticks.flatMap((tick, k) => [
+    isTight && k % 2 ? null : label(formatTick(tick), frame.x(tick), 11, "middle"),
     verticalLine("axis", frame.x(tick), 14, 18),
   ]);
   const words = `Scale from ${formatTick(frame.ticks[0])} to ${formatTick(frame.ticks.at(-1))}`;
@@ -160,7 +167,7 @@ function itemName(rows, thin, i) {
   const name = html("bdi", {}, rows.item[i]);
   if (!thin.has(i)) return name;
   const words = "thin: fewer than 5 comparisons, or all of them ended alike";
-  return html("span", {}, name, html("span", { class: "thin", title: words }, " †"));
+  return html("span", {}, name, html("span", { class: "thin", title: words }, "\u00a0†"));
 }
 
 const rankRange = (rows, i) =>
