@@ -49,12 +49,12 @@ class TrainedModel:
         """Whether it takes columns by name, text and gaps included."""
         return hasattr(self.model, "steps") and hasattr(self.model[0], "transformers")
 
-    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any]:
-        """Predicted scores of the items that have a true one, and these items."""
+    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any, NDArray[np.intp]]:
+        """Predicted scores of the items that have a true one, these items, and where they are."""
         found = file.read_for(self)
         predicted = self.predict(found)  # of all items: those without a score are in groups, too
         kept, data = only_scored(found)
-        return predicted[kept], data
+        return predicted[kept], data, kept
 
     def predict(self, data: Any) -> NDArray[np.float64]:
         """Predicted scores of items; a model that needs their groups says so."""
@@ -97,8 +97,8 @@ class ScoreFile:
 
     path: Path
 
-    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any]:
-        """The scores in the file, and the items that they are for."""
+    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any, NDArray[np.intp]]:
+        """The scores in the file, the items that they are for, and where these are."""
         from rankwise.datasets import read_scores
 
         values = read_scores(self.path)
@@ -109,7 +109,7 @@ class ScoreFile:
                 "one score a line is needed, in the order of the items."
             )
         kept, data = only_scored(data)
-        return values[kept], data
+        return values[kept], data, kept
 
     def flattery(self, data: Any) -> str:
         """Nothing: who knows what these scores were trained on."""
@@ -136,6 +136,11 @@ def open_model(path: Path) -> TrainedModel:
 
     import_skops()
     model, notes = load_with_notes(location(str(path)))
+    if hasattr(model, "n_columns_"):
+        raise ValueError(
+            f"{path} ranks the columns of tables, which this command does not take; use rankwise "
+            "predict, or rankwise report --rows FILE."
+        )
     return TrainedModel(str(path), model, read_notes(notes, model))
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankwise.cli.metric_choice import DEFAULT_METRIC
 from rankwise.cli.number_options import numbers_in
 from rankwise.cli.options import ModelName, ModelOptions, Scale
+
+if TYPE_CHECKING:
+    from rankwise.cli.training_set import TrainingSet
 
 __all__ = [
     "fit_model",
@@ -20,6 +23,7 @@ CLASSES = {
     ModelName.ranklogistic: ("RankLogistic", "RankLogisticCV"),
     ModelName.corankrls: ("CoRankRLS", "CoRankRLSCV"),
     ModelName.pursuit: ("RankingPursuit", "RankingPursuitCV"),
+    ModelName.auto: ("AutoRanker", "AutoRanker"),
 }
 PASSED_ON = (
     "kernel",
@@ -55,6 +59,8 @@ def make_model(
 
     plain, searching = (getattr(estimators, name) for name in CLASSES[options.model])
     _refuse_foreign(options, plain)
+    if options.model is ModelName.auto:
+        return plain(scoring=metric and get_metric(metric).name, random_state=options.random_state)
     _refuse_idle(options, plain)
     alphas = None if options.alpha == "auto" else numbers_in("--alpha", options.alpha)
     if search is None:
@@ -75,12 +81,15 @@ def make_model(
     return searching(**given)
 
 
-def make_scaler(scale: Scale, kernel: str, is_sparse: bool) -> Any:
+def make_scaler(options: ModelOptions, model: Any, is_sparse: bool) -> Any:
     """What scales the features, or None; sparse features are not centered, to stay sparse."""
     from sklearn import preprocessing
 
     from rankwise.estimators import GroupScaler
 
+    scale, kernel = options.scale, getattr(model, "kernel", "precomputed")
+    if options.model is ModelName.auto and scale not in (Scale.auto, Scale.none):
+        raise ValueError("the model auto tries several scalings itself; leave out --scale.")
     if scale is Scale.auto:  # kernel values are no features, and chi2 wants them non-negative
         raw = kernel in ("precomputed", "chi2", "additive_chi2")
         scale = Scale.none if raw else Scale.standard
@@ -100,15 +109,20 @@ def make_scaler(scale: Scale, kernel: str, is_sparse: bool) -> Any:
     }[scale]()
 
 
-def fit_model(model: Any, preparation: Any, X: Any, y: Any, groups: Any) -> Any:
-    """The model, trained, in a Pipeline with what makes its features if there is something."""
+def fit_model(model: Any, preparation: Any, data: TrainingSet) -> Any:
+    """The model, trained, in a Pipeline with what makes its features if there is something.
+
+    The preparation is for the model alone to weigh: it sees all rows alike.
+    """
+    X, known = data.X, {"groups": data.groups, "sample_weight": data.weights}
     if preparation is None:
-        return model.fit(X, y, groups)
+        return model.fit(X, data.y, **known)
     from sklearn.pipeline import Pipeline
 
-    from rankwise.estimators.pipelines import fit_pipeline
+    from rankwise.estimators.pipelines import fit_transform
 
-    return fit_pipeline(Pipeline([("features", preparation), ("rank", model)]), X, y, groups)
+    model.fit(fit_transform(preparation, X, data.groups, data.y), data.y, **known)
+    return Pipeline([("features", preparation), ("rank", model)])
 
 
 def _given(options: ModelOptions, search: bool) -> dict[str, Any]:

@@ -30,6 +30,7 @@ __all__ = [
     "TableOptions",
     "Ties",
     "TrainingTableOptions",
+    "WeightColumn",
     "flag",
     "split_names",
 ]
@@ -42,7 +43,9 @@ def flag(*names: str, help: str, panel: str | None = None) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=panel)
 
 
-ModelName = StrEnum("ModelName", ["rankrls", "ranksvm", "ranklogistic", "corankrls", "pursuit"])
+ModelName = StrEnum(
+    "ModelName", ["rankrls", "ranksvm", "ranklogistic", "corankrls", "pursuit", "auto"]
+)
 
 
 class Scale(StrEnum):
@@ -145,6 +148,12 @@ def _columns(help: str) -> Any:
     return _data(metavar="COLUMNS", help=help)
 
 
+WeightColumn = Annotated[
+    str | None,
+    _data(metavar="COLUMN", help="Weights of the items; a pair weighs the product of its two."),
+]
+
+
 @dataclass
 class TableOptions:
     """How data for a trained model are read; the model knows its features."""
@@ -187,7 +196,7 @@ class ModelOptions:
 
     model: Annotated[
         ModelName,
-        _model(metavar="NAME", help="rankrls, ranksvm, ranklogistic, corankrls or pursuit."),
+        _model(metavar="NAME", help="rankrls, ranksvm, ranklogistic, corankrls, pursuit or auto."),
     ] = ModelName.rankrls
     alpha: Annotated[
         str,

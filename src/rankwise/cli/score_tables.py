@@ -76,6 +76,14 @@ class ScoreTableOptions(SideFiles):
         str | None, _option(metavar="X|X,Y,…", help="Of that kernel; several are chosen among.")
     ] = None
 
+    def refuse_weights(self, column: str | None) -> None:
+        """Refuse weights of items for a table, which has cells."""
+        if column is not None:
+            raise ValueError(
+                f"weights (column {column}) are of items of lists, but a table of scores has "
+                "cells; leave out the weights, or --table."
+            )
+
     def refuse(self) -> None:
         """Refuse options of tables if there is none."""
         given = [name for name in ("rows", "columns", "column_kernel", "column_gamma")

@@ -9,12 +9,12 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from rankwise.estimators.checks import check_rows
 from rankwise.features import scale_in_groups, scale_sparse_in_groups, signed_log
 from rankwise.groups import encode_groups
-from rankwise.real_numbers import check_items
-from rankwise.targets import split_target
+from rankwise.targets import split_weighted
 
 __all__ = ["GroupScaler"]
 
@@ -103,7 +103,7 @@ class GroupScaler(TransformerMixin, BaseEstimator):
             The fitted scaler.
         """
         X = self._check_items(X, reset=True)
-        groups = split_target(y, groups)[1]
+        groups = split_weighted(y, groups)[1]
         encode_groups(groups, X.shape[0])
         self.needs_groups_ = groups is not None
         self.__dict__.pop("standard_", None)
@@ -151,7 +151,7 @@ class GroupScaler(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Any, y: Any = None, groups: ArrayLike | None = None) -> Any:
         """Fit, and scale the same items; see `fit` and `transform`."""
-        return self.fit(X, y, groups).transform(X, split_target(y, groups)[1])
+        return self.fit(X, y, groups).transform(X, split_weighted(y, groups)[1])
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
         """Names of the columns: ``name_in_group``, and the plain names for ``with_standard``."""
@@ -161,14 +161,12 @@ class GroupScaler(TransformerMixin, BaseEstimator):
         return np.concatenate([scaled, names]) if self.with_standard else scaled
 
     def _check_items(self, X: Any, *, reset: bool) -> Any:
-        check_items("X", X)
         if sp.issparse(X) and self.with_mean:
             raise ValueError(
                 "X is sparse, and GroupScaler would make it dense to take off the means; use "
                 "GroupScaler(with_mean=False), which linear rankers learn the same from."
             )
-        types = [np.float64, np.float32]
-        return validate_data(self, X, accept_sparse="csr", dtype=types, reset=reset)
+        return check_rows(self, X, accept_sparse="csr", reset=reset)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
