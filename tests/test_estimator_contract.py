@@ -78,7 +78,8 @@ def _where_copies_differ(estimator):
     takes_rows = options["dictionary"] != "features" and any(
         value is not None and not isinstance(value, str) for value in options.values()
     )
-    has_ties = getattr(estimator, "ties", None) == "include" and estimator.cost == "magnitude"
+    rule = (getattr(estimator, "ties", None), getattr(estimator, "cost", "magnitude"))
+    has_ties = rule == ("include", "magnitude")
     if isinstance(estimator, RankingPursuitCV):
         return {}
     if takes_rows:
