@@ -22,6 +22,7 @@ WRITTEN = {
         "report.html",
         "with_scores.csv",
         "board.csv",
+        "board.html",
         "model.onnx",
         "solr.json",
     ],

@@ -103,6 +103,14 @@ class ReadingOptions:
             rich_help_panel=OUTPUT,
         ),
     ] = None
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also write a page (HTML, needs no network) with pictures and how to read them.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
 
 
 def rank(
@@ -133,6 +141,7 @@ def rank(
 
     check_inputs(pairs, columns.features)
     check_output(output, pairs, columns.features)
+    check_output(reading.page, pairs, columns.features, output)
     found = read_comparisons(pairs, columns)
     options: dict[str, Any] = {
         "covariates": list(found.pairs.covariates) or None,
@@ -154,7 +163,19 @@ def rank(
         options["alpha"] = alpha if alpha == "auto" else number_in("--alpha", alpha)
     is_one = found.pairs.groups is None
     boards = {None: rate(found.pairs, **options)} if is_one else rate_groups(found.pairs, **options)
-    _deliver(boards, reading.format, output, as_json)
+    if output is not None or str(reading.page) != "-":
+        _deliver(boards, reading.format, output, as_json)
+    if reading.page is not None:
+        _write_page(reading.page, boards, pairs)
+
+
+def _write_page(page: Path, boards: dict[Any, Leaderboard], pairs: Path) -> None:
+    from rankwise.cli.session import note
+    from rankwise.report import write_board
+
+    title = "Leaderboard" if str(pairs) == "-" else f"Leaderboard of {pairs.name}"
+    write_board(page, boards.get(None, boards), title=title)
+    note(f"the page was written to {page}")
 
 
 def _item(anchor: str | None, items: Any) -> Any:

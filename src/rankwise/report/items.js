@@ -350,11 +350,7 @@ function largestContribution(items) {
 }
 
 function heatCell(value) {
-  const strength = (42 * Math.abs(value)) / chosenItems().largest;
-  const side = value >= 0 ? "var(--low)" : "var(--high)";
-  const styles = {
-    "background-color": `color-mix(in srgb, ${side} ${strength.toFixed(0)}%, transparent)`,
-  };
+  const styles = heatStyles(value / chosenItems().largest);
   return html("td", { styles }, chosenItems().format(value));
 }
 

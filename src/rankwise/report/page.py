@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from html import escape
-from importlib.resources import files
-from string import Template
 from typing import Any
 
 import numpy as np
@@ -22,6 +17,7 @@ from rankwise.inspection.contributions import Contributions
 from rankwise.inspection.model_parts import ModelParts, take_apart
 from rankwise.metrics import Metric
 from rankwise.report import sentences
+from rankwise.report.assembling import assemble
 from rankwise.report.feature_effects import FeatureEffects
 from rankwise.report.group_items import describe_items, groups_that_fit
 from rankwise.report.group_metrics import (
@@ -40,7 +36,7 @@ from rankwise.targets import split_target
 
 __all__ = ["make_report", "write_report"]
 
-SCRIPTS = ("charts.js", "tables.js", "items.js", "report.js")
+SCRIPTS = ("charts.js", "tables.js", "theme.js", "items.js", "report.js")
 LONGEST_TITLE = 200
 METRICS = ("ndcg@10", "map", "disagreement", "tau")
 
@@ -179,8 +175,11 @@ def make_report(
         **_tuning_data(parts, training, results[0].metric, effects),
     }
     usual = "Ranking report" if parts.learner is None else f"{parts.name} report"
-    return _fill(
-        data=_as_json(data),
+    return assemble(
+        "page.html",
+        ["report.css"],
+        SCRIPTS,
+        data,
         title=escape(as_text(usual if title is None else title, LONGEST_TITLE)),
         warning=sentences.banner(warning),
         cards=sentences.metric_cards(results, confidence),
@@ -262,31 +261,3 @@ def _choose(
         shown = groups_that_fit(scored, choose_groups(result, listed, len(shown), rng))
     rest = listed[~np.isin(listed, shown)]
     return np.r_[shown, rest], shown
-
-
-def _as_json(data: Any) -> str:
-    """JSON that cannot end the element it stands in."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
-
-
-def _fill(**values: str) -> str:
-    folder = files("rankwise.report")
-    style = folder.joinpath("report.css").read_text(encoding="utf-8")
-    script = "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
-    template = Template(folder.joinpath("page.html").read_text(encoding="utf-8"))
-    return template.substitute(
-        values,
-        style=style,
-        script=script,
-        style_hash=_hash(style),
-        script_hash=_hash(script),
-    )
-
-
-def _hash(text: str) -> str:
-    """As a content security policy names the one script or style that it allows."""
-    digest = hashlib.sha256(text.encode("utf-8")).digest()
-    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

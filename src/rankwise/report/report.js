@@ -1,8 +1,6 @@
 // The page: tables that sort, the choice of a group, and what is drawn for it.
 
-const data = JSON.parse(document.getElementById("data").textContent);
 const PAGE_ROWS = 25;
-const byId = (id) => document.getElementById(id);
 const state = { metric: 0, group: 0 };
 
 // --- groups ---------------------------------------------------------------------------------
@@ -277,28 +275,6 @@ function setUpPath(path, title, name) {
   });
 }
 
-// --- light and dark -------------------------------------------------------------------------
-
-function setUpTheme() {
-  const button = byId("theme");
-  const isDark = () => {
-    const chosen = document.documentElement.dataset.theme;
-    return chosen ? chosen === "dark" : window.matchMedia("(prefers-color-scheme: dark)").matches;
-  };
-  const show = () => {
-    button.textContent = isDark() ? "Light" : "Dark";
-    button.setAttribute("aria-label", isDark() ? "Use light colors" : "Use dark colors");
-    button.setAttribute("aria-pressed", String(isDark()));
-  };
-  button.addEventListener("click", () => {
-    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-    show();
-  });
-  button.hidden = false;
-  show();
-}
-
-setUpTheme();
 setUpGroups();
 setUpItems();
 setUpFeatures();

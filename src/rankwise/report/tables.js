@@ -107,3 +107,12 @@ function barCell(text, value, from, to) {
     html("span", { class: "track", "aria-hidden": "true", styles: { "--zero": `${zero}%` } }, bar),
   );
 }
+
+// Blue for what is above zero, orange below; 1 and −1 are the strongest that text stands out from.
+function heatStyles(value) {
+  const strength = 42 * Math.min(Math.abs(value), 1);
+  const side = value >= 0 ? "var(--low)" : "var(--high)";
+  return {
+    "background-color": `color-mix(in srgb, ${side} ${strength.toFixed(0)}%, transparent)`,
+  };
+}

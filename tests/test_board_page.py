@@ -1,0 +1,245 @@
+"""The page of a leaderboard: the numbers are those of the comparisons, nothing in it can run."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from rankwise.cli.app import app
+from rankwise.leaderboard import rate, rate_groups
+from rankwise.report import board_data, make_board, write_board
+
+HOSTILE = [
+    "</script><img src=x onerror=alert(1)>",
+    "<!--<script>",
+    "a&amp;b \u2028\u2029 '\"",
+    "مرحبا \u202e reversed \u2069",
+    "x" * 5000,
+    "\ud800 alone",
+    "nul\x00\x1b",
+]
+
+
+def data_of(page):
+    match = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    return json.loads(match[1])
+
+
+def make_battles(n=300, names=("Ann", "Bob", "Cleo", "Dan", "Eve"), seed=0):
+    """Rows (left, right, outcome of the left side, judge, length), as people write them down."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(n):
+        i, j = rng.choice(len(names), 2, replace=False)
+        margin = (j - i) / len(names) + 0.2 + 0.6 * rng.normal()
+        word = "tie" if abs(margin) < 0.15 else "left" if margin > 0 else "right"
+        rows.append((names[i], names[j], word, f"j{rng.integers(9)}", rng.normal()))
+    return rows
+
+
+def columns_of(rows):
+    names = ("left", "right", "better", "judge", "length")
+    return {name: [row[k] for row in rows] for k, name in enumerate(names)}
+
+
+def board_of(rows, **options):
+    columns = {"sides": ("left", "right"), "outcome": "better", **options}
+    return rate(columns_of(rows), **columns)
+
+
+@pytest.mark.parametrize("model", ["least-squares", "bradley-terry"])
+def test_records_and_meetings_on_the_page_are_those_of_the_raw_comparisons(model):
+    rows = make_battles()
+    board = board_of(rows, model=model, side=True, covariates=["length"], judge="judge")
+    (found,) = data_of(make_board(board))["boards"]
+    names = found["rows"]["item"]
+    rating = dict(zip(names, found["rows"]["rating"], strict=True))
+    effect = {each["name"]: each["value"] for each in found["effects"]}
+    assert found["rows"]["rank"] == [
+        1 + sum(rating[other] > rating[name] for other in names) for name in names
+    ]
+    for k, name in enumerate(names):
+        won = sum(
+            (left == name and word == "left") or (right == name and word == "right")
+            for left, right, word, *_ in rows
+        )
+        met = sum(name in (left, right) for left, right, *_ in rows)
+        tied = sum(name in (left, right) and word == "tie" for left, right, word, *_ in rows)
+        record = [found["rows"][key][k] for key in ("n", "wins", "ties", "losses")]
+        assert record == [met, won, tied, met - won - tied]
+    pairs = found["meetings"]
+    assert len(pairs["n"]) == 10
+    for k in range(10):
+        a, b = names[pairs["first"][k]], names[pairs["second"][k]]
+        seen, expected = [], []
+        for left, right, word, _, length in rows:
+            if {left, right} != {a, b}:
+                continue
+            sign = 1 if left == a else -1
+            margin = rating[left] - rating[right] + effect["first side"] + length * effect["length"]
+            seen.append(sign * {"left": 1, "tie": 0, "right": -1}[word])
+            chance = margin if model == "least-squares" else np.tanh(margin / 2)
+            expected.append(sign * chance)
+        assert pairs["n"][k] == len(seen)
+        assert pairs["observed"][k] == pytest.approx(np.mean(seen), abs=1e-6)
+        assert pairs["expected"][k] == pytest.approx(np.mean(expected), abs=1e-6)
+
+
+def test_surprises_are_the_largest_deviations_for_their_number_of_comparisons(monkeypatch):
+    monkeypatch.setattr(board_data, "SURPRISES", 4)
+    board = board_of(make_battles(seed=1))
+    (found,) = data_of(make_board(board))["boards"]
+    pairs, most = found["meetings"], found["surprises"]
+    sizes = []
+    for n, seen, expected in zip(pairs["n"], pairs["observed"], pairs["expected"], strict=True):
+        sizes.append(abs(seen - expected) * n**0.5)
+    typical = (sum(size**2 for size in sizes) / len(sizes)) ** 0.5
+    largest = sorted((size / typical for size in sizes), reverse=True)[:4]
+    assert [abs(value) for value in most["surprise"]] == pytest.approx(largest, abs=1e-5)
+    assert found["nPairs"] == 10
+
+
+def test_ranks_intervals_effects_and_judges_are_those_of_the_board():
+    board = board_of(make_battles(), judge="judge", side=True, scale="elo", min_comparisons=5)
+    (found,) = data_of(make_board(board))["boards"]
+    for k, row in enumerate(board):
+        for name in ("rank", "best_rank", "worst_rank", "tier", "n", "component"):
+            assert found["rows"][name][k] == getattr(row, name)
+        for name in ("rating", "low", "high"):
+            assert found["rows"][name][k] == pytest.approx(getattr(row, name), rel=1e-6)
+        assert (k in found["rows"]["thin"]) == row.thin
+    for name, shown in (("effects", found["effects"]), ("judges", found["judges"])):
+        assert len(shown) == len(getattr(board, name))
+        for each, row in zip(shown, getattr(board, name), strict=True):
+            for key, value in row._asdict().items():
+                is_text = value is None or isinstance(value, str)
+                assert each[key] == (value if is_text else pytest.approx(value, rel=1e-6))
+    assert found["nClusters"] == 9
+
+
+def test_thin_items_stand_below_the_line_and_a_board_without_intervals_has_none():
+    rows = [*make_battles(), ("Zoe", "Ann", "left", "j1", 0.0)]
+    (found,) = data_of(make_board(board_of(rows, min_comparisons=3)))["boards"]
+    last = found["rows"]["item"].index("Zoe")
+    assert (last, found["rows"]["rank"][last], found["rows"]["thin"]) == (5, None, [5])
+    (plain,) = data_of(make_board(board_of(rows, n_resamples=0)))["boards"]
+    assert plain["rows"]["low"] is plain["rows"]["best_rank"] is None
+    assert not plain["hasIntervals"]
+    assert "nothing says how sure that is" in plain["headline"]
+
+
+def test_headline_says_who_may_be_the_best():
+    sure = rate({"winner": ["a"] * 40 + ["b"] * 4, "loser": ["b"] * 40 + ["a"] * 4},
+                winner="winner", loser="loser")  # fmt: skip
+    assert (
+        board_data.headline(sure) == "\u2068a\u2069 is above each other item with 95% confidence."
+    )
+    open_ = rate({"winner": ["a"], "loser": ["b"]}, winner="winner", loser="loser")
+    assert board_data.headline(open_) == (
+        "2 of 2 items may be the best: \u2068a\u2069, \u2068b\u2069."
+    )
+
+
+def test_margins_are_told_as_they_are():
+    games = {"home": ["a", "b", "c"], "away": ["b", "c", "a"], "x": [3, 2, 1], "y": [0, 1, 2]}
+    options = {"sides": ("home", "away"), "scores": ("x", "y")}
+    margins = rate(games, margin=True, **options)
+    assert not data_of(make_board(margins))["boards"][0]["areVerdicts"]
+    assert data_of(make_board(rate(games, **options)))["boards"][0]["areVerdicts"]
+
+
+def test_page_of_many_boards_has_all_of_them_in_order():
+    rows = make_battles()
+    boards = rate_groups(
+        columns_of(rows), [k % 3 for k in range(300)], sides=("left", "right"), outcome="better"
+    )
+    found = data_of(make_board(boards))["boards"]
+    assert [each["label"] for each in found] == ["0", "1", "2"]
+    assert [each["nComparisons"] for each in found] == [100, 100, 100]
+
+
+def test_only_the_meetings_of_the_first_items_are_on_the_page(monkeypatch):
+    monkeypatch.setattr("rankwise.report.board_page.MATRIX_ITEMS", 3)
+    (found,) = data_of(make_board(board_of(make_battles())))["boards"]
+    assert found["nMatrix"] == 3
+    assert max(found["meetings"]["first"] + found["meetings"]["second"]) == 2
+    assert len(found["meetings"]["n"]) == 3
+
+
+class Elements(HTMLParser):
+    def __init__(self, page):
+        super().__init__()
+        self.found = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+
+def test_hostile_names_stay_data_and_the_policy_allows_one_script_and_one_style():
+    rows = make_battles(names=HOSTILE)
+    board = board_of(rows, judge="judge")
+    page = make_board({HOSTILE[0]: board, HOSTILE[3]: board}, title=HOSTILE[0])
+    page.encode("utf-8")
+    found = Elements(page).found
+    tags = [tag for tag, _ in found]
+    assert tags.count("script") == 2
+    assert tags.count("img") == 0
+    assert not [name for _, attrs in found for name in attrs if name.startswith("on")]
+    assert not re.search(r"(src|href)=[\"']?(?!#|data:,)\w+:", page.split("<script")[0])
+    policy = next(attrs["content"] for _, attrs in found if "http-equiv" in attrs)
+    allowed = re.findall(r"'sha256-([^']+)'", policy)
+    parts = [re.search(r"<style>(.*?)</style>", page, re.DOTALL)[1]]
+    parts.append(re.search(r"<script>(.*?)</script>", page, re.DOTALL)[1])
+    hashes = [base64.b64encode(hashlib.sha256(part.encode()).digest()).decode() for part in parts]
+    assert allowed == hashes
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+
+
+def test_what_is_no_board_is_refused(tmp_path):
+    for wrong, words in ((3, "a int came"), ({}, "no board"), ({"a": []}, "a list came")):
+        with pytest.raises(TypeError, match=words):
+            write_board(tmp_path / "x.html", wrong)
+    assert not (tmp_path / "x.html").exists()
+
+
+def write_battles(path, rows):
+    lines = ["left,right,better,judge,length", *(",".join(map(str, row)) for row in rows)]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_command_writes_the_page_beside_the_table(tmp_path):
+    path = write_battles(tmp_path / "battles.csv", make_battles(60))
+    page = tmp_path / "board.html"
+    words = ["rank", str(path), "--sides", "left,right", "--outcome", "better"]
+    done = CliRunner().invoke(app, [*words, "--page", str(page)])
+    assert done.exit_code == 0, done.output
+    assert done.stdout == CliRunner().invoke(app, words).stdout
+    text = page.read_text(encoding="utf-8")
+    assert "<title>Leaderboard of battles.csv</title>" in text
+    printed = json.loads(CliRunner().invoke(app, [*words, "--json", "--page", str(page)]).stdout)
+    (found,) = data_of(text)["boards"]
+    assert found["rows"]["item"] == [row["item"] for row in printed["rows"]]
+    grouped = [*words, "--group", "judge", "--page", "-"]
+    streamed = CliRunner().invoke(app, grouped)
+    assert streamed.exit_code == 0, streamed.output
+    assert streamed.stdout.startswith("<!DOCTYPE html>")
+    assert len(data_of(streamed.stdout)["boards"]) == 9
+
+
+def test_page_must_not_take_the_place_of_another_file(tmp_path):
+    path = write_battles(tmp_path / "battles.csv", make_battles(60))
+    words = ["rank", str(path), "--sides", "left,right", "--outcome", "better"]
+    for more in (["--page", str(path)], ["-o", "b.csv", "--page", "b.csv"]):
+        done = CliRunner().invoke(app, [*words, *more])
+        assert done.exit_code == 1
+        assert "take the place" in done.stderr
