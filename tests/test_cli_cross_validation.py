@@ -13,7 +13,7 @@ pytest.importorskip("rich")
 from sklearn.preprocessing import StandardScaler
 
 from rankwise import RankRLS, RankSVM
-from rankwise.metrics import evaluate
+from rankwise.metrics import evaluate, get_metric
 from tests.test_cli import TABLE, fail, letor, lines_of, problem, succeed, table
 
 __all__ = ["letor", "problem", "table"]  # fixtures
@@ -48,6 +48,44 @@ def test_held_out_scores_are_those_of_training_again(tmp_path, letor, problem, n
         assert found["held_out_by"] == "exact leave-group-out"
     else:
         assert "trained again" in found["held_out_by"]
+
+
+@pytest.mark.parametrize("name, values", [("corankrls", [0.1, 1.0]), ("pursuit", None)])
+def test_semi_supervised_models_write_held_out_scores_and_groups(tmp_path, problem, name, values):
+    from rankwise import CoRankRLS, RankingPursuit
+    from rankwise.model_selection import held_out_curves
+
+    y = np.where(np.arange(len(problem.y)) % 7 == 3, np.nan, problem.y)
+    path, out, per_group = tmp_path / "data.csv", tmp_path / "held.txt", tmp_path / "groups.csv"
+    queries = np.array([f"q{group:02d}" for group in problem.groups])
+    names = [*(f"f{k}" for k in range(problem.X.shape[1])), "query", "score"]
+    scored = ["" if np.isnan(score) else repr(float(score)) for score in y]
+    cells = [
+        [*map(repr, x.tolist()), *rest] for x, *rest in zip(problem.X, queries, scored, strict=True)
+    ]
+    path.write_text("\n".join(",".join(row) for row in [names, *cells]))
+    given = ("--alpha", "0.1,1", "--nu", "1") if values else ("--n-basis", "4")
+    done = succeed(
+        *("cv", path, "--model", name, *given, "--leave", "3", "-m", "ndcg@5"),
+        *("--kernel", "rbf", "--gamma", "0.1", "-o", out, "--per-group", per_group, "--json"),
+    )
+    found = json.loads(done.stdout)
+    scores = np.array([float(line) for line in lines_of(out)])
+    np.testing.assert_array_equal(np.isnan(scores), np.isnan(y))
+    assert f"{np.isnan(y).sum()} items without score are never held out" in done.stderr
+    model = (
+        CoRankRLS(kernel="rbf", gamma=0.1, nu=1.0, random_state=0)
+        if values
+        else RankingPursuit(4, kernel="rbf", gamma=0.1, random_state=0)
+    )
+    X = StandardScaler().fit_transform(problem.X)
+    candidates = {"alpha": values} if values else {"n_basis": None}
+    expected = held_out_curves(model, X, y, queries, scoring="ndcg@5", cv=3, candidates=candidates)
+    best = expected.best(expected_metric := get_metric("ndcg@5"))
+    np.testing.assert_allclose(scores, expected.predictions[:, 0, best], rtol=1e-6, atol=1e-9)
+    assert found["best"]["ndcg@5"] == pytest.approx(expected.overall(expected_metric)[best])
+    written = [float(row.split(",")[1] or "nan") for row in lines_of(per_group)[1:]]
+    np.testing.assert_allclose(written, expected.by_group["ndcg@5"][:, best, 0], atol=1e-9)
 
 
 def test_leave_pair_out_of_one_list(table, problem):
@@ -85,7 +123,9 @@ def test_models_without_a_shortcut_are_judged_by_their_search(letor, name, param
     assert found["best"]["map"] == pytest.approx(model.best_score_)
     assert found["best"][parameter] == pytest.approx(model.best_params_[parameter])
     assert "5 folds of groups" in found["held_out_by"]
-    assert "rankrls" in fail("cv", letor, "--model", name, *few, "-o", letor.with_suffix(".out"))
+    written = letor.with_suffix(".out")
+    succeed("cv", letor, "--model", name, *few, "-m", "map", "-o", written)
+    assert len(written.read_text().splitlines()) == len(y)
 
 
 def test_the_table_marks_the_best(letor):

@@ -1,4 +1,8 @@
-"""What scikit-learn asks of every estimator, with no expected failure."""
+"""What scikit-learn asks of every estimator.
+
+One check cannot hold: it wants one number for each row if y has one entry for each, but a ranker of
+labels gives the scores of all labels.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ from rankwise import (
     CoRankRLS,
     CoRankRLSCV,
     GroupScaler,
+    LabelRanker,
+    LabelRankerCV,
     RankingPursuit,
     RankingPursuitCV,
     RankLogistic,
@@ -50,11 +56,22 @@ ESTIMATORS = [  # one for each way through the code
     CalibratedRanker(RankRLS()),
     CalibratedRanker(RankRLSCV(ALPHAS, kernel="rbf")),
     CalibratedRanker(RankSVM(), n_folds=2),
+    LabelRanker(),
+    LabelRanker(kernel="rbf", intercept=False),
+    LabelRanker(kernel="precomputed"),
+    LabelRankerCV(ALPHAS, cv=2),
     GroupScaler(with_standard=True),
     GroupScaler(with_log=True, with_mean=False),
 ]
 
 
-@parametrize_with_checks(ESTIMATORS)
+def expected_failures(estimator):
+    if not isinstance(estimator, (LabelRanker, LabelRankerCV)) or estimator.kernel == "precomputed":
+        return {}
+    why = "the scores of all labels are predicted, not one number for each row"
+    return {"check_estimator_sparse_array": why, "check_estimator_sparse_matrix": why}
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

@@ -224,8 +224,11 @@ def test_odd_groups_are_right_or_explained():
     [
         (np.arange(3 * M).reshape(M, 3).astype("M8[D]"), "X has dtype datetime64"),
         (np.arange(3 * M).reshape(M, 3).astype("m8[D]"), "X has dtype timedelta64"),
-        (pd.DataFrame({"day": pd.date_range("2020", periods=M), "b": Y}), "in the columns day;"),
-        (pd.DataFrame({"t": pd.to_timedelta(range(M)), "b": Y}), "in the columns t;"),
+        (
+            pd.DataFrame({"day": pd.date_range("2020", periods=M), "b": Y}),
+            r"not numbers: day \(dates\)\.",
+        ),
+        (pd.DataFrame({"t": pd.to_timedelta(range(M)), "b": Y}), r"not numbers: t \(durations\)\."),
         (np.zeros(M, dtype=[("a", float)]), "X has dtype"),
         (X + 0j, "Complex data not supported"),
         (pd.DataFrame({"a": pd.array([pd.NA] + [1] * (M - 1), dtype="Int64")}), "contains NaN"),

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Indices
+from rankwise.frames import as_array
 from rankwise.real_numbers import refuse_masked
 
 __all__ = ["Groups", "encode_groups", "groups_from_sizes"]
@@ -94,7 +95,7 @@ def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> Indices:
     array([0, 0, 1, 1, 1])
     """
     refuse_masked("sizes", sizes)
-    array = np.asarray(sizes)
+    array = np.asarray(as_array(sizes))
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ValueError(
             f"sizes must be a flat list of whole numbers, got {array.dtype} of shape "
@@ -116,6 +117,7 @@ def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> Indices:
 def _as_label_array(groups: ArrayLike) -> NDArray[Any]:
     labels: NDArray[Any]
     refuse_masked("groups", groups)
+    groups = as_array(groups)
     if isinstance(groups, (list, tuple)) and any(isinstance(g, tuple) for g in groups):
         labels = np.empty(len(groups), dtype=object)
         labels[:] = groups

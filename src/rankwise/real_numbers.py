@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array
+from rankwise.frames import as_array
 
 __all__ = ["as_real", "as_whole", "check_items", "refuse_masked"]
 
@@ -31,20 +32,13 @@ def refuse_masked(name: str, values: Any) -> None:
 
 
 def check_items(name: str, X: Any) -> None:
-    """Raise a ValueError if X has masked entries, dates, or fields instead of columns."""
+    """Raise a ValueError if an array has masked entries, dates, or fields instead of columns."""
     refuse_masked(name, X)
-    dtypes = X.dtypes if hasattr(X, "columns") and hasattr(X, "dtypes") else None
-    if dtypes is not None:
-        kinds = (getattr(dtype, "kind", "") for dtype in dtypes)
-        dates = [str(c) for c, kind in zip(X.columns, kinds, strict=True) if kind in ("m", "M")]
-        found = f"has dates or durations in the columns {', '.join(dates)}" if dates else ""
-    else:
-        dtype = getattr(X, "dtype", None)
-        found = f"has dtype {dtype}" if getattr(dtype, "kind", "") in ("m", "M", "V") else ""
-    if found:
+    dtype = getattr(X, "dtype", None)
+    if getattr(dtype, "kind", "") in ("m", "M", "V"):
         raise ValueError(
-            f"{name} {found}; features are real numbers, so turn these into numbers (days since a "
-            "date, for example) or leave them out."
+            f"{name} has dtype {dtype}; features are real numbers, so turn these into numbers "
+            "(days since a date, for example) or leave them out."
         )
 
 
@@ -53,10 +47,10 @@ def as_real(name: str, values: Any, advice: str = "pass real numbers") -> Array:
 
     Refused are complex numbers, dates and durations, which NumPy would turn into numbers; masked
     entries; and whole numbers so large that different ones become equal. Missing entries (None,
-    pandas.NA) are NaN.
+    pandas.NA) are NaN. Columns and frames may be of pandas, polars or Arrow.
     """
     refuse_masked(name, values)
-    array = np.asarray(values)
+    array = np.asarray(as_array(values))
     if array.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} must hold real numbers.")
     if array.dtype == object:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
+from rankwise.frames import check_same_index
 from rankwise.groups import encode_groups
 from rankwise.real_numbers import as_real
 
@@ -39,8 +40,11 @@ def make_target(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
     >>> target["group"]
     array(['a', 'a', 'b'], dtype='<U1')
     """
+    check_same_index(y=y, groups=groups)
     scores = as_scores(y, allow_nan=True)
     codes, labels = encode_groups(groups, len(scores))
+    if labels.dtype == object and all(isinstance(label, str) for label in labels):
+        labels = labels.astype(str)
     members = labels[codes] if labels.dtype.kind in "iuU" else codes
     target = np.empty(
         len(scores),

@@ -11,7 +11,6 @@ from rankwise.cli.options import (
     AsJson,
     DataArgument,
     Metrics,
-    ModelName,
     ModelOptions,
     Output,
     PerGroup,
@@ -20,8 +19,6 @@ from rankwise.cli.options import (
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from numpy.typing import NDArray
 
     from rankwise.cli.held_out import HeldOut
     from rankwise.metrics import Metric
@@ -52,19 +49,21 @@ def cv(
 
     By default, what is held out and which candidate is best is what `train` decides on the same
     data; the first --metric chooses. With -o the held-out scores of the best candidate are written,
-    one a line.
+    one a line, and nan for items without a score, which are never held out.
     """
     from rankwise.cli.held_out import hold_out
     from rankwise.cli.metric_choice import held_out_metrics
     from rankwise.cli.models import make_model, make_scaler
     from rankwise.cli.output import check_output, print_json
+    from rankwise.cli.session import note
     from rankwise.cli.training_set import read_training
     from rankwise.datasets import write_scores
     from rankwise.estimators.pipelines import fit_transform
 
     check_output(output, file, per_group)
     check_output(per_group, file)
-    _check_held_out(model.model, leave, output, per_group)
+    if leave == "pair" and output is not None:
+        raise _gives_no_scores("--leave pair")
     estimator = make_model(model, metric[0] if metric else None, search=True)
     data = read_training(file, table, model.model)
     names = held_out_metrics(metric, data.y, data.groups)
@@ -76,7 +75,13 @@ def cv(
     seconds = time.perf_counter() - start
     best = found.best(names[0])
     if output is not None:
-        write_scores(output, _held_out_scores(found, best))
+        held = found.predictions
+        if held is None:
+            raise _gives_no_scores(found.way)
+        write_scores(output, held[:, best], gaps=True)
+        n_gaps = data.summary["items_without_score"]
+        if n_gaps:
+            note(f"{n_gaps:,} items without score are never held out: nan in {output}")
     if per_group is not None:
         _write_groups(per_group, found, best)
     prepared = PREPARED if preparation is not None else ""
@@ -88,38 +93,15 @@ def cv(
         _print(summary, data.lines(), names)
 
 
-def _check_held_out(
-    model: ModelName, leave: str, output: Path | None, per_group: Path | None
-) -> None:
-    """Refuse, before any work is done, what the way of holding out cannot give."""
-    if model not in (ModelName.corankrls, ModelName.pursuit) and leave != "pair":
-        return
-    if output is not None:
-        way = "--leave pair" if leave == "pair" else f"the search of {model}"
-        raise ValueError(
-            f"-o: {way} gives no score for each item; use the model rankrls, ranksvm or "
-            "ranklogistic with --leave group or a number of folds."
-        )
-    if per_group is not None and model is ModelName.pursuit:
-        raise ValueError(
-            "--per-group: the search of pursuit does not tell the groups apart; use another model."
-        )
-
-
-def _held_out_scores(found: HeldOut, best: int) -> NDArray[Any]:
-    if found.predictions is None:
-        raise ValueError(
-            f"-o: {found.way} gives no score for each item; use the model rankrls, ranksvm or "
-            "ranklogistic with --leave group or a number of folds."
-        )
-    return found.predictions[:, best]
+def _gives_no_scores(way: str) -> ValueError:
+    return ValueError(
+        f"-o: {way} gives no score for each item; use --leave group or a number of folds."
+    )
 
 
 def _write_groups(path: Path, found: HeldOut, best: int) -> None:
     from rankwise.cli.output import write_csv
 
-    if found.groups is None:
-        raise ValueError("--per-group: the search of this model does not tell the groups apart.")
     columns = [values[:, best].tolist() for values in found.by_group.values()]
     rows = zip(found.groups.tolist(), *columns, strict=True)
     write_csv(path, ["group", *found.by_group], rows)

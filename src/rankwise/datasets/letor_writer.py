@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.datasets.files import PathLike, replace_file
 from rankwise.datasets.labels import MAX_LABEL, distinct_labels, show
+from rankwise.frames import as_array
 from rankwise.groups import encode_groups
 from rankwise.real_numbers import check_items, refuse_masked
 
@@ -101,14 +102,14 @@ def _check_numbers(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
     check_items("X", X)
     refuse_masked("y", y)
     X = check_array(
-        X,
+        as_array(X, "X"),
         accept_sparse="csr",
         dtype=[np.float64, np.float32],
         ensure_all_finite=False,
         ensure_min_features=0,
         input_name="X",
     )
-    labels = np.asarray(column_or_1d(y), dtype=np.float64)
+    labels = np.asarray(column_or_1d(as_array(y)), dtype=np.float64)
     if len(labels) != X.shape[0]:
         raise ValueError(
             f"y has {len(labels)} entries but X has {X.shape[0]} rows; pass one label per row."

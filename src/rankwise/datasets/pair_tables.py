@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from rankwise.datasets.table_values import (
     refuse_first,
 )
 from rankwise.errors import TableFormatError
+from rankwise.frames import frame_columns
 from rankwise.options import suggestion
 
 __all__ = ["FileTable", "FrameTable", "PairTable", "frame_table"]
@@ -196,15 +197,5 @@ def frame_table(frame: Any) -> FrameTable | None:
     """The columns of a data frame that narwhals knows, or of a dictionary; None for others."""
     if isinstance(frame, Mapping):
         return FrameTable(frame)
-    import narwhals
-
-    known = narwhals.from_native(frame, pass_through=True)
-    if isinstance(known, narwhals.LazyFrame):
-        _refuse_lazy(frame)
-    if not isinstance(known, narwhals.DataFrame):
-        return None
-    return FrameTable({name: known[name] for name in known.columns})
-
-
-def _refuse_lazy(frame: Any) -> NoReturn:
-    raise TypeError(f"the frame is a lazy {type(frame).__name__}; pass frame.collect().")
+    columns = frame_columns(frame)
+    return None if columns is None else FrameTable(columns)

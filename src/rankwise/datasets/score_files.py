@@ -26,11 +26,12 @@ from rankwise.datasets.labels import finite_number, show
 from rankwise.datasets.table_files import ArrowTable, open_table
 from rankwise.datasets.table_text import TextTable
 from rankwise.errors import TableFormatError
+from rankwise.frames import as_array
 
 __all__ = ["read_scores", "write_scores", "write_table_with_scores"]
 
 
-def write_scores(path: PathLike, scores: ArrayLike) -> None:
+def write_scores(path: PathLike, scores: ArrayLike, *, gaps: bool = False) -> None:
     """Write one score a line, in the order of the input, as SVMrank does.
 
     Parameters
@@ -39,6 +40,8 @@ def write_scores(path: PathLike, scores: ArrayLike) -> None:
         File to write, whole or not at all; ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress.
     scores : array-like of shape (n_rows,)
         Finite numbers; each is written in the shortest way that reads back as the same number.
+    gaps : bool
+        Whether scores may be NaN; a line of them reads nan.
 
     Raises
     ------
@@ -58,7 +61,7 @@ def write_scores(path: PathLike, scores: ArrayLike) -> None:
     >>> scores.tolist()
     [0.1, -2.0, 1e-09]
     """
-    numbers = _as_scores(scores).astype(np.float64)
+    numbers = _as_scores(scores, gaps).astype(np.float64)
     with replace_file(path) as stream:
         stream.write("".join([f"{number!r}\n" for number in numbers.tolist()]).encode())
 
@@ -105,14 +108,15 @@ def read_scores(path: PathLike) -> NDArray[np.float64]:
     return np.concatenate(blocks)
 
 
-def _as_scores(scores: ArrayLike) -> NDArray[Any]:
+def _as_scores(scores: ArrayLike, gaps: bool = False) -> NDArray[Any]:
     """The scores as float64, or as int64 if they come as whole numbers (ranks)."""
-    numbers: NDArray[Any] = np.asarray(scores)
+    numbers: NDArray[Any] = np.asarray(as_array(scores))
     numbers = numbers.astype(np.int64 if numbers.dtype.kind in "iu" else np.float64)
     if numbers.ndim != 1:
         raise ValueError(f"scores has the shape {numbers.shape}; pass one score per row.")
-    if not np.isfinite(numbers).all():
-        row = int((~np.isfinite(numbers)).argmax())
+    bad = np.isinf(numbers) if gaps else ~np.isfinite(numbers)
+    if bad.any():
+        row = int(bad.argmax())
         raise ValueError(f"scores[{row}] is {numbers[row]}; scores have to be finite.")
     return numbers
 

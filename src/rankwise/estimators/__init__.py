@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSPath
     from rankwise.estimators.co_rank_rls_cv import CoRankRLSCV
+    from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS
+    from rankwise.estimators.conditional_rank_rls_cv import ConditionalRankRLSCV
     from rankwise.estimators.group_scaler import GroupScaler
+    from rankwise.estimators.label_ranker import LabelRanker
+    from rankwise.estimators.label_ranker_cv import LabelRankerCV
     from rankwise.estimators.rank_logistic import RankLogistic, RankLogisticPath
     from rankwise.estimators.rank_logistic_cv import RankLogisticCV
     from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
@@ -24,7 +28,11 @@ __all__ = [
     "CoRankRLS",
     "CoRankRLSCV",
     "CoRankRLSPath",
+    "ConditionalRankRLS",
+    "ConditionalRankRLSCV",
     "GroupScaler",
+    "LabelRanker",
+    "LabelRankerCV",
     "RankLogistic",
     "RankLogisticCV",
     "RankLogisticPath",
@@ -43,6 +51,10 @@ _HOMES = {
     "CoRankRLS": "estimators.co_rank_rls",
     "CoRankRLSCV": "estimators.co_rank_rls_cv",
     "CoRankRLSPath": "estimators.co_rank_rls",
+    "ConditionalRankRLS": "estimators.conditional_rank_rls",
+    "ConditionalRankRLSCV": "estimators.conditional_rank_rls_cv",
+    "LabelRanker": "estimators.label_ranker",
+    "LabelRankerCV": "estimators.label_ranker_cv",
     "GroupScaler": "estimators.group_scaler",
     "RankLogistic": "estimators.rank_logistic",
     "RankLogisticCV": "estimators.rank_logistic_cv",

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
+from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
 from rankwise.metrics import disagreement_error
@@ -72,6 +73,7 @@ class RankerMixin:
             half.
         """
         check_is_fitted(self)
+        check_same_index(X=X, y=y, groups=groups)
         predicted = self.predict(X)  # type: ignore[attr-defined]
         if isinstance(y, PreferenceGraph):
             if y.scores is None:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import numbers
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
-from sklearn.utils import assert_all_finite
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import assert_all_finite, check_array
+from sklearn.utils.validation import validate_data
 
-__all__ = ["check_beta", "check_finite"]
+from rankwise.frames import as_frame, frame_matrix
+from rankwise.real_numbers import check_items
+from rankwise.solvers import Solutions
+
+__all__ = ["check_beta", "check_finite", "check_rows", "warn_of_solutions"]
 
 
 def check_beta(beta: float) -> None:
@@ -19,3 +28,50 @@ def check_beta(beta: float) -> None:
 def check_finite(X: Any, estimator: Any) -> None:
     """Raise the error of scikit-learn's `validate_data` if X has NaN or infinity."""
     assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
+
+
+def check_rows(estimator: Any, X: Any, *, reset: bool = True, **options: Any) -> Any:
+    """The items as a matrix of floats; names and number of the features are kept or compared.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets `n_features_in_` and `feature_names_in_`, or has them.
+    X : array-like, sparse matrix, data frame or Arrow table
+        Items.
+    reset : bool
+        Whether these are the items of a fit.
+    **options
+        Of scikit-learn's `check_array`.
+    """
+    check_items("X", X)
+    options = {"dtype": [np.float64, np.float32], **options}
+    frame = as_frame(X)
+    if frame is None:
+        return validate_data(estimator, X, reset=reset, **options)
+    validate_data(estimator, frame, reset=reset, skip_check_array=True)
+    matrix = frame_matrix("X", frame, gaps=False, ranker=type(estimator).__name__)
+    return check_array(matrix, estimator=estimator, input_name="X", **options)
+
+
+def warn_of_solutions(
+    found: Sequence[Solutions], kernel: Any, tol: float, *, stacklevel: int
+) -> None:
+    """Warn of kernels that are not positive semidefinite, and of iterations that did not finish."""
+    if not all(solutions.is_definite for solutions in found):
+        warnings.warn(
+            f"the kernel {kernel!r} is not positive semidefinite on these data: the "
+            "model is a stationary point of the objective, not its minimum. A larger alpha or "
+            "another kernel avoids this.",
+            stacklevel=stacklevel + 1,
+        )
+    unfinished = [alpha for solutions in found for alpha in solutions.unfinished]
+    if unfinished:
+        n_iter = max(solutions.n_iter for solutions in found)
+        warnings.warn(
+            f"conjugate gradients stopped after {n_iter} iterations without reaching "
+            f"tol={tol:g} at alpha={min(unfinished):g}; raise max_iter, tol or alpha, or "
+            "scale the features.",
+            ConvergenceWarning,
+            stacklevel=stacklevel + 1,
+        )

@@ -13,6 +13,7 @@ from rankwise.arrays import Array
 from rankwise.estimators.checks import check_beta
 from rankwise.estimators.kernel_model import KernelModel
 from rankwise.features import FeatureMap, basis_map
+from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.score_graph import COSTS, GROUP_WEIGHTS, TIES
 from rankwise.memory import check_matrix_fits
@@ -122,10 +123,10 @@ class ChunkedFit(KernelModel):
         """
         alphas = check_alphas([self.alpha], "alpha")
         is_first = not hasattr(self, "_chunks") or not self._chunks.n_items
-        if np.ndim(X) == 2 and np.shape(X)[0] == 0:
-            raise ValueError(
-                f"the chunk has no rows (shape {np.shape(X)}); leave out empty chunks."
-            )
+        check_same_index(X=X, y=y, groups=groups)
+        shape = np.shape(X)
+        if len(shape) == 2 and not shape[0]:
+            raise ValueError(f"the chunk has no rows (shape {shape}); leave out empty chunks.")
         X = self._check_items(X, accept_sparse="csr", reset=is_first)
         scores, groups = _chunk_target(X.shape[0], y, groups)
         rule = pair_rule(self, n_outputs=scores[0].size)

@@ -12,18 +12,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
+from rankwise.estimators.checks import check_rows
 from rankwise.estimators.co_problem import CoProblem, CoTask, fit_views, warn_about_flat_views
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.problem import ranking_losses
 from rankwise.estimators.unscored import SemiSupervisedMixin, split_unscored
 from rankwise.features import KernelParameters, View
+from rankwise.frames import check_same_index
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.candidates import check_alphas, check_nus
 from rankwise.model_selection.measures import mean_defined
-from rankwise.real_numbers import check_items
 
 __all__ = ["CoRankRLS", "CoRankRLSPath"]
 
@@ -250,6 +251,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
 
     def _prepare(self, X: Any, y: Any, groups: ArrayLike | None) -> CoProblem:
         """Check everything, choose the bases, and say what is to be minimized."""
+        check_same_index(X=X, y=y, groups=groups)
         X = self._check_items(X, reset=True)
         part = split_unscored(y, groups, X.shape[0])
         options = (self.cost, self.ties, self.group_weight)
@@ -283,9 +285,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
 
     def _check_items(self, X: Any, *, reset: bool) -> Any:
         sparse = False if self.kernel == "precomputed" else "csr"
-        dtypes = [np.float64, np.float32]
-        check_items("X", X)
-        return validate_data(self, X, accept_sparse=sparse, dtype=dtypes, reset=reset)
+        return check_rows(self, X, accept_sparse=sparse, reset=reset)
 
     def _scores(self, X: Any, coef: Sequence[Array]) -> list[NDArray[Any]]:
         """Scores of each view, for coefficients of shape (n,) or (n, k)."""

@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
+from rankwise.estimators.checks import check_rows
 from rankwise.features import FeatureMap, KernelParameters
-from rankwise.real_numbers import check_items
 
 __all__ = ["KernelModel", "ModelPath"]
 
@@ -80,8 +80,7 @@ class KernelModel(RankerMixin, KernelParameters):
         return self._feature_map(len(self._columns)).features(X)
 
     def _check_items(self, X: Any, **options: Any) -> Any:
-        check_items("X", X)
-        return validate_data(self, X, dtype=[np.float64, np.float32], **options)
+        return check_rows(self, X, **options)
 
     def _store_features(self, features: FeatureMap) -> None:
         """Forget an earlier fit with other parameters, keep the items of this one."""

@@ -17,6 +17,7 @@ from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.margin_training import MarginTrainer, report_solution
 from rankwise.estimators.problem import why_no_pairs
 from rankwise.features import Design, make_features
+from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph
 from rankwise.losses import MarginLoss
 from rankwise.model_selection.candidates import check_alphas
@@ -200,6 +201,7 @@ class MarginRanker(CallbackSupportMixin, KernelModel):
     ) -> tuple[PreferenceGraph, MarginLoss, Design]:
         """Check everything, and say what is to be learned from which features."""
         kernel = self.make_kernel()
+        check_same_index(X=X, y=y, groups=groups)
         X = self._check_items(X, accept_sparse=False if kernel.is_precomputed else "csr")
         graph = self._make_graph(X.shape[0], y, groups)
         if not graph.strict().n_pairs:

@@ -72,12 +72,12 @@ def compared_graph(
             _one_output(learner, y.scores)
         return _check_graph(y, n_items, groups, {"group_weight": group_weight})
     y, groups = split_target(y, groups)
-    scores = _check_length(as_scores(_one_output(learner, y)), n_items)
+    scores = _check_length(_one_output(learner, as_scores(y)), n_items)
     cost = "magnitude" if ties == "include" else "sign"
     return ScoreGraph(scores, groups, cost=cost, ties=ties, group_weight=group_weight)
 
 
-def _one_output(learner: str, y: Any) -> Any:
+def _one_output(learner: str, y: Array) -> Array:
     shape = np.shape(y)
     if len(shape) != 2:
         return y
@@ -86,7 +86,7 @@ def _one_output(learner: str, y: Any) -> Any:
             f"y has shape {shape}; {learner} learns one output, so fit one {learner} for each "
             "column (RankRLS learns several at once)."
         )
-    return column_or_1d(y, warn=True)
+    return np.asarray(column_or_1d(y, warn=True))
 
 
 def _check_length(scores: Array, n_items: int) -> Array:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.arrays import Array
-from rankwise.estimators.checks import check_beta, check_finite
+from rankwise.estimators.checks import check_beta, check_finite, warn_of_solutions
 from rankwise.estimators.chunked import ChunkedFit
 from rankwise.estimators.kernel_model import ModelPath
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.problem import ranking_losses
 from rankwise.features import Design, is_read_once, make_design
 from rankwise.features.design import FITTING, HOLDING_OUT
+from rankwise.frames import check_same_index
 from rankwise.losses import SquaredLoss
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.exact_hold_out import Refit
@@ -235,6 +234,7 @@ class RankRLS(ChunkedFit):
         self, X: Any, y: Any, groups: ArrayLike | None, *, to_fit: bool
     ) -> tuple[Any, list[SquaredLoss]]:
         check_beta(self.beta)
+        check_same_index(X=X, y=y, groups=groups)
         kernel = self.make_kernel()
         sparse = False if kernel.is_precomputed else "csr"
         X = self._check_items(X, accept_sparse=sparse, ensure_all_finite=False)
@@ -302,22 +302,7 @@ class RankRLS(ChunkedFit):
         self.solver_ = design.method
         self.n_iter_ = max(solutions.n_iter for solutions in found)
         self._store_features(design.features)
-        if not all(solutions.is_definite for solutions in found):
-            warnings.warn(
-                f"the kernel {self.kernel!r} is not positive semidefinite on these data: the "
-                "model is a stationary point of the objective, not its minimum. A larger alpha or "
-                "another kernel avoids this.",
-                stacklevel=4,
-            )
-        unfinished = [alpha for solutions in found for alpha in solutions.unfinished]
-        if unfinished:
-            warnings.warn(
-                f"conjugate gradients stopped after {self.n_iter_} iterations without reaching "
-                f"tol={self.tol:g} at alpha={min(unfinished):g}; raise max_iter, tol or alpha, or "
-                "scale the features.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        warn_of_solutions(found, self.kernel, self.tol, stacklevel=4)
 
 
 class RankRLSPath(ModelPath[RankRLS]):

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Indices
-from rankwise.estimators.checks import check_beta
+from rankwise.estimators.checks import check_beta, check_rows
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.pursuit_path import (
     PursuitFunction,
@@ -41,10 +41,10 @@ from rankwise.estimators.pursuit_task import (
 )
 from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, split_unscored
 from rankwise.features import KernelParameters, View
+from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.model_selection.measures import Measure
 from rankwise.options import check_option
-from rankwise.real_numbers import check_items
 from rankwise.solvers.pursuit import Step, make_search, pursue
 
 __all__ = ["RankingPursuit"]
@@ -297,6 +297,7 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         self, X: Any, y: Any, groups: ArrayLike | None
     ) -> tuple[Any, PreferenceGraph | PartlyScored]:
         self._check_parameters()
+        check_same_index(X=X, y=y, groups=groups)
         X = self._check_items(X)
         if self.views is not None or not isinstance(y, PreferenceGraph):
             return X, split_unscored(y, groups, X.shape[0])
@@ -310,9 +311,7 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
 
     def _check_items(self, X: Any, *, reset: bool = True) -> Any:
         sparse = False if self.kernel == "precomputed" else "csr"
-        dtype = [np.float64, np.float32]
-        check_items("X", X)
-        return validate_data(self, X, dtype=dtype, accept_sparse=sparse, reset=reset)
+        return check_rows(self, X, accept_sparse=sparse, reset=reset)
 
     def _check_parameters(self) -> None:
         check_beta(self.beta)

@@ -8,11 +8,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.arrays import Array
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.features import KernelParameters
+from rankwise.frames import as_frame
 from rankwise.model_selection.alpha_grid import (
     Edges,
     warn_at_edge,
@@ -23,7 +25,7 @@ from rankwise.model_selection.curves import HeldOutCurves, judge_and_widen
 from rankwise.model_selection.measures import Measure, check_scoring, undefined_everywhere
 from rankwise.model_selection.task import HoldOutTask
 
-__all__ = ["Search"]
+__all__ = ["BaseSearch", "Search"]
 
 
 class _Choice(NamedTuple):
@@ -37,7 +39,7 @@ class _Choice(NamedTuple):
 class _Tasks:
     """The tasks of all models; a single one is kept, with what it has decomposed."""
 
-    def __init__(self, models: list[Any], data: tuple[Any, Any, Any]) -> None:
+    def __init__(self, models: list[Any], data: tuple[Any, ...]) -> None:
         self._models, self._data = models, data
         self._only: HoldOutTask | None = None
 
@@ -53,10 +55,11 @@ class _Tasks:
         return self._only
 
 
-class Search(KernelParameters):
+class BaseSearch(BaseEstimator):
     """A ranker that chooses its parameters by held-out data and stands for the best model.
 
-    A subclass declares which learner is trained and what is searched; see `RankRLSCV`.
+    A subclass declares which learner is trained and what is searched. `Search` is the one for
+    learners of items with one kernel.
     """
 
     model_class: ClassVar[Any]
@@ -76,7 +79,7 @@ class Search(KernelParameters):
     axes: ClassVar[dict[str, str | None]] = {"alpha": "alphas"}
     """Parameters whose candidates one task judges at once; where the user gives their values."""
 
-    lists: ClassVar[tuple[str, ...]] = ("gamma", "degree", "coef0")
+    lists: ClassVar[tuple[str, ...]] = ()
     """Other parameters that may be lists of values; each combination is a task of its own."""
 
     best_estimator_: Any
@@ -85,22 +88,10 @@ class Search(KernelParameters):
     store_predictions: bool
     alpha_per_output = False
 
-    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
-        """Choose the parameters, then learn from all data.
-
-        Parameters
-        ----------
-        X, y, groups
-            As in ``fit`` of the model.
-
-        Returns
-        -------
-        Search
-            The fitted estimator.
-        """
-        warn_if_groups_were_lost(y, groups, "fit")
+    def _search(self, *data: Any) -> None:
+        """Choose the parameters, then learn from all data, which go to `hold_out_task`."""
         metric, points = self._measure(), self._points()
-        tasks = _Tasks([self._model(**point) for point in points], (X, y, groups))
+        tasks = _Tasks([self._model(**point) for point in points], data)
         values = {name: given and getattr(self, given) for name, given in self.axes.items()}
         runs = judge_and_widen(
             tasks, values, self.cv, [metric], lambda runs: self._edges(runs, metric)
@@ -110,14 +101,6 @@ class Search(KernelParameters):
         self._report(runs, points, choice, metric)
         chosen = {name: self.best_params_[name] for name in self.axes}
         self.best_estimator_ = tasks[choice.point].train(**chosen)
-        validate_data(self, X, skip_check_array=True)
-        return self
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Score items by the model of the best parameters; see ``predict`` of the model."""
-        check_is_fitted(self)
-        scores: NDArray[Any] = self.best_estimator_.predict(X)
-        return scores
 
     def __getattr__(self, name: str) -> Any:
         if name in type(self).shown and "best_estimator_" in self.__dict__:
@@ -179,7 +162,7 @@ class Search(KernelParameters):
         """Warn if values end where the score still improves: the user's, or any default ones."""
         run = runs[choice.point]
         if run.candidates.grid is not None:
-            warn_at_limit(run.candidates.grid, self._edges(runs, metric), stacklevel=4)
+            warn_at_limit(run.candidates.grid, self._edges(runs, metric), stacklevel=5)
         for name, given in self.axes.items():
             if given is None or getattr(self, given) is None:
                 continue
@@ -187,11 +170,11 @@ class Search(KernelParameters):
             for scores, at in zip(self._columns(run, metric).T, choice.at, strict=True):
                 line, place = run.candidates.line(at, name)
                 if values[place] > 0:  # there is no nu below 0
-                    warn_at_edge(name, values, scores[line], place, stacklevel=4)
+                    warn_at_edge(name, values, scores[line], place, stacklevel=5)
         sign = 1.0 if metric.greater_is_better else -1.0
         gains = [np.nan_to_num(sign * self._columns(run, metric), nan=-np.inf) for run in runs]
         best = np.array([gain.max(axis=0).mean() for gain in gains])
-        warn_at_edge_of_gamma(points, best, points[choice.point], stacklevel=4)
+        warn_at_edge_of_gamma(points, best, points[choice.point], stacklevel=5)
 
     def _report(
         self,
@@ -237,3 +220,34 @@ class Search(KernelParameters):
                 each if each is None or not is_single else each[:, 0] for each in held
             ]
         return tables
+
+
+class Search(BaseSearch, KernelParameters):
+    """A search for a learner of items in groups, with one kernel; see `RankRLSCV`."""
+
+    lists: ClassVar[tuple[str, ...]] = ("gamma", "degree", "coef0")
+
+    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
+        """Choose the parameters, then learn from all data.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in ``fit`` of the model.
+
+        Returns
+        -------
+        Search
+            The fitted estimator.
+        """
+        warn_if_groups_were_lost(y, groups, "fit")
+        self._search(X, y, groups)
+        frame = as_frame(X)
+        validate_data(self, X if frame is None else frame, skip_check_array=True)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Score items by the model of the best parameters; see ``predict`` of the model."""
+        check_is_fitted(self)
+        scores: NDArray[Any] = self.best_estimator_.predict(X)
+        return scores

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
+from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import Groups, encode_groups
 from rankwise.metrics import disagreement_error
@@ -140,6 +141,7 @@ class SemiSupervisedMixin(RankerMixin):
         if isinstance(y, PreferenceGraph):
             return super().score(X, y, groups, sample_weight)
         check_is_fitted(self)
+        check_same_index(X=X, y=y, groups=groups)
         warn_if_groups_were_lost(y, groups, "score")
         y, groups = split_target(y, groups)
         y = as_scores(y, allow_nan=True)

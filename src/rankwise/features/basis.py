@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
 from rankwise.arrays import Array
+from rankwise.frames import as_array
 from rankwise.options import check_option
 from rankwise.real_numbers import refuse_masked
 
@@ -52,6 +53,7 @@ def basis_points(basis: Any, n_basis: int | None, n_features: int) -> Any:
     Points need not be training items, may be more than those, and may have duplicates, which
     `basis_root` merges.
     """
+    basis = as_array(basis, "basis")
     if isinstance(basis, str) or np.ndim(basis) != 2:
         return None
     refuse_masked("basis", basis)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
 from rankwise.arrays import Array
+from rankwise.frames import as_array
 from rankwise.graphs.base import BaseGraph
 from rankwise.graphs.protocol import GraphDescription, GraphRoot
 from rankwise.graphs.roots import ComponentRoot, items_of_components
@@ -319,7 +320,7 @@ def _has_text(end: NDArray[Any]) -> bool:
 
 def _as_indices(name: str, values: ArrayLike) -> NDArray[np.intp]:
     refuse_masked(name, values)
-    array = np.asarray(values)
+    array = np.asarray(as_array(values))
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ValueError(
             f"{name} has dtype {array.dtype} and shape {array.shape}; expected a flat array of "

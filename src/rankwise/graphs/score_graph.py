@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
+from rankwise.frames import check_same_index
 from rankwise.graphs.base import BaseGraph
 from rankwise.graphs.disagreement import score_disagreement
 from rankwise.graphs.protocol import GraphDescription, GraphRoot
@@ -88,6 +89,7 @@ class ScoreGraph(BaseGraph):
         check_option("ties", ties, TIES)
         check_option("group_weight", group_weight, GROUP_WEIGHTS)
         y, groups = split_target(y, groups)
+        check_same_index(y=y, groups=groups)
         self.y = as_scores(y)
         self.cost = cost
         self.ties = ties if cost == "magnitude" else "exclude"

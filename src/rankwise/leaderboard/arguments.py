@@ -12,6 +12,7 @@ from sklearn.utils import check_array
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData, pairs_from_frame
 from rankwise.datasets.pair_data import PairColumns
+from rankwise.frames import as_array
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.groups import Groups, encode_groups
 from rankwise.leaderboard.covariates import with_covariates
@@ -91,7 +92,7 @@ def check_options(intervals: Any, n_resamples: Any, confidence: Any, n_items: in
 def check_features(features: Any, n_items: int) -> Array:
     """Finite features, one row for each item."""
     check_items("features", features)
-    X = check_array(features, dtype=np.float64, input_name="features")
+    X = check_array(as_array(features, "features"), dtype=np.float64, input_name="features")
     if len(X) != n_items:
         raise ValueError(
             f"features has {len(X)} rows, but the comparisons are of {n_items} items; pass one row "

@@ -21,7 +21,7 @@ class Consistency(NamedTuple):
     cycle_ratio: float | None
 
 
-def consistency(tally: Tally, ratings: Array, effects: Array) -> Consistency:
+def consistency(tally: Tally, ratings: Array, expected: Array, effects: Array) -> Consistency:
     """Split Σ ω δ² in disagreement about the same two items, circles and the rest.
 
     With w and ȳ the weight and the mean margin of each distinct pair, and L r = d,
@@ -29,9 +29,9 @@ def consistency(tally: Tally, ratings: Array, effects: Array) -> Consistency:
         Σ ω δ² = Σ ω (δ − ȳ)² + Σ w (ȳ − (r_i − r_j))² + rᵀ d
 
     The middle term are the circles: HodgeRank's curl and harmonic flow. The effects of covariates
-    are taken from δ first.
+    are taken from δ first. `expected` are the outcomes that the ratings say, for each pair.
     """
-    residual = tally.target - tally.margins(ratings, effects)[tally.pair]
+    residual = tally.target - expected[tally.pair]
     left = float((tally.count * tally.weight) @ residual**2)
     unexplained = _share(left, tally.squared_target)
     tally = tally.controlled(effects)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from rankwise.arrays import Array, Indices
+from rankwise.estimators import RankRLS
 from rankwise.leaderboard.choosing_alpha import (
     EIGEN_LIMIT,
     alpha_grid,
@@ -102,6 +105,14 @@ class LeastSquares:
             found[rows] -= ratings[tally.first[pairs]] - ratings[tally.second[pairs]]
             found[rows] -= tally.covariates[pairs] @ effects
         return found, True
+
+    def in_margins(self, solution: Solution, alpha: float) -> tuple[Array, Array]:
+        """Margins of the distinct pairs, and the effects, as they are."""
+        return self.tally.margins(solution.ratings, solution.effects), solution.effects
+
+    def learner(self, features: Any, solution: Solution, alpha: float) -> RankRLS:
+        """RankRLS on the features; the effects of covariates are taken from the outcomes."""
+        return RankRLS(alpha).fit(features, self.tally.controlled(solution.effects).graph())
 
     def expected(self, margins: Array) -> Array:
         """The margin itself."""

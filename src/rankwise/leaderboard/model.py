@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.jackknife import Spread
 from rankwise.leaderboard.solving import Solutions
+from rankwise.leaderboard.tally import Tally
 
 __all__ = ["RatingModel", "Solution"]
 
@@ -42,10 +43,13 @@ class RatingModel(Protocol):
 
     Attributes
     ----------
+    tally : Tally
+        The comparisons, as the model looks at them.
     logits : float or None
         Logits in one unit of a rating; None if the outcomes are not wins, ties and losses.
     """
 
+    tally: Tally
     logits: float | None
 
     def choose_alpha(self, rng: np.random.Generator) -> float:
@@ -77,6 +81,12 @@ class RatingModel(Protocol):
         self, solution: Solution, alpha: float, clusters: Indices
     ) -> tuple[Array, bool]:
         """Margin of every comparison without its own cluster, and whether that is exact."""
+
+    def in_margins(self, solution: Solution, alpha: float) -> tuple[Array, Array]:
+        """Expected outcome of each distinct pair, and the effects in the unit of the outcomes."""
+
+    def learner(self, features: Any, solution: Solution, alpha: float) -> Any:
+        """A fitted estimator that rates other items by their features."""
 
     def expected(self, margins: Array) -> Array:
         """Expected outcome for the first item: wins less losses, or the margin itself."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise.arrays import Indices
 from rankwise.datasets import PairData
 from rankwise.datasets.pair_data import PairColumns
-from rankwise.estimators import RankRLS
-from rankwise.graphs import PairGraph
 from rankwise.leaderboard.arguments import (
     check_clusters,
     check_features,
@@ -22,6 +21,7 @@ from rankwise.leaderboard.arguments import (
     encode_labels,
 )
 from rankwise.leaderboard.board import Leaderboard
+from rankwise.leaderboard.bradley_terry import BradleyTerry
 from rankwise.leaderboard.consistency import consistency
 from rankwise.leaderboard.covariates import check_identified, covariates_of
 from rankwise.leaderboard.effects import effects_of
@@ -35,7 +35,10 @@ from rankwise.options import check_option
 
 __all__ = ["MODELS", "rate", "rate_groups"]
 
-MODELS = {"least-squares": LeastSquares}
+MODELS: dict[str, Callable[..., RatingModel]] = {
+    "least-squares": LeastSquares,
+    "bradley-terry": BradleyTerry,
+}
 
 
 def rate(
@@ -76,10 +79,13 @@ def rate(
         item; text is a category. Their effects are in ``board.effects``.
     side : bool
         Whether the first side may have an advantage, which is then one of the effects.
-    model : {"least-squares"}
-        Of the outcomes.
-    ties : str
-        How the model takes ties; "half" is a margin of 0.
+    model : {"least-squares", "bradley-terry"}
+        Of the outcomes. "bradley-terry": item i beats j with the probability
+        σ(r_i − r_j + zᵀγ), by regularized maximum likelihood; only who won counts, not by how much.
+    ties : {"half", "davidson", "rao-kupper"}
+        How the model takes ties. "half": a margin of 0, or half a win of each. The others are for
+        "bradley-terry" and give a tie a probability of its own (Davidson 1970, Rao and Kupper
+        1967).
     alpha : float or "auto"
         Regularization, positive; the default is next to none. "auto" takes the one with the least
         squared error on comparisons left out one at a time (exact; ten folds of them above 3,000
@@ -181,28 +187,24 @@ def rate(
         alpha=alpha,
         confidence=float(confidence),
         n_comparisons=data.n_pairs,
-        **consistency(tally, solution.ratings, solution.effects)._asdict(),
-        **_trained(tally, solution, features, alpha),
+        **_consistency(fitted, solution, alpha),
+        **_trained(fitted, solution, features, alpha),
         comparisons=data,
     )
 
 
-def _trained(tally: Tally, solution: Solution, features: Any, alpha: float) -> dict[str, Any]:
-    """RankRLS on the features, which rates other items; outcomes without the covariates."""
+def _consistency(model: RatingModel, solution: Solution, alpha: float) -> dict[str, Any]:
+    """How far the comparisons go in circles; wins, ties and losses if only they count."""
+    expected, effects = model.in_margins(solution, alpha)
+    return consistency(model.tally, solution.ratings, expected, effects)._asdict()
+
+
+def _trained(model: RatingModel, solution: Solution, features: Any, alpha: float) -> dict[str, Any]:
+    """The learner on the features, which rates other items."""
     if features is None:
         return {}
-    plain = tally.controlled(solution.effects)
-    at, is_turned = plain.pair[plain.outcome], plain.target[plain.outcome] < 0
-    first, second = plain.first[at], plain.second[at]
-    graph = PairGraph(
-        np.where(is_turned, second, first),
-        np.where(is_turned, first, second),
-        np.abs(plain.target[plain.outcome]),
-        plain.weight[plain.outcome],
-        tally.n_items,
-    )
-    model = RankRLS(alpha).fit(features, graph)
-    return {"model_": model, "level": float(model.predict(features).mean())}
+    learner = model.learner(features, solution, alpha)
+    return {"model_": learner, "level": float(learner.predict(features).mean())}
 
 
 def _units_of(data: PairData, clusters: ArrayLike | None) -> Any:

@@ -143,6 +143,18 @@ class Tally:
         ends = self.first[at], self.second[at]
         return Tally.of(PairData(*ends, target, weight, np.arange(self.n_items)))
 
+    def graph(self) -> PairGraph:
+        """The comparisons as a graph, without their covariates."""
+        at, target = self.pair[self.outcome], self.target[self.outcome]
+        first, second = self.first[at], self.second[at]
+        return PairGraph(
+            np.where(target < 0, second, first),
+            np.where(target < 0, first, second),
+            np.abs(target),
+            self.weight[self.outcome],
+            self.n_items,
+        )
+
     @cached_property
     def _edge_starts(self) -> Indices:
         """Where two other items begin among the distinct pairs."""

@@ -4,6 +4,7 @@ from rankwise.losses.interface import Loss, LossAt
 from rankwise.losses.logistic import LogisticLoss
 from rankwise.losses.margin import HingeLoss, MarginLoss, PreferenceLoss, SquaredHingeLoss
 from rankwise.losses.squared import LossPart, SquaredLoss
+from rankwise.losses.table import TableLoss
 
 __all__ = [
     "HingeLoss",
@@ -15,4 +16,5 @@ __all__ = [
     "PreferenceLoss",
     "SquaredHingeLoss",
     "SquaredLoss",
+    "TableLoss",
 ]

@@ -9,6 +9,7 @@ from rankwise.metrics.evaluation import Evaluation, EvaluationRow, evaluate
 from rankwise.metrics.graded import expected_reciprocal_rank, ndcg
 from rankwise.metrics.pairwise import auc, disagreement_error, kendall_tau
 from rankwise.metrics.registry import Metric, get_metric, metric_names
+from rankwise.metrics.whole_order import hit_rate, spearman
 
 __all__ = [
     "Evaluation",
@@ -20,9 +21,11 @@ __all__ = [
     "evaluate",
     "expected_reciprocal_rank",
     "get_metric",
+    "hit_rate",
     "kendall_tau",
     "metric_names",
     "ndcg",
     "precision",
     "reciprocal_rank",
+    "spearman",
 ]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
+from rankwise.frames import as_array, check_same_index
 from rankwise.groups import Groups, encode_groups
 from rankwise.real_numbers import refuse_masked
 from rankwise.targets import split_target
@@ -21,6 +22,7 @@ def check_data(
 ) -> tuple[NDArray[Any], NDArray[Any], Groups]:
     """Return relevance and scores as finite numeric arrays of fitting shapes, and the groups."""
     y_true, groups = split_target(y_true, groups)
+    check_same_index(y_true=y_true, y_score=y_score, groups=groups)
     y = _as_numbers("y_true", y_true)
     score = _as_numbers("y_score", y_score)
     if len(y) != len(score):
@@ -64,7 +66,7 @@ def check_cutoff(k: object, *, required: bool = False) -> int | None:
 
 def _as_numbers(name: str, values: ArrayLike) -> NDArray[Any]:
     refuse_masked(name, values)
-    array = np.asarray(values)
+    array = np.asarray(as_array(values))
     if array.dtype.kind == "O":
         try:
             array = array.astype(np.float64)

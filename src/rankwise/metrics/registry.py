@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
-from rankwise.metrics import binary, graded, pairwise
+from rankwise.metrics import binary, graded, pairwise, whole_order
 from rankwise.metrics.arguments import check_cutoff
 from rankwise.metrics.averaging import GroupMetric, GroupValues, MetricValue
 from rankwise.metrics.ranking import Ranking
@@ -43,6 +43,8 @@ _KINDS = {
     "disagreement": _Kind(pairwise.disagreement_error, pairwise.DISAGREEMENT, False),
     "concordance": _Kind(pairwise.concordance, pairwise.CONCORDANCE),
     "tau": _Kind(pairwise.kendall_tau, pairwise.TAU),
+    "spearman": _Kind(whole_order.spearman, whole_order.SPEARMAN),
+    "hit": _Kind(whole_order.hit_rate, whole_order.HIT),
 }
 
 _ALIASES = {
@@ -54,6 +56,7 @@ _ALIASES = {
     "expected_reciprocal_rank": "err",
     "disagreement_error": "disagreement",
     "kendall_tau": "tau",
+    "hit_rate": "hit",
 }
 
 _NAME = re.compile(r"(?P<kind>[a-z_]+)(?:\((?P<options>[^()]*)\))?(?:@(?P<k>[^@]*))?")
@@ -164,8 +167,9 @@ def metric_names() -> tuple[str, ...]:
 
     Examples
     --------
-    >>> metric_names()
-    ('ndcg', 'map', 'p', 'mrr', 'err', 'auc', 'disagreement', 'concordance', 'tau')
+    >>> metric_names()  # doctest: +NORMALIZE_WHITESPACE
+    ('ndcg', 'map', 'p', 'mrr', 'err', 'auc', 'disagreement', 'concordance', 'tau',
+     'spearman', 'hit')
     """
     return tuple(_KINDS)
 

@@ -14,6 +14,8 @@ import scipy.stats
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array
+from rankwise.frames import frame_columns
+from rankwise.real_numbers import as_real
 
 __all__ = ["Comparison", "ComparisonRow", "compare"]
 
@@ -124,7 +126,7 @@ class Comparison:
 
 
 def compare(
-    errors: Mapping[str, ArrayLike],
+    errors: Mapping[str, ArrayLike] | Any,
     *,
     confidence: float = 0.95,
     greater_is_better: bool = False,
@@ -139,10 +141,10 @@ def compare(
 
     Parameters
     ----------
-    errors : mapping from name to array-like of shape (n_groups,)
+    errors : mapping from name to array-like of shape (n_groups,), or data frame
         Value of one metric in each group, the groups in the same order for all rankers: what a
-        metric gives with ``per_group=True``, or ``Evaluation.per_group["ndcg@10"]``. Groups where
-        any ranker has nan are left out for all and counted.
+        metric gives with ``per_group=True``, or ``Evaluation.per_group["ndcg@10"]``; in a frame one
+        column for each ranker. Groups where any ranker has nan are left out for all and counted.
     confidence : float
         Level of the intervals; 1 − confidence is the level of significance.
     greater_is_better : bool
@@ -187,13 +189,14 @@ def compare(
     return Comparison(rows, len(next(iter(values.values()))), n_dropped, float(confidence))
 
 
-def _check(errors: Mapping[str, ArrayLike]) -> tuple[dict[str, Array], int]:
+def _check(errors: Any) -> tuple[dict[str, Array], int]:
     """The values in the groups where all rankers have one, and the number of other groups."""
-    if not isinstance(errors, Mapping) or len(errors) < 2:
+    errors = errors if isinstance(errors, Mapping) else frame_columns(errors)
+    if errors is None or len(errors) < 2:
         raise ValueError(
             "compare needs a mapping with at least two rankers, {name: value in each group}."
         )
-    arrays = {str(name): np.asarray(values, dtype=np.float64) for name, values in errors.items()}
+    arrays = {str(name): as_real(str(name), values) for name, values in errors.items()}
     for name, array in arrays.items():
         if array.ndim != 1 or np.isinf(array).any():
             raise ValueError(

@@ -216,10 +216,7 @@ def judge_and_widen(
         Which ends of the alphas the choice among all curves is at.
     """
     cv = read_splits(cv)
-    runs = [
-        judge(task, task.candidates(**values), choose_way(task, cv, metrics), metrics, progress)
-        for task in tasks
-    ]
+    runs = [_run(task, task.candidates(**values), cv, metrics, progress) for task in tasks]
     while runs[0].candidates.grid is not None:
         edges = edges_of_choice(runs)
         more = [run.candidates.beyond(edges) for run in runs]
@@ -227,9 +224,22 @@ def judge_and_widen(
             break
         for k, (task, beyond) in enumerate(zip(tasks, more, strict=True)):
             if beyond is not None:
-                found = judge(task, beyond, choose_way(task, cv, metrics), metrics, progress)
-                runs[k] = runs[k].joined(found)
+                runs[k] = runs[k].joined(_run(task, beyond, cv, metrics, progress))
     return runs
+
+
+def _run(
+    task: Any,
+    candidates: Candidates,
+    cv: Any,
+    metrics: Sequence[Measure],
+    progress: bool | None,
+) -> HeldOutCurves:
+    """The curves of one task; a table holds out rows or columns in its own way."""
+    if hasattr(task, "judge"):
+        found: HeldOutCurves = task.judge(candidates, cv, metrics, progress)
+        return found
+    return judge(task, candidates, choose_way(task, cv, metrics), metrics, progress)
 
 
 def judge(

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
+from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection.curves import judge
@@ -120,6 +121,7 @@ def permutation_test(
     """
     metric = get_metric(scoring)
     _check_number(n_permutations)
+    check_same_index(X=X, y=y, groups=groups)
     model, graph = _check_data(estimator, y, groups)
     values = {} if alphas is None else {"alpha": alphas}
     held_out, n_alphas = _judged(model, X, graph, values, cv, metric)

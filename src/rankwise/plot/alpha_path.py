@@ -20,6 +20,7 @@ from rankwise.estimators import (
     RankSVMCV,
 )
 from rankwise.estimators.pipelines import fit_transform_items, last_step, transform_items
+from rankwise.frames import column_names
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
 from rankwise.metrics import Metric, get_metric
@@ -345,7 +346,7 @@ def _curves(search: Any) -> list[Curve]:
 
 def _names(X: Any, coefficients: Array | None) -> list[str] | None:
     """Names of the columns of a data frame, if each of them has a coefficient."""
-    columns = getattr(X, "columns", None)
+    columns = column_names(X)
     if columns is None or coefficients is None or len(columns) != coefficients.shape[1]:
         return None
-    return [str(column) for column in columns]
+    return columns

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.estimators.pipelines import last_step
+from rankwise.frames import as_array
 from rankwise.groups import encode_groups
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection import ComparisonRow, compare
@@ -100,7 +101,7 @@ class GroupComparisonDisplay:
         a, b = np.asarray(values_a, dtype=np.float64), np.asarray(values_b, dtype=np.float64)
         kept = np.isfinite(a) & np.isfinite(b)
         self.values_a, self.values_b = a[kept], b[kept]
-        labels = np.arange(len(a)) if groups is None else np.asarray(groups)
+        labels = np.arange(len(a)) if groups is None else np.asarray(as_array(groups))
         self.groups = labels[kept]
         difference = self.values_a - self.values_b
         largest = max(np.abs(self.values_a).max(), np.abs(self.values_b).max()) or 1.0
@@ -188,7 +189,7 @@ class GroupComparisonDisplay:
             np.asarray(judge(y, scores, groups, per_group=True, undefined="nan"))
             for scores in (scores_a, scores_b)
         )
-        labels = encode_groups(groups, len(np.asarray(y))).labels
+        labels = encode_groups(groups, len(y)).labels
         display = cls(
             values_a=a,
             values_b=b,

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.estimators import RankingPursuit, RankingPursuitCV
 from rankwise.estimators.pipelines import last_step, transform_items
+from rankwise.groups import encode_groups
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection.search_curves import curves_of_search
 from rankwise.plot.curves import (
@@ -203,7 +204,7 @@ def _staged_curve(
     y, groups = split_target(y, groups)
     scores = as_scores(y, allow_nan=True)
     scored = np.flatnonzero(~np.isnan(scores))
-    known = None if groups is None else np.asarray(groups)[scored]
+    known = None if groups is None else encode_groups(groups, len(scores)).codes[scored]
     stages = last_step(estimator).staged_predict(transform_items(estimator, X, groups))
     staged = np.array([stage[scored] for stage in stages]).T
     if not staged.size:

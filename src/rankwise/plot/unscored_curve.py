@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
 
@@ -178,15 +178,15 @@ class UnscoredCurveDisplay:
         sizes = _check_sizes(n_unscored, len(unscored), repeats)
         judge = get_metric(metric)
         alone = _without_agreement(estimator) if supervised is None else supervised
-        labels = None if groups is None else np.asarray(groups)
+        codes = None if groups is None else encode_groups(groups, len(y)).codes
 
         def test_score(model: Any, rows: Indices) -> float:
-            part = None if labels is None else labels[rows]
+            part = None if codes is None else codes[rows]
             fitted = fit_ranker(model, _safe_indexing(X, rows), y[rows], part)
             return float(judge(y_test, predict_items(fitted, X_test, groups_test), groups_test))
 
         rng = check_random_state(random_state)
-        orders = list(_orders(unscored, labels, int(repeats), rng))
+        orders = list(_orders(unscored, codes, int(repeats), rng))
         runs = [(order, size) for order in orders for size in sizes]
         values = [
             test_score(estimator, np.sort(np.r_[scored, order[:size]]))
@@ -221,7 +221,7 @@ def _check_sizes(n_unscored: ArrayLike | None, n_available: int, repeats: int) -
 
 
 def _orders(
-    unscored: Indices, groups: NDArray[Any] | None, repeats: int, rng: np.random.RandomState
+    unscored: Indices, groups: Indices | None, repeats: int, rng: np.random.RandomState
 ) -> Iterator[Indices]:
     """Random orders of the unscored rows in which those of a group stand together."""
     if groups is None:

@@ -17,6 +17,7 @@ from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.linear_function import linear_function
 from rankwise.estimators.pipelines import transform_step
 from rankwise.estimators.search import Search
+from rankwise.frames import as_array, column_names
 from rankwise.model_selection.group_routing import predict_items
 from rankwise.report.scored_items import as_text
 
@@ -55,7 +56,7 @@ class ModelParts(NamedTuple):
     def features(self, X: Any, groups: Any = None) -> Any:
         """What the learner sees of the rows of X: a dense array or a sparse matrix by rows."""
         seen = X if self.steps is None else transform_step(self.steps, X, groups)
-        return seen.tocsr() if sp.issparse(seen) else np.asarray(seen)
+        return seen.tocsr() if sp.issparse(seen) else np.asarray(as_array(seen, "X"))
 
     def feature_names(self, names: list[str] | None, n_features: int) -> list[str]:
         """Names of what the learner sees, from the names of the columns of X."""
@@ -120,7 +121,7 @@ def predict_scores(model: Any, X: Any, groups: Any = None) -> NDArray[Any]:
     """Scores by a model, or the given ones."""
     if hasattr(model, "predict") and not isinstance(model, type):
         return np.asarray(predict_items(model, X, groups))
-    scores = np.asarray(model)
+    scores = np.asarray(as_array(model))
     if scores.ndim == 0:
         raise ValueError(
             f"model is {as_text(repr(model))}; expected a fitted estimator with a method predict, "
@@ -139,7 +140,7 @@ def input_names(names: Sequence[Any] | None, model: Any, X: Any) -> list[str] | 
                 "name each column."
             )
         return [as_text(name) for name in names]
-    columns = getattr(X, "columns", None)
+    columns = column_names(X)
     found = getattr(model, "feature_names_in_", None) if columns is None else columns
     return None if found is None else [as_text(name) for name in found]
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise._compiled import count_violated
 from rankwise.arrays import Array, Indices
+from rankwise.frames import as_array
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import Groups, encode_groups
 from rankwise.metrics.arguments import check_data
@@ -166,15 +167,15 @@ def make_scored_items(
             f"there are {len(predicted)} scored items but y has {n_rows} entries; pass one y for "
             "each row of X, in the same order."
         )
-    encode_groups(groups, n_rows)
+    codes, labels = encode_groups(groups, n_rows)
     if ids is not None and len(ids) != n_rows:
         raise ValueError(f"ids has {len(ids)} entries but there are {n_rows} rows; name each row.")
     rows = np.flatnonzero(~np.isnan(truth))
     if not len(rows):
         raise ValueError("every y is NaN: there is no true score to compare with.")
-    kept = None if groups is None else _take(groups, rows)
+    kept = None if groups is None else labels[codes[rows]]
     true, found, encoded = check_data(truth[rows], predicted[rows], kept)
-    names = None if ids is None else list(ids)
+    names = None if ids is None else list(as_array(ids))
     as_floats = found.astype(np.float64)
     return ScoredItems(as_floats, true, encoded, rows, names, n_rows - len(rows), groups is None)
 
@@ -206,7 +207,7 @@ def _pairs_inside(opens: NDArray[np.bool_]) -> int:
 
 
 def _one_column(scores: Any) -> NDArray[Any]:
-    predicted = np.asarray(scores)
+    predicted = np.asarray(as_array(scores))
     if predicted.ndim == 2 and predicted.shape[1] == 1:
         predicted = predicted[:, 0]
     if predicted.ndim != 1:
@@ -215,9 +216,3 @@ def _one_column(scores: Any) -> NDArray[Any]:
             "so pass the scores of one column in place of the model."
         )
     return predicted
-
-
-def _take(groups: ArrayLike, rows: Indices) -> Any:
-    if isinstance(groups, (list, tuple)):
-        return [groups[row] for row in rows]
-    return np.asarray(groups)[rows]

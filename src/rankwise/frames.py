@@ -1,0 +1,270 @@
+"""Frames and columns of pandas, polars and Arrow as NumPy arrays; nothing else imports narwhals.
+
+Arrays, lists and sparse matrices are let through at once: narwhals is imported when the first frame
+comes. A gap (null, None, NA) of a column of numbers is NaN.
+"""
+
+from __future__ import annotations
+
+import itertools
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "as_array",
+    "as_frame",
+    "check_same_index",
+    "column_names",
+    "frame_columns",
+    "frame_matrix",
+]
+
+PLAIN = {"builtins", "numpy", "scipy", "rankwise"}  # packages that have no frames
+FLOATS = {np.dtype(np.float64), np.dtype(np.float32)}
+MOST_SHOWN = 50  # columns that a message names one by one
+ONE_HOT = {"text", "category", "true or false, with gaps"}  # kinds that make good categories
+
+
+def as_array(values: Any, name: str = "values") -> Any:
+    """A column, or a frame of numbers, as an array; anything else as it is.
+
+    Numbers keep their type, but with gaps they become floats. Text, categories and decimals become
+    objects, with None for a gap; dates are those of NumPy.
+    """
+    found = _known(values)
+    if found is None:
+        return values
+    return frame_matrix(name, values) if hasattr(found, "columns") else _array(found)
+
+
+def as_frame(X: Any) -> Any:
+    """The frame that scikit-learn knows, with its names, if X is one; None if not."""
+    found = _known(X)
+    return found.to_native() if hasattr(found, "columns") else None
+
+
+def frame_columns(X: Any) -> dict[str, Any] | None:
+    """The columns of a frame by name, for `as_array` and ``to_list``; None for anything else."""
+    found = _known(X)
+    if not hasattr(found, "columns"):
+        return None
+    return {str(column.name): column for column in found.iter_columns()}
+
+
+def column_names(X: Any) -> list[str] | None:
+    """Names of the columns of a frame; None for anything else."""
+    found = _known(X)
+    return [str(name) for name in found.columns] if hasattr(found, "columns") else None
+
+
+def frame_matrix(name: str, X: Any, *, gaps: bool = True, ranker: str = "RankRLS") -> Any:
+    """The columns of a frame as one matrix, stored by columns as they are.
+
+    Float32 if all columns fit into it, else float64. A frame of pandas or polars that is one matrix
+    already is not copied. If all columns are sparse (pandas), so is the matrix.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the frame.
+    X : data frame or Arrow table
+        Numbers, truth values and decimals.
+    gaps : bool
+        Whether a column may have gaps.
+    ranker : str
+        Class that the Pipeline in the message ends with.
+
+    Raises
+    ------
+    ValueError
+        If columns are of text, categories or dates, or have gaps they may not have: the message
+        names them all, and shows the Pipeline that makes numbers of them.
+    """
+    frame = _known(X)
+    native = frame.to_native()
+    if _is_all_sparse(native):
+        return native.sparse.to_coo().tocsr()
+    kinds, arrays = _read_all(frame)
+    wrong = {key: kind for key, kind in kinds.items() if kind != "number"}
+    matrix = None if wrong else _side_by_side(frame, arrays)
+    if not gaps and (matrix is None or np.isnan(np.sum(matrix))):
+        wrong |= _gaps(frame, arrays)
+    if wrong:
+        in_order = {key: wrong[key] for key in kinds if key in wrong}
+        raise ValueError(_explain(name, in_order, list(kinds), ranker))
+    return matrix
+
+
+def check_same_index(**given: Any) -> None:
+    """Raise a ValueError if two objects of pandas have one index in different orders.
+
+    Rows belong together by their place, as everywhere in scikit-learn. An index that says otherwise
+    is no accident: rows were sorted or drawn in one of the objects only.
+    """
+    indices = {name: _index(values) for name, values in given.items()}
+    known = [(name, index) for name, index in indices.items() if index is not None]
+    for (first, one), (second, other) in itertools.combinations(known, 2):
+        if len(one) == len(other) and not one.equals(other) and set(one) == set(other):
+            raise ValueError(
+                f"{first} and {second} have the same pandas index, but in different orders. Rows "
+                f"are matched by their place, not by the index: pass {second}.loc[{first}.index] "
+                f"if the index is right, {second}.to_numpy() if the order is."
+            )
+
+
+def _known(values: Any) -> Any:
+    """The narwhals DataFrame or Series of values; None if they are neither."""
+    package = type(values).__module__.partition(".")[0]
+    if package in PLAIN:
+        return None
+    if type(values).__name__ == "LazyFrame":
+        raise TypeError("the frame is a lazy LazyFrame; pass frame.collect().")
+    if package == "pyarrow":
+        values = _whole_arrow(values)
+    import narwhals.stable.v2 as nw
+
+    try:
+        found = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(f"the frame has columns of the same name: {error}.") from None
+    return found if isinstance(found, (nw.DataFrame, nw.Series)) else None
+
+
+def _whole_arrow(values: Any) -> Any:
+    """Arrays and batches of Arrow as columns and tables of one chunk, which narwhals knows."""
+    pyarrow = import_module("pyarrow")
+    if isinstance(values, pyarrow.Array):
+        return pyarrow.chunked_array([values])
+    if isinstance(values, pyarrow.RecordBatch):
+        return pyarrow.Table.from_batches([values])
+    return values
+
+
+def _array(column: Any) -> NDArray[Any]:
+    """A column with its type; floats if whole numbers or truth values have gaps."""
+    import narwhals.stable.v2 as nw
+
+    dtype = column.dtype
+    if dtype in (nw.Int128, nw.UInt128):
+        column = column.cast(nw.Float64)
+    array: NDArray[Any]
+    has_gaps = not dtype.is_float() and column.null_count() > 0
+    if has_gaps and (dtype.is_integer() or dtype == nw.Boolean):
+        filled = column.fill_null(0 if dtype.is_integer() else False).to_numpy()
+        return np.where(column.is_null().to_numpy(), np.nan, filled.astype(np.float64))
+    array = column.to_numpy()
+    if has_gaps and array.dtype == object:  # not the NA of pandas, which equals nothing
+        array = array.copy()
+        array[column.is_null().to_numpy()] = None
+    return array
+
+
+def _read(column: Any) -> tuple[str, Any]:
+    """What a column of features is, and its numbers if it is a "number"."""
+    import narwhals.stable.v2 as nw
+
+    dtype = column.dtype
+    if dtype.is_temporal():
+        return "durations" if dtype == nw.Duration else "dates", None
+    if dtype in (nw.Categorical, nw.Enum):
+        return "category", None
+    if len(column) and not dtype.is_numeric() and column.null_count() == len(column):
+        return "no values", None
+    if dtype == nw.String:
+        return "text", None
+    array = _array(column)
+    if array.dtype == object:
+        if any(isinstance(value, str) for value in array):
+            return "text", None
+        try:  # Python rounds a decimal to the nearest float, which the cast of Arrow does not
+            array = array.astype(np.float64)
+        except (TypeError, ValueError, OverflowError):
+            return "objects", None
+    return ("number", array) if array.dtype.kind in "biuf" else (str(array.dtype), None)
+
+
+def _read_all(frame: Any) -> tuple[dict[Any, str], dict[Any, NDArray[Any]]]:
+    """What each column is, and the numbers of those that have some."""
+    read = {column.name: _read(column) for column in frame.iter_columns()}
+    arrays = {key: array for key, (_, array) in read.items() if array is not None}
+    return {key: kind for key, (kind, _) in read.items()}, arrays
+
+
+def _gaps(frame: Any, arrays: dict[Any, NDArray[Any]]) -> dict[Any, str]:
+    """The columns of numbers that have gaps."""
+    import narwhals.stable.v2 as nw
+
+    boolean = {column.name for column in frame.iter_columns() if column.dtype == nw.Boolean}
+    found = [key for key, array in arrays.items() if np.isnan(array).any()]
+    return {key: "true or false, with gaps" if key in boolean else "gaps" for key in found}
+
+
+def _side_by_side(frame: Any, arrays: dict[Any, NDArray[Any]]) -> NDArray[Any]:
+    """One matrix, stored by columns; the frame's own if it has one (pandas, polars)."""
+    kinds = {array.dtype for array in arrays.values()}
+    own = frame.implementation
+    if len(kinds) == 1 and kinds <= FLOATS and (own.is_pandas_like() or own.is_polars()):
+        return np.asarray(frame.to_numpy())
+    dtype = np.float32 if kinds and np.result_type(*kinds) == np.float32 else np.float64
+    out = np.empty((len(frame), len(arrays)), dtype, order="F")
+    for at, array in enumerate(arrays.values()):
+        out[:, at] = array
+    return out
+
+
+def _is_all_sparse(native: Any) -> bool:
+    """Whether all columns are sparse: pandas has an accessor then, and an error if not."""
+    return getattr(native, "sparse", None) is not None
+
+
+def _index(values: Any) -> Any:
+    """The index of an object of pandas (or its like); None for any other."""
+    found = _known(values)
+    if found is None:
+        return None
+    import narwhals.stable.v2 as nw
+
+    return nw.maybe_get_index(found)
+
+
+def _explain(name: str, kinds: dict[Any, str], names: list[Any], ranker: str) -> str:
+    """The message for columns that are no numbers or have gaps, with a Pipeline that can be run."""
+    is_gaps = set(kinds.values()) == {"gaps"}
+    found = "contains NaN, in the columns" if is_gaps else "has columns that are not numbers:"
+    shown = [str(key) if is_gaps else f"{key} ({kind})" for key, kind in kinds.items()]
+    if len(shown) > MOST_SHOWN:
+        shown[MOST_SHOWN:] = [f"{len(shown) - MOST_SHOWN} more"]
+    dates = " Dates become numbers as days since a day." if "dates" in kinds.values() else ""
+    code = [
+        "from sklearn.impute import SimpleImputer",
+        "from sklearn.pipeline import make_pipeline",
+    ]
+    columns = 'SimpleImputer(strategy="median")'
+    if not is_gaps:
+        # scikit-learn takes whole numbers as places
+        key_of = {key: key if isinstance(key, str) else names.index(key) for key in kinds}
+        encoded = [key_of[key] for key, kind in kinds.items() if kind in ONE_HOT]
+        dropped = [key_of[key] for key, kind in kinds.items() if kind not in {*ONE_HOT, "gaps"}]
+        code += [
+            "from sklearn.compose import make_column_transformer",
+            "from sklearn.preprocessing import OneHotEncoder",
+        ]
+        steps = [f'(OneHotEncoder(handle_unknown="ignore"), {encoded}),'] if encoded else []
+        steps += [f'("drop", {dropped}),'] if dropped else []
+        lines = [*steps, f"remainder={columns},"]
+        columns = "\n        ".join(["make_column_transformer(", *lines]) + "\n    )"
+    code += [
+        f"from rankwise import {ranker}\n",
+        f"columns = {columns}",
+        f"model = make_pipeline(columns, {ranker}())",
+    ]
+    return "\n    ".join(
+        [
+            f"Input {name} {found} {', '.join(shown)}. Let a Pipeline make numbers of them (fit it "
+            f"to make_target(y, groups) if there are groups).{dates}\n",
+            *code,
+        ]
+    )

@@ -1,0 +1,272 @@
+"""Bradley and Terry's model: ratings are log odds of winning."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+from sklearn.exceptions import ConvergenceWarning
+
+from rankwise.arrays import Array, Indices
+from rankwise.estimators import RankLogistic
+from rankwise.leaderboard.choosing_alpha import AlphaCurve, alpha_grid
+from rankwise.leaderboard.jackknife import COVARIANCE_LIMIT, LeaveOut, Spread
+from rankwise.leaderboard.least_squares import LeastSquares
+from rankwise.leaderboard.likelihood import Fit, maximize_likelihood
+from rankwise.leaderboard.model import Solution
+from rankwise.leaderboard.resampling import KeptMeans
+from rankwise.leaderboard.solving import RatingSystem, Solutions
+from rankwise.leaderboard.tally import Tally
+from rankwise.leaderboard.units import Units
+from rankwise.leaderboard.verdicts import VERDICTS, HalfWins, Verdicts, verdicts_of
+from rankwise.memory import check_matrix_fits
+from rankwise.options import check_option
+from rankwise.progress import Meter
+
+__all__ = ["BradleyTerry"]
+
+EVERY = 2  # so many of the alphas of the grid are left out: each needs a fit
+
+
+class BradleyTerry:
+    """``(1/W) Σ ω ℓ(r_i − r_j + zᵀγ) + α ‖r‖²``, ℓ being minus the log likelihood of a verdict.
+
+    Item i beats j with the probability σ(r_i − r_j + zᵀγ) (Bradley and Terry, Rank analysis of
+    incomplete block designs, 1952). Only who won counts, not by how much.
+
+    Parameters
+    ----------
+    tally : Tally
+        The comparisons.
+    X : ndarray of shape (n_items, n_features), optional
+        Features of the items; α ‖w‖² with r = X w then.
+    ties : {"half", "davidson", "rao-kupper"}
+        A tie is half a win each, or has a probability of its own with one more parameter: ν of
+        Davidson 1970, or the threshold η of Rao and Kupper 1967.
+    """
+
+    logits: float | None = 1.0
+
+    def __init__(self, tally: Tally, X: Array | None = None, ties: str = "half") -> None:
+        check_option("ties", ties, list(VERDICTS))
+        self.tally = tally = replace(tally, target=np.sign(tally.target))
+        self.system = RatingSystem(tally, X)
+        has_ties = bool((tally.target == 0).any())
+        self.verdicts: Verdicts = verdicts_of(ties) if has_ties else HalfWins()
+        self._without_ties = {"half": None, "davidson": 0.0, "rao-kupper": 1.0}[ties]
+        self._theta = 0.0
+
+    def solve(self, alpha: float) -> Solution:
+        """Newton's method."""
+        fit = self.fit(alpha)
+        self._theta = fit.theta
+        (ratings,), (effects,) = self.system.unpacked(fit.unknowns[None])
+        ties = float(np.exp(fit.theta)) if self.verdicts.has_parameter else self._without_ties
+        return Solution(ratings, effects, ties, self._note(ratings, effects))
+
+    def fit(self, alpha: float, **options: object) -> Fit:
+        """What the solver found; a warning if it is not as exact as it should be."""
+        found = maximize_likelihood(self.system, self.verdicts, alpha, **options)  # type: ignore[arg-type]
+        if not found.is_done:
+            warnings.warn(
+                f"the Bradley–Terry ratings stopped after {found.n_iter} steps at a relative gap "
+                f"of {found.gap:.1e}; a larger alpha makes them exact.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return found
+
+    def choose_alpha(self, rng: np.random.Generator) -> float:
+        """The alpha of least log loss on comparisons left out one at a time, by a Newton step.
+
+        Above 2,000 items a tenth of the comparisons is held out once.
+        """
+        alphas = alpha_grid(self.system)[::EVERY][::-1]
+        is_large = self.system.X is None and self.system.size > COVARIANCE_LIMIT
+        counts = self.tally.count
+        if is_large:
+            held = rng.choice(len(self.tally.outcome), len(self.tally.outcome) // 10, replace=False)
+            out = np.bincount(self.tally.outcome[held], minlength=len(counts))
+        losses, start = np.empty(len(alphas)), None
+        for k, alpha in enumerate(alphas):
+            kept = counts - out if is_large else counts
+            fit = self.fit(float(alpha), start=start, count=kept)
+            start = fit.unknowns, fit.theta
+            self._theta = fit.theta
+            (ratings,), (effects,) = self.system.unpacked(fit.unknowns[None])
+            if is_large:
+                margins = self.tally.margins(ratings, effects)[self.tally.pair]
+                losses[k] = self._log_loss(margins, fit.theta, out)
+            else:
+                solution = Solution(ratings, effects)
+                losses[k] = self.held_out_log_loss(solution, float(alpha))
+        return AlphaCurve(alphas, losses).best
+
+    def jackknife(
+        self,
+        solution: Solution,
+        alpha: float,
+        clusters: Indices | None,
+        *how: Any,
+    ) -> Spread:
+        """One Newton step without each comparison or cluster; θ is held.
+
+        This is the jackknife of least squares on the working outcomes, so that it is the sandwich
+        of White with the correction HC3, or its form for clusters.
+        """
+        working, shift = self._working(solution, alpha)
+        return working.jackknife(solution, shift, clusters, *how)
+
+    def held_out_margins(
+        self, solution: Solution, alpha: float, clusters: Indices
+    ) -> tuple[Array, bool]:
+        """By one Newton step without each cluster, which is not exact."""
+        working, shift = self._working(solution, alpha)
+        return working.held_out_margins(solution, shift, clusters)[0], False
+
+    def resample(
+        self,
+        solution: Solution,
+        alpha: float,
+        clusters: Indices | None,
+        n_resamples: int,
+        rng: np.random.Generator,
+    ) -> Solutions:
+        """A fit for each resample, started from the solution of all comparisons."""
+        tally, units = self.tally, Units(self.tally, clusters)
+        check_matrix_fits(n_resamples, tally.n_items, "the resampled ratings", "pass fewer")
+        to_outcomes = sp.identity(len(tally.count), format="csr")
+        if clusters is not None:
+            ones = np.ones(len(clusters))
+            to_outcomes = sp.coo_matrix((ones, (clusters, tally.outcome))).tocsr()
+        start = self.fit(alpha)
+        means = None if self.system.X is not None else KeptMeans(solution.ratings, tally.components)
+        ratings = np.empty((n_resamples, tally.n_items))
+        effects = np.empty((n_resamples, tally.n_covariates))
+        meter = Meter("bootstrap", n_resamples)
+        for k in range(n_resamples):
+            count = to_outcomes.T @ units.draw(1, rng)[0]
+            fit = self.fit(alpha, start=(start.unknowns, start.theta), count=count)
+            (found,), (effects[k],) = self.system.unpacked(fit.unknowns[None])
+            if means is not None:
+                present = tally.degrees(tally.by_pair(count.astype(np.float64))) > 0
+                found = means.keep(found[None], present[None])[0]
+            ratings[k] = found
+            meter.update(k + 1)
+        meter.close()
+        return Solutions(ratings, effects)
+
+    def expected(self, margins: Array) -> Array:
+        """Probability that the first item wins less that it loses."""
+        chances = self.verdicts.probabilities(margins, self._theta)
+        return np.asarray(chances[..., 0] - chances[..., 2])
+
+    def in_margins(self, solution: Solution, alpha: float) -> tuple[Array, Array]:
+        """Expected wins less losses of each distinct pair; effects as least squares has them."""
+        margins = self.tally.margins(solution.ratings, solution.effects)
+        effects = solution.effects
+        if self.tally.n_covariates:
+            effects = LeastSquares(self.tally, self.system.X).solve(alpha).effects
+        return self.expected(margins), effects
+
+    def learner(self, features: Any, solution: Solution, alpha: float) -> RankLogistic:
+        """RankLogistic on the features; with covariates it has the weights of the board."""
+        tally = self.tally
+        model: RankLogistic = RankLogistic(alpha).fit(features, tally.graph())
+        if tally.n_covariates:
+            X = np.asarray(features, dtype=np.float64)
+            model.coef_ = np.linalg.lstsq(X - X.mean(axis=0), solution.ratings, rcond=None)[0]
+        return model
+
+    def held_out_log_loss(self, solution: Solution, alpha: float) -> float:
+        """Mean log loss of the comparisons, each by a Newton step without it."""
+        return self._log_loss(*self._without_each(solution, alpha), self.tally.count)
+
+    def _working(self, solution: Solution, alpha: float) -> tuple[LeastSquares, float]:
+        """Least squares with the same solution and the same curvature there, and its alpha.
+
+        The weights are ω ℓ''(m), the targets m − ℓ'(m)/ℓ''(m).
+        """
+        tally = self.tally
+        margins = tally.margins(solution.ratings, solution.effects)[tally.pair]
+        found = self.verdicts.at(margins, tally.target, self._theta)
+        bend = np.maximum(found.mm, 1e-300)
+        working = replace(tally, weight=tally.weight * bend, target=margins - found.m / bend)
+        shift = 2 * alpha * tally.total_weight / working.total_weight
+        return LeastSquares(working, self.system.X), shift
+
+    def _without_each(self, solution: Solution, alpha: float) -> tuple[Array, Array]:
+        """Margin and θ for each outcome without one comparison of it, by a Newton step.
+
+        With 𝒜 the Hessian in all unknowns and θ, E the columns [x, 0] and [0, 1], and g and M the
+        slope and the curvature of the comparison in (m, θ), it moves (m, θ) by ``(I − R M)⁻¹ R g``,
+        with ``R = Eᵀ 𝒜⁻¹ E``.
+        """
+        working, shift = self._working(solution, alpha)
+        tally, system = working.tally, working.system
+        at = Solutions(solution.ratings, solution.effects)
+        exact = LeaveOut(system, at, shift * tally.total_weight)
+        m, own = exact.margins[tally.pair], self.tally.weight
+        found = self.verdicts.at(m, self.tally.target, self._theta)
+        R = np.zeros((len(m), 2, 2))
+        R[:, 0, 0] = exact.resistances[tally.pair]
+        if self.verdicts.has_parameter:
+            weight = self.tally.count * own
+            cross = system.right(tally.by_pair(weight * found.mt)[None])[0]
+            carried = exact.inverse @ cross
+            left = float(weight @ found.tt - cross @ carried)
+            along = tally.margins(*(part[0] for part in system.unpacked(carried[None])))[tally.pair]
+            R[:, 0, 0] += along**2 / left
+            R[:, 0, 1] = R[:, 1, 0] = -along / left
+            R[:, 1, 1] = 1 / left
+        slope = own[:, None] * np.stack([found.m, found.t], axis=1)
+        bend = own * np.array([[found.mm, found.mt], [found.mt, found.tt]])
+        inner = np.eye(2) - R @ bend.transpose(2, 0, 1)
+        moved = np.linalg.solve(inner, R @ slope[:, :, None])[:, :, 0]
+        theta = self._theta + moved[:, 1]
+        return m + moved[:, 0], np.maximum(theta, 0.1 * theta.mean() if theta.mean() > 0 else theta)
+
+    def _log_loss(self, margins: Array, theta: Array | float, count: Array | Indices) -> float:
+        weight = count * self.tally.weight
+        found = self.verdicts.at(margins, self.tally.target, theta)
+        return float(weight @ found.value / weight.sum())
+
+    def _note(self, ratings: Array, effects: Array) -> str:
+        """Which ratings only alpha keeps finite (Ford, Solution of a ranking problem, 1957)."""
+        tally = self.tally
+        margins = tally.margins(ratings, effects)[tally.pair]
+        if (margins * tally.target > 0).all():
+            return (
+                "the ratings explain every comparison, so that their size depends on alpha alone; "
+                "the order holds, probabilities do not"
+            )
+        if self.system.X is not None:
+            return ""
+        n_apart = self._n_apart()
+        if not n_apart:
+            return ""
+        return (
+            f"{n_apart} of {tally.n_items} items only won or only lost against the others, as "
+            "far as comparisons lead: only alpha keeps their ratings finite"
+        )
+
+    def _n_apart(self) -> int:
+        """Items outside the largest set in which everybody has beaten everybody, by way of others.
+
+        A tie is half a win of both. Of every component of the comparisons the largest set counts.
+        """
+        tally, n = self.tally, self.tally.n_items
+        first, second = tally.first[tally.pair], tally.second[tally.pair]
+        won, lost = tally.target >= 0, tally.target <= 0
+        source, target = np.r_[first[won], second[lost]], np.r_[second[won], first[lost]]
+        beaten = sp.coo_matrix((np.ones(len(source)), (source, target)), shape=(n, n)).tocsr()
+        strong = connected_components(beaten, connection="strong")[1]
+        sizes, component = np.bincount(strong), np.zeros(strong.max() + 1, np.intp)
+        component[strong] = tally.components - 1
+        largest = np.zeros(component.max() + 1, np.intp)
+        np.maximum.at(largest, component, sizes)
+        return int(n - largest.sum())

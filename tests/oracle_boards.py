@@ -1,0 +1,69 @@
+"""Slow truths of boards: likelihoods of single comparisons, minimized by SciPy; refits."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
+
+
+def chances(margin, theta, ties):
+    """Probabilities of win, tie and loss of one comparison, from the papers' formulas."""
+    if ties == "davidson":
+        strong, weak = np.exp(margin / 2), np.exp(-margin / 2)
+        nu = np.exp(theta)
+        return np.array([strong, nu * np.sqrt(strong * weak), weak]) / (
+            strong + weak + nu * np.sqrt(strong * weak)
+        )
+    eta, one, two = np.exp(theta), np.exp(margin), 1.0
+    win, loss = one / (one + eta * two), two / (eta * one + two)
+    return np.array([win, 1 - win - loss, loss])
+
+
+def objective(u, theta, first, second, said, weight, Z, alpha, ties):
+    """1/W Σ ω ℓ + α ‖r‖², one comparison after the other."""
+    n = len(u) - Z.shape[1]
+    total = 0.0
+    for i, j, verdict, omega, z in zip(first, second, said, weight, Z, strict=True):
+        margin = u[i] - u[j] + z @ u[n:]
+        if ties == "half":
+            both = {1: [margin], -1: [-margin], 0: [margin, -margin]}[int(verdict)]
+            total += omega * np.mean([np.logaddexp(0, -g) for g in both])
+        else:
+            total -= omega * np.log(chances(margin, theta, ties)[{1: 0, 0: 1, -1: 2}[int(verdict)]])
+    return total / np.sum(weight) + alpha * u[:n] @ u[:n]
+
+
+def by_scipy(first, second, said, weight, Z, n, alpha, ties):
+    """Ratings, effects and θ of the least objective."""
+
+    def value(v):
+        theta = v[-1] if ties == "davidson" else np.exp(v[-1])  # η is above 1
+        return objective(v[:-1], theta, first, second, said, weight, Z, alpha, ties)
+
+    start = np.zeros(n + Z.shape[1] + 1)
+    found = minimize(value, start, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000}).x
+    found = minimize(value, found, method="BFGS", options={"gtol": 1e-10, "maxiter": 5000}).x
+    return found[:n], found[n:-1], found[-1] if ties == "davidson" else np.exp(found[-1])
+
+
+def by_logistic_regression(first, second, said, weight, Z, n, alpha):
+    """Ratings and effects from rows e_i − e_j with z, a tie as two rows of half the weight.
+
+    scikit-learn penalizes all columns alike: those of Z are made large, so that theirs is nothing.
+    """
+    large = 1e4
+    D = np.zeros((len(first), n))
+    D[np.arange(len(first)), first] = 1
+    D[np.arange(len(first)), second] = -1
+    rows = np.hstack([D, large * Z])
+    share = np.r_[weight * (1 + said) / 2, weight * (1 - said) / 2] / np.sum(weight)
+    labels = np.repeat([1, 0], len(first))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = LogisticRegression(
+            C=1 / (2 * alpha), fit_intercept=False, tol=1e-14, max_iter=10_000, solver="newton-cg"
+        ).fit(np.vstack([rows, rows]), labels, sample_weight=share)
+    return model.coef_[0, :n], model.coef_[0, n:] * large

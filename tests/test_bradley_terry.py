@@ -1,0 +1,275 @@
+"""Boards of Bradley and Terry's model against explicit likelihoods and refits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from rankwise import PairGraph, RankLogistic
+from rankwise.datasets import PairData
+from rankwise.leaderboard import bradley_terry, rate, solving
+from rankwise.leaderboard.bradley_terry import BradleyTerry
+from rankwise.leaderboard.choosing_alpha import alpha_grid
+from rankwise.leaderboard.tally import Tally
+from rankwise.leaderboard.verdicts import verdicts_of
+from tests import oracle_boards
+
+TIES = ["half", "davidson", "rao-kupper"]
+N = 6
+
+
+def _games(seed, n_games=80, n=N, n_covariates=0):
+    rng = np.random.default_rng(seed)
+    first = rng.integers(0, n, n_games)
+    second = (first + rng.integers(1, n, n_games)) % n
+    Z = rng.normal(size=(n_games, n_covariates)).round(1)
+    r = np.linspace(-1, 1, n)
+    chance = expit(r[first] - r[second] + Z.sum(axis=1) / 2)
+    said = np.where(rng.random(n_games) < chance, 1.0, -1.0)
+    said[rng.random(n_games) < 0.25] = 0.0
+    return PairData(first, second, said, rng.choice([0.5, 1.0, 2.0], n_games), np.arange(n)), Z
+
+
+def _model(data, Z, ties):
+    return BradleyTerry(Tally.of(data, Z), ties=ties)
+
+
+def _numbers(data, Z):
+    return data.first, data.second, data.outcome, data.weight, Z
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1e-2])
+@pytest.mark.parametrize("n_covariates", [0, 2])
+def test_half_wins_are_logistic_regression_on_explicit_rows(alpha, n_covariates):
+    data, Z = _games(0, n_covariates=n_covariates)
+    found = _model(data, Z, "half").solve(alpha)
+    ratings, effects = oracle_boards.by_logistic_regression(*_numbers(data, Z), N, alpha)
+    np.testing.assert_allclose(found.ratings, ratings, atol=1e-6)
+    np.testing.assert_allclose(found.effects, effects, atol=1e-6)
+    assert found.ties is None
+    assert found.note == ""
+
+
+@pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
+@pytest.mark.parametrize("n_covariates", [0, 1])
+def test_models_of_ties_maximize_the_explicit_likelihood(ties, n_covariates):
+    data, Z = _games(1, 50, 4, n_covariates)
+    found = _model(data, Z, ties).solve(1e-3)
+    ratings, effects, theta = oracle_boards.by_scipy(*_numbers(data, Z), 4, 1e-3, ties)
+    np.testing.assert_allclose(found.ratings, ratings, atol=2e-5)
+    np.testing.assert_allclose(found.effects, effects, atol=2e-5)
+    assert found.ties == pytest.approx(np.exp(theta), rel=2e-5)
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_the_gap_bounds_the_distance_to_the_minimum(ties, monkeypatch):
+    data, Z = _games(2)
+    model = _model(data, Z, ties)
+    best = model.fit(1e-3)
+    assert best.gap <= 1e-14
+    monkeypatch.setattr("rankwise.leaderboard.likelihood.MAX_ITERATIONS", 2)
+    with pytest.warns(UserWarning, match="relative gap"):
+        early = model.fit(1e-3)
+    assert early.n_iter == 2
+    assert 0 <= early.objective - best.objective <= early.gap * early.objective
+    u = np.r_[best.unknowns]
+    truth = oracle_boards.objective(u, best.theta, *_numbers(data, Z), 1e-3, ties)
+    assert best.objective == pytest.approx(truth, rel=1e-9)
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_derivatives_are_differences_and_chances_add_up_to_one(ties):
+    verdicts = verdicts_of(ties)
+    rng = np.random.default_rng(0)
+    m, said, theta, h = rng.normal(size=30) * 3, rng.integers(-1, 2, 30) * 1.0, 0.4, 1e-5
+    at = verdicts.at(m, said, theta)
+    ahead, behind = verdicts.at(m + h, said, theta), verdicts.at(m - h, said, theta)
+    np.testing.assert_allclose(at.m, (ahead.value - behind.value) / (2 * h), atol=1e-8)
+    np.testing.assert_allclose(at.mm, (ahead.m - behind.m) / (2 * h), atol=1e-8)
+    if verdicts.has_parameter:
+        ahead, behind = verdicts.at(m, said, theta + h), verdicts.at(m, said, theta - h)
+        np.testing.assert_allclose(at.t, (ahead.value - behind.value) / (2 * h), atol=1e-7)
+        np.testing.assert_allclose(at.mt, (ahead.m - behind.m) / (2 * h), atol=1e-7)
+        np.testing.assert_allclose(at.tt, (ahead.t - behind.t) / (2 * h), atol=1e-7)
+        truth = [oracle_boards.chances(x, theta, ties) for x in m]
+        np.testing.assert_allclose(verdicts.probabilities(m, theta), truth, atol=1e-12)
+        shown = np.choose((1 - said).astype(int), verdicts.probabilities(m, theta).T)
+        np.testing.assert_allclose(at.value, -np.log(shown), atol=1e-12)
+    np.testing.assert_allclose(verdicts.probabilities(m, theta).sum(axis=1), 1.0)
+    extreme = verdicts.at(np.array([800.0, -800.0]), np.array([-1.0, 0.0]), theta)
+    assert all(np.isfinite(part).all() for part in extreme)
+
+
+@pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
+def test_without_ties_all_models_are_the_same(ties):
+    data, Z = _games(3)
+    data.outcome[data.outcome == 0] = 1.0
+    half, other = _model(data, Z, "half").solve(1e-3), _model(data, Z, ties).solve(1e-3)
+    np.testing.assert_allclose(other.ratings, half.ratings, atol=1e-9)
+    assert other.ties == {"davidson": 0.0, "rao-kupper": 1.0}[ties]
+
+
+def test_an_item_that_only_wins_has_a_finite_rating_and_is_said():
+    winner, loser = [0, 0, 1, 2, 3, 3], [1, 2, 2, 1, 1, 2]
+    board = BradleyTerry(Tally.of(PairGraph(winner, loser)))
+    for alpha in (1e-2, 1e-8, 1e-14):
+        found = board.solve(alpha)
+        assert np.isfinite(found.ratings).all()
+        assert found.ratings[[0, 3]].min() > found.ratings[[1, 2]].max()
+        assert "2 of 4 items only won or only lost" in found.note
+        data = Tally.of(PairGraph(winner, loser))
+        truth, _ = oracle_boards.by_logistic_regression(
+            np.array(winner), np.array(loser), np.ones(6), np.ones(6), np.empty((6, 0)), 4, alpha
+        ) if alpha > 1e-10 else (found.ratings, None)  # fmt: skip
+        np.testing.assert_allclose(found.ratings, truth, atol=1e-4)
+        assert data.n_items == 4
+    assert "explain every comparison" in BradleyTerry(Tally.of(PairGraph([0], [1]))).solve(0.1).note
+    cycle = BradleyTerry(Tally.of(PairGraph([0, 1, 2], [1, 2, 0]))).solve(1e-8)
+    assert cycle.note == ""
+    np.testing.assert_allclose(cycle.ratings, 0.0, atol=1e-9)
+
+
+def _without(data, Z, kept):
+    return data.take(kept), Z[kept]
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_a_newton_step_without_a_comparison_misses_little_of_the_refit(ties):
+    data, Z = _games(4, 120, n_covariates=1)
+    alpha, model = 1e-3, _model(data, Z, ties)
+    full = model.solve(alpha)
+    steps, exact = model.held_out_margins(full, alpha, np.arange(data.n_pairs))
+    assert not exact
+    tally = model.tally
+    inside = tally.margins(full.ratings, full.effects)[tally.pair][tally.outcome]
+    for k in range(0, data.n_pairs, 7):
+        kept = np.delete(np.arange(data.n_pairs), k)
+        again = _model(*_without(data, Z, kept), ties).solve(alpha)
+        sign = 1.0 if data.first[k] < data.second[k] else -1.0
+        refit = sign * (
+            again.ratings[data.first[k]] - again.ratings[data.second[k]] + Z[k] @ again.effects
+        )
+        assert abs(steps[k] - refit) < 0.1 * abs(inside[k] - refit) + 2e-3
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_held_out_log_loss_is_near_that_of_refits(ties):
+    data, Z = _games(5, 50, 4)
+    alpha, model = 1e-2, _model(data, Z, ties)
+    full = model.solve(alpha)
+    found, total = model.held_out_log_loss(full, alpha), 0.0
+    for k in range(data.n_pairs):
+        kept = np.delete(np.arange(data.n_pairs), k)
+        rest = _model(*_without(data, Z, kept), ties)
+        again = rest.solve(alpha)
+        margin = again.ratings[data.first[k]] - again.ratings[data.second[k]]
+        theta = np.log(again.ties) if again.ties else 0.0
+        loss = rest.verdicts.at(np.array([margin]), data.outcome[[k]], theta).value[0]
+        total += data.weight[k] * loss
+    assert found == pytest.approx(total / data.weight.sum(), rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    "ties, clustered", [("half", False), ("half", True), ("davidson", True), ("rao-kupper", True)]
+)
+def test_the_jackknife_is_near_that_of_refits(ties, clustered):
+    data, Z = _games(6, 150, n_covariates=1)
+    clusters = np.arange(150) // 5 if clustered else None
+    units = np.arange(150) if clusters is None else clusters
+    alpha, model = 1e-3, _model(data, Z, ties)
+    full = model.solve(alpha)
+    spread = model.jackknife(full, alpha, clusters, np.random.default_rng(0))
+    changes = []
+    for unit in range(units.max() + 1):
+        kept = np.flatnonzero(units != unit)
+        share = data.weight[kept].sum() / data.weight.sum()
+        again = _model(*_without(data, Z, kept), ties).solve(alpha / share)  # the same λ
+        changes.append(np.r_[again.ratings - full.ratings, again.effects - full.effects])
+    n_units = len(changes)
+    errors = np.sqrt((n_units - 1) / n_units * np.sum(np.square(changes), axis=0))
+    np.testing.assert_allclose(spread.errors, errors[:N], rtol=0.04)
+    np.testing.assert_allclose(np.linalg.norm(spread.effects, axis=1), errors[N:], rtol=0.04)
+
+
+def test_many_items_by_conjugate_gradients_are_the_same_board(monkeypatch):
+    data, Z = _games(7, 200, n_covariates=1)
+    dense = [_model(data, Z, ties).solve(1e-4) for ties in TIES]
+    monkeypatch.setattr(solving, "DENSE_LIMIT", 2)
+    monkeypatch.setattr("rankwise.leaderboard.likelihood.DENSE_LIMIT", 2)
+    for ties, board in zip(TIES, dense, strict=True):
+        sparse = _model(data, Z, ties).solve(1e-4)
+        np.testing.assert_allclose(sparse.ratings, board.ratings, atol=1e-6)
+        np.testing.assert_allclose(sparse.effects, board.effects, atol=1e-6)
+
+
+def test_features_give_the_ratings_of_rank_logistic():
+    data, _ = _games(8)
+    X = np.random.default_rng(0).normal(size=(N, 2))
+    board = rate(data, model="bradley-terry", features=X, alpha=0.01, n_resamples=0)
+    model = RankLogistic(0.01, tol=1e-12).fit(X, data.graph())
+    f = model.predict(X)
+    np.testing.assert_allclose(board.ratings, f - f.mean(), atol=1e-7)
+    np.testing.assert_allclose(board.predict(X), board.ratings, atol=1e-3)
+    sided = rate(data, model="bradley-terry", features=X, alpha=0.01, n_resamples=0, side=True)
+    np.testing.assert_allclose(sided.predict(X), sided.ratings, atol=1e-7)
+
+
+def test_rate_makes_the_board_with_side_effect_intervals_and_ties():
+    data, _ = _games(9, 300)
+    board = rate(data, model="bradley-terry", ties="davidson", side=True, alpha=1e-6)
+    first = np.tile(np.ones((300, 1)), 1)
+    model = BradleyTerry(Tally.of(data, first), ties="davidson")
+    np.testing.assert_allclose(board.ratings, model.solve(1e-6).ratings, atol=1e-8)
+    (effect,) = board.effects
+    assert effect.low < effect.value < effect.high
+    assert board.spread is not None
+    drawn = rate(data, model="bradley-terry", intervals="bootstrap", n_resamples=100, alpha=1e-6)
+    found = drawn.samples.std(axis=0)
+    np.testing.assert_allclose(found, rate(data, model="bradley-terry").spread.errors, rtol=0.3)
+    judged = np.arange(300) // 10
+    again = rate(
+        data, model="bradley-terry", intervals="bootstrap", n_resamples=50, clusters=judged
+    )
+    assert again.samples.shape == (50, N)
+
+
+def test_only_who_won_counts_and_unknown_models_of_ties_are_named():
+    data, _ = _games(10)
+    more = PairData(data.first, data.second, 3 * data.outcome, data.weight, data.items)
+    one, three = (rate(d, model="bradley-terry", n_resamples=0) for d in (data, more))
+    np.testing.assert_allclose(one.ratings, three.ratings)
+    assert 0 < one.unexplained == three.unexplained < 1
+    with pytest.raises(ValueError, match=r"ties='davids'.*davidson"):
+        rate(data, model="bradley-terry", ties="davids")
+    with pytest.raises(ValueError, match="least squares takes a tie as half"):
+        rate(data, ties="davidson")
+
+
+@pytest.mark.parametrize("limit", [2000, 2])
+def test_alpha_has_the_least_held_out_log_loss(limit, monkeypatch):
+    data, Z = _games(11, 60)
+    model = _model(data, Z, "half")
+    alpha = model.choose_alpha(np.random.default_rng(0))
+    alphas = alpha_grid(model.system)[:: bradley_terry.EVERY]
+    losses = [model.held_out_log_loss(model.solve(a), a) for a in alphas]
+    assert alpha == pytest.approx(alphas[int(np.argmin(losses))])
+    monkeypatch.setattr(bradley_terry, "COVARIANCE_LIMIT", limit)
+    assert model.choose_alpha(np.random.default_rng(0)) in alphas
+    board = rate(data, model="bradley-terry", alpha="auto", n_resamples=0)
+    assert board.alpha == pytest.approx(alpha) or limit == 2
+
+
+def test_expected_is_wins_less_losses():
+    data, Z = _games(12)
+    for ties in TIES:
+        model = _model(data, Z, ties)
+        found = model.solve(1e-3)
+        margins = np.linspace(-2, 2, 5)
+        theta = model.fit(1e-3).theta
+        if ties == "half":
+            np.testing.assert_allclose(model.expected(margins), 2 * expit(margins) - 1)
+        else:
+            truth = [oracle_boards.chances(m, theta, ties) for m in margins]
+            np.testing.assert_allclose(model.expected(margins), [c[0] - c[2] for c in truth])
+        assert found.ratings.mean() == pytest.approx(0.0, abs=1e-9)

@@ -1,0 +1,568 @@
+"""Frames of pandas, polars and Arrow give what the same numbers in NumPy give, bit by bit."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, cross_val_predict, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+import rankwise
+from rankwise import (
+    CoRankRLS,
+    CoRankRLSCV,
+    PairGraph,
+    RankingPursuit,
+    RankingPursuitCV,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    RankSVMCV,
+    ScoreGraph,
+    View,
+    make_target,
+    metrics,
+)
+from rankwise.datasets import make_ranking
+from rankwise.frames import as_array, check_same_index, column_names, frame_columns, frame_matrix
+from rankwise.groups import encode_groups, groups_from_sizes
+from rankwise.model_selection import (
+    compare,
+    cross_val_predict_groups,
+    held_out_curves,
+    leave_group_out_predict,
+    permutation_test,
+)
+from rankwise.report import make_report
+
+NAMES = ["price", "weight", "age", "size"]
+X, Y, GROUPS = make_ranking(n_queries=6, n_documents=6, n_features=4, random_state=0)[:3]
+X = np.asfortranarray(X)  # as frames store it; sums of rows stored otherwise round otherwise
+LABELS = np.array([f"query {g}" for g in GROUPS])
+
+
+def arrow_table(columns):
+    """In two chunks, as Arrow's readers give them."""
+    table = pa.table(columns)
+    cut = len(table) // 3
+    return pa.concat_tables([table[:cut], table[cut:]])
+
+
+def arrow_column(values):
+    return arrow_table({"": values})[0]
+
+
+FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": arrow_table}
+COLUMNS = {"pandas": pd.Series, "polars": pl.Series, "arrow": arrow_column}
+
+
+@pytest.fixture(params=FRAMES)
+def kind(request):
+    return request.param
+
+
+def frame(kind, X=X, names=NAMES):
+    return FRAMES[kind](dict(zip(names, X.T, strict=True)))
+
+
+def column(kind, values):
+    return COLUMNS[kind](values)
+
+
+def data(kind):
+    return frame(kind), column(kind, Y), column(kind, LABELS)
+
+
+ALPHAS = [1.0]
+RANKERS = [
+    RankRLS(),
+    RankRLS(kernel="rbf", n_basis=5, random_state=0),
+    RankRLSCV(ALPHAS),
+    RankSVM(),
+    RankSVM(kernel="rbf", loss="squared_hinge"),
+    RankSVMCV(ALPHAS, cv=2),
+    CoRankRLS(views=[View(["price", "size"]), View(["weight", "age"])]),
+    CoRankRLSCV(ALPHAS, nus=[1.0], views=[View([0, 3]), View([1, 2])], cv=2),
+    RankingPursuit(3),
+    RankingPursuitCV(3, cv=2),
+]
+
+
+@pytest.mark.parametrize("ranker", RANKERS, ids=lambda ranker: type(ranker).__name__)
+def test_every_ranker_learns_the_same_from_a_frame(ranker, kind):
+    plain = clone(ranker)
+    if getattr(ranker, "views", None) and ranker.views[0].columns == ["price", "size"]:
+        plain.set_params(views=[View([0, 3]), View([1, 2])])
+    plain.fit(X, Y, LABELS)
+    items, y, groups = data(kind)
+    model = clone(ranker).fit(items, y, groups)
+    assert list(model.feature_names_in_) == NAMES
+    np.testing.assert_array_equal(model.predict(items), plain.predict(X))
+    np.testing.assert_array_equal(model.rank(items, groups), plain.rank(X, LABELS))
+    assert model.score(items, y, groups) == plain.score(X, Y, LABELS)
+
+
+def test_chunks_may_be_frames(kind):
+    model = RankRLS().partial_fit(frame(kind, X[:18]), Y[:18], column(kind, LABELS[:18]))
+    model.partial_fit(frame(kind, X[18:]), column(kind, Y[18:]), column(kind, LABELS[18:]))
+    plain = (
+        RankRLS().partial_fit(X[:18], Y[:18], LABELS[:18]).partial_fit(X[18:], Y[18:], LABELS[18:])
+    )
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    with pytest.raises(ValueError, match=r"no rows \(shape \(0, 4\)\)"):
+        model.partial_fit(frame(kind, X[:0]), [])
+
+
+def test_columns_in_another_order_or_of_other_names_are_told_as_scikit_learn_does(kind):
+    model = RankRLS().fit(*data(kind))
+    with pytest.raises(ValueError, match="must be in the same order as they were in fit"):
+        model.predict(frame(kind, X, NAMES[::-1]))
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- cost\n.*now missing:\n- size"):
+        model.predict(frame(kind, X, [*NAMES[:3], "cost"]))
+    with pytest.warns(UserWarning, match="X does not have valid feature names, but RankRLS was"):
+        model.predict(X)
+    with pytest.warns(UserWarning, match="X has feature names, but RankRLS was fitted without"):
+        RankRLS().fit(X, Y).predict(frame(kind))
+
+
+METRICS = [
+    metrics.auc,
+    metrics.average_precision,
+    metrics.disagreement_error,
+    metrics.evaluate,
+    metrics.expected_reciprocal_rank,
+    metrics.kendall_tau,
+    metrics.ndcg,
+    metrics.precision,
+    metrics.reciprocal_rank,
+]
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.__name__)
+def test_metrics_take_columns(metric, kind):
+    y = (Y > 1).astype(int) if metric is metrics.auc else Y.astype(int)
+    options = {"k": 3} if metric is metrics.precision else {}
+    plain = metric(y, X[:, 0], LABELS, **options)
+    found = metric(*(column(kind, each) for each in (y, X[:, 0], LABELS)), **options)
+    assert str(found) == str(plain)
+
+
+def test_cross_validation_takes_frames(kind):
+    items, y, groups = data(kind)
+    for function in (leave_group_out_predict, cross_val_predict_groups):
+        found = function(RankRLS(), items, y, groups)
+        np.testing.assert_array_equal(found, function(RankRLS(), X, Y, LABELS))
+    found = held_out_curves(RankSVM(), items, y, groups, candidates={"alpha": ALPHAS}, cv=3)
+    plain = held_out_curves(RankSVM(), X, Y, LABELS, candidates={"alpha": ALPHAS}, cv=3)
+    np.testing.assert_array_equal(found.predictions, plain.predictions)
+    found = permutation_test(RankRLS(), items, y, groups, n_permutations=5, random_state=0)
+    plain = permutation_test(RankRLS(), X, Y, LABELS, n_permutations=5, random_state=0)
+    np.testing.assert_array_equal(found.null_scores, plain.null_scores)
+
+
+def test_scikit_learn_cross_validates_frames(kind):
+    items, y, groups = data(kind)
+    target, cv = make_target(y, groups), GroupKFold(3)
+    np.testing.assert_array_equal(target, make_target(Y, LABELS))
+    plain = cross_val_predict(RankRLS(), X, make_target(Y, LABELS), groups=LABELS, cv=cv)
+    found = cross_val_predict(RankRLS(), items, target, groups=np.asarray(groups), cv=cv)
+    np.testing.assert_allclose(found, plain, rtol=1e-13)  # slices of arrays are stored by rows
+    scores = cross_val_score(RankRLSCV(ALPHAS), items, target, groups=LABELS, cv=cv)
+    np.testing.assert_array_equal(
+        scores, cross_val_score(RankRLSCV(ALPHAS), X, target, groups=LABELS, cv=cv)
+    )
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+def test_transformers_may_hand_on_frames(kind, output):
+    items, y, groups = data(kind)
+    pipeline = make_pipeline(MinMaxScaler(), RankRLS())
+    plain = clone(pipeline).fit(X, make_target(Y, LABELS)).predict(X)
+    model = pipeline.set_output(transform=output).fit(items, make_target(y, groups))
+    assert list(model[-1].feature_names_in_) == NAMES
+    assert list(model[:-1].get_feature_names_out()) == NAMES
+    np.testing.assert_allclose(model.predict(items), plain, rtol=1e-13)
+
+
+def test_graphs_take_columns(kind):
+    found = ScoreGraph(column(kind, Y), column(kind, LABELS))
+    np.testing.assert_array_equal(found.divergence, ScoreGraph(Y, LABELS).divergence)
+    winner, loser, magnitude = np.array([0, 1, 1]), np.array([1, 2, 0]), np.array([1.0, 2.0, 0.5])
+    edges = [column(kind, values) for values in (winner, loser, magnitude)]
+    found, plain = PairGraph(*edges), PairGraph(winner, loser, magnitude)
+    np.testing.assert_array_equal(found.divergence, plain.divergence)
+    with pytest.raises(ValueError, match="expected a flat array of whole row numbers"):
+        PairGraph(column(kind, ["a", "b"]), [0, 1])
+
+
+def test_reports_and_comparisons_take_frames(kind):
+    items, y, groups = data(kind)
+    model = RankRLS().fit(items, y, groups)
+    plain = make_report(model, pd.DataFrame(X, columns=NAMES), Y, LABELS, ids=np.arange(len(Y)))
+    assert make_report(model, items, y, groups, ids=column(kind, np.arange(len(Y)))) == plain
+    assert '"weight"' in plain
+    errors = {"a": [0.1, 0.3, 0.2, np.nan], "b": [0.0, 0.1, 0.1, 0.2]}
+    assert str(compare(FRAMES[kind](errors))) == str(compare(errors))
+    with pytest.raises(ValueError, match="mapping with at least two rankers"):
+        compare(FRAMES[kind]({"a": [1.0]}))
+
+
+def test_plots_take_frames(kind):
+    import matplotlib.pyplot as plt
+
+    from rankwise.plot import (
+        AlphaPathDisplay,
+        GroupComparisonDisplay,
+        StagedErrorDisplay,
+        UnscoredCurveDisplay,
+    )
+
+    items, y, groups = data(kind)
+    found = AlphaPathDisplay.from_data(RankRLS(), items, y, groups, alphas=ALPHAS)
+    plain = AlphaPathDisplay.from_data(RankRLS(), X, Y, LABELS, alphas=ALPHAS)
+    np.testing.assert_array_equal(found.curves[0].mean, plain.curves[0].mean)
+    a, b = RankRLS().fit(items, y, groups), RankSVM().fit(items, y, groups)
+    shown = GroupComparisonDisplay.from_estimators(a, b, items, y, groups)
+    plain = GroupComparisonDisplay.from_predictions(Y, a.predict(items), b.predict(items), LABELS)
+    assert shown.groups.tolist() == plain.groups.tolist()
+    np.testing.assert_array_equal(shown.values_a, plain.values_a)
+    pursuit = RankingPursuit(3).fit(items, y, groups)
+    found = StagedErrorDisplay.from_estimator(pursuit, items, y, groups)
+    plain = StagedErrorDisplay.from_estimator(pursuit, frame("pandas"), Y, LABELS)
+    np.testing.assert_array_equal(found.curves[0].mean, plain.curves[0].mean)
+    partly = np.where(GROUPS < 4, Y, np.nan)
+    co = CoRankRLS(views=[View([0, 3]), View([1, 2])])
+    curves = [
+        UnscoredCurveDisplay.from_estimator(
+            co, a, b, c, a, d, c, n_unscored=[0, 4], repeats=1, random_state=0
+        ).scores
+        for a, b, c, d in [
+            (items, column(kind, partly), groups, y),
+            (frame("pandas"), partly, LABELS, Y),
+        ]
+    ]
+    np.testing.assert_array_equal(*curves)
+    plt.close("all")
+
+
+# What columns may be
+
+
+def test_every_kind_of_number_is_a_number(kind):
+    whole = np.arange(36) % 7
+    prices = [decimal.Decimal(int(k)) / 100 for k in np.arange(36) * 7919]
+    columns = {
+        "int8": whole.astype(np.int8),
+        "uint64": whole.astype(np.uint64),
+        "float32": X[:, 0].astype(np.float32),
+        "bool": whole > 3,
+        "price": prices,
+    }
+    expected = np.column_stack([np.array(each).astype(np.float64) for each in columns.values()])
+    table = FRAMES[kind]({**columns, "float32": list(columns["float32"])})
+    if kind != "pandas":
+        assert "decimal" in str(frame_dtype(table, "price")).lower()
+    matrix = frame_matrix("X", table)
+    np.testing.assert_array_equal(matrix, expected)
+    assert matrix.dtype == np.float64
+    assert matrix.flags.f_contiguous
+    np.testing.assert_array_equal(RankRLS().fit(table, Y).coef_, RankRLS().fit(expected, Y).coef_)
+    plain = metrics.disagreement_error(expected[:, 4], Y)
+    assert metrics.disagreement_error(column(kind, prices), Y) == plain
+    np.testing.assert_array_equal(
+        RankRLS().fit(X, column(kind, prices)).coef_, RankRLS().fit(X, expected[:, 4]).coef_
+    )
+
+
+def frame_dtype(table, name):
+    return table[name].dtype if hasattr(table[name], "dtype") else table[name].type
+
+
+def test_float32_stays_float32(kind):
+    table = frame(kind, X.astype(np.float32))
+    assert frame_matrix("X", table).dtype == np.float32
+    assert RankRLS().fit(table, Y).predict(table).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.Series([1, None, 3], dtype="Int64"),
+        pd.Series([1, None, 3], dtype="int16[pyarrow]"),
+        pd.Series([1.0, None, 3.0], dtype="Float32"),
+        pd.Series([1, None, 3], dtype=object),
+        pl.Series([1, None, 3]),
+        pl.Series([1, None, 3], dtype=pl.Int128),
+        pa.array([1, None, 3]),
+        pa.chunked_array([[1, None], [3]]),
+    ],
+    ids=lambda values: f"{type(values).__module__} {getattr(values, 'dtype', '')}",
+)
+def test_gaps_are_unscored_rows(values):
+    target = make_target(values, [0, 0, 1])
+    np.testing.assert_array_equal(target["score"], [1, np.nan, 3])
+    with pytest.raises(ValueError, match=r"Input y contains NaN. The first such row is 1;"):
+        RankRLS().fit(X[:3], values)
+    with pytest.raises(ValueError, match="y_true is nan in row 1"):
+        metrics.kendall_tau(values, [1, 2, 3])
+    with pytest.raises(ValueError, match="groups has no label in row 1"):
+        encode_groups(values, 3)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pd.Series(["b", "a", "b", "c"], dtype="category"),
+        pd.Series(["b", "a", "b", "c"], dtype="string[pyarrow]"),
+        pd.Series(pd.Categorical([5, 3, 5, 7])),
+        pl.Series(["b", "a", "b", "c"], dtype=pl.Categorical),
+        pl.Series(["b", "a", "b", "c"], dtype=pl.Enum(["c", "b", "a"])),
+        pl.Series([datetime.date(2026, 1, 2), datetime.date(2025, 1, 1)]).gather([0, 1, 0, 1]),
+        pl.DataFrame({"query": [2, 1, 2, 3]}),
+        pa.array(["b", "a", "b", "c"]).dictionary_encode(),
+        pa.chunked_array([["b", "a"], ["b", "c"]]),
+        pa.table({"query": [2, 1, 2, 3]}),
+        pl.Series([2**62, -(2**62), 2**62, 7]),
+        pd.Series([2**70, 2**70 + 1, 2**70, 7], dtype=object),
+    ],
+    ids=lambda labels: f"{type(labels).__module__} {getattr(labels, 'dtype', '')}",
+)
+def test_groups_of_any_kind(labels):
+    found = encode_groups(labels, 4).codes
+    assert (found[:, None] == found).tolist() == [
+        [True, False, True, False],
+        [False, True, False, found[3] == found[1]],
+        [True, False, True, False],
+        [False, found[3] == found[1], False, True],
+    ]
+    assert len(set(found)) in (2, 3)
+
+
+def test_narwhals_is_imported_in_one_place():
+    source = Path(rankwise.__file__).parent
+    found = [path.name for path in source.rglob("*.py") if "import narwhals" in path.read_text()]
+    assert found == ["frames.py"]
+
+
+def test_group_sizes_may_be_a_column(kind):
+    assert groups_from_sizes(column(kind, [2, 1])).tolist() == [0, 0, 1]
+
+
+def test_several_outputs_are_a_frame(kind):
+    Y2 = np.column_stack([Y, -X[:, 0]])
+    model = RankRLS().fit(X, frame(kind, Y2, ["stars", "clicks"]), GROUPS)
+    np.testing.assert_array_equal(model.coef_, RankRLS().fit(X, Y2, GROUPS).coef_)
+
+
+# What is not copied
+
+
+def test_rows_of_pandas_and_columns_of_all_are_not_copied(kind):
+    assert np.shares_memory(frame_matrix("X", pd.DataFrame(X, copy=False)), X)
+    items = frame("pandas")
+    assert np.shares_memory(frame_matrix("X", items), items["size"].to_numpy())
+    values = np.arange(5.0)
+    whole = {"pandas": pd.Series, "polars": pl.Series, "arrow": pa.array}[kind](values)
+    assert np.shares_memory(as_array(whole), np.asarray(whole))
+
+
+def test_frames_give_the_bits_of_their_own_arrays():
+    by_rows = pd.DataFrame(np.ascontiguousarray(X), columns=NAMES, copy=False)
+    assert by_rows.to_numpy().flags.c_contiguous
+    for table in (by_rows, frame("pandas"), frame("polars")):
+        found = RankRLS(kernel="rbf").fit(table, Y).predict(table)
+        plain = RankRLS(kernel="rbf").fit(table.to_numpy(), Y).predict(table.to_numpy())
+        np.testing.assert_array_equal(found, plain)
+
+
+def test_sparse_columns_stay_sparse():
+    table = pd.DataFrame.sparse.from_spmatrix(sp.eye_array(36, 4, format="csr"))
+    assert sp.issparse(frame_matrix("X", table))
+    plain = RankRLS().fit(sp.eye_array(36, 4, format="csr"), Y)
+    np.testing.assert_array_equal(RankRLS().fit(table, Y).coef_, plain.coef_)
+
+
+def test_plain_input_does_not_import_narwhals():
+    code = (
+        "import sys; import sklearn.linear_model\n"
+        "sys.modules['narwhals.stable.v2'] = None  # an import fails\n"
+        "import numpy as np, scipy.sparse as sp, rankwise, rankwise.groups, fractions\n"
+        "from rankwise.frames import as_array, as_frame, check_same_index\n"
+        "X = np.eye(3)\n"
+        "for each in (X, X.tolist(), sp.csr_array(X), None, 1.0, 'a', ((1, 2),)):\n"
+        "    assert as_array(each) is each and as_frame(each) is None\n"
+        "    check_same_index(X=X, y=each)\n"
+        "rankwise.groups.encode_groups([1, 2, 2], 3)\n"
+        "rankwise.metrics.kendall_tau([1, 2, 3], [1, 2, 3])\n"
+        "try: as_frame(fractions.Fraction(1))\n"
+        "except ImportError: print('only now')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "only now\n"
+
+
+# What is refused
+
+
+def messy(kind):
+    n = len(Y)
+    columns = {
+        "price": [None if k == 3 else float(k) for k in range(n)],
+        "color": ["red", "green", "blue"] * (n // 3),
+        "shape": [None, "round", "flat"] * (n // 3),
+        "sold": [datetime.date(2026, 1, 1 + k % 28) for k in range(n)],
+        "parts": [[k] for k in range(n)],
+        "fresh": [None, True, False] * (n // 3),
+        "lost": [None] * n,
+        "weight": list(X[:, 1]),
+        "cost": [decimal.Decimal(k) / 8 for k in range(n)],
+        "new": [k % 2 == 0 for k in range(n)],
+    }
+    if kind == "pandas":
+        table = pd.DataFrame(columns)
+        table["color"] = table["color"].astype("category")
+        table["sold"] = pd.to_datetime(table["sold"])
+        return table.astype({"fresh": "boolean"})
+    if kind == "polars":
+        return pl.DataFrame(columns).with_columns(pl.col("color").cast(pl.Categorical))
+    table = pa.table(columns)
+    return table.set_column(1, "color", table["color"].dictionary_encode())
+
+
+def run_pipeline_of(message, items):
+    code = "\n".join(line[4:] for line in message.split("\n\n", 1)[1].split("\n"))
+    space = {}
+    exec(code, space)
+    return space["model"].fit(items, make_target(Y, GROUPS))
+
+
+def message_of(ranker, items):
+    with pytest.raises(ValueError, match="Input X ") as raised:
+        ranker.fit(items, Y, GROUPS)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("ranker", [RankRLS(), RankSVM(), RankingPursuit(3)])
+def test_one_message_names_every_column_and_its_pipeline_runs(kind, ranker):
+    items = messy(kind)
+    message = message_of(ranker, items)
+    told = dict(re.findall(r"(\w+) \(([^)]*)\)[,.]", message.split("\n")[0]))
+    assert {k: v for k, v in told.items() if k != "parts"} == {
+        "price": "gaps",
+        "color": "category",
+        "shape": "text",
+        "sold": "dates",
+        "fresh": "true or false, with gaps",
+        "lost": "no values",
+    }
+    assert "parts (" in message
+    model = run_pipeline_of(message, items)
+    assert type(model[-1]) is type(ranker)
+    assert model.predict(items).shape == Y.shape
+    names = [name.removeprefix("remainder__") for name in model[0].get_feature_names_out()]
+    assert sum("color_" in name for name in names) == 3
+    assert not any("sold" in name for name in names)
+    assert {"weight", "cost", "new", "price"} <= set(names)
+
+
+def test_gaps_alone_are_told_in_the_words_of_scikit_learn(kind):
+    items = frame(kind, np.where(np.arange(36)[:, None] == [0, 5, 99, 99], np.nan, X))
+    message = message_of(RankRLS(), items)
+    assert message.startswith("Input X contains NaN, in the columns price, weight. Let a Pipeline")
+    assert run_pipeline_of(message, items).predict(items).shape == Y.shape
+    model = RankRLS().fit(*data(kind))
+    with pytest.raises(ValueError, match="contains NaN, in the columns price, weight"):
+        model.predict(items)
+    items = frame(kind, np.where(np.arange(36)[:, None] == [0, 99, 99, 99], np.inf, X))
+    with pytest.raises(ValueError, match="Input X contains infinity"):
+        RankRLS().fit(items, Y)
+
+
+def test_columns_without_names_are_shown_by_place():
+    items = pd.DataFrame({7: X[:, 0], 3: ["a", "b"] * 18})
+    message = message_of(RankRLS(), items)
+    assert "not numbers: 3 (text)" in message
+    assert 'OneHotEncoder(handle_unknown="ignore"), [1])' in message
+
+
+def test_a_message_does_not_list_thousands_of_columns(kind):
+    items = FRAMES[kind]({f"c{k}": ["a"] * 36 for k in range(70)})
+    assert "c49 (text), 20 more." in message_of(RankRLS(), items)
+
+
+def test_text_that_looks_like_numbers_is_text(kind):
+    assert "weight (text)" in message_of(RankRLS(), FRAMES[kind]({"weight": ["1", "2"] * 18}))
+
+
+def test_lazy_frames_and_columns_of_one_name_are_refused():
+    with pytest.raises(TypeError, match=r"lazy LazyFrame; pass frame.collect\(\)"):
+        RankRLS().fit(frame("polars").lazy(), Y)
+    for twice in (pd.DataFrame(X, columns=list("abab")), pa.table(list(X.T), names=list("abab"))):
+        with pytest.raises(ValueError, match="columns of the same name"):
+            RankRLS().fit(twice, Y)
+
+
+# The index of pandas
+
+
+def test_rows_are_never_matched_against_the_index_in_silence():
+    items = pd.DataFrame(X, columns=NAMES, index=[f"row {k}" for k in range(36)])
+    y = pd.Series(Y, index=items.index)
+    shuffled = y.sample(frac=1, random_state=0)
+    expected = r"X and y have the same pandas index, but in different orders.*y.loc\[X.index\]"
+    rankers = (RankRLS(), RankSVM(), CoRankRLS(kernel="rbf"), RankingPursuit(3), RankRLSCV(ALPHAS))
+    for ranker in rankers:
+        with pytest.raises(ValueError, match=expected):
+            ranker.fit(items, shuffled, GROUPS)
+    model = RankRLS().fit(items, shuffled.loc[items.index], GROUPS)
+    np.testing.assert_array_equal(model.coef_, RankRLS().fit(X, Y, GROUPS).coef_)
+    for call in (
+        lambda: model.score(items, shuffled),
+        lambda: CoRankRLS(kernel="rbf").fit(items, y).score(items, shuffled),
+        lambda: RankRLS().partial_fit(items, shuffled),
+        lambda: permutation_test(RankRLS(), items, shuffled, GROUPS),
+        lambda: metrics.kendall_tau(y, shuffled),
+        lambda: make_target(y, pd.Series(GROUPS, index=shuffled.index)),
+        lambda: ScoreGraph(y, pd.Series(GROUPS, index=shuffled.index)),
+    ):
+        with pytest.raises(ValueError, match="same pandas index, but in different orders"):
+            call()
+
+
+def test_an_index_that_says_nothing_is_not_looked_at():
+    items = pd.DataFrame(X, columns=NAMES, index=np.arange(36) + 100)
+    check_same_index(X=items, y=pd.Series(Y), groups=pl.Series(GROUPS))
+    check_same_index(X=items, y=pd.Series(Y, index=items.index))
+    check_same_index(X=items, y=pd.Series(Y[:5]), groups=None)
+    model = RankRLS().fit(items, pd.Series(Y), GROUPS)
+    np.testing.assert_array_equal(model.coef_, RankRLS().fit(X, Y, GROUPS).coef_)
+
+
+# The tools
+
+
+def test_names_and_columns_of_a_frame(kind):
+    assert column_names(frame(kind)) == NAMES
+    assert column_names(X) is None
+    assert column_names(column(kind, Y)) is None
+    columns = frame_columns(FRAMES[kind]({"winner": ["a", None], "n": [1, 2]}))
+    assert columns["winner"].to_list()[0] == as_array(columns["winner"])[0] == "a"
+    assert as_array(columns["winner"]).tolist() == ["a", None]
+    assert as_array(columns["n"]).dtype == np.int64
+    assert frame_columns([1, 2]) is None
+    batch = pa.record_batch({"a": [1.0, 2.0]})
+    assert column_names(batch) == ["a"]
+    assert list(RankRLS().fit(batch, [1, 2]).feature_names_in_) == ["a"]

@@ -1,0 +1,344 @@
+"""Label ranking against explicit dyads, refits and double loops."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import kendalltau, spearmanr
+from sklearn.linear_model import Ridge
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+
+from rankwise import LabelRanker, LabelRankerCV, RankRLS
+from rankwise.metrics import get_metric, hit_rate, spearman
+from rankwise.model_selection import held_out_curves
+from rankwise.persistence import load, save
+from tests.oracle_tables import count_from_mean, explicit_dyads
+
+N, T = 10, 4
+OPTIONS = [
+    {},
+    {"ties": "exclude"},
+    {"cost": "sign", "group_weight": "groups"},
+    {"cost": "relative"},
+]
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(5)
+
+
+@pytest.fixture
+def data(rng):
+    return rng.standard_normal((N, 3)), rng.integers(0, 4, (N, T)).astype(float)
+
+
+def with_gaps(Y, rng):
+    Y = Y.copy()
+    Y[rng.random(Y.shape) < 0.25] = np.nan
+    Y[np.arange(len(Y)), np.arange(len(Y)) % T] = 1.0
+    return Y
+
+
+def truth_of(G, Y, alpha, **options):
+    """Scores by explicit dyads of instance and label, at the training instances."""
+    return G @ explicit_dyads(G, np.eye(T), Y, alpha, **options)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])
+@pytest.mark.parametrize("gaps", [False, True])
+def test_the_model_and_leave_one_out_are_those_of_explicit_dyads(
+    data, rng, gaps, kernel, intercept
+):
+    X, Y = data
+    Y = with_gaps(Y, rng) if gaps else Y
+    G = X @ X.T if kernel == "linear" else rbf_kernel(X, gamma=0.4)
+    items = G if kernel == "precomputed" else X
+    constant = G.diagonal().mean() if intercept else 0.0
+    for options, alpha in zip(OPTIONS, itertools.cycle([1e-3, 1.0]), strict=False):
+        model = LabelRanker(
+            alpha, kernel=kernel, gamma=0.4, intercept=intercept, tol=1e-12, **options
+        )
+        found = count_from_mean(model.fit(items, Y).predict(items))
+        truth = count_from_mean(truth_of(G + constant, Y, alpha, **options))
+        assert np.abs(found - truth).max() < 1e-8 * np.abs(truth).max(), options
+        held = model.leave_out(items, Y, alphas=[alpha, 2 * alpha])[:, :, 0]
+        for i in range(0, N, 3):
+            rest, known = np.delete(np.arange(N), i), ~np.isnan(Y[i])
+            part = G[np.ix_(rest, rest)] + constant
+            A = explicit_dyads(part, np.eye(T), Y[rest], alpha, **options)
+            scores = ((G[i, rest] + constant) @ A)[known]
+            found = held[i, known]
+            np.testing.assert_allclose(
+                found - found.mean(), scores - scores.mean(), atol=1e-8 * np.abs(truth).max()
+            )
+
+
+def test_complete_scores_without_intercept_are_ridge_on_centered_rows(data):
+    X, Y = data
+    alpha = 0.3
+    ridge = Ridge(alpha * N * (T - 1) / 2, fit_intercept=False).fit(X, count_from_mean(Y))
+    model = LabelRanker(alpha, intercept=False).fit(X, Y)
+    np.testing.assert_allclose(model.coef_, ridge.coef_, atol=1e-12)
+    assert model.n_pairs_ == N * T * (T - 1) // 2
+    assert model.coef_.shape == (T, 3)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_folds_are_refits(data, rng, gaps):
+    X, Y = data
+    Y = with_gaps(Y, rng) if gaps else Y
+    model = LabelRanker(0.1, intercept=False, tol=1e-12)
+    splits = list(KFold(3).split(X))
+    held = model.leave_out(X, Y, cv=splits)
+    for train, test in splits:
+        scores = count_from_mean(model.fit(X[train], Y[train]).predict(X[test]))
+        np.testing.assert_allclose(held[test], scores, atol=1e-8)
+
+
+def test_sparse_iterative_basis_and_dual_solvers_agree(data, rng):
+    X, Y = data
+    truth = LabelRanker(0.1).fit(X, Y)
+    for gaps in (False, True):
+        Y = with_gaps(Y, rng) if gaps else Y
+        truth = LabelRanker(0.1, tol=1e-12).fit(X, Y).predict(X)
+        for solver, items in itertools.product(
+            ("primal", "dual", "iterative"), (X, sp.csr_array(X))
+        ):
+            found = LabelRanker(0.1, solver=solver, tol=1e-12).fit(items, Y).predict(items)
+            np.testing.assert_allclose(count_from_mean(found), count_from_mean(truth), atol=1e-8)
+        full = LabelRanker(0.1, kernel="rbf", tol=1e-12, intercept=False).fit(X, Y).predict(X)
+        basis = LabelRanker(0.1, kernel="rbf", n_basis=N, tol=1e-12, intercept=False)
+        np.testing.assert_allclose(basis.fit(X, Y).predict(X), full, atol=1e-6)
+    some = LabelRanker(kernel="rbf", n_basis=4, random_state=0).fit(X, Y)
+    assert some.dual_coef_.shape == (4, T)
+    assert some.leave_out(X, Y).shape == (N, T)
+
+
+def test_leave_out_of_the_iterative_solver_refits_folds(data):
+    X, Y = data
+    big = LabelRanker(0.1, intercept=False, tol=1e-12)
+    small = big.leave_out(X, Y, cv=4)
+    sparse = big.set_params(solver="iterative").leave_out(sp.csr_array(X), Y, cv=4)
+    np.testing.assert_allclose(sparse, small, atol=1e-8)
+
+
+def test_several_thousand_labels_take_the_memory_of_the_table():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3))
+    Y = X @ rng.standard_normal((3, 3000))
+    model = LabelRanker(1e-6).fit(X, Y)
+    assert model.score(X, Y) > 0.99
+    Y[rng.random(Y.shape) < 0.5] = np.nan
+    assert LabelRanker(1e-6, max_iter=100).fit(X, Y).score(X, Y) > 0.99
+
+
+def test_ranks_are_scores_from_the_other_end(data, rng):
+    X = data[0]
+    ranks = np.stack([rng.permutation(T) + 1.0 for _ in range(N)])
+    one = LabelRanker(values="ranks").fit(X, ranks)
+    other = LabelRanker().fit(X, -ranks)
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
+    assert one.score(X, ranks) == other.score(X, -ranks)
+    gaps = ranks.copy()
+    gaps[ranks == T] = np.nan
+    assert np.isfinite(LabelRanker(values="ranks").fit(X, gaps).predict(X)).all()
+
+
+def test_classes_are_compared_with_the_others_and_these_not_with_each_other(data, rng):
+    X = data[0]
+    y = np.array(list("bacbacabcc"))
+    model = LabelRanker(0.1, tol=1e-12).fit(X, y)
+    one_hot = (y[:, None] == np.array(list("abc"))).astype(float)
+    sets = LabelRanker(0.1, ties="exclude", tol=1e-12).fit(X, one_hot)
+    np.testing.assert_array_equal(model.predict(X), sets.predict(X))
+    assert model.n_pairs_ == N * 2
+    assert model.labels_.tolist() == ["a", "b", "c"]
+    assert set(model.predict_order(X, k=1).ravel()) <= set("abc")
+    assert model.score(X, y, "hit@3") == 1.0
+    shown = model.predict_order(X)[:, 0] == y
+    assert model.score(X, y, "hit@1") == pytest.approx(shown.mean())
+
+
+def test_sets_of_labels_may_be_sparse(data):
+    X, Y = data
+    sets = (Y > 1).astype(float)
+    one = LabelRanker(ties="exclude").fit(X, sets).predict(X)
+    other = LabelRanker(ties="exclude").fit(X, sp.csr_array(sets)).predict(X)
+    np.testing.assert_array_equal(one, other)
+
+
+def test_names_of_labels_come_from_the_columns(data):
+    pd = pytest.importorskip("pandas")
+    X, Y = data
+    frame = pd.DataFrame(Y, columns=["w", "x", "y", "z"])
+    model = LabelRanker(0.1).fit(X, frame)
+    assert model.labels_.tolist() == ["w", "x", "y", "z"]
+    turned = frame[["z", "y", "x", "w"]]
+    assert model.score(X, turned) == model.score(X, frame) == model.score(X, Y)
+    with pytest.raises(ValueError, match="the model was trained with 'w', 'x', 'y', 'z'"):
+        model.score(X, frame.rename(columns={"w": "v"}))
+    best = model.predict_order(X)[:, 0]
+    np.testing.assert_array_equal(best, model.labels_[model.predict(X).argmax(axis=1)])
+    assert (model.rank(X).min(axis=1) == 1).all()
+
+
+def test_the_search_chooses_by_leave_one_instance_out(data):
+    X, Y = data
+    alphas = np.logspace(-6, 3, 10)
+    search = LabelRankerCV(alphas, kernel="rbf", gamma=[0.1, 1.0], scoring="spearman").fit(X, Y)
+    means = []
+    for gamma in (0.1, 1.0):
+        held = LabelRanker(kernel="rbf", gamma=gamma).leave_out(X, Y, alphas=alphas)
+        means.append([
+            np.nanmean(
+                spearman(Y.ravel(), held[:, :, k].ravel(), np.repeat(np.arange(N), T),
+                         per_group=True, undefined="nan")
+            )
+            for k in range(len(alphas))
+        ])  # fmt: skip
+    np.testing.assert_allclose(search.cv_results_["mean_score"], means)
+    assert search.best_score_ == pytest.approx(np.max(means))
+    single = LabelRanker(search.alpha_, kernel="rbf", gamma=search.best_params_["gamma"])
+    np.testing.assert_array_equal(search.predict(X), single.fit(X, Y).predict(X))
+    assert search.cv_results_["cv"] == "leave-row-out"
+    assert search.labels_.tolist() == [0, 1, 2, 3]
+
+
+def test_large_incomplete_data_are_judged_by_folds(data, rng, monkeypatch):
+    X, Y = data
+    monkeypatch.setattr("rankwise.model_selection.table_hold_out.FEW_ENTRIES", 1)
+    found = held_out_curves(LabelRanker(tol=1e-12), X, with_gaps(Y, rng), scoring="tau")
+    assert found.way == "folds of rows"
+    assert found.refits
+    assert found.n_folds == 5
+
+
+def test_scikit_learn_searches_and_splitters_work(data):
+    X, Y = data
+    found = GridSearchCV(LabelRanker(), {"alpha": [0.01, 1.0]}, cv=3).fit(X, Y)
+    assert np.isfinite(found.best_score_)
+    assert len(cross_val_score(LabelRanker(), X, Y, cv=3)) == 3
+    assert LabelRankerCV([0.1], cv=KFold(3)).fit(X, Y).cv_results_["cv"] == "folds of rows"
+
+
+def test_a_model_file_scores_alike(data, tmp_path):
+    X, Y = data
+    for model in (LabelRanker(kernel="rbf"), LabelRankerCV([0.1]), LabelRanker()):
+        target = np.array(list("abcdabcdab")) if isinstance(model, LabelRanker) else Y
+        model.fit(X, target)
+        save(model, tmp_path / "labels.rw")
+        loaded = load(tmp_path / "labels.rw")
+        np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+        np.testing.assert_array_equal(loaded.predict_order(X), model.predict_order(X))
+
+
+def test_far_features_and_scores_keep_their_digits(data):
+    X, Y = data
+    truth = count_from_mean(LabelRanker(0.01, intercept=False).fit(X, Y).predict(X))
+    for scale in (1e-12, 1e12):
+        model = LabelRanker(0.01 * scale**2, intercept=False).fit(scale * X, 5e3 + scale * Y)
+        found = count_from_mean(model.predict(scale * X)) / scale
+        tolerance = 1e-9 if scale > 1 else 1e-2  # 5e3 + 1e-12 y has lost digits of y
+        if scale > 1:
+            np.testing.assert_allclose(found, truth, atol=tolerance)
+    np.testing.assert_allclose(
+        count_from_mean(LabelRanker(0.01, intercept=False).fit(X, Y + 1e6).predict(X)),
+        truth,
+        atol=1e-8,
+    )
+
+
+@given(
+    arrays(float, (6, 3), elements=st.integers(0, 3)),
+    arrays(float, (6, 3), elements=st.integers(0, 3)),
+)
+def test_a_shift_of_the_scores_of_an_instance_changes_nothing(Y, shifts):
+    if not (Y[:, :1] != Y).any():
+        return
+    X = np.arange(6.0)[:, None]
+    one = LabelRanker(0.1).fit(X, Y).predict(X)
+    other = LabelRanker(0.1).fit(X, Y + shifts[:, :1]).predict(X)
+    np.testing.assert_allclose(count_from_mean(one), count_from_mean(other), atol=1e-10)
+
+
+BAD = [
+    (lambda X, Y: (X, Y[:, :1]), {}, "Y has 1 column; expected the scores of at least two labels"),
+    (lambda X, Y: (X, Y[:, 0] + 0.5), {}, "one class for each instance"),
+    (lambda X, Y: (X, np.where(np.arange(N)[:, None] == 3, np.nan, Y)), {}, "no score for 1 inst"),
+    (lambda X, Y: (X, np.where(np.arange(T) == 1, np.nan, Y)), {}, "no score for 1 label"),
+    (lambda X, Y: (X, Y[:-1]), {}, "Y has 9 rows but X has 10"),
+    (lambda X, Y: (X, None), {}, "requires y to be passed"),
+    (lambda X, Y: (X, np.full((N, T), 2.0)), {"ties": "exclude"}, "nothing to rank"),
+    (lambda X, Y: (X, np.zeros(N, dtype=int)), {}, "at least two classes"),
+    (lambda X, Y: (X, np.tile([1.0, 2, 4, 5], (N, 1))), {"values": "ranks"}, "row 0 have gaps"),
+    (lambda X, Y: (X, np.tile([1.0, 2, 2, 4], (N, 1))), {"values": "ranks"}, "0 have duplicates"),
+    (lambda X, Y: (X, np.tile([0.0, 1, 2, 3], (N, 1))), {"values": "ranks"}, "expected 1 .best"),
+    (lambda X, Y: (X, Y), {"values": "grades"}, "values='grades' is unknown"),
+    (lambda X, Y: (X, Y.astype(complex)), {}, "Complex data"),
+    (lambda X, Y: (X, Y[:, :, None]), {}, "Y has shape"),
+    (lambda X, Y: (X, np.where(Y > 2, np.inf, Y)), {}, "infinity"),
+]
+
+
+@pytest.mark.parametrize(("change", "options", "message"), BAD)
+def test_bad_input_is_refused_in_plain_words(data, change, options, message):
+    with pytest.raises(ValueError, match=message):
+        LabelRanker(**options).fit(*change(*data))
+
+
+def test_an_unknown_class_is_refused_at_score(data):
+    model = LabelRanker().fit(data[0], list("ababababab"))
+    with pytest.raises(ValueError, match="the class 'c' is unknown to the model"):
+        model.score(data[0], list("ababababac"))
+
+
+def test_spearman_is_that_of_scipy(rng):
+    y, s = rng.integers(0, 4, 60).astype(float), rng.integers(0, 5, 60).astype(float)
+    groups = rng.integers(0, 6, 60)
+    found = spearman(y, s, groups, per_group=True)
+    truth = [spearmanr(y[groups == g], s[groups == g]).statistic for g in range(6)]
+    np.testing.assert_allclose(found, truth)
+    assert spearman([1, 2], [3, 3]) == 0.0
+    assert np.isnan(spearman([1, 1], [3, 4], undefined="nan"))
+    assert get_metric("spearman")([1, 2, 3], [1, 2, 3]) == 1.0
+    assert kendalltau([1, 2, 3], [1, 3, 2]).statistic < spearman([1, 2, 3], [1, 3, 2])
+
+
+def test_hits_are_the_mean_over_all_orders_of_tied_scores(rng):
+    for _ in range(20):
+        y, s = rng.integers(0, 3, 5).astype(float), rng.integers(0, 3, 5).astype(float)
+        if (y == y[0]).all():
+            continue
+        for k in (1, 2, 4):
+            orders = [
+                p for p in itertools.permutations(range(5)) if (np.diff(s[list(p)]) <= 0).all()
+            ]
+            truth = np.mean([y[list(p)[:k]].max() == y.max() for p in orders])
+            assert hit_rate(y, s, k=k) == pytest.approx(truth)
+
+
+def test_groups_of_a_metric_do_not_mix(rng):
+    y, s = rng.integers(0, 9, 40).astype(float), rng.standard_normal(40)
+    groups = np.arange(40) % 5
+    for metric in (spearman, hit_rate):
+        whole = metric(y, s, groups, per_group=True)
+        parts = [metric(y[groups == g], s[groups == g]) for g in range(5)]
+        np.testing.assert_allclose(whole, parts)
+
+
+def test_two_labels_are_a_regression_of_their_difference(data):
+    X, Y = data
+    Y = Y[:, :2]
+    model = LabelRanker(0.2, intercept=False).fit(X, Y)
+    scores = model.predict(X)
+    plain = RankRLS(0.2 / 2, beta=1.0).fit(X, Y[:, 0] - Y[:, 1])
+    np.testing.assert_allclose(scores[:, 0] - scores[:, 1], plain.predict(X), atol=1e-10)
