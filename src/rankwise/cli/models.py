@@ -9,6 +9,7 @@ from rankwise.cli.number_options import numbers_in
 from rankwise.cli.options import ModelName, ModelOptions, Scale
 
 __all__ = [
+    "calibrated",
     "fit_model",
     "make_model",
     "make_scaler",
@@ -73,6 +74,13 @@ def make_model(
     if options.model is ModelName.corankrls and "nu" in given:
         given["nus"] = [given.pop("nu")]
     return searching(**given)
+
+
+def calibrated(estimator: Any) -> Any:
+    """The same with standard errors and probabilities."""
+    from rankwise.uncertainty import CalibratedRanker
+
+    return CalibratedRanker(estimator)
 
 
 def make_scaler(scale: Scale, kernel: str, is_sparse: bool) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli.options import AsJson, DataArgument, ModelOptions, TrainingTableOptions
+from rankwise.cli.options import AsJson, DataArgument, ModelOptions, TrainingTableOptions, flag
 
 if TYPE_CHECKING:
     from rankwise.cli.training_set import TrainingSet
@@ -30,6 +30,16 @@ ChoosingMetric = Annotated[
 ]
 
 
+Calibrate = Annotated[
+    bool,
+    flag(
+        "--calibrate",
+        help="Find standard errors and probabilities, too; `predict --intervals` shows them.",
+        rich_help_panel="Model",
+    ),
+]
+
+
 def train(
     file: DataArgument,
     output: Annotated[
@@ -41,6 +51,7 @@ def train(
     model: ModelOptions,
     table: TrainingTableOptions,
     metric: ChoosingMetric = None,
+    calibrate: Calibrate = False,
     as_json: AsJson = False,
 ) -> None:
     """Train a model on scored items, choose its parameters, and write it to a file.
@@ -56,8 +67,10 @@ def train(
       rankwise train houses.csv --target price --categorical zip --ignore agent -o houses.rw
 
       rankwise train queries.txt --kernel rbf --n-basis 300 --metric ndcg@10 -o rbf.rw
+
+      rankwise train queries.txt --calibrate -o sure.rw
     """
-    from rankwise.cli.models import fit_model, make_model, make_scaler
+    from rankwise.cli.models import calibrated, fit_model, make_model, make_scaler
     from rankwise.cli.output import check_output, print_json, print_pairs
     from rankwise.cli.session import is_quiet
     from rankwise.cli.training_set import read_training
@@ -69,16 +82,20 @@ def train(
     scaler = make_scaler(model.scale, estimator.kernel, data.is_sparse)
     start = time.perf_counter()
     preparation = data.prepared_by(scaler)
-    fitted = fit_model(estimator, preparation, data.X, data.y, data.groups)
+    whole = calibrated(estimator) if calibrate else estimator
+    fitted = fit_model(whole, preparation, data.X, data.y, data.groups)
     seconds = time.perf_counter() - start
-    chosen = describe(last_step(fitted))
+    ranker = last_step(fitted)
+    inner = ranker.estimator_ if calibrate else ranker
+    chosen = describe(inner)
     _write(fitted, output, data.notes(_command(), chosen, fitted).as_notes())
     summary = {
         "data": data.summary,
-        "model": type(last_step(fitted)).__name__.removesuffix("CV"),
+        "model": type(inner).__name__.removesuffix("CV"),
         "kernel": estimator.kernel,
         "chosen": chosen,
-        "note": getattr(last_step(fitted), "cv_results_", {}).get("note", ""),
+        "note": getattr(inner, "cv_results_", {}).get("note", ""),
+        "calibration": describe_calibration(ranker) if calibrate else None,
         "scaler": type(scaler).__name__ if scaler is not None else None,
         "seconds": round(seconds, 3),
         "output": output,
@@ -104,6 +121,17 @@ def describe(ranker: Any) -> dict[str, Any]:
         "held_out_score": float(ranker.best_score_),
         "held_out_by": search.get("cv", "folds"),
         "n_candidates": int(search["mean_score"].size),
+    }
+
+
+def describe_calibration(ranker: Any) -> dict[str, Any]:
+    """What standard errors and probabilities rest on."""
+    return {
+        "units": ranker.units_,
+        "n_units": ranker.n_units_,
+        "n_pairs": ranker.n_pairs_,
+        "log_loss": ranker.log_loss_,
+        "trained_again": ranker.members_ is not None,
     }
 
 
@@ -149,6 +177,17 @@ def _lines(summary: dict[str, Any], data: TrainingSet) -> list[tuple[str, str]]:
         ("model", f"{summary['model']}, kernel {summary['kernel']}"),
         ("scaling", summary["scaler"] or "none"),
         *how,
+        *_calibration_lines(summary["calibration"]),
         ("training time", f"{summary['seconds']:.2f} s"),
         ("written to", str(summary["output"])),
     ]
+
+
+def _calibration_lines(found: dict[str, Any] | None) -> list[tuple[str, str]]:
+    if found is None:
+        return []
+    what = f"{found['n_units']} {found['units']}"
+    if found["trained_again"]:
+        what = f"{found['n_units']} folds of {found['units']}, trained again for each"
+    pairs = f"{found['n_pairs']:,} held-out pairs, log loss {found['log_loss']:.3f} (a coin 0.693)"
+    return [("errors", f"by leaving out {what}"), ("probabilities", f"from {pairs}")]

@@ -16,6 +16,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.estimators import RankRLSCV
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
+from rankwise.estimators.pipelines import last_step
 from rankwise.groups import encode_groups
 from rankwise.leaderboard.standing import intervals_of, ranks_within
 from rankwise.uncertainty.calibration import ProbabilityMap, Reliability, fit_map, reliability
@@ -24,6 +25,9 @@ from rankwise.uncertainty.left_out import leave_units_out
 from rankwise.uncertainty.standard_errors import Difference, Jackknife, check_folds, spreads_of
 
 __all__ = ["CalibratedRanker", "RankInterval"]
+
+SHOWN = ("coef_", "dual_coef_", "X_fit_", "basis_indices_", "alpha_", "cv_results_", "solver_")
+"""Attributes of the ranker inside that this one has, too."""
 
 N_DRAWS = 1000
 BLOCK = 2**22  # numbers
@@ -234,6 +238,19 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
             rank[2, items] = np.maximum(own, intervals.rank_high)
         return RankInterval(*rank)
 
+    def predict_error(self, X: Any, groups: ArrayLike | None = None) -> Array:
+        """Standard error of each score about the mean score of its group.
+
+        The level of the scores of a group means nothing, so it is the distance to the mean that has
+        an error. X and groups are as in `rank_interval`.
+        """
+        root = self.jackknife().spread(X).root
+        codes = encode_groups(groups, len(root)).codes
+        sizes = np.bincount(codes)
+        sums = np.zeros((len(sizes), root.shape[1]))
+        np.add.at(sums, codes, root)
+        return np.asarray(np.linalg.norm(root - (sums / sizes[:, None])[codes], axis=1))
+
     def jackknife(self) -> Jackknife:
         """The standard errors behind all this."""
         check_is_fitted(self)
@@ -250,6 +267,11 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         """How often held-out pairs came out as their probability said."""
         check_is_fitted(self)
         return Reliability(*self.reliability_)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in SHOWN and "estimator_" in self.__dict__:
+            return getattr(last_step(self.estimator_), name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(self.random_state)
