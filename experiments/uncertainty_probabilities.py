@@ -6,7 +6,8 @@ Test pairs are of groups, battles or years that no model has seen; ties are left
 
 * CalibratedRanker: slope and weight of the standard error from exact held-out pairs;
 * Platt's scaling on refits: one slope from five folds of groups or comparisons, trained again;
-* Bradley–Terry: RankLogisticCV on the same features, or on the items where there are none.
+* Bradley–Terry: RankLogisticCV on the same features (alpha by the order of held-out groups), or
+  logistic regression on the items where there are none (penalty by held-out log loss).
 
 The calibration error is the mean distance of the share of right answers from the mean probability
 over ten bins of equal size; its own chance level is in the last column. Seconds are of one run
@@ -26,7 +27,7 @@ from scipy.special import expit
 from sklearn.model_selection import GroupKFold, KFold
 
 from experiments.command_line import find_data, make_parser
-from experiments.leaderboard_battles import read_battles
+from experiments.leaderboard_battles import Battles, bradley_terry, read_battles
 from experiments.letor_folds import read_folds
 from experiments.tables import print_table
 from rankwise import CalibratedRanker, PairGraph, RankLogisticCV, RankRLS, RankRLSCV
@@ -120,6 +121,19 @@ def refit_folds(problem, model):
         yield scores[i] - scores[j]
 
 
+def by_bradley_terry(problem):
+    """Probabilities by logistic regression on pairs, with an L2 penalty chosen by held-out data."""
+    if problem.groups is None:
+        graph = problem.y
+        nothing = np.zeros(graph.n_pairs)
+        outcome = (graph.magnitude > 0).astype(float)
+        names = np.arange(graph.n_items)
+        f = bradley_terry(Battles(graph.winner, graph.loser, outcome, nothing, nothing, names))
+        return expit(f[problem.first] - f[problem.second])
+    model = RankLogisticCV([1e-4, 1e-3, 1e-2], cv=3).fit(problem.X, problem.y, problem.groups)
+    return model.best_estimator_.predict_above(problem.X_test, problem.first, problem.second)
+
+
 def judge(problem):
     """Probabilities of the test pairs by each method, and seconds."""
     found, seconds = {}, {}
@@ -145,8 +159,7 @@ def judge(problem):
     held = np.concatenate(list(refit_folds(problem, lambda: RankRLS(search.alpha_))))
     timed("Platt on refits", start, expit(slope_of(held) * difference))
     start = time.perf_counter()
-    logistic = RankLogisticCV().fit(problem.X, problem.y, problem.groups)
-    timed("Bradley–Terry", start, logistic.best_estimator_.predict_above(*pairs))
+    timed("Bradley–Terry", start, by_bradley_terry(problem))
     return found, seconds
 
 

@@ -104,6 +104,19 @@ def test_groups_and_items_of_explicit_preferences_leave_with_all_their_edges():
             assert_is_covariance(found, NEW, expected)
 
 
+def test_small_parts_beside_a_large_one_are_no_groups():
+    """Matches of a season: nearly all players are connected, a few only with each other."""
+    rng = np.random.default_rng(0)
+    winner = rng.integers(10, size=60)
+    loser = (winner + 1 + rng.integers(9, size=60)) % 10
+    apart = 10 + 2 * np.arange(12)
+    graph = PairGraph(np.r_[winner, apart], np.r_[loser, apart + 1], n_items=34)
+    assert graph.n_units == 13
+    assert jackknife(RankRLS(0.1), np.eye(34), graph).units == "comparisons"
+    even = PairGraph(apart - 10, apart - 9, n_items=24)
+    assert jackknife(RankRLS(0.1), np.eye(24), even).units == "groups"
+
+
 def test_clusters_of_groups_leave_together():
     clusters = np.unique(GROUPS, return_inverse=True)[1] // 3
     found = jackknife(RankRLS(), X, Y, GROUPS, units=clusters)

@@ -35,7 +35,7 @@ Calibrate = Annotated[
     flag(
         "--calibrate",
         help="Find standard errors and probabilities, too; `predict --intervals` shows them.",
-        rich_help_panel="Model",
+        panel="Model",
     ),
 ]
 

@@ -8,6 +8,7 @@ from rankwise.plot.alpha_path import AlphaPathDisplay
 from rankwise.plot.curves import Curve
 from rankwise.plot.group_comparison import GroupComparisonDisplay
 from rankwise.plot.preference_graph import PreferenceGraphDisplay
+from rankwise.plot.reliability import ReliabilityDisplay
 from rankwise.plot.staged_error import StagedErrorDisplay
 from rankwise.plot.unscored_curve import UnscoredCurveDisplay
 
@@ -16,6 +17,7 @@ __all__ = [
     "Curve",
     "GroupComparisonDisplay",
     "PreferenceGraphDisplay",
+    "ReliabilityDisplay",
     "StagedErrorDisplay",
     "UnscoredCurveDisplay",
 ]

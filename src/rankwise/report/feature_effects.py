@@ -37,12 +37,15 @@ class FeatureEffects:
         The items.
     names : list of str
         Of the features.
+    errors : ndarray of shape (n_features,) or None
+        Standard errors of the weights.
     """
 
     weights: Array
     X: Any
     scored: ScoredItems
     names: list[str]
+    errors: Array | None = None
 
     @cached_property
     def means(self) -> Any:
@@ -103,6 +106,7 @@ class FeatureEffects:
         return {
             "names": [self.names[j] for j in listed],
             "weights": short_numbers(self.weights[listed]),
+            "errors": None if self.errors is None else short_numbers(self.errors[listed]),
             "effects": short_numbers((np.sign(self.weights) * self.spread)[listed]),
             "shares": short_numbers(self.share[listed]),
             "total": len(self.weights),

@@ -157,8 +157,8 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         self.members_: list[Any] | None = found.members
         self.slope_: float = curve.slope
         self.error_weight_: float = curve.error_weight
-        self.n_pairs_ = len(pairs.first)
-        self.log_loss_ = float(-np.log(np.maximum(probability, 1e-300)).mean())
+        self.n_pairs_: int = len(pairs.first)
+        self.log_loss_: float = float(-np.log(np.maximum(probability, 1e-300)).mean())
         self.reliability_: tuple[Array, ...] = tuple(reliability(probability))
         validate_data(self, X, skip_check_array=True)
         return self

@@ -171,8 +171,9 @@ def jackknife(
         As in its ``fit``.
     units : {"auto", "groups", "items", "comparisons"} or array-like
         What is independent. "auto": groups if there are several, else the items of a list; for a
-        `PairGraph` its groups if there are at least ten, else the comparisons. Labels name
-        clusters, one for each comparison if y is a `PairGraph`, else one for each item.
+        `PairGraph` its groups if there are at least ten and none has half of the comparisons, else
+        the comparisons. Labels name clusters, one for each comparison if y is a `PairGraph`, else
+        one for each item.
     alphas : array-like of shape (n_alphas,), optional
         Several values of alpha from one decomposition, for a `RankRLS`; the result is a list then.
     n_folds : int
