@@ -32,7 +32,7 @@ from benchmarks.libraries.rankwise_rls import N_ALPHAS
 from benchmarks.margin_problems import even_features, mixed_features
 from benchmarks.measure import blas_threads, load_per_core
 from benchmarks.problems import SIZES
-from rankwise import RankRLS
+from rankwise import RankRLS, RankSVM
 from rankwise.metrics import average_precision, disagreement_error, ndcg
 from rankwise.rows import row_products
 
@@ -117,6 +117,24 @@ def many_outputs(size: str) -> tuple[Work, Work]:
     return lambda: RankRLS().fit(X, Y, groups), lambda: Ridge().fit(X, Y)
 
 
+def weighted(size: str) -> tuple[Work, Work]:
+    """A primal fit of items with weights beside one of the same items without."""
+    n_rows = {"tiny": 300, "short": 100_000, "full": 1_000_000}[size]
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((n_rows, 136)), rng.integers(0, 5, n_rows).astype(float)
+    groups, weights = np.arange(n_rows) // 100, rng.exponential(size=n_rows)
+    return lambda: RankRLS().fit(X, y, groups, weights), lambda: RankRLS().fit(X, y, groups)
+
+
+def weighted_pairs(size: str) -> tuple[Work, Work]:
+    """RankSVM of items with weights beside one of the same items without."""
+    n_rows = {"tiny": 300, "short": 20_000, "full": 200_000}[size]
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_rows, 20))
+    y, weights = X[:, 0] + rng.standard_normal(n_rows), rng.exponential(size=n_rows)
+    return lambda: RankSVM().fit(X, y, None, weights), lambda: RankSVM().fit(X, y)
+
+
 def primal(
     order: str, offset: float = 0.0, dtype: str = "float64"
 ) -> Callable[[str], tuple[Work, Work]]:
@@ -181,6 +199,8 @@ BARS = [
     Bar("primal fit, groups of many sizes / X.T @ X", 1.8, primal("groups of many sizes")),
     Bar("primal fit, offset 1e6, in order / X.T @ X", 1.8, primal("groups in order", 1e6)),
     Bar("primal fit, float32, in order / X.T @ X", 1.8, primal("groups in order", 0.0, "float32")),
+    Bar("primal fit, weights / no weights", 1.5, weighted),
+    Bar("RankSVM, one list, weights / no weights", 2.0, weighted_pairs),
     Bar("primal fit, 100 outputs / Ridge.fit", 1.2, many_outputs),
     Bar("predict, one output / X @ w", 1.3, predict),
     Bar("RankSVM, mixed features / 2 products + argsort", 25.0, margin.certified(mixed_features)),

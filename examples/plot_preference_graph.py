@@ -36,9 +36,8 @@ print(season.describe())
 # %%
 # Ratings
 # -------
-# `rankwise.leaderboard.rate` gives every team a rating, with an interval from seasons that are
-# drawn again out of these matches. The column ``ranks`` says which places a team could have come
-# in.
+# `rankwise.leaderboard.rate` gives every team a rating, with an interval from leaving out single
+# matches. The column ``rank range`` says which places a team could have come in.
 
 board = rate(season, items=teams)
 print(board)

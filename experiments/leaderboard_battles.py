@@ -2,10 +2,11 @@
 
     python -m experiments.leaderboard_battles [--data DIR] [--resamples 1000] [--folds 10]
 
-LLMFAO: 8,931 battles of 59 models on 13 prompts, judged by 124 people, 39% of them ties. Four
+LLMFAO: 8,931 battles of 59 models on 13 prompts, judged by 124 people, 39% of them ties. Five
 questions. (a) Do the two ways agree on the order? (b) Which predicts better who wins a battle that
 was left out, in ten folds of battles and in ten folds of judges? Ties do not count there. (c) How
-much wider are the intervals if whole judges are resampled? (d) Do the battles go in circles?
+much wider are the intervals if whole judges are left out? (d) Do the battles go in circles? (e)
+Has the left side an advantage, and which judges stand out?
 
 Bradley–Terry is logistic regression on e_left − e_right, a tie being half a win for each side
 (scikit-learn, L2 penalty chosen from 7 values by the held-out log loss of five folds of battles, as
@@ -27,6 +28,7 @@ from sklearn.model_selection import GroupKFold, KFold
 from experiments.command_line import find_data, make_parser
 from experiments.tables import print_notes, print_table
 from rankwise import PairGraph
+from rankwise.datasets import PairData
 from rankwise.leaderboard import rate, rate_groups
 
 PENALTIES = 10.0 ** np.arange(-3, 4)
@@ -137,7 +139,7 @@ def held_out_accuracy(method, battles, folds):
 def print_boards(battles, n_resamples, top):
     """The first models of the board, beside Bradley–Terry and resampled judges."""
     start = time.perf_counter()
-    options = {"items": battles.names, "n_resamples": n_resamples, "intervals": "bootstrap"}
+    options = {"items": battles.names, "n_resamples": n_resamples}
     board = rate(battles.graph(), **options)
     seconds = time.perf_counter() - start
     judges = rate(battles.graph(), clusters=battles.judge, **options)
@@ -148,12 +150,12 @@ def print_boards(battles, n_resamples, top):
         wide, k = judges[row.item], list(battles.names).index(row.item)
         rows.append([
             f"{row.rank:>2}  {row.item}", row.rating, f"{row.low:.3f} … {row.high:.3f}",
-            f"{wide.low:.3f} … {wide.high:.3f}", f"{row.rank_low}–{row.rank_high}",
-            row.rank_upper, f"{row.wins}/{row.ties}/{row.losses}", float(logits[k]), int(places[k]),
+            f"{wide.low:.3f} … {wide.high:.3f}", f"{wide.best_rank}–{wide.worst_rank}",
+            wide.tier, f"{row.wins}/{row.ties}/{row.losses}", float(logits[k]), int(places[k]),
         ])  # fmt: skip
     header = [
-        "rank, model", "rating", "95% interval\nbattles", "95% interval\njudges", "ranks", "upper",
-        "w/t/l", "Bradley–\nTerry", "its\nrank",
+        "rank, model", "rating", "95% interval\nbattles", "95% interval\njudges", "rank\nrange",
+        "tier", "w/t/l", "Bradley–\nTerry", "its\nrank",
     ]  # fmt: skip
     print_table(f"The first {top} of {len(board)} models", header, rows)
     widths = [np.mean([row.high - row.low for row in of]) for of in (board, judges)]
@@ -167,8 +169,46 @@ def print_boards(battles, n_resamples, top):
         f"circles: {board.cyclicity:.3f} of the mean margins, {board.cycle_ratio:.2f} times what "
         "disagreement about the same two models gives by chance",
         f"inside one prompt: {np.mean(ratios):.2f} times ({min(ratios):.2f} … {max(ratios):.2f})",
-        f"{n_resamples} resamples of {board.n_comparisons} battles took {seconds:.2f} s",
+        f"a board of {board.n_comparisons} battles took {seconds:.2f} s",
     )
+
+
+def print_control(battles):
+    """The advantage of the first side, the board without it, and the judges."""
+    data = PairData(*battles[:3], np.ones(len(battles.left)), battles.names, judges=battles.judge)
+    single = np.arange(data.n_pairs)
+    plain = rate(data)
+    rows = []
+    for title, clusters in (("battles", single), ("judges", None), ("prompts", battles.prompt)):
+        (side,) = rate(data, side=True, clusters=clusters).effects
+        rows.append([title, side.value, side.error, f"{side.low:.3f} … {side.high:.3f}"])
+    header = ["left out", "advantage", "s.e.", "95% interval"]
+    print_table("The first (left) side", header, rows, digits=4)
+    board = rate(data, side=True)
+    moved = [abs(board[name].rank - plain[name].rank) for name in battles.names]
+    suspects = [judge for judge in plain.judges if judge.remark]
+    votes = sum(judge.n for judge in suspects)
+    reweighted = rate(data, reweight=True)
+    print_notes(
+        f"board with the side taken out: Kendall tau {tau_of(plain, board):.3f} with the one "
+        f"without, ranks move by {max(moved)} at most",
+        f"{len(suspects)} of {len(plain.judges)} judges stand out, with {votes} battles; "
+        f"the board with judges reweighted: Kendall tau {tau_of(plain, reweighted):.3f}",
+        f"mean width of the intervals {width_of(plain):.3f}, reweighted {width_of(reweighted):.3f}",
+    )
+    header = ["judge", "n", "agreement", "side bias", "weight", "remark"]
+    rows = [[j.name, j.n, j.agreement, j.side_bias, j.weight, j.remark] for j in suspects]
+    print_table("Judges who stand out", header, rows)
+
+
+def tau_of(one, two):
+    """Kendall's tau of two boards of the same items."""
+    return kendalltau(one.ratings, two.ratings).statistic
+
+
+def width_of(board):
+    """Mean width of the intervals."""
+    return float(np.mean([row.high - row.low for row in board]))
 
 
 def print_accuracy(battles, n_folds):
@@ -197,6 +237,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     battles = read_battles(options.data)
     print_boards(battles, options.resamples, options.top)
+    print_control(battles)
     print_accuracy(battles, options.folds)
 
 

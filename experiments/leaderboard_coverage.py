@@ -2,96 +2,130 @@
 
     python -m experiments.leaderboard_coverage [--runs N] [--bootstrap-runs N]
 
-True ratings have a spread of 0.3, margins unit noise. Counted are the intervals of ratings, of
-margins between two items, of ranks, and of the ratings of items with at most four comparisons.
+True ratings have a spread of 0.3, margins unit noise; "wins" are ±1 with the chances that the
+margins give. Counted are the intervals of ratings, of margins between two items, of the ratings of
+thin items (fewer than five comparisons, or all ended alike), of the effect of the first side where
+there is one, and the possible ranks: of all items, and of the item that is truly first.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 
-from rankwise import PairGraph
+from rankwise.datasets import PairData
 from rankwise.leaderboard import rate
 
-SETTINGS = {  # items, comparisons, judges
-    "balanced": (10, 300, 0),
-    "sparse": (60, 240, 0),
-    "few comparisons": (10, 40, 0),
-    "wins and ties": (20, 600, 0),
-    "popular items": (40, 1500, 0),
-    "60 judges": (10, 1200, 60),
-    "15 judges": (10, 600, 15),
+
+class Setting(NamedTuple):
+    """A kind of data."""
+
+    n_items: int
+    n_games: int
+    wins: bool = False  # only who won
+    n_judges: int = 0
+    popular: bool = False  # few items are in most of the comparisons
+    newcomers: int = 0  # items with one to four comparisons
+    side: float | None = None
+    spread: float = 0.3
+
+
+SETTINGS = {
+    "balanced": Setting(10, 300),
+    "sparse": Setting(60, 240),
+    "few comparisons": Setting(10, 40),
+    "wins and ties": Setting(20, 600, wins=True),
+    "popular items": Setting(40, 1500, wins=True, popular=True),
+    "newcomers": Setting(15, 600, wins=True, newcomers=15),
+    "60 judges": Setting(10, 1200, n_judges=60),
+    "15 judges": Setting(10, 600, n_judges=15),
+    "first side, 60 judges": Setting(10, 1200, n_judges=60, side=0.1),
+    "equal items": Setting(20, 600, spread=0.02),
 }
 
 
-def simulate(setting, rng):
+def comparisons(name, rng):
     """Truth, comparisons, and the judge of each or None."""
-    n_items, n_games, n_judges = SETTINGS[setting]
-    truth = 0.3 * rng.standard_normal(n_items)
+    setting = SETTINGS[name]
+    n = setting.n_items + setting.newcomers
+    truth = setting.spread * rng.standard_normal(n)
     truth -= truth.mean()
-    chance = 1 / np.arange(1, n_items + 1) if setting == "popular items" else np.ones(n_items)
-    i, j = rng.choice(n_items, (2, n_games), p=chance / chance.sum())
-    everyone = rng.permutation(n_items)  # a circle, so that all are connected
-    i, j = np.r_[everyone, i[i != j]], np.r_[np.roll(everyone, 1), j[i != j]]
-    margin = truth[i] - truth[j]
+    chance = 1 / np.arange(1, n + 1) if setting.popular else np.ones(n)
+    chance[setting.n_items :] = 0
+    i, j = rng.choice(n, (2, setting.n_games), p=chance / chance.sum())
+    everyone = rng.permutation(setting.n_items)  # a circle, so that all are connected
+    new = np.repeat(np.arange(setting.n_items, n), rng.integers(1, 5, size=setting.newcomers))
+    known = rng.integers(setting.n_items, size=len(new))
+    first = np.r_[everyone, i[i != j], new]
+    second = np.r_[np.roll(everyone, 1), j[i != j], known]
+    swap = rng.random(len(first)) < 0.5
+    first, second = np.where(swap, second, first), np.where(swap, first, second)
+    margin = truth[first] - truth[second] + (setting.side or 0.0)
     judge = None
-    if setting in ("wins and ties", "popular items"):
+    if setting.wins:
         mean = np.clip(margin, -0.95, 0.95)
         tie = 0.3 * (1 - np.abs(mean))
-        outcome = rng.random(len(i))
+        outcome = rng.random(len(first))
         margin = np.where(outcome < (1 - tie + mean) / 2, 1.0, -1.0)
         margin[(outcome >= (1 - tie + mean) / 2) & (outcome < (1 + tie + mean) / 2)] = 0.0
     else:
-        margin = margin + rng.standard_normal(len(i))
-    if n_judges:
-        judge = rng.integers(n_judges, size=len(i))
-        taste = 0.5 * rng.standard_normal((n_judges, n_items))
-        margin += taste[judge, i] - taste[judge, j]
-    won, lost = np.where(margin >= 0, i, j), np.where(margin >= 0, j, i)
-    return truth, PairGraph(won, lost, np.abs(margin), n_items=n_items), judge
+        margin = margin + rng.standard_normal(len(first))
+    if setting.n_judges:
+        judge = rng.integers(setting.n_judges, size=len(first))
+        taste = 0.5 * rng.standard_normal((setting.n_judges, n))
+        margin += taste[judge, first] - taste[judge, second]
+    if setting.side is not None:
+        margin += 0.2 * rng.standard_normal(setting.n_judges)[judge]
+    weight = np.ones(len(first))
+    return truth, PairData(first, second, margin, weight, np.arange(n), judges=judge)
 
 
-def inside(truth, board):
-    """Shares of ratings, margins, ranks and ratings of thin items that the intervals hold."""
-    rows = [board[k] for k in range(len(truth))]
+def inside(name, truth, board):
+    """Shares that the intervals hold: ratings, margins, thin ratings, side, ranks, the first."""
+    columns = board.to_frame().sort_values("item")
+    low, high, thin = (columns[of].to_numpy() for of in ("low", "high", "thin"))
     rank = 1 + np.sum(truth > truth[:, None], axis=1)
-    rating = np.array(
-        [row.low <= value <= row.high for row, value in zip(rows, truth, strict=True)]
-    )
-    ranks = np.array(
-        [row.rank_low <= k <= row.rank_high for row, k in zip(rows, rank, strict=True)]
-    )
+    rating = (low <= truth) & (truth <= high)
+    best, worst = (columns[of].to_numpy() for of in ("best_rank", "worst_rank"))
+    ranks = (best <= rank) & (rank <= worst)
     margins = []
     for k in range(1, len(truth)):
         found = board.expected_margin(k - 1, k)
         margins.append(found.low <= truth[k - 1] - truth[k] <= found.high)
-    thin = rating[np.array([row.n for row in rows]) <= 4]
-    return np.mean(rating), np.mean(margins), np.mean(ranks), np.mean(thin) if len(thin) else np.nan
+    side = np.nan
+    if board.effects:
+        side = float(board.effects[0].low <= SETTINGS[name].side <= board.effects[0].high)
+    return [
+        rating.mean(), np.mean(margins), rating[thin].mean() if thin.any() else np.nan, side,
+        ranks.mean(), float(ranks[truth.argmax()]), (worst - best + 1).mean() / len(truth),
+    ]  # fmt: skip
 
 
 def main(arguments=None):
+    """Print one line for each setting and kind of interval."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--bootstrap-runs", type=int, default=100)
     options = parser.parse_args(arguments)
-    print("| setting | intervals | ratings | margins | ranks | ratings of thin items |")
-    print("|---|---|---|---|---|---|")
-    for setting in SETTINGS:
+    print("| setting | intervals | ratings | margins | thin | side | ranks | first | width |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for name, setting in SETTINGS.items():
         for kind in ("jackknife", "bootstrap"):
             n_runs = options.runs if kind == "jackknife" else options.bootstrap_runs
             shares = []
             for seed in range(n_runs):
-                truth, games, judge = simulate(setting, np.random.default_rng(seed))
-                board = rate(games, clusters=judge, intervals=kind, n_resamples=400)
-                shares.append(inside(truth, board))
+                truth, data = comparisons(name, np.random.default_rng(seed))
+                has_side = setting.side is not None
+                board = rate(data, side=has_side, intervals=kind, n_resamples=400)
+                shares.append(inside(name, truth, board))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
-                cells = [f"{share:.3f}" for share in np.nanmean(shares, axis=0)]
+                cells = [f"{share:.3f}" for share in np.nanmean(shares or [[np.nan] * 7], axis=0)]
             cells = ["–" if cell == "nan" else cell for cell in cells]
-            print(f"| {setting} | {kind} | " + " | ".join(cells) + " |", flush=True)
+            print(f"| {name} | {kind} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

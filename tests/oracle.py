@@ -11,9 +11,12 @@ import scipy.optimize
 from sklearn.linear_model import LogisticRegression
 
 
-def score_edges(y, groups, cost="magnitude", ties="include", group_weight="pairs"):
-    """The list of (winner, loser, delta, omega) that the scores induce, by a double loop."""
-    edges = []
+def score_edges(y, groups, cost="magnitude", ties="include", group_weight="pairs", weights=None):
+    """The list of (winner, loser, delta, omega) that the scores induce, by a double loop.
+
+    With weights of items a pair weighs the product of its two; a weight of 0 makes no pair.
+    """
+    edges, products = [], []
     for i in range(len(y)):
         for j in range(i):
             if groups is not None and groups[i] != groups[j]:
@@ -24,12 +27,14 @@ def score_edges(y, groups, cost="magnitude", ties="include", group_weight="pairs
                 continue
             delta = 1.0 if cost == "sign" else gap
             omega = 1.0 / gap**2 if cost == "relative" else 1.0
-            edges.append((high, low, delta, omega))
+            product = 1.0 if weights is None else weights[i] * weights[j]
+            if product > 0:
+                edges.append((high, low, delta, omega * product))
+                products.append(product)
     if group_weight == "groups":
         label = [0 if groups is None else groups[i] for i, *_ in edges]
-        edges = [
-            (i, j, d, w / label.count(g)) for (i, j, d, w), g in zip(edges, label, strict=True)
-        ]
+        total = {g: sum(p for p, h in zip(products, label, strict=True) if h == g) for g in label}
+        edges = [(i, j, d, w / total[g]) for (i, j, d, w), g in zip(edges, label, strict=True)]
     return edges
 
 
@@ -53,7 +58,7 @@ def laplacian_and_divergence(edges, n_items):
     return L, d
 
 
-def objective(edges, f, norm, alpha, beta=0.0, y=None):
+def objective(edges, f, norm, alpha, beta=0.0, y=None, weights=None):
     """J(f), summed over the edges."""
     total = sum(omega for *_, omega in edges)
     value = alpha * norm
@@ -61,18 +66,19 @@ def objective(edges, f, norm, alpha, beta=0.0, y=None):
         pairs = sum(w * (delta - (f[i] - f[j])) ** 2 for i, j, delta, w in edges)
         value += (1 - beta) * pairs / total
     if beta > 0:
-        value += beta * np.mean((y - f) ** 2)
+        value += beta * np.average((y - f) ** 2, weights=weights)
     return value
 
 
-def rank_rls(edges, K, alpha, beta=0.0, y=None):
+def rank_rls(edges, K, alpha, beta=0.0, y=None, weights=None):
     """Dual coefficients: [RankRLS09] equation 17 with λ = α W, by one dense solve."""
     m = len(K)
     L, d = laplacian_and_divergence(edges, m)
     total = sum(omega for *_, omega in edges) if edges else 1.0
     A, t = (1 - beta) / total * L, (1 - beta) / total * d
     if beta > 0:
-        A, t = A + beta / m * np.eye(m), t + beta / m * y
+        share = np.ones(m) / m if weights is None else weights / np.sum(weights)
+        A, t = A + beta * np.diag(share), t + beta * share * y
     return np.linalg.solve(A @ K + alpha * np.eye(m), t)
 
 

@@ -23,8 +23,8 @@ LAYERS = [
     {"estimators"},
     {"leaderboard"},
     {"uncertainty"},
-    {"dask", "persistence"},
-    {"plot", "report"},
+    {"dask", "persistence", "inspection"},
+    {"plot", "report", "judge"},
     {"cli"},
     {"__main__"},
 ]

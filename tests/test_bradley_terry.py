@@ -179,7 +179,9 @@ def test_the_jackknife_is_near_that_of_refits(ties, clustered):
     units = np.arange(150) if clusters is None else clusters
     alpha, model = 1e-3, _model(data, Z, ties)
     full = model.solve(alpha)
-    spread = model.jackknife(full, alpha, clusters, np.random.default_rng(0))
+    spread = model.jackknife(
+        full, alpha, clusters, np.zeros(model.tally.n_items, bool), np.random.default_rng(0)
+    )
     changes = []
     for unit in range(units.max() + 1):
         kept = np.flatnonzero(units != unit)

@@ -176,14 +176,6 @@ def test_rank_intervals_hold_the_rank_and_are_wider_at_a_higher_level():
     assert (narrow.high - narrow.low).sum() < (found.high - found.low).sum()
 
 
-def test_rank_intervals_do_not_depend_on_the_blocks(monkeypatch):
-    model = CalibratedRanker(RankRLS()).fit(X, Y, GROUPS)
-    whole = model.rank_interval(X, GROUPS)
-    monkeypatch.setattr("rankwise.uncertainty.calibrated_ranker.BLOCK", 1)
-    for a, b in zip(model.rank_interval(X, GROUPS), whole, strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
 @pytest.mark.parametrize(
     "inner",
     [
@@ -236,6 +228,16 @@ def test_frames_keep_their_names():
     assert model.feature_names_in_.tolist() == list("abcd")
     new = pd.DataFrame(NEW, columns=list("abcd"))
     np.testing.assert_allclose(model.predict_above(new, 0, 1), plain.predict_above(NEW, 0, 1))
+
+
+@pytest.mark.parametrize("inner", [RankRLS(0.1), RankSVM()])
+def test_items_of_weight_zero_are_as_if_they_were_not_there(inner):
+    weights = np.where(np.isin(GROUPS, np.unique(GROUPS)[:3]), 0.0, 1.0)
+    kept = weights > 0
+    weighted = CalibratedRanker(inner, n_folds=4).fit(X, Y, GROUPS, weights)
+    plain = CalibratedRanker(inner, n_folds=4).fit(X[kept], Y[kept], GROUPS[kept])
+    assert weighted.n_units_ == plain.n_units_
+    np.testing.assert_allclose(weighted.predict(NEW), plain.predict(NEW), rtol=1e-3, atol=1e-6)
 
 
 def test_wrong_input_is_explained():

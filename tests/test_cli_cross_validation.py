@@ -265,3 +265,22 @@ def test_sides_covariates_and_counts_are_those_of_the_library(tmp_path):
     assert json.loads(shown)["n_comparisons"] == 19
     message = fail("rank", battles, "--sides", "a,b", "--outcome", "long")
     assert all(word in message for word in ("'3'", "'-1'", "'2'", "'-2'"))
+
+
+def test_boards_in_every_format(tmp_path, games):
+    from rankwise.datasets import read_pairs
+    from rankwise.leaderboard import rate
+
+    board = rate(read_pairs(games), scale="elo", anchor="Bob", min_comparisons=4, order="lower")
+    options = ["--scale", "elo", "--anchor", "Bob", "--min-comparisons", 4, "--order", "lower"]
+    for format in ("markdown", "csv", "json", "latex"):
+        shown = succeed("rank", games, *options, "--format", format).stdout
+        assert shown == board.to_text(format)
+    for name, format in {"a.md": "markdown", "a.tex": "latex", "a.csv": "csv"}.items():
+        succeed("rank", games, *options, "-o", tmp_path / name)
+        assert (tmp_path / name).read_text() == board.to_text(format)
+    assert "--anchor Zoe is not on the board" in fail("rank", games, "--anchor", "Zoe")
+    shown = succeed("rank", games, "--judge", "judge", "--reweight").stdout
+    assert "judges who stand out" in shown
+    markdown = succeed("rank", games, "--group", "league", "--format", "markdown").stdout
+    assert "## x" in markdown

@@ -211,7 +211,7 @@ def break_training(monkeypatch, error):
     def broken(*_):
         raise error
 
-    monkeypatch.setattr(models, "fit_pipeline", broken)
+    monkeypatch.setattr(models, "fit_model", broken)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ main()
 def test_warnings_are_notes_of_one_line_told_once(tmp_path, table, monkeypatch):
     from rankwise.cli import models
 
-    fit = models.fit_pipeline
+    fit = models.fit_model
 
     def warning(*arguments):
         for _ in range(3):
@@ -262,7 +262,7 @@ def test_warnings_are_notes_of_one_line_told_once(tmp_path, table, monkeypatch):
         warnings.warn("old news", DeprecationWarning, stacklevel=1)
         return fit(*arguments)
 
-    monkeypatch.setattr(models, "fit_pipeline", warning)
+    monkeypatch.setattr(models, "fit_model", warning)
     command = ["train", table, *TABLE, "-o", tmp_path / "m.rw"]
     assert succeed(*command).stderr == "rankwise: note: mind the step\n"
     assert succeed(*command, "--quiet").stderr == ""

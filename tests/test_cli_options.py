@@ -14,7 +14,7 @@ pytest.importorskip("rich")
 import typer.main
 
 from rankwise.cli.app import app
-from tests.test_cli import TABLE, letor, model, problem, run, table
+from tests.test_cli import TABLE, letor, model, problem, run, succeed, table
 
 __all__ = ["letor", "model", "problem", "table"]  # fixtures
 
@@ -191,3 +191,11 @@ def test_shells_can_complete_the_command(monkeypatch):
     done = run("--show-completion", "bash")
     assert done.exit_code == 0
     assert "_RANKWISE_COMPLETE" in done.stdout or "COMPLETE" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["", "train", "predict", "export", "info", "rank"])
+def test_flags_are_shown_as_flags(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    shown = succeed(*command.split(), "--help").output
+    assert "--help" in shown
+    assert "bool" not in shown.lower()

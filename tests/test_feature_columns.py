@@ -39,6 +39,7 @@ COLUMNS = {
     "empty": ([None] * N, "left out", "it has no values"),
     "list": ([[1, 2]] * N, "left out", "its type is list"),
     "mixed": ([*map(str, range(N - 1)), "many"], "left out", "also words, such as 'many'"),
+    "commas": ([*(f"{k},5" for k in range(N - 1)), "k. A."], "left out", "words, such as 'k. A.'"),
     "long": (["x" * 400, "y" * 400] * (N // 2), "left out", "long texts"),
 }
 

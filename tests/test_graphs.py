@@ -23,17 +23,25 @@ def _scores(rng, levels):
     return rng.integers(0, levels, M).astype(float) if levels else rng.normal(size=M)
 
 
-def _score_case(cost, ties, group_weight, levels, grouped):
+def _weights(rng):
+    """Weights of very different size; a tenth of the items has none."""
+    return rng.permutation(np.r_[np.zeros(M // 10), np.exp(rng.normal(size=M - M // 10))])
+
+
+def _score_case(cost, ties, group_weight, levels, grouped, weighted=False):
     def build(rng):
         y = _scores(rng, levels)
         groups = (
             rng.permutation(np.repeat(np.arange(7), [1, 1, 2, 4, 6, 7, 9])) if grouped else None
         )
-        graph = ScoreGraph(y, groups, cost=cost, ties=ties, group_weight=group_weight)
-        return graph, oracle.score_edges(y, groups, cost, ties, group_weight)
+        weights = _weights(rng) if weighted else None
+        graph = ScoreGraph(
+            y, groups, cost=cost, ties=ties, group_weight=group_weight, sample_weight=weights
+        )
+        return graph, oracle.score_edges(y, groups, cost, ties, group_weight, weights)
 
     name = f"{cost}-{ties}-{group_weight}-{levels or 'real'}-{'groups' if grouped else 'one'}"
-    return pytest.param(build, id=name)
+    return pytest.param(build, id=name + "-weighted" * weighted)
 
 
 def _pair_case(cost):
@@ -72,6 +80,17 @@ GRAPHS = [
         (3, None),
         (True, False),
     )
+]
+GRAPHS += [
+    _score_case(*options, levels=3, grouped=True, weighted=True)
+    for options in itertools.product(
+        ("magnitude", "sign", "relative"), ("include", "exclude"), ("pairs", "groups")
+    )
+]
+GRAPHS += [
+    _score_case("magnitude", ties, "pairs", levels, grouped=False, weighted=True)
+    for ties in ("include", "exclude")
+    for levels in (3, None)
 ]
 GRAPHS += [_pair_case(cost) for cost in ("magnitude", "sign", "relative")] + [_champion_case()]
 
@@ -194,9 +213,8 @@ def test_root_squares_to_the_shifted_laplacian(case, scale, shift):
     graph, _, L, d, rng = case
     root = graph.root(scale, shift)
     F = root.apply(np.eye(M))
-    np.testing.assert_allclose(
-        F @ F.T, scale * L + shift * np.eye(M), atol=1e-9 * (1 + np.abs(L).max())
-    )
+    D = np.eye(M) if graph.item_weights is None else np.diag(graph.item_weights)
+    np.testing.assert_allclose(F @ F.T, scale * L + shift * D, atol=1e-9 * (1 + np.abs(L).max()))
     np.testing.assert_allclose(root.adjoint(np.eye(M)), F.T, atol=1e-12)
     np.testing.assert_allclose(F @ root.solve(d), d, atol=1e-8 * np.abs(d).max())
     X = rng.normal(size=(M, 5))
@@ -390,21 +408,28 @@ def test_a_graph_keeps_its_scores_when_the_array_they_came_in_changes():
     "options", [{}, {"ties": "exclude"}, {"cost": "sign"}, {"cost": "relative"}]
 )
 @pytest.mark.parametrize("group_weight", ["pairs", "groups"])
-def test_a_counted_graph_is_that_of_repeated_items(options, group_weight):
+def test_a_lumped_graph_is_that_of_repeated_items(options, group_weight):
     rng = np.random.default_rng(2)
     y, groups = rng.integers(0, 4, 12).astype(float), np.repeat([0, 1, 2], [3, 4, 5])
     counts = rng.integers(1, 5, 12)
     repeated = np.repeat(np.arange(12), counts)
     graph = ScoreGraph(y, groups, group_weight=group_weight, **options)
-    found = graph.counted(counts.astype(float))
-    expected = ScoreGraph(y[repeated], groups[repeated], group_weight=group_weight, **options)
+    weights = rng.exponential(size=len(repeated)) * (rng.random(len(repeated)) < 0.8)
+
+    def sums(values):
+        return np.bincount(repeated, weights=values, minlength=12)
+
     f = rng.normal(size=12)
-    assert found.n_pairs == expected.n_pairs
-    np.testing.assert_allclose(found.total_weight, expected.total_weight)
-    np.testing.assert_allclose(
-        found.laplacian(f)[repeated], expected.laplacian(f[repeated]), atol=1e-12
-    )
-    np.testing.assert_allclose(found.divergence[repeated], expected.divergence, atol=1e-12)
+    for w in (np.ones(len(repeated)), weights):
+        found = graph.lumped(sums(w), sums(w**2), sums(w > 0))
+        expected = ScoreGraph(
+            y[repeated], groups[repeated], group_weight=group_weight, sample_weight=w, **options
+        )
+        assert found.n_pairs == expected.n_pairs
+        np.testing.assert_allclose(found.total_weight, expected.total_weight)
+        flow = sums(expected.laplacian(f[repeated]))
+        np.testing.assert_allclose(found.laplacian(f), flow, atol=1e-12)
+        np.testing.assert_allclose(found.divergence, sums(expected.divergence), atol=1e-12)
     assert graph.n_pairs == ScoreGraph(y, groups, group_weight=group_weight, **options).n_pairs
 
 

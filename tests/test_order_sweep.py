@@ -61,11 +61,11 @@ def test_counts_are_those_of_a_double_loop(module, case):
 @given(case=sorted_groups(), seed=st.integers(0, 10))
 def test_sums_are_those_of_a_double_loop(module, case, seed):
     values = np.random.default_rng(seed).normal(size=len(case[0]))
-    truth = np.zeros(len(values))
+    lost, won = np.zeros((2, len(values)))
     for i, j in violated_pairs(*case):
-        truth[i] += values[j]
-        truth[j] += values[i]
-    np.testing.assert_allclose(module.sum_violated(*case, values), truth, atol=1e-12)
+        lost[i] += values[j]
+        won[j] += values[i]
+    np.testing.assert_allclose(module.sum_violated(*case, values), (lost, won), atol=1e-12)
 
 
 @pytest.mark.parametrize("module", MODULES, ids=["active", "twin"])

@@ -546,11 +546,11 @@ def test_unfinished_iterations_warn(data):
         RankRLS(1e-9, solver="iterative", max_iter=1).fit(X, y, groups)
 
 
-def test_score_refuses_weights_it_cannot_use(data):
+def test_score_refuses_groups_beside_explicit_preferences(data):
     X, _, groups, _ = data
     graph = PairGraph([0], [1], None, None, M)
     model = RankRLS().fit(X, graph)
-    with pytest.raises(ValueError, match="neither groups nor sample_weight"):
+    with pytest.raises(ValueError, match="explicit preferences take no groups"):
         model.score(X, graph, groups)
     with pytest.raises(ValueError, match="no edge of positive magnitude"):
         model.score(X, PairGraph([0], [1], [0.0], None, M))

@@ -39,7 +39,6 @@ from rankwise.datasets import make_ranking
 from rankwise.errors import UndefinedMetricError
 from rankwise.metrics import evaluate
 from rankwise.report import group_items, group_metrics, make_report, margins, write_report
-from rankwise.report.feature_effects import FeatureEffects
 from rankwise.report.margins import pair_margins
 from rankwise.report.scored_items import as_text, make_scored_items
 
@@ -277,18 +276,6 @@ def test_contributions_add_up_to_the_centered_scores(convert):
         rows = [int(row.split()[1]) for row in group["names"]]
         centered = scores[rows] - scores[groups == int(name)].mean()
         np.testing.assert_allclose(np.sum(group["contributions"], axis=1), centered, atol=2e-3)
-
-
-@pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix])
-def test_spread_and_share_are_those_of_explicitly_centered_features(convert):
-    scored = make_scored_items(MODEL.predict(X), y, groups, None)
-    effects = FeatureEffects(MODEL.coef_, convert(X), scored, [*"abcde"])
-    centered = np.concatenate([X[groups == g] - X[groups == g].mean(axis=0) for g in set(groups)])
-    added = centered * MODEL.coef_
-    np.testing.assert_allclose(effects.spread, added.std(axis=0), atol=1e-9)
-    score = added.sum(axis=1)
-    np.testing.assert_allclose(effects.share, added.T @ score / (score @ score), atol=1e-9)
-    assert effects.share.sum() == pytest.approx(1.0)
 
 
 def test_unscored_items_are_left_out_and_counted():

@@ -31,17 +31,19 @@ def blocks(draw):
 
 
 @pytest.mark.parametrize("module", MODULES, ids=IDS)
+@pytest.mark.parametrize("has_mass", [True, False])
 @settings(max_examples=60)
 @given(case=blocks())
-def test_sums_and_moment_are_those_of_a_loop_in_float64(module, case):
+def test_sums_and_moment_are_those_of_a_loop_in_float64(module, has_mass, case):
     X, family, n_families, rng = case
     weight = rng.normal(size=len(X))
+    mass = rng.uniform(0, 2, len(X)) if has_mass else np.ones(len(X))
     sums, moment = rng.normal(size=(n_families, X.shape[1])), rng.normal(size=X.shape[1])
     expected_sums, expected_moment = sums.copy(), moment.copy()
-    for x, f, w in zip(X.astype(np.float64), family, weight, strict=True):
-        expected_sums[f] += x
+    for x, f, w, n in zip(X.astype(np.float64), family, weight, mass, strict=True):
+        expected_sums[f] += n * x
         expected_moment += w * x
-    module.add_rows(X, family, weight, sums, moment)
+    module.add_rows(X, family, weight, sums, moment, mass if has_mass else None)
     scale = np.abs(X).max() * len(X)
     np.testing.assert_allclose(sums, expected_sums, rtol=1e-12, atol=1e-14 * scale)
     np.testing.assert_allclose(moment, expected_moment, rtol=1e-12, atol=1e-13 * scale)
@@ -49,16 +51,19 @@ def test_sums_and_moment_are_those_of_a_loop_in_float64(module, case):
 
 @pytest.mark.parametrize("module", MODULES, ids=IDS)
 @pytest.mark.parametrize("is_centered", [True, False])
+@pytest.mark.parametrize("has_factor", [True, False])
 @settings(max_examples=60)
 @given(case=blocks())
-def test_rows_are_centered_before_they_are_scaled(module, is_centered, case):
+def test_rows_are_centered_before_they_are_scaled(module, has_factor, is_centered, case):
     X, family, n_families, rng = case
     means = rng.normal(size=(n_families, X.shape[1])) + X[0] if is_centered else None
     scale = rng.uniform(0.5, 2, n_families)
     out = np.empty(X.shape)
-    module.scale_rows(X, family, means, scale, out)
-    for x, f, z in zip(X.astype(np.float64), family, out, strict=True):
-        np.testing.assert_array_equal(z, scale[f] * (x - means[f] if is_centered else x))
+    factor = rng.uniform(0, 2, len(X)) if has_factor else None
+    module.scale_rows(X, family, means, scale, out, factor)
+    for i, (x, f, z) in enumerate(zip(X.astype(np.float64), family, out, strict=True)):
+        by = scale[f] * factor[i] if has_factor else scale[f]
+        np.testing.assert_array_equal(z, by * (x - means[f] if is_centered else x))
 
 
 @pytest.mark.parametrize("module", MODULES, ids=IDS)

@@ -9,7 +9,7 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 
 from rankwise import (
     CoRankRLSCV,
@@ -21,7 +21,7 @@ from rankwise import (
 )
 from rankwise.datasets import make_ranking
 from rankwise.errors import UndefinedMetricError
-from rankwise.metrics import disagreement_error, get_metric, ndcg
+from rankwise.metrics import disagreement_error, get_metric, kendall_tau, ndcg
 from rankwise.model_selection import make_ranking_scorer
 
 
@@ -112,7 +112,9 @@ def test_repr_is_the_call_that_makes_it():
 def test_groups_are_requested_whether_or_not_routing_is_on(enabled):
     with sklearn.config_context(enable_metadata_routing=enabled):
         request = make_ranking_scorer("map").get_metadata_routing()
-    assert request.score.requests == {"groups": True}
+        no_weights = make_ranking_scorer("mrr").get_metadata_routing()
+    assert request.score.requests == {"groups": True, "sample_weight": True}
+    assert no_weights.score.requests == {"groups": True}
 
 
 def test_any_estimator_that_predicts_scores_can_be_scored(data):
@@ -122,16 +124,26 @@ def test_any_estimator_that_predicts_scores_can_be_scored(data):
     assert scorer(model, X, y, groups) == ndcg(y, model.predict(X), groups, k=3)
 
 
-def test_weights_of_another_estimator_are_not_the_scorers(data):
+def test_weights_reach_the_scorers_that_take_them(data):
     X, y, _ = data
-    scoring = {"tau": make_ranking_scorer("tau"), "map": make_ranking_scorer("map")}
+    scoring = {"tau": make_ranking_scorer("tau"), "mrr": make_ranking_scorer("mrr")}
     search = GridSearchCV(Ridge(), {"alpha": [1.0]}, scoring=scoring, refit="tau", cv=3)
+    weights = np.random.default_rng(0).uniform(0, 2, len(y))
     if "_check_scorers_accept_sample_weight" in dir(search):
-        with pytest.warns(UserWarning, match="does not support sample_weight"):
-            search.fit(X, y, sample_weight=np.ones(len(y)))
+        with pytest.warns(UserWarning, match=r"mrr=.* does not support sample_weight"):
+            search.fit(X, y, sample_weight=weights)
+        fits = [
+            (Ridge().fit(X[train], y[train], weights[train]), test)
+            for train, test in KFold(3).split(X)
+        ]
+        values = [
+            kendall_tau(y[test], model.predict(X[test]), sample_weight=weights[test])
+            for model, test in fits
+        ]
+        assert search.best_score_ == pytest.approx(np.mean(values))
     else:
-        search.fit(X, y, sample_weight=np.ones(len(y)))
-    assert np.isfinite(search.cv_results_["mean_test_tau"]).all()
+        search.fit(X, y, sample_weight=weights)
+    assert np.isfinite(search.cv_results_["mean_test_mrr"]).all()
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rankwise import (
         datasets,
+        inspection,
         leaderboard,
         metrics,
         model_selection,
@@ -74,6 +75,7 @@ __all__ = [
     "ScoreGraph",
     "View",
     "datasets",
+    "inspection",
     "leaderboard",
     "make_target",
     "metrics",

@@ -17,6 +17,7 @@ EXTRAS = {
     "cli": ("typer", "rich", "pyarrow", "skops"),
     "plot": ("matplotlib",),
     "dask": ("dask", "distributed"),
+    "onnx": ("onnx",),
 }
 
 

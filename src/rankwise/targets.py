@@ -12,11 +12,20 @@ from rankwise.frames import check_same_index
 from rankwise.groups import encode_groups
 from rankwise.real_numbers import as_real
 
-__all__ = ["as_scores", "make_target", "split_target"]
+__all__ = [
+    "as_scores",
+    "as_weights",
+    "make_target",
+    "split_target",
+    "split_weighted",
+    "with_weights",
+]
 
 
-def make_target(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
-    """Join scores and group labels in one structured array that scikit-learn can slice.
+def make_target(
+    y: ArrayLike, groups: ArrayLike, sample_weight: ArrayLike | None = None
+) -> NDArray[Any]:
+    """Join scores, group labels and weights in one structured array that scikit-learn can slice.
 
     With metadata routing off (scikit-learn's default) ``GridSearchCV(...).fit(X, y, groups=g)``
     gives the groups to the splitter only and the ranker would learn one global list. A target
@@ -28,10 +37,12 @@ def make_target(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
         Scores; NaN for unscored items, which only the semi-supervised learners take.
     groups : array-like of shape (n_items,)
         Group labels. Integers and strings are kept; any other labels become codes.
+    sample_weight : array-like of shape (n_items,), optional
+        Weights of the items; `fit`, `score` and the metrics use them as if they were passed there.
 
     Returns
     -------
-    ndarray with fields "score" and "group"
+    ndarray with fields "score" and "group", and "weight" if there are weights
         Pass it as `y` to any estimator or metric of rankwise, with ``groups=None``.
 
     Examples
@@ -40,28 +51,86 @@ def make_target(y: ArrayLike, groups: ArrayLike) -> NDArray[Any]:
     >>> target["group"]
     array(['a', 'a', 'b'], dtype='<U1')
     """
-    check_same_index(y=y, groups=groups)
+    check_same_index(y=y, groups=groups, sample_weight=sample_weight)
     scores = as_scores(y, allow_nan=True)
     codes, labels = encode_groups(groups, len(scores))
     if labels.dtype == object and all(isinstance(label, str) for label in labels):
         labels = labels.astype(str)
-    members = labels[codes] if labels.dtype.kind in "iuU" else codes
-    target = np.empty(
-        len(scores),
-        dtype=[("score", np.float64, scores.shape[1:]), ("group", members.dtype)],
-    )
-    target["score"] = scores
-    target["group"] = members
+    return _join(scores, labels[codes] if labels.dtype.kind in "iuU" else codes, sample_weight)
+
+
+def _join(scores: Array, members: NDArray[Any], sample_weight: ArrayLike | None) -> NDArray[Any]:
+    fields: list[Any] = [("score", np.float64, scores.shape[1:]), ("group", members.dtype)]
+    if sample_weight is not None:
+        fields.append(("weight", np.float64))
+    target = np.empty(len(scores), dtype=fields)
+    target["score"], target["group"] = scores, members
+    if sample_weight is not None:
+        target["weight"] = as_weights(sample_weight, len(scores))
     return target
 
 
-def split_target(y: Any, groups: ArrayLike | None) -> tuple[Any, ArrayLike | None]:
-    """Take a target of `make_target` apart; anything else is passed through unchanged."""
-    if getattr(getattr(y, "dtype", None), "names", None) is None:
+def with_weights(
+    y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None, X: Any = None
+) -> tuple[Any, ArrayLike | None]:
+    """Return y and groups that carry the weights with them; as they are if there are none.
+
+    Scores become a target of `make_target`, whose labels may be of any kind; the edges of a graph
+    are multiplied by the weights of their items. X is only compared by its index.
+    """
+    if sample_weight is None:
         return y, groups
-    if set(y.dtype.names) != {"score", "group"}:
+    check_same_index(X=X, y=y, groups=groups, sample_weight=sample_weight)
+    if hasattr(y, "laplacian"):
+        return y.weighted(_some_positive(sample_weight, y.n_items)), groups
+    y, groups, _ = split_weighted(y, groups, sample_weight)
+    scores = as_scores(y, allow_nan=True)
+    codes, labels = encode_groups(groups, len(scores))
+    return _join(scores, labels[codes], _some_positive(sample_weight, len(scores))), None
+
+
+def _some_positive(sample_weight: ArrayLike, n_items: int) -> Array:
+    weights = as_weights(sample_weight, n_items)
+    if not weights.any():
         raise ValueError(
-            f"y is a structured array with the fields {list(y.dtype.names)}; expected the fields "
+            "all sample weights are zero, so that no row counts; give a positive weight to the "
+            "rows that do, or leave out sample_weight."
+        )
+    return weights
+
+
+def split_weighted(
+    y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None = None
+) -> tuple[Any, ArrayLike | None, ArrayLike | None]:
+    """Scores, groups and weights, which may come in a target of `make_target` or one by one."""
+    names = getattr(getattr(y, "dtype", None), "names", None)
+    if names is None or "weight" not in names:
+        return *split_target(y, groups), sample_weight
+    if sample_weight is not None:
+        raise ValueError(
+            "y carries its weights (make_target) and sample_weight was given as well; pass one of "
+            "them."
+        )
+    rest = [name for name in names if name != "weight"]
+    return *split_target(y[rest], groups), y["weight"]
+
+
+def split_target(y: Any, groups: ArrayLike | None) -> tuple[Any, ArrayLike | None]:
+    """Take a target of `make_target` apart; anything else is passed through unchanged.
+
+    For what knows no weights: a target that has some is refused.
+    """
+    names = getattr(getattr(y, "dtype", None), "names", None)
+    if names is None:
+        return y, groups
+    if set(names) == {"score", "group", "weight"}:
+        raise ValueError(
+            "y carries weights of items (make_target), which are not used here; pass "
+            "make_target(y, groups) without them."
+        )
+    if set(names) != {"score", "group"}:
+        raise ValueError(
+            f"y is a structured array with the fields {list(names)}; expected the fields "
             "'score' and 'group' as made by rankwise.make_target(y, groups)."
         )
     if groups is not None:
@@ -69,6 +138,24 @@ def split_target(y: Any, groups: ArrayLike | None) -> tuple[Any, ArrayLike | Non
             "y carries its groups (make_target) and groups was given as well; pass one of them."
         )
     return y["score"], y["group"]
+
+
+def as_weights(sample_weight: ArrayLike, n_items: int) -> Array:
+    """Weights of items as float64: finite numbers of at least 0, one for each item."""
+    weights = as_real("sample_weight", sample_weight)
+    if weights.shape != (n_items,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape} but there are {n_items} rows; "
+            f"pass one weight per row, shape ({n_items},)."
+        )
+    bad = ~(weights >= 0) | np.isinf(weights)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"sample_weight[{row}] is {weights[row]}; weights must be 0 or larger, and finite. "
+            "Give 0 to a row that should not count."
+        )
+    return weights
 
 
 def as_scores(y: Any, *, allow_nan: bool = False, keep: bool = False) -> Array:

@@ -99,11 +99,11 @@ def sum_violated(
     const Py_ssize_t[::1] starts,
     const double[::1] values,
 ):
-    """Sum, for items sorted by score inside groups, the values over their violated pairs."""
+    """Sum, for items sorted by score inside groups, the values over the pairs they lose and win."""
     cdef Py_ssize_t g, i, j, first, last
     cdef int32_t size
-    out = np.zeros(len(scores))
-    cdef double[::1] total = out, tree = np.zeros(_n_levels(level, 0, len(level)) + 1)
+    lost, won = np.zeros(len(scores)), np.zeros(len(scores))
+    cdef double[::1] c = lost, d = won, tree = np.zeros(_n_levels(level, 0, len(level)) + 1)
     with nogil:
         for g in range(starts.shape[0]):
             first, last = starts[g], _end(starts, g, scores.shape[0])
@@ -116,15 +116,15 @@ def sum_violated(
                 while j < last and <double>scores[j] < <double>scores[i] + 1.0:
                     _add(&tree[0], size, size - level[j], values[j])
                     j += 1
-                total[i] = _sum(&tree[0], size - level[i] - 1)
+                c[i] = _sum(&tree[0], size - level[i] - 1)
             memset(&tree[0], 0, (size + 1) * sizeof(double))
             j = last - 1
             for i in range(last - 1, first - 1, -1):
                 while j >= first and <double>scores[i] < <double>scores[j] + 1.0:
                     _add(&tree[0], size, level[j] + 1, values[j])
                     j -= 1
-                total[i] += _sum(&tree[0], level[i])
-    return out
+                d[i] = _sum(&tree[0], level[i])
+    return lost, won
 
 
 def count_inversions(const int32_t[::1] level, const Py_ssize_t[::1] starts):

@@ -85,13 +85,14 @@ def count_violated(scores: NDArray[Any], level: Levels, starts: Indices) -> tupl
     return lost, won
 
 
-def sum_violated(scores: NDArray[Any], level: Levels, starts: Indices, values: Array) -> Array:
-    """Sum, for items sorted by score inside groups, the values over their violated pairs.
+def sum_violated(
+    scores: NDArray[Any], level: Levels, starts: Indices, values: Array
+) -> tuple[Array, Array]:
+    """Sum, for items sorted by score inside groups, the values over the pairs they lose and win.
 
     The same pairs as in `count_violated`; each adds the value of its other item.
     """
-    lost, won = _windows(scores, level, starts, values)
-    return np.asarray(lost + won)
+    return _windows(scores, level, starts, values)
 
 
 def count_inversions(level: Levels, starts: Indices) -> Counts:

@@ -14,10 +14,18 @@ def add_rows(
     const double[::1] weight,
     double[:, ::1] sums,
     double[::1] moment,
+    const double[::1] mass=None,
 ):
     """Add each row to the sums of its family, and ``Xᵀ weight`` to the moment."""
     cdef Py_ssize_t i = 0, k, n_rows = X.shape[0], n_columns = X.shape[1]
     if n_columns == 0:
+        return
+    if mass is not None:
+        with nogil:
+            for k in range(n_rows):
+                _add_mass(
+                    &X[k, 0], n_columns, weight[k], mass[k], &sums[family[k], 0], &moment[0]
+                )
         return
     with nogil:
         while i + 4 <= n_rows:
@@ -38,18 +46,21 @@ def scale_rows(
     const double[:, ::1] means,
     const double[::1] scale,
     double[:, ::1] out,
+    const double[::1] factor=None,
 ):
     """Write ``scale (x − mean)`` of each row, by the mean and the scale of its family."""
     cdef Py_ssize_t i, n_columns = X.shape[1]
-    cdef bint is_centered = means is not None
+    cdef bint is_centered = means is not None, has_factor = factor is not None
+    cdef double by
     if n_columns == 0:
         return
     with nogil:
         for i in range(X.shape[0]):
+            by = scale[family[i]] * factor[i] if has_factor else scale[family[i]]
             if is_centered:
-                _center(&X[i, 0], n_columns, &means[family[i], 0], scale[family[i]], &out[i, 0])
+                _center(&X[i, 0], n_columns, &means[family[i], 0], by, &out[i, 0])
             else:
-                _scale(&X[i, 0], n_columns, scale[family[i]], &out[i, 0])
+                _scale(&X[i, 0], n_columns, by, &out[i, 0])
 
 
 cdef void _add_four(
@@ -69,6 +80,15 @@ cdef void _add_one(
     cdef Py_ssize_t j
     for j in range(n):
         sums[j] += x[j]
+        moment[j] += weight * x[j]
+
+
+cdef void _add_mass(
+    const floating* x, Py_ssize_t n, double weight, double mass, double* sums, double* moment
+) noexcept nogil:
+    cdef Py_ssize_t j
+    for j in range(n):
+        sums[j] += mass * x[j]
         moment[j] += weight * x[j]
 
 

@@ -12,7 +12,14 @@ from rankwise.arrays import Array, Indices
 __all__ = ["add_rows", "scale_rows"]
 
 
-def add_rows(X: NDArray[Any], family: Indices, weight: Array, sums: Array, moment: Array) -> None:
+def add_rows(
+    X: NDArray[Any],
+    family: Indices,
+    weight: Array,
+    sums: Array,
+    moment: Array,
+    mass: Array | None = None,
+) -> None:
     """Add each row to the sums of its family, and ``Xᵀ weight`` to the moment.
 
     Parameters
@@ -27,6 +34,8 @@ def add_rows(X: NDArray[Any], family: Indices, weight: Array, sums: Array, momen
         Added to.
     moment : ndarray of shape (n_columns,)
         Added to.
+    mass : ndarray of shape (n_rows,), optional
+        What each row is multiplied by in the sums; 1 if not given.
 
     Examples
     --------
@@ -37,13 +46,19 @@ def add_rows(X: NDArray[Any], family: Indices, weight: Array, sums: Array, momen
     """
     from scipy.sparse import csc_array  # late: readers of files do without SciPy
 
-    indicator = (np.ones(len(X)), family, np.arange(len(X) + 1))
+    mass = np.ones(len(X)) if mass is None else mass
+    indicator = (mass, family, np.arange(len(X) + 1))
     sums += csc_array(indicator, shape=(len(sums), len(X))) @ X
     moment += weight @ X
 
 
 def scale_rows(
-    X: NDArray[Any], family: Indices, means: Array | None, scale: Array, out: Array
+    X: NDArray[Any],
+    family: Indices,
+    means: Array | None,
+    scale: Array,
+    out: Array,
+    factor: Array | None = None,
 ) -> None:
     """Write ``scale (x − mean)`` of each row, by the mean and the scale of its family.
 
@@ -57,9 +72,14 @@ def scale_rows(
         Factor of the rows of each family.
     out : ndarray of shape (n_rows, n_columns)
         Written to; may be X itself.
+    factor : ndarray of shape (n_rows,), optional
+        A further factor of each row.
     """
+    by = scale[family, None]
+    if factor is not None:
+        by = by * factor[:, None]
     if means is None:
-        np.multiply(X, scale[family, None], out=out)
+        np.multiply(X, by, out=out)
         return
     np.subtract(X, means[family], out=out)
-    out *= scale[family, None]
+    out *= by

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from rankwise.cli import (
     compare,
@@ -13,6 +14,7 @@ from rankwise.cli import (
     evaluate,
     export,
     info,
+    judge,
     predict,
     rank,
     report,
@@ -24,7 +26,28 @@ from rankwise.cli.options import flag
 
 __all__ = ["app"]
 
+
+class _PlainFlags:
+    """Shows no type for options without a value: typer has "bool" even for --help."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for option in found:
+            if getattr(option, "is_flag", False):
+                option.metavar = ""
+        return found
+
+
+class _Command(_PlainFlags, TyperCommand):
+    pass
+
+
+class _Group(_PlainFlags, TyperGroup):
+    pass
+
+
 app = typer.Typer(
+    cls=_Group,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -39,11 +62,12 @@ for function in (
     compare.compare,
     report.report,
     rank.rank,
+    judge.judge,
     export.export,
     info.info,
     demo.demo,
 ):
-    app.command()(command(function))
+    app.command(cls=_Command)(command(function))
 
 
 def _print_version(wanted: bool) -> None:
@@ -60,7 +84,6 @@ def rankwise(
         bool,
         typer.Option(
             "--version",
-            metavar="",
             callback=_print_version,
             is_eager=True,
             help="Show the version.",

@@ -48,7 +48,7 @@ def compare(
     chosen: list[Metric] = []
     for name, path in zip(names, rankers, strict=True):
         ranker = open_ranker(path)
-        predicted, found = ranker.scores(file)
+        predicted, found, _ = ranker.scores(file)
         note(ranker.flattery(found))
         chosen = chosen or metrics_for(metric, found.y)
         evaluations[name] = evaluate(found.y, predicted, found.groups, chosen, undefined="nan")

@@ -15,7 +15,9 @@ from rankwise.cli.options import (
     Output,
     PerGroup,
     TrainingTableOptions,
+    WeightColumn,
 )
+from rankwise.cli.score_tables import ScoreTableOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,14 +25,15 @@ if TYPE_CHECKING:
     from rankwise.cli.held_out import HeldOut
     from rankwise.metrics import Metric
 
-__all__ = ["cv"]
+__all__ = ["cv", "print_summary", "summarize", "write_groups"]
 
 PREPARED = "features scaled and filled by all rows, without a look at the scores"
 Leave = Annotated[
     str,
     typer.Option(
         metavar="auto|group|pair|N",
-        help="What is held out: one group or one pair of items at a time, or one of N folds.",
+        help="What is held out: one group or one pair of items at a time, or one of N folds; of a "
+        "table rows, columns, both or cells.",
     ),
 ]
 
@@ -39,10 +42,12 @@ def cv(
     file: DataArgument,
     model: ModelOptions,
     table: TrainingTableOptions,
+    cells: ScoreTableOptions,
     leave: Leave = "auto",
     metric: Metrics = None,
     output: Output = None,
     per_group: PerGroup = None,
+    weight: WeightColumn = None,
     as_json: AsJson = False,
 ) -> None:
     """Cross-validate a model: each candidate judged on data that it was not trained on.
@@ -62,16 +67,23 @@ def cv(
 
     check_output(output, file, per_group)
     check_output(per_group, file)
+    if cells.is_table:
+        cells.refuse_weights(weight)
+        from rankwise.cli.cv_table import cv_table
+
+        cv_table(file, cells, model, leave, metric, output, per_group, as_json)
+        return
+    cells.refuse()
     if leave == "pair" and output is not None:
         raise _gives_no_scores("--leave pair")
     estimator = make_model(model, metric[0] if metric else None, search=True)
-    data = read_training(file, table, model.model)
+    data = read_training(file, table, model.model, weight)
     names = held_out_metrics(metric, data.y, data.groups)
     scaler = make_scaler(model.scale, estimator.kernel, data.is_sparse)
     preparation = data.prepared_by(scaler)
     X = data.X if preparation is None else fit_transform(preparation, data.X, data.groups)
     start = time.perf_counter()
-    found = hold_out(model, names, leave, X, data.y, data.groups)
+    found = hold_out(model, names, leave, X, data)
     seconds = time.perf_counter() - start
     best = found.best(names[0])
     if output is not None:
@@ -83,14 +95,14 @@ def cv(
         if n_gaps:
             note(f"{n_gaps:,} items without score are never held out: nan in {output}")
     if per_group is not None:
-        _write_groups(per_group, found, best)
+        write_groups(per_group, found, best)
     prepared = PREPARED if preparation is not None else ""
-    summary = _summary(found, names, best, estimator, prepared, seconds)
+    summary = summarize(found, names, best, estimator, prepared, seconds)
     if as_json:
         print_json({"data": data.summary, **summary})
     else:
         data.print_columns()
-        _print(summary, data.lines(), names)
+        print_summary(summary, data.lines(), names)
 
 
 def _gives_no_scores(way: str) -> ValueError:
@@ -99,7 +111,8 @@ def _gives_no_scores(way: str) -> ValueError:
     )
 
 
-def _write_groups(path: Path, found: HeldOut, best: int) -> None:
+def write_groups(path: Path, found: HeldOut, best: int) -> None:
+    """Write the metrics of each group for the best candidate."""
     from rankwise.cli.output import write_csv
 
     columns = [values[:, best].tolist() for values in found.by_group.values()]
@@ -107,9 +120,10 @@ def _write_groups(path: Path, found: HeldOut, best: int) -> None:
     write_csv(path, ["group", *found.by_group], rows)
 
 
-def _summary(
+def summarize(
     found: HeldOut, metrics: list[Metric], best: int, estimator: Any, prepared: str, seconds: float
 ) -> dict[str, Any]:
+    """What was found, for people and machines."""
     means = {metric.name: found.mean(metric).tolist() for metric in metrics}
     candidates = found.candidates.tolist()
     return {
@@ -131,9 +145,10 @@ def _summary(
     }
 
 
-def _print(
+def print_summary(
     summary: dict[str, Any], about_data: list[tuple[str, str]], metrics: list[Metric]
 ) -> None:
+    """Print it as a table."""
     from rankwise.cli.output import print_pairs, print_table, shown
 
     parameter = next(iter(summary["best"]))

@@ -10,6 +10,9 @@ from rankwise.cli.options import TableOptions
 from rankwise.cli.session import note
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from rankwise.cli.model_file import TrainedModel
     from rankwise.datasets import RankingData
 
@@ -69,7 +72,7 @@ class DataFile:
 
         given = self.given() | {"target_needed": self.target_needed} | options
         chosen = choose_columns(self._opened, ColumnOptions(**given))
-        found = {"target": chosen.target, "group": chosen.group, "id": chosen.id}
+        found = {name: getattr(chosen, name) for name in ("target", "group", "id", "weight")}
         return {role: None if at is None else self.names[at] for role, at in found.items()}
 
     def read(self, **options: Any) -> RankingData:
@@ -149,6 +152,24 @@ class DataFile:
             return self.read()
         roles = self.roles()
         return self.read(target=roles["target"], group=roles["group"], features=[])
+
+    def weights(self, column: str | None) -> NDArray[np.float64] | None:
+        """The weights of all items, None if no column is named."""
+        from rankwise.datasets import read_frame
+
+        if column is None:
+            return None
+        self.refuse_weights(column)
+        others: dict[str, Any] = {"target": None, "group": None, "features": [], **self.layout}
+        return read_frame(self.path, weight=column, target_needed=False, **others).weight
+
+    def refuse_weights(self, column: str | None) -> None:
+        """Raise a ValueError if weights are asked for and the file cannot have them."""
+        if column is not None and self.is_letor:
+            raise ValueError(
+                f"{self.path} has svmlight rows, which have no weights and no column {column}; "
+                "write the data as a table with a column of weights, or name none."
+            )
 
     def _read_letor_for(self, trained: TrainedModel) -> RankingData:
         """Trailing features that the file does not have are zero."""

@@ -24,6 +24,7 @@ Folder = Annotated[
 
 def demo(output: Folder = Path("rankwise-demo")) -> None:
     """Make data, train, compare three rankers on new queries, and write a report page."""
+    from rankwise.cli.model_file import import_skops
     from rankwise.cli.output import print_pairs
     from rankwise.cli.training_notes import TrainingNotes
     from rankwise.datasets import read_letor
@@ -44,6 +45,7 @@ def demo(output: Folder = Path("rankwise-demo")) -> None:
     _heading("4. Is the difference real? A paired test over the test queries, ndcg@10")
     _test_differences(results)
     notes = TrainingNotes(command="rankwise demo", data="train.txt")
+    import_skops()
     save(rank_rls, output / "model.rw", notes=notes.as_notes())
     write_report(
         output / "report.html",

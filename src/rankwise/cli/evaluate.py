@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli.options import AsJson, Metrics, PerGroup, TableOptions
+from rankwise.cli.options import AsJson, Metrics, PerGroup, TableOptions, WeightColumn
 
 if TYPE_CHECKING:
     from rankwise.metrics import Evaluation
@@ -31,6 +31,7 @@ def evaluate(
     scores: ScoresFile = None,
     metric: Metrics = None,
     per_group: PerGroup = None,
+    weight: WeightColumn = None,
     as_json: AsJson = False,
 ) -> None:
     """Evaluate a model, or a file of scores, on scored items."""
@@ -45,9 +46,12 @@ def evaluate(
     check_inputs(ranker, items)
     check_output(per_group, ranker, items)
     opened = open_ranker(ranker)
-    predicted, found = opened.scores(DataFile(items, table))
+    file = DataFile(items, table)
+    weights = file.weights(weight)
+    predicted, found, kept = opened.scores(file)
     chosen = metrics_for(metric, found.y)
-    result = library.evaluate(found.y, predicted, found.groups, chosen)
+    known = None if weights is None else weights[kept]
+    result = library.evaluate(found.y, predicted, found.groups, chosen, sample_weight=known)
     if all(row.n_undefined == row.n_groups for row in result):
         note("no group has items of different scores, so there is nothing to measure")
     if per_group is not None:

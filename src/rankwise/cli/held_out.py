@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from rankwise.cli.training_set import TrainingSet
     from rankwise.metrics import Metric
     from rankwise.model_selection import HeldOutCurves
 
@@ -65,7 +66,7 @@ class HeldOut(NamedTuple):
 
 
 def hold_out(
-    options: ModelOptions, metrics: list[Metric], leave: str, X: Any, y: Any, groups: Any
+    options: ModelOptions, metrics: list[Metric], leave: str, X: Any, data: TrainingSet
 ) -> HeldOut:
     """Judge every candidate on held-out data.
 
@@ -78,17 +79,20 @@ def hold_out(
         How to judge; the first one chooses.
     leave : str
         "auto", "group", "pair", or a number of folds.
-    X, y, groups
-        Scaled training data.
+    X : array or sparse matrix
+        Prepared features.
+    data : TrainingSet
+        Scores, groups and weights.
     """
     from rankwise.model_selection import held_out_curves
 
-    cv, metric, found = _cv(options, leave, groups), metrics[0], []
+    cv, metric, found = _cv(options, leave, data.groups), metrics[0], []
     gammas = [None] if options.gamma is None else options.gamma.split(",")
     for gamma in gammas:
         model = make_model(replace(options, gamma=gamma), search=False)
         given = {"scoring": metrics, "cv": cv, "candidates": _values(options)}
-        curves, fixed = held_out_curves(model, X, y, groups, **given).line(metric)
+        known = {"groups": data.groups, "sample_weight": data.weights}
+        curves, fixed = held_out_curves(model, X, data.y, **known, **given).line(metric)
         found.append((curves, {**fixed, **({"gamma": model.gamma} if gammas[1:] else {})}))
     sign = 1 if metric.greater_is_better else -1
     best, fixed = max(found, key=lambda each: sign * each[0].overall(metric)[each[0].best(metric)])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +19,14 @@ if TYPE_CHECKING:
 
     from rankwise.cli.data_file import DataFile
 
-__all__ = ["ScoreFile", "TrainedModel", "only_scored", "open_model", "open_ranker"]
+__all__ = [
+    "ScoreFile",
+    "TrainedModel",
+    "import_skops",
+    "only_scored",
+    "open_model",
+    "open_ranker",
+]
 
 TELLING_SHARE = 0.1
 
@@ -39,12 +49,12 @@ class TrainedModel:
         """Whether it takes columns by name, text and gaps included."""
         return hasattr(self.model, "steps") and hasattr(self.model[0], "transformers")
 
-    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any]:
-        """Predicted scores of the items that have a true one, and these items."""
+    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any, NDArray[np.intp]]:
+        """Predicted scores of the items that have a true one, these items, and where they are."""
         found = file.read_for(self)
         predicted = self.predict(found)  # of all items: those without a score are in groups, too
         kept, data = only_scored(found)
-        return predicted[kept], data
+        return predicted[kept], data, kept
 
     def predict(self, data: Any) -> NDArray[np.float64]:
         """Predicted scores of items; a model that needs their groups says so."""
@@ -108,8 +118,8 @@ class ScoreFile:
 
     path: Path
 
-    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any]:
-        """The scores in the file, and the items that they are for."""
+    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any, NDArray[np.intp]]:
+        """The scores in the file, the items that they are for, and where these are."""
         from rankwise.datasets import read_scores
 
         values = read_scores(self.path)
@@ -120,7 +130,7 @@ class ScoreFile:
                 "one score a line is needed, in the order of the items."
             )
         kept, data = only_scored(data)
-        return values[kept], data
+        return values[kept], data, kept
 
     def flattery(self, data: Any) -> str:
         """Nothing: who knows what these scores were trained on."""
@@ -145,8 +155,29 @@ def open_model(path: Path) -> TrainedModel:
     from rankwise.datasets.files import location
     from rankwise.persistence.model_file import load_with_notes
 
+    import_skops()
     model, notes = load_with_notes(location(str(path)))
     return TrainedModel(str(path), model, read_notes(notes, model))
+
+
+def import_skops() -> None:
+    """Import skops in a third of its time; for the process of the command only.
+
+    skops trusts all of scikit-learn's estimators, and imports every module of scikit-learn to list
+    them. `load` tells it by name what to trust in each file, so the list may be empty. A program
+    that uses skops itself needs the list: hence not in the library.
+    """
+    if "skops.io" in sys.modules:
+        return
+    import sklearn.utils
+
+    usual = sklearn.utils.all_estimators
+    sklearn.utils.all_estimators = lambda: []
+    try:
+        with suppress(ModuleNotFoundError):  # `load` and `save` say so in their own words
+            import_module("skops.io")
+    finally:
+        sklearn.utils.all_estimators = usual
 
 
 def open_ranker(path: Path) -> TrainedModel | ScoreFile:

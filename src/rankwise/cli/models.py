@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankwise.cli.metric_choice import DEFAULT_METRIC
 from rankwise.cli.number_options import numbers_in
 from rankwise.cli.options import ModelName, ModelOptions, Scale
+
+if TYPE_CHECKING:
+    from rankwise.cli.training_set import TrainingSet
 
 __all__ = [
     "calibrated",
@@ -108,15 +111,20 @@ def make_scaler(scale: Scale, kernel: str, is_sparse: bool) -> Any:
     }[scale]()
 
 
-def fit_model(model: Any, preparation: Any, X: Any, y: Any, groups: Any) -> Any:
-    """The model, trained, in a Pipeline with what makes its features if there is something."""
+def fit_model(model: Any, preparation: Any, data: TrainingSet) -> Any:
+    """The model, trained, in a Pipeline with what makes its features if there is something.
+
+    The preparation is for the model alone to weigh: it sees all rows alike.
+    """
+    X, known = data.X, {"groups": data.groups, "sample_weight": data.weights}
     if preparation is None:
-        return model.fit(X, y, groups)
+        return model.fit(X, data.y, **known)
     from sklearn.pipeline import Pipeline
 
-    from rankwise.estimators.pipelines import fit_pipeline
+    from rankwise.estimators.pipelines import fit_transform
 
-    return fit_pipeline(Pipeline([("features", preparation), ("rank", model)]), X, y, groups)
+    model.fit(fit_transform(preparation, X, data.groups, data.y), data.y, **known)
+    return Pipeline([("features", preparation), ("rank", model)])
 
 
 def _given(options: ModelOptions, search: bool) -> dict[str, Any]:

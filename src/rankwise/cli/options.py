@@ -11,6 +11,7 @@ import typer
 
 __all__ = [
     "DATA",
+    "OUTPUT",
     "AsJson",
     "Confidence",
     "Cost",
@@ -29,6 +30,7 @@ __all__ = [
     "TableOptions",
     "Ties",
     "TrainingTableOptions",
+    "WeightColumn",
     "flag",
     "split_names",
 ]
@@ -38,7 +40,7 @@ DATA, MODEL, OUTPUT = "Data", "Model", "Output"
 
 def flag(*names: str, help: str, panel: str | None = None) -> Any:
     """An option without a value."""
-    return typer.Option(*names, metavar="", help=help, rich_help_panel=panel)
+    return typer.Option(*names, help=help, rich_help_panel=panel)
 
 
 ModelName = StrEnum("ModelName", ["rankrls", "ranksvm", "ranklogistic", "corankrls", "pursuit"])
@@ -142,6 +144,12 @@ NoHeaderOption = Annotated[
 
 def _columns(help: str) -> Any:
     return _data(metavar="COLUMNS", help=help)
+
+
+WeightColumn = Annotated[
+    str | None,
+    _data(metavar="COLUMN", help="Weights of the items; a pair weighs the product of its two."),
+]
 
 
 @dataclass

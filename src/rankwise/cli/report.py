@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from rankwise.cli.options import DataArgument, Metrics, ModelArgument, TableOptions
+from rankwise.cli.score_tables import SideFiles
 
 __all__ = ["report"]
 
@@ -33,6 +34,7 @@ def report(
     data: DataArgument,
     output: Page,
     table: TableOptions,
+    sides: SideFiles,
     train: TrainingFile = None,
     metric: Metrics = None,
     title: Title = None,
@@ -43,10 +45,14 @@ def report(
     from rankwise.cli.model_file import only_scored, open_model
     from rankwise.cli.output import check_inputs, check_output, say
     from rankwise.cli.session import note
+    from rankwise.cli.table_commands import is_table_model, report_table
     from rankwise.report import write_report
 
     check_inputs(model, data, train)
     check_output(output, model, data, train)
+    if is_table_model(model):
+        report_table(model, data, sides, output, title)
+        return
     ranker = open_model(model)
     found = DataFile(data, table).read_for(ranker)
     training = None

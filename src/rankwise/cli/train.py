@@ -10,12 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli.options import AsJson, DataArgument, ModelOptions, TrainingTableOptions, flag
+from rankwise.cli.options import (
+    AsJson,
+    DataArgument,
+    ModelOptions,
+    TrainingTableOptions,
+    WeightColumn,
+    flag,
+)
+from rankwise.cli.score_tables import ScoreTableOptions
 
 if TYPE_CHECKING:
     from rankwise.cli.training_set import TrainingSet
 
-__all__ = ["train"]
+__all__ = ["command_line", "describe", "train", "write_model"]
 
 
 ChoosingMetric = Annotated[
@@ -50,8 +58,10 @@ def train(
     ],
     model: ModelOptions,
     table: TrainingTableOptions,
+    cells: ScoreTableOptions,
     metric: ChoosingMetric = None,
     calibrate: Calibrate = False,
+    weight: WeightColumn = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a model on scored items, choose its parameters, and write it to a file.
@@ -66,6 +76,10 @@ def train(
 
       rankwise train houses.csv --target price --categorical zip --ignore agent -o houses.rw
 
+      rankwise train clicks.csv --target clicked --weight inverse_propensity -o clicks.rw
+
+      rankwise train affinities.csv --table --rows drugs.csv --columns targets.csv -o drugs.rw
+
       rankwise train queries.txt --kernel rbf --n-basis 300 --metric ndcg@10 -o rbf.rw
 
       rankwise train queries.txt --calibrate -o sure.rw
@@ -77,18 +91,25 @@ def train(
     from rankwise.estimators.pipelines import last_step
 
     check_output(output, file)
+    if cells.is_table:
+        cells.refuse_weights(weight)
+        from rankwise.cli.table_commands import train_table
+
+        train_table(file, cells, model, metric, output, as_json)
+        return
+    cells.refuse()
     estimator = make_model(model, metric)
-    data = read_training(file, table, model.model)
+    data = read_training(file, table, model.model, weight)
     scaler = make_scaler(model.scale, estimator.kernel, data.is_sparse)
     start = time.perf_counter()
     preparation = data.prepared_by(scaler)
     whole = calibrated(estimator) if calibrate else estimator
-    fitted = fit_model(whole, preparation, data.X, data.y, data.groups)
+    fitted = fit_model(whole, preparation, data)
     seconds = time.perf_counter() - start
     ranker = last_step(fitted)
     inner = ranker.estimator_ if calibrate else ranker
     chosen = describe(inner)
-    _write(fitted, output, data.notes(_command(), chosen, fitted).as_notes())
+    write_model(fitted, output, data.notes(command_line(), chosen, fitted).as_notes())
     summary = {
         "data": data.summary,
         "model": type(inner).__name__.removesuffix("CV"),
@@ -135,12 +156,14 @@ def describe_calibration(ranker: Any) -> dict[str, Any]:
     }
 
 
-def _write(fitted: Any, output: Path, notes: dict[str, Any]) -> None:
+def write_model(fitted: Any, output: Path, notes: dict[str, Any]) -> None:
     """Write the model to a file, or whole to standard output."""
     import tempfile
 
+    from rankwise.cli.model_file import import_skops
     from rankwise.persistence import save
 
+    import_skops()
     if str(output) != "-":
         save(fitted, output, notes=notes)
         return
@@ -151,7 +174,8 @@ def _write(fitted: Any, output: Path, notes: dict[str, Any]) -> None:
         sys.stdout.buffer.flush()
 
 
-def _command() -> str:
+def command_line() -> str:
+    """What was typed."""
     return shlex.join(["rankwise", *sys.argv[1:]])
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["TrainingSet", "read_training"]
 
 SHOWN_NAMES = 8
+ROLES = {"id": "names of the items", "weight": "weights of the items"}
 NEED_SCORES = (ModelName.rankrls, ModelName.ranksvm, ModelName.ranklogistic)
 
 
@@ -39,6 +40,8 @@ class TrainingSet:
         What became of the other columns of a table.
     n_dropped : int
         Number of rows without score that were left out.
+    weights : ndarray or None
+        Weights of the items, if a column of them was named.
     """
 
     path: Path
@@ -48,6 +51,7 @@ class TrainingSet:
     roles: dict[str, str | None]
     kinds: list[ColumnKind] = field(default_factory=list)
     n_dropped: int = 0
+    weights: Any = None
 
     @property
     def is_sparse(self) -> bool:
@@ -74,6 +78,7 @@ class TrainingSet:
 
         X = transform_items(fitted, self.X, self.groups) if self.is_table else self.X
         others = [kind.name for kind in self.kinds if kind.use == "left out" and kind.name]
+        others += [name for name in [self.roles.get("weight")] if name]
         return TrainingNotes(
             command=command,
             data=self.path.name,
@@ -101,7 +106,8 @@ class TrainingSet:
 
         scored = np.flatnonzero(~np.isnan(self.y))
         groups = None if self.groups is None else np.asarray(self.groups)[scored]
-        found = ScoreGraph(self.y[scored], groups).describe()
+        weights = None if self.weights is None else self.weights[scored]
+        found = ScoreGraph(self.y[scored], groups, sample_weight=weights).describe()
         return {
             "file": self.path,
             "items": len(self.y),
@@ -109,6 +115,7 @@ class TrainingSet:
             "rows_left_out": self.n_dropped,
             "target": self.roles.get("target"),
             "group": self.roles.get("group"),
+            "weight": self.roles.get("weight"),
             "n_features": int(self.X.shape[1]),
             "features": self._names or None,
             "columns": [kind._asdict() for kind in self.kinds],
@@ -124,11 +131,13 @@ class TrainingSet:
         unscored, idle = found["items_without_score"], found["groups_without_pairs"]
         group = self.roles.get("group")
         by = f" by {group}" if group else ": no column of groups, so one list"
+        weight = self.roles.get("weight")
         shown = _shortened(self._names)
         return [
             ("data", str(self.path)),
             ("items", f"{found['items']:,}" + (f", {unscored:,} without score" * bool(unscored))),
             ("scores", self.roles.get("target") or ""),
+            *([("weights", weight)] if weight else []),
             ("features", f"{found['n_features']:,}" + (f": {shown}" if shown else "")),
             ("groups", f"{found['groups']:,}{by}" + (f", {idle:,} without pairs" * bool(idle))),
             ("pairs", f"{found['pairs']:,}, {found['tied_pairs']:,} of them tied"),
@@ -142,7 +151,7 @@ class TrainingSet:
         if len(plain) == len(self.kinds):
             return
         rows = [
-            [name, "names of the items" if role == "id" else role, ""]
+            [name, ROLES.get(role, role), ""]
             for role, name in self.roles.items()
             if name is not None
         ]
@@ -157,17 +166,20 @@ class TrainingSet:
         say("")
 
 
-def read_training(path: Path, table: TrainingTableOptions, model: ModelName) -> TrainingSet:
-    """Read a file to learn from."""
+def read_training(
+    path: Path, table: TrainingTableOptions, model: ModelName, weight: str | None = None
+) -> TrainingSet:
+    """Read a file to learn from; `weight` is the column of weights, if there is one."""
     from rankwise.datasets import read_frame
 
     file = DataFile(path, table)
+    file.refuse_weights(weight)
     if file.is_letor:
         return _read_rows(file, table, model)
     wanted, ignored = split_names(table.features), split_names(table.ignore)
     categorical, numeric = split_names(table.categorical), split_names(table.numeric)
     unnamed = [] if wanted else [at for at, name in enumerate(file.names) if not name]
-    chosen = {"features": wanted or None, "ignore": [*ignored, *unnamed]}
+    chosen = {"features": wanted or None, "ignore": [*ignored, *unnamed], "weight": weight}
     found = read_frame(
         path,
         **{**file.given(), **file.layout, **chosen},
@@ -188,6 +200,7 @@ def read_training(path: Path, table: TrainingTableOptions, model: ModelName) -> 
         roles,
         _with_others(file, kinds, roles),
         found.n_without_score,
+        found.weight,
     )
 
 

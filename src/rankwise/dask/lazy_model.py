@@ -72,6 +72,13 @@ class LazyModel(KernelModel):
         self._refuse_lazy("score", X, y, groups)
         return super().score(X, y, groups, sample_weight)
 
+    def _refuse_weights(self, sample_weight: Any) -> None:
+        if sample_weight is not None:
+            raise ValueError(
+                "sample_weight is not taken on a cluster; use fit or partial_fit of "
+                f"rankwise.{self.local_class.__name__}, which take it, or leave it out."
+            )
+
     def to_local(self) -> Any:
         """The same model as an estimator of `rankwise`, without Dask."""
         check_is_fitted(self)

@@ -85,7 +85,7 @@ class RankRLS(LazyModel):
     shuffle: bool = False
     random_state: Any = None
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Learn from items and their scores, on the workers.
 
         Parameters
@@ -96,12 +96,15 @@ class RankRLS(LazyModel):
             Scores, with the blocks of X; larger is better.
         groups : dask array or series, or array-like, optional
             Group labels, with the blocks of X; None compares all items.
+        sample_weight : None
+            Weights of items are not taken on a cluster, and refused.
 
         Returns
         -------
         RankRLS
             The fitted estimator.
         """
+        self._refuse_weights(sample_weight)
         alphas = check_alphas([self.alpha], "alpha")
         shape = _output_shape(y)
         n_outputs = shape[0] if shape else 1

@@ -89,7 +89,7 @@ class RankSVM(LazyModel):
     verbose: int = 0
     random_state: Any = None
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Learn from items and their scores, on the workers.
 
         Parameters
@@ -101,12 +101,15 @@ class RankSVM(LazyModel):
         groups : dask array or series, or array-like, optional
             Group labels, with the blocks of X. None compares all items, which must then be in one
             block.
+        sample_weight : None
+            Weights of items are not taken on a cluster, and refused.
 
         Returns
         -------
         RankSVM
             The fitted estimator.
         """
+        self._refuse_weights(sample_weight)
         alpha = float(check_alphas([self.alpha], "alpha")[0])
         check_option("group_weight", self.group_weight, GROUP_WEIGHTS)
         method = "lbfgs" if self.solver == "auto" else self.solver

@@ -15,16 +15,24 @@ from rankwise.datasets.letor_writer import write_letor
 from rankwise.datasets.pairs import PairData, pairs_from_frame, read_pairs
 from rankwise.datasets.ranking_data import RankingData
 from rankwise.datasets.score_files import read_scores, write_scores, write_table_with_scores
+from rankwise.datasets.score_tables import (
+    ItemFeatures,
+    ScoreTable,
+    read_item_features,
+    read_score_table,
+)
 from rankwise.datasets.synthetic import RankingProblem, make_ranking
 from rankwise.datasets.tables import RankingTable, read_frame, read_table
 from rankwise.groups import groups_from_sizes
 
 __all__ = [
     "ColumnKind",
+    "ItemFeatures",
     "PairData",
     "RankingData",
     "RankingProblem",
     "RankingTable",
+    "ScoreTable",
     "column_kinds",
     "column_transformer",
     "find_identifiers",
@@ -33,9 +41,11 @@ __all__ = [
     "pairs_from_frame",
     "read_frame",
     "read_group_sizes",
+    "read_item_features",
     "read_letor",
     "read_pairs",
     "read_ranking",
+    "read_score_table",
     "read_scores",
     "read_table",
     "write_group_sizes",

@@ -344,12 +344,17 @@ def _sample(column: Any) -> list[str]:
 
 
 def _mostly_numbers(sample: list[str]) -> bool:
-    found = [finite_number(cell) is not None for cell in sample]
+    found = [_is_number(cell) for cell in sample]
     return not all(found) and sum(found) > 0.8 * len(found)
 
 
 def _first_word(sample: list[str]) -> str:
-    return next((cell for cell in sample if finite_number(cell) is None), sample[0])
+    return next((cell for cell in sample if not _is_number(cell)), sample[0])
+
+
+def _is_number(cell: str) -> bool:
+    """Whether a text spells a number, with a decimal point or comma."""
+    return finite_number(cell.replace(",", ".", 1)) is not None
 
 
 def _is_text(kind: Any) -> bool:

@@ -13,7 +13,6 @@ from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
 from rankwise.metrics import disagreement_error
-from rankwise.targets import split_target
 
 __all__ = ["RankerMixin", "ranks_in_groups"]
 
@@ -21,12 +20,12 @@ __all__ = ["RankerMixin", "ranks_in_groups"]
 class RankerMixin:
     """Mixin with `rank` and `score`; not a regressor, whose score would be R².
 
-    The class-level metadata requests let ``groups`` reach `fit` and `score` through GridSearchCV,
-    Pipelines and the rest when scikit-learn's metadata routing is on.
+    The class-level metadata requests let ``groups`` and ``sample_weight`` reach `fit` and `score`
+    through GridSearchCV, Pipelines and the rest when scikit-learn's metadata routing is on.
     """
 
-    __metadata_request__fit = {"groups": True}  # noqa: RUF012
-    __metadata_request__score = {"groups": True}  # noqa: RUF012
+    __metadata_request__fit = {"groups": True, "sample_weight": True}  # noqa: RUF012
+    __metadata_request__score = {"groups": True, "sample_weight": True}  # noqa: RUF012
 
     def rank(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.intp]:
         """Rank the items inside their groups, 1 is best.
@@ -64,7 +63,8 @@ class RankerMixin:
         groups : array-like of shape (n_items,), optional
             Group labels.
         sample_weight : array-like of shape (n_items,), optional
-            Weights of the items; a pair weighs the product of its two.
+            Weights of the items; a pair weighs the product of its two. A graph may have some of
+            its own, which count as well.
 
         Returns
         -------
@@ -77,12 +77,15 @@ class RankerMixin:
         predicted = self.predict(X)  # type: ignore[attr-defined]
         if isinstance(y, PreferenceGraph):
             if y.scores is None:
-                if groups is not None or sample_weight is not None:
-                    raise ValueError("explicit preferences take neither groups nor sample_weight.")
+                if groups is not None:
+                    raise ValueError("explicit preferences take no groups.")
+                y = y if sample_weight is None else y.weighted(sample_weight)
                 return _concordance(y, predicted)
+            if y.item_weights is not None:
+                y = y if sample_weight is None else y.weighted(sample_weight)
+                sample_weight = y.item_weights
             y, groups = y.scores, y.groups if groups is None else groups
         warn_if_groups_were_lost(y, groups, "score")
-        y, groups = split_target(y, groups)
         error = disagreement_error(y, predicted, groups, sample_weight=sample_weight)
         return float(1.0 - np.mean(error))
 

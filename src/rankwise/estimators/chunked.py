@@ -21,7 +21,7 @@ from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
 from rankwise.solvers.closed_form import solve_shifted
 from rankwise.sums import PairRule, StreamingSums
-from rankwise.targets import as_scores, split_target
+from rankwise.targets import as_scores, as_weights, split_weighted
 
 __all__ = ["ChunkedFit", "fixed_map", "has_fixed_features", "pair_rule"]
 
@@ -58,14 +58,24 @@ class ChunkedFit(KernelModel):
     random_state: Any
     n_pairs_: Any
 
-    __metadata_request__partial_fit = {"groups": True, "whole_groups": False}  # noqa: RUF012
+    __metadata_request__partial_fit = {  # noqa: RUF012
+        "groups": True,
+        "sample_weight": True,
+        "whole_groups": False,
+    }
 
     _chunks: StreamingSums
     _features: FeatureMap
 
     @available_if(_learns_in_chunks)  # type: ignore[untyped-decorator]
     def partial_fit(
-        self, X: Any, y: Any, groups: ArrayLike | None = None, *, whole_groups: bool = False
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        whole_groups: bool = False,
     ) -> Self:
         """Learn from one more chunk of rows.
 
@@ -84,6 +94,8 @@ class ChunkedFit(KernelModel):
         groups : array-like of shape (n_rows,), optional
             Group labels. A group may have rows in several chunks; see Notes. None in all chunks
             puts all rows of all chunks in one group.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows, as in `fit`; chunks without have weights of 1.
         whole_groups : bool
             Promise that no group of this chunk has rows in another one, as in the chunks of
             `read_letor`: nothing is kept of them, which saves memory and time.
@@ -128,14 +140,14 @@ class ChunkedFit(KernelModel):
         if len(shape) == 2 and not shape[0]:
             raise ValueError(f"the chunk has no rows (shape {shape}); leave out empty chunks.")
         X = self._check_items(X, accept_sparse="csr", reset=is_first)
-        scores, groups = _chunk_target(X.shape[0], y, groups)
+        scores, groups, weights = _chunk_target(X.shape[0], y, groups, sample_weight)
         rule = pair_rule(self, n_outputs=scores[0].size)
         if is_first:
             self._start_chunks(X, scores, rule)
         self._check_chunk(scores, rule)
         columns = scores.reshape(len(scores), -1)
         keep = () if whole_groups else None
-        self._chunks.add(self._features.features(X), columns, groups, keep=keep)
+        self._chunks.add(self._features.features(X), columns, groups, keep=keep, weight=weights)
         self._solve_chunks(alphas)
         return self
 
@@ -260,20 +272,22 @@ def pair_rule(model: Any, n_outputs: int) -> PairRule:
     return rule
 
 
-def _chunk_target(n_rows: int, y: Any, groups: ArrayLike | None) -> tuple[Array, ArrayLike | None]:
-    """Finite scores of shape (n_rows,) or (n_rows, n_outputs), and the groups."""
+def _chunk_target(
+    n_rows: int, y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None
+) -> tuple[Array, ArrayLike | None, Array | None]:
+    """Finite scores of shape (n_rows,) or (n_rows, n_outputs), the groups and the weights."""
     if isinstance(y, PreferenceGraph):
         raise ValueError(
             f"y is a {type(y).__name__}, whose preferences cannot be cut in chunks; pass scores "
             "and groups."
         )
-    y, groups = split_target(y, groups)
+    y, groups, weights = split_weighted(y, groups, sample_weight)
     scores = as_scores(y)
     if len(scores) != n_rows:
         raise ValueError(
             f"y has {len(scores)} entries but X has {n_rows} rows; pass one score per row."
         )
-    return scores, groups
+    return scores, groups, None if weights is None else as_weights(weights, n_rows)
 
 
 def _equal_items(one: Any, other: Any) -> bool:

@@ -25,6 +25,7 @@ from rankwise.frames import check_same_index
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.candidates import check_alphas, check_nus
 from rankwise.model_selection.measures import mean_defined
+from rankwise.targets import with_weights
 
 __all__ = ["CoRankRLS", "CoRankRLSPath"]
 
@@ -114,7 +115,13 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
     group_weight: str = "pairs"
     random_state: Any = None
 
-    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Learn from scored and unscored items.
 
         Parameters
@@ -125,6 +132,8 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
             Scores (larger is better), NaN for a row without; or such a target of `make_target`.
         groups : array-like of shape (n_items,), optional
             Group labels of all rows, any hashable ones in any order; None compares all items.
+        sample_weight : array-like of shape (n_items,), optional
+            Weights of all rows, as in ``RankRLS.fit``; the rows on which views agree have theirs.
 
         Returns
         -------
@@ -132,6 +141,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
             The fitted estimator.
         """
         warn_if_groups_were_lost(y, groups, "fit")
+        y, groups = with_weights(y, groups, sample_weight, X)
         return self._fit_problem(self._prepare(X, y, groups))
 
     def path(
@@ -142,6 +152,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         *,
         alphas: ArrayLike,
         nus: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> CoRankRLSPath:
         """The solutions of a whole list of alphas, for one nu or a list of them.
 
@@ -151,7 +162,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
 
         Parameters
         ----------
-        X, y, groups
+        X, y, groups, sample_weight
             As in `fit`.
         alphas : array-like of shape (n_alphas,)
             Positive numbers in any order.
@@ -175,6 +186,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         model = clone(self)
         checked = check_alphas(alphas, "alphas")
         several = check_nus([self.nu], "nu") if nus is None else check_nus(nus, "nus")
+        y, groups = with_weights(y, groups, sample_weight, X)
         coef = model._solve_for(model._prepare(X, y, groups), several, checked)
         return CoRankRLSPath(model, checked, several, coef, squeeze=nus is None)
 
@@ -255,7 +267,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         X = self._check_items(X, reset=True)
         part = split_unscored(y, groups, X.shape[0])
         options = (self.cost, self.ties, self.group_weight)
-        losses, _ = ranking_losses(len(part.y), part.y, part.scored_labels, *options, beta=0.0)
+        losses, _ = ranking_losses(len(part.y), *part.target, *options, beta=0.0)
         shared = View(**self.kernel_arguments())
         names = getattr(self, "feature_names_in_", None)
         views = fit_views(self.views, shared, X, self.n_basis, self.random_state, names)

@@ -38,8 +38,8 @@ TABLES = 8.0  # tables of the size of Y in memory at a time
 class TableMixin(RankerMixin):
     """What a fitted ranker of tables does beside `predict`."""
 
-    __metadata_request__fit = {"groups": UNUSED}  # noqa: RUF012
-    __metadata_request__score = {"groups": UNUSED}  # noqa: RUF012
+    __metadata_request__fit = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
+    __metadata_request__score = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
 
     ranked: str
 

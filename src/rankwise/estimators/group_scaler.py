@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 from rankwise.features import scale_in_groups, scale_sparse_in_groups, signed_log
 from rankwise.groups import encode_groups
 from rankwise.real_numbers import check_items
-from rankwise.targets import split_target
+from rankwise.targets import split_weighted
 
 __all__ = ["GroupScaler"]
 
@@ -103,7 +103,7 @@ class GroupScaler(TransformerMixin, BaseEstimator):
             The fitted scaler.
         """
         X = self._check_items(X, reset=True)
-        groups = split_target(y, groups)[1]
+        groups = split_weighted(y, groups)[1]
         encode_groups(groups, X.shape[0])
         self.needs_groups_ = groups is not None
         self.__dict__.pop("standard_", None)
@@ -151,7 +151,7 @@ class GroupScaler(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Any, y: Any = None, groups: ArrayLike | None = None) -> Any:
         """Fit, and scale the same items; see `fit` and `transform`."""
-        return self.fit(X, y, groups).transform(X, split_target(y, groups)[1])
+        return self.fit(X, y, groups).transform(X, split_weighted(y, groups)[1])
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
         """Names of the columns: ``name_in_group``, and the plain names for ``with_standard``."""

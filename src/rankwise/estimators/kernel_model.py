@@ -25,6 +25,7 @@ class KernelModel(RankerMixin, KernelParameters):
 
     alpha: Any
     output_shape_: tuple[int, ...] = ()
+    intercept_: Any = 0.0  # as of linear models of scikit-learn without one
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Score items; larger is better, and only differences (inside a group) have a meaning.

@@ -36,8 +36,8 @@ __all__ = ["LabelMixin", "LabelRanker"]
 class LabelMixin(RankerMixin):
     """What a fitted ranker of labels does beside `predict`."""
 
-    __metadata_request__fit = {"groups": UNUSED}  # noqa: RUF012
-    __metadata_request__score = {"groups": UNUSED}  # noqa: RUF012
+    __metadata_request__fit = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
+    __metadata_request__score = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
 
     labels_: NDArray[Any]
     values: str
@@ -164,13 +164,13 @@ class LabelRanker(LabelMixin, KernelModel):
     --------
     >>> from rankwise import LabelRanker
     >>> X = [[0.0], [1.0], [2.0], [3.0]]
-    >>> Y = [[1, 2, 3], [1, 3, 2], [3, 2, 1], [3, 1, 2]]
+    >>> Y = [[1, 2, 3], [1, 2, 3], [2, 1, 3], [3, 1, 2]]
     >>> model = LabelRanker(alpha=0.01, values="ranks").fit(X, Y)
     >>> model.predict_order([[0.0], [3.0]])
     array([[0, 1, 2],
            [1, 2, 0]])
-    >>> model.rank([[3.0]])
-    array([[3, 1, 2]])
+    >>> model.rank([[0.0]])
+    array([[1, 2, 3]])
     """
 
     alpha: float = 1e-3

@@ -23,6 +23,7 @@ from rankwise.losses import MarginLoss
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.refit_task import MarginTask
 from rankwise.solvers.margin_loss import MarginSolution
+from rankwise.targets import with_weights
 
 __all__ = ["MarginPath", "MarginRanker"]
 
@@ -86,7 +87,13 @@ class MarginRanker(CallbackSupportMixin, KernelModel):
         """What is known about the items; a graph is checked and taken as it is."""
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Learn from items and what is known about their order.
 
         Parameters
@@ -100,6 +107,8 @@ class MarginRanker(CallbackSupportMixin, KernelModel):
         groups : array-like of shape (n_items,), optional
             Group labels, any hashable ones in any order: only items of one group are compared.
             None compares all items.
+        sample_weight : array-like of shape (n_items,), optional
+            Weights of the items, as in ``RankRLS.fit``.
 
         Returns
         -------
@@ -107,10 +116,12 @@ class MarginRanker(CallbackSupportMixin, KernelModel):
             The fitted estimator.
         """
         warn_if_groups_were_lost(y, groups, "fit")
+        given = {"groups": groups, "sample_weight": sample_weight}
+        y, groups = with_weights(y, groups, sample_weight, X)
         alpha = float(check_alphas([self.alpha], "alpha")[0])
         trainer = self._make_trainer()
         graph, loss, design = self._prepare(X, y, groups, trainer)
-        task = FitTask(self, self.max_iter, X=X, y=y, metadata={"groups": groups})
+        task = FitTask(self, self.max_iter, X=X, y=y, metadata=given)
         start = self._last_weights(design)
         self._store_features(design.features)
         self.solver_ = trainer.method
@@ -128,7 +139,15 @@ class MarginRanker(CallbackSupportMixin, KernelModel):
         trainer.warn_unfinished([solution], [alpha])
         return self
 
-    def path(self, X: Any, y: Any, groups: ArrayLike | None = None, *, alphas: ArrayLike) -> Any:
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        *,
+        alphas: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> Any:
         """The solutions of a list of alphas, each started from the one before.
 
         Weights and planes of the larger alpha serve the smaller: the whole path is much cheaper
@@ -137,7 +156,7 @@ class MarginRanker(CallbackSupportMixin, KernelModel):
 
         Parameters
         ----------
-        X, y, groups
+        X, y, groups, sample_weight
             As in `fit`.
         alphas : array-like of shape (n_alphas,)
             Positive numbers in any order.
@@ -155,6 +174,7 @@ class MarginRanker(CallbackSupportMixin, KernelModel):
         array([[1. , 0.5]])
         """
         checked = check_alphas(alphas, "alphas")
+        y, groups = with_weights(y, groups, sample_weight, X)
         model: Self = clone(self)
         trainer = model._make_trainer()
         _, loss, design = model._prepare(X, y, groups, trainer)

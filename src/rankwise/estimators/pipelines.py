@@ -10,10 +10,9 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from rankwise.model_selection.group_routing import group_metadata
-from rankwise.targets import make_target, split_target
+from rankwise.targets import make_target, split_weighted
 
 __all__ = [
-    "fit_pipeline",
     "fit_ranker",
     "fit_transform",
     "fit_transform_items",
@@ -56,11 +55,5 @@ def fit_transform(step: Any, X: Any, groups: ArrayLike | None, y: Any = None) ->
 
 def fit_ranker(estimator: Any, X: Any, y: Any, groups: ArrayLike | None) -> Any:
     """Fit a copy of an estimator; the target carries the groups through any Pipeline."""
-    y, groups = split_target(y, groups)
-    return clone(estimator).fit(X, y if groups is None else make_target(y, groups))
-
-
-def fit_pipeline(pipeline: Pipeline, X: Any, y: Any, groups: ArrayLike | None) -> Pipeline:
-    """Fit a Pipeline with a ranker at its end; groups go to the ranker and to steps that ask."""
-    with sklearn.config_context(enable_metadata_routing=True):
-        return pipeline.fit(X, y, **({} if groups is None else {"groups": groups}))
+    y, groups, weights = split_weighted(y, groups)
+    return clone(estimator).fit(X, y if groups is None else make_target(y, groups, weights))

@@ -12,7 +12,7 @@ from sklearn.utils import column_or_1d
 from rankwise.arrays import Array
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.losses import SquaredLoss
-from rankwise.targets import as_scores, split_target
+from rankwise.targets import as_scores, split_weighted
 
 __all__ = ["compared_graph", "ranking_losses", "why_no_pairs"]
 
@@ -49,9 +49,9 @@ def ranking_losses(
         losses = [SquaredLoss(graph, beta, scores)]
         shape = () if scores is None else scores.shape[1:]
     else:
-        y, groups = split_target(y, groups)
+        y, groups, weights = split_weighted(y, groups)
         scores = _check_length(as_scores(y, keep=True), n_items)
-        losses = _losses_of_scores(scores, groups, options, beta)
+        losses = _losses_of_scores(scores, groups, weights, options, beta)
         shape = scores.shape[1:]
     for loss in losses:
         _check_something_to_rank(loss)
@@ -71,10 +71,12 @@ def compared_graph(
         if y.scores is not None:
             _one_output(learner, y.scores)
         return _check_graph(y, n_items, groups, {"group_weight": group_weight})
-    y, groups = split_target(y, groups)
+    y, groups, weights = split_weighted(y, groups)
     scores = _check_length(_one_output(learner, as_scores(y)), n_items)
     cost = "magnitude" if ties == "include" else "sign"
-    return ScoreGraph(scores, groups, cost=cost, ties=ties, group_weight=group_weight)
+    return ScoreGraph(
+        scores, groups, cost=cost, ties=ties, group_weight=group_weight, sample_weight=weights
+    )
 
 
 def _one_output(learner: str, y: Array) -> Array:
@@ -120,15 +122,28 @@ def _check_graph(
 
 
 def _losses_of_scores(
-    scores: Array, groups: ArrayLike | None, options: dict[str, str], beta: float
+    scores: Array,
+    groups: ArrayLike | None,
+    weights: ArrayLike | None,
+    options: dict[str, str],
+    beta: float,
 ) -> list[SquaredLoss]:
+    def loss(y: Array) -> SquaredLoss:
+        return SquaredLoss(ScoreGraph(y, groups, **options, sample_weight=weights), beta, y)
+
     same_pairs = options["cost"] == "magnitude" and options["ties"] == "include"
     if scores.ndim == 1 or same_pairs:
-        return [SquaredLoss(ScoreGraph(scores, groups, **options), beta, scores)]
-    return [SquaredLoss(ScoreGraph(column, groups, **options), beta, column) for column in scores.T]
+        return [loss(scores)]
+    return [loss(column) for column in scores.T]
 
 
 def _check_something_to_rank(loss: SquaredLoss) -> None:
+    weights = loss.graph.item_weights
+    if weights is not None and not 0 < weights.sum() < np.inf:
+        raise ValueError(
+            f"the sample weights sum to {weights.sum()}; give a positive weight to the rows that "
+            "count, and bring all weights nearer to 1 by one common factor if they overflow."
+        )
     if loss.beta == 1:
         return
     if loss.graph.n_pairs == 0:
@@ -153,6 +168,11 @@ def why_no_pairs(graph: PreferenceGraph) -> str:
     if about.n_items == 1:
         return "found 1 sample (n_samples = 1); give at least two items of one group"
     found = f"{about.n_items} items in {about.n_groups} groups make no pair"
+    if graph.item_weights is not None and (graph.item_weights == 0).any():
+        return (
+            f"{found} of positive weight; items of sample_weight 0 do not count, so give a "
+            "positive weight to at least two items of one group whose scores differ"
+        )
     if about.n_tied_pairs:
         return (
             f"{found} because all pairs are tied; give scores that differ, or use "

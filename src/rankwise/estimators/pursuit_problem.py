@@ -110,7 +110,7 @@ def read_target(
     graph_options = (options.cost, options.ties, options.group_weight)
     if isinstance(y, PartlyScored):
         scored = y.scored
-        losses, _ = ranking_losses(len(scored), y.y, y.scored_labels, *graph_options, options.beta)
+        losses, _ = ranking_losses(len(scored), *y.target, *graph_options, options.beta)
     else:
         scored = np.arange(y.n_items)
         losses, shape = ranking_losses(y.n_items, y, None, *graph_options, options.beta)
@@ -121,7 +121,7 @@ def read_target(
             )
     loss, level = losses[0], None
     if loss.y is not None and options.beta > 0 and options.fit_intercept:
-        level = float(loss.y.mean())
+        level = float(np.average(loss.y, weights=loss.graph.item_weights))
         loss = SquaredLoss(loss.graph, loss.beta, loss.y - level)
     _check_squares(loss)
     agreeing, agreement = np.empty(0, dtype=np.intp), None

@@ -24,6 +24,7 @@ from rankwise.model_selection.exact_hold_out import Refit
 from rankwise.model_selection.least_squares_task import LeastSquaresTask
 from rankwise.progress import IterationLine
 from rankwise.solvers import Solutions, minimize
+from rankwise.targets import with_weights
 
 __all__ = ["RankRLS", "RankRLSPath"]
 
@@ -37,7 +38,8 @@ class RankRLS(ChunkedFit):
         J(f) = (1−β)/W Σ_k ω_k (δ_k − (f_i − f_j))² + β/m Σ_i (y_i − f_i)² + α ‖f‖²
 
     over the edges k = (i → j) of a preference graph with magnitudes δ, weights ω and W = Σ ω
-    ([RankRLS09] equations 11 and 16; β is from [Pursuit13] equation 5). The pairs are never
+    ([RankRLS09] equations 11 and 16; β is from [Pursuit13] equation 5; with weights w of the m
+    items the second sum has w_i, and Σ w in the place of m). The pairs are never
     formed: training costs as much as ridge regression on the same items.
 
     Parameters
@@ -136,7 +138,13 @@ class RankRLS(ChunkedFit):
     max_iter: int | None = None
     random_state: Any = None
 
-    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Learn from items and what is known about their order.
 
         Parameters
@@ -149,6 +157,10 @@ class RankRLS(ChunkedFit):
         groups : array-like of shape (n_items,), optional
             Group labels, any hashable ones in any order: only items of one group are compared.
             None compares all items.
+        sample_weight : array-like of shape (n_items,), optional
+            Weights of the items, 0 or larger: a pair weighs the product of its two, and an item its
+            own in the regression part. Only ratios count; an item of weight 0 is as good as absent.
+            For clicks, one over the propensity of a clicked item.
 
         Returns
         -------
@@ -156,12 +168,19 @@ class RankRLS(ChunkedFit):
             The fitted estimator.
         """
         warn_if_groups_were_lost(y, groups, "fit")
+        y, groups = with_weights(y, groups, sample_weight, X)
         coefficients = self._solve_for(X, y, groups, check_alphas([self.alpha], "alpha"))
         self._store(coefficients[0])
         return self
 
     def path(
-        self, X: Any, y: Any, groups: ArrayLike | None = None, *, alphas: ArrayLike
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        *,
+        alphas: ArrayLike,
+        sample_weight: ArrayLike | None = None,
     ) -> RankRLSPath:
         """The solutions of a whole list of alphas from one reduction of the matrix.
 
@@ -170,7 +189,7 @@ class RankRLS(ChunkedFit):
 
         Parameters
         ----------
-        X, y, groups
+        X, y, groups, sample_weight
             As in `fit`.
         alphas : array-like of shape (n_alphas,)
             Positive numbers in any order.
@@ -189,6 +208,7 @@ class RankRLS(ChunkedFit):
         """
         model = clone(self)
         checked = check_alphas(alphas, "alphas")
+        y, groups = with_weights(y, groups, sample_weight, X)
         return RankRLSPath(model, checked, model._solve_for(X, y, groups, checked))
 
     def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> LeastSquaresTask:

@@ -46,6 +46,7 @@ from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.model_selection.measures import Measure
 from rankwise.options import check_option
 from rankwise.solvers.pursuit import Step, make_search, pursue
+from rankwise.targets import with_weights
 
 __all__ = ["RankingPursuit"]
 
@@ -180,7 +181,13 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
     tol: float = 0.0
     random_state: Any = None
 
-    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Learn from items, some of which may have no score.
 
         Parameters
@@ -192,6 +199,8 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
             also a `ScoreGraph` or a `PairGraph`.
         groups : array-like of shape (n_items,), optional
             Group labels of all items: only items of one group are compared.
+        sample_weight : array-like of shape (n_items,), optional
+            Weights of the items, as in ``RankRLS.fit``; the rows on which views agree have theirs.
 
         Returns
         -------
@@ -199,6 +208,7 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
             The fitted estimator.
         """
         warn_if_groups_were_lost(y, groups, "fit")
+        y, groups = with_weights(y, groups, sample_weight, X)
         X, target = self._check_training_data(X, y, groups)
         rng = check_random_state(self.random_state)
         if self.n_iter_no_change is None:
@@ -232,7 +242,8 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
     def _graph_of(self, part: PartlyScored, rows: Indices) -> ScoreGraph:
         """The pairs of some of the scored rows, counted among the scored."""
         options = {"cost": self.cost, "ties": self.ties, "group_weight": self.group_weight}
-        return ScoreGraph(part.y[rows], part.scored_labels[rows], **options)
+        weights = part.weights_of(part.scored[rows])
+        return ScoreGraph(part.y[rows], part.scored_labels[rows], **options, sample_weight=weights)
 
     def predict(self, X: Any) -> Array:
         """Score items by the mean of the views.
@@ -272,12 +283,7 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         return self._functions
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
-        """Scores after each step, as a model of that `n_basis` predicts them.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_items, n_features)
-            Items.
+        """Scores after each step, as a model of that `n_basis` predicts them; X as in `predict`.
 
         Yields
         ------

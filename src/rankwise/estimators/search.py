@@ -24,6 +24,7 @@ from rankwise.model_selection.alpha_grid import (
 from rankwise.model_selection.curves import HeldOutCurves, judge_and_widen
 from rankwise.model_selection.measures import Measure, check_scoring, undefined_everywhere
 from rankwise.model_selection.task import HoldOutTask
+from rankwise.targets import with_weights
 
 __all__ = ["BaseSearch", "Search"]
 
@@ -67,6 +68,7 @@ class BaseSearch(BaseEstimator):
 
     shown: ClassVar[tuple[str, ...]] = (
         "coef_",
+        "intercept_",
         "dual_coef_",
         "X_fit_",
         "basis_indices_",
@@ -227,13 +229,19 @@ class Search(BaseSearch, KernelParameters):
 
     lists: ClassVar[tuple[str, ...]] = ("gamma", "degree", "coef0")
 
-    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Choose the parameters, then learn from all data.
 
         Parameters
         ----------
-        X, y, groups
-            As in ``fit`` of the model.
+        X, y, groups, sample_weight
+            As in ``fit`` of the model. Held-out items are judged with their weights, too.
 
         Returns
         -------
@@ -241,6 +249,7 @@ class Search(BaseSearch, KernelParameters):
             The fitted estimator.
         """
         warn_if_groups_were_lost(y, groups, "fit")
+        y, groups = with_weights(y, groups, sample_weight, X)
         self._search(X, y, groups)
         frame = as_frame(X)
         validate_data(self, X if frame is None else frame, skip_check_array=True)

@@ -16,8 +16,7 @@ from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import Groups, encode_groups
 from rankwise.metrics import disagreement_error
-from rankwise.metrics.arguments import check_weights
-from rankwise.targets import as_scores, split_target
+from rankwise.targets import as_scores, as_weights, split_weighted, with_weights
 
 __all__ = ["PartlyScored", "SemiSupervisedMixin", "split_unscored"]
 
@@ -33,12 +32,15 @@ class PartlyScored(NamedTuple):
         Scores of the scored rows.
     groups : Groups
         Groups of all rows.
+    weights : ndarray or None
+        Weights of all rows, if they have any.
     """
 
     scored: NDArray[np.intp]
     unscored: NDArray[np.intp]
     y: Array
     groups: Groups
+    weights: Array | None = None
 
     @property
     def scored_labels(self) -> NDArray[Any]:
@@ -46,10 +48,22 @@ class PartlyScored(NamedTuple):
         labels: NDArray[Any] = self.groups.labels[self.groups.codes[self.scored]]
         return labels
 
+    def weights_of(self, rows: NDArray[np.intp]) -> Array | None:
+        """Weights of some rows, None without weights."""
+        return None if self.weights is None else self.weights[rows]
+
+    @property
+    def target(self) -> tuple[Any, Any]:
+        """Scores and groups of the scored rows, with their weights."""
+        return with_weights(self.y, self.scored_labels, self.weights_of(self.scored))
+
     @property
     def agrees_on_unscored(self) -> bool:
         """Whether two unscored rows share a group, so that there is something to agree on."""
-        return bool(np.bincount(self.groups.codes[self.unscored]).max(initial=0) > 1)
+        rows = self.unscored
+        if self.weights is not None:
+            rows = rows[self.weights[rows] > 0]
+        return bool(np.bincount(self.groups.codes[rows]).max(initial=0) > 1)
 
     def agreement(self, group_weight: str = "pairs") -> tuple[NDArray[np.intp], ScoreGraph]:
         """Rows on whose order views are to agree, and all pairs of them inside groups.
@@ -58,7 +72,12 @@ class PartlyScored(NamedTuple):
         """
         rows = self.unscored if self.agrees_on_unscored else self.scored
         zeros = np.zeros(len(rows))  # all pairs of a group, whatever the scores
-        return rows, ScoreGraph(zeros, self.groups.codes[rows], group_weight=group_weight)
+        return rows, ScoreGraph(
+            zeros,
+            self.groups.codes[rows],
+            group_weight=group_weight,
+            sample_weight=self.weights_of(rows),
+        )
 
     def without(self, held: NDArray[np.intp]) -> PartlyScored:
         """The same rows but for some of the scored ones, counted among the scored."""
@@ -72,7 +91,7 @@ def split_unscored(y: Any, groups: ArrayLike | None, n_items: int) -> PartlyScor
     Parameters
     ----------
     y : array-like of shape (n_items,)
-        Scores, NaN for a row without; or a target of `make_target`.
+        Scores, NaN for a row without; or a target of `make_target`, which may carry weights.
     groups : array-like of shape (n_items,), optional
         Group labels of all rows; None puts all in one group.
     n_items : int
@@ -83,7 +102,7 @@ def split_unscored(y: Any, groups: ArrayLike | None, n_items: int) -> PartlyScor
             f"y is a {type(y).__name__}, which cannot hold unscored rows; pass scores with NaN for "
             "the rows that have none, and groups."
         )
-    y, groups = split_target(y, groups)
+    y, groups, weights = split_weighted(y, groups)
     scores = as_scores(y, allow_nan=True)
     if len(scores) != n_items:
         raise ValueError(
@@ -103,7 +122,8 @@ def split_unscored(y: Any, groups: ArrayLike | None, n_items: int) -> PartlyScor
             "order from. Score the rows of at least one group."
         )
     scored, unscored = np.flatnonzero(~missing), np.flatnonzero(missing)
-    part = PartlyScored(scored, unscored, scores[scored], encode_groups(groups, n_items))
+    checked = None if weights is None else as_weights(weights, n_items)
+    part = PartlyScored(scored, unscored, scores[scored], encode_groups(groups, n_items), checked)
     if len(unscored) and not part.agrees_on_unscored:
         warnings.warn(
             f"no two of the {len(unscored)} unscored rows are in one group, so there is nothing "
@@ -143,7 +163,7 @@ class SemiSupervisedMixin(RankerMixin):
         check_is_fitted(self)
         check_same_index(X=X, y=y, groups=groups)
         warn_if_groups_were_lost(y, groups, "score")
-        y, groups = split_target(y, groups)
+        y, groups, weights = split_weighted(y, groups, sample_weight)
         y = as_scores(y, allow_nan=True)
         predicted = self.predict(X)  # type: ignore[attr-defined]
         if len(y) != len(predicted):
@@ -152,11 +172,11 @@ class SemiSupervisedMixin(RankerMixin):
         if not len(scored):
             raise ValueError("score needs rows with a score, but y is all NaN.")
         codes = encode_groups(groups, len(y)).codes
-        weight = check_weights(sample_weight, len(y))
+        weight = None if weights is None else as_weights(weights, len(y))[scored]
         error = disagreement_error(
             y[scored],
             predicted[scored],
             codes[scored],
-            sample_weight=None if weight is None else weight[scored],
+            sample_weight=weight,
         )
         return float(1.0 - np.mean(error))

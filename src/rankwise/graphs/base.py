@@ -7,12 +7,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
 from rankwise.graphs.disagreement import edge_disagreement
 from rankwise.graphs.protocol import GraphDescription, GraphRoot, PreferenceGraph, system_by_columns
 from rankwise.graphs.strict import StrictEdges, StrictPreferences
+from rankwise.targets import as_weights
 
 if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
@@ -75,6 +76,11 @@ class BaseGraph(ABC):
         return None
 
     @property
+    def item_weights(self) -> Array | None:
+        """None: the items have no weights of their own."""
+        return None
+
+    @property
     def is_complete(self) -> bool:
         """False: some two items may be no edge."""
         return False
@@ -123,6 +129,12 @@ class BaseGraph(ABC):
     def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
         """F with ``F Fᵀ = scale L + shift I``."""
         return self._edges.root(scale, shift)
+
+    def weighted(self, sample_weight: ArrayLike) -> PreferenceGraph:
+        """The edges, each times the weights of its two items; edges of weight 0 are left out."""
+        edges, weight = self._edges, as_weights(sample_weight, self.n_items)
+        product = weight[edges.winner] * weight[edges.loser]
+        return edges.with_edges(product > 0, product)
 
     def subset(self, items: NDArray[np.intp]) -> PreferenceGraph:
         """The graph of these items and the edges between them, numbered as given."""

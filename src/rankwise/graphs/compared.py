@@ -164,6 +164,7 @@ class _ComparedOrder:
         self._level = np.maximum.accumulate(np.where(new_level, position, 0))
         self._count = (position if self._has_ties else self._level) - self._start
         self._weight = graph.pair_weights[group]
+        self._own = None if graph.item_weights is None else graph.item_weights[self._order]
 
     @cached_property
     def blocks(self) -> list[PairBlock] | Blocks:
@@ -185,6 +186,8 @@ class _ComparedOrder:
         second = np.repeat(self._start[start:stop] - base - before, count)
         second += np.arange(len(second))
         weight = np.repeat(self._weight[start:stop], count)
+        if self._own is not None:
+            weight *= self._own[first + base] * self._own[second + base]
         lost = np.zeros_like(weight)
         if self._has_ties:
             tied = second >= np.repeat(self._level[start:stop] - base, count)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise._compiled import count_violated
+from rankwise._compiled import count_violated, sum_violated
 from rankwise.arrays import Array
 from rankwise.graphs.score_levels import find_levels, sums_of_families
 
@@ -36,12 +36,19 @@ def edge_disagreement(edges: PairGraph, F: NDArray[Any], fold: Codes | None, poo
 
 
 def score_disagreement(
-    y: Array, groups: Codes, pair_weights: Array, F: NDArray[Any], fold: Codes | None, pooled: bool
+    y: Array,
+    groups: Codes,
+    pair_weights: Array,
+    F: NDArray[Any],
+    fold: Codes | None,
+    pooled: bool,
+    weight: Array | None = None,
 ) -> Array:
     """All pairs of different score inside each group, never formed: two sweeps for each column.
 
     Written in ranks, a pair is violated if the winner is not above the loser. With A violated pairs
     for F and B for −F, ties are in both, so twice the errors are A − B plus the number of pairs.
+    A pair counts the product of the weights of its items, if they have any.
     """
     unit = groups
     if fold is not None:
@@ -51,15 +58,18 @@ def score_disagreement(
 
     def violated(rank: Codes) -> Array:
         order = np.lexsort((rank, unit))
-        starts = np.cumsum(size) - size
-        lost = count_violated(rank[order].astype(np.float64), level[order], starts)[0]
+        in_order = rank[order].astype(np.float64), level[order], np.cumsum(size) - size
+        if weight is None:
+            lost = count_violated(*in_order)[0]
+        else:
+            lost = weight[order] * sum_violated(*in_order, weight[order])[0]
         return sums_of_families(lost, groups[order], len(pair_weights))
 
     total = violated(np.zeros(len(y), dtype=np.intp))
 
     def wrong(f: NDArray[Any]) -> Array:
         rank = np.unique(f, return_inverse=True)[1]
-        return 0.5 * (violated(rank) - violated(-rank) + total)
+        return np.maximum(0.5 * (violated(rank) - violated(-rank) + total), 0.0)
 
     return _shares(wrong, total, F, pair_weights, pooled)
 

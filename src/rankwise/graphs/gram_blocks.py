@@ -38,7 +38,10 @@ class Nesting(NamedTuple):
 
 
 class Means(NamedTuple):
-    """Means of families: row r stands for size[r] items and is number name[r] of its nesting."""
+    """Means of families: row r stands for size[r] items and is number name[r] of its nesting.
+
+    The size is the weight of these items, if they have weights; it may be zero.
+    """
 
     rows: Array
     size: Array
@@ -49,12 +52,15 @@ class Means(NamedTuple):
         return Means(self.rows[rows], self.size[rows], self.name[rows])
 
 
-def nested_scatter(R: Any, nestings: list[Nesting], target: Array) -> tuple[Array, Array]:
+def nested_scatter(
+    R: Any, nestings: list[Nesting], target: Array, mass: Array | None = None
+) -> tuple[Array, Array]:
     """Σ of the weighted scatter of children around the mean of their parent; ``Rᵀ t``.
 
         G = Σ_nestings Σ_parents weight_p Σ_{children c of p} n_c (μ_c − μ_p)(μ_c − μ_p)ᵀ
 
-    Children of the first nesting are the rows of R, children of the next its parents. A block of
+    Children of the first nesting are the rows of R, children of the next its parents. A row counts
+    n_c = 1, or its mass if that is given, and the means are weighted in the same way. A block of
     rows is read from memory once and is in the cache for the product, the means and ``Rᵀ t``.
 
     Examples
@@ -78,25 +84,31 @@ def nested_scatter(R: Any, nestings: list[Nesting], target: Array) -> tuple[Arra
     if not nestings:
         moment = plain_system(R, columns)[1]
     else:
-        _add_scatter(gram, moment, R, nestings, columns)
+        _add_scatter(gram, moment, R, nestings, columns, mass)
     return gram, moment.reshape(R.shape[1], *target.shape[1:])
 
 
-def plain_system(R: Any, target: Array) -> tuple[Array, Array]:
-    """``Rᵀ R`` and ``Rᵀ t`` in float64; a block of rows at a time unless R is sparse."""
+def plain_system(R: Any, target: Array, mass: Array | None = None) -> tuple[Array, Array]:
+    """``Rᵀ D R`` and ``Rᵀ t`` in float64, D the mass of the rows, 1 if not given.
+
+    A block of rows at a time unless R is sparse.
+    """
     if sp.issparse(R):
-        return np.asarray((R.T @ R).toarray(), dtype=np.float64), np.asarray(R.T @ target)
+        heavy = R if mass is None else R.multiply(mass[:, None]).tocsr()
+        return np.asarray((R.T @ heavy).toarray(), dtype=np.float64), np.asarray(R.T @ target)
     gram, moment = _empty_system(R, target)
     for block in _blocks(R):
         rows = np.ascontiguousarray(R[block], dtype=np.float64)
-        gram += rows.T @ rows
         moment += rows.T @ target[block]
+        if mass is not None:
+            rows = rows * np.sqrt(mass[block])[:, None]
+        gram += rows.T @ rows
     return gram, moment
 
 
-def plain_gram(R: Any) -> Array:
-    """``Rᵀ R`` in float64."""
-    return plain_system(R, np.empty((R.shape[0], 0)))[0]
+def plain_gram(R: Any, mass: Array | None = None) -> Array:
+    """``Rᵀ D R`` in float64."""
+    return plain_system(R, np.empty((R.shape[0], 0)), mass)[0]
 
 
 def _empty_system(R: Any, target: Array) -> tuple[Array, Array]:
@@ -105,7 +117,12 @@ def _empty_system(R: Any, target: Array) -> tuple[Array, Array]:
 
 
 def _add_scatter(
-    gram: Array, moment: Array, R: Any, nestings: list[Nesting], target: Array
+    gram: Array,
+    moment: Array,
+    R: Any,
+    nestings: list[Nesting],
+    target: Array,
+    mass: Array | None,
 ) -> None:
     """A chain of generators: rows, their families, the parents of those, ..."""
     first, *others = nestings
@@ -115,7 +132,7 @@ def _add_scatter(
         if isinstance(R, np.ndarray) and has_long_families
         else _scatter_of_sorted_rows
     )
-    means = scatter(gram, moment, R, first, target)
+    means = scatter(gram, moment, R, first, target, mass)
     means = _joined(gram, means, first.weight)
     for nesting in others:
         means = _joined(gram, _scatters(gram, means, nesting), nesting.weight)
@@ -124,7 +141,12 @@ def _add_scatter(
 
 
 def _scatter_of_long_families(
-    gram: Array, moment: Array, R: NDArray[Any], nesting: Nesting, target: Array
+    gram: Array,
+    moment: Array,
+    R: NDArray[Any],
+    nesting: Nesting,
+    target: Array,
+    mass: Array | None,
 ) -> Iterator[Means]:
     """Take the rows as they stand; the means of all families are in memory.
 
@@ -135,24 +157,26 @@ def _scatter_of_long_families(
 
     The product comes first: BLAS hides the way of the rows from memory to the cache.
     """
-    size = np.bincount(nesting.parent)
+    count = np.bincount(nesting.parent)
+    size = count if mass is None else np.bincount(nesting.parent, weights=mass)
     weight = nesting.weight[: len(size)]
-    product = _Product(R, weight)
+    product = _Product(R, weight, mass)
     sums = np.zeros((len(size), R.shape[1]))
-    is_far = _has_far_columns(R[np.flatnonzero(nesting.parent == np.argmax(size))[:SAMPLE]])
+    is_far = _has_far_columns(R[np.flatnonzero(nesting.parent == np.argmax(count))[:SAMPLE]])
     squares = np.zeros_like(gram)
     for block in _blocks(R):
         X, family = np.ascontiguousarray(R[block]), nesting.parent[block]
         if not is_far:
-            squares += product.of(X, family, None)
-        _add_rows(X, family, target[block], sums, moment)
-    means = sums / np.maximum(size, 1)[:, None]
+            squares += product.of(X, family, None, block)
+        _add_rows(X, family, target[block], sums, moment, _some(mass, block))
+    means = _means(sums, size)
     root = means * np.sqrt(weight * size)[:, None]
     lost = root.T @ root
     if is_far or (np.diagonal(lost) > FAR * np.diagonal(squares)).any():
         squares[:] = 0.0
         for block in _blocks(R):
-            squares += product.of(np.ascontiguousarray(R[block]), nesting.parent[block], means)
+            X, family = np.ascontiguousarray(R[block]), nesting.parent[block]
+            squares += product.of(X, family, means, block)
     else:
         squares -= lost
     gram += squares
@@ -160,60 +184,79 @@ def _scatter_of_long_families(
 
 
 def _scatter_of_sorted_rows(
-    gram: Array, moment: Array, R: Any, nesting: Nesting, target: Array
+    gram: Array, moment: Array, R: Any, nesting: Nesting, target: Array, mass: Array | None
 ) -> Iterator[Means]:
     """Bring families together; rows are centered around the mean of their family in the block."""
     parent, order = nesting.parent, None
     if (parent[1:] < parent[:-1]).any():
         order = _sorting(parent)
         parent = parent[order]
-    product = _Product(R, nesting.weight)
+    product = _Product(R, nesting.weight, mass)
     for block in _blocks_of_families(parent, min(block_rows(R.shape[1]), len(parent))):
         rows = block if order is None else order[block]
         X = _as_floats(R[rows])
         starts = _starts(parent[block])
         name, size = parent[block][starts], np.diff(starts, append=len(X))
         family = np.repeat(np.arange(len(starts)), size)
+        if mass is not None:
+            size = np.add.reduceat(mass[rows], starts)
         sums = np.zeros((len(starts), R.shape[1]))
-        _add_rows(X, family, target[rows], sums, moment)
-        means = sums / size[:, None]
-        gram += product.of(X, family, means, name)
+        _add_rows(X, family, target[rows], sums, moment, _some(mass, rows))
+        means = _means(sums, size)
+        gram += product.of(X, family, means, rows, name)
         yield Means(means, size.astype(np.float64), name)
 
 
 class _Product:
-    """``Σ w (x − μ)(x − μ)ᵀ`` over the rows of a block, w and μ by family."""
+    """``Σ w n (x − μ)(x − μ)ᵀ`` over the rows of a block, w and μ by family, n the mass."""
 
-    def __init__(self, R: Any, weight: Array) -> None:
+    def __init__(self, R: Any, weight: Array, mass: Array | None) -> None:
         n_columns = R.shape[1]
         self._is_even = bool((weight == weight[0]).all())
         self._common = weight[0] if self._is_even else 1.0
         self._root = np.ones_like(weight) if self._is_even else np.sqrt(weight)
         self._room = np.empty((min(block_rows(n_columns), R.shape[0]), n_columns))
+        self._root_mass = None if mass is None else np.sqrt(mass)
 
     def of(
         self,
         X: NDArray[Any],
         family: NDArray[np.intp],
         means: Array | None,
+        rows: NDArray[np.intp] | slice,
         name: NDArray[np.intp] | slice = EVERY,
     ) -> Array:
         """No means leave the rows where they are; `name` says which families are numbered here."""
-        if means is None and self._is_even and X.dtype == np.float64:
+        factor = _some(self._root_mass, rows)
+        if means is None and self._is_even and factor is None and X.dtype == np.float64:
             return np.asarray(self._common * (X.T @ X))
         Z = self._room[: len(X)]
-        scale_rows(X, family, means, self._root[name], Z)
+        scale_rows(X, family, means, self._root[name], Z, factor)
         return np.asarray(self._common * (Z.T @ Z))
 
 
+def _some(mass: Array | None, rows: NDArray[np.intp] | slice) -> Array | None:
+    return None if mass is None else mass[rows]
+
+
+def _means(sums: Array, size: NDArray[Any]) -> Array:
+    """Quotients; zero for a family without items or weight."""
+    return np.asarray(sums / np.where(size > 0, size, 1)[:, None])
+
+
 def _add_rows(
-    X: NDArray[Any], family: NDArray[np.intp], t: Array, sums: Array, moment: Array
+    X: NDArray[Any],
+    family: NDArray[np.intp],
+    t: Array,
+    sums: Array,
+    moment: Array,
+    mass: Array | None,
 ) -> None:
     """Sums of families and ``Xᵀ t``: in one go for one output, by BLAS for several."""
     if t.shape[1] == 1:
-        add_rows(X, family, np.ascontiguousarray(t[:, 0]), sums, moment.reshape(-1))
+        add_rows(X, family, np.ascontiguousarray(t[:, 0]), sums, moment.reshape(-1), mass)
         return
-    add_rows(X, family, np.zeros(len(X)), sums, np.zeros(X.shape[1]))
+    add_rows(X, family, np.zeros(len(X)), sums, np.zeros(X.shape[1]), mass)
     if t.shape[1]:
         moment += X.T @ t
 
@@ -252,7 +295,7 @@ def _scatter(gram: Array, children: Means, parent: NDArray[np.intp], weight: Arr
     size = np.add.reduceat(children.size, starts)
     indicator = (children.size, np.arange(len(parent)), np.append(starts, len(parent)))
     sums = sp.csr_array(indicator, (len(starts), len(parent))) @ children.rows
-    means = np.asarray(sums / size[:, None])
+    means = _means(sums, size)
     centered = children.rows - np.repeat(means, np.diff(starts, append=len(parent)), axis=0)
     centered *= np.sqrt(weight[parent] * children.size)[:, None]
     gram += centered.T @ centered

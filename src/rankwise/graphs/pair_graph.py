@@ -241,13 +241,17 @@ class PairGraph(BaseGraph):
             items=None if self._items is None else self._items[items],
         )
 
-    def with_edges(self, kept: NDArray[Any]) -> PairGraph:
-        """The graph of all items and some of the edges, given by their numbers or a mask."""
+    def with_edges(self, kept: NDArray[Any], factor: Array | None = None) -> PairGraph:
+        """The graph of all items and some of the edges, given by their numbers or a mask.
+
+        Weights are multiplied by the factor of each edge of this graph, if given.
+        """
+        weight = self.weight if factor is None else self.weight * factor
         return PairGraph(
             self.winner[kept],
             self.loser[kept],
             self.magnitude[kept],
-            self.weight[kept],
+            weight[kept],
             self.n_items,
             cost=self.cost,
             groups=None if self._groups is None else self.group_labels[self.groups],

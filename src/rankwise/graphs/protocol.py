@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
 from rankwise.memory import check_matrix_fits
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class GraphRoot(Protocol):
-    """A matrix F with ``F Fᵀ = scale L + shift I``, known by what it does to arrays."""
+    """A matrix F with ``F Fᵀ = scale L + shift D``, known by what it does to arrays."""
 
     def apply(self, V: Array) -> Array:
         """``F V``."""
@@ -88,6 +88,10 @@ class PreferenceGraph(Protocol):
         """Scores of the items, (n_items,) or (n_items, v); None if there are preferences only."""
 
     @property
+    def item_weights(self) -> Array | None:
+        """Weights of the items, the diagonal of D; None if all have weight 1."""
+
+    @property
     def is_complete(self) -> bool:
         """Whether every two items are an edge of magnitude y_i − y_j, y being the scores."""
 
@@ -124,7 +128,10 @@ class PreferenceGraph(Protocol):
         """``rᵀ L r`` for every column r of sparse R."""
 
     def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
-        """F with ``F Fᵀ = scale L + shift I``."""
+        """F with ``F Fᵀ = scale L + shift D``, D the weights of the items."""
+
+    def weighted(self, sample_weight: ArrayLike) -> PreferenceGraph:
+        """The graph in which an edge weighs the product of the weights of its items as well."""
 
     def subset(self, items: NDArray[np.intp]) -> PreferenceGraph:
         """The graph of these items and the edges between them, numbered as given."""

@@ -20,7 +20,7 @@ from rankwise.graphs.score_levels import ScoreLevels, deviations, find_levels, s
 from rankwise.graphs.strict import StrictOrder
 from rankwise.groups import encode_groups
 from rankwise.options import check_option
-from rankwise.targets import as_scores, split_target
+from rankwise.targets import as_scores, as_weights, split_weighted
 
 if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
@@ -58,6 +58,10 @@ class ScoreGraph(BaseGraph):
     group_weight : {"pairs", "groups"}
         "pairs": every pair counts alike; "groups": every group counts alike, a pair weighs one
         over the number of pairs of its group ([RankRLS09] end of section 2.4).
+    sample_weight : array-like of shape (n_items,), optional
+        Weights of the items, 0 or larger: a pair weighs the product of its two, divided under
+        ``group_weight="groups"`` by the sum of these products in its group. An item of weight 0
+        is in no pair.
 
     Examples
     --------
@@ -84,13 +88,15 @@ class ScoreGraph(BaseGraph):
         cost: str = "magnitude",
         ties: str = "include",
         group_weight: str = "pairs",
+        sample_weight: ArrayLike | None = None,
     ) -> None:
         check_option("cost", cost, COSTS)
         check_option("ties", ties, TIES)
         check_option("group_weight", group_weight, GROUP_WEIGHTS)
-        y, groups = split_target(y, groups)
-        check_same_index(y=y, groups=groups)
+        y, groups, own = split_weighted(y, groups, sample_weight)
+        check_same_index(y=y, groups=groups, sample_weight=own)
         self.y = as_scores(y)
+        self.sample_weight = None if own is None else as_weights(own, len(self.y))
         self.cost = cost
         self.ties = ties if cost == "magnitude" else "exclude"
         self.group_weight = group_weight
@@ -132,14 +138,21 @@ class ScoreGraph(BaseGraph):
         return self.y
 
     @property
+    def item_weights(self) -> Array | None:
+        """Weights of the items; None if they have none."""
+        return self.sample_weight
+
+    @property
     def is_complete(self) -> bool:
         """Whether all items are in one group and every two of them are a pair."""
-        return self._same_for_all_scores and self.n_groups == 1
+        if not (self._same_for_all_scores and self.n_groups == 1):
+            return False
+        return self.sample_weight is None or bool((self.sample_weight > 0).all())
 
     @cached_property
     def n_pairs(self) -> int:
-        """Number of pairs."""
-        return int(self._pairs_in_group.sum())
+        """Number of pairs of positive weight."""
+        return int(self._counted_pairs.sum())
 
     @property
     def total_weight(self) -> float:
@@ -153,7 +166,10 @@ class ScoreGraph(BaseGraph):
 
     @cached_property
     def pair_weights(self) -> Array:
-        """Weight that `group_weight` gives to each pair of a group, shape (n_groups,)."""
+        """Weight that `group_weight` gives to each pair of a group, shape (n_groups,).
+
+        With weights of items it is what the product of the weights of a pair is multiplied by.
+        """
         pairs = self._pairs_in_group
         if self.group_weight == "pairs":
             return np.ones_like(pairs)
@@ -174,24 +190,32 @@ class ScoreGraph(BaseGraph):
         levels = self.levels
         higher = levels.group_size[levels.group] - levels.lower - levels.size
         balance = self.pair_weights[levels.group] * (levels.lower - higher)
-        return np.asarray(balance[levels.of_item])
+        return levels.to_items(balance)
 
     @property
     def degrees(self) -> Array:
         """Weight of the pairs of each item: the diagonal of L."""
         return self._structure.degrees
 
+    @property
+    def within(self) -> Array:
+        """What L multiplies the deviations of an item from its level by, before its weight."""
+        return np.asarray(self._structure.within[self.levels.of_item])
+
     @cached_property
     def components(self) -> NDArray[np.intp]:
         """For each item the number of its connected component; groups without pairs fall apart."""
-        return connect_groups(self.groups, self._pairs_in_group > 0)
+        connected = (self._counted_pairs > 0)[self.groups]
+        if self.sample_weight is not None:
+            connected &= self.sample_weight > 0
+        return connect_groups(self.groups, connected)
 
     def laplacian(self, V: Array, out: Array | None = None) -> Array:
         """``L V`` in O(m), plus levels² of each group for the relative cost; `out` may be V."""
         return self._structure.apply(V, out)
 
     def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
-        """F with ``F Fᵀ = scale L + shift I``; O(m) but for the relative cost."""
+        """F with ``F Fᵀ = scale L + shift D``; O(m) but for the relative cost."""
         return self._structure.root(scale, shift)
 
     def system(self, R: Any, t: Array) -> tuple[Array, Array]:
@@ -204,35 +228,51 @@ class ScoreGraph(BaseGraph):
 
     def subset(self, items: NDArray[np.intp]) -> ScoreGraph:
         """The graph that the scores of these items induce."""
+        weight = None if self.sample_weight is None else self.sample_weight[items]
+        return self._like(self.y[items], self.group_labels[self.groups[items]], weight)
+
+    def weighted(self, sample_weight: ArrayLike) -> ScoreGraph:
+        """The graph of the same scores with these weights, times those that it has."""
+        weight = as_weights(sample_weight, self.n_items)
+        if self.sample_weight is not None:
+            weight = weight * self.sample_weight
+        return self._like(self.y, self.group_labels[self.groups], weight)
+
+    def _like(
+        self, y: Array, groups: NDArray[Any], weight: Array | None, cost: str | None = None
+    ) -> ScoreGraph:
+        """Another graph with the same options, or with another cost."""
         return ScoreGraph(
-            self.y[items],
-            self.group_labels[self.groups[items]],
-            cost=self.cost,
+            y,
+            groups,
+            cost=cost or self.cost,
             ties=self.ties,
             group_weight=self.group_weight,
+            sample_weight=weight,
         )
 
-    def counted(self, counts: Array) -> ScoreGraph:
-        """The graph in which item i stands for ``counts[i]`` items of its group and score.
+    def lumped(self, weight: Array, squares: Array, counts: Array) -> ScoreGraph:
+        """The graph in which item i stands for several items of its group and score.
 
-        Vectors keep one value for each item of this graph. With ties in, the scores of the items
-        that it stands for may differ, and y is their mean.
+        These have weights w of sum ``weight[i]``, and ``squares[i]`` is the sum of w²;
+        ``counts[i]`` of them are positive. Vectors have one value for all items that one stands
+        for, products with L the sum over them. With ties in, their scores may differ, and y is
+        their mean.
 
         Examples
         --------
-        >>> graph = ScoreGraph([2.0, 1.0]).counted(np.array([3.0, 2.0]))
+        >>> n = np.array([3.0, 2.0])
+        >>> graph = ScoreGraph([2.0, 1.0]).lumped(n, n, n)
         >>> graph.n_pairs, graph.laplacian(np.array([1.0, 0.0]))
-        (10, array([ 2., -3.]))
+        (10, array([ 6., -6.]))
         """
         levels, scores = self._levels_and_scores
         other = copy.copy(self)
         for name in vars(self):
             if isinstance(getattr(type(self), name, None), cached_property):
                 del other.__dict__[name]
-        other._levels_and_scores = (
-            ScoreLevels(levels.of_item, levels.group, self.n_groups, counts),
-            scores,
-        )
+        other._levels_and_scores = levels.weighted(weight, squares), scores
+        other._counted_levels = levels.weighted(counts, counts)
         return other
 
     def pairs(self) -> PairGraph:
@@ -244,6 +284,10 @@ class ScoreGraph(BaseGraph):
         keep = self.groups[i] == self.groups[j]
         if self.ties == "exclude":
             keep &= self.y[i] != self.y[j]
+        weight = self.pair_weights[self.groups[i]]
+        if self.sample_weight is not None:
+            weight = weight * self.sample_weight[i] * self.sample_weight[j]
+            keep &= weight > 0
         i, j = i[keep], j[keep]
         swap = self.y[i] < self.y[j]
         i, j = np.where(swap, j, i), np.where(swap, i, j)
@@ -251,7 +295,7 @@ class ScoreGraph(BaseGraph):
             i,
             j,
             magnitude=self.y[i] - self.y[j],
-            weight=self.pair_weights[self.groups[i]],
+            weight=weight[keep],
             n_items=self.n_items,
             cost=self.cost,
         )
@@ -265,21 +309,25 @@ class ScoreGraph(BaseGraph):
             )
         if self.ties == "exclude":
             return StrictOrder(self)
-        weight = self.group_weight  # other pairs: count again
-        return StrictOrder(ScoreGraph(self.y, self.groups, cost="sign", group_weight=weight))
+        return StrictOrder(self._like(self.y, self.groups, self.sample_weight, cost="sign"))
 
     def disagreement(
         self, F: NDArray[Any], fold: NDArray[np.intp] | None = None, *, pooled: bool = False
     ) -> Array:
         """Share of the pairs of different score in each group that F orders wrongly."""
         self._check_one_output("disagreement()")
-        return score_disagreement(self.y, self.groups, self.pair_weights, F, fold, pooled)
+        return score_disagreement(
+            self.y, self.groups, self.pair_weights, F, fold, pooled, self.sample_weight
+        )
 
     def describe(self) -> GraphDescription:
         """Counts of groups, pairs, ties (over all outputs) and of items that are in no pair."""
         columns = self.y.reshape(self.n_items, -1).T
-        tied = sum(find_levels(y, self.groups, self.n_groups)[0].tied_pairs.sum() for y in columns)
-        empty = self._pairs_in_group == 0
+        tied = 0.0
+        for y in columns:
+            levels = find_levels(y, self.groups, self.n_groups)[0].counting(self.sample_weight)
+            tied += float((levels.pairs - levels.untied_pairs).sum())
+        empty = self._counted_pairs == 0
         return GraphDescription(
             n_items=self.n_items,
             n_groups=self.n_groups,
@@ -287,7 +335,7 @@ class ScoreGraph(BaseGraph):
             n_tied_pairs=int(tied),
             ties=self.ties,
             n_groups_without_pairs=int(empty.sum()),
-            n_isolated_items=int(empty[self.groups].sum()),
+            n_isolated_items=int((empty[self.groups] | self._is_weightless).sum()),
             total_weight=self.total_weight,
         )
 
@@ -303,8 +351,13 @@ class ScoreGraph(BaseGraph):
     def _levels_and_scores(self) -> tuple[ScoreLevels, Array]:
         if self._same_for_all_scores:  # a level need not tell scores apart
             every = np.arange(self.n_groups)
-            return ScoreLevels(self.groups, every, self.n_groups), np.zeros(self.n_groups)
-        return find_levels(self.y, self.groups, self.n_groups)
+            levels = ScoreLevels(self.groups, every, self.n_groups)
+            scores: Array = np.zeros(self.n_groups)
+        else:
+            levels, scores = find_levels(self.y, self.groups, self.n_groups)
+        if self.sample_weight is not None:
+            levels = levels.weighted(self.sample_weight)
+        return levels, scores
 
     @cached_property
     def _structure(self) -> NestedLaplacian | RelativeLaplacian:
@@ -315,8 +368,26 @@ class ScoreGraph(BaseGraph):
 
     @cached_property
     def _pairs_in_group(self) -> Array:
-        pairs = self.levels.pairs
-        return pairs if self.ties == "include" else pairs - self.levels.tied_pairs
+        """Weight of the pairs of each group, before `pair_weights`."""
+        if self._counted_levels is self.levels:
+            return self._counted_pairs
+        return self._pairs_of(self.levels) * (self._counted_pairs > 0)
+
+    @cached_property
+    def _counted_pairs(self) -> Array:
+        """Number of pairs of each group."""
+        return self._pairs_of(self._counted_levels)
+
+    @cached_property
+    def _counted_levels(self) -> ScoreLevels:
+        return self.levels.counting(self.sample_weight)
+
+    def _pairs_of(self, levels: ScoreLevels) -> Array:
+        return levels.pairs if self.ties == "include" else levels.untied_pairs
+
+    @property
+    def _is_weightless(self) -> Any:
+        return False if self.sample_weight is None else self.sample_weight == 0
 
     @property
     def _centered_scores(self) -> Array:

@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array
 from rankwise.graphs.gram_blocks import Nesting, nested_scatter
 from rankwise.graphs.protocol import GraphRoot, system_by_columns
-from rankwise.graphs.roots import ComponentRoot, NestedRoot, connect_groups, items_of_components
+from rankwise.graphs.roots import (
+    ComponentRoot,
+    NestedRoot,
+    WeightedRoot,
+    connect_groups,
+    items_of_components,
+)
 from rankwise.graphs.score_levels import ScoreLevels, deviations, score_differences
 
 __all__ = ["NestedLaplacian", "RelativeLaplacian"]
@@ -22,7 +28,9 @@ class NestedLaplacian:
     """L of the magnitude and sign costs, which only scales deviations from means.
 
     Deviations from the mean of the level are scaled by `within`, those of the means of levels from
-    the mean of the group by `between`, and means of groups by 0.
+    the mean of the group by `between`, and means of groups by 0. With weights w the means are
+    weighted, and item i is multiplied by w_i at the end: a clique has ``L v = w ∘ (s v − Σ w v)``,
+    s = Σ w.
 
     Parameters
     ----------
@@ -46,16 +54,20 @@ class NestedLaplacian:
     @cached_property
     def total_weight(self) -> float:
         """Sum of the weights of the pairs."""
-        pairs = self._levels.pairs
-        if not self._has_ties:
-            pairs -= self._levels.tied_pairs
+        levels = self._levels
+        pairs = levels.pairs if self._has_ties else levels.untied_pairs
         return float(pairs @ self._pair_weights)
 
     @property
     def degrees(self) -> Array:
         """Diagonal of L."""
-        own = self._pair_weights if self._has_ties else 0.0  # no item is paired with itself
-        return np.asarray((self.within - own)[self._levels.of_item])
+        levels, within = self._levels, self.within[self._levels.of_item]
+        own: Any = 0.0  # no item is paired with itself
+        if self._has_ties:
+            own = self._pair_weights[levels.group[levels.of_item]]
+        if levels.weight is None or levels.squares is None:
+            return np.asarray(within - own)
+        return np.asarray(levels.weight * within - own * levels.squares)
 
     def divergence(self, y: Array) -> Array:
         """``L y`` in place of y."""
@@ -65,16 +77,18 @@ class NestedLaplacian:
         """``L V``; `out` may be V."""
         levels = self._levels
         means = levels.means(V)
-        out = deviations(V, levels.of_item, means, self.within, out)
+        out = deviations(V, levels.of_item, means, self.within, out, levels.weight)
         if not self._has_ties:
             pull = self.between if V.ndim == 1 else self.between[:, None]
-            out += (pull * (means - levels.group_means(means)[levels.group]))[levels.of_item]
+            pull = pull * (means - levels.group_means(means)[levels.group])
+            out += levels.to_items(pull)
         return out
 
     def root(self, scale: float, shift: float) -> GraphRoot:
-        """F with ``F Fᵀ = scale L + shift I``, O(m)."""
+        """F with ``F Fᵀ = scale L + shift D``, O(m)."""
         within, between = scale * self.within + shift, scale * self.between + shift
-        return NestedRoot(self._levels, within, between, shift)
+        root = NestedRoot(self._levels, within, between, shift)
+        return root if self._levels.weight is None else WeightedRoot(root, self._levels.weight)
 
     def system(self, R: Any, t: Array) -> tuple[Array, Array]:
         """``Rᵀ L R`` and ``Rᵀ t``; for dense R in one blocked pass over its rows."""
@@ -83,7 +97,7 @@ class NestedLaplacian:
         nestings = [Nesting(self._levels.of_item, self.within)]
         if not self._has_ties:
             nestings.append(Nesting(self._levels.group, self._pull))
-        return nested_scatter(R, nestings, t)
+        return nested_scatter(R, nestings, t, self._levels.weight)
 
     def sparse_norms(self, R: Any) -> Array:
         """``rᵀ L r`` for every column r of sparse R, O(non-zeros)."""
@@ -91,7 +105,7 @@ class NestedLaplacian:
 
 
 class RelativeLaplacian:
-    """L of the relative cost: pairs weigh 1/(y_i − y_j)², O(levels²) for each group.
+    """L of the relative cost: pairs weigh w_i w_j/(y_i − y_j)², O(levels²) for each group.
 
     Parameters
     ----------
@@ -107,7 +121,7 @@ class RelativeLaplacian:
 
     @cached_property
     def within(self) -> Array:
-        """Weight of the pairs of an item of each level."""
+        """Weight of the pairs of an item (of weight 1) of each level."""
         return self._sums(_inverse_square)
 
     @cached_property
@@ -118,32 +132,34 @@ class RelativeLaplacian:
     @property
     def degrees(self) -> Array:
         """Diagonal of L."""
-        return np.asarray(self.within[self._levels.of_item])
+        return self._levels.to_items(self.within)
 
     def divergence(self, y: Array) -> Array:
-        """Σ 1/(y_i − y_j) (e_i − e_j), from the levels."""
-        return self._sums(_inverse)[self._levels.of_item]
+        """Σ w_i w_j/(y_i − y_j) (e_i − e_j), from the levels."""
+        return self._levels.to_items(self._sums(_inverse))
 
     def apply(self, V: Array, out: Array | None = None) -> Array:
         """``L V``; `out` may be V."""
         levels = self._levels
         means = levels.means(V)
-        out = deviations(V, levels.of_item, means, self.within, out)
+        out = deviations(V, levels.of_item, means, self.within, out, levels.weight)
         columns_of = means.reshape(len(means), -1)
         between = columns_of * self.within[:, None]
         for rows, columns, difference in score_differences(levels, self._scores):
             weight = _inverse_square(difference) * levels.size[columns][:, None, :]
             weight *= self._of_level[rows][:, :, None]
             between[rows] -= weight @ columns_of[columns]
-        out += between.reshape(means.shape)[levels.of_item]
+        out += levels.to_items(between.reshape(means.shape))
         return out
 
     def root(self, scale: float, shift: float) -> GraphRoot:
-        """F with ``F Fᵀ = scale L + shift I``, dense in each group."""
+        """F with ``F Fᵀ = scale L + shift D``, dense in each group."""
         levels = self._levels
-        components = connect_groups(levels.group[levels.of_item], levels.count > 1)
-        blocks = items_of_components(components)
-        return ComponentRoot(blocks, lambda items: scale * self._dense(items), shift)
+        connected = (levels.untied_pairs > 0)[levels.group[levels.of_item]]
+        if levels.weight is not None:
+            connected &= levels.weight > 0
+        blocks = items_of_components(connect_groups(levels.group[levels.of_item], connected))
+        return ComponentRoot(blocks, lambda items: scale * self._dense(items), shift, levels.weight)
 
     def system(self, R: Any, t: Array) -> tuple[Array, Array]:
         """``Rᵀ L R`` and ``Rᵀ t``."""
@@ -167,6 +183,8 @@ class RelativeLaplacian:
         level = self._levels.of_item[items]
         y = self._scores[level]
         L: Array = -_inverse_square(y[:, None] - y) * self._of_level[level[0]]
+        if self._levels.weight is not None:
+            L *= np.outer(self._levels.weight[items], self._levels.weight[items])
         L[np.diag_indices(len(items))] = -L.sum(axis=1)
         return L
 

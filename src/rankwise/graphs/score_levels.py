@@ -19,6 +19,7 @@ __all__ = [
     "deviations",
     "find_levels",
     "score_differences",
+    "sums_by_code",
     "sums_of_families",
 ]
 
@@ -38,8 +39,11 @@ class ScoreLevels:
         The group of each level.
     n_groups : int
         Number of groups.
-    counts : ndarray of shape (n_items,) or None
-        How many equal items each of them stands for; None for one.
+    weight : ndarray of shape (n_items,) or None
+        What each item counts; None for one. All sizes and means below go by it.
+    squares : ndarray of shape (n_items,) or None
+        What an item would weigh as a pair with itself: the square of its weight if not given. An
+        item that stands for n items of weight 1 has weight n and squares n.
     """
 
     def __init__(
@@ -47,18 +51,30 @@ class ScoreLevels:
         of_item: NDArray[np.intp],
         group: NDArray[np.intp],
         n_groups: int,
-        counts: Array | None = None,
+        weight: Array | None = None,
+        squares: Array | None = None,
     ) -> None:
         self.of_item = of_item
         self.group = group
         self.n_groups = n_groups
-        self.counts = counts
+        self.weight = weight
+        self.squares = weight**2 if weight is not None and squares is None else squares
+
+    def weighted(self, weight: Array, squares: Array | None = None) -> ScoreLevels:
+        """The same levels of items that count otherwise."""
+        return ScoreLevels(self.of_item, self.group, self.n_groups, weight, squares)
+
+    def counting(self, weight: Array | None) -> ScoreLevels:
+        """The same levels, in which items of positive weight count one and others nothing."""
+        if weight is None:
+            return self
+        positive = (weight > 0).astype(np.float64)
+        return self.weighted(positive, positive)
 
     @cached_property
     def size(self) -> Array:
-        """Number of items in each level."""
-        sizes = np.bincount(self.of_item, weights=self.counts, minlength=len(self.group))
-        return sizes.astype(np.float64, copy=False)
+        """Number (or weight) of items in each level."""
+        return sums_by_code(self.weight, self.of_item, len(self.group))
 
     @cached_property
     def count(self) -> NDArray[np.intp]:
@@ -72,7 +88,7 @@ class ScoreLevels:
 
     @cached_property
     def group_size(self) -> Array:
-        """Number of items in each group."""
+        """Number (or weight) of items in each group."""
         return np.asarray(self._group_indicator.sum(axis=1), dtype=np.float64).ravel()
 
     @cached_property
@@ -81,11 +97,18 @@ class ScoreLevels:
         starts = np.r_[self.first, n_levels]
         return sp.csr_matrix((self.size, np.arange(n_levels), starts), (self.n_groups, n_levels))
 
-    def means(self, V: Array) -> Array:
-        """Mean of V over each level."""
-        if self.counts is not None:
-            V = V * (self.counts if V.ndim == 1 else self.counts[:, None])
-        return _divide(sums_of_families(V, self.of_item, len(self.group)), self.size)
+    def means(self, V: Array, mass: Array | None = None) -> Array:
+        """Mean of V over each level; with a mass, ``Σ mass v / Σ weight``."""
+        mass = self.weight if mass is None else mass
+        sums = sums_of_families(V, self.of_item, len(self.group), mass)
+        return _divide(sums, self.size)
+
+    def to_items(self, values: Array) -> Array:
+        """What each item gets from its level, times its weight."""
+        found = values[self.of_item]
+        if self.weight is not None:
+            found *= self.weight if values.ndim == 1 else self.weight[:, None]
+        return np.asarray(found)
 
     def sparse_norms(self, R: Any, within: Array, between: Array) -> Array:
         """``rᵀ L r`` for every column r of sparse R, in time linear in its non-zeros.
@@ -94,24 +117,33 @@ class ScoreLevels:
         mean of the group by `between`. Sums of squares around means follow from plain sums.
         """
         n_items = len(self.of_item)
-        members = (np.ones(n_items), self.of_item, np.arange(n_items + 1))
+        weight = np.ones(n_items) if self.weight is None else self.weight
+        members = (weight, self.of_item, np.arange(n_items + 1))
         level_sums = sp.csr_matrix(members, (n_items, len(self.group))).T.tocsr() @ R
-        norms = sums_of_squares(R, within[self.of_item])
-        norms += sums_of_squares(level_sums, (between - within) / self.size)
+        norms = sums_of_squares(R, weight * within[self.of_item])
+        norms += sums_of_squares(level_sums, _divide(between - within, self.size))
         if between.any():
             every = np.arange(len(self.group))
             shape = (self.n_groups, len(every))
             of_group = sp.csr_matrix((np.ones(len(every)), (self.group, every)), shape)
             pull = np.zeros(self.n_groups)
             pull[self.group] = between
-            norms -= sums_of_squares(of_group @ level_sums, pull / self.group_size)
+            norms -= sums_of_squares(of_group @ level_sums, _divide(pull, self.group_size))
         return norms
 
     @cached_property
     def lower(self) -> Array:
-        """Number of items of the group that are below each level."""
-        below = np.cumsum(self.size) - self.size
-        return np.asarray(below - below[self.first][self.group])
+        """Number (or weight) of items of the group that are below each level."""
+        unit = None
+        size = self.size
+        if (
+            self.weight is not None
+        ):  # sums run over all groups, and a light one must keep its digits
+            unit = np.where(self.group_size > 0, self.group_size, 1.0)[self.group]
+            size = size / unit
+        below = np.cumsum(size) - size
+        below -= below[self.first][self.group]
+        return below if unit is None else np.asarray(below * unit)
 
     @property
     def in_group(self) -> NDArray[np.int32]:
@@ -120,14 +152,18 @@ class ScoreLevels:
 
     @property
     def pairs(self) -> Array:
-        """Number of pairs of items in each group."""
-        return _pairs(self.group_size)
+        """Number (or weight) of pairs of items in each group."""
+        size = self.group_size
+        if self.squares is None:
+            return 0.5 * size * (size - 1)
+        own = sums_by_code(self.squares, self.group[self.of_item], self.n_groups)
+        return np.maximum(0.5 * (size**2 - own), 0.0)
 
     @property
-    def tied_pairs(self) -> Array:
-        """Number of pairs of items of one level in each group."""
-        tied = np.bincount(self.group, weights=_pairs(self.size), minlength=self.n_groups)
-        return tied.astype(np.float64, copy=False)
+    def untied_pairs(self) -> Array:
+        """Number (or weight) of pairs of items of two levels in each group."""
+        others = self.group_size[self.group] - self.size
+        return sums_by_code(0.5 * self.size * others, self.group, self.n_groups)
 
     def group_means(self, level_means: Array) -> Array:
         """Mean over each group, from the means of its levels."""
@@ -167,12 +203,21 @@ def score_differences(
                 yield rows, columns, scores[rows][:, :, None] - scores[columns][:, None, :]
 
 
-def sums_of_families(V: NDArray[Any], family: NDArray[np.intp], n_families: int) -> Array:
-    """Sum of the values or rows of each family, in float64."""
+def sums_by_code(
+    values: NDArray[Any] | None, code: NDArray[np.intp], n_codes: int
+) -> NDArray[np.float64]:
+    """Sum of the values of each code in float64; their number if there are no values."""
+    return np.bincount(code, weights=values, minlength=n_codes).astype(np.float64, copy=False)
+
+
+def sums_of_families(
+    V: NDArray[Any], family: NDArray[np.intp], n_families: int, mass: Array | None = None
+) -> Array:
+    """Sum of the values or rows of each family, in float64; each times its mass if given."""
     if V.ndim == 1:
-        return np.bincount(family, weights=V, minlength=n_families).astype(np.float64, copy=False)
+        return sums_by_code(V if mass is None else mass * V, family, n_families)
     sums: Array = np.zeros((n_families, V.shape[1]))
-    add_rows(_as_rows(V), family, np.zeros(len(V)), sums, np.zeros(V.shape[1]))
+    add_rows(_as_rows(V), family, np.zeros(len(V)), sums, np.zeros(V.shape[1]), mass)
     return sums
 
 
@@ -182,11 +227,12 @@ def deviations(
     means: Array,
     scale: Array,
     out: Array | None = None,
+    factor: Array | None = None,
 ) -> Array:
-    """``scale (v − mean)`` by the mean and the scale of the family; out may be V itself."""
+    """``factor scale (v − mean)``, mean and scale by family, factor by item; out may be V."""
     out = np.empty(V.shape) if out is None else out
-    n_families = len(scale)
-    scale_rows(_as_rows(V), family, means.reshape(n_families, -1), scale, out.reshape(len(out), -1))
+    means = means.reshape(len(scale), -1)
+    scale_rows(_as_rows(V), family, means, scale, out.reshape(len(out), -1), factor)
     return out
 
 
@@ -196,9 +242,5 @@ def _as_rows(V: NDArray[Any]) -> NDArray[Any]:
 
 
 def _divide(sums: Array, size: Array) -> Array:
-    size = np.maximum(size, 1.0)  # an empty group has sums of zero
+    size = np.where(size > 0, size, 1.0)  # an empty group has sums of zero
     return sums / (size if sums.ndim == 1 else size[:, None])
-
-
-def _pairs(size: Array) -> Array:
-    return 0.5 * size * (size - 1)

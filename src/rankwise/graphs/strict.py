@@ -115,6 +115,8 @@ class StrictPreferences(Protocol):
 class StrictOrder:
     """All pairs of different score inside each group, never formed.
 
+    With weights of items, the sweeps add up weights where they count otherwise.
+
     Parameters
     ----------
     graph : ScoreGraph
@@ -123,6 +125,7 @@ class StrictOrder:
 
     def __init__(self, graph: ScoreGraph) -> None:
         self._graph = graph
+        self.item_weights = graph.item_weights
         self.n_items, self.n_pairs = graph.n_items, graph.n_pairs
         self.total_weight = graph.total_weight
         self._level = graph.levels.in_group
@@ -175,8 +178,11 @@ class StrictOrder:
         first = self._level[a] > self._level[b]
         winner, loser = np.where(first, a, b), np.where(first, b, a)
         weight = np.asarray(size * self._graph.pair_weights[group], dtype=np.float64)
+        if self.item_weights is not None:
+            weight *= self.item_weights[a] * self.item_weights[b]
         near = np.abs(1 - (f[winner] - f[loser])) < width
-        return WeighedPairs(winner[near], loser[near], weight[near] / weight.sum())
+        share = weight[near] / max(weight.sum(), np.finfo(float).tiny)
+        return WeighedPairs(winner[near], loser[near], share)
 
     def center(self, v: NDArray[Any]) -> Array:
         """Subtract the mean of each group."""
@@ -194,10 +200,11 @@ class StrictOrder:
 
     @cached_property
     def weight_of_item(self) -> Array | float:
-        """Weight of each pair of an item."""
+        """What the pairs of an item weigh, before the weight of the other item."""
+        own = 1.0 if self.item_weights is None else self.item_weights
         if self._graph.group_weight == "pairs":
-            return 1.0
-        return np.asarray(self._graph.pair_weights[self._graph.groups])
+            return own
+        return np.asarray(self._graph.pair_weights[self._graph.groups] * own)
 
 
 class _ViolatedOrder:
@@ -205,7 +212,10 @@ class _ViolatedOrder:
         self._pairs, self._order = pairs, order
         self._scores = scores
         self._sorted = scores[order], pairs._level[order], pairs._starts
-        self._lost, self._won = count_violated(*self._sorted)
+        if pairs.item_weights is None:
+            self._lost, self._won = count_violated(*self._sorted)
+        else:
+            self._lost, self._won = sum_violated(*self._sorted, pairs.item_weights[order])
         self.divergence = self._scatter(self._won - self._lost)
         weight = pairs.weight_of_item
         own = weight if isinstance(weight, float) else weight[order]
@@ -227,8 +237,11 @@ class _ViolatedOrder:
 
     def laplacian(self, v: Array) -> Array:
         centered = self._pairs.center(v)
-        others = self._scatter(sum_violated(*self._sorted, centered[self._order]))
-        return self._degree * centered - others
+        values = centered
+        if self._pairs.item_weights is not None:
+            values = centered * self._pairs.item_weights
+        lost, won = sum_violated(*self._sorted, values[self._order])
+        return self._degree * centered - self._scatter(lost + won)
 
     def _scatter(self, values: NDArray[Any]) -> Array:
         out = np.empty(len(values))

@@ -2,6 +2,18 @@
 
 from rankwise.leaderboard.board import Leaderboard, LeaderboardRow, Margin
 from rankwise.leaderboard.effects import Effect
-from rankwise.leaderboard.rating import rate, rate_groups
+from rankwise.leaderboard.grouping import rate_groups
+from rankwise.leaderboard.judges import Judge
+from rankwise.leaderboard.meetings import HeadToHead
+from rankwise.leaderboard.rating import rate
 
-__all__ = ["Effect", "Leaderboard", "LeaderboardRow", "Margin", "rate", "rate_groups"]
+__all__ = [
+    "Effect",
+    "HeadToHead",
+    "Judge",
+    "Leaderboard",
+    "LeaderboardRow",
+    "Margin",
+    "rate",
+    "rate_groups",
+]

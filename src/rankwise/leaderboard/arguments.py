@@ -20,8 +20,16 @@ from rankwise.leaderboard.jackknife import COVARIANCE_LIMIT
 from rankwise.options import check_option, suggestion
 from rankwise.real_numbers import check_items
 
-__all__ = ["check_clusters", "check_features", "check_options", "check_pairs", "encode_labels"]
+__all__ = [
+    "check_clusters",
+    "check_features",
+    "check_options",
+    "check_pairs",
+    "check_reading",
+    "encode_labels",
+]
 
+ORDERS = ("rating", "lower")
 INTERVALS = ("jackknife", "bootstrap")
 
 
@@ -87,6 +95,15 @@ def check_options(intervals: Any, n_resamples: Any, confidence: Any, n_items: in
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
     return int(n_resamples)
+
+
+def check_reading(order: Any, min_comparisons: Any, *, has_intervals: bool) -> None:
+    """Check how the board is to be ordered."""
+    check_option("order", order, ORDERS)
+    if order == "lower" and not has_intervals:
+        raise ValueError("order='lower' goes by intervals; do not pass n_resamples=0.")
+    if not isinstance(min_comparisons, Integral) or min_comparisons < 0:
+        raise ValueError(f"min_comparisons={min_comparisons!r}; expected a whole number from 0.")
 
 
 def check_features(features: Any, n_items: int) -> Array:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,55 +13,63 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array
 from rankwise.datasets import PairData
+from rankwise.leaderboard import formats
 from rankwise.leaderboard.effects import Effect
 from rankwise.leaderboard.jackknife import Spread
+from rankwise.leaderboard.judges import Judge
+from rankwise.leaderboard.meetings import HeadToHead, Meetings
+from rankwise.leaderboard.scales import Scale
 
 __all__ = ["Leaderboard", "LeaderboardRow", "Margin"]
 
 
 class LeaderboardRow(NamedTuple):
-    """One item of a `Leaderboard`; intervals are None if there are no resamples.
+    """One item of a `Leaderboard`; intervals are None if the board has none.
 
     Attributes
     ----------
-    rank : int
-        1 is best; items of equal rating share a rank. Counted inside the component.
+    rank : int or None
+        1 is best; items of equal rating share a rank. Counted inside the component. None is below
+        the line: the item has fewer comparisons than `min_comparisons`.
     item : str or int
         The label.
     rating : float
-        The mean over the items of a component is 0.
+        On the scale of the board.
     low, high : float or None
         Interval of the rating.
-    rank_low, rank_high : int or None
-        Interval of the rank, the better end first.
-    rank_upper : int or None
-        1 plus the number of items whose whole interval is above that of this item: the best rank
-        that the intervals leave open.
+    best_rank, worst_rank : int or None
+        The ranks that are possible: 1 + the number of items that are surely above, and
+        the number of those that are not surely below.
+    tier : int or None
+        Items of one tier cannot be told from its first one.
     n, wins, ties, losses : int
         Comparisons of the item, and how they ended.
+    thin : bool
+        Whether there are fewer than 5 comparisons, or all of them ended alike.
     component : int
         Items of different components were never compared, not even by way of others, and their
         ratings cannot be compared either; 1 is the largest component. Always 1 if there are
         features, which make all items comparable.
     """
 
-    rank: int
+    rank: int | None
     item: Any
     rating: float
     low: float | None
     high: float | None
-    rank_low: int | None
-    rank_high: int | None
-    rank_upper: int | None
+    best_rank: int | None
+    worst_rank: int | None
+    tier: int | None
     n: int
     wins: int
     ties: int
     losses: int
+    thin: bool
     component: int
 
 
 class Margin(NamedTuple):
-    """By how much one item is above another; the interval is None without resamples."""
+    """By how much one item is above another; the interval is None on a board without."""
 
     value: float
     low: float | None
@@ -79,24 +85,38 @@ class Leaderboard:
     Attributes
     ----------
     columns : dict from str to ndarray or None
-        The rows by column, for very many items; the names are those of `LeaderboardRow`.
+        The rows by column, for very many items; the names are those of `LeaderboardRow`. A rank,
+        best_rank, worst_rank or tier of 0 is None there.
     items : ndarray of shape (n_items,)
         Labels in the order of the data.
     ratings : ndarray of shape (n_items,)
         Their ratings.
     samples : ndarray of shape (n_resamples, n_items)
-        Ratings in the bootstrap resamples, or drawn around the ratings with the covariance of the
-        jackknife.
+        Ratings in the bootstrap resamples; empty for the jackknife.
     spread : Spread or None
-        That covariance; None for the bootstrap and without intervals.
+        Covariance of the ratings and effects by the jackknife.
     effects : tuple of Effect
         What the covariates add to the margin of the first item, with intervals.
+    judges : tuple of Judge
+        How far each judge agrees with the others; empty if the data name no judges.
+    meetings : Meetings
+        Head-to-head results by pairs of items; see `head_to_head`.
+    scale : Scale
+        The unit of ratings, margins and effects.
+    model : str
+        How outcomes are explained: "least-squares" or "bradley-terry".
+    ties : float or None
+        The parameter of the ties, if the model has one.
     alpha : float
         Regularization in use.
     confidence : float
         Probability with which an interval should cover the truth.
     n_comparisons : int
         Number of comparisons.
+    n_clusters : int or None
+        Number of clusters (judges, matches) if whole clusters were left out or resampled.
+    notes : tuple of str
+        What a reader must know, one sentence each.
     cyclicity : float
         Share of the mean margins that no rating of the items can explain, because they go in
         circles: 0 if all margins add up, 1 if all of them go in circles.
@@ -121,9 +141,16 @@ class Leaderboard:
     samples: Array
     spread: Spread | None
     effects: tuple[Effect, ...]
+    judges: tuple[Judge, ...]
+    meetings: Meetings
+    scale: Scale
+    model: str
+    ties: float | None
     alpha: float
     confidence: float
     n_comparisons: int
+    n_clusters: int | None
+    notes: tuple[str, ...]
     unexplained: float
     cyclicity: float
     cycle_ratio: float | None
@@ -133,7 +160,7 @@ class Leaderboard:
 
     @property
     def n_resamples(self) -> int:
-        """Number of bootstrap resamples, or of draws."""
+        """Number of bootstrap resamples."""
         return len(self.samples)
 
     @property
@@ -144,17 +171,18 @@ class Leaderboard:
     @property
     def intervals(self) -> str | None:
         """How the intervals were found: "jackknife", "bootstrap" or None."""
-        if not self.n_resamples:
-            return None
-        return "bootstrap" if self.spread is None else "jackknife"
+        if self.spread is not None:
+            return "jackknife"
+        return "bootstrap" if self.n_resamples else None
 
     @cached_property
     def rows(self) -> tuple[LeaderboardRow, ...]:
-        """By component, the largest first, and rank."""
-        lists = (
-            [None] * len(self) if column is None else column.tolist()
-            for column in self.columns.values()
-        )
+        """By component, the largest first, and rank; those below the line last."""
+        lists = []
+        for name, column in self.columns.items():
+            values = [None] * len(self) if column is None else column.tolist()
+            may_lack = name in ("rank", "best_rank", "worst_rank", "tier")
+            lists.append([value or None for value in values] if may_lack else values)
         return tuple(map(LeaderboardRow._make, zip(*lists, strict=True)))
 
     def __iter__(self) -> Iterator[LeaderboardRow]:
@@ -168,7 +196,7 @@ class Leaderboard:
         return self._row_of[item]
 
     def expected_margin(self, a: Any, b: Any) -> Margin:
-        """By how much a is expected to beat b: the difference of their ratings.
+        """By how much a is expected to beat b, on neutral ground: the difference of their ratings.
 
         Parameters
         ----------
@@ -178,17 +206,18 @@ class Leaderboard:
         Returns
         -------
         Margin
-            The difference and its interval. The interval is that of the difference, and
-            narrower than the two intervals of the ratings suggest if the errors are correlated.
+            The difference on the scale of the board and its interval. The interval is that of the
+            difference, and narrower than the two intervals of the ratings suggest if the errors
+            are correlated.
         """
         i, j = self._comparable(a, b)
         value = float(self.ratings[i] - self.ratings[j])
-        if not self.n_resamples:
-            return Margin(value, None, None)
         tail = (1 - self.confidence) / 2
         if self.spread is not None:
             width = self.spread.quantile(1 - tail) * self.spread.error_of_difference(i, j)
             return Margin(value, value - width, value + width)
+        if not self.n_resamples:
+            return Margin(value, None, None)
         low, high = np.quantile(self.samples[:, i] - self.samples[:, j], [tail, 1 - tail])
         return Margin(value, float(low), float(high))
 
@@ -199,14 +228,26 @@ class Leaderboard:
         the jackknife the probability by Student's t.
         """
         i, j = self._comparable(a, b)
-        if not self.n_resamples:
-            raise ValueError("the board has no resamples; pass n_resamples=1000 to rate.")
+        if self.intervals is None:
+            raise ValueError("the board has no intervals; do not pass n_resamples=0 to rate.")
         if self.spread is None:
             difference = self.samples[:, i] - self.samples[:, j]
             return float(np.mean(difference > 0) + np.mean(difference == 0) / 2)
         value = float(self.ratings[i] - self.ratings[j])
         error = self.spread.error_of_difference(i, j)
         return self.spread.probability(value / error) if error else (np.sign(value) + 1) / 2
+
+    def head_to_head(self, items: Any = None) -> HeadToHead:
+        """Observed and expected outcomes of the items against each other.
+
+        Parameters
+        ----------
+        items : sequence of labels, optional
+            Which items, in which order; by default the first 30 of the board.
+        """
+        shown = [row.item for row in self.rows[:30]] if items is None else list(items)
+        chosen = np.array([self._position(item) for item in shown], dtype=np.intp)
+        return self.meetings.matrix(chosen, self.items, len(self))
 
     def predict(self, features: Any) -> Array:
         """Ratings of other items, on the scale of the board, from their features."""
@@ -215,21 +256,27 @@ class Leaderboard:
                 "the board was made without features, so it knows only its own items; "
                 "pass features= to rate."
             )
-        return np.asarray(self.model_.predict(features) - self.level)
+        scores = np.asarray(self.model_.predict(features) - self.level)
+        return self.scale.factor * scores + self._zero
+
+    @property
+    def _zero(self) -> float:
+        """Where the mean rating of the items is on the scale."""
+        return float(self.ratings.mean())
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the resamples and the model, ready for JSON."""
+        alike = (
+            *("model", "ties", "alpha", "confidence", "intervals", "n_resamples", "n_comparisons"),
+            *("n_components", "n_clusters", "unexplained", "cyclicity", "cycle_ratio"),
+        )
         return {
-            "alpha": self.alpha,
-            "confidence": self.confidence,
-            "intervals": self.intervals,
-            "n_resamples": self.n_resamples,
-            "n_comparisons": self.n_comparisons,
-            "n_components": self.n_components,
-            "unexplained": self.unexplained,
-            "cyclicity": self.cyclicity,
-            "cycle_ratio": self.cycle_ratio,
+            **{name: getattr(self, name) for name in alike},
+            "scale": self.scale.name,
+            "anchor": None if self.scale.members is None else self.items.tolist()[self.scale.at],
+            "notes": list(self.notes),
             "effects": [effect._asdict() for effect in self.effects],
+            "judges": [judge._asdict() for judge in self.judges],
             "rows": [row._asdict() for row in self.rows],
         }
 
@@ -243,67 +290,21 @@ class Leaderboard:
             ) from error
         return pandas.DataFrame(list(self.rows), columns=list(LeaderboardRow._fields))
 
+    def to_text(self, format: str = "text") -> str:
+        """The board as text, Markdown, CSV, JSON, LaTeX or HTML.
+
+        Parameters
+        ----------
+        format : {"text", "markdown", "csv", "json", "latex", "html"}
+            CSV has the fields of `LeaderboardRow` in full precision; the others are for reading.
+        """
+        return formats.written(self, format)
+
     def __repr__(self) -> str:
-        table = self.table
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if title == "item" else cell.rjust(width)
-                for title, cell, width in zip(table[0], cells, widths, strict=True)
-            ).rstrip()
-            for cells in table
-        ]
-        return "\n".join([*lines, self.footer])
+        return self.to_text()
 
     def _repr_html_(self) -> str:
-        head, *body = (
-            "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
-            for tag, cells in zip(["th"] + ["td"] * len(self), self.table, strict=True)
-        )
-        rows = "".join(f"<tr>{row}</tr>" for row in (head, *body))
-        return f"<table>{rows}</table><p>{html.escape(self.footer)}</p>"
-
-    @property
-    def table(self) -> list[list[str]]:
-        """Header and rows as text; columns that say nothing are left out."""
-        largest = float(np.abs(self.ratings).max())
-        digits = min(9, max(0, 3 - math.floor(math.log10(largest)))) if largest > 0 else 3
-        interval = f"{100 * self.confidence:g}% interval"
-        header = ["rank", "item", "rating"]
-        header += [interval, "ranks", "upper"] if self.n_resamples else []
-        header += ["n", "w/t/l"] + (["component"] if self.n_components > 1 else [])
-        return [header, *(self._cells(row, digits) for row in self.rows)]
-
-    def _cells(self, row: LeaderboardRow, digits: int) -> list[str]:
-        cells = [str(row.rank), str(row.item), f"{row.rating:.{digits}f}"]
-        if self.n_resamples:
-            cells += [
-                f"{row.low:.{digits}f} … {row.high:.{digits}f}",
-                f"{row.rank_low}–{row.rank_high}",
-                str(row.rank_upper),
-            ]
-        cells += [str(row.n), f"{row.wins}/{row.ties}/{row.losses}"]
-        return cells + ([str(row.component)] if self.n_components > 1 else [])
-
-    @property
-    def footer(self) -> str:
-        """One line about the data and the fit."""
-        resamples = self._said_of_intervals
-        noise = "" if self.cycle_ratio is None else f" ({self.cycle_ratio:.2f} times noise)"
-        return (
-            f"{self.n_comparisons} comparisons of {len(self)} items{resamples}; "
-            f"alpha {self.alpha:.3g}, unexplained {self.unexplained:.3f}, "
-            f"cyclicity {self.cyclicity:.3f}{noise}"
-        )
-
-    @property
-    def _said_of_intervals(self) -> str:
-        if not self.n_resamples:
-            return ""
-        if self.spread is None:
-            return f", {self.n_resamples} resamples"
-        n_draws = self.spread.root.shape[1]
-        return ", jackknife" + ("" if self.spread.is_exact else f" estimated from {n_draws} draws")
+        return self.to_text("html")
 
     @cached_property
     def _positions(self) -> dict[Any, int]:

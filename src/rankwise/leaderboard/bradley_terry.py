@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
@@ -111,7 +112,8 @@ class BradleyTerry:
         solution: Solution,
         alpha: float,
         clusters: Indices | None,
-        *how: Any,
+        thin: NDArray[np.bool_],
+        rng: np.random.Generator,
     ) -> Spread:
         """One Newton step without each comparison or cluster; θ is held.
 
@@ -119,14 +121,14 @@ class BradleyTerry:
         of White with the correction HC3, or its form for clusters.
         """
         working, shift = self._working(solution, alpha)
-        return working.jackknife(solution, shift, clusters, *how)
+        return working.jackknife(solution, shift, clusters, thin, rng)
 
     def held_out_margins(
         self, solution: Solution, alpha: float, clusters: Indices
-    ) -> tuple[Array, bool]:
-        """By one Newton step without each cluster, which is not exact."""
+    ) -> tuple[Array, str]:
+        """By one Newton step without each cluster."""
         working, shift = self._working(solution, alpha)
-        return working.held_out_margins(solution, shift, clusters)[0], False
+        return working.held_out_margins(solution, shift, clusters)
 
     def resample(
         self,

@@ -9,7 +9,6 @@ import numpy as np
 from rankwise.arrays import Array
 from rankwise.leaderboard.covariates import Covariates
 from rankwise.leaderboard.jackknife import Spread
-from rankwise.leaderboard.model import Solution
 
 __all__ = ["Effect", "effects_of"]
 
@@ -38,13 +37,13 @@ class Effect(NamedTuple):
 
 def effects_of(
     control: Covariates,
-    solution: Solution,
+    effects: Array,
     spread: Spread | None,
     samples: Array,
     confidence: float,
 ) -> tuple[Effect, ...]:
     """One for each column of the covariates, in its own unit."""
-    values = solution.effects / control.scale
+    values = effects / control.scale
     tail = (1 - confidence) / 2
     if spread is not None:
         errors = np.linalg.norm(spread.effects, axis=1) / control.scale

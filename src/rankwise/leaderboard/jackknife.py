@@ -18,14 +18,7 @@ from rankwise.leaderboard.units import Units
 from rankwise.memory import check_matrix_fits
 from rankwise.progress import Meter
 
-__all__ = [
-    "COVARIANCE_LIMIT",
-    "LeaveOut",
-    "Spread",
-    "held_out_residuals",
-    "jackknife",
-    "mean_noise",
-]
+__all__ = ["COVARIANCE_LIMIT", "LeaveOut", "Spread", "jackknife"]
 
 COVARIANCE_LIMIT = 2000  # items; above, the covariance is estimated from draws
 N_DRAWS = 200
@@ -74,14 +67,6 @@ class Spread:
         """Distribution function of Student's t."""
         return float(student.cdf(ratio, self.freedom))
 
-    def draw(self, ratings: Array, n_draws: int, rng: np.random.Generator) -> Array:
-        """Ratings of shape (n_draws, n_items) from the multivariate t around the given ones."""
-        n_items, n_columns = self.root.shape
-        check_matrix_fits(n_draws, n_items, "the drawn ratings", "pass a smaller n_resamples")
-        normal = rng.standard_normal((n_draws, n_columns))
-        normal *= np.sqrt(self.freedom / rng.chisquare(self.freedom, n_draws))[:, None]
-        return np.asarray(ratings + normal @ self.root.T)
-
 
 def jackknife(
     system: RatingSystem,
@@ -89,6 +74,7 @@ def jackknife(
     alpha: float,
     clusters: Indices | None,
     rng: np.random.Generator,
+    thin: NDArray[np.bool_] | None = None,
 ) -> Spread:
     """``V = (U − 1)/U Σ_u (w^(−u) − w)(w^(−u) − w)ᵀ`` over U comparisons or clusters u.
 
@@ -98,11 +84,13 @@ def jackknife(
     Woodbury's formula.
 
     A comparison that alone connects two sets of items has h = 1, and its error is unknown. It is
-    taken to be as noisy as the others are on average. So is one with h above 0.999.
+    taken to be as noisy as the others are on average. So is one with h above 0.999. A few
+    comparisons that happen to agree would look exact, too; those of `thin` items are taken to be
+    at least as noisy as the average.
     """
     shift = alpha * system.tally.total_weight
     if system.X is None and system.size > COVARIANCE_LIMIT:
-        return _by_draws(system, solution, shift, clusters, rng)
+        return _by_draws(system, solution, shift, clusters, rng, thin)
     exact = LeaveOut(system, solution, shift)
     if clusters is None:
         n_units = system.tally.n_comparisons
@@ -110,6 +98,8 @@ def jackknife(
     else:
         n_units = int(clusters.max()) + 1
         V = _over_clusters(exact, Units(system.tally, clusters))
+    if thin is not None and thin.any():
+        V += exact.sandwich(missing_noise(system.tally, exact.margins, exact.resistances, thin))
     root = _root(V * max(1, n_units - 1) / n_units)
     items, effects = np.split(root, [system.n_ratings])
     if system.X is not None:
@@ -215,6 +205,23 @@ def squares_of(tally: Tally, margins: Array, resistances: Array) -> Array:
     return tally.by_pair(tally.count * (tally.weight * held_out) ** 2)
 
 
+def missing_noise(
+    tally: Tally, margins: Array, resistances: Array, thin: NDArray[np.bool_]
+) -> Array:
+    """What the squares of comparisons of thin items lack to the average, for each distinct pair.
+
+    Few comparisons may fit without any error. So the average counts, beside the N held-out squares,
+    the mean square of the outcomes themselves for each of the unknown ratings and effects.
+    """
+    held_out = held_out_residuals(tally, margins, resistances)
+    n, unknown = tally.n_comparisons, tally.n_items - int(tally.components.max())
+    unknown += tally.n_covariates
+    noise = mean_noise(tally, held_out, np.ones(len(held_out), bool))
+    average = (n * noise + unknown * tally.squared_target / n) / (n + unknown) / tally.weight
+    lack = tally.count * tally.weight**2 * np.maximum(0.0, average - held_out**2)
+    return tally.by_pair(lack * (thin[tally.first] | thin[tally.second])[tally.pair])
+
+
 def _over_clusters(exact: LeaveOut, units: Units) -> Array:
     """Σ (u^(−g) − u)(u^(−g) − u)ᵀ of the unknowns u over the clusters g, exact."""
     V = np.zeros_like(exact.inverse)
@@ -244,6 +251,7 @@ def _by_draws(
     shift: float,
     clusters: Indices | None,
     rng: np.random.Generator,
+    thin: NDArray[np.bool_] | None,
 ) -> Spread:
     """The same for very many items: random leave-out changes, each one solve of one system.
 
@@ -265,6 +273,9 @@ def _by_draws(
         at = tally.pair[tally.outcome], clusters
         shape = tally.n_distinct, n_units
         changes = sp.coo_matrix((held_out[tally.outcome], at), shape).tocsr()
+    more = np.zeros(tally.n_distinct)
+    if thin is not None:
+        more = np.sqrt(missing_noise(tally, margins, resistances, thin))
     root = np.empty((N_DRAWS, system.size))
     meter = Meter("jackknife", N_DRAWS)
     for k in range(N_DRAWS):
@@ -272,6 +283,7 @@ def _by_draws(
             flows = scale * _signs(tally.n_distinct, rng)
         else:
             flows = changes @ _signs(n_units, rng)
+        flows += more * _signs(tally.n_distinct, rng)
         root[k] = sparse.solve(system.right(flows[None])[0], DRAW_TOLERANCE)
         meter.update(k + 1)
     meter.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators import RankRLS
@@ -66,11 +67,12 @@ class LeastSquares:
         solution: Solution,
         alpha: float,
         clusters: Indices | None,
+        thin: NDArray[np.bool_],
         rng: np.random.Generator,
     ) -> Spread:
         """Exact up to 2,000 items or with features, else estimated from draws."""
         at = Solutions(solution.ratings, solution.effects)
-        return jackknife(self.system, at, alpha, clusters, rng)
+        return jackknife(self.system, at, alpha, clusters, rng, thin)
 
     def resample(
         self,
@@ -87,13 +89,13 @@ class LeastSquares:
 
     def held_out_margins(
         self, solution: Solution, alpha: float, clusters: Indices
-    ) -> tuple[Array, bool]:
-        """By Woodbury's formula; above 2,000 items with the cluster in, which is not exact."""
+    ) -> tuple[Array, str]:
+        """By Woodbury's formula; above 2,000 items with the cluster in, as the note says."""
         tally, system = self.tally, self.system
         margins = tally.margins(solution.ratings, solution.effects)
         of = tally.pair[tally.outcome]
         if system.X is None and system.size > COVARIANCE_LIMIT:
-            return margins[of], False
+            return margins[of], "judges are compared with ratings with their own votes in"
         at = Solutions(solution.ratings, solution.effects)
         exact = LeaveOut(system, at, alpha * tally.total_weight)
         units, found = Units(tally, clusters), margins[of]
@@ -104,7 +106,7 @@ class LeastSquares:
             pairs = of[rows]
             found[rows] -= ratings[tally.first[pairs]] - ratings[tally.second[pairs]]
             found[rows] -= tally.covariates[pairs] @ effects
-        return found, True
+        return found, ""
 
     def in_margins(self, solution: Solution, alpha: float) -> tuple[Array, Array]:
         """Margins of the distinct pairs, and the effects, as they are."""

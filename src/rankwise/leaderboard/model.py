@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.jackknife import Spread
@@ -63,9 +64,14 @@ class RatingModel(Protocol):
         solution: Solution,
         alpha: float,
         clusters: Indices | None,
+        thin: NDArray[np.bool_],
         rng: np.random.Generator,
     ) -> Spread:
-        """Their covariance from leaving out each comparison, or each cluster."""
+        """Their covariance from leaving out each comparison, or each cluster.
+
+        Few comparisons that happen to agree must not look exact: those of the `thin` items are at
+        least as noisy as the average.
+        """
 
     def resample(
         self,
@@ -79,8 +85,8 @@ class RatingModel(Protocol):
 
     def held_out_margins(
         self, solution: Solution, alpha: float, clusters: Indices
-    ) -> tuple[Array, bool]:
-        """Margin of every comparison without its own cluster, and whether that is exact."""
+    ) -> tuple[Array, str]:
+        """Margin of every comparison without its own cluster, and a note if that is not so."""
 
     def in_margins(self, solution: Solution, alpha: float) -> tuple[Array, Array]:
         """Expected outcome of each distinct pair, and the effects in the unit of the outcomes."""

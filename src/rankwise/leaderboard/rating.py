@@ -5,35 +5,39 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.arrays import Indices
+from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
-from rankwise.datasets.pair_data import PairColumns
+from rankwise.groups import Groups
 from rankwise.leaderboard.arguments import (
     check_clusters,
     check_features,
     check_options,
     check_pairs,
+    check_reading,
     encode_labels,
 )
 from rankwise.leaderboard.board import Leaderboard
 from rankwise.leaderboard.bradley_terry import BradleyTerry
 from rankwise.leaderboard.consistency import consistency
-from rankwise.leaderboard.covariates import check_identified, covariates_of
+from rankwise.leaderboard.covariates import Covariates, check_identified, covariates_of
 from rankwise.leaderboard.effects import effects_of
+from rankwise.leaderboard.judges import Judge, judges_of, weights_of
 from rankwise.leaderboard.least_squares import LeastSquares
+from rankwise.leaderboard.meetings import meetings_of
 from rankwise.leaderboard.model import RatingModel, Solution
+from rankwise.leaderboard.scales import scale_of
 from rankwise.leaderboard.solving import RatingSystem, Solutions
-from rankwise.leaderboard.standing import intervals_of, standings
+from rankwise.leaderboard.standing import ordered_columns, records_of, standing_of
 from rankwise.leaderboard.tally import Tally
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
 
-__all__ = ["MODELS", "rate", "rate_groups"]
+__all__ = ["MODELS", "rate"]
 
 MODELS: dict[str, Callable[..., RatingModel]] = {
     "least-squares": LeastSquares,
@@ -51,6 +55,11 @@ def rate(
     ties: str = "half",
     alpha: float | str = 1e-8,
     features: Any = None,
+    scale: str = "margin",
+    anchor: Any = None,
+    order: str = "rating",
+    min_comparisons: int = 0,
+    reweight: bool = False,
     intervals: str = "jackknife",
     n_resamples: int | None = None,
     confidence: float = 0.95,
@@ -93,14 +102,25 @@ def rate(
         so that the intervals cover the truth less often than they say.
     features : array-like of shape (n_items, n_features), optional
         Features of the items in the order of ``pairs.items``.
+    scale : {"margin", "logit", "elo"}
+        Unit of the ratings: margins; logits; Elo points, 400 / ln 10 for a logit, around 1000. A
+        margin of least squares is taken for two logits, which holds for items close together.
+    anchor : str or int, optional
+        The item that the ratings are counted from: it has the rating 0, or 1000 Elo points, and no
+        error. By default that is the mean of the items.
+    order : {"rating", "lower"}
+        Rank by the rating, or by the lower end of its interval.
+    min_comparisons : int
+        Items with fewer comparisons stand below the line: they have a rating, but no rank.
+    reweight : bool
+        Whether comparisons count as much as their judge agrees with the others; needs `judge`.
     intervals : {"jackknife", "bootstrap"}
         "jackknife" leaves out every comparison, or every cluster, in closed form: rating ± quantile
         of Student's t × standard error. "bootstrap" solves the system again for resamples of the
         comparisons and takes percentiles, which are a little narrow.
     n_resamples : int, optional
-        Number of bootstrap resamples, or of draws from the distribution that the jackknife finds,
-        which are for the ranks only; 0 gives a board without intervals. 1000 if not given, 200
-        above 2,000 items.
+        Number of bootstrap resamples; 0 gives a board without intervals, also by the jackknife.
+        1000 if not given, 200 above 2,000 items.
     confidence : float
         Probability with which an interval should cover the truth, between 0 and 1.
     clusters : array-like of shape (n_comparisons,), optional
@@ -108,7 +128,7 @@ def rate(
         clusters are left out, or resampled. By default the clusters, or else the judges, that the
         data name.
     random_state : int, Generator or None
-        Seed of the resamples and draws.
+        Seed of what is random: resamples, folds, and the jackknife of more than 2,000 items.
     **columns
         For a frame: winner, loser, sides, outcome, wins, scores, margin, magnitude, weight, tie,
         judge, cluster, as in `rankwise.datasets.read_pairs`.
@@ -145,52 +165,115 @@ def rate(
     ... }
     >>> board = rate(games, sides=("white", "black"), outcome="result", alpha=0.01, n_resamples=0)
     >>> board
-    rank  item   rating  n  w/t/l
-       1  Ann    0.4530  3  2/1/0
-       2  Bob   -0.1653  4  1/1/2
-       3  Cleo  -0.2877  3  1/0/2
-    5 comparisons of 3 items; alpha 0.01, unexplained 0.656, cyclicity 0.083 (0.10 times noise)
+    rank  item     rating  n  w/t/l
+       1  Ann †    0.4530  3  2/1/0
+       2  Bob †   -0.1653  4  1/1/2
+       3  Cleo †  -0.2877  3  1/0/2
+    † thin: fewer than 5 comparisons, or all of them ended alike
+    5 comparisons of 3 items by least-squares, alpha 0.01
+    unexplained 0.656, circles 0.083 (0.10 times chance)
     >>> board.expected_margin("Ann", "Cleo").value
     0.740...
     """
     data = check_pairs(pairs, items, covariates, columns)
     check_option("model", model, list(MODELS))
     n_draws = check_options(intervals, n_resamples, confidence, data.n_items)
+    check_reading(order, min_comparisons, has_intervals=n_draws > 0)
     X = None if features is None else check_features(features, data.n_items)
     codes = check_clusters(_units_of(data, clusters), data.n_pairs, n_draws)
+    judged = None if data.judges is None else encode_labels("judges", data.judges, data.n_pairs)
     rng = np.random.default_rng(random_state)
+    if reweight:
+        first, _ = _judges(data, judged, _fit(data, side, model, ties, X, alpha, rng), confidence)
+        if not first or judged is None:
+            raise ValueError(
+                "reweight=True weighs judges by how far they agree; say who judged with judge=, "
+                "and have at least two."
+            )
+        data = replace(data, weight=data.weight * weights_of(first, judged.codes))
+    fit = _fit(data, side, model, ties, X, alpha, rng)
+    solution, components = fit.solution, fit.components
+    unit = scale_of(scale, anchor, fit.model.logits, data.items, components)
+    records = records_of(fit.tally)
+    spread, samples = None, Solutions(*(np.empty((0, len(of))) for of in solution[:2]))
+    if n_draws and intervals == "jackknife":
+        found = fit.model.jackknife(solution, fit.alpha, codes, records.thin, rng)
+        spread = unit.spread(found)
+    elif n_draws:
+        drawn = fit.model.resample(solution, fit.alpha, codes, n_draws, rng)
+        samples = Solutions(unit.values(drawn.ratings), unit.factor * drawn.effects)
+    ratings = unit.values(solution.ratings)
+    standing = standing_of(
+        ratings, spread, samples.ratings, components, confidence,
+        order=order, counted=records.n >= min_comparisons,
+    )  # fmt: skip
+    effects = unit.factor * solution.effects
+    judges, note = _judges(data, judged, fit, confidence)
+    _warn_of_components(components, data.items)
+    return Leaderboard(
+        columns=ordered_columns(data.items, ratings, standing, records, components),
+        items=data.items,
+        ratings=ratings,
+        samples=samples.ratings,
+        spread=spread,
+        effects=effects_of(fit.control, effects, spread, samples.effects, confidence),
+        judges=judges,
+        meetings=meetings_of(fit.model, solution),
+        scale=unit,
+        model=model,
+        ties=solution.ties,
+        alpha=fit.alpha,
+        confidence=float(confidence),
+        n_comparisons=data.n_pairs,
+        n_clusters=None if codes is None or not n_draws else int(codes.max()) + 1,
+        notes=tuple(filter(None, [solution.note, note])),
+        **_consistency(fit.model, solution, fit.alpha),
+        **_trained(fit.model, solution, features, fit.alpha),
+        comparisons=data,
+    )
+
+
+class _Fit(NamedTuple):
+    """A model that has been solved."""
+
+    control: Covariates
+    tally: Tally
+    model: RatingModel
+    alpha: float
+    solution: Solution
+    components: Indices
+
+
+def _fit(
+    data: PairData,
+    side: bool,
+    model: str,
+    ties: str,
+    X: Array | None,
+    alpha: float | str,
+    rng: np.random.Generator,
+) -> _Fit:
+    """Count the comparisons, choose alpha and solve."""
     control = covariates_of(data, side)
     tally = Tally.of(data, control.columns)
     fitted = MODELS[model](tally, X, ties)
     check_identified(RatingSystem(tally, X), control.names)
     alpha = _choose_alpha(fitted, tally, alpha, rng)
-    solution = fitted.solve(alpha)
     components = tally.components if X is None else np.ones(data.n_items, np.intp)
-    spread, samples = (
-        None,
-        Solutions(np.empty((0, data.n_items)), np.empty((0, len(control.names)))),
-    )
-    if n_draws and intervals == "jackknife":
-        spread = fitted.jackknife(solution, alpha, codes, rng)
-        samples = Solutions(spread.draw(solution.ratings, n_draws, rng), samples.effects)
-    elif n_draws:
-        samples = fitted.resample(solution, alpha, codes, n_draws, rng)
-    found = intervals_of(solution.ratings, samples.ratings, spread, components, confidence)
-    _warn_of_components(components, data.items)
-    return Leaderboard(
-        columns=standings(tally, data.items, solution.ratings, components, found),
-        items=data.items,
-        ratings=solution.ratings,
-        samples=samples.ratings,
-        spread=spread,
-        effects=effects_of(control, solution, spread, samples.effects, confidence),
-        alpha=alpha,
-        confidence=float(confidence),
-        n_comparisons=data.n_pairs,
-        **_consistency(fitted, solution, alpha),
-        **_trained(fitted, solution, features, alpha),
-        comparisons=data,
-    )
+    return _Fit(control, tally, fitted, alpha, fitted.solve(alpha), components)
+
+
+def _judges(
+    data: PairData, judged: Groups | None, fit: _Fit, confidence: float
+) -> tuple[tuple[Judge, ...], str]:
+    """The table of judges, if there are at least two, and what is to be said of it."""
+    if judged is None or judged.n_groups < 2:
+        return (), ""
+    margins, note = fit.model.held_out_margins(fit.solution, fit.alpha, judged.codes)
+    sign = np.where(data.first < data.second, 1.0, -1.0)
+    outcome = np.sign(data.outcome) if fit.model.logits is not None else data.outcome
+    expected = sign * fit.model.expected(margins)
+    return judges_of(outcome, expected, judged.codes, judged.labels, confidence), note
 
 
 def _consistency(model: RatingModel, solution: Solution, alpha: float) -> dict[str, Any]:
@@ -213,79 +296,6 @@ def _units_of(data: PairData, clusters: ArrayLike | None) -> Any:
         return clusters
     named = data.clusters if data.clusters is not None else data.judges
     return None if named is None or len(np.unique(named)) < 2 else named
-
-
-def rate_groups(
-    pairs: Any,
-    groups: ArrayLike | None = None,
-    *,
-    items: ArrayLike | None = None,
-    covariates: Any = None,
-    features: Any = None,
-    clusters: ArrayLike | None = None,
-    **options: Any,
-) -> dict[Any, Leaderboard]:
-    """One board for each group of comparisons: by prompt, by country, by year.
-
-    Parameters
-    ----------
-    pairs : data frame, dict of columns, PairData or PairGraph
-        As in `rate`.
-    groups : array-like of shape (n_comparisons,), optional
-        Label of each comparison; by default those of the column `group` (``pairs.groups``).
-    items, covariates, features, clusters
-        As in `rate`, for all groups together.
-    **options
-        Other arguments of `rate`, and columns of a frame.
-
-    Returns
-    -------
-    dict from label to Leaderboard
-        A board has the items that its comparisons name.
-
-    Examples
-    --------
-    >>> from rankwise import PairGraph
-    >>> games = PairGraph([0, 1, 1, 2], [1, 0, 2, 1])
-    >>> boards = rate_groups(games, ["old", "new", "new", "new"], alpha=0.1, n_resamples=0)
-    >>> {label: [row.item for row in board] for label, board in boards.items()}
-    {'new': [1, 2, 0], 'old': [0, 1]}
-    """
-    columns = {name: options.pop(name) for name in PairColumns.names() if name in options}
-    data = check_pairs(pairs, items, covariates, columns)
-    given = data.groups if groups is None else groups
-    if given is None:
-        raise ValueError(
-            "the comparisons have no groups; read them with group=, or pass one label for each."
-        )
-    encoded = encode_labels("groups", given, data.n_pairs)
-    X = None if features is None else check_features(features, data.n_items)
-    if clusters is not None:
-        units = encode_labels("clusters", clusters, data.n_pairs)
-        clusters = units.labels[units.codes]
-    boards = {}
-    for code, label in enumerate(encoded.labels.tolist()):
-        chosen = np.flatnonzero(encoded.codes == code)
-        part, members = _part_of(data, chosen)
-        try:
-            boards[label] = rate(
-                part,
-                covariates=list(part.covariates) or None,
-                features=None if X is None else X[members],
-                clusters=None if clusters is None else np.asarray(clusters)[chosen],
-                **options,
-            )
-        except ValueError as error:
-            raise ValueError(f"group {label!s}: {error}") from error
-    return boards
-
-
-def _part_of(data: PairData, chosen: Indices) -> tuple[PairData, Indices]:
-    """The chosen comparisons, of the items that they name, and which items these are."""
-    part = data.take(chosen)
-    ends = np.stack([part.first, part.second])
-    members, (first, second) = np.unique(ends, return_inverse=True)
-    return replace(part, first=first, second=second, items=data.items[members]), members
 
 
 def _choose_alpha(

@@ -1,75 +1,46 @@
-"""From ratings to the rows of a board: ranks, intervals, wins and losses."""
+"""From ratings to the rows of a board: ranks, the ranks that are possible, tiers, records."""
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t as student
 
 from rankwise.arrays import Array, Indices
-from rankwise.leaderboard.board import LeaderboardRow
-from rankwise.leaderboard.jackknife import Spread
+from rankwise.leaderboard.jackknife import COVARIANCE_LIMIT, Spread
 from rankwise.leaderboard.tally import Tally
 
-__all__ = ["Intervals", "intervals_of", "ranks_within", "standings"]
+__all__ = [
+    "Records",
+    "Standing",
+    "ordered_columns",
+    "ranks_within",
+    "records_of",
+    "standing_of",
+]
 
 EQUAL = 1e-10  # of the largest rating; a smaller difference is rounding
-BLOCK = 2**17  # numbers that stay in the cache
-ROUNDING = 1e-9  # of a position among the samples
+FEW = 5  # comparisons; an item with fewer is thin
 
 
-def ranks_within(ratings: Array, components: Indices) -> Indices:
-    """Rank of each item in its component, 1 for the highest rating; equal ones share the best.
+class Records(NamedTuple):
+    """How the comparisons of each item ended."""
 
-    Parameters
-    ----------
-    ratings : ndarray of shape (n_ratings, n_items)
-        Each row is ranked by itself.
-    components : ndarray of shape (n_items,)
-        Component of each item.
-    """
-    ranks = np.empty(ratings.shape, dtype=np.intp)
-    members_of, size = _members(components), max(1, BLOCK // len(components))
-    for start in range(0, len(ratings), size):
-        _rank_rows(ratings[start : start + size], members_of, ranks[start : start + size])
-    return ranks
+    n: Indices
+    wins: Indices
+    ties: Indices
+    losses: Indices
+
+    @property
+    def thin(self) -> NDArray[np.bool_]:
+        """Items with few comparisons, or whose comparisons all ended alike."""
+        alike = np.max([self.wins, self.ties, self.losses], axis=0) == self.n
+        return np.asarray((self.n < FEW) | alike)
 
 
-def _rank_rows(ratings: Array, members_of: list[Indices], ranks: Indices) -> None:
-    least = EQUAL * np.abs(ratings).max(axis=1, keepdims=True, initial=0.0)
-    for members in members_of:
-        order = members[np.argsort(-ratings[:, members], axis=1)]
-        falling = np.take_along_axis(ratings, order, axis=1)
-        is_lower = -np.diff(falling, axis=1, prepend=np.inf) > least
-        place = np.where(is_lower, np.arange(1, len(members) + 1), 0)
-        np.put_along_axis(ranks, order, np.maximum.accumulate(place, axis=1), axis=1)
-
-
-def _members(components: Indices) -> list[Indices]:
-    """The items of each component."""
-    order = np.argsort(components, kind="stable")
-    return np.split(order, 1 + np.flatnonzero(np.diff(components[order])))
-
-
-def standings(
-    tally: Tally,
-    items: NDArray[Any],
-    ratings: Array,
-    components: Indices,
-    intervals: Intervals | None,
-) -> dict[str, NDArray[Any] | None]:
-    """The columns of a board by the fields of `LeaderboardRow`, in the order of the board."""
-    ranks = ranks_within(ratings[None], components)[0]
-    order = np.lexsort((ranks, components))
-    uncertain = [None] * 5 if intervals is None else list(intervals)
-    columns = [ranks, items, ratings, *uncertain, *_records(tally), components]
-    placed = [None if column is None else np.asarray(column)[order] for column in columns]
-    return dict(zip(LeaderboardRow._fields, placed, strict=True))
-
-
-def _records(tally: Tally) -> list[Indices]:
+def records_of(tally: Tally) -> Records:
     """Comparisons, wins, ties and losses of each item."""
     first, second = tally.first[tally.pair], tally.second[tally.pair]
 
@@ -81,42 +52,140 @@ def _records(tally: Tally) -> list[Indices]:
 
     won, lost = tally.target > 0, tally.target < 0
     wins, losses, ties = count(won, lost), count(lost, won), count(*[tally.target == 0] * 2)
-    return [wins + ties + losses, wins, ties, losses]
+    return Records(wins + ties + losses, wins, ties, losses)
 
 
-class Intervals(NamedTuple):
-    """Of each item: its rating, its rank, and the best rank that the first ones leave open."""
+def ranks_within(ratings: Array, components: Indices) -> Indices:
+    """Rank of each item in its component, 1 for the highest rating; equal ones share the best."""
+    ranks = np.empty(len(ratings), dtype=np.intp)
+    least = EQUAL * np.abs(ratings).max(initial=0.0)
+    for members in _members(components):
+        order = members[np.argsort(-ratings[members], kind="stable")]
+        is_lower = -np.diff(ratings[order], prepend=np.inf) > least
+        place = np.where(is_lower, np.arange(1, len(members) + 1), 0)
+        ranks[order] = np.maximum.accumulate(place)
+    return ranks
 
-    low: Array
-    high: Array
-    rank_low: Indices
-    rank_high: Indices
-    rank_upper: Indices
+
+class Standing(NamedTuple):
+    """Of each item; without intervals only the rank is known, and 0 is below the line.
+
+    Attributes
+    ----------
+    rank : ndarray of shape (n_items,)
+        By rating, or by the lower end of the interval.
+    low, high : ndarray or None
+        Interval of the rating.
+    best_rank, worst_rank : ndarray or None
+        1 + how many items are surely above, and how many are not surely below.
+    tier : ndarray or None
+        Items of one tier cannot be told from its first one.
+    """
+
+    rank: Indices
+    low: Array | None = None
+    high: Array | None = None
+    best_rank: Indices | None = None
+    worst_rank: Indices | None = None
+    tier: Indices | None = None
 
 
-def intervals_of(
+def standing_of(
     ratings: Array,
-    samples: Array,
     spread: Spread | None,
+    samples: Array,
     components: Indices,
     confidence: float,
-) -> Intervals | None:
-    """Intervals from the spread of the ratings, or from resamples of them; None without samples."""
-    if not len(samples):
-        return None
+    *,
+    order: str = "rating",
+    counted: NDArray[np.bool_] | None = None,
+) -> Standing:
+    """Ranks and intervals; items that are not counted stand below the line.
+
+    The possible ranks of an item follow from its differences to the others: j is surely above i if
+    the interval of ``r_j − r_i`` is above 0. The best rank is 1 + the number of items surely above,
+    the worst rank leaves out those surely below. To miss the true rank k, more items must be
+    wrongly above than are rightly above but not surely so. So the true ranks are inside for at
+    least the confidence on average over the items of a board (98–99 % for 95 % in simulations); not
+    for all items at once, and not for the true winner of a field of equals.
+    """
+    counted = np.ones(len(ratings), bool) if counted is None else counted
+    places = np.where(counted, components, -components)
     tail = (1 - confidence) / 2
-    if spread is None:
-        low, high = np.quantile(samples, [tail, 1 - tail], axis=0)
-    else:
+    if spread is not None:
         width = spread.quantile(1 - tail) * spread.errors
         low, high = ratings - width, ratings + width
-    ranks = np.sort(ranks_within(samples, components), axis=0)
-    last = len(samples) - 1
-    rank_low = ranks[math.floor(tail * last + ROUNDING)]
-    rank_high = ranks[math.ceil((1 - tail) * last - ROUNDING)]
-    rank_upper = np.ones(len(low), dtype=np.intp)
-    for members in _members(components):
-        sorted_low = np.sort(low[members])
-        not_above = np.searchsorted(sorted_low, high[members], side="right")
-        rank_upper[members] += len(members) - not_above
-    return Intervals(low, high, rank_low, rank_high, rank_upper)
+    elif len(samples):
+        low, high = np.quantile(samples, [tail, 1 - tail], axis=0)
+        root = (samples - samples.mean(axis=0)).T / np.sqrt(len(samples))
+        spread = Spread(root, root[:0], len(samples) - 1 or 1, is_exact=False)
+    else:
+        return Standing(np.where(counted, ranks_within(ratings, places), 0))
+    key = low if order == "lower" else ratings
+    best, worst, tier = np.zeros((3, len(ratings)), np.intp)
+    for members in _members(places[counted]):
+        at = np.flatnonzero(counted)[members]
+        at = at[np.argsort(-ratings[at], kind="stable")]
+        sure = _Certainty(ratings[at], spread.root[at], spread.freedom, tail)
+        best[at], worst[at], tier[at] = *sure.ranks(), sure.tiers()
+    rank = np.where(counted, ranks_within(key, places), 0)
+    return Standing(rank, low, high, best, worst, tier)
+
+
+class _Certainty:
+    """Which of some items, by falling rating, are surely above which."""
+
+    def __init__(self, ratings: Array, root: Array, freedom: int, tail: float) -> None:
+        self.ratings, self.root = ratings, root
+        self.errors = np.linalg.norm(root, axis=1)
+        self.quantile = float(student.isf(tail, freedom))
+        self.least = EQUAL * np.abs(ratings).max(initial=0.0)
+
+    def ranks(self) -> tuple[Indices, Indices]:
+        """Best and worst rank; above 2,000 items s_i + s_j stands for s_ij, which is wider."""
+        n, ratings = len(self.ratings), self.ratings
+        if n > COVARIANCE_LIMIT:
+            width = self.quantile * self.errors
+            low, high = ratings - width, ratings + width + self.least
+            above = n - np.searchsorted(np.sort(low), high, side="right")
+            below = np.searchsorted(np.sort(high), low, side="left")
+            return 1 + above, n - below
+        G = self.root @ self.root.T
+        variance = G.diagonal()[:, None] + G.diagonal() - 2 * G
+        bound = self.quantile * np.sqrt(np.maximum(variance, 0.0)) + self.least
+        is_above = ratings - ratings[:, None] > bound  # [i, j]: j above i
+        return 1 + is_above.sum(axis=1), n - is_above.sum(axis=0)
+
+    def tiers(self) -> Indices:
+        """A tier ends before the first item that is surely below the first of the tier."""
+        tier, leader = np.ones(len(self.ratings), np.intp), 0
+        for k in range(1, len(tier)):
+            error = float(np.linalg.norm(self.root[leader] - self.root[k]))
+            is_below = self.ratings[leader] - self.ratings[k] > self.quantile * error + self.least
+            tier[k] = tier[k - 1] + is_below
+            leader = k if is_below else leader
+        return tier
+
+
+def _members(components: Indices) -> list[Indices]:
+    """The items of each component."""
+    order = np.argsort(components, kind="stable")
+    return np.split(order, 1 + np.flatnonzero(np.diff(components[order])))
+
+
+def ordered_columns(
+    items: NDArray[Any], ratings: Array, standing: Standing, records: Records, components: Indices
+) -> dict[str, NDArray[Any] | None]:
+    """The columns of a board by the fields of `LeaderboardRow`, in the order of the board."""
+    is_below = standing.rank == 0
+    key = np.where(is_below, len(items), standing.rank)
+    order = np.lexsort((-ratings, key, is_below, components))
+    columns = [standing.rank, items, ratings, *standing[1:], *records, records.thin, components]
+    return {
+        name: None if column is None else np.asarray(column)[order]
+        for name, column in zip(COLUMNS, columns, strict=True)
+    }
+
+
+COLUMNS = ("rank", "item", "rating", "low", "high", "best_rank", "worst_rank", "tier",
+           "n", "wins", "ties", "losses", "thin", "component")  # fmt: skip

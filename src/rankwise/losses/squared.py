@@ -31,7 +31,7 @@ class LossPart(NamedTuple):
     target : ndarray
         t.
     amount : ndarray of shape (n_items,)
-        What each item adds to T: half the weight of its edges, or one.
+        What each item adds to T: half the weight of its edges, or its own.
     """
 
     share: float
@@ -44,13 +44,14 @@ class LossPart(NamedTuple):
 class SquaredLoss:
     """Mean squared error over the pairs, mixed with that over the items.
 
-        loss(f) = (1−β)/W Σ_k ω_k (δ_k − (f_i − f_j))² + β/m Σ_i (y_i − f_i)²
+        loss(f) = (1−β)/W Σ_k ω_k (δ_k − (f_i − f_j))² + β/s Σ_i w_i (y_i − f_i)²
 
-    [RankRLS09] equation 11, [Pursuit13] equation 5. β = 0 is ranking, β = 1 plain regression.
+    [RankRLS09] equation 11, [Pursuit13] equation 5. β = 0 is ranking, β = 1 plain regression. Items
+    have weights w (1 if none were given) of sum s, and an edge has those of its items in ω.
 
-    In matrix form the loss is ``fᵀ A f − 2 fᵀ t`` plus a constant, with ``A = (1−β)/W L + β/m I``
-    and ``t = (1−β)/W d + β/m y``. Its gradient is ``2 (A f − t)``, so A is half its Hessian:
-    closed forms are written with A and t.
+    In matrix form the loss is ``fᵀ A f − 2 fᵀ t`` plus a constant, with ``A = (1−β)/W L + β/s D``,
+    ``t = (1−β)/W d + β/s D y`` and D = diag(w). Its gradient is ``2 (A f − t)``, so A is half its
+    Hessian: closed forms are written with A and t.
 
     Attributes
     ----------
@@ -72,16 +73,23 @@ class SquaredLoss:
 
     @property
     def _item_share(self) -> float:
-        return self.beta / self.graph.n_items
+        weight = self.graph.item_weights
+        return self.beta / (self.graph.n_items if weight is None else float(weight.sum()))
+
+    def _times_D(self, V: Array) -> Array:
+        """``D V``, V itself without weights."""
+        weight = self.graph.item_weights
+        if weight is None:
+            return V
+        return np.asarray(V * (weight if V.ndim == 1 else weight[:, None]))
 
     @cached_property
     def target(self) -> Array:
-        """``t = (1−β)/W d + β/m y``."""
+        """``t = (1−β)/W d + β/s D y``."""
         if self.y is None or self.beta == 0:
             return self._pair_share * self.graph.divergence
-        if self.beta == 1:
-            return self._item_share * self.y
-        return self._pair_share * self.graph.divergence + self._item_share * self.y
+        items = self._item_share * self._times_D(self.y)
+        return items if self.beta == 1 else self._pair_share * self.graph.divergence + items
 
     def at(self, f: NDArray[Any]) -> LossAt:
         """Value and derivatives; several outputs are added up."""
@@ -93,30 +101,30 @@ class SquaredLoss:
         """``A V``: half of what the Hessian makes of V."""
         if self.beta == 0:
             return self._pair_share * self.graph.laplacian(V)
-        out = self._item_share * V
+        out = self._item_share * self._times_D(V)
         if self.beta < 1:
             out += self._pair_share * self.graph.laplacian(V)
         return out
 
     @cached_property
     def at_zero(self) -> float:
-        """The loss of f = 0, ``(1−β)/W Σ ω δ² + β/m Σ y²``."""
+        """The loss of f = 0, ``(1−β)/W Σ ω δ² + β/s Σ w y²``."""
         value = self._pair_share * self.graph.squared_magnitude if self.beta < 1 else 0.0
         if self.y is not None and self.beta > 0:
-            value += self._item_share * float(np.sum(self.y**2))
+            value += self._item_share * float(np.sum(self._times_D(self.y**2)))
         return value
 
     def system(self, R: Any) -> tuple[Array, Array]:
         """``Rᵀ A R`` and ``Rᵀ t``, in one pass over the rows of R (two for 0 < β < 1)."""
         if self.beta == 1:
-            gram, moment = plain_system(R, self.target)
+            gram, moment = plain_system(R, self.target, self.graph.item_weights)
             return self._item_share * gram, moment
         if self.beta == 0:  # scaled afterwards: no second copy of d
             gram, moment = self.graph.system(R, self.graph.divergence)
             return self._pair_share * gram, self._pair_share * moment
         gram, moment = self.graph.system(R, self.target)
         gram *= self._pair_share
-        gram += self._item_share * plain_gram(R)
+        gram += self._item_share * plain_gram(R, self.graph.item_weights)
         return gram, moment
 
     def norms(self, R: Any, n_entries: int = 2**24) -> Array:
@@ -136,7 +144,7 @@ class SquaredLoss:
         if self.beta < 1:
             out += self._pair_share * self.graph.sparse_norms(R)
         if self.beta > 0:
-            out += self._item_share * sums_of_squares(R)
+            out += self._item_share * sums_of_squares(R, self.graph.item_weights)
         return out
 
     def moment(self, R: Any) -> Array:
@@ -154,6 +162,7 @@ class SquaredLoss:
             pairs = LossPart(1 - self.beta, graph.root(), graph.divergence, 0.5 * graph.degrees)
             parts.append(pairs)
         if self.beta > 0 and self.y is not None:
-            ones = np.ones(graph.n_items)
-            parts.append(LossPart(self.beta, graph.root(0.0, 1.0), self.y, ones))
+            amount = self._times_D(np.ones(graph.n_items))
+            target = self._times_D(self.y)
+            parts.append(LossPart(self.beta, graph.root(0.0, 1.0), target, amount))
         return parts

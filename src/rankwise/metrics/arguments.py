@@ -12,17 +12,20 @@ from rankwise.arrays import Array
 from rankwise.frames import as_array, check_same_index
 from rankwise.groups import Groups, encode_groups
 from rankwise.real_numbers import refuse_masked
-from rankwise.targets import split_target
+from rankwise.targets import as_weights, split_weighted
 
-__all__ = ["check_cutoff", "check_data", "check_weights"]
+__all__ = ["check_cutoff", "check_data"]
 
 
 def check_data(
-    y_true: ArrayLike, y_score: ArrayLike, groups: ArrayLike | None
-) -> tuple[NDArray[Any], NDArray[Any], Groups]:
-    """Return relevance and scores as finite numeric arrays of fitting shapes, and the groups."""
-    y_true, groups = split_target(y_true, groups)
-    check_same_index(y_true=y_true, y_score=y_score, groups=groups)
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: ArrayLike | None,
+    sample_weight: ArrayLike | None = None,
+) -> tuple[NDArray[Any], NDArray[Any], Groups, Array | None]:
+    """Return relevance and scores as finite numeric arrays of fitting shapes, groups, weights."""
+    y_true, groups, weights = split_weighted(y_true, groups, sample_weight)
+    check_same_index(y_true=y_true, y_score=y_score, groups=groups, sample_weight=weights)
     y = _as_numbers("y_true", y_true)
     score = _as_numbers("y_score", y_score)
     if len(y) != len(score):
@@ -35,23 +38,8 @@ def check_data(
             f"y_true has shape {y.shape} but y_score has shape {score.shape}; pass as many "
             "score columns as y_true has, or flatten a single column with .ravel()."
         )
-    return y, score, encode_groups(groups, len(y))
-
-
-def check_weights(sample_weight: ArrayLike | None, n_items: int) -> Array | None:
-    """Return the weights as float64, or None."""
-    if sample_weight is None:
-        return None
-    weights = _as_numbers("sample_weight", sample_weight).astype(np.float64)
-    if weights.shape != (n_items,):
-        raise ValueError(
-            f"sample_weight has shape {weights.shape} but there are {n_items} rows; "
-            f"pass one weight per row, shape ({n_items},)."
-        )
-    if weights.min() < 0:
-        row = int(np.argmax(weights < 0))
-        raise ValueError(f"sample_weight[{row}] is {weights[row]}; weights must be 0 or larger.")
-    return weights
+    checked = None if weights is None else as_weights(weights, len(y))
+    return y, score, encode_groups(groups, len(y)), checked
 
 
 def check_cutoff(k: object, *, required: bool = False) -> int | None:

@@ -19,6 +19,7 @@ __all__ = [
     "GroupMetric",
     "GroupValues",
     "MetricValue",
+    "check_has_weights",
     "mean",
     "mean_over_groups",
     "settle",
@@ -55,11 +56,14 @@ class GroupMetric(NamedTuple):
         ``by_group(ranking, **options) -> GroupValues``.
     needs : str
         What a group must have for the metric to be defined: "at least one item with y > 0".
+    has_weights : bool
+        Whether weights of items (`Targets.weights`) have a meaning.
     """
 
     name: str
     by_group: Callable[..., GroupValues]
     needs: str
+    has_weights: bool = True
 
 
 def mean_over_groups(
@@ -70,22 +74,34 @@ def mean_over_groups(
     *,
     undefined: str,
     per_group: bool,
+    sample_weight: ArrayLike | None = None,
     **options: Any,
 ) -> MetricValue:
     """Evaluate a metric for raw input; the body of every public metric."""
     check_option("undefined", undefined, UNDEFINED)
-    y, score, encoded = check_data(y_true, y_score, groups)
+    y, score, encoded, weights = check_data(y_true, y_score, groups, sample_weight)
+    if weights is not None:
+        check_has_weights(metric)
     if score.ndim == 1:
-        return _evaluate_one(
-            metric, Ranking(Targets(y, encoded), score), undefined, per_group, options
-        )
-    shared = Targets(y, encoded) if y.ndim == 1 else None
+        ranking = Ranking(Targets(y, encoded, weights), score)
+        return _evaluate_one(metric, ranking, undefined, per_group, options)
+    shared = Targets(y, encoded, weights) if y.ndim == 1 else None
     columns = []
     for j in range(score.shape[1]):
-        targets = Targets(np.ascontiguousarray(y[:, j]), encoded) if shared is None else shared
+        targets = shared or Targets(np.ascontiguousarray(y[:, j]), encoded, weights)
         ranking = Ranking(targets, np.ascontiguousarray(score[:, j]))
         columns.append(_evaluate_one(metric, ranking, undefined, per_group, options))
     return np.stack([np.asarray(column) for column in columns], axis=-1)
+
+
+def check_has_weights(metric: GroupMetric) -> None:
+    """Raise a ValueError if weights of items have no meaning for a metric."""
+    if not metric.has_weights:
+        raise ValueError(
+            f"{metric.name} looks for the place where a reader stops, for which weights of items "
+            "have no meaning; leave out sample_weight, or use ndcg, average_precision, precision "
+            "or a metric of pairs."
+        )
 
 
 def settle(metric: GroupMetric, found: GroupValues, undefined: str, targets: Targets) -> Array:

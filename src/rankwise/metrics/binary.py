@@ -28,6 +28,7 @@ def average_precision(
     relevant: float | None = None,
     normalizer: str = "relevant",
     tied_scores: str = "average",
+    sample_weight: ArrayLike | None = None,
     undefined: str = "skip",
     per_group: bool = False,
 ) -> MetricValue:
@@ -57,6 +58,10 @@ def average_precision(
         Divide by the number of relevant items, or by no more than k. The same without k.
     tied_scores : {"average", "optimistic", "pessimistic", "order"}, default="average"
         Expectation, or tied items by falling y, by rising y, or in the order of rows.
+    sample_weight : array-like of shape (m,), optional
+        Weights of the items, 0 or larger: the precision that a relevant item earns is multiplied
+        by its weight, and N is the weight of the relevant items (the k heaviest, if attainable).
+        The precision itself counts items.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups that have no relevant item; trec_eval has "zero".
     per_group : bool, default=False
@@ -80,6 +85,7 @@ def average_precision(
     return mean_over_groups(
         AP, y_true, y_score, groups, undefined=undefined, per_group=per_group,
         k=k, relevant=relevant, normalizer=normalizer, tied_scores=tied_scores,
+        sample_weight=sample_weight,
     )  # fmt: skip
 
 
@@ -91,6 +97,7 @@ def precision(
     k: int,
     relevant: float | None = None,
     tied_scores: str = "average",
+    sample_weight: ArrayLike | None = None,
     undefined: str = "skip",
     per_group: bool = False,
 ) -> MetricValue:
@@ -113,8 +120,11 @@ def precision(
         Items with ``y >= relevant`` are relevant; by default those with ``y > 0``.
     tied_scores : {"average", "optimistic", "pessimistic", "order"}, default="average"
         Expectation, or tied items by falling y, by rising y, or in the order of rows.
+    sample_weight : array-like of shape (m,), optional
+        Weights of the items, 0 or larger: the fraction of the weight of the first k that relevant
+        items have; of tied items each has its share of every place.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
-        Without effect, there are no undefined groups; here for uniformity.
+        What to do with groups whose first k items have no weight; there are no others.
     per_group : bool, default=False
         Return one value per group, in the order of the sorted labels, instead of the mean.
 
@@ -130,7 +140,7 @@ def precision(
     """
     return mean_over_groups(
         PRECISION, y_true, y_score, groups, undefined=undefined, per_group=per_group,
-        k=k, relevant=relevant, tied_scores=tied_scores,
+        k=k, relevant=relevant, tied_scores=tied_scores, sample_weight=sample_weight,
     )  # fmt: skip
 
 
@@ -142,6 +152,7 @@ def reciprocal_rank(
     k: int | None = None,
     relevant: float | None = None,
     tied_scores: str = "average",
+    sample_weight: ArrayLike | None = None,
     undefined: str = "skip",
     per_group: bool = False,
 ) -> MetricValue:
@@ -166,6 +177,8 @@ def reciprocal_rank(
         Items with ``y >= relevant`` are relevant; by default those with ``y > 0``.
     tied_scores : {"average", "optimistic", "pessimistic", "order"}, default="average"
         Expectation, or tied items by falling y, by rising y, or in the order of rows.
+    sample_weight : None
+        For uniformity: weights of items have no meaning here, and are refused.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups that have no relevant item; trec_eval has "zero".
     per_group : bool, default=False
@@ -188,7 +201,7 @@ def reciprocal_rank(
     """
     return mean_over_groups(
         RR, y_true, y_score, groups, undefined=undefined, per_group=per_group,
-        k=k, relevant=relevant, tied_scores=tied_scores,
+        k=k, relevant=relevant, tied_scores=tied_scores, sample_weight=sample_weight,
     )  # fmt: skip
 
 
@@ -217,10 +230,39 @@ def _ap_by_group(
     earned = hits_so_far / targets.position
     if k is not None:
         earned[targets.position > k] = 0.0
+    if targets.weights is not None:
+        attainable = k if normalizer == "attainable" else None
+        return _weighted_ap(ranking, hit, earned, tied_scores, attainable)
     n_relevant = targets.sum(hit)
     n_best = np.minimum(n_relevant, k) if k and normalizer == "attainable" else n_relevant
     values = np.full(targets.n_groups, np.nan)
     np.divide(targets.sum(earned), n_best, out=values, where=n_relevant > 0)
+    return GroupValues(np.minimum(values, 1.0))
+
+
+def _weighted_ap(
+    ranking: Ranking,
+    hit: NDArray[np.bool_],
+    earned: Array,
+    tied_scores: str,
+    attainable: int | None,
+) -> GroupValues:
+    """Average precision from what each place earns; in a run of ties all relevant items share."""
+    targets = ranking.targets
+    weights = np.asarray(targets.weights)[ranking.order(tied_scores)]
+    heavy = np.where(hit, weights, 0.0)
+    mean_weight = heavy
+    if ranking.has_ties and tied_scores == "average":
+        sums = np.add.reduceat(heavy, ranking.run_starts)
+        counts = np.add.reduceat(hit, ranking.run_starts, dtype=np.int64)
+        mean_weight = np.repeat(sums / np.maximum(counts, 1), ranking.run_sizes)
+    best = heavy
+    if attainable is not None:
+        group = np.repeat(np.arange(targets.n_groups), targets.sizes)
+        best = heavy[np.lexsort((-heavy, group))]
+        best = np.where(targets.position <= attainable, best, 0.0)
+    total, values = targets.sum(best), np.full(targets.n_groups, np.nan)
+    np.divide(targets.sum(earned * mean_weight), total, out=values, where=total > 0)
     return GroupValues(np.minimum(values, 1.0))
 
 
@@ -247,10 +289,20 @@ def _precision_by_group(
     check_cutoff(k, required=True)
     check_option("tied_scores", tied_scores, _TIED_SCORES)
     targets = ranking.targets
-    hit: NDArray[Any] = _is_relevant(targets, relevant)[ranking.order(tied_scores)]
-    if tied_scores == "average":
-        hit = ranking.average(hit)
-    return GroupValues(targets.sum(np.where(targets.position <= k, hit, 0)) / k)
+    order = ranking.order(tied_scores)
+    hit: NDArray[Any] = _is_relevant(targets, relevant)[order]
+
+    def first(values: NDArray[Any]) -> NDArray[Any]:
+        """Sum over the first k places."""
+        values = ranking.average(values) if tied_scores == "average" else values
+        return targets.sum(np.where(targets.position <= k, values, 0))
+
+    if targets.weights is None:
+        return GroupValues(first(hit) / k)
+    weight = targets.weights[order]
+    total, found = first(weight), np.full(targets.n_groups, np.nan)
+    np.divide(first(weight * hit), total, out=found, where=total > 0)
+    return GroupValues(np.minimum(found, 1.0) * np.minimum(targets.sizes, k) / k)
 
 
 def _rr_by_group(
@@ -289,6 +341,7 @@ def _first_hit_reciprocal(above: Indices, n: Indices, r: NDArray[np.int64], k: i
     return values
 
 
-AP = GroupMetric("average_precision", _ap_by_group, "at least one relevant item")
-PRECISION = GroupMetric("precision", _precision_by_group, "nothing")
-RR = GroupMetric("reciprocal_rank", _rr_by_group, "at least one relevant item")
+_RELEVANT = "at least one relevant item (of positive weight)"
+AP = GroupMetric("average_precision", _ap_by_group, _RELEVANT)
+PRECISION = GroupMetric("precision", _precision_by_group, "weight among the first k items")
+RR = GroupMetric("reciprocal_rank", _rr_by_group, _RELEVANT, has_weights=False)

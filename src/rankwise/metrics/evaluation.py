@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
 from rankwise.metrics.arguments import check_data
-from rankwise.metrics.averaging import UNDEFINED, mean, settle
+from rankwise.metrics.averaging import UNDEFINED, check_has_weights, mean, settle
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.metrics.registry import Metric, get_metric
 from rankwise.options import check_option
@@ -134,6 +134,7 @@ def evaluate(
     metrics: str | Metric | Iterable[str | Metric] = ("ndcg@10", "map", "disagreement", "tau"),
     *,
     undefined: str = "skip",
+    sample_weight: ArrayLike | None = None,
 ) -> Evaluation:
     """Evaluate a ranking by several metrics; the items are sorted once for all of them.
 
@@ -150,6 +151,8 @@ def evaluate(
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups where a metric is undefined; they are counted in any case. Unlike
         the single metrics, "skip" gives NaN where no group is left.
+    sample_weight : array-like of shape (m,), optional
+        Weights of the items, for all metrics; each says what it makes of them.
 
     Returns
     -------
@@ -166,15 +169,17 @@ def evaluate(
     """
     check_option("undefined", undefined, UNDEFINED)
     chosen = [metrics] if isinstance(metrics, (str, Metric)) else metrics
-    y, score, encoded = check_data(y_true, y_score, groups)
+    y, score, encoded, weights = check_data(y_true, y_score, groups, sample_weight)
     if score.ndim != 1:
         raise ValueError(
             f"evaluate takes one list of scores, y_score has shape {score.shape}; "
             "call it for each column, or a single metric for all columns."
         )
-    ranking = Ranking(Targets(y, encoded), score)
+    ranking = Ranking(Targets(y, encoded, weights), score)
     rows, per_group = [], {}
     for metric in dict.fromkeys(get_metric(name) for name in chosen):
+        if weights is not None:
+            check_has_weights(metric.core)
         found = metric.by_group(ranking)
         values = settle(metric.core, found, undefined, ranking.targets)
         average = mean(values, found.weights, undefined)

@@ -25,6 +25,7 @@ def ndcg(
     k: int | None = None,
     gain: str = "exponential",
     tied_scores: str = "average",
+    sample_weight: ArrayLike | None = None,
     undefined: str = "skip",
     per_group: bool = False,
 ) -> MetricValue:
@@ -55,6 +56,9 @@ def ndcg(
         ``2**y - 1`` or ``y``.
     tied_scores : {"average", "optimistic", "pessimistic", "order"}, default="average"
         Expectation, or tied items by falling y, by rising y, or in the order of rows.
+    sample_weight : array-like of shape (m,), optional
+        Weights of the items, 0 or larger: the gain of an item is multiplied by its weight, in the
+        best order too. For clicks, the weight of a clicked item is one over its propensity.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups that have no item with y > 0.
     per_group : bool, default=False
@@ -81,7 +85,7 @@ def ndcg(
     """
     return mean_over_groups(
         NDCG, y_true, y_score, groups, undefined=undefined, per_group=per_group,
-        k=k, gain=gain, tied_scores=tied_scores,
+        k=k, gain=gain, tied_scores=tied_scores, sample_weight=sample_weight,
     )  # fmt: skip
 
 
@@ -93,6 +97,7 @@ def expected_reciprocal_rank(
     k: int | None = None,
     max_grade: float | None = None,
     tied_scores: str = "pessimistic",
+    sample_weight: ArrayLike | None = None,
     undefined: str = "skip",
     per_group: bool = False,
 ) -> MetricValue:
@@ -119,6 +124,8 @@ def expected_reciprocal_rank(
         to compare values from different data.
     tied_scores : {"pessimistic", "optimistic", "order"}, default="pessimistic"
         Tied items by rising y, by falling y, or in the order of rows.
+    sample_weight : None
+        For uniformity: weights of items have no meaning here, and are refused.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups that have no item with y > 0.
     per_group : bool, default=False
@@ -141,7 +148,7 @@ def expected_reciprocal_rank(
     """
     return mean_over_groups(
         ERR, y_true, y_score, groups, undefined=undefined, per_group=per_group,
-        k=k, max_grade=max_grade, tied_scores=tied_scores,
+        k=k, max_grade=max_grade, tied_scores=tied_scores, sample_weight=sample_weight,
     )  # fmt: skip
 
 
@@ -154,13 +161,17 @@ def _ndcg_by_group(ranking: Ranking, *, k: int | None, gain: str, tied_scores: s
     gains = targets.y.astype(np.float64)
     if gain == "exponential":
         gains = np.exp2(gains) - 1.0
+    best = targets.order
+    if targets.weights is not None:
+        gains *= targets.weights
+        best = targets.by_group(np.argsort(-gains))
     places = np.arange(1, targets.sizes.max() + 1)
     discounts = np.where(places <= (k or len(places)), 1 / np.log2(1 + places), 0.0)
     discount = discounts[targets.position - 1]
     ranked = gains[ranking.order(tied_scores)]
     if tied_scores == "average":
         ranked = ranking.average(ranked)
-    ideal = targets.sum(gains[targets.order] * discount)
+    ideal = targets.sum(gains[best] * discount)
     reached = targets.sum(ranked * discount)
     values = np.full(targets.n_groups, np.nan)
     np.divide(reached, ideal, out=values, where=ideal > 0)
@@ -212,6 +223,6 @@ def _check_grades(metric: str, targets: Targets, *, exponential: bool) -> None:
         )
 
 
-_RELEVANT = "at least one item with y > 0"
+_RELEVANT = "at least one item with y > 0 (and positive weight)"
 NDCG = GroupMetric("ndcg", _ndcg_by_group, _RELEVANT)
-ERR = GroupMetric("expected_reciprocal_rank", _err_by_group, _RELEVANT)
+ERR = GroupMetric("expected_reciprocal_rank", _err_by_group, _RELEVANT, has_weights=False)

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise._compiled import count_inversions, weigh_inversions
 from rankwise.arrays import Array, Indices
-from rankwise.metrics.arguments import check_weights
 from rankwise.metrics.averaging import GroupMetric, GroupValues, MetricValue, mean_over_groups
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.options import check_option
@@ -59,7 +58,7 @@ def disagreement_error(
     average : {"groups", "pairs"}, default="groups"
         Mean over groups, or over all pairs of all groups.
     sample_weight : array-like of shape (m,), optional
-        Non-negative; the pair (i, j) counts ``sample_weight[i] * sample_weight[j]``.
+        Weights of the items, 0 or larger; a pair counts the product of its two.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups that have no pair with different y.
     per_group : bool, default=False
@@ -116,6 +115,7 @@ def kendall_tau(
     groups: ArrayLike | None = None,
     *,
     variant: str = "b",
+    sample_weight: ArrayLike | None = None,
     undefined: str = "skip",
     per_group: bool = False,
 ) -> MetricValue:
@@ -140,6 +140,8 @@ def kendall_tau(
         Group label of each row, in any order; None puts all rows in one group.
     variant : {"b", "a"}, default="b"
         With or without correction for ties.
+    sample_weight : array-like of shape (m,), optional
+        Weights of the items, 0 or larger; a pair counts the product of its two.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups whose y are all equal (in either variant: nothing to order).
     per_group : bool, default=False
@@ -161,8 +163,9 @@ def kendall_tau(
     0.6666666666666666
     """
     return mean_over_groups(
-        TAU, y_true, y_score, groups, undefined=undefined, per_group=per_group, variant=variant
-    )
+        TAU, y_true, y_score, groups, undefined=undefined, per_group=per_group,
+        variant=variant, sample_weight=sample_weight,
+    )  # fmt: skip
 
 
 def auc(
@@ -171,6 +174,7 @@ def auc(
     groups: ArrayLike | None = None,
     *,
     relevant: float | None = None,
+    sample_weight: ArrayLike | None = None,
     undefined: str = "skip",
     per_group: bool = False,
 ) -> MetricValue:
@@ -190,6 +194,8 @@ def auc(
     relevant : float, optional
         Items with ``y >= relevant`` are the positive ones. By default the larger of the two
         values in y; if y has more than two, this must be given.
+    sample_weight : array-like of shape (m,), optional
+        Weights of the items, 0 or larger; a pair counts the product of its two.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups that do not have both positive and negative items.
     per_group : bool, default=False
@@ -206,12 +212,13 @@ def auc(
     0.875
     """
     return mean_over_groups(
-        AUC, y_true, y_score, groups, undefined=undefined, per_group=per_group, relevant=relevant
-    )
+        AUC, y_true, y_score, groups, undefined=undefined, per_group=per_group,
+        relevant=relevant, sample_weight=sample_weight,
+    )  # fmt: skip
 
 
 class PairCounts(NamedTuple):
-    """Pairs of each group; all of shape (n_groups,)."""
+    """Pairs of each group, or their weights; all of shape (n_groups,)."""
 
     differing: NDArray[Any]
     """Pairs with different y."""
@@ -219,43 +226,63 @@ class PairCounts(NamedTuple):
     """Pairs whose scores are in the opposite order of y."""
     undecided: NDArray[Any]
     """Pairs with different y and equal scores."""
+    everything: NDArray[Any]
+    """All pairs."""
+    untied: NDArray[Any]
+    """Pairs with different scores."""
+    unit: Array
+    """What the counts of a group are in units of."""
 
 
 def _count_pairs(ranking: Ranking) -> PairCounts:
     targets = ranking.targets
+    if targets.weights is not None:
+        return _weigh_pairs(ranking)
     order = ranking.order("optimistic")  # tied scores by falling y: no inversions among them
     discordant = count_inversions(targets.levels[order].astype(np.int32), targets.starts)
     differing = _pairs(targets.sizes) - _pairs_inside(targets.level_starts, targets)
+    everything = untied = _pairs(targets.sizes)
     undecided = np.zeros_like(differing)
     if ranking.has_ties:
         tied = _pairs_inside(ranking.run_starts, targets)
         tied_twice = _pairs_inside(_starts_of_equal_items(ranking, order), targets)
-        undecided = tied - tied_twice
-    return PairCounts(differing, discordant, undecided)
+        undecided, untied = tied - tied_twice, everything - tied
+    unit = np.ones(targets.n_groups)
+    return PairCounts(differing, discordant, undecided, everything, untied, unit)
 
 
-def _weigh_pairs(ranking: Ranking, weights: Array) -> tuple[PairCounts, Array]:
-    """As `_count_pairs`, but the pair (i, j) counts ``weights[i] * weights[j]``.
+def _in_units(targets: Targets, order: Indices) -> tuple[Array, Array]:
+    """Weights of the items in units of the largest of each group; these units for pairs.
 
-    Each group is counted in a unit of its own, its largest weight squared, since sums run over
-    all groups; returns the units too, relative to the largest.
+    Sums run over all groups, and a light group must not lose its digits beside a heavy one. The
+    units are relative to the largest; the order is any order of the rows by group.
     """
-    targets = ranking.targets
-    order = ranking.order("optimistic")
+    weights = np.asarray(targets.weights)
     largest = np.maximum.reduceat(weights[order], targets.starts)
     largest[largest == 0] = 1.0
     scaled = np.empty_like(weights)
     scaled[order] = weights[order] / np.repeat(largest, targets.sizes)
+    return scaled, (largest / largest.max()) ** 2
+
+
+def _weigh_pairs(ranking: Ranking) -> PairCounts:
+    """As `_count_pairs`, but a pair counts the product of the weights of its items."""
+    targets = ranking.targets
+    order = ranking.order("optimistic")
+    scaled, unit = _in_units(targets, order)
     levels = targets.levels[order].astype(np.int32)
     discordant = weigh_inversions(levels, targets.starts, scaled[order])
     differing = _weight_between(
         scaled[targets.order], targets.starts, targets.level_starts, targets
     )
+    ranked, every = scaled[order], np.arange(len(order))
+    everything = untied = _weight_between(ranked, targets.starts, every, targets)
     undecided = np.zeros_like(differing)
     if ranking.has_ties:
         inner = _starts_of_equal_items(ranking, order)
-        undecided = _weight_between(scaled[order], ranking.run_starts, inner, targets)
-    return PairCounts(differing, discordant, undecided), (largest / largest.max()) ** 2
+        undecided = _weight_between(ranked, ranking.run_starts, inner, targets)
+        untied = _weight_between(ranked, targets.starts, ranking.run_starts, targets)
+    return PairCounts(differing, discordant, undecided, everything, untied, unit)
 
 
 def _starts_of_equal_items(ranking: Ranking, order: Indices) -> Indices:
@@ -303,19 +330,13 @@ def _divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> Array:
     return quotient
 
 
-def _disagreement_by_group(
-    ranking: Ranking, *, tied_scores: str, average: str, sample_weight: ArrayLike | None
-) -> GroupValues:
+def _disagreement_by_group(ranking: Ranking, *, tied_scores: str, average: str) -> GroupValues:
     check_option("tied_scores", tied_scores, ("half", "wrong"))
     check_option("average", average, ("groups", "pairs"))
-    weights = check_weights(sample_weight, len(ranking.targets.y))
-    if weights is None:
-        pairs, unit = _count_pairs(ranking), np.ones(ranking.targets.n_groups)
-    else:
-        pairs, unit = _weigh_pairs(ranking, weights)
+    pairs = _count_pairs(ranking)
     share = 0.5 if tied_scores == "half" else 1.0
     error = _divide(pairs.discordant + share * pairs.undecided, pairs.differing)
-    counted = pairs.differing * unit if average == "pairs" else None
+    counted = pairs.differing * pairs.unit if average == "pairs" else None
     return GroupValues(np.minimum(error, 1.0), counted)
 
 
@@ -326,10 +347,7 @@ def _concordance_by_group(ranking: Ranking, **options: Any) -> GroupValues:
 
 def _tau_by_group(ranking: Ranking, *, variant: str) -> GroupValues:
     check_option("variant", variant, ("b", "a"))
-    differing, discordant, undecided = _count_pairs(ranking)
-    targets = ranking.targets
-    everything = _pairs(targets.sizes)
-    untied = everything - _pairs_inside(ranking.run_starts, targets)
+    differing, discordant, undecided, everything, untied, _ = _count_pairs(ranking)
     surplus = differing - undecided - 2 * discordant  # C - D
     if variant == "a":
         tau = _divide(surplus, everything)
@@ -348,7 +366,10 @@ def _auc_by_group(ranking: Ranking, *, relevant: float | None) -> GroupValues:
             "y_true has more than two values; pass relevant=c to call items with y >= c positive, "
             "or use disagreement_error, which takes any number of levels."
         )
-    positive = (y >= (high if relevant is None else relevant))[ranking.order()]
+    is_positive = y >= (high if relevant is None else relevant)
+    if targets.weights is not None:
+        return _weighted_auc(ranking, is_positive)
+    positive = is_positive[ranking.order()]
     n_positive = targets.sum(positive)
     n_negative = targets.sizes - n_positive
     place = ranking.average(targets.position)  # mid-ranks, 1 = top
@@ -357,8 +378,22 @@ def _auc_by_group(ranking: Ranking, *, relevant: float | None) -> GroupValues:
     return GroupValues(_divide(won, n_positive * n_negative))
 
 
+def _weighted_auc(ranking: Ranking, is_positive: NDArray[np.bool_]) -> GroupValues:
+    """Each run of tied scores: the others in it against the positive ones above and half of its."""
+    targets, order, runs = ranking.targets, ranking.order(), ranking.run_starts
+    weights, _ = _in_units(targets, order)
+    of_positive = np.add.reduceat(np.where(is_positive, weights, 0.0)[order], runs)
+    of_others = np.add.reduceat(np.where(is_positive, 0.0, weights)[order], runs)
+    first = np.searchsorted(runs, targets.starts)
+    above = np.cumsum(of_positive) - of_positive
+    above -= np.repeat(above[first], np.diff(first, append=len(runs)))
+    won = np.add.reduceat(of_others * (above + 0.5 * of_positive), first)
+    n_positive, n_others = np.add.reduceat(of_positive, first), np.add.reduceat(of_others, first)
+    return GroupValues(np.minimum(_divide(won, n_positive * n_others), 1.0))
+
+
 _DIFFERENT = "two items with different y (and positive weights)"
 DISAGREEMENT = GroupMetric("disagreement_error", _disagreement_by_group, _DIFFERENT)
 CONCORDANCE = GroupMetric("concordance", _concordance_by_group, _DIFFERENT)
-TAU = GroupMetric("kendall_tau", _tau_by_group, "two items with different y")
-AUC = GroupMetric("auc", _auc_by_group, "both relevant and other items")
+TAU = GroupMetric("kendall_tau", _tau_by_group, _DIFFERENT)
+AUC = GroupMetric("auc", _auc_by_group, "both relevant and other items (of positive weight)")

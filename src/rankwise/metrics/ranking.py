@@ -31,10 +31,15 @@ class Targets:
         Finite numbers.
     groups : Groups
         The group of each item.
+    weights : ndarray of shape (m,), optional
+        Weights of the items, 0 or larger.
     """
 
-    def __init__(self, y: NDArray[Any], groups: Groups) -> None:
+    def __init__(
+        self, y: NDArray[Any], groups: Groups, weights: NDArray[np.float64] | None = None
+    ) -> None:
         self.y = y
+        self.weights = weights
         self.labels = groups.labels
         self.sizes: Indices = groups.sizes
         self.starts: Indices = np.cumsum(self.sizes) - self.sizes

@@ -30,7 +30,8 @@ class _Kind(NamedTuple):
         """Options with their defaults, except for what happens to the values of the groups."""
         parameters = inspect.signature(self.function).parameters.values()
         named = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-        return {name: named[name] for name in named if name not in ("undefined", "per_group")}
+        general = ("undefined", "per_group", "sample_weight")
+        return {name: named[name] for name in named if name not in general}
 
 
 _KINDS = {
@@ -188,7 +189,7 @@ def _read_cutoff(name: str, text: str | None, kind: _Kind) -> int | None:
 
 
 def _read_options(name: str, text: str, kind: _Kind) -> tuple[tuple[str, Any], ...]:
-    known = [option for option in kind.defaults() if option not in ("k", "sample_weight")]
+    known = [option for option in kind.defaults() if option != "k"]
     options: dict[str, Any] = {}
     for item in filter(None, text.split(",")):
         key, _, value = item.partition("=")

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
 from rankwise.metrics import Metric
+from rankwise.metrics.averaging import check_has_weights
 from rankwise.model_selection.alpha_grid import Edges, flat_note
 from rankwise.model_selection.candidates import Candidates
 from rankwise.model_selection.folds import Folds, make_folds, read_splits
@@ -142,6 +143,7 @@ def held_out_curves(
     cv: Any = "auto",
     candidates: Mapping[str, ArrayLike | None] | None = None,
     progress: bool | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> HeldOutCurves:
     """Metrics of held-out data for every candidate, exact where the learner has a shortcut.
 
@@ -165,6 +167,8 @@ def held_out_curves(
         default all have default values.
     progress : bool, optional
         Whether to draw a bar while folds are trained again; by default only on a terminal.
+    sample_weight : array-like of shape (n_items,), optional
+        Weights of the items, in training and where held-out items are judged.
 
     Returns
     -------
@@ -186,7 +190,8 @@ def held_out_curves(
     """
     given = [scoring] if isinstance(scoring, (str, Metric)) else scoring
     metrics = [check_scoring(each) for each in given]
-    task = hold_out_task(estimator, X, y, groups, "For others use cross_validate of scikit-learn.")
+    advice = "For others use cross_validate of scikit-learn."
+    task = hold_out_task(estimator, X, y, groups, advice, sample_weight)
     values = dict.fromkeys(task.parameters) if candidates is None else candidates
 
     def edges(runs: list[HeldOutCurves]) -> Edges:
@@ -251,6 +256,8 @@ def judge(
 ) -> HeldOutCurves:
     """Hold out, and score each group."""
     for metric in metrics:
+        if isinstance(metric, Metric) and task.graphs[0].item_weights is not None:
+            check_has_weights(metric.core)
         if task.graphs[0].scores is None and metric.name not in PAIRWISE[:2]:
             raise ValueError(
                 f"scoring={metric.name!r} needs scores, but y is a graph of explicit preferences; "

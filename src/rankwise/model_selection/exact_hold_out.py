@@ -7,8 +7,8 @@ no edge leaves them: groups, components   linear, basis         `hold_out_primal
 the same                                  kernel, β = 0 or 1    `hold_out_dual`
 edges leave them: items, groups with      linear, basis         `hold_out_with_edges`, unless
 edges between them (`PairGraph`)                                there are too many edges
-items of one list, magnitude with ties    all but iterative     `hold_out_items`, unless training
-                                                                again costs less: long folds, few
+items of one list, magnitude with ties,   all but iterative     `hold_out_items`, unless training
+no item of weight 0                                             again costs less: long folds, few
                                                                 features
 anything else                             any                   train again without the fold
 ========================================  ====================  ===============================
@@ -104,20 +104,28 @@ def held_out_scores(
     return out if first is None else np.asarray(out[first])
 
 
-def item_spectrum(design: Design, *, centered: bool = False, overwrite: bool = False) -> Spectrum:
-    """Eigenvalues and vectors of the kernel matrix of a design.
+def item_spectrum(
+    design: Design,
+    *,
+    centered: bool = False,
+    overwrite: bool = False,
+    weight: Array | None = None,
+) -> Spectrum:
+    """Eigenvalues and vectors of the kernel matrix of a design, of items with weights or without.
 
     `centered` is for scores that count up to a constant; `overwrite` gives up a kernel matrix.
     """
     first = first_equal_rows(design.matrix)
     if design.method == "dual":
-        spectrum = spectrum_of_kernel(design.matrix, centered=centered, overwrite=overwrite)
+        spectrum = spectrum_of_kernel(
+            design.matrix, centered=centered, overwrite=overwrite, weight=weight
+        )
         return spectrum._replace(first=first)
     R = _dense(design.matrix)
     if R.shape[1] < R.shape[0]:
-        return spectrum_of_features(R, centered=centered)._replace(first=first)
+        return spectrum_of_features(R, centered=centered, weight=weight)._replace(first=first)
     R = R - R.mean(axis=0) if centered else R
-    return spectrum_of_kernel(R @ R.T, overwrite=True)._replace(first=first)
+    return spectrum_of_kernel(R @ R.T, overwrite=True, weight=weight)._replace(first=first)
 
 
 def _preferring(graph: PreferenceGraph, targets: Array) -> NDArray[np.bool_]:
@@ -136,6 +144,8 @@ def _is_tied(graph: PreferenceGraph, items: NDArray[np.intp]) -> NDArray[np.bool
     """For each output whether these items have equal scores in each group; edges do not tell."""
     if graph.scores is None:
         return np.zeros(1, dtype=bool)
+    if graph.item_weights is not None:
+        items = items[graph.item_weights[items] > 0]
     Y = graph.scores.reshape(graph.n_items, -1)[items]
     _, first, group = np.unique(graph.groups[items], return_index=True, return_inverse=True)
     return np.asarray((Y[first][group] == Y).all(axis=0))
@@ -165,11 +175,13 @@ def _hold_out_cut(
 ) -> bool:
     """Fill `out` for folds that edges leave, if there is a shortcut that pays; say whether."""
     graph = loss.graph
-    if graph.is_complete and not _is_cheaper_to_refit(design, folds, len(alphas)):
+    weight = graph.item_weights
+    if graph.is_complete and not _is_cheaper_to_refit(design, folds, len(alphas), weight):
         for U in folds:
             check_rest(graph.n_items - len(U) > 1 or loss.beta == 1)
         y = np.asarray(graph.scores if loss.y is None else loss.y).reshape(graph.n_items, -1)
-        for U, scores in hold_out_items(item_spectrum(design), y, folds, alphas, loss.beta):
+        spectrum = item_spectrum(design, weight=weight)
+        for U, scores in hold_out_items(spectrum, y, folds, alphas, loss.beta):
             out[U] = scores
         return True
     if graph.scores is None and design.method == "primal":
@@ -183,12 +195,17 @@ def _hold_out_cut(
     return False
 
 
-def _is_cheaper_to_refit(design: Design, folds: Folds, n_alphas: int) -> bool:
-    """Whether p features cost less than systems as large as the folds, one for each alpha."""
+def _is_cheaper_to_refit(design: Design, folds: Folds, n_alphas: int, weight: Array | None) -> bool:
+    """Whether p features cost less than systems as large as the folds, one for each alpha.
+
+    With weights every fold has a resolvent of its own, of three products with the vectors.
+    """
     if design.method == "dual":
         return False
     m, p = design.matrix.shape
     spectrum, systems = m * p**2, sum(len(U) ** 3 + len(U) ** 2 * p for U in folds)
+    if weight is not None:
+        systems += 3 * m * p * len(folds)
     refit = m * p**2 + DECOMPOSITION * p**3
     return bool(len(folds) * refit < spectrum + n_alphas * systems)
 

@@ -21,6 +21,7 @@ def leave_group_out_predict(
     *,
     alphas: ArrayLike | None = None,
     progress: bool | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
     """Scores of each group by a model that was trained on all other groups. Exact.
 
@@ -39,6 +40,8 @@ def leave_group_out_predict(
         Several values of alpha from one decomposition; the estimator's own if not given.
     progress : bool, optional
         Whether to draw a bar while folds are trained again; by default only on a terminal.
+    sample_weight : array-like of shape (n_items,), optional
+        Weights of the items in training.
 
     Returns
     -------
@@ -58,7 +61,9 @@ def leave_group_out_predict(
     >>> [round(ndcg(y, s, groups, k=10), 3) for s in scores.T]
     [0.938, 0.938, 0.935]
     """
-    return cross_val_predict_groups(estimator, X, y, groups, alphas=alphas, progress=progress)
+    return cross_val_predict_groups(
+        estimator, X, y, groups, alphas=alphas, progress=progress, sample_weight=sample_weight
+    )
 
 
 def cross_val_predict_groups(
@@ -70,6 +75,7 @@ def cross_val_predict_groups(
     cv: Any = None,
     alphas: ArrayLike | None = None,
     progress: bool | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
     """Scores of each fold by a model that was trained on all other folds. Exact.
 
@@ -93,6 +99,8 @@ def cross_val_predict_groups(
         Several values of alpha; the estimator's own if not given.
     progress : bool, optional
         Whether to draw a bar while folds are trained again; by default only on a terminal.
+    sample_weight : array-like of shape (n_items,), optional
+        Weights of the items in training.
 
     Returns
     -------
@@ -101,7 +109,7 @@ def cross_val_predict_groups(
         inside a fold. Rows of X that have no score get nan.
     """
     advice = "For others use sklearn.model_selection.cross_val_predict with GroupKFold."
-    task = hold_out_task(estimator, X, y, groups, advice)
+    task = hold_out_task(estimator, X, y, groups, advice, sample_weight)
     if alphas is not None and "alpha" not in task.parameters:
         raise ValueError(f"{type(estimator).__name__} has no alpha; leave out alphas.")
     candidates = task.candidates() if alphas is None else task.candidates(alpha=alphas)

@@ -130,8 +130,14 @@ class LeastSquaresTask:
 
     @property
     def has_pairs(self) -> bool:
-        """Whether all is one list in which every two items are a pair."""
-        return len(self.graphs) == 1 and self.graphs[0].is_complete
+        """Whether all is one list in which every two items (of positive weight) are a pair."""
+        if len(self.graphs) > 1:
+            return False
+        weight = self.graphs[0].item_weights
+        if weight is None:
+            return self.graphs[0].is_complete
+        has_one_kappa = self._losses[0].beta in (0, 1)
+        return has_one_kappa and self.graphs[0].subset(np.flatnonzero(weight)).is_complete
 
     def pairs(self) -> HeldOutPairs | None:
         """For one list in which every two items are a pair; spends the kernel matrix."""
@@ -140,9 +146,21 @@ class LeastSquaresTask:
     @cached_property
     def _pairs(self) -> HeldOutPairs:
         beta, scores = self._losses[0].beta, np.asarray(self.graphs[0].scores)
+        scores, items = scores.reshape(len(scores), -1), None
         design, self._design = self.design, None
-        spectrum = item_spectrum(design, centered=beta == 0, overwrite=True)
-        return HeldOutPairs(spectrum, scores.reshape(len(scores), -1), beta)
+        weight = self.graphs[0].item_weights
+        if weight is not None and not weight.all():  # such items are as good as absent
+            items = np.flatnonzero(weight)
+            at = np.ix_(items, items) if design.method == "dual" else items
+            scores, weight = scores[items], weight[items]
+            design = design._replace(matrix=design.matrix[at])
+        spectrum = item_spectrum(design, centered=beta == 0, overwrite=True, weight=weight)
+        if weight is not None and spectrum.values.min() < 0:
+            raise ValueError(
+                "the kernel is not positive semidefinite on these data; leave-pair-out with "
+                "weights needs one that is, so hold out folds of items."
+            )
+        return HeldOutPairs(spectrum, scores, beta, items)
 
     def train(self, **values: Any) -> Any:
         """RankRLS of one alpha, or of one for each output."""

@@ -153,7 +153,7 @@ def _by_size(R: Array, white: list[Part], members: Folds, alphas: Array) -> Arra
 def _items(loss: SquaredLoss, design: Design, members: Folds, alphas: Array) -> Array:
     graph = loss.graph
     y = np.asarray(graph.scores if loss.y is None else loss.y).reshape(graph.n_items, -1)
-    spectrum = item_spectrum(design, centered=loss.beta == 0)
+    spectrum = item_spectrum(design, centered=loss.beta == 0, weight=graph.item_weights)
     R = None if design.method == "dual" else _dense(design.matrix)
     if R is not None and loss.beta == 0:
         R = R - R.mean(axis=0)  # the coefficients of the items sum to zero

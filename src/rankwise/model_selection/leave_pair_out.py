@@ -13,6 +13,7 @@ from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
 from rankwise.model_selection.task import HeldOutPairs, HoldOutTask
 from rankwise.model_selection.ways import FEWEST_FOR_PAIRS
+from rankwise.targets import with_weights
 
 __all__ = ["LeavePairOut", "leave_pair_out"]
 
@@ -28,8 +29,8 @@ class LeavePairOut:
     alphas : ndarray of shape (n_alphas,)
         Regularization of the models.
     disagreement : float, or ndarray of shape (n_alphas,), (n_outputs,) or (n_outputs, n_alphas)
-        Share of the pairs with different scores that are ordered wrongly by the model trained
-        without both; a tied prediction counts one half.
+        Share (by weight) of the pairs with different scores that are ordered wrongly by the model
+        trained without both; a tied prediction counts one half.
     n_pairs : int or ndarray of shape (n_outputs,)
         Number of pairs with different scores.
     """
@@ -68,7 +69,12 @@ class LeavePairOut:
 
 
 def leave_pair_out(
-    estimator: Any, X: Any, y: Any, *, alphas: ArrayLike | None = None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    alphas: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> LeavePairOut:
     """Hold out every pair of items in turn, train on the rest, and see how the pair is ordered.
 
@@ -84,6 +90,9 @@ def leave_pair_out(
         Items and scores of one list, as in ``RankRLS.fit``.
     alphas : array-like of shape (n_alphas,), optional
         Several values of alpha; the estimator's own if not given.
+    sample_weight : array-like of shape (n_items,), optional
+        Weights of the items, in training and where pairs are judged: a pair weighs the product of
+        its two. Items of weight 0 are left out of the result. Not for ``0 < beta < 1``.
 
     Returns
     -------
@@ -102,7 +111,9 @@ def leave_pair_out(
     >>> result.auc.round(3)
     array([0.944, 0.939])
     """
-    task = None if not hasattr(estimator, "hold_out_task") else estimator.hold_out_task(X, y, None)
+    y, groups = with_weights(y, None, sample_weight, X)
+    has_task = hasattr(estimator, "hold_out_task")
+    task = estimator.hold_out_task(X, y, groups) if has_task else None
     if task is None or task.refits:
         raise TypeError(
             f"estimator is a {type(estimator).__name__}; leave_pair_out is exact for RankRLS only. "
@@ -110,7 +121,7 @@ def leave_pair_out(
         )
     candidates = task.candidates() if alphas is None else task.candidates(alpha=alphas)
     checked = candidates.axes["alpha"]
-    pairs = _pairs_of_complete_list(task)
+    pairs = _pairs_of_complete_list(task, estimator)
     n_pairs = _count_pairs(pairs.scores)
     disagreement = pairs.disagreement(checked)
     shape = (*task.output_shape, *(() if alphas is None else (len(checked),)))
@@ -123,8 +134,14 @@ def leave_pair_out(
     )
 
 
-def _pairs_of_complete_list(task: HoldOutTask) -> HeldOutPairs:
-    n_items = task.graphs[0].n_items
+def _pairs_of_complete_list(task: HoldOutTask, estimator: Any) -> HeldOutPairs:
+    weight, beta = task.graphs[0].item_weights, getattr(estimator, "beta", 0)
+    if weight is not None and 0 < beta < 1:
+        raise ValueError(
+            f"leave_pair_out with sample_weight takes beta=0 or beta=1, not {beta}; use folds of "
+            "items, cross_val_predict_groups(..., cv=10)."
+        )
+    n_items = task.graphs[0].n_items if weight is None else int(np.count_nonzero(weight))
     if task.has_pairs and n_items < FEWEST_FOR_PAIRS:
         raise ValueError(
             f"leave_pair_out needs at least {FEWEST_FOR_PAIRS} items, got {n_items}: without two "

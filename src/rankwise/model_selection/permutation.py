@@ -21,6 +21,7 @@ from rankwise.model_selection.curves import judge
 from rankwise.model_selection.folds import make_folds
 from rankwise.model_selection.task import HoldOutTask
 from rankwise.model_selection.ways import PAIR, PAIRWISE, Way, choose_way
+from rankwise.targets import with_weights
 
 __all__ = ["PermutationTest", "permutation_test"]
 
@@ -69,6 +70,7 @@ def permutation_test(
     alphas: ArrayLike | None = None,
     cv: Any = "auto",
     random_state: Any = None,
+    sample_weight: ArrayLike | None = None,
 ) -> PermutationTest:
     """How often scores that were shuffled are predicted as well as the real ones.
 
@@ -98,6 +100,9 @@ def permutation_test(
         The folds are those of the data for all permutations.
     random_state : int, RandomState or None
         Seed of the permutations.
+    sample_weight : array-like of shape (n_items,), optional
+        Weights of the items, in training and judging. They stay with the items, and the scores are
+        exchanged.
 
     Returns
     -------
@@ -121,8 +126,8 @@ def permutation_test(
     """
     metric = get_metric(scoring)
     _check_number(n_permutations)
-    check_same_index(X=X, y=y, groups=groups)
-    model, graph = _check_data(estimator, y, groups)
+    check_same_index(X=X, y=y, groups=groups, sample_weight=sample_weight)
+    model, graph = _check_data(estimator, *with_weights(y, groups, sample_weight))
     values = {} if alphas is None else {"alpha": alphas}
     held_out, n_alphas = _judged(model, X, graph, values, cv, metric)
     n_outputs = graph.y[0].size
@@ -182,9 +187,9 @@ def _judged(
     And the number of alphas.
     """
     if graph.n_groups == 1 and metric.name in PAIRWISE:
-        metric(graph.y, graph.y, undefined="raise")
+        metric(graph.y, graph.y, undefined="raise", sample_weight=graph.item_weights)
     groups = graph.group_labels[graph.groups]
-    task: HoldOutTask = model.hold_out_task(X, graph.y, groups)
+    task: HoldOutTask = model.hold_out_task(X, *with_weights(graph.y, groups, graph.item_weights))
     if task.refits:
         _refuse(model)
     candidates, way = task.candidates(**values), choose_way(task, cv, [metric])
@@ -193,7 +198,7 @@ def _judged(
         fixed = _same_folds(way, graph)
 
         def by_folds(Y: Array) -> Array:
-            each = model.hold_out_task(X, Y, groups)
+            each = model.hold_out_task(X, *with_weights(Y, groups, graph.item_weights))
             return judge(each, candidates, fixed, [metric]).mean(metric)
 
         return by_folds, len(candidates)

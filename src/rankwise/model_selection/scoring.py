@@ -12,7 +12,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from rankwise.errors import UndefinedMetricError
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection.group_routing import predict_items
-from rankwise.targets import split_target
+from rankwise.targets import split_weighted
 
 __all__ = ["RankingScorer", "make_ranking_scorer"]
 
@@ -20,6 +20,8 @@ __all__ = ["RankingScorer", "make_ranking_scorer"]
 @dataclass(frozen=True, repr=False)
 class RankingScorer:
     """Callable ``scorer(estimator, X, y, groups=None)``, as `make_ranking_scorer` makes it.
+
+    It takes ``sample_weight``, too.
 
     Attributes
     ----------
@@ -32,7 +34,14 @@ class RankingScorer:
     metric: Metric
     options: tuple[tuple[str, Any], ...] = ()
 
-    def __call__(self, estimator: Any, X: Any, y: Any, groups: ArrayLike | None = None) -> float:
+    def __call__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
         """Score the predictions of an estimator; larger is better.
 
         Parameters
@@ -45,6 +54,8 @@ class RankingScorer:
             True scores.
         groups : array-like of shape (n_items,), optional
             Group labels, unless y carries them; None makes all items one list.
+        sample_weight : array-like of shape (n_items,), optional
+            Weights of the items, for a metric that takes them.
 
         Returns
         -------
@@ -53,7 +64,9 @@ class RankingScorer:
             is undefined in every group.
         """
         options = dict(self.options)
-        y, groups = split_target(y, groups)
+        y, groups, weights = split_weighted(y, groups, sample_weight)
+        if weights is not None:
+            options["sample_weight"] = weights
         predicted = predict_items(estimator, X, groups)
         try:
             value = float(np.mean(self.metric(y, predicted, groups, **options)))
@@ -64,14 +77,16 @@ class RankingScorer:
         return value if self.metric.greater_is_better else -value
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Ask scikit-learn for the groups; it does so when metadata routing is on."""
+        """Ask scikit-learn for groups and weights; it gives them when metadata routing is on."""
         request = MetadataRequest(owner=self)
         request.score.add_request(param="groups", alias=True)
+        if self.metric.core.has_weights:
+            request.score.add_request(param="sample_weight", alias=True)
         return request
 
     def _accept_sample_weight(self) -> bool:
         """What scikit-learn >= 1.9 asks if an estimator is fitted with sample_weight."""
-        return False
+        return self.metric.core.has_weights
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options)
@@ -81,8 +96,8 @@ class RankingScorer:
 def make_ranking_scorer(metric: str | Metric, **options: Any) -> RankingScorer:
     """Make a scorer for GridSearchCV, cross_validate and the like from a ranking metric.
 
-    The scorer knows the groups of the items if they come with y (`make_target`), or, with
-    metadata routing on, by itself: it requests them without ``set_score_request``. Errors are
+    The scorer knows the groups and weights of the items if they come with y (`make_target`), or,
+    with metadata routing on, by itself: it requests them without ``set_score_request``. Errors are
     negated, so that larger is better.
 
     Parameters

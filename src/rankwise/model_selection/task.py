@@ -12,7 +12,9 @@ from rankwise.arrays import Array
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.model_selection.candidates import Candidates
 from rankwise.model_selection.folds import Folds
-from rankwise.solvers.hold_out_items import Spectrum, pair_differences, pair_disagreement
+from rankwise.solvers.hold_out_items import Spectrum
+from rankwise.solvers.hold_out_pairs import pair_differences, pair_disagreement
+from rankwise.targets import with_weights
 
 __all__ = ["HeldOutPairs", "HoldOutTask", "hold_out_task"]
 
@@ -28,15 +30,20 @@ class HeldOutPairs(NamedTuple):
         Scores of the items.
     beta : float
         Between ranking (0) and regression (1).
+    items : ndarray of int or None
+        Which items these are, if some have weight 0 and are left out.
     """
 
     spectrum: Spectrum
     scores: Array
     beta: float
+    items: NDArray[np.intp] | None = None
 
     def disagreement(self, alphas: Array, scores: Array | None = None) -> Array:
         """Share of wrongly ordered pairs, (n_outputs, n_alphas); also for other scores."""
-        y = self.scores if scores is None else scores
+        y = self.scores
+        if scores is not None:
+            y = scores if self.items is None else scores[self.items]
         return pair_disagreement(self.spectrum, y, alphas, self.beta)
 
     def differences(self, alpha: float, n_entries: int) -> Iterator[tuple[slice, Array]]:
@@ -48,7 +55,8 @@ class HoldOutTask(Protocol):
     """A learner with its data: gives the scores of held-out items, for many candidates at once.
 
     Learners make it by ``hold_out_task(X, y, groups)``. `held_out_curves`, the searches and all
-    functions of `rankwise.model_selection` ask for nothing else.
+    functions of `rankwise.model_selection` ask for nothing else. Weights of items come with y, as
+    `make_target` joins them, and are those of the graphs.
 
     Attributes
     ----------
@@ -115,13 +123,19 @@ class HoldOutTask(Protocol):
 
 
 def hold_out_task(
-    estimator: Any, X: Any, y: Any, groups: ArrayLike | None, advice: str
+    estimator: Any,
+    X: Any,
+    y: Any,
+    groups: ArrayLike | None,
+    advice: str,
+    sample_weight: ArrayLike | None = None,
 ) -> HoldOutTask:
-    """The task of an estimator; a TypeError if it offers none."""
+    """The task of an estimator, y with the weights; a TypeError if it offers none."""
     if not hasattr(estimator, "hold_out_task"):
         raise TypeError(
             f"estimator is a {type(estimator).__name__}; expected RankRLS, RankSVM, "
             f"RankLogistic or another learner that has hold_out_task. {advice}"
         )
+    y, groups = with_weights(y, groups, sample_weight, X)
     task: HoldOutTask = estimator.hold_out_task(X, y, groups)
     return task

@@ -11,10 +11,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.arrays import Array
 from rankwise.estimators.linear_function import LinearFunction, linear_function
+from rankwise.estimators.step_columns import is_idle
 from rankwise.options import check_option
 
-__all__ = ["export_linear"]
+__all__ = ["export_linear", "input_names", "scaling"]
 
 FORMATS = ("json", "solr", "opensearch")
 
@@ -64,7 +66,7 @@ def export_linear(
         raise ValueError(f"name={name!r}; expected a name for the model.")
     check_is_fitted(model)
     line = _fold(model)
-    names = _names(model, feature_names, len(line.weights))
+    names = input_names(model, feature_names, len(line.weights))
     weights = dict(zip(names, map(float, line.weights), strict=True))
     if format == "solr":
         return {
@@ -90,33 +92,39 @@ def _fold(model: Any) -> LinearFunction:
 
 def _before(scaler: Any, line: LinearFunction) -> LinearFunction:
     """The line for features as they are before this scaler, which does ``x scale + shift``."""
-    if scaler is None or (isinstance(scaler, str) and scaler == "passthrough"):
+    if is_idle(scaler):
         return line
     if getattr(scaler, "clip", False):
         raise ValueError(
             f"{type(scaler).__name__}(clip=True) is not linear and cannot be folded into weights; "
             "use clip=False."
         )
-    ones, zeros = np.ones_like(line.weights), np.zeros_like(line.weights)
-    if type(scaler) is StandardScaler:
-        scale = 1 / scaler.scale_ if scaler.with_std else ones
-        shift = -scaler.mean_ * scale if scaler.with_mean else zeros
-    elif type(scaler) is RobustScaler:
-        scale = 1 / scaler.scale_ if scaler.with_scaling else ones
-        shift = -scaler.center_ * scale if scaler.with_centering else zeros
-    elif type(scaler) is MinMaxScaler:
-        scale, shift = scaler.scale_, scaler.min_
-    elif type(scaler) is MaxAbsScaler:
-        scale, shift = 1 / scaler.scale_, zeros
-    else:
-        raise ValueError(
-            f"a step {type(scaler).__name__} cannot be folded into weights; expected "
-            "StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler or 'passthrough'."
-        )
+    scale, shift = scaling(scaler, len(line.weights))
     return LinearFunction(line.weights * scale, line.intercept + float(line.weights @ shift))
 
 
-def _names(model: Any, given: Sequence[str] | None, n_features: int) -> list[str]:
+def scaling(scaler: Any, n_features: int) -> tuple[Array, Array]:
+    """What a fitted scaler multiplies features by, and what it then adds."""
+    ones, zeros = np.ones(n_features), np.zeros(n_features)
+    if type(scaler) is StandardScaler:
+        scale = 1 / scaler.scale_ if scaler.with_std else ones
+        return scale, (-scaler.mean_ * scale if scaler.with_mean else zeros)
+    if type(scaler) is RobustScaler:
+        scale = 1 / scaler.scale_ if scaler.with_scaling else ones
+        return scale, (-scaler.center_ * scale if scaler.with_centering else zeros)
+    if type(scaler) is MinMaxScaler:
+        return scaler.scale_, scaler.min_
+    if type(scaler) is MaxAbsScaler:
+        return 1 / scaler.scale_, zeros
+    raise ValueError(
+        f"a step {type(scaler).__name__} cannot be folded into weights; expected "
+        "StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler or 'passthrough'. "
+        "export_onnx (rankwise export MODEL MODEL.onnx) takes more steps."
+    )
+
+
+def input_names(model: Any, given: Sequence[str] | None, n_features: int) -> list[str]:
+    """Names of the features: as given, as seen in `fit`, or f1, f2, …; each one once."""
     if given is None:
         parts = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
         seen = [part.feature_names_in_ for part in parts if hasattr(part, "feature_names_in_")]

@@ -10,7 +10,7 @@ from scipy.stats import t as student
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.pipelines import transform_step
-from rankwise.report.model_parts import ModelParts
+from rankwise.inspection.model_parts import ModelParts
 from rankwise.report.scored_items import ScoredItems
 from rankwise.uncertainty import CalibratedRanker, Reliability
 from rankwise.uncertainty.left_out import take_rows

@@ -18,6 +18,8 @@ from rankwise.arrays import Indices
 from rankwise.datasets.files import PathLike, replace_file
 from rankwise.environment import describe_environment
 from rankwise.graphs import PreferenceGraph
+from rankwise.inspection.contributions import Contributions
+from rankwise.inspection.model_parts import ModelParts, take_apart
 from rankwise.metrics import Metric
 from rankwise.report import sentences
 from rankwise.report.certainty import (
@@ -37,7 +39,7 @@ from rankwise.report.group_metrics import (
     measure,
 )
 from rankwise.report.margins import describe_margins
-from rankwise.report.model_parts import ModelParts, input_names, predict_scores, take_apart
+from rankwise.report.model_words import input_names, predict_scores
 from rankwise.report.scored_items import ScoredItems, as_text, make_scored_items
 from rankwise.report.tuning import describe_curves, describe_path, searched
 from rankwise.targets import split_target
@@ -247,8 +249,9 @@ def _effects(
     seen = parts.features(X, groups)
     if scored.n_unscored:
         seen = seen[scored.rows]
-    errors = weight_errors(parts, weights)
-    return FeatureEffects(weights, seen, scored, parts.feature_names(names, len(weights)), errors)
+    seen_names = [as_text(name) for name in parts.feature_names(names, len(weights))]
+    added = Contributions(weights, seen, scored.groups, seen_names)
+    return FeatureEffects(added, scored, weight_errors(parts, weights))
 
 
 def _check_training(training: Any, parts: ModelParts) -> tuple[Any, Any, Any] | None:

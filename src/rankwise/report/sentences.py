@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from rankwise.estimators import RankRLSCV
+from rankwise.inspection.model_parts import ModelParts
 from rankwise.report.group_items import FIRST_ITEMS, ITEMS_A_GROUP
 from rankwise.report.group_metrics import MetricResult
-from rankwise.report.model_parts import ModelParts
+from rankwise.report.model_words import list_defaults, list_parameters
 from rankwise.report.scored_items import ScoredItems, as_text
 
 __all__ = [
@@ -165,8 +166,8 @@ def about_table(parts: ModelParts, scored: ScoredItems, versions: dict[str, str]
     sizes = scored.sizes
     rows = [
         ("model", " → ".join([*parts.step_names, parts.name])),
-        *((f"· {name}", value) for name, value in parts.parameters()),
-        ("· parameters left as they are", ", ".join(parts.defaults()) or "none"),
+        *((f"· {name}", value) for name, value in list_parameters(parts.learner)),
+        ("· parameters left as they are", ", ".join(list_defaults(parts.learner)) or "none"),
         ("items", f"{scored.n_items:,}"),
         ("groups", "one list" if scored.is_one_list else f"{len(sizes):,}"),
         ("items a group", f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):,g}"),

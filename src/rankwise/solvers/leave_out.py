@@ -18,7 +18,13 @@ import scipy.linalg
 from rankwise.arrays import Array, Indices
 from rankwise.graphs import GraphRoot
 from rankwise.solvers.hold_out import FewWeights, Part, transposed_eigh, weights_primal
-from rankwise.solvers.hold_out_items import Resolvent, Spectrum, fitted, resolvent
+from rankwise.solvers.hold_out_items import (
+    Resolvent,
+    Spectrum,
+    fitted,
+    resolvent,
+    rest_without,
+)
 from rankwise.threads import one_blas_thread
 
 __all__ = ["leave_out_dual", "leave_out_few", "leave_out_items", "leave_out_primal"]
@@ -94,17 +100,17 @@ def leave_out_items(
 
         c_without = c − G_{·U} (G_UU)⁻¹ c_U,     w = Rᵀ c
 
-    with the G of `rankwise.solvers.hold_out_items` for a list of m − |U| items.
+    with the G of `rankwise.solvers.hold_out_items` for the list without U.
     """
     y = y - y.mean(axis=0) if beta == 0 else y
     left = _Left(basis, R)
     out = _empty(left.size, units, y, alphas)
-    sizes = np.array([len(U) for U in units])
+    rests = [(len(U), rest_without(basis, U)) for U in units]
     with one_blas_thread():
-        for size in np.unique(sizes).tolist():
-            numbers = np.flatnonzero(sizes == size).tolist()
+        for size, rest in sorted(set(rests)):
+            numbers = [k for k, other in enumerate(rests) if other == (size, rest)]
             for a, alpha in enumerate(alphas):
-                inverse = resolvent(basis, float(alpha), beta, len(y) - size)
+                inverse = resolvent(basis, float(alpha), beta, rest)
                 c, _ = fitted(basis, inverse, y)
                 if size == 1:
                     items = np.concatenate([units[k] for k in numbers])
@@ -115,7 +121,7 @@ def leave_out_items(
                 for k in numbers:
                     U = units[k]
                     V_U, v_U = basis.vectors[U], inverse.v[U]
-                    G_UU = (V_U * inverse.factors) @ V_U.T + inverse.rest * np.eye(size)
+                    G_UU = (V_U * inverse.factors) @ V_U.T + np.diag(inverse.rest[U])
                     G_UU -= np.outer(v_U, v_U) / inverse.s
                     moved = left.times_G(inverse, U) @ np.linalg.solve(G_UU, c[U])
                     out[:, k, :, a] = left.times(c) - moved
@@ -141,8 +147,9 @@ class _Left:
         v = self.times(inverse.v)
         found = (self._TV * inverse.factors) @ self._basis.vectors[U].T
         found -= np.outer(v / inverse.s, inverse.v[U])
-        if inverse.rest:
-            found += inverse.rest * (np.eye(len(v))[:, U] if self._R is None else self._R[U].T)
+        if inverse.rest.any():
+            rows = np.eye(len(v))[:, U] if self._R is None else self._R[U].T
+            found += rows * inverse.rest[U]
         return np.asarray(found)
 
 

@@ -67,7 +67,14 @@ class PursuitProblem:
 
     def center(self, V: Array) -> Array:
         """V less the mean of each column, if the loss does not see it."""
-        return V - V.mean(axis=0) if self.is_level_free else V
+        return V - self.means(V) if self.is_level_free else V
+
+    def means(self, V: Any) -> Array:
+        """Mean of each column, dense or sparse, over the scored rows by their weights."""
+        weight = self.loss.graph.item_weights
+        if weight is None:
+            return np.asarray(V.mean(axis=0)).ravel()
+        return np.asarray(V.T @ weight / weight.sum())
 
     def product(self, V: Array) -> Array:
         """``A V`` at the scored rows."""
@@ -81,7 +88,7 @@ class PursuitProblem:
             return norms, np.einsum("ij,ij->j", V, V)
         norms, size = self.loss.sparse_norms(V), sums_of_squares(V)
         if self.is_level_free:
-            norms -= self.loss.beta * np.asarray(V.mean(axis=0)).ravel() ** 2
+            norms -= self.loss.beta * self.means(V) ** 2
         return norms, size
 
     def agree(self, V: Array) -> Array:
@@ -241,7 +248,7 @@ class _Expansion:
             chosen,
             [list(part) for part in self.basis],
             self.result.coefficients(self.basis),
-            scores.mean(axis=0),
+            problem.means(scores),
             problem.error(f, residual),
         )
 

@@ -35,15 +35,17 @@ ONE_LIST = None  # the name of the group that all rows are in if there are no gr
 
 @dataclass(frozen=True)
 class _ItemSums:
-    """Sums over items, for the regression part: how many, ``Rᵀ R`` and ``Rᵀ y``."""
+    """Sums over items, for the regression part: how many, their weight, ``Rᵀ D R``, ``Rᵀ D y``."""
 
     n_items: int
+    weight: float
     gram: Array
     moment: Array
 
     def plus(self, other: _ItemSums) -> _ItemSums:
         gram, moment = self.gram + other.gram, self.moment + other.moment
-        return _ItemSums(self.n_items + other.n_items, gram, moment)
+        n_items, weight = self.n_items + other.n_items, self.weight + other.weight
+        return _ItemSums(n_items, weight, gram, moment)
 
 
 class StreamingSums:
@@ -88,7 +90,7 @@ class StreamingSums:
         moment = np.zeros((n_features, n_outputs))
         square = np.zeros((n_features, n_features))
         self._pairs = PairSums(square, moment, 0.0, 0)
-        self._items = _ItemSums(0, square if beta > 0 else np.zeros((0, 0)), moment)
+        self._items = _ItemSums(0, 0.0, square if beta > 0 else np.zeros((0, 0)), moment)
         self._open: dict[Hashable, Lumps] = {}  # those seen last are last
         self._closed: set[Hashable] = set()
         self._has_groups: bool | None = None
@@ -116,6 +118,7 @@ class StreamingSums:
         *,
         keep: Collection[Hashable] | None = None,
         remember: bool = True,
+        weight: Array | None = None,
     ) -> None:
         """Add rows.
 
@@ -132,14 +135,16 @@ class StreamingSums:
         remember : bool
             Whether to remember the labels of the other groups. Then a later row of such a group is
             an error.
+        weight : ndarray of shape (n_rows,), optional
+            Weights of the rows; 1 if not given.
         """
         codes, labels = encode_groups(groups, R.shape[0])
         names: list[Hashable] = [ONE_LIST] if groups is None else labels.tolist()
         self._check_kind(groups is not None)
         self._check_open(names)
-        opened = self._rows_to_keep(R, y, codes, names, keep)
-        sums = self._sums_of_chunk(R, y, codes, names, opened)
-        self._absorb(sums, self._sum_items(R, y), opened)
+        opened = self._rows_to_keep(R, y, codes, names, keep, weight)
+        sums = self._sums_of_chunk(R, y, codes, names, opened, weight)
+        self._absorb(sums, self._sum_items(R, y, weight), opened)
         self._has_groups = groups is not None
         passing = set(names) - set(opened)
         if keep is not None:
@@ -177,9 +182,9 @@ class StreamingSums:
             share = (1 - self.beta) / self._pairs.weight
             gram += share * self._pairs.gram
             moment += share * self._pairs.moment
-        if self.beta > 0 and self.n_items:
-            gram += self.beta / self.n_items * self._items.gram
-            moment += self.beta / self.n_items * self._items.moment
+        if self.beta > 0 and self._items.weight > 0:
+            gram += self.beta / self._items.weight * self._items.gram
+            moment += self.beta / self._items.weight * self._items.moment
         return gram, moment
 
     def _rows_to_keep(
@@ -189,6 +194,7 @@ class StreamingSums:
         codes: Indices,
         names: list[Hashable],
         keep: Collection[Hashable] | None,
+        weight: Array | None,
     ) -> dict[Hashable, Lumps]:
         """Lumps of the groups that go on or may do so, as many as there is room for."""
         last = np.zeros(len(names), dtype=np.intp)
@@ -201,7 +207,8 @@ class StreamingSums:
             may_go_on = keep is None or name in keep
             if name in self._open or (may_go_on and n_bytes < self._limit):
                 rows = rows_of[code]
-                lumps = Lumps.of_rows(np.hstack([_dense(R, rows), y[rows]]))
+                Z = np.hstack([_dense(R, rows), y[rows]])
+                lumps = Lumps.of_rows(Z, None if weight is None else weight[rows])
                 opened[name] = lumps.compressed(self.rule, self.n_features)
                 n_bytes += opened[name].n_bytes
         return dict(reversed(opened.items()))
@@ -213,22 +220,26 @@ class StreamingSums:
         codes: Indices,
         names: list[Hashable],
         opened: dict[Hashable, Lumps],
+        weight: Array | None,
     ) -> PairSums:
         """From rows, except for compressed groups, whose scatter is known already."""
         lumpy = np.array([name in opened and bool(opened[name].scatters) for name in names])
         if not lumpy.any():
-            return sums_of_rows(R, y, codes, self.rule)
+            return sums_of_rows(R, y, codes, self.rule, weight)
         packed = [opened[names[code]] for code in np.flatnonzero(lumpy)]
         sums = sums_of_lumps(packed, self.n_features, self.rule)
         rest = np.flatnonzero(~lumpy[codes])
         if len(rest):
-            sums = sums.plus(sums_of_rows(R[rest], y[rest], codes[rest], self.rule))
+            some = None if weight is None else weight[rest]
+            sums = sums.plus(sums_of_rows(R[rest], y[rest], codes[rest], self.rule, some))
         return sums
 
-    def _sum_items(self, R: Any, y: Array) -> _ItemSums:
+    def _sum_items(self, R: Any, y: Array, weight: Array | None) -> _ItemSums:
+        total = float(R.shape[0] if weight is None else weight.sum())
         if self.beta == 0:
-            return _ItemSums(R.shape[0], self._items.gram, self._items.moment)
-        return _ItemSums(R.shape[0], *plain_system(R, y))
+            return _ItemSums(R.shape[0], total, self._items.gram, self._items.moment)
+        target = y if weight is None else y * weight[:, None]
+        return _ItemSums(R.shape[0], total, *plain_system(R, target, weight))
 
     def _absorb(self, pairs: PairSums, items: _ItemSums, opened: dict[Hashable, Lumps]) -> None:
         """Add sums, and the pairs between the new rows and the old ones of the same groups."""

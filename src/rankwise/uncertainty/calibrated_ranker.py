@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -18,7 +18,8 @@ from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.pipelines import last_step
 from rankwise.groups import encode_groups
-from rankwise.leaderboard.standing import intervals_of, ranks_within
+from rankwise.leaderboard.standing import standing_of
+from rankwise.targets import with_weights
 from rankwise.uncertainty.calibration import ProbabilityMap, Reliability, fit_map, reliability
 from rankwise.uncertainty.held_out_pairs import judged_pairs
 from rankwise.uncertainty.left_out import leave_units_out
@@ -28,9 +29,6 @@ __all__ = ["CalibratedRanker", "RankInterval"]
 
 SHOWN = ("coef_", "dual_coef_", "X_fit_", "basis_indices_", "alpha_", "cv_results_", "solver_")
 """Attributes of the ranker inside that this one has, too."""
-
-N_DRAWS = 1000
-BLOCK = 2**22  # numbers
 
 
 class RankInterval(NamedTuple):
@@ -74,7 +72,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     max_pairs : int
         Held-out pairs that the curve is fitted to; if there are more, so many drawn at random.
     random_state : int, Generator or None
-        Seed of these draws and of the draws behind `rank_interval`.
+        Seed of these draws.
 
     Attributes
     ----------
@@ -123,13 +121,19 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     max_pairs: int = 20_000
     random_state: Any = 0
 
-    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Train the estimator, find its standard errors, and fit the curve to held-out pairs.
 
         Parameters
         ----------
-        X, y, groups
-            As in ``fit`` of the estimator; one output.
+        X, y, groups, sample_weight
+            As in ``fit`` of the estimator; one output. Held-out pairs count alike.
 
         Returns
         -------
@@ -143,6 +147,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
                 f"max_pairs={self.max_pairs!r}; expected a whole number of at least 1."
             )
         _check_one_output(y)
+        y, groups = with_weights(y, groups, sample_weight, X)
         estimator = RankRLSCV() if self.estimator is None else self.estimator
         left = leave_units_out(estimator, X, y, groups, units=self.units, n_folds=self.n_folds)
         found = spreads_of(left)[0][0]
@@ -200,9 +205,9 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     ) -> RankInterval:
         """Ranks of the items in their groups, with intervals.
 
-        1,000 sets of scores are drawn around the predicted ones, from the multivariate Student's t
-        distribution with the covariance of the jackknife; the interval has `level` of the ranks of
-        an item in them.
+        Another item is surely above if the interval of the difference, by the jackknife and
+        Student's t, is above 0. The best rank is 1 + the number of items surely above; the worst
+        rank leaves out those surely below.
 
         Parameters
         ----------
@@ -211,7 +216,8 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         groups : array-like of shape (n_items,), optional
             Group labels; None ranks all items in one list.
         level : float
-            Probability with which an interval should hold the rank by the true scores.
+            Of the intervals of the differences. The ranks by the true scores are inside at least as
+            often on average over the items.
 
         Returns
         -------
@@ -222,21 +228,11 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
             raise ValueError(f"level={level!r}; expected a number between 0 and 1.")
         found = self.jackknife()
         scores, spread = found.predict(X), found.spread(X)
-        codes = encode_groups(groups, len(scores)).codes
-        rank = np.empty((3, len(scores)), dtype=np.intp)
-        order = np.argsort(codes, kind="stable")
-        ends = np.cumsum(np.bincount(codes)) if len(codes) else np.zeros(1, dtype=np.intp)
-        for items in _blocks(order, ends, max(1, BLOCK // N_DRAWS)):
-            some = replace(spread, root=spread.root[items])
-            samples = some.draw(scores[items], N_DRAWS, self._rng())
-            within = np.unique(codes[items], return_inverse=True)[1] + 1
-            intervals = intervals_of(scores[items], samples, some, within, level)
-            assert intervals is not None
-            own = ranks_within(scores[None, items], within)[0]
-            rank[0, items] = own
-            rank[1, items] = np.minimum(own, intervals.rank_low)
-            rank[2, items] = np.maximum(own, intervals.rank_high)
-        return RankInterval(*rank)
+        within = encode_groups(groups, len(scores)).codes + 1
+        found_ranks = standing_of(scores, spread, np.empty((0, len(scores))), within, level)
+        assert found_ranks.best_rank is not None
+        assert found_ranks.worst_rank is not None
+        return RankInterval(found_ranks.rank, found_ranks.best_rank, found_ranks.worst_rank)
 
     def predict_error(self, X: Any, groups: ArrayLike | None = None) -> Array:
         """Standard error of each score about the mean score of its group.
@@ -281,16 +277,6 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         inner = get_tags(RankRLSCV() if self.estimator is None else self.estimator)
         tags.input_tags = inner.input_tags
         return tags
-
-
-def _blocks(order: Indices, ends: Indices, size: int) -> Any:
-    """Whole groups, at most `size` items at a time if a group is not longer."""
-    start = 0
-    while start < len(order):
-        fits = ends[(ends > start) & (ends <= start + size)]
-        stop = int(fits[-1]) if len(fits) else int(ends[ends > start][0])
-        yield order[start:stop]
-        start = stop
 
 
 def _check_one_output(y: Any) -> None:

@@ -29,7 +29,7 @@ from rankwise.model_selection.least_squares_task import LeastSquaresTask
 from rankwise.model_selection.leave_out import Units
 from rankwise.progress import track
 from rankwise.solvers.one_step import without_edges, without_groups
-from rankwise.targets import as_scores, split_target
+from rankwise.targets import as_scores, split_weighted, with_weights
 from rankwise.uncertainty.units import folds_of_units, make_units
 
 __all__ = ["LeftOut", "inner_ranker", "leave_units_out", "regressors", "take_rows"]
@@ -258,13 +258,15 @@ def _train_again(
             members.append(fit_ranker(estimator, take_rows(X, rest), seen, None))
         else:
             labels = None if graph.n_groups == 1 else seen.group_labels[seen.groups]
-            target = np.asarray(graph.scores)[rest]
-            members.append(fit_ranker(estimator, take_rows(X, rest), target, labels))
+            own = getattr(graph, "sample_weight", None)
+            weights = None if own is None else own[rest]
+            y_rest, own_groups = with_weights(np.asarray(graph.scores)[rest], labels, weights)
+            members.append(fit_ranker(estimator, take_rows(X, rest), y_rest, own_groups))
     return LeftOut(model, graph, folds, members=members)
 
 
 def _graph_of(y: Any, groups: ArrayLike | None) -> PreferenceGraph:
     if isinstance(y, PreferenceGraph):
         return y
-    y, groups = split_target(y, groups)
-    return ScoreGraph(as_scores(y), groups, cost="sign")
+    y, groups, weights = split_weighted(y, groups)
+    return ScoreGraph(as_scores(y), groups, cost="sign", sample_weight=weights)

@@ -1,0 +1,142 @@
+"""``rankwise judge``: a local page that asks which of two items is better."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankwise.cli.options import Output, flag
+from rankwise.cli.output import say
+
+if TYPE_CHECKING:
+    from rankwise.judge import Address, ItemSet, JudgementStore
+
+__all__ = ["judge"]
+
+Items = Annotated[
+    Path,
+    typer.Argument(
+        metavar="ITEMS",
+        help="Table with one item a row, .txt with one a line, or folder of pictures or texts.",
+    ),
+]
+Database = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Where the answers are kept; ITEMS.judged.db if not given."),
+]
+Name = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the items.")]
+Show = Annotated[
+    str | None,
+    typer.Option(metavar="A,B,…", help="Columns that judges see; all if not given."),
+]
+Image = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Column with the file names of pictures.")
+]
+Images = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Where the pictures are; beside ITEMS if not given."),
+]
+Title = Annotated[str, typer.Option(metavar="TEXT", help="The question on the page.")]
+Goal = Annotated[
+    str, typer.Option(metavar="top|order", help="Find the best items, or the whole order.")
+]
+Top = Annotated[int, typer.Option(metavar="N", help="How many best items to find.")]
+Level = Annotated[
+    float, typer.Option(metavar="P", help="How sure the page has to be to say that it is settled.")
+]
+Host = Annotated[
+    str,
+    typer.Option(metavar="ADDRESS", help="0.0.0.0 lets in other computers; they need the token."),
+]
+Port = Annotated[int, typer.Option(metavar="N", help="Port of the page; 0 for any free one.")]
+Token = Annotated[
+    str | None, typer.Option(metavar="WORD", help="Secret part of the address; made up if needed.")
+]
+Seed = Annotated[int | None, typer.Option(metavar="N", help="Seed of sides and ties.")]
+
+
+def judge(
+    items: Items,
+    database: Database = None,
+    name: Name = None,
+    show: Show = None,
+    image: Image = None,
+    images: Images = None,
+    markdown: Annotated[bool, flag("--markdown", help="Show text as Markdown.")] = False,
+    no_features: Annotated[
+        bool, flag("--no-features", help="Choose questions without the columns of the table.")
+    ] = False,
+    title: Title = "Which one is better?",
+    goal: Goal = "top",
+    top: Top = 3,
+    level: Level = 0.9,
+    host: Host = "127.0.0.1",
+    port: Port = 8765,
+    token: Token = None,
+    open_browser: Annotated[bool, flag("--open", help="Open the page in a browser.")] = False,
+    accept_changes: Annotated[
+        bool, flag("--accept-changes", help="Go on although the items have changed.")
+    ] = False,
+    random_state: Seed = None,
+    output: Output = None,
+) -> None:
+    """Ask people which of two items is better, on a page of this computer.
+
+    Answers are on the disk before the next question. Stop with Ctrl-C, and go on later with the
+    same command. -o writes the answers as CSV for "rankwise rank", and asks nothing.
+    """
+    from rankwise.cli.output import check_output, write_text
+
+    try:
+        from rankwise.judge import Address, JudgementStore, JudgingSession, read_items, serve
+    except ImportError as error:
+        raise ImportError(
+            f"rankwise judge needs {error.name}: pip install 'rankwise[judge]'"
+        ) from error
+
+    if goal not in ("top", "order"):
+        raise ValueError(f"--goal is top or order; got {goal!r}.")
+    if not 0.5 <= level < 1:
+        raise ValueError(f"--level is a probability from 0.5 to 1; got {level}.")
+    if top < 1:
+        raise ValueError(f"--top is 1 or more; got {top}.")
+    check_output(output, items)
+    shown = [column.strip() for column in show.split(",")] if show else []
+    path = database or Path(f"{str(items).rstrip('/')}.judged.db")
+    if output is not None and not path.exists():
+        raise ValueError(f"there are no answers yet: {path} is not there.")
+    found = read_items(
+        *(items,), name=name, show=shown, image=image, images=images, use_features=not no_features
+    )
+    address = Address(host, port, token) if output is None else None
+    store = JudgementStore(path, found.items, accept_changes=accept_changes)
+    if address is None:
+        write_text(output, store.csv())
+        store.close()
+        return
+    session = JudgingSession(
+        found, store, goal=goal, top=top, level=level, random_state=random_state
+    )
+    _tell(found, store, address)
+    if open_browser:
+        import webbrowser
+
+        webbrowser.open(address.url)
+    serve(session, address, title=title, is_markdown=markdown)
+    typer.echo(f"\n{session.n_answers:,} answers in {path}. Go on later with the same command, or")
+    typer.echo(f"  rankwise judge {items} -o comparisons.csv")
+    typer.echo("  rankwise rank comparisons.csv --sides first,second --outcome outcome")
+
+
+def _tell(found: ItemSet, store: JudgementStore, address: Address) -> None:
+    from rankwise.cli.session import note
+
+    n = store.n_answers()
+    say(f"{len(found.items):,} items, {n:,} answer{'s' * (n != 1)} so far in {store.path}")
+    if found.feature_names:
+        note(f"questions are chosen with the help of {', '.join(found.feature_names)}")
+    say(f"Open {address.url}  (Ctrl-C stops, nothing is lost)")
+    sys.stdout.flush()

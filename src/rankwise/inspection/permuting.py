@@ -1,0 +1,244 @@
+"""What a metric loses if a column is shuffled inside the groups; for any model."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse as sp
+import scipy.stats
+from numpy.typing import ArrayLike
+
+from rankwise.arrays import Array, Indices
+from rankwise.errors import UndefinedMetricError
+from rankwise.graphs import PreferenceGraph
+from rankwise.groups import Groups
+from rankwise.inspection.model_parts import input_columns
+from rankwise.metrics import Metric, get_metric
+from rankwise.metrics.arguments import check_data
+from rankwise.metrics.ranking import Ranking, Targets
+from rankwise.model_selection.group_routing import predict_items
+from rankwise.model_selection.measures import mean_defined, standard_error
+from rankwise.targets import split_target
+
+__all__ = ["ImportanceRow", "PermutationImportance", "permutation_importance"]
+
+SHOWN = 20
+
+
+class ImportanceRow(NamedTuple):
+    """One column: what is lost without it, its standard error, and the ends of the interval."""
+
+    name: str
+    importance: float
+    standard_error: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PermutationImportance:
+    """Result of `permutation_importance`: a table, the most important column first.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the columns, in the order of X, as in all arrays here.
+    importance : ndarray of shape (n_columns,)
+        Mean over groups of what the metric loses; positive if the column is of use.
+    standard_error : ndarray of shape (n_columns,)
+        Over groups; over the repeats if there is one group only.
+    low, high : ndarray of shape (n_columns,)
+        Student's interval from it.
+    per_group : ndarray of shape (n_columns, n_repeats, n_groups)
+        What the metric loses in each group, NaN where it is undefined.
+    metric : Metric
+        The metric.
+    score : float
+        Its mean for the columns as they are.
+    """
+
+    names: list[str]
+    importance: Array
+    standard_error: Array
+    low: Array
+    high: Array
+    per_group: Array
+    metric: Metric
+    score: float
+
+    def __iter__(self) -> Iterator[ImportanceRow]:
+        for j in np.argsort(-self.importance, kind="stable"):
+            numbers = (self.importance, self.standard_error, self.low, self.high)
+            yield ImportanceRow(self.names[j], *(float(values[j]) for values in numbers))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        rows = list(self)[:SHOWN]
+        width = max([8, *(len(row.name) + 2 for row in rows)])
+        lines = [f"{'column':<{width}} {'loss of ' + self.metric.name:<22} {'low':<8} high"]
+        for row in rows:
+            value = f"{row.importance:.4f} ± {row.standard_error:.4f}"
+            lines.append(f"{row.name:<{width}} {value:<22} {row.low:<8.4f} {row.high:.4f}")
+        more = len(self) - len(rows)
+        return "\n".join([*lines, f"… and {more} more"] if more else lines)
+
+
+def permutation_importance(
+    model: Any,
+    X: Any,
+    y: Any,
+    groups: ArrayLike | None = None,
+    *,
+    scoring: str | Metric = "disagreement",
+    n_repeats: int = 5,
+    confidence: float = 0.95,
+    random_state: int | np.random.Generator = 0,
+) -> PermutationImportance:
+    """What a metric loses if a column is shuffled inside the groups.
+
+    A column is shuffled among the items of a group, all others stay: so the model sees values that
+    this group has, and a column that is the same for a whole group (a feature of the query) has no
+    importance, as it should, for it moves no item past another.
+
+    Parameters
+    ----------
+    model : estimator
+        Anything fitted with a method `predict`: kernel rankers, Pipelines, models of other
+        libraries.
+    X : array-like, sparse matrix or data frame of shape (n_items, n_columns)
+        Items as `predict` takes them, best ones that the model has not been trained on.
+    y : array-like of shape (n_items,), target of `make_target`, or graph of scores
+        True scores.
+    groups : array-like of shape (n_items,), optional
+        Group labels; None makes one list.
+    scoring : str or Metric
+        As `rankwise.metrics.get_metric` reads it. A loss is positive whether the metric is an error
+        or a gain.
+    n_repeats : int
+        How often each column is shuffled.
+    confidence : float
+        Of the intervals. They are over groups: what other groups of this kind would show. Over the
+        repeats if there is a single group.
+    random_state : int or Generator
+        Seed of the shuffling.
+
+    Returns
+    -------
+    PermutationImportance
+        Prints as a table.
+
+    See Also
+    --------
+    contributions : Exact parts of the score of each item, for linear models.
+    sklearn.inspection.permutation_importance : Shuffles over all items, across groups.
+
+    Notes
+    -----
+    ``n_columns * n_repeats`` predictions of all items. Two columns that say the same stand in for
+    each other: each of them alone loses little.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import RankRLS
+    >>> from rankwise.inspection import permutation_importance
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y, groups = X[:, 0] ** 3 + X[:, 1], np.repeat(np.arange(20), 10)
+    >>> model = RankRLS(kernel="rbf").fit(X, y, groups)
+    >>> found = permutation_importance(model, X, y, groups)
+    >>> [row.name for row in found]
+    ['x0', 'x1', 'x2']
+    >>> bool(found.low[0] > found.high[2])
+    True
+    """
+    if not isinstance(n_repeats, numbers.Integral) or n_repeats < 1:
+        raise ValueError(f"n_repeats={n_repeats!r}; expected a whole number of at least 1.")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
+    metric = get_metric(scoring)
+    if isinstance(y, PreferenceGraph):
+        if y.scores is None:
+            raise ValueError(
+                "y is a graph of explicit preferences; a metric needs scores of items."
+            )
+        y, groups = y.scores, y.groups if groups is None else groups
+    y, groups = split_target(y, groups)
+    truth, scores, encoded = check_data(y, predict_items(model, X, groups), groups)
+    if scores.ndim != 1:
+        raise ValueError(f"the model gives scores of shape {scores.shape}; expected one output.")
+    columns = _Columns(model, X)
+    targets, sign = Targets(truth, encoded), 1.0 if metric.greater_is_better else -1.0
+    before = metric.by_group(Ranking(targets, scores))
+    if np.isnan(before.values).all():
+        raise UndefinedMetricError(
+            f"{metric} is defined in none of the {encoded.n_groups} groups: it needs "
+            f"{metric.core.needs}. Check y and groups."
+        )
+    lost = np.empty((len(columns.names), int(n_repeats), encoded.n_groups))
+    rng = np.random.default_rng(random_state)
+    for repeat in range(int(n_repeats)):
+        order = _shuffled(encoded, rng)
+        for j in range(len(columns.names)):
+            changed = predict_items(model, columns.reordered(j, order), groups)
+            after = metric.by_group(
+                Ranking(targets, np.asarray(changed, np.float64).reshape(scores.shape))
+            )
+            lost[j, repeat] = sign * (before.values - after.values)
+    return _summed_up(lost, columns.names, metric, float(mean_defined(before.values)), confidence)
+
+
+def _summed_up(
+    lost: Array, names: list[str], metric: Metric, score: float, confidence: float
+) -> PermutationImportance:
+    n_defined = int((~np.isnan(lost[0, 0])).sum()) if len(lost) else 0
+    by_unit = lost.mean(axis=1) if n_defined > 1 else np.nanmean(lost, axis=2)
+    importance = mean_defined(by_unit.T)
+    error = standard_error(by_unit.T)
+    n_units = n_defined if n_defined > 1 else lost.shape[1]
+    half = scipy.stats.t.ppf(0.5 + confidence / 2, max(n_units - 1, 1)) * error
+    return PermutationImportance(
+        names, importance, error, importance - half, importance + half, lost, metric, score
+    )
+
+
+def _shuffled(groups: Groups, rng: np.random.Generator) -> Indices:
+    """For each item another item of its group, each of them once."""
+    order = np.empty(len(groups.codes), dtype=np.intp)
+    in_groups = np.argsort(groups.codes, kind="stable")
+    order[in_groups] = np.lexsort((rng.random(len(order)), groups.codes))
+    return order
+
+
+class _Columns:
+    """The columns of X, one of which can be put in another order."""
+
+    def __init__(self, model: Any, X: Any) -> None:
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        self._frame = frame if isinstance(frame, nw.DataFrame) else None
+        if self._frame is not None:
+            self.names = [str(name) for name in self._frame.columns]
+            return
+        self._X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+        names = input_columns(model, X) or []
+        n_columns = self._X.shape[1]
+        self.names = names if len(names) == n_columns else [f"x{j}" for j in range(n_columns)]
+
+    def reordered(self, j: int, order: Indices) -> Any:
+        """X with column j in this order."""
+        if self._frame is not None:
+            name = self._frame.columns[j]
+            return self._frame.with_columns(self._frame[name][order].alias(name)).to_native()
+        if sp.issparse(self._X):
+            change = self._X[order][:, [j]] - self._X[:, [j]]
+            place = sp.csr_array((np.ones(1), ([0], [j])), shape=(1, self._X.shape[1]))
+            return sp.csr_array(self._X + change @ place)
+        changed = self._X.copy()
+        changed[:, j] = changed[order, j]
+        return changed

@@ -1,0 +1,283 @@
+"""What is to be judged: rows of a table, lines of a text file, or files of a folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankwise.arrays import Array
+
+__all__ = ["Cell", "Item", "ItemSet", "read_items"]
+
+MOST_ITEMS = 2000
+LONGEST_TEXT = 100_000
+IMAGES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".bmp"}
+TEXTS = {".txt", ".md"}
+NAMES = ("id", "name", "item", "title", "key")  # columns that name their rows, best first
+
+
+class Cell(NamedTuple):
+    """One value of an item: the name of its column, empty for the only one, and its text."""
+
+    column: str
+    text: str
+
+
+class Item(NamedTuple):
+    """One thing to judge.
+
+    Attributes
+    ----------
+    name : str
+        Tells it from all others; what the board and the export show.
+    cells : tuple of Cell
+        What a judge sees of it, in this order.
+    image : Path or None
+        A picture to show above the cells.
+    """
+
+    name: str
+    cells: tuple[Cell, ...]
+    image: Path | None = None
+
+    @property
+    def digest(self) -> str:
+        """Changes if a judge would see something else."""
+        shown = [list(self.cells), str(self.image or "")]
+        return hashlib.sha256(json.dumps(shown).encode()).hexdigest()
+
+
+class ItemSet(NamedTuple):
+    """Items, and their features if there are any.
+
+    Attributes
+    ----------
+    items : list of Item
+        At least two, with different names.
+    features : ndarray of shape (n_items, n_features) or None
+        Numbers and categories of a table, scaled.
+    feature_names : list of str
+        The columns that they were made of.
+    """
+
+    items: list[Item]
+    features: Array | None = None
+    feature_names: Sequence[str] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the items."""
+        return [item.name for item in self.items]
+
+
+def read_items(
+    path: str | Path,
+    *,
+    name: str | None = None,
+    show: Sequence[str] = (),
+    image: str | None = None,
+    images: str | Path | None = None,
+    use_features: bool = True,
+) -> ItemSet:
+    r"""Read what is to be judged.
+
+    Parameters
+    ----------
+    path : str or Path
+        A table with one item a row (CSV, TSV, Parquet, Feather, JSON lines), a text file (.txt)
+        with one item a line, or a folder with one picture or text (.txt, .md) for each item.
+    name : str, optional
+        Column that names the items; by default one called id, name, item, title or key, or else
+        the first column without gaps and repetitions.
+    show : sequence of str
+        Columns that judges see; all but the picture if not given.
+    image : str, optional
+        Column with the file name of a picture.
+    images : str or Path, optional
+        Folder of the pictures; that of the table if not given.
+    use_features : bool
+        Whether numbers and categories of the table help to choose the next question.
+
+    Returns
+    -------
+    ItemSet
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two items, or more than 2,000, or two of one name or content, or
+        empty ones, or a picture is missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "cheese.csv"
+    ...     _ = file.write_text("name,town,price\nBrie,Meaux,9\nComté,Arbois,14\n")
+    ...     found = read_items(file)
+    >>> found.names, found.items[0].cells[1:], found.features.shape
+    (['Brie', 'Comté'], (Cell(column='town', text='Meaux'), Cell(column='price', text='9')), (2, 3))
+    """
+    path = Path(path)
+    options = {"name": name, "show": tuple(show) or None, "image": image, "images": images}
+    given = [option for option, value in options.items() if value is not None]
+    is_table = not path.is_dir() and path.suffix != ".txt"
+    if given and not is_table:
+        raise ValueError(f"{given[0]}= is for tables, but {path} is none.")
+    if is_table:
+        found = _from_table(path, name, show, image, images, use_features)
+    else:
+        found = ItemSet(_from_folder(path) if path.is_dir() else _from_lines(path))
+    _check(found.items, path)
+    return found
+
+
+def _from_folder(path: Path) -> list[Item]:
+    files = sorted(file for file in path.iterdir() if file.suffix.lower() in IMAGES | TEXTS)
+    items = []
+    for file in files:
+        if file.suffix.lower() in IMAGES:
+            items.append(Item(file.stem, (), file.resolve()))
+        else:
+            items.append(Item(file.stem, (Cell("", file.read_text("utf-8-sig").strip()),)))
+    return items
+
+
+def _from_lines(path: Path) -> list[Item]:
+    lines = [line.strip() for line in path.read_text("utf-8-sig").splitlines()]
+    return [Item(line, (Cell("", line),)) for line in lines if line]
+
+
+def _from_table(
+    path: Path,
+    name: str | None,
+    show: Sequence[str],
+    image: str | None,
+    images: str | Path | None,
+    use_features: bool,
+) -> ItemSet:
+    from rankwise.datasets import read_frame
+
+    delimiter = "," if _has_one_column(path) else None
+    found = read_frame(path, target=None, group=None, target_needed=False, delimiter=delimiter)
+    table = found.X
+    columns: dict[str, list[Any]] = table.to_pydict()
+    for asked in (*([name] if name else []), *show, *([image] if image else [])):
+        if asked not in columns:
+            raise ValueError(
+                f"{path} has no column {asked!r}; its columns are {', '.join(columns)}."
+            )
+    name = name or _naming_column(columns, path)
+    shown = list(show) or [column for column in columns if column != image]
+    folder = Path(images) if images is not None else path.parent
+    items = [
+        Item(
+            _text(columns[name][k]),
+            tuple(Cell(c, _text(columns[c][k])) for c in shown if _text(columns[c][k])),
+            _picture(columns[image][k], folder, k) if image else None,
+        )
+        for k in range(table.num_rows)
+    ]
+    left_out = {name, image}
+    kept = [column for column in columns if column not in left_out]
+    if not use_features or table.num_rows < 2:
+        return ItemSet(items)
+    return ItemSet(items, *_features(table.select(kept)))
+
+
+def _has_one_column(path: Path) -> bool:
+    """Whether this is a CSV file whose first line has no delimiter: names and nothing else."""
+    if path.suffix.lower() != ".csv":
+        return False
+    with path.open("rb") as stream:
+        return not set(stream.readline(LONGEST_TEXT)) & set(b",;\t|")
+
+
+def _naming_column(columns: dict[str, list[Any]], path: Path) -> str:
+    by_lower = {column.lower(): column for column in reversed(columns)}
+    for known in NAMES:
+        if known in by_lower:
+            return by_lower[known]
+    for column, values in columns.items():
+        texts = [_text(value) for value in values]
+        if all(texts) and len(set(texts)) == len(texts):
+            return column
+    raise ValueError(
+        f"no column of {path} tells its rows apart (no gaps, no repetitions); "
+        "remove rows that are there twice, or name a column with name=."
+    )
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value).strip()
+
+
+def _picture(value: Any, folder: Path, row: int) -> Path | None:
+    name = _text(value)
+    if not name:
+        return None
+    file = (folder / name).resolve()
+    if not file.is_relative_to(folder.resolve()):
+        raise ValueError(f"the picture {name!r} of row {row + 1} is outside of {folder}.")
+    if file.suffix.lower() not in IMAGES:
+        known = ", ".join(sorted(IMAGES))
+        raise ValueError(f"{name!r} in row {row + 1} is no picture; a name ends in {known}.")
+    if not file.is_file():
+        raise ValueError(
+            f"there is no picture {file} (row {row + 1}); images= names the folder they are in."
+        )
+    return file
+
+
+def _features(table: Any) -> tuple[Array | None, list[str]]:
+    """Scaled numbers and categories, as `rankwise train` makes them, or None if there are none."""
+    from sklearn.preprocessing import StandardScaler
+
+    from rankwise.datasets import column_kinds, column_transformer
+    from rankwise.datasets.feature_columns import used_columns
+
+    try:
+        kinds = column_kinds(table)
+    except ValueError:  # no column is of use
+        return None, []
+    used = used_columns(table, kinds)
+    X = column_transformer(kinds).fit_transform(used)
+    dense = np.asarray(X.todense() if hasattr(X, "todense") else X, dtype=np.float64)
+    return StandardScaler().fit_transform(dense), list(used.column_names)
+
+
+def _check(items: list[Item], path: Path) -> None:
+    if len(items) < 2:
+        raise ValueError(f"{path} has {len(items)} item{'s' * (len(items) != 1)}; two are needed.")
+    if len(items) > MOST_ITEMS:
+        raise ValueError(
+            f"{path} has {len(items):,} items, but people can judge {MOST_ITEMS:,} at most; "
+            "take a sample of them, and let a model rank the others."
+        )
+    _refuse([item.name or "?" for item in items if not item.name], path, "without a name")
+    empty = [item.name for item in items if not item.cells and item.image is None]
+    _refuse(empty, path, "with nothing to show")
+    long = [i.name for i in items if sum(len(c.text) for c in i.cells) > LONGEST_TEXT]
+    _refuse(long, path, f"of more than {LONGEST_TEXT:,} characters")
+    names = Counter(item.name for item in items)
+    _refuse([name for name, n in names.items() if n > 1], path, "that are there twice")
+    seen: dict[tuple[Any, ...], str] = {}
+    same = []
+    for item in items:
+        content = (tuple(cell for cell in item.cells if cell.text != item.name), item.image)
+        if any(content) and content in seen:
+            same.append(f"{seen[content]} = {item.name}")
+        seen.setdefault(content, item.name)
+    _refuse(same, path, "that look the same to a judge")
+
+
+def _refuse(names: list[str], path: Path, what: str) -> None:
+    if names:
+        some = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+        raise ValueError(f"{path} has items {what} ({len(names)}): {some}. Mend or remove them.")

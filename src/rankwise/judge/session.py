@@ -1,0 +1,246 @@
+"""Who is asked what: questions chosen by what is known so far, and the board that comes of it."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from rankwise.arrays import Array, Indices
+from rankwise.graphs import PairGraph
+from rankwise.judge.items import Item, ItemSet
+from rankwise.judge.storage import Comparison, JudgementStore, Question
+from rankwise.threads import one_blas_thread
+from rankwise.uncertainty import Belief, belief_of_comparisons, next_pairs
+
+__all__ = ["JudgingSession"]
+
+QUEUE = 20  # pairs chosen at a time
+PRIOR = 1.0  # every item begins as if it had tied with an average one
+CONFIDENCE, N_DRAWS = 0.95, 1000  # of the intervals of the live board
+
+
+class JudgingSession:
+    """Questions and answers of all judges, and the ratings behind them.
+
+    A thread rates the items again whenever there are new answers, and fills the queue of pairs
+    that are worth asking. A question never waits for it.
+
+    Parameters
+    ----------
+    items : ItemSet
+        What is judged.
+    store : JudgementStore
+        Where the answers are.
+    goal : {"order", "top"}
+        What is to be found out: the whole order, or which items are the best ones.
+    top : int
+        How many, for ``goal="top"``.
+    level : float
+        How sure that has to be before the page says that it is settled.
+    random_state : int or None
+        Seed of the sides and of ties between questions.
+    """
+
+    def __init__(
+        self,
+        items: ItemSet,
+        store: JudgementStore,
+        *,
+        goal: str = "top",
+        top: int = 3,
+        level: float = 0.9,
+        random_state: int | None = None,
+    ) -> None:
+        self.items: list[Item] = items.items
+        self.store = store
+        self.goal, self.level = goal, level
+        self.top = min(top, len(self.items) - 1)
+        self._rng = np.random.default_rng(random_state)
+        self._features = _with_own_rating(items)
+        self._names = store.item_names()
+        codes = {name: code for code, name in enumerate(self._names)}
+        self._codes = np.array([codes[item.name] for item in self.items])
+        self._position = {int(code): k for k, code in enumerate(self._codes)}
+        self._lock = threading.Lock()
+        self._queue: deque[tuple[int, int]] = deque(self._first_round())
+        self._rows: list[dict[str, Any]] = []
+        self._n_rated = 0
+        self._settled = 0.0
+        self._asked: Counter[tuple[str, int, int]] = Counter()
+        for answer in store.comparisons():
+            self._asked[(answer.judge, *_sorted(answer.first, answer.second))] += 1
+        self._is_new, self._is_over = threading.Event(), threading.Event()
+        self._is_new.set()
+        self._worker = threading.Thread(target=self._keep_rating, daemon=True)
+        self._worker.start()
+
+    @property
+    def n_answers(self) -> int:
+        """Number of answers that stand."""
+        return self.store.n_answers()
+
+    def close(self) -> None:
+        """Stop the thread and close the file; answers are on the disk already."""
+        self._is_over.set()
+        self._is_new.set()
+        self._worker.join()
+
+    def question(self, judge: str) -> Question:
+        """Return the question that waits for this judge, or a new one."""
+        return self.store.ask(judge, lambda: self._choose(judge))
+
+    def answer(self, judge: str, question: int, outcome: str) -> Question:
+        """Keep the answer and return the next question."""
+        self.store.answer(judge, question, outcome)
+        self._is_new.set()
+        return self.question(judge)
+
+    def undo(self, judge: str) -> Question:
+        """Take back the last answer of the judge, and return that question."""
+        again = self.store.undo(judge)
+        if again is None:
+            raise ValueError("there is no answer of yours to take back.")
+        self._is_new.set()
+        return again
+
+    def names_of(self, question: Question) -> tuple[str, str]:
+        """Names of the two items, in the order of their sides."""
+        return self._names[question.first], self._names[question.second]
+
+    def progress(self, judge: str) -> dict[str, Any]:
+        """How far it is, for the page."""
+        own, n = self.store.n_answers(judge), self.store.n_answers()
+        settled = self._settled
+        others = "" if own == n else f", {n:,} in all"
+        goal = f"the top {self.top}" if self.goal == "top" else "the order"
+        if settled >= self.level:
+            state = f"{goal} is settled ({settled:.0%} sure); you may stop"
+        else:
+            state = f"{settled:.0%} sure of {goal}"
+        answers = f"{own:,} answer{'s' * (own != 1)} of yours{others}"
+        return {"own": own, "all": n, "settled": settled, "text": f"{answers}; {state}."}
+
+    def standing(self) -> dict[str, Any]:
+        """Rows of the board so far, for the page."""
+        with self._lock:
+            n, rows = self._n_rated, self._rows
+        if not n:
+            return {"rows": [], "note": "No answers yet."}
+        note = (
+            f"From {n:,} answer{'s' * (n != 1)}. A dot is a rating, a bar its {CONFIDENCE:.0%} "
+            "interval. Few answers leave all ratings near the middle and all intervals wide."
+        )
+        return {"rows": rows, "note": note}
+
+    def _first_round(self) -> list[tuple[int, int]]:
+        """A random circle: every item in two pairs, all of them connected."""
+        circle = self._rng.permutation(len(self.items))
+        pairs = list(zip(circle.tolist(), np.roll(circle, 1).tolist(), strict=True))
+        return pairs[: len(pairs) if len(pairs) > 2 else 1]
+
+    def _choose(self, judge: str) -> tuple[int, int]:
+        """Codes of two items, sides at random; called inside the transaction that keeps them."""
+        taken = self.store.open_pairs()
+
+        def is_free(pair: tuple[int, int]) -> bool:
+            key = _sorted(*self._codes[list(pair)].tolist())
+            return key not in taken and not self._asked[(judge, *key)]
+
+        with self._lock:
+            pair = next(filter(is_free, self._queue), None)
+            if pair is not None:
+                self._queue.remove(pair)
+            else:
+                pair = self._any_pair(is_free)
+            first, second = self._codes[self._rng.permutation(pair)].tolist()
+            self._asked[(judge, *_sorted(first, second))] += 1
+        return first, second
+
+    def _any_pair(self, is_free: Callable[[tuple[int, int]], bool]) -> tuple[int, int]:
+        """Some pair that this judge has not seen if chance finds one, or else any."""
+        pair = (0, 1)
+        for _ in range(50):
+            i, j = self._rng.choice(len(self.items), 2, replace=False).tolist()
+            pair = (i, j)
+            if is_free(pair):
+                break
+        return pair
+
+    def _keep_rating(self) -> None:
+        while not self._is_over.is_set():
+            self._is_new.wait()
+            self._is_new.clear()
+            if not self._is_over.is_set():
+                with one_blas_thread():
+                    self._rate(self.store.comparisons())
+
+    def _rate(self, answers: list[Comparison]) -> None:
+        here = [a for a in answers if a.first in self._position and a.second in self._position]
+        graph, X = self._graph(here), self._features
+        seed = int(self._rng.integers(2**31))
+        asked = next_pairs(
+            *(graph, X, QUEUE),
+            goal=self.goal,
+            top=self.top,
+            level=self.level,
+            prior=PRIOR,
+            random_state=seed,
+        )
+        rng = np.random.default_rng(seed)
+        rows = self._board(belief_of_comparisons(graph, X, PRIOR, rng), graph, rng)
+        with self._lock:
+            self._settled = asked.confidence if here else 0.0
+            self._n_rated, self._rows = len(here), rows
+            if here:  # the first round goes on until there is something to choose by
+                self._queue = deque((question.first, question.second) for question in asked)
+
+    def _graph(self, answers: list[Comparison]) -> PairGraph:
+        first = np.array([self._position[a.first] for a in answers], dtype=np.intp)
+        second = np.array([self._position[a.second] for a in answers], dtype=np.intp)
+        outcome = np.array([a.outcome for a in answers])
+        winner: Indices = np.where(outcome == "second", second, first)
+        loser: Indices = np.where(outcome == "second", first, second)
+        margin = (outcome != "tie").astype(float)
+        return PairGraph(winner, loser, magnitude=margin, n_items=len(self.items))
+
+    def _board(
+        self, belief: Belief, graph: PairGraph, rng: np.random.Generator
+    ) -> list[dict[str, Any]]:
+        n = len(self.items)
+        half = float(ndtri((1 + CONFIDENCE) / 2)) * np.sqrt(belief.item_variances())
+        draws = np.argsort(np.argsort(-belief.draw(np.arange(n), N_DRAWS, rng))) + 1
+        tails = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
+        best, worst = np.quantile(draws, tails, axis=0, method="nearest").astype(int)
+        asked = np.bincount(graph.winner, minlength=n) + np.bincount(graph.loser, minlength=n)
+        return [
+            {
+                "rank": rank,
+                "item": self.items[k].name,
+                "rating": float(belief.mean[k]),
+                "low": float(belief.mean[k] - half[k]),
+                "high": float(belief.mean[k] + half[k]),
+                "best": int(best[k]),
+                "worst": int(worst[k]),
+                "n": int(asked[k]),
+            }
+            for rank, k in enumerate(np.argsort(-belief.mean, kind="stable").tolist(), start=1)
+        ]
+
+
+def _with_own_rating(items: ItemSet) -> Array:
+    """Features of the items, and one for each item: what its features do not say of it."""
+    own = np.eye(len(items.items))
+    X = items.features
+    if X is None:
+        return own
+    scale = np.sqrt(np.mean(np.sum(X**2, axis=1)))
+    return np.hstack([X / scale, own]) / np.sqrt(2) if scale > 0 else own
+
+
+def _sorted(first: int, second: int) -> tuple[int, int]:
+    return (first, second) if first < second else (second, first)

@@ -1,0 +1,318 @@
+"""Answers on the disk: one SQLite file, in which nothing that was answered is ever lost."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import RLock
+from typing import NamedTuple
+
+from rankwise.judge.items import Item
+
+__all__ = ["Comparison", "JudgementStore", "NotOpenError", "Question"]
+
+VERSION = 1
+APPLICATION = 0x72776A31  # "rwj1": tells our files from others
+OUTCOMES = ("first", "second", "tie")
+
+SCHEMA = """
+CREATE TABLE item (code INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, digest TEXT NOT NULL);
+CREATE TABLE question (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- no number is used twice, even if its row is deleted
+    judge TEXT NOT NULL,
+    first INTEGER NOT NULL REFERENCES item (code),
+    second INTEGER NOT NULL REFERENCES item (code),
+    asked TEXT NOT NULL,
+    outcome TEXT CHECK (outcome IN ('first', 'second', 'tie')),
+    answered TEXT,
+    is_undone INTEGER NOT NULL DEFAULT 0,
+    CHECK (first <> second)
+);
+CREATE UNIQUE INDEX one_open_question ON question (judge)
+    WHERE outcome IS NULL AND is_undone = 0;
+CREATE INDEX answers_of_judge ON question (judge, id) WHERE outcome IS NOT NULL AND is_undone = 0;
+"""
+
+
+class Question(NamedTuple):
+    """A question that is open: who was asked about which two items, by code."""
+
+    id: int
+    judge: str
+    first: int
+    second: int
+
+
+class Comparison(NamedTuple):
+    """An answer; the outcome is "first", "second" or "tie"."""
+
+    id: int
+    first: int
+    second: int
+    outcome: str
+    judge: str
+    answered: str
+
+
+class NotOpenError(ValueError):
+    """The question has an answer, was taken back, or never was."""
+
+
+class JudgementStore:
+    """Questions and answers in one SQLite file.
+
+    Write-ahead log and full synchronization: when a method returns, what it wrote is on the disk.
+    Methods may be called from several threads.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; made if it is not there.
+    items : sequence of Item
+        What is judged. Must be what the file was made with, unless `accept_changes`.
+    accept_changes : bool
+        Go on with items that are new or look different. Items that are gone stay in the file with
+        their answers, and are asked no more.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from rankwise.judge import Item
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = JudgementStore(Path(folder) / "a.db", [Item("x", ()), Item("y", ())])
+    ...     question = store.ask("Ann", lambda: (0, 1))
+    ...     store.answer("Ann", question.id, "second")
+    ...     [(c.first, c.second, c.outcome) for c in store.comparisons()]
+    ...     store.close()
+    [(0, 1, 'second')]
+    """
+
+    def __init__(
+        self, path: str | Path, items: Sequence[Item], *, accept_changes: bool = False
+    ) -> None:
+        self.path = Path(path)
+        self._lock = RLock()
+        is_new = not self.path.exists() or not self.path.stat().st_size
+        self._db = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None)
+        try:
+            with self._explained():
+                self._open(is_new)
+                self._keep_items(items, is_new or accept_changes)
+        except BaseException:
+            self._db.close()
+            if is_new:
+                self.path.unlink(missing_ok=True)
+            raise
+
+    def close(self) -> None:
+        """Close the file; a copy of it then holds everything."""
+        with self._lock:
+            self._db.close()
+
+    def ask(self, judge: str, choose: Callable[[], tuple[int, int]]) -> Question:
+        """Return the open question of the judge, or a new one about what `choose` gives."""
+        with self._writing():
+            return self._open_question(judge) or self._insert(judge, *choose())
+
+    def answer(self, judge: str, question: int, outcome: str) -> None:
+        """Keep an answer; NotOpenError if the question does not wait for this judge."""
+        if outcome not in OUTCOMES:
+            raise ValueError(f"an outcome is one of {', '.join(OUTCOMES)}; got {outcome!r}.")
+        with self._writing():
+            done = self._db.execute(
+                "UPDATE question SET outcome = ?, answered = ? WHERE id = ? AND judge = ? "
+                "AND outcome IS NULL AND is_undone = 0",
+                (outcome, _now(), question, judge),
+            )
+            if done.rowcount != 1:
+                raise NotOpenError(self._why_not_open(judge, question))
+
+    def undo(self, judge: str) -> Question | None:
+        """Take back the last answer of the judge and ask again; None if there is nothing to undo.
+
+        The answer stays in the file, marked as undone.
+        """
+        with self._writing():
+            row = self._db.execute(
+                "SELECT id, first, second FROM question WHERE judge = ? AND outcome IS NOT NULL "
+                "AND is_undone = 0 ORDER BY id DESC LIMIT 1",
+                (judge,),
+            ).fetchone()
+            if row is None:
+                return None
+            self._db.execute("UPDATE question SET is_undone = 1 WHERE id = ?", (row[0],))
+            self._db.execute("DELETE FROM question WHERE judge = ? AND outcome IS NULL", (judge,))
+            return self._insert(judge, row[1], row[2])
+
+    def comparisons(self, after: int = 0) -> list[Comparison]:
+        """Answers that stand, oldest question first."""
+        with self._reading():
+            rows = self._db.execute(
+                "SELECT id, first, second, outcome, judge, answered FROM question "
+                "WHERE outcome IS NOT NULL AND is_undone = 0 AND id > ? ORDER BY id",
+                (after,),
+            )
+            return [Comparison(*row) for row in rows]
+
+    def open_pairs(self) -> set[tuple[int, int]]:
+        """Pairs of items, the smaller code first, that somebody is looking at."""
+        with self._reading():
+            rows = self._db.execute(
+                "SELECT first, second FROM question WHERE outcome IS NULL AND is_undone = 0"
+            )
+            return {(min(pair), max(pair)) for pair in rows}
+
+    def n_answers(self, judge: str | None = None) -> int:
+        """Number of answers that stand, of one judge or of all."""
+        with self._reading():
+            condition, given = ("", ()) if judge is None else (" AND judge = ?", (judge,))
+            (n,) = self._db.execute(
+                "SELECT count(*) FROM question WHERE outcome IS NOT NULL AND is_undone = 0"
+                + condition,
+                given,
+            ).fetchone()
+            return int(n)
+
+    def item_names(self) -> list[str]:
+        """Names of all items that were ever judged in this file, by code."""
+        with self._reading():
+            return [name for (name,) in self._db.execute("SELECT name FROM item ORDER BY code")]
+
+    def csv(self) -> str:
+        """All answers that stand, one a line, as `rankwise rank` reads them."""
+        names, text = self.item_names(), io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["first", "second", "outcome", "judge", "answered"])
+        for c in self.comparisons():
+            writer.writerow([names[c.first], names[c.second], c.outcome, c.judge, c.answered])
+        return text.getvalue()
+
+    def _open(self, is_new: bool) -> None:
+        if is_new:
+            self._db.execute(f"PRAGMA application_id = {APPLICATION}")
+            self._db.execute(f"PRAGMA user_version = {VERSION}")
+        (application,) = self._db.execute("PRAGMA application_id").fetchone()
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        if application != APPLICATION:
+            raise ValueError(
+                f"{self.path} is a database of another program; name another file for the answers."
+            )
+        if version != VERSION:
+            raise ValueError(
+                f"{self.path} was written by another version of rankwise (format {version}, this "
+                f"one has {VERSION}); export the answers with that version, or name another file."
+            )
+        (damage,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
+        if damage != "ok":
+            raise sqlite3.DatabaseError(damage)
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = FULL")
+        self._db.execute("PRAGMA busy_timeout = 10000")
+        if is_new:
+            self._db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
+
+    def _keep_items(self, items: Sequence[Item], is_accepted: bool) -> None:
+        with self._writing():
+            known = dict(self._db.execute("SELECT name, digest FROM item ORDER BY code"))
+            given = {item.name: item.digest for item in items}
+            changes = {
+                "new": [name for name in given if name not in known],
+                "gone": [name for name in known if name not in given],
+                "changed": [n for n, digest in given.items() if known.get(n, digest) != digest],
+            }
+            if any(changes.values()) and not is_accepted:
+                said = "; ".join(
+                    f"{len(names)} {what} ({', '.join(names[:3])}{', …' * (len(names) > 3)})"
+                    for what, names in changes.items()
+                    if names
+                )
+                raise ValueError(
+                    f"the items are not those that {self.path} was begun with: {said}. Take the "
+                    "old items, begin a new file, or pass accept_changes=True to go on with these."
+                )
+            for name in changes["new"]:
+                self._db.execute(
+                    "INSERT INTO item (code, name, digest) VALUES (?, ?, ?)",
+                    (len(known), name, given[name]),
+                )
+                known[name] = given[name]
+            for name in changes["changed"]:
+                self._db.execute("UPDATE item SET digest = ? WHERE name = ?", (given[name], name))
+            if changes["gone"]:  # nobody can answer a question about an item that is gone
+                self._db.executemany(
+                    "DELETE FROM question WHERE outcome IS NULL AND "
+                    "? IN (SELECT name FROM item WHERE code IN (first, second))",
+                    [(name,) for name in changes["gone"]],
+                )
+
+    def _open_question(self, judge: str) -> Question | None:
+        row = self._db.execute(
+            "SELECT id, judge, first, second FROM question "
+            "WHERE judge = ? AND outcome IS NULL AND is_undone = 0",
+            (judge,),
+        ).fetchone()
+        return None if row is None else Question(*row)
+
+    def _insert(self, judge: str, first: int, second: int) -> Question:
+        done = self._db.execute(
+            "INSERT INTO question (judge, first, second, asked) VALUES (?, ?, ?, ?)",
+            (judge, first, second, _now()),
+        )
+        return Question(int(done.lastrowid or 0), judge, first, second)
+
+    def _why_not_open(self, judge: str, question: int) -> str:
+        row = self._db.execute(
+            "SELECT judge, outcome, is_undone FROM question WHERE id = ?", (question,)
+        ).fetchone()
+        if row is None:
+            return "This question is not open. Nothing was changed; here is the open one."
+        if row[0] != judge:
+            return "This question was put to another judge. Nothing was changed."
+        return "This question was answered already. Nothing was changed; here is the open one."
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """One transaction, on the disk when it ends, or nothing at all."""
+        with self._lock, self._explained():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with self._lock, self._explained():
+            yield
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """What SQLite says, in words that say what to do."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            said = str(error)
+            if "full" in said:
+                remedy = "the disk is full; this answer is not kept. Make room and answer again."
+            elif "locked" in said:
+                remedy = "another program holds the file; close it and try again."
+            elif "readonly" in said or "unable to open" in said:
+                remedy = "the file cannot be written; check the folder and its rights."
+            else:
+                remedy = (
+                    f"the file is damaged or no database ({said}). Move it away and take a copy, "
+                    f"or save what is left: sqlite3 {self.path} .recover"
+                )
+            raise OSError(f"{self.path}: {remedy}") from error
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

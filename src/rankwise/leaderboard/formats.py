@@ -1,0 +1,210 @@
+"""A board as text: for the terminal, Markdown, CSV, JSON, LaTeX and HTML."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankwise.options import check_option
+
+if TYPE_CHECKING:
+    from rankwise.leaderboard.board import Leaderboard, LeaderboardRow
+
+__all__ = ["FORMATS", "Table", "footnotes", "tables", "written"]
+
+Table = tuple[str, list[list[str]], int]  # title, header and rows, columns of text at the left
+WIDTH = 80
+WORST_JUDGES = 10
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_LATEX |= {c: "\\" + c for c in "&%$#_{}"} | {"–": "--", "…": r"\ldots{}", "†": r"\dag{}"}
+
+
+def written(board: Leaderboard, format: str) -> str:
+    """The board in a format, as `Leaderboard.to_text` has it."""
+    check_option("format", format, list(FORMATS))
+    return FORMATS[format](board)
+
+
+def tables(board: Leaderboard) -> list[Table]:
+    """The board, and the tables of effects and judges if there are any, as text."""
+    largest = float(np.ptp(board.ratings)) if len(board) > 1 else 0.0
+    digits = min(9, max(0, 3 - math.floor(math.log10(largest)))) if largest > 0 else 3
+    header = ["rank", "item", "rating"]
+    if board.intervals:
+        header += [f"{100 * board.confidence:g}% interval", "rank range", "tier"]
+    header += ["n", "w/t/l"] + (["component"] if board.n_components > 1 else [])
+    rows, was_ranked = [header], False
+    for row in board.rows:
+        if row.rank is None and was_ranked:
+            rows.append(["–"] * 2 + [""] * (len(header) - 2))
+        was_ranked = row.rank is not None
+        rows.append(_cells(board, row, digits))
+    found: list[Table] = [("", rows, 2)]
+    if board.effects:
+        found.append(("effects on the margin of the first item", _effects(board), 1))
+    if board.judges:
+        found.append(("judges who stand out, or agree least", _judges(board), 1))
+    return found
+
+
+def _cells(board: Leaderboard, row: LeaderboardRow, digits: int) -> list[str]:
+    rank = "–" if row.rank is None else str(row.rank)
+    cells = [rank, f"{row.item}{' †' if row.thin else ''}", f"{row.rating:.{digits}f}"]
+    if board.intervals:
+        span = "–" if row.best_rank is None else f"{row.best_rank}–{row.worst_rank}"
+        cells += [f"{row.low:.{digits}f} … {row.high:.{digits}f}", span]
+        cells += ["–" if row.tier is None else str(row.tier)]
+    cells += [str(row.n), f"{row.wins}/{row.ties}/{row.losses}"]
+    return cells + ([str(row.component)] if board.n_components > 1 else [])
+
+
+def _effects(board: Leaderboard) -> list[list[str]]:
+    header = ["covariate", "effect"]
+    if board.effects[0].error is None:
+        return [header, *([e.name, f"{e.value:.4g}"] for e in board.effects)]
+    header += ["s.e.", f"{100 * board.confidence:g}% interval"]
+    rows = [
+        [e.name, f"{e.value:.4g}", f"{e.error:.2g}", f"{e.low:.4g} … {e.high:.4g}"]
+        for e in board.effects
+    ]
+    return [header, *rows]
+
+
+def _judges(board: Leaderboard) -> list[list[str]]:
+    def span(low: float | None, high: float | None) -> str:
+        return "–" if low is None or high is None else f"{low:.2f} … {high:.2f}"
+
+    def unlikely(judge: Any) -> tuple[bool, float]:
+        return not judge.remark, 1.0 if judge.agreement_high is None else judge.agreement_high
+
+    shown = sorted(board.judges, key=unlikely)
+    n = max(WORST_JUDGES, sum(bool(judge.remark) for judge in shown))
+    rows = [
+        [
+            str(j.name), str(j.n), "–" if j.agreement is None else f"{j.agreement:.2f}",
+            span(j.agreement_low, j.agreement_high), f"{j.side_bias:.2f}",
+            span(j.side_low, j.side_high), f"{j.weight:.2f}", j.remark,
+        ]
+        for j in shown[:n]
+    ]  # fmt: skip
+    interval = f"{100 * board.confidence:g}%"
+    return [["judge", "n", "agrees", interval, "side bias", interval, "weight", ""], *rows]
+
+
+def footnotes(board: Leaderboard) -> list[str]:
+    """What the columns mean and where the numbers come from, one short line each."""
+    lines = list(board.notes)
+    sure = f"{100 * board.confidence:g}"
+    if board.intervals:
+        lines.append(f"rank range: ranks it may have; others are above or below if {sure}% sure")
+        lines.append("tier: items that cannot be told from the first of their tier")
+    rows = board.rows
+    if any(row.thin for row in rows):
+        lines.append("† thin: fewer than 5 comparisons, or all of them ended alike")
+    if any(row.rank is None for row in rows):
+        lines.append("below the line: fewer comparisons than asked for, not ranked")
+    anchor = "" if board.scale.members is None else f"; {board.items[board.scale.at]!s} is the base"
+    unit = {"margin": "", "logit": "logits", "elo": "Elo points, 400 are odds of 10 to 1"}
+    if anchor or unit[board.scale.name]:
+        lines.append(f"ratings: {unit[board.scale.name] or 'margins'}{anchor}")
+    way = {None: "", "bootstrap": f"; {board.n_resamples} resamples", "jackknife": "; jackknife"}
+    clusters = "" if board.n_clusters is None else f" over {board.n_clusters} clusters"
+    spread = board.spread
+    if spread is not None and not spread.is_exact:
+        clusters += f" estimated from {spread.root.shape[1]} draws"
+    lines.append(
+        f"{board.n_comparisons} comparisons of {len(board)} items by {board.model}, "
+        f"alpha {board.alpha:.3g}{way[board.intervals]}{clusters}"
+    )
+    noise = "" if board.cycle_ratio is None else f" ({board.cycle_ratio:.2f} times chance)"
+    lines.append(f"unexplained {board.unexplained:.3f}, circles {board.cyclicity:.3f}{noise}")
+    return lines
+
+
+def _text(board: Leaderboard) -> str:
+    blocks = []
+    for title, rows, n_left in tables(board):
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if 0 < k < n_left or n_left == 1 > k else cell.rjust(width)
+                for k, (cell, width) in enumerate(zip(cells, widths, strict=True))
+            ).rstrip()
+            for cells in rows
+        ]
+        blocks.append("\n".join(([title] if title else []) + lines))
+    return "\n\n".join(blocks) + "\n" + "\n".join(footnotes(board))
+
+
+def _markdown(board: Leaderboard) -> str:
+    blocks = []
+    for title, (header, *rows), n_left in tables(board):
+        rule = [":--" if k < n_left else "--:" for k in range(len(header))]
+        lines = ["| " + " | ".join(_piped(row)) + " |" for row in (header, rule, *rows)]
+        blocks.append("\n".join(([f"**{title}**\n"] if title else []) + lines))
+    notes = "\n".join(f"* {line}" for line in footnotes(board))
+    return "\n\n".join([*blocks, notes]) + "\n"
+
+
+def _piped(cells: Sequence[str]) -> list[str]:
+    return [re.sub(r"([|\\*_`<>\[\]])", r"\\\1", cell.replace("\n", " ")) for cell in cells]
+
+
+def _csv(board: Leaderboard) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(board.columns)
+    writer.writerows(["" if cell is None else cell for cell in row] for row in board.rows)
+    return text.getvalue()
+
+
+def _json(board: Leaderboard) -> str:
+    return json.dumps(board.to_dict(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _latex(board: Leaderboard) -> str:
+    blocks = []
+    for title, (header, *rows), n_left in tables(board):
+        lines = [r"\begin{tabular}{" + "l" * n_left + "r" * (len(header) - n_left) + "}", r"\hline"]
+        lines += [" & ".join(map(_tex, header)) + r" \\", r"\hline"]
+        lines += [" & ".join(map(_tex, row)) + r" \\" for row in rows]
+        lines += [r"\hline", r"\end{tabular}"]
+        blocks.append("\n".join(([f"% {title}"] if title else []) + lines))
+    notes = "\n".join(f"% {line}" for line in footnotes(board))
+    return "\n\n".join([*blocks, notes]) + "\n"
+
+
+def _tex(cell: str) -> str:
+    return "".join(_LATEX.get(c, c) for c in cell)
+
+
+def _html(board: Leaderboard) -> str:
+    blocks = []
+    for title, rows, _ in tables(board):
+        tags = ["th"] + ["td"] * (len(rows) - 1)
+        body = "".join(
+            "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+            for tag, cells in zip(tags, rows, strict=True)
+        )
+        caption = f"<caption>{html.escape(title)}</caption>" if title else ""
+        blocks.append(f"<table>{caption}{body}</table>")
+    notes = "<br>".join(html.escape(line) for line in footnotes(board))
+    return "".join(blocks) + f"<p>{notes}</p>"
+
+
+FORMATS: dict[str, Callable[[Leaderboard], str]] = {
+    "text": _text,
+    "markdown": _markdown,
+    "csv": _csv,
+    "json": _json,
+    "latex": _latex,
+    "html": _html,
+}

@@ -1,0 +1,175 @@
+"""How far each judge agrees with ratings that were made without that judge."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+from scipy.stats import t as student
+
+from rankwise.arrays import Array, Indices
+
+__all__ = ["Judge", "judges_of", "weights_of"]
+
+LEAST_WEIGHT = 1e-6  # of a judge whose votes say nothing; a weight must be positive
+
+
+class Judge(NamedTuple):
+    """One judge beside all others; None where there are too few comparisons to say.
+
+    Attributes
+    ----------
+    name : str or int
+        The label.
+    n : int
+        Comparisons.
+    agreement, agreement_low, agreement_high : float or None
+        Share of the comparisons with a winner that the ratings without this judge foresee.
+    side_bias, side_low, side_high : float or None
+        By how much more the outcomes favor the first side than expected of this judge.
+    weight, weight_low, weight_high : float
+        How much of an expected margin is in the votes, relative to the average judge and drawn
+        towards 1 where there are few comparisons: 1 is like everybody, 0 is chance. It is what
+        `reweight` multiplies the comparisons with.
+    remark : str
+        What stands out among so many judges; empty for most.
+    """
+
+    name: Any
+    n: int
+    agreement: float | None
+    agreement_low: float | None
+    agreement_high: float | None
+    side_bias: float
+    side_low: float | None
+    side_high: float | None
+    weight: float
+    weight_low: float
+    weight_high: float
+    remark: str
+
+
+class _Slopes(NamedTuple):
+    """``b = Σ m δ / Σ m²`` of each judge over the average one, and its standard error."""
+
+    value: Array
+    error: Array
+    average: float
+
+    def drawn_together(self) -> tuple[Array, Array]:
+        """Posterior mean and deviation around 1; the spread of judges by moments."""
+        known = np.isfinite(self.error) & (self.error > 0)
+        precision = np.where(known, 1 / np.where(known, self.error, 1.0) ** 2, 0.0)
+        spread = 0.0
+        if known.any():
+            excess = (self.value - 1) ** 2 - self.error**2
+            total = precision[known].sum()
+            spread = max(0.0, float(precision[known] @ excess[known]) / total)
+        prior = 1 / max(spread, 1e-6)
+        mean = (np.where(known, self.value, 0.0) * precision + prior) / (precision + prior)
+        return mean, 1 / np.sqrt(precision + prior)
+
+
+def judges_of(
+    outcome: Array,
+    margin: Array,
+    codes: Indices,
+    labels: NDArray[Any],
+    confidence: float,
+) -> tuple[Judge, ...]:
+    """Compare the outcomes for the first side with the margins held out for it.
+
+    Parameters
+    ----------
+    outcome, margin : ndarray of shape (n_comparisons,)
+        For the first side; the margin is expected without the judge's own comparisons.
+    codes : ndarray of shape (n_comparisons,)
+        The judge of each comparison.
+    labels : ndarray of shape (n_judges,)
+        Names of the judges.
+    confidence : float
+        Of the intervals, one judge at a time; remarks hold for all judges at once.
+    """
+    n = np.bincount(codes)
+    tail = (1 - confidence) / 2
+    slopes = _slopes_of(outcome, margin, codes)
+    weight, deviation = slopes.drawn_together()
+    width = norm.isf(tail) * deviation
+    left = outcome - slopes.average * weight[codes] * margin
+    bias = np.bincount(codes, left) / n
+    few, noise = n < 2, float(np.mean(left**2))
+    squares = np.bincount(codes, (left - bias[codes]) ** 2)
+    error = np.sqrt(
+        np.maximum(squares / np.maximum(1, n - 1), noise) / n
+    )  # few may agree by chance
+    share, share_low, share_high = _agreement(outcome, margin, codes, tail)
+    reach = student.isf(tail, np.maximum(1, n - 1)) * error
+    remarks = _remarks(n, slopes, bias, error, tail / len(n))
+    return tuple(
+        Judge(
+            name, int(n[k]), share[k], share_low[k], share_high[k],
+            float(bias[k]), None if few[k] else float(bias[k] - reach[k]),
+            None if few[k] else float(bias[k] + reach[k]),
+            max(0.0, float(weight[k])), max(0.0, float(weight[k] - width[k])),
+            max(0.0, float(weight[k] + width[k])), remarks[k],
+        )
+        for k, name in enumerate(labels.tolist())
+    )  # fmt: skip
+
+
+def _slopes_of(outcome: Array, margin: Array, codes: Indices) -> _Slopes:
+    average = float(margin @ outcome) / max(float(margin @ margin), 1e-300)
+    average = average if average > 0 else 1.0
+    strength = np.bincount(codes, margin**2)
+    n = np.bincount(codes)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = np.bincount(codes, margin * outcome) / strength
+        squares = np.bincount(codes, (margin * (outcome - slope[codes] * margin)) ** 2)
+        error = np.sqrt(squares * n / np.maximum(1, n - 1)) / strength
+        noise = np.mean((outcome - average * margin) ** 2)
+        error = np.maximum(error, np.sqrt(noise / strength))  # few may agree by chance
+    error[n < 2] = np.inf
+    return _Slopes(np.nan_to_num(slope) / average, error / average, average)
+
+
+def _agreement(
+    outcome: Array, margin: Array, codes: Indices, tail: float
+) -> tuple[list[float | None], list[float | None], list[float | None]]:
+    """Share with the interval of Wilson; a margin of 0 is half right."""
+    decided = outcome != 0
+    right = (1 + np.sign(outcome * margin)) / 2
+    size = len(np.bincount(codes))
+    n = np.bincount(codes[decided], minlength=size)
+    hits = np.bincount(codes[decided], right[decided], minlength=size)
+    z, m = float(norm.isf(tail)), np.maximum(1, n)
+    p = hits / m
+    center, scale = (p + z**2 / (2 * m)) / (1 + z**2 / m), 1 / (1 + z**2 / m)
+    width = z * scale * np.sqrt(p * (1 - p) / m + z**2 / (4 * m**2))
+    columns = (p, np.maximum(0, center - width), np.minimum(1, center + width))
+    shares = [[float(v) if n[k] else None for k, v in enumerate(column)] for column in columns]
+    return shares[0], shares[1], shares[2]
+
+
+def _remarks(n: Indices, slopes: _Slopes, bias: Array, error: Array, tail: float) -> list[str]:
+    """What is sure of a judge, although one among many was looked at: the tail is for all."""
+    found = []
+    for k in range(len(n)):
+        said = []
+        reach = float(student.isf(tail, max(1, n[k] - 1)))
+        top = slopes.value[k] + reach * slopes.error[k]
+        if n[k] > 1 and top < 0:
+            said.append("votes against the others")
+        elif n[k] > 1 and slopes.value[k] < 0.5 and top < 1:
+            said.append("hardly follows the others")
+        if n[k] > 1 and abs(bias[k]) > reach * error[k] > 0:
+            said.append(f"favors the {'first' if bias[k] > 0 else 'second'} side")
+        found.append(", ".join(said))
+    return found
+
+
+def weights_of(judges: tuple[Judge, ...], codes: Indices) -> Array:
+    """The weight of the judge of each comparison."""
+    weights = np.array([judge.weight for judge in judges])
+    return np.asarray(np.maximum(weights, LEAST_WEIGHT)[codes])

@@ -1,0 +1,83 @@
+"""Units of ratings: margins, logits, Elo points; and the item that they are counted from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.arrays import Array, Indices
+from rankwise.leaderboard.jackknife import Spread
+from rankwise.options import check_option
+
+__all__ = ["SCALES", "Scale", "scale_of"]
+
+ELO = 400 / math.log(10)  # points for a logit
+SCALES = ("margin", "logit", "elo")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What one unit of the model is on the board, and what is put at the base.
+
+    Attributes
+    ----------
+    name : {"margin", "logit", "elo"}
+        The unit.
+    factor : float
+        By what ratings of the model are multiplied.
+    base : float
+        Rating of the anchor, or the mean rating: 1000 Elo points, 0 otherwise.
+    members : ndarray of bool or None
+        The items that can be compared with the anchor; None without an anchor.
+    at : int
+        Position of the anchor.
+    """
+
+    name: str
+    factor: float
+    base: float
+    members: NDArray[np.bool_] | None = None
+    at: int = 0
+
+    def values(self, ratings: Array) -> Array:
+        """Ratings on the scale, along the last axis."""
+        return self.changes(ratings) + self.base
+
+    def changes(self, ratings: Array) -> Array:
+        """The same without the base: for errors."""
+        if self.members is not None:
+            ratings = ratings - np.where(self.members, ratings[..., [self.at]], 0.0)
+        return np.asarray(self.factor * ratings)
+
+    def spread(self, spread: Spread | None) -> Spread | None:
+        """Errors on the scale; relative to the anchor, which has none itself."""
+        if spread is None:
+            return None
+        root, effects = self.changes(spread.root.T).T, self.factor * spread.effects
+        return replace(spread, root=root, effects=effects)
+
+
+def scale_of(
+    name: Any, anchor: Any, logits: float | None, items: NDArray[Any], components: Indices
+) -> Scale:
+    """Check the names of the scale and of the anchor."""
+    check_option("scale", name, SCALES)
+    factor = {"margin": 1.0, "logit": logits, "elo": None if logits is None else ELO * logits}[name]
+    if factor is None:
+        raise ValueError(
+            f"scale={name!r} is for wins, ties and losses, but the outcomes are margins; use "
+            "scale='margin', or leave out magnitudes (margin=False)."
+        )
+    base = 1000.0 if name == "elo" else 0.0
+    if anchor is None:
+        return Scale(name, factor, base)
+    labels = items.tolist()
+    if anchor not in labels:
+        some = ", ".join(map(repr, labels[:10])) + (", …" if len(labels) > 10 else "")
+        raise ValueError(f"anchor={anchor!r} is not on the board; its items are {some}.")
+    at = labels.index(anchor)
+    return Scale(name, factor, base, components == components[at], at)

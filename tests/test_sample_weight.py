@@ -1,0 +1,584 @@
+"""Weights of items: a pair weighs the product of its two, in every learner and its hold-out."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from rankwise import (
+    CoRankRLS,
+    CoRankRLSCV,
+    PairGraph,
+    RankingPursuit,
+    RankingPursuitCV,
+    RankLogistic,
+    RankLogisticCV,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    RankSVMCV,
+    ScoreGraph,
+    View,
+    make_target,
+)
+from rankwise.metrics import disagreement_error, ndcg
+from rankwise.model_selection import (
+    cross_val_predict_groups,
+    held_out_curves,
+    leave_group_out_predict,
+    leave_pair_out,
+    make_ranking_scorer,
+    permutation_test,
+)
+from rankwise.model_selection.folds import make_folds
+from rankwise.model_selection.leave_out import Units
+from tests import oracle
+
+M, P = 28, 4
+ALPHAS = np.array([1e-2, 1.0])
+pytestmark = pytest.mark.filterwarnings("ignore:the best")
+COSTS = [
+    {"cost": cost, "ties": ties, "group_weight": group_weight}
+    for cost, ties in [("magnitude", "include"), ("magnitude", "exclude"), ("sign", "exclude")]
+    for group_weight in ("pairs", "groups")
+] + [{"cost": "relative"}]
+
+
+@pytest.fixture
+def data():
+    """X, whole-numbered y, groups and weights of very different size, some of them 0."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(M, P)) + 2.0
+    y = np.round(X[:, 0] - X[:, 1] + rng.normal(size=M))
+    groups = rng.permutation(np.repeat(np.arange(6), [2, 3, 4, 5, 6, 8]))
+    weights = np.exp(rng.normal(size=M))
+    weights[rng.permutation(M)[:4]] = 0.0
+    return X, y, groups, weights
+
+
+def edges_of(y, groups, weights, cost="magnitude", ties="include", group_weight="pairs"):
+    return oracle.score_edges(y, groups, cost, ties, group_weight, weights)
+
+
+WAYS = {
+    "primal": ({"solver": "primal"}, np.asarray),
+    "primal, sparse": ({"solver": "primal"}, sp.csr_matrix),
+    "dual": ({"solver": "dual"}, np.asarray),
+    "iterative": ({"solver": "iterative", "tol": 1e-13}, sp.csr_matrix),
+    "rbf": ({"kernel": "rbf", "gamma": 0.3}, np.asarray),
+    "all as basis": ({"kernel": "rbf", "gamma": 0.3, "basis": np.arange(M)}, np.asarray),
+}
+
+
+@pytest.mark.parametrize("options", COSTS, ids=str)
+@pytest.mark.parametrize("beta", [0.0, 0.4, 1.0])
+def test_every_way_of_rank_rls_minimizes_the_weighted_sum_over_pairs(data, options, beta):
+    X, y, groups, weights = data
+    edges = edges_of(y, groups, weights, **options)
+    for name, (way, convert) in WAYS.items():
+        K = rbf_kernel(X, gamma=0.3) if "rbf" in way.values() else X @ X.T
+        a = oracle.rank_rls(edges, K, 0.1, beta, y, weights)
+        model = RankRLS(0.1, beta=beta, **options, **way)
+        model.fit(convert(X), y, groups, sample_weight=weights)
+        found = model.predict(X)
+        found, expected = (f - f.mean() * (beta == 0) for f in (found, K @ a))
+        np.testing.assert_allclose(found, expected, atol=1e-7, err_msg=name)
+        assert model.n_pairs_ == len(edges)
+
+
+def test_outputs_are_weighted_alike(data):
+    X, y, groups, weights = data
+    Y = np.stack([y, -(y**2)], axis=1)
+    for options in COSTS:
+        model = RankRLS(0.1, **options).fit(X, Y, groups, weights)
+        for k in range(2):
+            alone = RankRLS(0.1, **options).fit(X, Y[:, k], groups, weights)
+            np.testing.assert_allclose(model.coef_[k], alone.coef_, rtol=1e-9)
+
+
+LEARNERS = {
+    "RankRLS": lambda **options: RankRLS(0.1, **options),
+    "RankRLS, rbf": lambda **options: RankRLS(0.1, kernel="rbf", gamma=0.5, **options),
+    "RankRLS, beta": lambda **options: RankRLS(0.1, beta=0.3, **options),
+    "RankLogistic": lambda **_: RankLogistic(0.1, tol=1e-9),
+    "RankSVM": lambda **_: RankSVM(0.1, tol=1e-9, solver="newton-cg", loss="squared_hinge"),
+    "CoRankRLS": lambda **options: CoRankRLS(
+        0.1, views=2, n_basis=5, kernel="rbf", gamma=0.5, random_state=0, **options
+    ),
+    "RankingPursuit": lambda **options: RankingPursuit(
+        n_basis=4, dictionary="features", kernel="linear", **options
+    ),
+    "RankingPursuit, beta": lambda **options: RankingPursuit(
+        n_basis=4, dictionary="features", kernel="linear", beta=0.5, **options
+    ),
+}
+
+
+@st.composite
+def small_lists(draw):
+    """A few items in groups with weights of any scale; no group but one may be weightless."""
+    n = draw(st.integers(8, 20))
+    rng = np.random.default_rng(draw(st.integers(0, 2**20)))
+    X = rng.normal(size=(n, 3))
+    y = rng.integers(0, 4, n).astype(float)
+    groups = rng.integers(0, 3, n)
+    groups[:4], y[:4] = 0, [0, 1, 2, 3]
+    weights = np.exp(rng.normal(size=n) * draw(st.sampled_from([0.0, 1.0, 3.0])))
+    return X, y, groups, weights, rng
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@settings(max_examples=8)
+@given(case=small_lists(), factor=st.sampled_from([1e-12, 0.3, 7.0, 1e12]))
+def test_only_ratios_of_weights_count(name, case, factor):
+    X, y, groups, weights, _ = case
+    one = LEARNERS[name]().fit(X, y, groups, sample_weight=weights).predict(X)
+    other = LEARNERS[name]().fit(X, y, groups, sample_weight=factor * weights).predict(X)
+    np.testing.assert_allclose(other, one, atol=1e-6 * np.ptp(one))
+    plain = LEARNERS[name]().fit(X, y, groups).predict(X)
+    alike = LEARNERS[name]().fit(X, y, groups, np.full(len(y), factor)).predict(X)
+    np.testing.assert_allclose(alike, plain, atol=1e-6 * np.ptp(plain))
+
+
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "CoRankRLS"])
+@pytest.mark.parametrize("cost", ["magnitude", "sign"])
+@settings(max_examples=8)
+@given(case=small_lists())
+def test_a_row_of_weight_zero_is_absent(name, cost, case):
+    X, y, groups, weights, rng = case
+    weights[4:][rng.random(len(y) - 4) < 0.4] = 0.0
+    seen = weights > 0
+    with_zeros = LEARNERS[name](cost=cost).fit(X, y, groups, sample_weight=weights)
+    without = LEARNERS[name](cost=cost).fit(
+        X[seen], y[seen], groups[seen], sample_weight=weights[seen]
+    )
+    expected = without.predict(X)
+    np.testing.assert_allclose(with_zeros.predict(X), expected, atol=1e-6 * np.ptp(expected))
+
+
+def test_a_row_of_weight_zero_is_absent_from_views():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 4)), rng.normal(size=30)
+    y[20:] = np.nan
+    weights = rng.uniform(0.5, 2, 30) * (rng.random(30) < 0.7)
+    seen = weights > 0
+    views = [View(slice(0, 2)), View(slice(2, 4))]
+    model = CoRankRLS(0.1, nu=2.0, views=views)
+    found = model.fit(X, y, sample_weight=weights).predict(X)
+    expected = clone(model).fit(X[seen], y[seen], sample_weight=weights[seen]).predict(X)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "CoRankRLS"])
+@settings(max_examples=6)
+@given(case=small_lists())
+def test_without_ties_a_whole_weight_is_that_many_copies(name, case):
+    """With ``ties="exclude"`` (or cost="sign") the copies of an item make no pair."""
+    X, y, groups, _, rng = case
+    counts = np.r_[np.ones(4, int), rng.integers(0, 4, len(y) - 4)]
+    repeated = np.repeat(np.arange(len(y)), counts)
+    weighted = LEARNERS[name](ties="exclude").fit(X, y, groups, sample_weight=counts)
+    copied = LEARNERS[name](ties="exclude").fit(X[repeated], y[repeated], groups[repeated])
+    expected = copied.predict(X)
+    np.testing.assert_allclose(weighted.predict(X), expected, atol=1e-6 * np.ptp(expected))
+
+
+@settings(max_examples=20)
+@given(case=small_lists())
+def test_with_ties_pairs_of_copies_count_in_the_total_weight_only(case):
+    """Their loss is zero, but W of the copies is larger: the same model has a larger alpha W."""
+    X, y, groups, _, rng = case
+    counts = rng.integers(1, 4, len(y))
+    repeated = np.repeat(np.arange(len(y)), counts)
+    weighted, copied = (
+        ScoreGraph(y, groups, sample_weight=counts),
+        ScoreGraph(y[repeated], groups[repeated]),
+    )
+    own = (counts * (counts - 1) / 2).sum()
+    assert copied.total_weight == pytest.approx(weighted.total_weight + own)
+    alpha = 0.1 * copied.total_weight / weighted.total_weight
+    np.testing.assert_allclose(
+        RankRLS(alpha).fit(X, y, groups, counts).coef_,
+        RankRLS(0.1).fit(X[repeated], y[repeated], groups[repeated]).coef_,
+        rtol=1e-7,
+        atol=1e-9,
+    )
+
+
+# ---- hold-out
+
+
+def refit_scores(model, X, y, groups, weights, folds):
+    """Held-out scores by training again without each fold, up to the level of a fold."""
+    out = np.empty((len(y), len(ALPHAS)))
+    for U in folds:
+        rest = np.setdiff1d(np.arange(len(y)), U)
+        X_rest, X_U = X[rest], X[U]
+        g = None if groups is None else groups[rest]
+        path = model.path(X_rest, y[rest], g, alphas=ALPHAS, sample_weight=weights[rest])
+        out[U] = path.predict(X_U)
+    return out
+
+
+def inside(scores, labels):
+    """Scores less the mean of each label: only differences inside it have a meaning."""
+    out = scores.copy()
+    for label in np.unique(labels):
+        out[labels == label] -= out[labels == label].mean(axis=0)
+    return out
+
+
+@pytest.mark.parametrize("way", ["primal", "few", "dual", "rbf", "iterative"])
+@pytest.mark.parametrize("options", COSTS, ids=str)
+def test_leave_group_out_equals_refits(data, way, options):
+    X, y, groups, weights = data
+    if way == "few":  # many features, so that groups are small beside them
+        X = np.random.default_rng(1).normal(size=(M, 80))
+    solver = {"solver": {"few": "primal", "rbf": "auto"}.get(way, way)}
+    kernel = {"kernel": "rbf", "gamma": 0.3} if way == "rbf" else {}
+    for beta in (0.0, 0.4, 1.0) if way != "iterative" else (0.0,):
+        model = RankRLS(beta=beta, tol=1e-13, **solver, **kernel, **options)
+        found = leave_group_out_predict(
+            model, X, y, groups, alphas=ALPHAS, sample_weight=weights, progress=False
+        )
+        folds = [np.flatnonzero(groups == g) for g in np.unique(groups)]
+        expected = refit_scores(model, X, y, groups, weights, folds)
+        if beta == 0:
+            found, expected = inside(found, groups), inside(expected, groups)
+        np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("way", ["linear", "wide", "rbf", "refit"])
+@pytest.mark.parametrize("beta", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("zeros", [False, True])
+def test_folds_of_items_of_one_list_equal_refits(data, way, beta, zeros):
+    X, y, _, weights = data
+    if not zeros:
+        weights = weights + 0.1
+    if way == "wide":
+        X = np.random.default_rng(1).normal(size=(M, 60))
+    kernel = {"kernel": "rbf", "gamma": 0.3} if way == "rbf" else {}
+    model = RankRLS(beta=beta, ties="exclude" if way == "refit" else "include", **kernel)
+    for n_folds in (4,) if zeros or way == "refit" else (4, M):
+        found = cross_val_predict_groups(
+            model, X, y, cv=n_folds, alphas=ALPHAS, sample_weight=weights, progress=False
+        )
+        splits = cross_val_folds(n_folds)
+        expected = refit_scores(model, X, y, None, weights, splits)
+        if beta == 0:
+            fold = np.empty(M, int)
+            for k, U in enumerate(splits):
+                fold[U] = k
+            found, expected = inside(found, fold), inside(expected, fold)
+        np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
+def cross_val_folds(n_folds):
+    """The folds of items that a number makes."""
+    return make_folds(n_folds, ScoreGraph(np.arange(M)))
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("beta", [0.0, 1.0])
+def test_leave_pair_out_equals_refits(spread, kernel, beta):
+    rng = np.random.default_rng(2)
+    m = 10
+    X, y = rng.normal(size=(m, 3)), rng.integers(0, 4, m).astype(float)
+    weights = np.exp(spread * rng.normal(size=m))
+    model = RankRLS(0.05, kernel=kernel, gamma=0.4, beta=beta)
+    found = leave_pair_out(model, X, y, sample_weight=weights)
+    wrong = total = 0.0
+    differences = np.zeros((m, m))
+    for i, j in itertools.combinations(range(m), 2):
+        rest = np.setdiff1d(np.arange(m), [i, j])
+        a, b = clone(model).fit(X[rest], y[rest], sample_weight=weights[rest]).predict(X[[i, j]])
+        differences[i, j], differences[j, i] = a - b, b - a
+        if y[i] != y[j]:
+            total += weights[i] * weights[j]
+            wrong += weights[i] * weights[j] * ((a - b) * (y[i] - y[j]) < 0)
+    np.testing.assert_allclose(found.differences, differences, atol=1e-9)
+    assert found.disagreement == pytest.approx(wrong / total)
+    if spread == 0:
+        assert found.disagreement == leave_pair_out(model, X, y).disagreement
+
+
+def test_leave_pair_out_leaves_weightless_items_out():
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
+    weights = rng.uniform(0.5, 2, 20) * (rng.random(20) < 0.7)
+    seen = weights > 0
+    for options in ({}, {"kernel": "rbf", "gamma": 0.3}):
+        found = leave_pair_out(RankRLS(**options), X, y, sample_weight=weights, alphas=ALPHAS)
+        alone = leave_pair_out(
+            RankRLS(**options), X[seen], y[seen], sample_weight=weights[seen], alphas=ALPHAS
+        )
+        np.testing.assert_allclose(found.disagreement, alone.disagreement)
+        assert found.n_pairs == alone.n_pairs
+    with pytest.raises(ValueError, match=r"takes beta=0 or beta=1, not 0\.5"):
+        leave_pair_out(RankRLS(beta=0.5), X, y, sample_weight=weights)
+
+
+def test_a_search_judges_held_out_groups_with_their_weights(data):
+    X, y, groups, weights = data
+    search = RankRLSCV(alphas=ALPHAS, scoring="ndcg(gain=linear)").fit(
+        X, y - y.min(), groups, sample_weight=weights
+    )
+    folds = [np.flatnonzero(groups == g) for g in np.unique(groups)]
+    held = refit_scores(RankRLS(), X, y - y.min(), groups, weights, folds)
+    expected = ndcg(
+        y - y.min(),
+        held,
+        groups,
+        gain="linear",
+        per_group=True,
+        sample_weight=weights,
+        undefined="nan",
+    )
+    np.testing.assert_allclose(search.cv_results_["group_score"][0], expected, atol=1e-7)
+    model = RankRLS(search.alpha_).fit(X, y - y.min(), groups, weights)
+    np.testing.assert_allclose(search.coef_, model.coef_)
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        RankRLSCV(ALPHAS, cv=3),
+        RankRLSCV(ALPHAS, kernel="rbf", gamma=[0.1, 0.5]),
+        RankSVMCV(ALPHAS, cv=3, tol=1e-6),
+        RankLogisticCV(ALPHAS, cv=3),
+        CoRankRLSCV(ALPHAS, nus=[0.0, 1.0], cv=3, n_basis=3, random_state=0),
+        RankingPursuitCV(n_basis=3, cv=3, dictionary="features", kernel="linear"),
+    ],
+    ids=lambda search: type(search).__name__,
+)
+def test_every_search_takes_weights(data, search):
+    X, y, groups, weights = data
+    found = clone(search).fit(X, y, groups, sample_weight=weights)
+    same = clone(search).fit(X, make_target(y, groups, 5.0 * weights))
+    np.testing.assert_allclose(found.predict(X), same.predict(X), atol=1e-7)
+    assert found.best_score_ == pytest.approx(same.best_score_)
+
+
+def test_folds_of_weighted_edges_and_groups(data):
+    X, _, groups, weights = data
+    rng = np.random.default_rng(3)
+    winner = rng.integers(0, M, 80)
+    loser = (winner + rng.integers(1, M, 80)) % M
+    graph = PairGraph(winner, loser, rng.exponential(size=80), groups=groups, n_items=M)
+    product = weights[winner] * weights[loser]
+    kept = product > 0
+    same = PairGraph(
+        winner[kept],
+        loser[kept],
+        graph.magnitude[kept],
+        product[kept],
+        n_items=M,
+        groups=groups,
+    )
+    np.testing.assert_allclose(
+        RankRLS(0.1).fit(X, graph, sample_weight=weights).coef_, RankRLS(0.1).fit(X, same).coef_
+    )
+    found = leave_group_out_predict(RankRLS(0.1), X, graph, sample_weight=weights)
+    np.testing.assert_allclose(found, leave_group_out_predict(RankRLS(0.1), X, same))
+    model = RankSVM(0.1).fit(X, graph, sample_weight=weights)
+    assert model.n_pairs_ == kept.sum()
+    assert model.score(X, graph, sample_weight=weights) == pytest.approx(model.score(X, same))
+
+
+def test_a_graph_brings_its_weights(data):
+    X, y, groups, weights = data
+    graph = ScoreGraph(y, groups, sample_weight=weights)
+    model = RankRLS(0.1).fit(X, graph)
+    np.testing.assert_allclose(model.coef_, RankRLS(0.1).fit(X, y, groups, weights).coef_)
+    assert model.score(X, graph) == model.score(X, y, groups, weights)
+    twice = RankRLS(0.1).fit(X, graph, sample_weight=weights)
+    np.testing.assert_allclose(twice.coef_, RankRLS(0.1).fit(X, y, groups, weights**2).coef_)
+
+
+def test_permutations_keep_the_weights_with_the_items(data):
+    X, y, groups, weights = data
+    for some in ({"groups": groups}, {}):
+        found = permutation_test(
+            RankRLS(0.1), X, y, **some, n_permutations=9, random_state=0, sample_weight=weights
+        )
+        curves = held_out_curves(RankRLS(0.1), X, y, **some, candidates={}, sample_weight=weights)
+        assert found.score == pytest.approx(np.nanmean(curves.by_group["disagreement"]))
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("solver", ["primal", "dual"])
+@pytest.mark.parametrize("grouped", [True, False])
+def test_models_without_each_unit_equal_refits(data, beta, solver, grouped):
+    X, y, groups, weights = data
+    if not grouped:
+        weights, groups = weights + 0.1, None
+    model = RankRLS(0.1, beta=beta, solver=solver)
+    task = model.hold_out_task(X, make_target(y, groups, weights))
+    members = [np.flatnonzero(data[2] == g) for g in range(6)]
+    if not grouped:
+        members = [np.array([3]), np.array([1, 4, 7])]
+    found = task.coefficients_without(Units("items", members), task.candidates())
+    for k, U in enumerate(members):
+        rest = np.setdiff1d(np.arange(M), U)
+        part = None if groups is None else groups[rest]
+        fresh = clone(model).fit(X[rest], y[rest], part, weights[rest])
+        np.testing.assert_allclose(found[:, k].ravel(), fresh.coef_, atol=1e-8)
+
+
+# ---- RankSVM
+
+
+@pytest.mark.parametrize(
+    "loss, solver",
+    [
+        ("hinge", "lbfgs"),
+        ("hinge", "bmrm"),
+        ("squared_hinge", "newton-cg"),
+        ("squared_hinge", "lbfgs"),
+    ],
+)
+@pytest.mark.parametrize("group_weight", ["pairs", "groups"])
+def test_rank_svm_reaches_the_minimum_over_weighted_pairs(data, loss, solver, group_weight):
+    X, y, groups, weights = data
+    edges = edges_of(y, groups, weights, "sign", "exclude", group_weight)
+    _, low, high = oracle.rank_svm(edges, X, 0.01, loss)
+    model = RankSVM(0.01, loss=loss, solver=solver, group_weight=group_weight, tol=1e-5)
+    model.fit(X, y, groups, sample_weight=weights)
+    w = model.coef_
+    value = oracle.margin_objective(edges, X @ w, w @ w, 0.01, loss)
+    assert model.objective_ == pytest.approx(value, rel=1e-9)
+    assert model.lower_bound_ <= high * (1 + 1e-9)
+    assert low * (1 - 1e-9) <= value <= high * (1 + 2e-5)
+    assert model.gap_ <= 1e-5
+
+
+def test_rank_svm_on_many_weighted_items_is_certified():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50_000, 3))
+    y = X @ [1.0, -1.0, 0.5] + rng.normal(size=len(X))
+    weights = np.exp(rng.normal(size=len(X))) * (rng.random(len(X)) < 0.9)
+    model = RankSVM(1e-3).fit(X, y, rng.integers(0, 50, len(X)), sample_weight=weights)
+    assert 0 <= model.gap_ <= 1e-3
+
+
+# ---- streaming
+
+
+@pytest.mark.parametrize("options", COSTS[:-1], ids=str)
+@pytest.mark.parametrize("beta", [0.0, 0.4])
+@pytest.mark.parametrize("grouped", [True, False])
+def test_chunks_with_weights_give_the_model_of_all_rows(data, options, beta, grouped):
+    X, y, groups, weights = data
+    groups = groups if grouped else None
+    whole = RankRLS(0.1, beta=beta, **options).fit(X, y, groups, weights)
+    model, other = (RankRLS(0.1, beta=beta, **options) for _ in range(2))
+    for rows in np.array_split(np.arange(M), 4):
+        part = (X[rows], y[rows], groups[rows] if grouped else None, weights[rows])
+        (other if rows[0] > M // 2 else model).partial_fit(*part)
+    np.testing.assert_allclose(model.merge(other).coef_, whole.coef_, rtol=1e-7, atol=1e-10)
+    assert model.n_pairs_ == whole.n_pairs_
+
+
+def test_long_groups_with_weights_are_compressed_exactly():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 3)) + 5, rng.integers(0, 3, 600).astype(float)
+    weights = rng.exponential(size=600) * (rng.random(600) < 0.8)
+    for options in COSTS[:-1]:
+        model = RankRLS(0.1, **options)
+        for rows in np.array_split(np.arange(600), 6):
+            model.partial_fit(X[rows], y[rows], sample_weight=weights[rows])
+        whole = RankRLS(0.1, **options).fit(X, y, sample_weight=weights)
+        np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-8)
+
+
+# ---- scikit-learn
+
+
+def test_scikit_learn_routes_weights_to_fit_and_score(data):
+    X, y, groups, weights = data
+    expected = []
+    for train, test in GroupKFold(3).split(X, y, groups):
+        model = RankRLS(0.1).fit(X[train], y[train], groups[train], weights[train])
+        expected.append(model.score(X[test], y[test], groups[test], weights[test]))
+    with config_context(enable_metadata_routing=True):
+        params = {"groups": groups, "sample_weight": weights}
+        found = cross_validate(RankRLS(0.1), X, y, cv=GroupKFold(3), params=params)
+        scoring = make_ranking_scorer("disagreement")
+        pipeline = make_pipeline(FunctionTransformer(), RankRLS(0.1))
+        search = GridSearchCV(
+            pipeline, {"rankrls__alpha": [0.1]}, scoring=scoring, cv=GroupKFold(3)
+        ).fit(X, y, groups=groups, sample_weight=weights)
+    np.testing.assert_allclose(found["test_score"], expected)
+    assert search.best_score_ == pytest.approx(np.mean(expected) - 1)
+    np.testing.assert_allclose(
+        search.best_estimator_[-1].coef_, RankRLS(0.1).fit(X, y, groups, weights).coef_
+    )
+
+
+def test_a_target_carries_weights_without_routing(data):
+    X, y, groups, weights = data
+    target = make_target(y, groups, weights)
+    search = GridSearchCV(RankRLS(), {"alpha": [0.1]}, cv=GroupKFold(3))
+    search.fit(X, target, groups=groups)
+    expected = RankRLS(0.1).fit(X, y, groups, weights)
+    np.testing.assert_allclose(search.best_estimator_.coef_, expected.coef_)
+    assert expected.score(X, target) == expected.score(X, y, groups, weights)
+    assert disagreement_error(target, X[:, 0]) == disagreement_error(
+        y, X[:, 0], groups, sample_weight=weights
+    )
+
+
+# ---- bad input
+
+
+@pytest.mark.parametrize(
+    "weights, message",
+    [
+        ([1.0] * (M - 1), r"sample_weight has shape \(27,\) but there are 28 rows"),
+        ([[1.0]] * M, r"sample_weight has shape \(28, 1\)"),
+        ([1.0] * 5 + [-1.0] * (M - 5), r"sample_weight\[5\] is -1.0; weights must be 0 or larger"),
+        ([np.nan] + [1.0] * (M - 1), r"sample_weight\[0\] is nan; weights must be 0 or larger"),
+        ([np.inf] + [1.0] * (M - 1), r"sample_weight\[0\] is inf; .* finite"),
+        ([0.0] * M, "all sample weights are zero"),
+        ([1.0] + [0.0] * (M - 1), "no pair of positive weight"),
+        (["a"] * M, "sample_weight"),
+    ],
+)
+@pytest.mark.parametrize("model", [RankRLS(), RankSVM(), RankRLSCV()], ids=str)
+def test_bad_weights_are_told_apart(data, model, weights, message):
+    X, y, groups, _ = data
+    with pytest.raises(ValueError, match=message):
+        clone(model).fit(X, y, groups, sample_weight=weights)
+
+
+def test_weights_are_given_once(data):
+    X, y, groups, weights = data
+    target = make_target(y, groups, weights)
+    with pytest.raises(ValueError, match="carries its weights"):
+        RankRLS().fit(X, target, sample_weight=weights)
+    with pytest.raises(ValueError, match="make_target"):
+        RankRLS().fit(X, target, groups)
+
+
+def test_a_weightless_group_is_undefined_and_harmless(data):
+    X, y, groups, weights = data
+    weights = np.where(groups == 5, 0.0, weights)
+    found = disagreement_error(
+        y, X[:, 0], groups, sample_weight=weights, per_group=True, undefined="nan"
+    )
+    assert np.isnan(found[5])
+    assert np.isfinite(found[4])
+    search = RankRLSCV(ALPHAS).fit(X, y, groups, sample_weight=weights)
+    assert search.cv_results_["n_undefined"] >= 1
