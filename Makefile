@@ -59,7 +59,7 @@ experiments: $(VENV)/installed-test  ## Reproduce the papers' tables; DATA=direc
 	for name in rankrls07_letor rankrls09_table1 rankrls09_reuters_all rankrls09_table3 ranksvm_certificate \
 	  rankrls09_figure1 rankrls09_figure2 \
 	  rankrls09_tables45 parse_ranking leave_pair_out_bias letor_leave_query_out rankrls09_table5 \
-	  rankrls09_table6 treersvm11_figure1 treersvm11_covtype corankrls10_parses corankrls10_letor \
+	  rankrls09_table6 label_ranking drug_target rating_tables treersvm11_figure1 treersvm11_covtype corankrls10_parses corankrls10_letor \
 	  pursuit13_jester pursuit13_movielens pursuit13_gain leaderboard_battles; do \
 	  $(BIN)/python -m experiments.$$name $(if $(DATA),--data $(DATA)) || exit 1; done
 

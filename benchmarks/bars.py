@@ -27,7 +27,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 
-from benchmarks import hold_out, logistic, margin, ranking_pursuit
+from benchmarks import hold_out, logistic, margin, ranking_pursuit, tables
 from benchmarks.libraries.rankwise_rls import N_ALPHAS
 from benchmarks.margin_problems import even_features, mixed_features
 from benchmarks.measure import blas_threads, load_per_core
@@ -221,6 +221,9 @@ BARS = [
     Bar("RankLogistic, one list / LogisticRegression on pairs", 0.5, logistic.one_list),
     Bar("RankSVM in groups, hinge / squared hinge", 1.5, margin.hinge_in_groups),
     Bar("RankSVM in groups, float32 + 1e4 / float64", 1.5, margin.offset_in_groups),
+    Bar("table, rows and columns out / 2 eighs, 31 products", 3.0, tables.complete),
+    Bar("table with gaps, an iteration / its 2 products", 2.0, tables.incomplete),
+    Bar("LabelRanker, 50 labels / Ridge", 1.3, tables.labels),
     Bar("NDCG@10 + MAP + disagreement / one lexsort", 5.0, metrics),
     Bar("import of RankRLS / import sklearn.linear_model", 1.1, importing, by_median=True),
 ]

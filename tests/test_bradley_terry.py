@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from experiments import comparisons
 from rankwise import PairGraph, RankLogistic
 from rankwise.datasets import PairData
 from rankwise.leaderboard import bradley_terry, rate, solving
@@ -139,8 +140,8 @@ def test_a_newton_step_without_a_comparison_misses_little_of_the_refit(ties):
     data, Z = _games(4, 120, n_covariates=1)
     alpha, model = 1e-3, _model(data, Z, ties)
     full = model.solve(alpha)
-    steps, exact = model.held_out_margins(full, alpha, np.arange(data.n_pairs))
-    assert not exact
+    steps, caution = model.held_out_margins(full, alpha, np.arange(data.n_pairs))
+    assert not caution
     tally = model.tally
     inside = tally.margins(full.ratings, full.effects)[tally.pair][tally.outcome]
     for k in range(0, data.n_pairs, 7):
@@ -275,3 +276,27 @@ def test_expected_is_wins_less_losses():
             truth = [oracle_boards.chances(m, theta, ties) for m in margins]
             np.testing.assert_allclose(model.expected(margins), [c[0] - c[2] for c in truth])
         assert found.ratings.mean() == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("peer", ["choix", "evalica"])
+def test_peers_find_the_same_ratings(peer):
+    pytest.importorskip(peer)
+    games = comparisons.made_up(8, 400)
+    ours = comparisons.bradley_terry(games, 1e-10)
+    theirs = getattr(comparisons, f"by_{peer}")(games)
+    np.testing.assert_allclose(theirs - theirs.mean(), ours, atol=5e-3)
+    np.testing.assert_allclose(comparisons.by_scikit_learn(games), ours, atol=1e-2)
+
+
+def test_the_experiment_times_and_judges(capsys):
+    comparisons.print_times(500)
+    assert "Processor seconds for 500 comparisons" in capsys.readouterr().out
+    right, loss = comparisons.judged(np.array([2.0, -1.0, 3.0]), np.array([1.0, 1.0, 0.0]))
+    np.testing.assert_allclose(right, [1, 0])
+    np.testing.assert_allclose(loss, -np.log(expit([2.0, -1.0])))
+    games = comparisons.made_up(5, 300)
+    scaled = comparisons.least_squares(games, 1e-8)
+    np.testing.assert_allclose(scaled, comparisons.bradley_terry(games, 1e-8), atol=0.15)
+    ratings, before = comparisons.elo(games, 24.0)
+    assert before[0] == 0
+    assert ratings.sum() == pytest.approx(0.0, abs=1e-9)

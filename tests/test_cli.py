@@ -570,3 +570,41 @@ def test_a_table_with_another_number_of_columns_is_refused(tmp_path):
     refused = run("predict", path, table)
     assert refused.exit_code == 1
     assert "1 features and does not know their names" in refused.stderr
+
+
+def test_auto_trains_saves_and_works_in_every_command(tmp_path, table):
+    from rankwise.persistence import load
+
+    path = tmp_path / "auto.rw"
+    shown = json.loads(
+        succeed("train", table, *TABLE, "--model", "auto", "-o", path, "--json").stdout
+    )
+    assert shown["model"] == "AutoRanker"
+    assert len(shown["chosen"]["members"]) == 10
+    assert shown["chosen"]["metric"] == "ndcg@10"
+    saved = load(path)
+    data = rankwise.datasets.read_table(table, target="rating", group="shop", features=NAMES)
+    printed = succeed("predict", path, table).stdout.split()
+    np.testing.assert_allclose(np.array(printed, float), saved.predict(data.X, data.groups))
+    succeed("evaluate", path, table)
+    succeed("report", path, table, "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "member linear, standard, magnitude" in page
+    assert "AutoRanker" in succeed("info", path).stdout
+    said = succeed("cv", table, *TABLE, "--model", "auto", "--leave", "2").stdout
+    assert "held out once more" in said
+    assert "rbf, group, magnitude without ties" in said
+
+
+def test_auto_refuses_what_it_would_not_look_at(tmp_path, table):
+    given = ("train", table, *TABLE, "--model", "auto", "-o", tmp_path / "m.rw")
+    assert "auto has no option --kernel" in fail(*given, "--kernel", "rbf")
+    assert "auto has no option --alpha" in fail(*given, "--alpha", "1")
+    assert "leave out --scale" in fail(*given, "--scale", "group")
+    cv = ("cv", table, *TABLE, "--model", "auto")
+    assert "number of folds" in fail(*cv, "--leave", "pair")
+    assert "no curve" in fail(*cv, "-o", tmp_path / "s.txt")
+
+
+def test_train_says_what_auto_would_be(tmp_path, table):
+    assert "--model auto" in succeed("train", table, *TABLE, "-o", tmp_path / "m.rw").stdout

@@ -185,6 +185,8 @@ def test_leave_group_is_not_for_tables(files):
 def test_predicting_with_other_columns_is_refused(files):
     run("train", "wide.csv", "--table", "--rows", "drugs.csv", "-o", "model.rw", "--alpha", "1")
     assert "trained with a, b, c" in run("predict", "model.rw", "targets.csv", fails=True)
+    shown = run("evaluate", "model.rw", "wide.csv", fails=True)
+    assert "ranks the columns of tables" in " ".join(shown.split())
     assert "without features of columns" in run(
         "predict", "model.rw", "drugs.csv", "--columns", "targets.csv", fails=True
     )

@@ -165,12 +165,26 @@ def test_the_delta_kernel_is_label_ranking(table, rng, gaps):
     Y = with_gaps(Y, rng) if gaps else Y
     for kernel in ("linear", "rbf"):
         one = LabelRanker(0.05, kernel=kernel, tol=1e-12).fit(rows, Y)
-        other = ConditionalRankRLS(0.05, row_kernel=kernel, column_kernel="delta", tol=1e-12)
+        other = ConditionalRankRLS(
+            0.05, row_kernel=kernel, column_kernel="delta", intercept=True, tol=1e-12
+        )
         other.fit(rows, None, Y)
         new = rng.standard_normal((6, 3))
         truth = count_from_mean(one.predict(new))
         assert relative_error(count_from_mean(other.predict(new)), truth) < 1e-8
         np.testing.assert_allclose(other.predict(new, [3, 1]), other.predict(new)[:, [3, 1]])
+
+
+def test_an_intercept_is_for_linear_kernels_unless_it_is_asked_for(table):
+    rows, columns, Y = table
+    assert ConditionalRankRLS().fit(rows, columns, Y).column_coef_.any()
+    assert not ConditionalRankRLS(row_kernel="rbf").fit(rows, columns, Y).column_coef_.any()
+    assert not ConditionalRankRLS(intercept=False).fit(rows, columns, Y).column_coef_.any()
+    both = ConditionalRankRLS(ranked="both", column_kernel="rbf").fit(rows, columns, Y)
+    assert both.column_coef_.any()
+    assert not both.row_coef_.any()
+    with pytest.raises(ValueError, match="intercept='yes' is unknown"):
+        ConditionalRankRLS(intercept="yes").fit(rows, columns, Y)
 
 
 def test_all_alphas_are_what_single_fits_give(table):
@@ -221,7 +235,8 @@ def test_sparse_float32_and_wide_features_give_the_same_model(table, rng):
     single = ConditionalRankRLS().fit(rows.astype("f4"), columns.astype("f4"), Y)
     np.testing.assert_allclose(single.predict(rows, columns), truth, rtol=1e-3, atol=1e-3)
     by_features = ConditionalRankRLS(0.1).fit(wide, columns, Y)
-    by_kernel = ConditionalRankRLS(0.1, row_kernel="precomputed").fit(wide @ wide.T, columns, Y)
+    by_kernel = ConditionalRankRLS(0.1, row_kernel="precomputed", intercept=True)
+    by_kernel.fit(wide @ wide.T, columns, Y)
     assert by_features.coef_.shape == (40, 2)
     new = rng.standard_normal((3, 40))
     np.testing.assert_allclose(
@@ -303,6 +318,8 @@ def test_bad_kernels_are_refused_in_plain_words(table):
     model = ConditionalRankRLS(column_kernel="delta").fit(rows, list("abcde"), Y)
     with pytest.raises(ValueError, match="the column 'x' is unknown to the model"):
         model.predict(rows, ["a", "x"])
+    with pytest.raises(ValueError, match="a column is like no other"):
+        model.leave_out(rows, list("abcde"), Y, "columns")
     with pytest.raises(ValueError, match="rows has 2 columns; the model was trained with 3"):
         model.predict(columns)
     with pytest.raises(ValueError, match="names a column twice"):

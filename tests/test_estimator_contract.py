@@ -11,10 +11,12 @@ from __future__ import annotations
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import (
+    AutoRanker,
     CalibratedRanker,
     CoRankRLS,
     CoRankRLSCV,
     GroupScaler,
+    HingeFeatures,
     LabelRanker,
     LabelRankerCV,
     RankingPursuit,
@@ -55,6 +57,8 @@ ESTIMATORS = [  # one for each way through the code
     RankSVM(solver="bmrm", kernel="precomputed", group_weight="groups"),
     RankSVM(kernel="rbf", n_basis=1),
     RankSVMCV(ALPHAS, cv=2),
+    HingeFeatures(),
+    AutoRanker(estimate_folds=0),
     CalibratedRanker(RankRLS()),
     CalibratedRanker(RankRLSCV(ALPHAS, kernel="rbf")),
     CalibratedRanker(RankSVM(), n_folds=2),
@@ -74,7 +78,8 @@ def _where_copies_differ(estimator):
     takes_rows = options["dictionary"] != "features" and any(
         value is not None and not isinstance(value, str) for value in options.values()
     )
-    has_ties = getattr(estimator, "ties", None) == "include" and estimator.cost == "magnitude"
+    rule = (getattr(estimator, "ties", None), getattr(estimator, "cost", "magnitude"))
+    has_ties = rule == ("include", "magnitude")
     if isinstance(estimator, RankingPursuitCV):
         return {}
     if takes_rows:

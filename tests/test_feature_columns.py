@@ -13,9 +13,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankwise import RankRLS
-from rankwise.datasets import column_kinds, column_transformer, read_frame
+from rankwise.datasets import column_kinds, column_transformer, read_frame, read_table
 from rankwise.datasets.feature_columns import cast_columns, used_columns
 from rankwise.datasets.row_sketch import SIZE, sketch_rows, sketched_share
+from rankwise.errors import TableFormatError
 
 pyarrow = pytest.importorskip("pyarrow")
 
@@ -219,3 +220,44 @@ def test_sparse_and_dense_rows_are_the_same():
     assert sketch_rows(sp.csr_matrix(X), y) == sketch_rows(X, y) == sketch_rows(-0.0 + X, y)
     assert sketched_share("not hexadecimal", X, y) == 0.0
     assert sketched_share("", X, y) == 0.0
+
+
+@pytest.mark.parametrize("gap", ["-", "--", "–", "?", "n/a", "N/A", ".", " - "])
+def test_columns_asked_for_as_numbers_have_gaps_where_people_write_dashes(tmp_path, gap):
+    path = tmp_path / "data.tsv"
+    path.write_text(f"x\tz\ty\n1\t{gap}\t1\n{gap}\t5\t2\n3\t7\t3\n", encoding="utf-8")
+    assert read_frame(path, numeric=["x"]).X["x"].to_pylist() == [1, None, 3]
+    with pytest.raises(TableFormatError, match=r":3: the value of column 'x' is missing"):
+        read_table(path)
+    path.write_text(f"x\ty\n1\t{gap}\n2\t2\n", encoding="utf-8")
+    if gap.lower() not in ("n/a",):  # a dash is no score
+        with pytest.raises(TableFormatError, match="the target, column 'y', is"):
+            read_frame(path)
+
+
+@pytest.mark.parametrize(
+    ("cell", "remedy"),
+    [
+        ("12 %", "Write the number alone: without %"),
+        ("7%", "Write the number alone: without %"),
+        ("€ 3.50", "Write the number alone"),
+        ("$1,200.50", "Write the number alone"),
+        ("EUR 3", "Write the number alone"),
+        ("3 USD", "Write the number alone"),
+        ("(3)", "Write the number alone"),
+        ("\N{MINUS SIGN}3", "with a plain minus"),
+        ("1,234", "without separators of thousands"),
+        ("1 234", "without separators of thousands"),
+        ("1'234.5", "without separators of thousands"),
+        ("many", "Encode words as numbers"),
+        ("2020-01-01", "Encode words as numbers"),
+        ("inf", "Encode words as numbers"),
+    ],
+)
+def test_numbers_with_marks_are_refused_with_what_to_write(tmp_path, cell, remedy):
+    path = tmp_path / "data.tsv"
+    path.write_text(f"x\ty\n1.5\t1\n{cell}\t2\n", encoding="utf-8")
+    with pytest.raises(TableFormatError) as raised:
+        read_frame(path, numeric=["x"])
+    assert f":3: column 'x' is '{cell}', expected a finite number. " in str(raised.value)
+    assert remedy in str(raised.value)

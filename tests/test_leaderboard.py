@@ -645,6 +645,29 @@ def test_least_squares_and_bradley_terry_agree_on_the_battles(capsys):
     assert "GPT 4" in printed.split("1  ")[1]
 
 
+@pytest.mark.skipif(not (DATA / "chameleons").is_dir(), reason=f"no {DATA / 'chameleons'}")
+def test_measurements_and_wins_before_foresee_contests_of_new_animals(capsys):
+    from experiments import leaderboard_chameleons
+
+    leaderboard_chameleons.main(["--data", str(DATA)])
+    last = capsys.readouterr().out.strip().splitlines()[-1].split()
+    assert 0.7 < float(last[-1]) < 0.9
+
+
+def test_simulations_of_judges_and_intervals_print_shares(capsys, monkeypatch):
+    from experiments import leaderboard_coverage, leaderboard_judges
+
+    settings = {"newcomers": leaderboard_coverage.SETTINGS["newcomers"]}
+    monkeypatch.setattr(leaderboard_coverage, "SETTINGS", settings)
+    leaderboard_coverage.main(["--runs", "2", "--bootstrap-runs", "1"])
+    jackknife, bootstrap = capsys.readouterr().out.splitlines()[2:]
+    assert jackknife.startswith("| newcomers | jackknife | ")
+    assert all(0 <= float(c) <= 1 for c in bootstrap.split("|")[3:-1] if c.strip() != "–")
+    leaderboard_judges.main(["--runs", "1"])
+    last = capsys.readouterr().out.strip().splitlines()[-1].split()
+    assert last[:4] == ["320", "1.000", "1.000", "1.000"]
+
+
 def test_the_benchmark_compares_equal_samples(capsys):
     from benchmarks import leaderboard
 

@@ -26,6 +26,7 @@ def _explicit(rng, n_items=40, n_edges=300):
 
 GRAPHS = {
     "scores": _scored,
+    "weighted items": lambda rng: _scored(rng).weighted(rng.random(120) + 0.5),
     "groups alike": lambda rng: _scored(rng, "groups"),
     "edges across groups": _explicit,
 }

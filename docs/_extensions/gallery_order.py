@@ -17,6 +17,8 @@ STORY = [
     "plot_leave_pair_out.py",
     "plot_permutation_test.py",
     "plot_unscored_items.py",
+    "plot_label_ranking.py",
+    "plot_table.py",
 ]
 
 

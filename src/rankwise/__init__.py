@@ -22,12 +22,14 @@ if TYPE_CHECKING:
         uncertainty,
     )
     from rankwise.estimators import (
+        AutoRanker,
         ConditionalRankRLS,
         ConditionalRankRLSCV,
         CoRankRLS,
         CoRankRLSCV,
         CoRankRLSPath,
         GroupScaler,
+        HingeFeatures,
         LabelRanker,
         LabelRankerCV,
         RankingPursuit,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 __all__ = [
+    "AutoRanker",
     "CalibratedRanker",
     "CoRankRLS",
     "CoRankRLSCV",
@@ -57,6 +60,7 @@ __all__ = [
     "ConditionalRankRLS",
     "ConditionalRankRLSCV",
     "GroupScaler",
+    "HingeFeatures",
     "LabelRanker",
     "LabelRankerCV",
     "PairGraph",

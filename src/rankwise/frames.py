@@ -20,6 +20,7 @@ __all__ = [
     "column_names",
     "frame_columns",
     "frame_matrix",
+    "narwhals_frame",
 ]
 
 PLAIN = {"builtins", "numpy", "scipy", "rankwise"}  # packages that have no frames
@@ -52,6 +53,12 @@ def frame_columns(X: Any) -> dict[str, Any] | None:
     if not hasattr(found, "columns"):
         return None
     return {str(column.name): column for column in found.iter_columns()}
+
+
+def narwhals_frame(X: Any) -> Any:
+    """The frame as narwhals has it, for work on any kind of frame; None for anything else."""
+    found = _known(X)
+    return found if hasattr(found, "columns") else None
 
 
 def column_names(X: Any) -> list[str] | None:

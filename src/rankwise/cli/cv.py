@@ -11,6 +11,7 @@ from rankwise.cli.options import (
     AsJson,
     DataArgument,
     Metrics,
+    ModelName,
     ModelOptions,
     Output,
     PerGroup,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rankwise.cli.held_out import HeldOut
+    from rankwise.cli.training_set import TrainingSet
     from rankwise.metrics import Metric
 
 __all__ = ["cv", "print_summary", "summarize", "write_groups"]
@@ -76,12 +78,17 @@ def cv(
     cells.refuse()
     if leave == "pair" and output is not None:
         raise _gives_no_scores("--leave pair")
+    if model.model is ModelName.auto and (output, per_group) != (None, None):
+        raise ValueError("-o and --per-group: the model auto has no curve; use another model.")
     estimator = make_model(model, metric[0] if metric else None, search=True)
     data = read_training(file, table, model.model, weight)
     names = held_out_metrics(metric, data.y, data.groups)
-    scaler = make_scaler(model.scale, estimator.kernel, data.is_sparse)
+    scaler = make_scaler(model, estimator, data.is_sparse)
     preparation = data.prepared_by(scaler)
     X = data.X if preparation is None else fit_transform(preparation, data.X, data.groups)
+    if model.model is ModelName.auto:
+        _judge_members(estimator, leave, X, data, as_json)
+        return
     start = time.perf_counter()
     found = hold_out(model, names, leave, X, data)
     seconds = time.perf_counter() - start
@@ -103,6 +110,26 @@ def cv(
     else:
         data.print_columns()
         print_summary(summary, data.lines(), names)
+
+
+def _judge_members(ranker: Any, leave: str, X: Any, data: TrainingSet, as_json: bool) -> None:
+    """Hold out every member of the model auto, and the combination itself by folds of groups."""
+    from rankwise.cli.member_table import describe_members, member_lines, print_members
+    from rankwise.cli.output import print_json, print_pairs
+
+    if leave != "auto" and not leave.isdecimal():
+        raise ValueError(f"--leave {leave}: the model auto takes a number of folds.")
+    n_folds = ranker.estimate_folds if leave == "auto" else int(leave)
+    start = time.perf_counter()
+    ranker.set_params(estimate_folds=n_folds).fit(X, data.y, data.groups, data.weights)
+    found = describe_members(ranker)
+    seconds = time.perf_counter() - start
+    if as_json:
+        print_json({"data": data.summary, "model": "AutoRanker", **found, "seconds": seconds})
+        return
+    data.print_columns()
+    print_pairs([*data.lines(), ("model", f"AutoRanker, {seconds:.2f} s"), *member_lines(found)])
+    print_members(ranker)
 
 
 def _gives_no_scores(way: str) -> ValueError:

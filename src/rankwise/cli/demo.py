@@ -23,7 +23,7 @@ Folder = Annotated[
 
 
 def demo(output: Folder = Path("rankwise-demo")) -> None:
-    """Make data, train, compare three rankers on new queries, and write a report page."""
+    """Make data, train, compare four rankers on new queries, and write a report page."""
     from rankwise.cli.model_file import import_skops
     from rankwise.cli.output import print_pairs
     from rankwise.cli.training_notes import TrainingNotes
@@ -40,7 +40,7 @@ def demo(output: Folder = Path("rankwise-demo")) -> None:
     typer.echo(str(ScoreGraph(train.y, train.groups).describe()))
     _heading("2. RankRLS, alpha chosen by exact leave-query-out")
     rank_rls = _train_rank_rls(train)
-    _heading("3. Three rankers on new queries: test.txt")
+    _heading("3. Four rankers on new queries: test.txt")
     results = _evaluate(test, {"RankRLS": rank_rls, **_train_rivals(train)})
     _heading("4. Is the difference real? A paired test over the test queries, ndcg@10")
     _test_differences(results)
@@ -86,26 +86,28 @@ def _train_rank_rls(train: Any) -> Any:
 
 
 def _train_rivals(train: Any) -> dict[str, Any]:
-    """RankSVM, and a ridge regression that knows nothing of queries."""
+    """AutoRanker, RankSVM, and a ridge regression that knows nothing of queries."""
     from sklearn.linear_model import RidgeCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    from rankwise.estimators import RankSVMCV
+    from rankwise.estimators import AutoRanker, RankSVMCV
 
+    auto = AutoRanker(estimate_folds=0).fit(train.X, train.y, train.groups)
     rank_svm = make_pipeline(StandardScaler(), RankSVMCV(scoring="ndcg@10"))
     rank_svm.fit(train.X, train.y, ranksvmcv__groups=train.groups)
     ridge = make_pipeline(StandardScaler(), RidgeCV(alphas=[0.01, 0.1, 1, 10, 100, 1e3, 1e4]))
     ridge.fit(train.X, train.y)
-    return {"RankSVM": rank_svm, "ridge": ridge}
+    return {"AutoRanker": auto, "RankSVM": rank_svm, "ridge": ridge}
 
 
 def _evaluate(test: Any, rankers: dict[str, Any]) -> dict[str, Any]:
     from rankwise.cli.output import print_table
     from rankwise.metrics import evaluate
+    from rankwise.model_selection.group_routing import predict_items
 
     results = {
-        name: evaluate(test.y, ranker.predict(test.X), test.groups, METRICS)
+        name: evaluate(test.y, predict_items(ranker, test.X, test.groups), test.groups, METRICS)
         for name, ranker in rankers.items()
     }
     rows = [

@@ -157,6 +157,11 @@ def open_model(path: Path) -> TrainedModel:
 
     import_skops()
     model, notes = load_with_notes(location(str(path)))
+    if hasattr(model, "n_columns_"):
+        raise ValueError(
+            f"{path} ranks the columns of tables, which this command does not take; use rankwise "
+            "predict, or rankwise report --rows FILE."
+        )
     return TrainedModel(str(path), model, read_notes(notes, model))
 
 

@@ -24,6 +24,7 @@ CLASSES = {
     ModelName.ranklogistic: ("RankLogistic", "RankLogisticCV"),
     ModelName.corankrls: ("CoRankRLS", "CoRankRLSCV"),
     ModelName.pursuit: ("RankingPursuit", "RankingPursuitCV"),
+    ModelName.auto: ("AutoRanker", "AutoRanker"),
 }
 PASSED_ON = (
     "kernel",
@@ -59,6 +60,8 @@ def make_model(
 
     plain, searching = (getattr(estimators, name) for name in CLASSES[options.model])
     _refuse_foreign(options, plain)
+    if options.model is ModelName.auto:
+        return plain(scoring=metric and get_metric(metric).name, random_state=options.random_state)
     _refuse_idle(options, plain)
     alphas = None if options.alpha == "auto" else numbers_in("--alpha", options.alpha)
     if search is None:
@@ -86,12 +89,15 @@ def calibrated(estimator: Any) -> Any:
     return CalibratedRanker(estimator)
 
 
-def make_scaler(scale: Scale, kernel: str, is_sparse: bool) -> Any:
+def make_scaler(options: ModelOptions, model: Any, is_sparse: bool) -> Any:
     """What scales the features, or None; sparse features are not centered, to stay sparse."""
     from sklearn import preprocessing
 
     from rankwise.estimators import GroupScaler
 
+    scale, kernel = options.scale, getattr(model, "kernel", "precomputed")
+    if options.model is ModelName.auto and scale not in (Scale.auto, Scale.none):
+        raise ValueError("the model auto tries several scalings itself; leave out --scale.")
     if scale is Scale.auto:  # kernel values are no features, and chi2 wants them non-negative
         raw = kernel in ("precomputed", "chi2", "additive_chi2")
         scale = Scale.none if raw else Scale.standard

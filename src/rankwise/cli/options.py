@@ -43,7 +43,9 @@ def flag(*names: str, help: str, panel: str | None = None) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=panel)
 
 
-ModelName = StrEnum("ModelName", ["rankrls", "ranksvm", "ranklogistic", "corankrls", "pursuit"])
+ModelName = StrEnum(
+    "ModelName", ["rankrls", "ranksvm", "ranklogistic", "corankrls", "pursuit", "auto"]
+)
 
 
 class Scale(StrEnum):
@@ -194,7 +196,7 @@ class ModelOptions:
 
     model: Annotated[
         ModelName,
-        _model(metavar="NAME", help="rankrls, ranksvm, ranklogistic, corankrls or pursuit."),
+        _model(metavar="NAME", help="rankrls, ranksvm, ranklogistic, corankrls, pursuit or auto."),
     ] = ModelName.rankrls
     alpha: Annotated[
         str,

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankwise.cli.member_table import describe_members, member_lines, print_members
 from rankwise.cli.options import (
     AsJson,
     DataArgument,
+    ModelName,
     ModelOptions,
     TrainingTableOptions,
     WeightColumn,
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from rankwise.cli.training_set import TrainingSet
 
 __all__ = ["command_line", "describe", "train", "write_model"]
+
+HINT = "--model auto: ten such models, held out and stacked; slower, harder to explain"
 
 
 ChoosingMetric = Annotated[
@@ -76,6 +80,8 @@ def train(
 
       rankwise train houses.csv --target price --categorical zip --ignore agent -o houses.rw
 
+      rankwise train queries.txt --model auto -o auto.rw
+
       rankwise train clicks.csv --target clicked --weight inverse_propensity -o clicks.rw
 
       rankwise train affinities.csv --table --rows drugs.csv --columns targets.csv -o drugs.rw
@@ -100,7 +106,7 @@ def train(
     cells.refuse()
     estimator = make_model(model, metric)
     data = read_training(file, table, model.model, weight)
-    scaler = make_scaler(model.scale, estimator.kernel, data.is_sparse)
+    scaler = make_scaler(model, estimator, data.is_sparse)
     start = time.perf_counter()
     preparation = data.prepared_by(scaler)
     whole = calibrated(estimator) if calibrate else estimator
@@ -109,23 +115,27 @@ def train(
     ranker = last_step(fitted)
     inner = ranker.estimator_ if calibrate else ranker
     chosen = describe(inner)
-    write_model(fitted, output, data.notes(command_line(), chosen, fitted).as_notes())
+    short = {name: v for name, v in chosen.items() if not isinstance(v, (list, dict))}
+    write_model(fitted, output, data.notes(command_line(), short, fitted).as_notes())
     summary = {
         "data": data.summary,
         "model": type(inner).__name__.removesuffix("CV"),
-        "kernel": estimator.kernel,
+        "kernel": getattr(estimator, "kernel", None),
         "chosen": chosen,
         "note": getattr(inner, "cv_results_", {}).get("note", ""),
         "calibration": describe_calibration(ranker) if calibrate else None,
         "scaler": type(scaler).__name__ if scaler is not None else None,
         "seconds": round(seconds, 3),
         "output": output,
+        "hint": HINT if model.model is ModelName.rankrls else "",
     }
     if as_json:
         print_json(summary)
     elif not is_quiet():
         data.print_columns()
         print_pairs(_lines(summary, data))
+        if hasattr(last_step(fitted), "members_"):
+            print_members(last_step(fitted))
 
 
 def describe(ranker: Any) -> dict[str, Any]:
@@ -133,6 +143,8 @@ def describe(ranker: Any) -> dict[str, Any]:
     from rankwise.cli.output import plain
 
     search = getattr(ranker, "cv_results_", None)
+    if hasattr(ranker, "members_"):
+        return describe_members(ranker)
     if search is None:
         return {name: getattr(ranker, name) for name in ("alpha", "nu") if hasattr(ranker, name)}
     chosen = {name: plain(value) for name, value in ranker.best_params_.items()}
@@ -181,13 +193,16 @@ def command_line() -> str:
 
 def _lines(summary: dict[str, Any], data: TrainingSet) -> list[tuple[str, str]]:
     chosen = summary["chosen"]
+    kernel = f", kernel {summary['kernel']}" if summary["kernel"] else ""
     values = ", ".join(
         f"{name} {chosen[name]:.4g}"
         for name in ("alpha", "nu", "gamma", "n_basis")
         if chosen.get(name) is not None
     )
     how = [("given", values)]
-    if "held_out_score" in chosen:
+    if "members" in chosen:
+        how = member_lines(chosen)
+    elif "held_out_score" in chosen:
         score = (
             f"{chosen['metric']} {chosen['held_out_score'] + 0.0:.4f} by {chosen['held_out_by']}"
         )
@@ -198,12 +213,13 @@ def _lines(summary: dict[str, Any], data: TrainingSet) -> list[tuple[str, str]]:
         ]
     return [
         *data.lines(),
-        ("model", f"{summary['model']}, kernel {summary['kernel']}"),
-        ("scaling", summary["scaler"] or "none"),
+        ("model", f"{summary['model']}{kernel}"),
+        *([("scaling", summary["scaler"] or "none")] if kernel else []),
         *how,
         *_calibration_lines(summary["calibration"]),
         ("training time", f"{summary['seconds']:.2f} s"),
         ("written to", str(summary["output"])),
+        *([("or else", summary["hint"])] if summary["hint"] else []),
     ]
 
 

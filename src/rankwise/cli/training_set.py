@@ -19,7 +19,12 @@ __all__ = ["TrainingSet", "read_training"]
 
 SHOWN_NAMES = 8
 ROLES = {"id": "names of the items", "weight": "weights of the items"}
-NEED_SCORES = (ModelName.rankrls, ModelName.ranksvm, ModelName.ranklogistic)
+NEED_SCORES = (
+    ModelName.rankrls,
+    ModelName.ranksvm,
+    ModelName.ranklogistic,
+    ModelName.auto,
+)
 
 
 @dataclass

@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MAX_LABEL", "MISSING", "as_text", "distinct_labels", "finite_number", "show"]
+__all__ = ["DASHES", "MAX_LABEL", "MISSING", "as_text", "distinct_labels", "finite_number", "show"]
 
 #: Longer group and item labels are refused: NumPy gives every string the width of the longest.
 MAX_LABEL = 256
 
 #: Cells, in small letters, that stand for a value that is not there.
 MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "<na>"})
+
+#: Cells that stand for a gap among numbers, but may be a value among words.
+DASHES = frozenset({"-", "--", "–", "—", "?", "."})
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 

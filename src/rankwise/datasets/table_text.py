@@ -168,13 +168,16 @@ class TextTable:
         copy.write(content)
         return copy.getvalue()
 
-    def numbers(self, columns: Sequence[int]) -> dict[int, Any]:
-        """The numbers that the cells of columns spell, or the first row that spells none."""
+    def numbers(self, columns: Sequence[int], gaps: frozenset[str] = frozenset()) -> dict[int, Any]:
+        """The numbers that the cells of columns spell, or the first row that spells none.
+
+        Some more words may stand for gaps.
+        """
         arrow, compute = import_arrow(), import_arrow("pyarrow.compute")
         table = self.read(columns, []) if columns else {}
         found: dict[int, Any] = {}
         for column in columns:
-            cells = compute.utf8_trim_whitespace(with_gaps(table[str(column)]))
+            cells = compute.utf8_trim_whitespace(with_gaps(table[str(column)], gaps))
             plain = compute.replace_substring(cells, ",", ".") if self.decimal == "," else cells
             for kind in (arrow.int64(), arrow.float64()):
                 with suppress(arrow.ArrowInvalid):
@@ -260,11 +263,11 @@ class TextTable:
             ) from None
 
 
-def with_gaps(column: Any) -> Any:
+def with_gaps(column: Any, more: frozenset[str] = frozenset()) -> Any:
     """A column of texts; those that are blank, NA and the like are nulls."""
     arrow, compute = import_arrow(), import_arrow("pyarrow.compute")
     words = compute.utf8_lower(compute.utf8_trim_whitespace(column))
-    gaps = compute.is_in(words, arrow.array(sorted(MISSING), column.type))
+    gaps = compute.is_in(words, arrow.array(sorted(MISSING | more), column.type))
     return compute.if_else(gaps, None, column)
 
 

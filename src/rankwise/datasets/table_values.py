@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankwise.datasets.files import import_arrow
 from rankwise.datasets.labels import (
+    DASHES,
     MAX_LABEL,
     MISSING,
     as_text,
@@ -39,6 +40,7 @@ _EXPECTED = {
     "magnitude": "a finite number such as 1 or 0.5",
     "weight": "a finite number of 0 or more, such as 1 or 0.5",
 }
+_MARKED = re.compile(r"[^\w\s]{0,2}\s?[0-9][0-9.,]*\s?([^\w\s]|[A-Z]{3})?|[A-Z]{3}\s?[0-9][0-9.,]*")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}([,.' ]\d{3})+([.,]\d+)?")
 
 
@@ -102,7 +104,7 @@ def _number_columns(source: OpenTable, wanted: Sequence[int], table: Any, role: 
     columns = {at: decoded(table[str(at)]) for at in wanted}
     others = [at for at in wanted if not _is_number(columns[at].type)]
     if isinstance(source, TextTable):
-        columns |= source.numbers(others)
+        columns |= source.numbers(others, DASHES if role == "feature" else frozenset())
         for at in others:
             if isinstance(columns[at], int):
                 _refuse_cell(source, columns[at], at, role)
@@ -115,19 +117,24 @@ def _number_columns(source: OpenTable, wanted: Sequence[int], table: Any, role: 
 
 
 def column_matrix(source: OpenTable, features: Sequence[int], table: Any) -> NDArray[np.float64]:
-    """The features as one array; eight columns at a time fill whole lines of the cache."""
+    """The features as one array, stored by rows: one pass over blocks that stay in the cache."""
     parts = _number_columns(source, features, table, "feature")
-    X = np.empty((table.num_rows, len(parts)))
-    for first in range(0, len(parts), 8):
-        group = dict(enumerate(parts[first : first + 8], start=first))
-        for k, part in group.items():
-            _check_exact(source, features[k], part)
-            group[k] = part.to_numpy()
-            refuse_first(source, features[k], ~np.isfinite(group[k]), "feature")
-        for start in range(0, len(X), _BATCH):
-            rows = slice(start, start + _BATCH)
-            for k, values in group.items():
-                np.add(values[rows], 0.0, out=X[rows, k])  # minus zero is zero
+    X, squares = np.empty((table.num_rows, len(parts))), np.zeros(len(parts))
+    rest = X
+    for batch in import_arrow().table(parts, [str(at) for at in features]).to_batches():
+        columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+        columns = [values.astype(np.float64, copy=False) for values in columns]
+        for start in range(0, batch.num_rows, _BATCH):
+            block = slice(start, min(start + _BATCH, batch.num_rows))
+            for k, values in enumerate(columns):
+                np.add(values[block], 0.0, out=rest[block, k])  # minus zero is zero
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares += [values @ values for values in columns]
+        rest = rest[batch.num_rows :]
+    with_doubt = np.flatnonzero(~(squares < _EXACT**2))  # large, or not finite
+    for k in with_doubt.tolist():
+        _check_exact(source, features[k], parts[k])
+        refuse_first(source, features[k], ~np.isfinite(X[:, k]), "feature")
     return X
 
 
@@ -169,7 +176,7 @@ def _refuse_cell(source: OpenTable, row: int, at: int, role: str) -> None:
             f"the {role}, column {name}, is {shown}, expected {_EXPECTED[role]}. "
             f"Pass {role}= if this is not the {role}."
         )
-    elif cell.lower() in MISSING | {"?", "-"}:
+    elif cell.lower() in MISSING | DASHES:
         problem = (
             f"the value of column {name} is missing ({shown}). Fill in the missing values "
             "before reading, for example with the mean of the column. Or leave the column out with "
@@ -181,6 +188,10 @@ def _refuse_cell(source: OpenTable, row: int, at: int, role: str) -> None:
             remedy = "Write numbers without separators of thousands. Or pass decimal=','."
         elif finite_number(cell.replace(",", ".")) is not None:
             remedy = "Write decimals with a point."
+        elif _MARKED.fullmatch(cell):
+            remedy = (
+                "Write the number alone: without %, currency or brackets, and with a plain minus."
+            )
         problem = f"column {name} is {shown}, expected a finite number. {remedy}"
     raise TableFormatError(source.path, source.place(row), problem)
 

@@ -184,7 +184,8 @@ def read_frame(
         Column with the weights of the items: numbers from 0 on.
     text, numeric : lists of str or int, default=()
         Features to read as they are spelled, and features that have to be numbers or gaps,
-        whatever they look like.
+        whatever they look like; in these a dash or question mark is a gap, too. A number with
+        a mark (%, currency, thousands) is an error that names it.
     keep_unscored : bool, default=False
         Whether rows without a score stay, with NaN in `y`.
 

@@ -7,11 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rankwise.estimators.auto_ranker import AutoRanker
     from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSPath
     from rankwise.estimators.co_rank_rls_cv import CoRankRLSCV
     from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS
     from rankwise.estimators.conditional_rank_rls_cv import ConditionalRankRLSCV
     from rankwise.estimators.group_scaler import GroupScaler
+    from rankwise.estimators.hinge_features import HingeFeatures
     from rankwise.estimators.label_ranker import LabelRanker
     from rankwise.estimators.label_ranker_cv import LabelRankerCV
     from rankwise.estimators.rank_logistic import RankLogistic, RankLogisticPath
@@ -25,12 +27,14 @@ if TYPE_CHECKING:
     from rankwise.features.view import View
 
 __all__ = [
+    "AutoRanker",
     "CoRankRLS",
     "CoRankRLSCV",
     "CoRankRLSPath",
     "ConditionalRankRLS",
     "ConditionalRankRLSCV",
     "GroupScaler",
+    "HingeFeatures",
     "LabelRanker",
     "LabelRankerCV",
     "RankLogistic",
@@ -48,6 +52,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AutoRanker": "estimators.auto_ranker",
     "CoRankRLS": "estimators.co_rank_rls",
     "CoRankRLSCV": "estimators.co_rank_rls_cv",
     "CoRankRLSPath": "estimators.co_rank_rls",
@@ -56,6 +61,7 @@ _HOMES = {
     "LabelRanker": "estimators.label_ranker",
     "LabelRankerCV": "estimators.label_ranker_cv",
     "GroupScaler": "estimators.group_scaler",
+    "HingeFeatures": "estimators.hinge_features",
     "RankLogistic": "estimators.rank_logistic",
     "RankLogisticCV": "estimators.rank_logistic_cv",
     "RankLogisticPath": "estimators.rank_logistic",

@@ -13,6 +13,8 @@ from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
 from rankwise.metrics import disagreement_error
+from rankwise.model_selection.group_routing import predict_items
+from rankwise.targets import split_weighted
 
 __all__ = ["RankerMixin", "ranks_in_groups"]
 
@@ -42,7 +44,7 @@ class RankerMixin:
         ndarray of shape (n_items,) or (n_items, n_outputs)
             Ranks; items with equal predicted scores share the smallest of their ranks.
         """
-        return ranks_in_groups(self.predict(X), groups)  # type: ignore[attr-defined]
+        return ranks_in_groups(predict_items(self, X, groups), groups)
 
     def score(
         self,
@@ -74,18 +76,18 @@ class RankerMixin:
         """
         check_is_fitted(self)
         check_same_index(X=X, y=y, groups=groups)
-        predicted = self.predict(X)  # type: ignore[attr-defined]
         if isinstance(y, PreferenceGraph):
             if y.scores is None:
                 if groups is not None:
                     raise ValueError("explicit preferences take no groups.")
                 y = y if sample_weight is None else y.weighted(sample_weight)
-                return _concordance(y, predicted)
+                return _concordance(y, predict_items(self, X, y.groups))
             if y.item_weights is not None:
                 y = y if sample_weight is None else y.weighted(sample_weight)
                 sample_weight = y.item_weights
             y, groups = y.scores, y.groups if groups is None else groups
         warn_if_groups_were_lost(y, groups, "score")
+        predicted = predict_items(self, X, split_weighted(y, groups)[1])
         error = disagreement_error(y, predicted, groups, sample_weight=sample_weight)
         return float(1.0 - np.mean(error))
 

@@ -135,9 +135,10 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
     cost, ties, group_weight : str
         As in `RankRLS`; the groups are the rows. Anything but ``cost="magnitude",
         ties="include"`` is solved by conjugate gradients.
-    intercept : bool
+    intercept : bool or "auto"
         Whether the columns have an order that all rows share: a constant, as large as the mean of
         k(x, x), is added to the kernel of the rows (to that of the columns if rows are ranked).
+        "auto" does so for linear kernels only; others mostly have a constant part of their own.
     tol, max_iter
         Limits of the conjugate gradients.
 
@@ -185,7 +186,7 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
     cost: str = "magnitude"
     ties: str = "include"
     group_weight: str = "pairs"
-    intercept: bool = True
+    intercept: bool | str = "auto"
     tol: float = 1e-8
     max_iter: int | None = None
 
@@ -286,6 +287,12 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
     def hold_out_task(self, rows: Any, columns: Any, Y: Any, leave: str = "rows") -> TableTask:
         """The model and its data, ready to be cross-validated; see `rankwise.model_selection`."""
         data = clone(self)._check_data(rows, columns, Y)
+        if data.column_kernel.is_delta and leave in ("columns", "both"):
+            raise ValueError(
+                f"leave={leave!r}: with column_kernel='delta' a column is like no other, so "
+                "nothing is known of one that was held out. Give features of the columns, or hold "
+                "out rows or cells."
+            )
 
         def train(alpha: float) -> ConditionalRankRLS:
             model: ConditionalRankRLS = clone(self).set_params(alpha=alpha)
@@ -304,7 +311,15 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
     @property
     def _constants(self) -> tuple[bool, bool]:
         """Whether a constant is added to the kernel of the rows, and to that of the columns."""
-        return self.intercept and self.ranked != "rows", self.intercept and self.ranked != "columns"
+        if not isinstance(self.intercept, bool):
+            check_option("intercept", self.intercept, ("auto",))
+        kernels = (self.row_kernel, "rows"), (self.column_kernel, "columns")
+        on_rows, on_columns = (
+            self.ranked != what
+            and (self.intercept is True or (self.intercept == "auto" and kernel == "linear"))
+            for kernel, what in kernels
+        )
+        return on_rows, on_columns
 
     def _check_data(self, rows: Any, columns: Any, Y: Any) -> _Checked:
         check_option("ranked", self.ranked, RANKED)

@@ -89,7 +89,7 @@ group_weight, intercept, tol, max_iter
     cost: str = "magnitude"
     ties: str = "include"
     group_weight: str = "pairs"
-    intercept: bool = True
+    intercept: bool | str = "auto"
     tol: float = 1e-8
     max_iter: int | None = None
     store_predictions: bool = False

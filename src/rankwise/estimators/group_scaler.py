@@ -9,11 +9,11 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from rankwise.estimators.checks import check_rows
 from rankwise.features import scale_in_groups, scale_sparse_in_groups, signed_log
 from rankwise.groups import encode_groups
-from rankwise.real_numbers import check_items
 from rankwise.targets import split_weighted
 
 __all__ = ["GroupScaler"]
@@ -161,14 +161,12 @@ class GroupScaler(TransformerMixin, BaseEstimator):
         return np.concatenate([scaled, names]) if self.with_standard else scaled
 
     def _check_items(self, X: Any, *, reset: bool) -> Any:
-        check_items("X", X)
         if sp.issparse(X) and self.with_mean:
             raise ValueError(
                 "X is sparse, and GroupScaler would make it dense to take off the means; use "
                 "GroupScaler(with_mean=False), which linear rankers learn the same from."
             )
-        types = [np.float64, np.float32]
-        return validate_data(self, X, accept_sparse="csr", dtype=types, reset=reset)
+        return check_rows(self, X, accept_sparse="csr", reset=reset)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

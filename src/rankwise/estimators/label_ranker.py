@@ -341,7 +341,8 @@ class LabelRanker(LabelMixin, KernelModel):
                 max_iter=self.max_iter,
                 watch=line,
             )
-        return found._replace(unfinished=tuple(alphas[: len(found.unfinished)])), constant
+        unfinished = tuple(shift * 2 / (Y.shape[1] - 1) for shift in found.unfinished)
+        return found._replace(unfinished=unfinished), constant
 
     def _describe(
         self, target: LabelTarget, loss: TableLoss, design: Design, found: Solutions

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 import scipy.stats
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
 from rankwise.errors import UndefinedMetricError
+from rankwise.frames import narwhals_frame
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import Groups
 from rankwise.inspection.model_parts import input_columns
@@ -220,8 +220,7 @@ class _Columns:
     """The columns of X, one of which can be put in another order."""
 
     def __init__(self, model: Any, X: Any) -> None:
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
-        self._frame = frame if isinstance(frame, nw.DataFrame) else None
+        self._frame = narwhals_frame(X)
         if self._frame is not None:
             self.names = [str(name) for name in self._frame.columns]
             return

@@ -53,7 +53,8 @@ def check_pairs(
         raise ValueError("items= names the items of a PairGraph; PairData has its own.")
     if not data.n_pairs:
         raise ValueError("there are no comparisons; a rating needs at least one.")
-    _ = data.graph()  # checks outcomes, weights and items
+    if isinstance(pairs, PairData):
+        _ = data.graph()  # checks outcomes, weights and items
     return data
 
 

@@ -68,10 +68,11 @@ class Tally:
         n, first, second = pairs.n_items, np.minimum(one, two), np.maximum(one, two)
         Z = np.empty((len(one), 0)) if covariates is None else covariates
         is_turned = one > two
-        target, Z = (
-            np.where(is_turned, -said, said) + 0.0,
-            np.where(is_turned[:, None], -Z, Z) + 0.0,
-        )
+        target, Z = np.array(said, np.float64), np.array(Z)
+        np.negative(target, out=target, where=is_turned)
+        np.negative(Z, out=Z, where=is_turned[:, None])
+        target += 0.0  # −0 is 0
+        Z += 0.0
         codes, n_codes = first * n + second, n * n
         for column in Z.T:
             codes, n_codes = _joined(codes, n_codes, column)

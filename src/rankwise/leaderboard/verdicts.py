@@ -61,12 +61,14 @@ class HalfWins(Verdicts):
     def at(self, margin: Array, said: Array, theta: Array | float) -> Derivatives:
         """``−log σ(m)``, ``−log σ(−m)``, or their mean for a tie."""
         away, zero = np.exp(-np.abs(margin)), np.zeros_like(margin)
-        wins = expit(margin)
+        likely = 1 / (1 + away)
+        rare, is_ahead = away * likely, margin >= 0
+        wins, losses = np.where(is_ahead, likely, rare), np.where(is_ahead, rare, likely)
         value = np.log1p(away) + np.where(
             said == 0, 0.5 * np.abs(margin), np.maximum(-said * margin, 0.0)
         )
-        slope = np.where(said > 0, -expit(-margin), np.where(said < 0, wins, wins - 0.5))
-        return Derivatives(value, slope, away / (1 + away) ** 2, zero, zero, zero)
+        slope = np.where(said > 0, -losses, np.where(said < 0, wins, wins - 0.5))
+        return Derivatives(value, slope, likely * rare, zero, zero, zero)
 
     def probabilities(self, margin: Array, theta: Array | float) -> Array:
         """No verdict is a tie."""

@@ -12,18 +12,26 @@ from rankwise.arrays import Array
 from rankwise.frames import as_array, check_same_index
 from rankwise.groups import Groups, encode_groups
 from rankwise.real_numbers import refuse_masked
-from rankwise.targets import as_weights, split_weighted
+from rankwise.targets import as_weights, split_target, split_weighted
 
-__all__ = ["check_cutoff", "check_data"]
+__all__ = ["check_cutoff", "check_data", "check_weighted_data"]
 
 
 def check_data(
+    y_true: ArrayLike, y_score: ArrayLike, groups: ArrayLike | None
+) -> tuple[NDArray[Any], NDArray[Any], Groups]:
+    """Return relevance and scores as finite numeric arrays of fitting shapes, and the groups."""
+    y_true, groups = split_target(y_true, groups)  # refuses weights
+    return check_weighted_data(y_true, y_score, groups, None)[:3]
+
+
+def check_weighted_data(
     y_true: ArrayLike,
     y_score: ArrayLike,
     groups: ArrayLike | None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: ArrayLike | None,
 ) -> tuple[NDArray[Any], NDArray[Any], Groups, Array | None]:
-    """Return relevance and scores as finite numeric arrays of fitting shapes, groups, weights."""
+    """Return what `check_data` does and the weights of the items, None without weights."""
     y_true, groups, weights = split_weighted(y_true, groups, sample_weight)
     check_same_index(y_true=y_true, y_score=y_score, groups=groups, sample_weight=weights)
     y = _as_numbers("y_true", y_true)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
-from rankwise.metrics.arguments import check_data
+from rankwise.metrics.arguments import check_weighted_data
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.options import check_option
 
@@ -57,13 +57,13 @@ class GroupMetric(NamedTuple):
     needs : str
         What a group must have for the metric to be defined: "at least one item with y > 0".
     has_weights : bool
-        Whether weights of items (`Targets.weights`) have a meaning.
+        Whether weights of items have a meaning, and `by_group` looks at ``targets.weights``.
     """
 
     name: str
     by_group: Callable[..., GroupValues]
     needs: str
-    has_weights: bool = True
+    has_weights: bool = False
 
 
 def mean_over_groups(
@@ -79,7 +79,7 @@ def mean_over_groups(
 ) -> MetricValue:
     """Evaluate a metric for raw input; the body of every public metric."""
     check_option("undefined", undefined, UNDEFINED)
-    y, score, encoded, weights = check_data(y_true, y_score, groups, sample_weight)
+    y, score, encoded, weights = check_weighted_data(y_true, y_score, groups, sample_weight)
     if weights is not None:
         check_has_weights(metric)
     if score.ndim == 1:
@@ -98,9 +98,8 @@ def check_has_weights(metric: GroupMetric) -> None:
     """Raise a ValueError if weights of items have no meaning for a metric."""
     if not metric.has_weights:
         raise ValueError(
-            f"{metric.name} looks for the place where a reader stops, for which weights of items "
-            "have no meaning; leave out sample_weight, or use ndcg, average_precision, precision "
-            "or a metric of pairs."
+            f"weights of items have no meaning for {metric.name}; leave out sample_weight, or use "
+            "ndcg, average_precision, precision or a metric of pairs."
         )
 
 

@@ -342,6 +342,8 @@ def _first_hit_reciprocal(above: Indices, n: Indices, r: NDArray[np.int64], k: i
 
 
 _RELEVANT = "at least one relevant item (of positive weight)"
-AP = GroupMetric("average_precision", _ap_by_group, _RELEVANT)
-PRECISION = GroupMetric("precision", _precision_by_group, "weight among the first k items")
-RR = GroupMetric("reciprocal_rank", _rr_by_group, _RELEVANT, has_weights=False)
+AP = GroupMetric("average_precision", _ap_by_group, _RELEVANT, has_weights=True)
+PRECISION = GroupMetric(
+    "precision", _precision_by_group, "weight among the first k items", has_weights=True
+)
+RR = GroupMetric("reciprocal_rank", _rr_by_group, _RELEVANT)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
-from rankwise.metrics.arguments import check_data
+from rankwise.metrics.arguments import check_weighted_data
 from rankwise.metrics.averaging import UNDEFINED, check_has_weights, mean, settle
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.metrics.registry import Metric, get_metric
@@ -169,7 +169,7 @@ def evaluate(
     """
     check_option("undefined", undefined, UNDEFINED)
     chosen = [metrics] if isinstance(metrics, (str, Metric)) else metrics
-    y, score, encoded, weights = check_data(y_true, y_score, groups, sample_weight)
+    y, score, encoded, weights = check_weighted_data(y_true, y_score, groups, sample_weight)
     if score.ndim != 1:
         raise ValueError(
             f"evaluate takes one list of scores, y_score has shape {score.shape}; "

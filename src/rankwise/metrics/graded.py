@@ -224,5 +224,5 @@ def _check_grades(metric: str, targets: Targets, *, exponential: bool) -> None:
 
 
 _RELEVANT = "at least one item with y > 0 (and positive weight)"
-NDCG = GroupMetric("ndcg", _ndcg_by_group, _RELEVANT)
-ERR = GroupMetric("expected_reciprocal_rank", _err_by_group, _RELEVANT, has_weights=False)
+NDCG = GroupMetric("ndcg", _ndcg_by_group, _RELEVANT, has_weights=True)
+ERR = GroupMetric("expected_reciprocal_rank", _err_by_group, _RELEVANT)

@@ -393,7 +393,7 @@ def _weighted_auc(ranking: Ranking, is_positive: NDArray[np.bool_]) -> GroupValu
 
 
 _DIFFERENT = "two items with different y (and positive weights)"
-DISAGREEMENT = GroupMetric("disagreement_error", _disagreement_by_group, _DIFFERENT)
-CONCORDANCE = GroupMetric("concordance", _concordance_by_group, _DIFFERENT)
-TAU = GroupMetric("kendall_tau", _tau_by_group, _DIFFERENT)
-AUC = GroupMetric("auc", _auc_by_group, "both relevant and other items (of positive weight)")
+DISAGREEMENT = GroupMetric("disagreement_error", _disagreement_by_group, _DIFFERENT, True)
+CONCORDANCE = GroupMetric("concordance", _concordance_by_group, _DIFFERENT, True)
+TAU = GroupMetric("kendall_tau", _tau_by_group, _DIFFERENT, True)
+AUC = GroupMetric("auc", _auc_by_group, "both relevant and other items (of positive weight)", True)

@@ -19,6 +19,7 @@ def spearman(
     y_score: ArrayLike,
     groups: ArrayLike | None = None,
     *,
+    sample_weight: ArrayLike | None = None,
     undefined: str = "skip",
     per_group: bool = False,
 ) -> MetricValue:
@@ -39,6 +40,8 @@ def spearman(
         Predicted scores.
     groups : array-like of shape (m,), optional
         Group label of each row, in any order; None puts all rows in one group.
+    sample_weight : None
+        Weights of items have no meaning here, and are refused.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups whose y are all equal.
     per_group : bool, default=False
@@ -55,8 +58,9 @@ def spearman(
     0.8
     """
     return mean_over_groups(
-        SPEARMAN, y_true, y_score, groups, undefined=undefined, per_group=per_group
-    )
+        SPEARMAN, y_true, y_score, groups, undefined=undefined, per_group=per_group,
+        sample_weight=sample_weight,
+    )  # fmt: skip
 
 
 def hit_rate(
@@ -65,6 +69,7 @@ def hit_rate(
     groups: ArrayLike | None = None,
     *,
     k: int = 1,
+    sample_weight: ArrayLike | None = None,
     undefined: str = "skip",
     per_group: bool = False,
 ) -> MetricValue:
@@ -86,6 +91,8 @@ def hit_rate(
         Group label of each row, in any order; None puts all rows in one group.
     k : int, default=1
         Cut-off.
+    sample_weight : None
+        Weights of items have no meaning here, and are refused.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups whose y are all equal.
     per_group : bool, default=False
@@ -102,8 +109,9 @@ def hit_rate(
     0.5
     """
     return mean_over_groups(
-        HIT, y_true, y_score, groups, undefined=undefined, per_group=per_group, k=k
-    )
+        HIT, y_true, y_score, groups, undefined=undefined, per_group=per_group, k=k,
+        sample_weight=sample_weight,
+    )  # fmt: skip
 
 
 def _spearman_by_group(ranking: Ranking) -> GroupValues:
@@ -158,5 +166,6 @@ def _none_taken(n: Indices, r: NDArray[np.int64], s: Indices) -> Array:
     return np.asarray(out)
 
 
-SPEARMAN = GroupMetric("spearman", _spearman_by_group, "two items with different y")
-HIT = GroupMetric("hit_rate", _hit_by_group, "two items with different y")
+_DIFFERENT = "two items with different y"
+SPEARMAN = GroupMetric("spearman", _spearman_by_group, _DIFFERENT, has_weights=False)
+HIT = GroupMetric("hit_rate", _hit_by_group, _DIFFERENT, has_weights=False)

@@ -69,17 +69,10 @@ def score_groups(
         ], graph.group_labels
     parts, unit = np.unique(graph.groups * len(folds) + fold, return_inverse=True)
     Y = graph.scores.reshape(graph.n_items, -1)
-    scores = [
-        metric(
-            Y[:, j],
-            held[:, j],
-            unit,
-            per_group=True,
-            undefined="nan",
-            sample_weight=graph.item_weights,
-        )
-        for j in range(Y.shape[1])
-    ]
+    options: dict[str, Any] = {"per_group": True, "undefined": "nan"}
+    if graph.item_weights is not None:
+        options["sample_weight"] = graph.item_weights
+    scores = [metric(Y[:, j], held[:, j], unit, **options) for j in range(Y.shape[1])]
     return np.stack(scores, axis=2), graph.group_labels[parts // len(folds)]
 
 

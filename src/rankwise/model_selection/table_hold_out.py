@@ -118,13 +118,13 @@ def _one_side(
 
 def _closed_form(problem: TableProblem, leave: str, alphas: Array) -> Array:
     (q, t), table = problem.loss.shape, problem.complete
-    out = np.empty((q, t, len(alphas)))
-    for k, alpha in enumerate(alphas):
+    out = np.empty((len(alphas), q, t))
+    for held, alpha in zip(out, alphas, strict=True):
         if leave == "rows":
-            out[:, :, k] = table.without_rows(table_shift(alpha, q - 1, t))
+            held[:] = table.without_rows(table_shift(alpha, q - 1, t))
         else:
-            out[:, :, k] = table.without_columns(table_shift(alpha, q, t - 1))
-    return out
+            held[:] = table.without_columns(table_shift(alpha, q, t - 1))
+    return out.transpose(1, 2, 0)
 
 
 def _both(problem: TableProblem, cv: Any, alphas: Array, progress: bool | None) -> HeldOutTable:

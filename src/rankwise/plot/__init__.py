@@ -6,6 +6,7 @@ only then. The class methods ``from_...`` compute the numbers and draw them.
 
 from rankwise.plot.alpha_path import AlphaPathDisplay
 from rankwise.plot.curves import Curve
+from rankwise.plot.feature_curves import FeatureCurve, FeatureCurvesDisplay
 from rankwise.plot.group_comparison import GroupComparisonDisplay
 from rankwise.plot.preference_graph import PreferenceGraphDisplay
 from rankwise.plot.reliability import ReliabilityDisplay
@@ -15,6 +16,8 @@ from rankwise.plot.unscored_curve import UnscoredCurveDisplay
 __all__ = [
     "AlphaPathDisplay",
     "Curve",
+    "FeatureCurve",
+    "FeatureCurvesDisplay",
     "GroupComparisonDisplay",
     "PreferenceGraphDisplay",
     "ReliabilityDisplay",

@@ -174,7 +174,7 @@ def make_scored_items(
     if not len(rows):
         raise ValueError("every y is NaN: there is no true score to compare with.")
     kept = None if groups is None else labels[codes[rows]]
-    true, found, encoded, _ = check_data(truth[rows], predicted[rows], kept)
+    true, found, encoded = check_data(truth[rows], predicted[rows], kept)
     names = None if ids is None else list(as_array(ids))
     as_floats = found.astype(np.float64)
     return ScoredItems(as_floats, true, encoded, rows, names, n_rows - len(rows), groups is None)

@@ -127,6 +127,13 @@ def feature_note(parts: ModelParts, has_weights: bool) -> str:
     """On which scale the weights are, or why there are none."""
     if parts.learner is None:
         return _note("Scores were given instead of a model, so there are no weights to show.")
+    if hasattr(parts.learner, "members_"):
+        return _note(
+            "This AutoRanker combines several models, of which the table at the end has weights "
+            "and held-out scores. It has no weight for each feature: see "
+            "rankwise.inspection.permutation_importance for what each one is worth, or train "
+            "RankRLSCV on HingeFeatures for one curve for each."
+        )
     if not has_weights:
         return _note(
             f"This {parts.name} has no weight for each feature: its score is a sum over training "
@@ -145,6 +152,8 @@ def curve_note(
     """What is missing, and how to get it."""
     if parts.learner is None:
         return _note("Scores were given instead of a model, so there is nothing to tune.")
+    if hasattr(parts.learner, "members_"):
+        return _note(" ".join(f"{text}." for text in parts.learner.notes_))
     if curves is None and parts.search:
         return _note(
             f"The parameters were chosen by {parts.search}, whose scores are in its cv_results_. "

@@ -68,6 +68,20 @@ class CompleteTable:
         return self._rows.vectors**2
 
     @cached_property
+    def _beyond_rows(self) -> tuple[Array, Array]:
+        """What U does not span: of ``Y C V``, and of the length of each row."""
+        rest = 1.0 - self._row_squares.sum(axis=1, keepdims=True)
+        return self._across - self._rows.vectors @ self._both, np.maximum(rest, 0.0)
+
+    @cached_property
+    def _beyond_columns(self) -> tuple[Array, Array]:
+        """What V and the constant do not span: of ``Uᵀ Y C``, and of each column."""
+        assert self._columns is not None
+        k = 1.0 - 1.0 / self._Y.shape[1]
+        rest = k - self._column_squares.sum(axis=1)
+        return self._down - self._both @ self._columns.vectors.T, np.maximum(rest, 0.0)
+
+    @cached_property
     def _column_squares(self) -> Array:
         if self._columns is None:
             raise ValueError("labels have no kernel by which a new one could be scored.")
@@ -92,9 +106,8 @@ class CompleteTable:
             scores = (U @ (R * self._both) - H * target) / (1.0 - H)
         else:  # 1 − H from its own terms, which do not cancel
             S = shift / (shift + self.values)
-            residual = target - U @ self._both + U @ (S * self._both)
-            rest = np.maximum(1.0 - squares.sum(axis=1, keepdims=True), 0.0) + squares @ S
-            scores = target - residual / rest
+            beyond, rest = self._beyond_rows
+            scores = target - (beyond + U @ (S * self._both)) / (rest + squares @ S)
         return scores if self._columns is None else np.asarray(scores @ self._columns.vectors.T)
 
     def without_columns(self, shift: float) -> Array:
@@ -116,9 +129,9 @@ class CompleteTable:
             H = R @ squares.T
             return np.asarray(((R * self._both) @ V.T - H * target / k) / (k - H))
         S = shift / (shift + self.values)
-        residual = target - self._both @ V.T + (S * self._both) @ V.T
-        rest = np.maximum(k - squares.sum(axis=1), 0.0) + S @ squares.T
-        return np.asarray(target / k - residual / rest)
+        beyond, rest = self._beyond_columns
+        residual = (beyond + (S * self._both) @ V.T) / (rest + S @ squares.T)
+        return np.asarray(target / k - residual)
 
     def new_rows(self, features: Array, shift: float) -> Array:
         """Scores of other rows in all columns, up to a constant in each row.

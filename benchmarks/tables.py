@@ -1,0 +1,79 @@
+"""The bars of labels and tables: what is measured against what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from sklearn.linear_model import Ridge
+from sklearn.metrics.pairwise import rbf_kernel
+
+from rankwise import LabelRanker
+from rankwise.losses import TableLoss
+from rankwise.model_selection.table_hold_out import hold_out_table
+from rankwise.solvers.table_iterations import minimize_table
+from rankwise.solvers.table_problem import TableProblem
+from rankwise.solvers.table_sides import Side
+
+Work = Callable[[], Any]
+ALPHAS = np.logspace(-6, 2, 31)
+ITERATIONS = 10
+
+
+def complete(size: str) -> tuple[Work, Work]:
+    """31 alphas, every row and every column left out, against two eighs and 31 products."""
+    G, K, Y = _table(*{"tiny": (20, 10), "short": (600, 150), "full": (2000, 500)}[size])
+
+    def hold_out() -> None:
+        sides = Side(G, True), Side(K, True, is_centered=True)
+        problem = TableProblem(TableLoss(Y), *sides)
+        hold_out_table(problem, "rows", None, ALPHAS)
+        hold_out_table(problem, "columns", None, ALPHAS)
+
+    def floor() -> None:
+        _, U = scipy.linalg.eigh(G)
+        _, V = scipy.linalg.eigh(K)
+        for _ in ALPHAS:
+            _ = U @ Y @ V.T
+
+    return hold_out, floor
+
+
+def incomplete(size: str) -> tuple[Work, Work]:
+    """Ten iterations on a table with half of its cells against their two products R B Sᵀ, Rᵀ F S.
+
+    That is twice as much as the two products G Z K would be, which leave no preconditioner.
+    """
+    G, K, Y = _table(*{"tiny": (20, 10), "short": (600, 300), "full": (2000, 1000)}[size])
+    Y[np.random.default_rng(1).random(Y.shape) < 0.5] = np.nan
+    sides = Side(G, True), Side(K, True, is_centered=True)
+    problem = TableProblem(TableLoss(Y), *sides)
+    rows, columns = problem.sides()
+    alpha = np.array([1e-6])
+    R, S = rows.features, columns.features
+    B = np.ones((R.shape[1], S.shape[1]))
+
+    def iterate() -> None:
+        minimize_table(problem.loss, rows, columns, alpha, tol=0.0, max_iter=ITERATIONS)
+
+    def products() -> None:
+        for _ in range(ITERATIONS):
+            _ = R.T @ (R @ (B @ S.T)) @ S
+
+    return iterate, products
+
+
+def labels(size: str) -> tuple[Work, Work]:
+    """50 labels against ridge regression with as many outputs."""
+    n = {"tiny": 60, "short": 2000, "full": 10_000}[size]
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((n, 100)), rng.standard_normal((n, 50))
+    return lambda: LabelRanker().fit(X, Y), lambda: Ridge().fit(X, Y)
+
+
+def _table(n_rows: int, n_columns: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X, Z = rng.standard_normal((n_rows, 20)), rng.standard_normal((n_columns, 20))
+    return rbf_kernel(X), rbf_kernel(Z), rng.standard_normal((n_rows, n_columns))

@@ -1,0 +1,89 @@
+r"""
+A table of rows and columns: new rows, new columns, both
+========================================================
+
+Drugs bind to proteins more or less. Both have features, and some cells of the table were measured.
+`ConditionalRankRLS` ranks the proteins for each drug, also for drugs and proteins that are in no
+measured cell. How good that is depends on what is new, and so does the best alpha.
+"""
+
+# %%
+# A table with gaps
+# -----------------
+# 40 drugs and 30 proteins; a third of the cells is unknown. The last eight drugs and the last six
+# proteins are kept away from training altogether.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from rankwise import ConditionalRankRLS, ConditionalRankRLSCV
+from rankwise.metrics import disagreement_error
+
+rng = np.random.default_rng(3)
+drugs, proteins = rng.standard_normal((40, 3)), rng.standard_normal((30, 2))
+basis = np.column_stack([drugs, np.sin(2 * drugs)])
+truth = basis @ rng.standard_normal((6, 2)) @ proteins.T + 0.8 * proteins[:, 0]
+measured = truth + 0.6 * rng.standard_normal(truth.shape)
+known = measured[:32, :24].copy()
+known[rng.random(known.shape) < 1 / 3] = np.nan
+
+model = ConditionalRankRLSCV(row_kernel="rbf", row_gamma=[0.03, 0.1, 0.3], leave="both", cv=4)
+model.fit(drugs[:32], proteins[:24], known)
+scores = model.predict(drugs, proteins)
+print(f"concordance of new drugs and new proteins by cross-validation: {1 - model.best_score_:.2f}")
+
+# %%
+# What was measured, what is predicted
+# ------------------------------------
+# Gaps are gray. The lines separate what the model was trained on from new drugs (below) and new
+# proteins (right). Columns are in the order that most drugs share; colors are scores less the mean
+# of the row, as only differences inside a row count.
+
+
+def shown(table):
+    return table - np.nanmean(table, axis=1, keepdims=True)
+
+
+order = np.argsort(-scores.mean(axis=0)[:24]).tolist()
+order += (24 + np.argsort(-scores.mean(axis=0)[24:])).tolist()
+whole = np.full(truth.shape, np.nan)
+whole[:32, :24] = known
+parts = {"measured": whole, "predicted": scores, "truth": truth}
+limit = np.quantile(np.abs(shown(truth)), 0.97)
+figure, axes = plt.subplots(1, 3, figsize=(13, 5), layout="constrained", sharey=True)
+colors = plt.get_cmap("PuOr").with_extremes(bad="#DDDDDD")
+for ax, (title, table) in zip(axes, parts.items(), strict=True):
+    rows = np.full(truth.shape, np.nan)
+    some = ~np.isnan(table).all(axis=1)
+    rows[some] = shown(table[some])
+    image = ax.imshow(rows[:, order], cmap=colors, vmin=-limit, vmax=limit, aspect="auto")
+    ax.axhline(31.5, color="black", linewidth=1.5)
+    ax.axvline(23.5, color="black", linewidth=1.5)
+    ax.set(title=title, xlabel="protein")
+axes[0].set_ylabel("drug")
+figure.colorbar(image, ax=axes, label="score, less the mean of the row", shrink=0.85)
+
+# %%
+# Choose by what will be new
+# --------------------------
+# Every alpha judged by cells, by new drugs, by new proteins and by both: the fewer of the two the
+# model knows, the worse it ranks.
+
+alphas = np.logspace(-5, 1, 13)
+learner = ConditionalRankRLS(row_kernel="rbf", row_gamma=0.1)
+styles = {"cells": "o-", "rows": "s--", "columns": "^-.", "both": "D:"}
+words = {"cells": "only the cell", "rows": "the drug", "columns": "the protein", "both": "both"}
+known_cells = ~np.isnan(known)
+groups = np.nonzero(known_cells)[0]
+figure, ax = plt.subplots(figsize=(7.5, 4.4), layout="constrained")
+for leave, style in styles.items():
+    held = learner.leave_out(drugs[:32], proteins[:24], known, leave, alphas=alphas, cv=4)
+    curve = [
+        1 - disagreement_error(known[known_cells], held[known_cells][:, k], groups)
+        for k in range(13)
+    ]
+    ax.semilogx(alphas, curve, style, label=words[leave])
+ax.axhline(0.5, color="gray", linewidth=1)
+ax.set(xlabel="alpha", ylabel="concordance of held-out cells")
+ax.legend(title="new to the model")
+plt.show()

@@ -1,0 +1,113 @@
+"""HingeFeatures: columns with which a linear ranker learns one curve for each feature."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from rankwise.estimators.checks import check_rows
+from rankwise.real_numbers import as_whole
+
+__all__ = ["HingeFeatures"]
+
+
+class HingeFeatures(TransformerMixin, BaseEstimator):
+    """Each feature x, and ``max(x − k, 0)`` at some knots k between its values.
+
+    A linear ranker on these columns is an additive model: its score is a sum of piecewise linear
+    curves, one for each feature, with a bend at each knot. The exact cross-validation of the
+    ranker stays as it is, and `rankwise.plot.FeatureCurvesDisplay` draws the curves.
+
+    Parameters
+    ----------
+    n_knots : int
+        Number of knots of each feature, at equal steps between quantiles. Values that are frequent
+        give fewer: equal knots count once.
+
+    Attributes
+    ----------
+    knots_ : ndarray of shape (n_features_out - n_features_in,)
+        The knots of all features, one feature after the other.
+    columns_ : ndarray of int
+        The feature that each of them is of.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of str
+        Their names, if X had any.
+
+    Examples
+    --------
+    >>> from rankwise import HingeFeatures
+    >>> HingeFeatures(n_knots=1).fit_transform([[0.0], [1.0], [4.0]])
+    array([[0., 0.],
+           [1., 0.],
+           [4., 3.]])
+    """
+
+    def __init__(self, n_knots: int = 4) -> None:
+        self.n_knots = n_knots
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose the knots.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_items, n_features)
+            Items, best scaled.
+        y : ignored
+            Only there for Pipelines.
+
+        Returns
+        -------
+        HingeFeatures
+            The fitted transformer.
+        """
+        n_knots = as_whole("n_knots", self.n_knots, "the number of knots of each feature")
+        X = self._check_items(X, reset=True)
+        levels = np.arange(1, n_knots + 1) / (n_knots + 1)
+        knots = [np.unique(np.quantile(column, levels)) for column in X.T]
+        inside = [
+            k[(k > column.min()) & (k < column.max())] for k, column in zip(knots, X.T, strict=True)
+        ]
+        self.knots_ = np.concatenate(inside).astype(np.float64)
+        self.columns_ = np.repeat(np.arange(len(inside)), [len(k) for k in inside])
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """The features, then the hinges.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_items, n_features)
+            Items.
+
+        Returns
+        -------
+        ndarray of shape (n_items, n_features + n_hinges)
+            Columns.
+        """
+        check_is_fitted(self)
+        X = self._check_items(X, reset=False)
+        hinges = np.maximum(X[:, self.columns_] - self.knots_.astype(X.dtype), 0)
+        return np.hstack([X, hinges])
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+        """The names, then ``name>knot`` for the hinges."""
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        bends = zip(self.columns_, self.knots_, strict=True)
+        hinges = [f"{names[j]}>{knot:.6g}" for j, knot in bends]
+        return np.concatenate([names, np.array(hinges, dtype=object)])
+
+    def _check_items(self, X: Any, *, reset: bool) -> NDArray[Any]:
+        checked: NDArray[Any] = check_rows(self, X, reset=reset)
+        return checked
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

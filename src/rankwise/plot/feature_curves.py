@@ -1,0 +1,201 @@
+"""FeatureCurvesDisplay: what each feature adds to the score of an additive model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+
+from rankwise.arrays import Array
+from rankwise.estimators.hinge_features import HingeFeatures
+from rankwise.estimators.linear_function import linear_function
+from rankwise.estimators.pipelines import transform_step
+from rankwise.frames import as_array, column_names
+from rankwise.plot.figure import axes_for, ordered_colors
+
+__all__ = ["FeatureCurve", "FeatureCurvesDisplay"]
+
+POINTS = 200  # of a curve
+SHOWN = 6  # curves, if no features are named
+AFFINE = (MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler)
+
+
+class FeatureCurve(NamedTuple):
+    """What one feature adds to the score.
+
+    Attributes
+    ----------
+    name : str
+        Name of the feature.
+    x : ndarray
+        Its values, ascending.
+    added : ndarray
+        What they add to the score, less the mean over the items.
+    spread : float
+        Standard deviation over the items of what it adds.
+    """
+
+    name: str
+    x: Array
+    added: Array
+    spread: float
+
+
+class FeatureCurvesDisplay:
+    """Curves of the features of a linear ranker on `HingeFeatures`.
+
+        f(x) = Σ_j f_j(x_j),    f_j(x) = w_j x + Σ_k w_jk max(x − k, 0)
+
+    Parameters
+    ----------
+    curves : sequence of FeatureCurve
+        Those that add most first.
+    scale : str
+        What the values of the features are: "value", or "scaled value".
+
+    Attributes
+    ----------
+    ax_, figure_
+        Axes and figure.
+    lines_ : list
+        Lines of the curves.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> import matplotlib.pyplot as plt
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from rankwise import HingeFeatures, RankRLSCV, make_target
+    >>> from rankwise.datasets import make_ranking
+    >>> from rankwise.plot import FeatureCurvesDisplay
+    >>> X, y, groups = make_ranking(n_queries=20, noise=0.5, random_state=0)[:3]
+    >>> model = make_pipeline(StandardScaler(), HingeFeatures(), RankRLSCV())
+    >>> display = FeatureCurvesDisplay.from_estimator(model.fit(X, make_target(y, groups)), X)
+    >>> len(display.curves)
+    10
+    >>> plt.close(display.figure_)
+    """
+
+    ax_: Any
+    figure_: Any
+    lines_: list[Any]
+
+    def __init__(self, *, curves: Sequence[FeatureCurve], scale: str = "value") -> None:
+        self.curves = list(curves)
+        self.scale = scale
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        features: Sequence[str] | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : axes, optional
+            Where to draw; by default a new figure.
+        features : sequence of str, optional
+            Names of the features; by default the six that add most.
+        name : str, optional
+            Title.
+        **kwargs
+            Options of the lines, as for ``ax.plot``.
+
+        Returns
+        -------
+        FeatureCurvesDisplay
+            The display itself.
+        """
+        known = {curve.name: curve for curve in self.curves}
+        missing = [each for each in features or () if each not in known]
+        if missing:
+            raise ValueError(f"there is no feature {missing[0]!r}; the model has {list(known)}.")
+        shown = self.curves[:SHOWN] if features is None else [known[each] for each in features]
+        self.ax_ = axes_for(ax, "FeatureCurvesDisplay.plot")
+        self.figure_ = self.ax_.get_figure()
+        self.lines_ = []
+        for curve, color in zip(shown, ordered_colors(len(shown)), strict=True):
+            options = {"color": color, "label": curve.name, **kwargs}
+            self.lines_ += self.ax_.plot(curve.x, curve.added, **options)
+        self.ax_.set(xlabel=f"{self.scale} of the feature", ylabel="added to the score")
+        if name is not None:
+            self.ax_.set_title(name)
+        if shown:
+            self.ax_.legend()
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Pipeline,
+        X: Any,
+        groups: ArrayLike | None = None,
+        *,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the curves of a fitted Pipeline.
+
+        Parameters
+        ----------
+        estimator : Pipeline
+            Fitted: any scalers, `HingeFeatures`, a linear ranker. A scaler inside groups, or any
+            other that mixes items or columns, leaves the axis to the scaled values.
+        X : array-like or data frame of shape (n_items, n_features)
+            Items between whose values the curves are drawn.
+        groups : array-like of shape (n_items,), optional
+            Their groups, for a `GroupScaler`.
+        ax, **kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        FeatureCurvesDisplay
+        """
+        steps = estimator.steps if isinstance(estimator, Pipeline) else []
+        if len(steps) < 2 or not isinstance(steps[-2][1], HingeFeatures):
+            raise TypeError(
+                f"estimator is {type(estimator).__name__}; expected a fitted Pipeline of scalers, "
+                "HingeFeatures and a linear ranker."
+            )
+        before, hinges = estimator[:-2], steps[-2][1]
+        items = np.asarray(as_array(X), dtype=np.float64)
+        Z = np.asarray(transform_step(before, X, groups) if len(steps) > 2 else items)
+        is_affine = all(isinstance(step, AFFINE) for _, step in steps[:-2])
+        names = _names(before if len(steps) > 2 else None, hinges, X, is_affine)
+        weights = linear_function(steps[-1][1]).weights
+        curves = [
+            _curve(names[j], items[:, j] if is_affine else Z[:, j], Z[:, j], j, hinges, weights)
+            for j in range(Z.shape[1])
+        ]
+        curves.sort(key=lambda curve: -curve.spread)
+        scale = "value" if is_affine else "scaled value"
+        return cls(curves=curves, scale=scale).plot(ax, **kwargs)
+
+
+def _names(before: Any, hinges: HingeFeatures, X: Any, is_affine: bool) -> list[str]:
+    given = column_names(X)
+    if before is not None and not is_affine:
+        return [str(name) for name in before.get_feature_names_out(given)]
+    return given or [f"x{j}" for j in range(hinges.n_features_in_)]
+
+
+def _curve(
+    name: str, x: Array, z: Array, j: int, hinges: HingeFeatures, weights: Array
+) -> FeatureCurve:
+    own = hinges.columns_ == j
+    knots, bends = hinges.knots_[own], weights[hinges.n_features_in_ :][own]
+    added = weights[j] * z + np.maximum(z[:, None] - knots, 0.0) @ bends
+    added = added - added.mean()
+    order = np.argsort(x, kind="stable")
+    at = order[np.unique(np.linspace(0, len(x) - 1, POINTS).astype(int))]
+    return FeatureCurve(name, x[at], added[at], float(added.std()))

@@ -1,0 +1,459 @@
+"""AutoRanker: held-out scores equal refitting, the stack by brute force, odd data, other models."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rankwise import AutoRanker, GroupScaler, PairGraph, RankRLS, ScoreGraph, make_target
+from rankwise.datasets import make_ranking
+from rankwise.estimators import auto_combine, auto_hold_out
+from rankwise.estimators.auto_members import Problem, fit_any, judge_estimator
+from rankwise.estimators.auto_menu import MENU, Features, menu_for
+from rankwise.estimators.auto_problem import check_problem
+from rankwise.metrics import get_metric
+from rankwise.persistence import load, save
+from tests.oracle import scaled_in_groups
+
+LINEAR = ["linear, standard, magnitude", "linear, group, magnitude without ties"]
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y, groups = make_ranking(
+        n_queries=9, n_documents=(5, 9), n_features=4, noise=0.5, random_state=1
+    )[:3]
+    return X, y, groups
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return AutoRanker(estimate_folds=0).fit(*data)
+
+
+def alphas_of(model):
+    return {row["name"]: row["alpha"] for row in model.members_}
+
+
+def test_held_out_scores_equal_refitting(data, fitted):
+    X, y, groups = data
+    menu = {recipe.name: recipe for recipe in MENU}
+    assert [row["name"] for row in fitted.members_] == list(menu)
+    for column, (name, alpha) in zip(
+        fitted.held_out_scores_.T, alphas_of(fitted).items(), strict=True
+    ):
+        recipe = menu[name]
+        _, R = Features(X, groups, 0).make(recipe)  # features look at X only, as StandardScaler
+        for g in np.unique(groups):
+            rest = groups != g
+            model = RankRLS(alpha, cost=recipe.cost, ties=recipe.ties)
+            model.fit(R[rest], y[rest], groups[rest])
+            np.testing.assert_allclose(
+                column[~rest], model.predict(R[~rest]), atol=1e-6, err_msg=name
+            )
+
+
+def test_the_alpha_of_a_member_is_the_best_of_all_decades_by_brute_force(data):
+    X, y, groups = data
+    model = AutoRanker(LINEAR, scoring="disagreement", estimate_folds=0).fit(X, y, groups)
+    recipe = MENU[1]
+    R = GroupScaler().fit_transform(X, groups=groups)
+    alpha = model.members_[1]["alpha"]
+
+    def error(alpha):
+        wrong = []
+        for g in np.unique(groups):
+            rest = groups != g
+            ranker = RankRLS(alpha, ties=recipe.ties).fit(R[rest], y[rest], groups[rest])
+            wrong.append(1 - ranker.score(R[~rest], y[~rest]))
+        return np.mean(wrong)
+
+    tried = [error(alpha * 10.0**k) for k in range(-4, 3)]
+    assert model.members_[1]["score"] == pytest.approx(error(alpha), abs=1e-12)
+    assert error(alpha) <= min(tried) + 1e-12
+
+
+def test_the_stack_is_rank_rls_on_scaled_held_out_scores(data, fitted):
+    _, y, groups = data
+    graph = ScoreGraph(y, groups)
+    metric = get_metric("ndcg@10")
+    units = auto_hold_out.make_units(graph, metric)
+    Z = scaled_in_groups(fitted.held_out_scores_, groups)
+    np.testing.assert_allclose(units.scaled(fitted.held_out_scores_), Z, atol=1e-8)
+    found = auto_combine._stack(Z, units)
+    values = []
+    for alpha in 10.0 ** np.arange(-6, 3) * 0.37:
+        held = np.empty(len(y))
+        for g in np.unique(groups):
+            rest = groups != g
+            ranker = RankRLS(alpha, cost="sign").fit(Z[rest], y[rest], groups[rest])
+            held[~rest] = ranker.predict(Z[~rest])
+        values.append(metric(y, held, groups))
+    assert np.nanmean(found.by_unit) >= max(values) - 0.02
+
+
+def test_predictions_are_the_weighted_scaled_predictions_of_the_members(data, fitted):
+    X, y, groups = data
+    new, labels = X[10:30], groups[10:30]
+    columns = []
+    with sklearn.config_context(enable_metadata_routing=True):
+        for member in fitted.estimators_:
+            needs = isinstance(member[0], GroupScaler)
+            columns.append(member.predict(new, **({"groups": labels} if needs else {})))
+    scaled = scaled_in_groups(np.stack(columns, axis=1), labels)
+    scores = fitted.predict(new, labels)
+    if len(fitted.estimators_) > 1:
+        np.testing.assert_allclose(scores, scaled @ fitted.weights_, atol=1e-6)
+    assert (fitted.rank(new, labels) >= 1).all()
+    assert fitted.score(X, y, groups) > 0.7
+
+
+@pytest.mark.parametrize("combine", ["stack", "mean", "best"])
+def test_the_combination_is_no_worse_than_its_best_member_on_held_out_data(data, combine):
+    model = AutoRanker(LINEAR, combine=combine, estimate_folds=0).fit(*data)
+    best = max(row["score"] for row in model.members_)
+    if combine == "stack":  # or within a standard error of it, which is said
+        row = max(model.members_, key=lambda row: row["score"])
+        assert model.score_ >= best - (row["high"] - row["low"]) / 4
+    if combine == "best":
+        assert model.score_ == best
+        assert len(model.estimators_) == 1
+    weights = [row["weight"] for row in model.members_]
+    assert np.count_nonzero(weights) == len(model.estimators_)
+    assert model.best_member_ in {row["name"] for row in model.members_}
+
+
+def test_the_estimate_holds_out_groups_of_all_that_is_chosen(data):
+    X, y, groups = data
+    model = AutoRanker(LINEAR, estimate_folds=3).fit(X, y, groups)
+    assert model.estimate_["low"] <= model.estimate_["score"] <= model.estimate_["high"]
+    assert model.estimate_["optimism"] == pytest.approx(model.score_ - model.estimate_["score"])
+    assert any("held out once more" in note for note in model.notes_)
+    assert AutoRanker(LINEAR, estimate_folds=0).fit(X, y, groups).estimate_ == {}
+
+
+def test_the_estimate_is_that_of_fits_without_each_fold(data, monkeypatch):
+    from rankwise.estimators import auto_members
+    from rankwise.model_selection.folds import make_folds
+
+    X, y, groups = data
+    monkeypatch.setattr(auto_members, "NEAR", np.array([1.0]))
+    model = AutoRanker(LINEAR, combine="mean", scoring="disagreement").fit(X, y, groups)
+    held = np.empty(len(y))
+    alphas = alphas_of(model)
+    for rows in make_folds(3, ScoreGraph(y, groups)):
+        rest = np.setdiff1d(np.arange(len(y)), rows)
+        columns = []
+        for name, scaler, ties in zip(
+            LINEAR, (StandardScaler(), GroupScaler()), ("include", "exclude"), strict=True
+        ):
+            in_groups = isinstance(scaler, GroupScaler)
+            given = {"groups": groups[rest]} if in_groups else {}
+            seen = scaler.fit_transform(X[rest], **given)
+            ranker = RankRLS(alphas[name], ties=ties).fit(seen, y[rest], groups[rest])
+            new = scaler.transform(X[rows], **({"groups": groups[rows]} if in_groups else {}))
+            columns.append(ranker.predict(new))
+        held[rows] = scaled_in_groups(np.stack(columns, axis=1), groups[rows]).mean(axis=1)
+    expected = get_metric("disagreement")(y, held, groups)
+    assert model.estimate_["score"] == pytest.approx(expected, abs=1e-9)
+
+
+def test_scoring_is_chosen_by_the_data_and_said(data):
+    X, y, groups = data
+    one = LINEAR[:1]
+    assert AutoRanker(one).fit(X, y, groups).scoring_ == "ndcg@10"
+    assert AutoRanker(one).fit(X, y + 0.5, groups).scoring_ == "disagreement"
+    assert AutoRanker(one).fit(X, y).scoring_ == "disagreement"
+    assert AutoRanker(one, scoring="map").fit(X, y > 1, groups).scoring_ == "map"
+
+
+def test_one_list_needs_no_groups(data):
+    X, y, _ = data
+    model = AutoRanker().fit(X, y)
+    names = [row["name"] for row in model.members_]
+    assert not any("group" in name for name in names)
+    assert len(names) == len(set(names))
+    assert model.score(X, y) > 0.6
+    np.testing.assert_allclose(model.predict(X[:5]), model.predict(X)[:5], atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["groups", "components", "connected"])
+def test_pair_graphs(data, kind):
+    X, y, groups = data
+    pairs = ScoreGraph(y, None if kind == "connected" else groups, cost="sign").pairs()
+    kept = np.random.default_rng(0).permutation(pairs.n_pairs)[:150]
+    graph = PairGraph(
+        pairs.winner[kept],
+        pairs.loser[kept],
+        n_items=len(y),
+        groups=groups if kind == "groups" else None,
+    )
+    model = AutoRanker().fit(X, graph)
+    assert model.scoring_ == "disagreement"
+    scores = model.predict(X, groups) if kind == "groups" else model.predict(X)
+    assert 1 - graph.disagreement(scores, pooled=True)[0] > 0.7
+    assert bool(model.estimate_) == (kind != "connected")
+    with pytest.raises(ValueError, match="explicit preferences"):
+        AutoRanker(scoring="ndcg@10").fit(X, graph)
+
+
+def test_held_out_edges_equal_refitting(data):
+    X, y, _ = data
+    pairs = ScoreGraph(y, None, cost="sign").pairs()
+    kept = np.random.default_rng(0).permutation(pairs.n_pairs)[:300]
+    graph = PairGraph(pairs.winner[kept], pairs.loser[kept], n_items=len(y))
+    model = AutoRanker(["linear, standard, magnitude"]).fit(X, graph)
+    assert graph.n_units == 1
+    fold = np.random.default_rng(0).permutation(300) % 5
+    scaled = StandardScaler().fit_transform(X)
+    for k in range(5):
+        ranker = RankRLS(model.members_[0]["alpha"]).fit(scaled, graph.with_edges(fold != k))
+        rows = slice(k * len(y), (k + 1) * len(y))
+        np.testing.assert_allclose(
+            model.held_out_scores_[rows, 0], ranker.predict(scaled), atol=1e-9
+        )
+
+
+def test_sparse_items_and_frames(data):
+    X, y, groups = data
+    thin = np.where(X > 0.3, X, 0.0)
+    model = AutoRanker(estimate_folds=0).fit(sp.csr_array(thin), y, groups)
+    assert not any("hinges" in row["name"] for row in model.members_)
+    assert np.isfinite(model.predict(sp.csr_array(thin), groups)).all()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = AutoRanker(LINEAR).fit(frame, pd.Series(y), pd.Series(groups))
+    assert list(model.feature_names_in_) == list("abcd")
+    np.testing.assert_allclose(
+        model.predict(frame, groups), AutoRanker(LINEAR).fit(X, y, groups).predict(X, groups)
+    )
+
+
+def test_targets_that_carry_groups_and_pipelines(data):
+    X, y, groups = data
+    plain = AutoRanker(LINEAR).fit(X, y, groups)
+    carried = AutoRanker(LINEAR).fit(X, make_target(y, groups))
+    np.testing.assert_array_equal(plain.predict(X, groups), carried.predict(X, groups))
+    assert carried.score(X, make_target(y, groups)) == plain.score(X, y, groups)
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler(), AutoRanker(LINEAR))
+        pipeline.fit(X, y, groups=groups)
+        assert pipeline.predict(X, groups=groups).shape == y.shape
+
+
+class Foreign(Ridge):
+    """Takes its groups by one of the usual names, and remembers them."""
+
+    def fit(self, X, y, group=None):
+        self.group_ = group
+        return super().fit(X, y)
+
+
+class ByQuery(Ridge):
+    def fit(self, X, y, qid=None):
+        assert (np.diff(qid) >= 0).all()
+        self.qid_ = qid
+        return super().fit(X, y)
+
+
+def test_other_models_get_groups_as_they_take_them(data):
+    X, y, groups = data
+    problem = check_problem(X, y, groups)
+    assert list(fit_any(Foreign(), problem).group_) == list(np.bincount(groups))
+    assert list(fit_any(ByQuery(), problem).qid_) == sorted(groups)
+    assert fit_any(Ridge(), problem).coef_.shape == (4,)
+    assert fit_any(RankRLS(), problem).n_pairs_ == RankRLS().fit(X, y, groups).n_pairs_
+
+
+def test_other_models_are_held_out_by_folds_of_groups(data):
+    from rankwise.model_selection.folds import make_folds
+
+    X, y, groups = data
+    problem = check_problem(X, y, groups)
+    units = auto_hold_out.make_units(problem.graph, get_metric("ndcg@10"))
+    member = judge_estimator("mine", Foreign(alpha=0.1), problem, units, None)
+    for rows in make_folds(5, problem.graph):
+        rest = np.setdiff1d(np.arange(len(y)), rows)
+        expected = Ridge(alpha=0.1).fit(X[rest], y[rest]).predict(X[rows])
+        np.testing.assert_allclose(member.held[rows], expected)
+
+
+def test_members_may_be_names_rankers_and_pairs(data):
+    members = [*LINEAR, Foreign(), ("mine", Foreign(alpha=3.0)), Foreign(alpha=9.0), RankRLS(0.1)]
+    model = AutoRanker(members, combine="mean", estimate_folds=2).fit(*data)
+    names = [row["name"] for row in model.members_]
+    assert names == [*LINEAR, "Foreign", "mine", "Foreign 2", "RankRLS"]
+    assert model.estimate_
+    for wrong in ([], 3, [object()], ["linear"]):
+        with pytest.raises(ValueError, match="members"):
+            AutoRanker(wrong).fit(*data)
+
+
+class Broken(Ridge):
+    def fit(self, X, y):
+        raise RuntimeError("no luck today")
+
+
+def test_a_member_that_fails_is_left_out_and_said(data):
+    with pytest.warns(UserWarning, match="no luck today"):
+        model = AutoRanker([*LINEAR, Broken()], estimate_folds=0).fit(*data)
+    assert "no luck today" in model.members_[-1]["note"]
+    assert "score" not in model.members_[-1]
+
+
+class Backwards(Ridge):
+    fits = 0
+
+    def fit(self, X, y):
+        type(self).fits += 1
+        return super().fit(X, -y)
+
+
+def test_a_hopeless_model_is_given_up_after_two_folds():
+    X, y, groups = make_ranking(n_queries=40, n_documents=8, noise=0.1, random_state=0)[:3]
+    Backwards.fits = 0
+    model = AutoRanker([*LINEAR, Backwards()], estimate_folds=0).fit(X, y, groups)
+    assert "given up after 2 folds" in model.members_[-1]["note"]
+    assert Backwards.fits == 2
+
+
+def test_lightgbm_joins_in_one_line(data):
+    lightgbm = pytest.importorskip("lightgbm")
+    X, y, groups = data
+    ranker = lightgbm.LGBMRanker(n_estimators=5, min_child_samples=2, verbose=-1, n_jobs=1)
+    model = AutoRanker([LINEAR[0], ranker], combine="mean", estimate_folds=0).fit(X, y, groups)
+    assert [row["name"] for row in model.members_][-1] == "LGBMRanker"
+    assert np.isfinite(model.predict(X, groups)).all()
+
+
+def test_the_simplest_member_is_trained_whatever_the_time_limit(data):
+    model = AutoRanker(time_limit=0.0).fit(*data)
+    assert "score" in model.members_[0]
+    assert all("time limit" in row["note"] for row in model.members_[1:])
+    assert any("no time" in note for note in model.notes_)
+
+
+def test_a_member_that_does_not_fit_in_memory_is_left_out(data, monkeypatch):
+    from rankwise import memory
+
+    X, y, groups = data
+    monkeypatch.setattr(memory, "available_bytes", lambda: 8 * len(y) * 4 * 3 + 1)
+    model = AutoRanker(estimate_folds=0).fit(X, y, groups)
+    assert "GiB" in model.members_[-1]["note"]
+    assert "score" in model.members_[0]
+
+
+def test_groups_missing_at_predict(data, fitted):
+    with pytest.raises(ValueError, match="needs the groups of new items"):
+        fitted.predict(data[0])
+
+
+@pytest.mark.parametrize("case", ["one group", "three items", "constant features", "one pair"])
+def test_small_and_empty_data(case):
+    rng = np.random.default_rng(0)
+    X, y, groups = rng.normal(size=(30, 2)), rng.normal(size=30), None
+    if case == "one group":
+        groups = np.zeros(30)
+    if case == "three items":
+        X, y = X[:3], y[:3]
+    if case == "constant features":
+        X, groups = np.ones((30, 2)), np.arange(30) % 5
+    if case == "one pair":
+        X, y, groups = X[:4], y[:4], [0, 0, 1, 2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = AutoRanker().fit(X, y, groups)
+    scores = model.predict(X, groups)
+    assert np.isfinite(scores).all()
+    if case in ("three items", "one pair"):
+        assert any("simplest" in note for note in model.notes_)
+    with pytest.raises(ValueError, match="one output"):
+        AutoRanker().fit(X, np.stack([y, y], axis=1), groups)
+
+
+def test_a_scaling_that_cannot_win_is_not_expanded():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), 6)
+    level = rng.lognormal(sigma=3, size=60)[groups]
+    X = rng.normal(size=(360, 1)) * level[:, None]
+    y = np.round(X[:, 0] / level + 3).clip(0, 6)
+    model = AutoRanker(estimate_folds=0).fit(np.hstack([X, rng.normal(size=(360, 1))]), y, groups)
+    notes = {row["name"]: row["note"] for row in model.members_}
+    assert "given up" in notes["rbf, standard, magnitude"]
+    assert not notes["rbf, group, magnitude without ties"]
+
+
+def test_a_model_file_keeps_it(tmp_path, data, fitted):
+    X, _, groups = data
+    save(fitted, tmp_path / "auto.rw")
+    again = load(tmp_path / "auto.rw")
+    np.testing.assert_array_equal(again.predict(X, groups), fitted.predict(X, groups))
+    assert again.members_ == fitted.members_
+
+
+def test_verbose_prints_a_line_for_each_member(data, capsys):
+    AutoRanker(LINEAR, verbose=1, estimate_folds=0).fit(*data)
+    assert capsys.readouterr().err.count("AutoRanker: linear") == 2
+
+
+def test_the_menu_has_no_two_equal_entries():
+    X = np.zeros((4, 3))
+    for has_groups in (True, False):
+        for has_scores in (True, False):
+            menu = menu_for(X, has_groups=has_groups, has_scores=has_scores)
+            assert len(menu) == len({recipe.name for recipe in menu})
+            assert 4 <= len(menu) <= 12
+
+
+def test_problems_of_parts_are_parts_of_problems(data):
+    X, y, groups = data
+    part = check_problem(X, y, groups).part(np.arange(10))
+    assert isinstance(part, Problem)
+    assert part.graph.n_items == 10
+    np.testing.assert_array_equal(part.groups, groups[:10])
+
+
+def test_a_stack_that_is_clearly_worse_gives_way_and_says_so(data, monkeypatch):
+    def bad(Z, units):
+        weights = np.full(Z.shape[1], -1.0)
+        return auto_combine.Combination("stack", weights, units.judge((Z @ weights)[:, None])[:, 0])
+
+    monkeypatch.setattr(auto_combine, "_stack", bad)
+    model = AutoRanker(LINEAR, estimate_folds=0).fit(*data)
+    assert model.combine_ in ("mean", "best")
+    assert "takes the place of the stack" in model.notes_[0]
+
+
+def test_weights_of_items_reach_members_stack_and_metric(data):
+    X, y, groups = data
+    rng = np.random.default_rng(0)
+    weights = rng.integers(0, 3, size=len(y)).astype(float)
+    model = AutoRanker(LINEAR, estimate_folds=0).fit(X, y, groups, weights)
+    R = StandardScaler().fit_transform(X)
+    for g in np.unique(groups):
+        rest = groups != g
+        ranker = RankRLS(model.members_[0]["alpha"])
+        ranker.fit(R[rest], y[rest], groups[rest], sample_weight=weights[rest])
+        np.testing.assert_allclose(
+            model.held_out_scores_[~rest, 0], ranker.predict(R[~rest]), atol=1e-8
+        )
+    carried = AutoRanker(LINEAR, estimate_folds=0).fit(X, make_target(y, groups, weights))
+    np.testing.assert_allclose(carried.predict(X, groups), model.predict(X, groups))
+    metric = get_metric("ndcg@10")
+    expected = metric(y, model.held_out_scores_[:, 0], groups, sample_weight=weights)
+    assert model.members_[0]["score"] == pytest.approx(expected)
+
+
+def test_weights_that_a_model_cannot_take_leave_it_out(data):
+    X, y, groups = data
+    weights = np.ones(len(y))
+    with pytest.warns(UserWarning, match="takes no weights"):
+        model = AutoRanker([*LINEAR, ByQuery()], estimate_folds=0).fit(X, y, groups, weights)
+    assert "score" not in model.members_[-1]
