@@ -135,7 +135,7 @@ def train(
         data.print_columns()
         print_pairs(_lines(summary, data))
         if hasattr(last_step(fitted), "members_"):
-            print_members(last_step(fitted))
+            print_members(inner)
 
 
 def describe(ranker: Any) -> dict[str, Any]:
