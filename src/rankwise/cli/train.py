@@ -134,7 +134,7 @@ def train(
     elif not is_quiet():
         data.print_columns()
         print_pairs(_lines(summary, data))
-        if hasattr(last_step(fitted), "members_"):
+        if hasattr(inner, "members_"):
             print_members(inner)
 
 
