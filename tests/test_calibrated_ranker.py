@@ -230,6 +230,16 @@ def test_frames_keep_their_names():
     np.testing.assert_allclose(model.predict_above(new, 0, 1), plain.predict_above(NEW, 0, 1))
 
 
+@pytest.mark.parametrize("inner", [RankRLS(0.1), RankSVM()])
+def test_items_of_weight_zero_are_as_if_they_were_not_there(inner):
+    weights = np.where(np.isin(GROUPS, np.unique(GROUPS)[:3]), 0.0, 1.0)
+    kept = weights > 0
+    weighted = CalibratedRanker(inner, n_folds=4).fit(X, Y, GROUPS, weights)
+    plain = CalibratedRanker(inner, n_folds=4).fit(X[kept], Y[kept], GROUPS[kept])
+    assert weighted.n_units_ == plain.n_units_
+    np.testing.assert_allclose(weighted.predict(NEW), plain.predict(NEW), rtol=1e-3, atol=1e-6)
+
+
 def test_wrong_input_is_explained():
     with pytest.raises(ValueError, match="one output"):
         CalibratedRanker().fit(X, np.column_stack([Y, Y]), GROUPS)

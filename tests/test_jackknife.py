@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankwise import PairGraph, RankRLS, RankRLSCV, RankSVM, ScoreGraph, make_target
+from rankwise import PairGraph, RankLogistic, RankRLS, RankRLSCV, RankSVM, ScoreGraph, make_target
 from rankwise.datasets import make_ranking
 from rankwise.uncertainty import jackknife
 from tests.oracle_uncertainty import jackknife_covariance
@@ -104,6 +104,19 @@ def test_groups_and_items_of_explicit_preferences_leave_with_all_their_edges():
             assert_is_covariance(found, NEW, expected)
 
 
+def test_small_parts_beside_a_large_one_are_no_groups():
+    """Matches of a season: nearly all players are connected, a few only with each other."""
+    rng = np.random.default_rng(0)
+    winner = rng.integers(10, size=60)
+    loser = (winner + 1 + rng.integers(9, size=60)) % 10
+    apart = 10 + 2 * np.arange(12)
+    graph = PairGraph(np.r_[winner, apart], np.r_[loser, apart + 1], n_items=34)
+    assert graph.n_units == 13
+    assert jackknife(RankRLS(0.1), np.eye(34), graph).units == "comparisons"
+    even = PairGraph(apart - 10, apart - 9, n_items=24)
+    assert jackknife(RankRLS(0.1), np.eye(24), even).units == "groups"
+
+
 def test_clusters_of_groups_leave_together():
     clusters = np.unique(GROUPS, return_inverse=True)[1] // 3
     found = jackknife(RankRLS(), X, Y, GROUPS, units=clusters)
@@ -197,6 +210,27 @@ def test_other_rankers_are_trained_again_without_folds_of_groups():
     graph = comparisons(len(X), 60)
     graph = graph.with_edges(graph.magnitude > 0)
     assert jackknife(RankSVM(), X, graph, n_folds=3).n_units == 3
+
+
+def test_one_step_of_rank_logistic_is_near_its_refits():
+    items, y, groups = make_ranking(n_queries=60, n_documents=6, n_features=4, random_state=2)[:3]
+    for alpha in (1e-3, 0.05):
+        model = RankLogistic(alpha, tol=1e-9)
+        found = jackknife(model, items, y, groups)
+        assert (found.units, found.members) == ("groups", None)
+        one = [U for U in rows_of(groups) if len(np.unique(y[U])) > 1]
+        expected = jackknife_covariance(model, items, y, groups, one, NEW)
+        root = found.spread(NEW).root
+        ratio = np.sqrt(np.diag(root @ root.T) / np.diag(expected))
+        np.testing.assert_allclose(ratio, 1, atol=0.05)
+    graph = comparisons(len(X), 120)
+    model = RankLogistic(0.05, tol=1e-9)
+    root = jackknife(model, X, graph).spread(NEW).root
+    expected = jackknife_covariance(model, X, graph, None, np.arange(120)[:, None], NEW)
+    ratio = np.sqrt(np.diag(root @ root.T) / np.diag(expected))
+    np.testing.assert_allclose(ratio, 1, atol=0.03)
+    by_judge = jackknife(model, X, graph, units=np.arange(120) % 8, n_folds=8)
+    assert (by_judge.n_units, len(by_judge.members)) == (8, 8)
 
 
 def test_equal_items_differ_by_nothing():

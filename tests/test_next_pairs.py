@@ -219,21 +219,15 @@ def at_random(graph, rng):
     return tuple(rng.choice(graph.n_items, 2, replace=False))
 
 
-def test_choosing_finds_the_order_sooner_and_bends_no_rating():
-    runs = range(12)
-    results = {c: [played(c, 20, 50, seed) for seed in runs] for c in (chosen, at_random)}
-    tau, slope = {}, {}
-    for choose, found in results.items():
-        pairs = np.triu_indices(20, 1)
+def test_choosing_finds_the_order_sooner():
+    """It stretches ratings, though (docs/uncertainty.md): only the order is claimed."""
+    pairs, tau = np.triu_indices(20, 1), {}
+    for choose in (chosen, at_random):
+        found = [played(choose, 20, 50, seed) for seed in range(12)]
         order = [np.sign(r[pairs[0]] - r[pairs[1]]) for r, _ in found]
         truth = [np.sign(s[pairs[0]] - s[pairs[1]]) for _, s in found]
         tau[choose] = np.mean([np.mean(a * b) for a, b in zip(order, truth, strict=True)])
-        # the residual of a rating, given the skill, must not depend on the skill's side
-        slope[choose] = np.mean([np.mean(r * np.sign(s - np.median(s))) for r, s in found])
-        asymmetry = np.mean([np.mean(r**3) for r, _ in found])
-        assert abs(asymmetry) < 0.05
     assert tau[chosen] > tau[at_random]
-    assert slope[chosen] > 0
 
 
 @pytest.mark.parametrize(

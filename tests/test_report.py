@@ -21,6 +21,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankwise import (
+    CalibratedRanker,
     CoRankRLS,
     CoRankRLSCV,
     PairGraph,
@@ -661,3 +662,49 @@ def test_file_appears_whole_or_not_at_all(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
     with pytest.raises(FileNotFoundError, match="does not exist"):
         write_report(tmp_path / "nowhere" / "report.html", MODEL, X, y, groups)
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_a_calibrated_model_shows_how_sure_it_is(outside):
+    if outside:
+        model = CalibratedRanker(make_pipeline(StandardScaler(), RankRLSCV())).fit(X, y, groups)
+        ranker, seen = model, X
+    else:
+        model = make_pipeline(StandardScaler(), CalibratedRanker(RankRLSCV()))
+        model.fit(X, make_target(y, groups))
+        ranker, seen = model[-1], model[:-1].transform(X)
+    page = make_report(model, X, y, groups)
+    data = data_of(page)
+    found = ranker.rank_interval(seen, groups)
+    scores = model.predict(X)
+    shown = {name: k for k, name in enumerate(data["groups"]["names"])}
+    for label in np.unique(groups)[:4]:
+        items = data["items"][shown[str(label)]]
+        rows = np.flatnonzero(groups == label)
+        rows = rows[np.argsort(-scores[rows], kind="stable")]
+        assert items["rankLow"] == found.low[rows].tolist()
+        assert items["rankHigh"] == found.high[rows].tolist()
+        assert items["alike"] == runs_by_hand(ranker, seen, rows)
+    errors = np.linalg.norm(ranker.root_, axis=1)
+    listed = [int(name[1:]) for name in data["features"]["names"]]
+    np.testing.assert_allclose(data["features"]["errors"], errors[listed], rtol=1e-3)
+    n_circles = page.count("<circle") - make_report(MODEL, X, y, groups).count("<circle")
+    assert n_circles == len(ranker.reliability().predicted)
+    assert f"Log loss {ranker.log_loss_:.3f}" in page
+    assert "May be" in page
+    assert 'id="reliability"' not in make_report(MODEL, X, y, groups)
+
+
+def runs_by_hand(ranker, X, rows):
+    """Longest runs of which no two items can be told apart, by all pairs."""
+    t = scipy.stats.t.ppf(0.975, ranker.n_units_ - 1)
+    n, runs = len(rows), []
+    value, error = ranker.predict_difference(X, np.repeat(rows, n), np.tile(rows, n))
+    alike = (np.abs(value) <= t * error).reshape(n, n)
+    for first in range(n):
+        last = first
+        while last + 1 < n and alike[first : last + 2, first : last + 2].all():
+            last += 1
+        if last > first and (not runs or last > runs[-1][1]):
+            runs.append([first, last])
+    return runs

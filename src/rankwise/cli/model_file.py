@@ -70,6 +70,27 @@ class TrainedModel:
         scores: NDArray[np.float64] = predict_items(self.model, data.X, data.groups)
         return scores
 
+    def intervals(self, data: Any, level: float) -> dict[str, NDArray[Any]]:
+        """Score, its standard error, rank and interval of the rank of items, by name."""
+        from rankwise.estimators.pipelines import last_step, transform_items
+
+        ranker = last_step(self.model)
+        if not hasattr(ranker, "rank_interval"):
+            raise ValueError(
+                f"{self.name} was trained without --calibrate, so it has no standard errors; "
+                "train it again with rankwise train --calibrate."
+            )
+        scores = self.predict(data)
+        items = transform_items(self.model, data.X, data.groups)
+        ranks = ranker.rank_interval(items, data.groups, level)
+        return {
+            "score": scores,
+            "error": ranker.predict_error(items, data.groups),
+            "rank": ranks.rank,
+            "rank_low": ranks.low,
+            "rank_high": ranks.high,
+        }
+
     def flattery(self, data: Any) -> str:
         """What is to be said if the model was trained on these rows, else nothing."""
         import numpy as np

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rankwise.cli.training_set import TrainingSet
 
 __all__ = [
+    "calibrated",
     "fit_model",
     "make_model",
     "make_scaler",
@@ -79,6 +80,13 @@ def make_model(
     if options.model is ModelName.corankrls and "nu" in given:
         given["nus"] = [given.pop("nu")]
     return searching(**given)
+
+
+def calibrated(estimator: Any) -> Any:
+    """The same with standard errors and probabilities."""
+    from rankwise.uncertainty import CalibratedRanker
+
+    return CalibratedRanker(estimator)
 
 
 def make_scaler(options: ModelOptions, model: Any, is_sparse: bool) -> Any:

@@ -18,6 +18,7 @@ from rankwise.cli.options import (
     ModelOptions,
     TrainingTableOptions,
     WeightColumn,
+    flag,
 )
 from rankwise.cli.score_tables import ScoreTableOptions
 
@@ -41,6 +42,16 @@ ChoosingMetric = Annotated[
 ]
 
 
+Calibrate = Annotated[
+    bool,
+    flag(
+        "--calibrate",
+        help="Find standard errors and probabilities, too; `predict --intervals` shows them.",
+        panel="Model",
+    ),
+]
+
+
 def train(
     file: DataArgument,
     output: Annotated[
@@ -53,6 +64,7 @@ def train(
     table: TrainingTableOptions,
     cells: ScoreTableOptions,
     metric: ChoosingMetric = None,
+    calibrate: Calibrate = False,
     weight: WeightColumn = None,
     as_json: AsJson = False,
 ) -> None:
@@ -75,8 +87,10 @@ def train(
       rankwise train affinities.csv --table --rows drugs.csv --columns targets.csv -o drugs.rw
 
       rankwise train queries.txt --kernel rbf --n-basis 300 --metric ndcg@10 -o rbf.rw
+
+      rankwise train queries.txt --calibrate -o sure.rw
     """
-    from rankwise.cli.models import fit_model, make_model, make_scaler
+    from rankwise.cli.models import calibrated, fit_model, make_model, make_scaler
     from rankwise.cli.output import check_output, print_json, print_pairs
     from rankwise.cli.session import is_quiet
     from rankwise.cli.training_set import read_training
@@ -95,17 +109,21 @@ def train(
     scaler = make_scaler(model, estimator, data.is_sparse)
     start = time.perf_counter()
     preparation = data.prepared_by(scaler)
-    fitted = fit_model(estimator, preparation, data)
+    whole = calibrated(estimator) if calibrate else estimator
+    fitted = fit_model(whole, preparation, data)
     seconds = time.perf_counter() - start
-    chosen = describe(last_step(fitted))
+    ranker = last_step(fitted)
+    inner = ranker.estimator_ if calibrate else ranker
+    chosen = describe(inner)
     short = {name: v for name, v in chosen.items() if not isinstance(v, (list, dict))}
     write_model(fitted, output, data.notes(command_line(), short, fitted).as_notes())
     summary = {
         "data": data.summary,
-        "model": type(last_step(fitted)).__name__.removesuffix("CV"),
+        "model": type(inner).__name__.removesuffix("CV"),
         "kernel": getattr(estimator, "kernel", None),
         "chosen": chosen,
-        "note": getattr(last_step(fitted), "cv_results_", {}).get("note", ""),
+        "note": getattr(inner, "cv_results_", {}).get("note", ""),
+        "calibration": describe_calibration(ranker) if calibrate else None,
         "scaler": type(scaler).__name__ if scaler is not None else None,
         "seconds": round(seconds, 3),
         "output": output,
@@ -116,8 +134,8 @@ def train(
     elif not is_quiet():
         data.print_columns()
         print_pairs(_lines(summary, data))
-        if hasattr(last_step(fitted), "members_"):
-            print_members(last_step(fitted))
+        if hasattr(inner, "members_"):
+            print_members(inner)
 
 
 def describe(ranker: Any) -> dict[str, Any]:
@@ -136,6 +154,17 @@ def describe(ranker: Any) -> dict[str, Any]:
         "held_out_score": float(ranker.best_score_),
         "held_out_by": search.get("cv", "folds"),
         "n_candidates": int(search["mean_score"].size),
+    }
+
+
+def describe_calibration(ranker: Any) -> dict[str, Any]:
+    """What standard errors and probabilities rest on."""
+    return {
+        "units": ranker.units_,
+        "n_units": ranker.n_units_,
+        "n_pairs": ranker.n_pairs_,
+        "log_loss": ranker.log_loss_,
+        "trained_again": ranker.members_ is not None,
     }
 
 
@@ -187,7 +216,18 @@ def _lines(summary: dict[str, Any], data: TrainingSet) -> list[tuple[str, str]]:
         ("model", f"{summary['model']}{kernel}"),
         *([("scaling", summary["scaler"] or "none")] if kernel else []),
         *how,
+        *_calibration_lines(summary["calibration"]),
         ("training time", f"{summary['seconds']:.2f} s"),
         ("written to", str(summary["output"])),
         *([("or else", summary["hint"])] if summary["hint"] else []),
     ]
+
+
+def _calibration_lines(found: dict[str, Any] | None) -> list[tuple[str, str]]:
+    if found is None:
+        return []
+    what = f"{found['n_units']} {found['units']}"
+    if found["trained_again"]:
+        what = f"{found['n_units']} folds of {found['units']}, trained again for each"
+    pairs = f"{found['n_pairs']:,} held-out pairs, log loss {found['log_loss']:.3f} (a coin 0.693)"
+    return [("errors", f"by leaving out {what}"), ("probabilities", f"from {pairs}")]

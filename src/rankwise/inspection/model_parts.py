@@ -16,6 +16,7 @@ from rankwise.estimators.pipelines import transform_step
 from rankwise.estimators.search import Search
 from rankwise.estimators.step_columns import is_idle
 from rankwise.frames import as_array, column_names
+from rankwise.uncertainty import CalibratedRanker
 
 __all__ = ["ModelParts", "input_columns", "take_apart"]
 
@@ -31,11 +32,17 @@ class ModelParts(NamedTuple):
         The estimator at the end; None if plain scores were given.
     search : str
         Class of scikit-learn's search that the learner was found in, else empty.
+    sure : CalibratedRanker or None
+        What knows how sure the learner is.
+    steps_before : Pipeline or None
+        What happens to the features before it gets them.
     """
 
     steps: Pipeline | None
     learner: Any
     search: str = ""
+    sure: CalibratedRanker | None = None
+    steps_before: Pipeline | None = None
 
     @property
     def name(self) -> str:
@@ -80,16 +87,19 @@ def take_apart(model: Any) -> ModelParts:
     if not hasattr(model, "predict"):
         return ModelParts(None, None)
     steps: list[tuple[str, Any]] = []
-    search = ""
+    search, sure, before = "", None, None
     while True:
         if isinstance(model, Pipeline):
             steps += [step for step in model.steps[:-1] if not is_idle(step[1])]
             model = model.steps[-1][1]
+        elif isinstance(model, CalibratedRanker):
+            sure, before = model, Pipeline(list(steps)) if steps else None
+            model = model.estimator_
         elif hasattr(model, "best_estimator_") and not isinstance(model, Search):
             search = type(model).__name__
             model = model.best_estimator_
         else:
-            return ModelParts(Pipeline(steps) if steps else None, model, search)
+            return ModelParts(Pipeline(steps) if steps else None, model, search, sure, before)
 
 
 def input_columns(model: Any, X: Any) -> list[str] | None:

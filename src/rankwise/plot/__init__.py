@@ -9,6 +9,7 @@ from rankwise.plot.curves import Curve
 from rankwise.plot.feature_curves import FeatureCurve, FeatureCurvesDisplay
 from rankwise.plot.group_comparison import GroupComparisonDisplay
 from rankwise.plot.preference_graph import PreferenceGraphDisplay
+from rankwise.plot.reliability import ReliabilityDisplay
 from rankwise.plot.staged_error import StagedErrorDisplay
 from rankwise.plot.unscored_curve import UnscoredCurveDisplay
 
@@ -19,6 +20,7 @@ __all__ = [
     "FeatureCurvesDisplay",
     "GroupComparisonDisplay",
     "PreferenceGraphDisplay",
+    "ReliabilityDisplay",
     "StagedErrorDisplay",
     "UnscoredCurveDisplay",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.arrays import Indices
+from rankwise.arrays import Array, Indices
 from rankwise.inspection import Contributions
 from rankwise.report.scored_items import ScoredItems, short_numbers
 
@@ -28,10 +28,13 @@ class FeatureEffects:
         What the features that the learner sees add to the scores.
     scored : ScoredItems
         The items.
+    errors : ndarray of shape (n_features,) or None
+        Standard errors of the weights.
     """
 
     added: Contributions
     scored: ScoredItems
+    errors: Array | None = None
 
     @property
     def names(self) -> list[str]:
@@ -63,6 +66,7 @@ class FeatureEffects:
         return {
             "names": [self.names[j] for j in listed],
             "weights": short_numbers(weights[listed]),
+            "errors": None if self.errors is None else short_numbers(self.errors[listed]),
             "effects": short_numbers((np.sign(weights) * spread)[listed]),
             "shares": short_numbers(self.added.share[listed]),
             "total": len(weights),

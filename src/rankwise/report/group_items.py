@@ -9,6 +9,7 @@ import numpy as np
 
 from rankwise.arrays import Indices
 from rankwise.estimators.base import ranks_in_groups
+from rankwise.report.certainty import Certainty
 from rankwise.report.scored_items import ScoredItems, short_numbers
 
 __all__ = ["FIRST_ITEMS", "ITEMS_A_GROUP", "describe_items", "groups_that_fit"]
@@ -30,10 +31,12 @@ def describe_items(
     scored: ScoredItems,
     groups: Indices,
     contributions: Callable[[Indices], list[list[Any]]] | None,
+    certainty: Certainty | None = None,
 ) -> list[dict[str, Any]]:
     """Names, scores, ranks and swaps of the items of these groups, best predicted first.
 
-    `contributions` gives the rows of the contributions of features to the scores of items.
+    `contributions` gives the rows of the contributions of features to the scores of items,
+    `certainty` intervals of ranks.
     """
     predicted = ranks_in_groups(scored.scores, scored.groups.codes)
     true = ranks_in_groups(scored.y, scored.groups.codes)
@@ -53,6 +56,8 @@ def describe_items(
             "tooHigh": too_high[items].tolist(),
             "tooLow": too_low[items].tolist(),
         }
+        if certainty is not None:
+            entry |= certainty.describe(items)
         if contributions is not None:
             entry["contributions"] = contributions(items)
         described.append(entry)

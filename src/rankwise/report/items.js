@@ -18,6 +18,9 @@ function itemColumns() {
   };
   return [
     number("Predicted", "predicted", { isAscending: true }),
+    ...(data.items.some((items) => items.rankLow)
+      ? [number("May be", "rankLow", { isAscending: true, cell: possibleRanks })]
+      : []),
     name,
     number("Score", "scores"),
     number("True rank", "true", { isAscending: true }),
@@ -25,6 +28,20 @@ function itemColumns() {
     number("Better below", "tooHigh"),
     number("Worse above", "tooLow"),
   ];
+}
+
+// Ranks that an item may have by chance.
+const possibleRanks = (i) => {
+  const [low, high] = [chosenItems().rankLow[i], chosenItems().rankHigh[i]];
+  return low === high ? `${low}` : `${low}–${high}`;
+};
+
+// What no data can tell apart, in words.
+function alikeText(items) {
+  const runs = (items.alike ?? []).filter(([first, last]) => last - first < 20);
+  if (!runs.length) return "";
+  const named = runs.slice(0, 3).map(([first, last]) => `${first + 1} to ${last + 1}`);
+  return ` · cannot be told apart: places ${named.join(", ")}${runs.length > 3 ? ", …" : ""}`;
 }
 
 const chosenItems = () => data.items[state.group];
@@ -105,7 +122,7 @@ function drawItemCount() {
   );
   const pairs = `${formatNumber(data.groups.pairs[state.group])} pairs`;
   byId("item-count").textContent =
-    `${formatNumber(items.total)} items${cut}, ${pairs} · ${values.join(" · ")}`;
+    `${formatNumber(items.total)} items${cut}, ${pairs} · ${values.join(" · ")}${alikeText(items)}`;
 }
 
 function highlight(item) {

@@ -18,6 +18,12 @@ from rankwise.inspection.model_parts import ModelParts, take_apart
 from rankwise.metrics import Metric
 from rankwise.report import sentences
 from rankwise.report.assembling import assemble
+from rankwise.report.certainty import (
+    Certainty,
+    find_certainty,
+    reliability_figure,
+    weight_errors,
+)
 from rankwise.report.feature_effects import FeatureEffects
 from rankwise.report.group_items import describe_items, groups_that_fit
 from rankwise.report.group_metrics import (
@@ -168,8 +174,9 @@ def make_report(
     results = measure(scored, metrics, confidence)
     parts = take_apart(model)
     effects = _effects(parts, X, known, input_names(feature_names, model, X), scored)
+    certainty = find_certainty(parts, X, known, scored, confidence)
     data = {
-        **_group_data(scored, results, effects, rng),
+        **_group_data(scored, results, effects, certainty, rng),
         "features": effects.describe() if effects else None,
         "margins": describe_margins(scored, rng),
         **_tuning_data(parts, training, results[0].metric, effects),
@@ -197,6 +204,9 @@ def _words(parts: ModelParts, scored: ScoredItems, data: dict[str, Any]) -> dict
         "item_note": sentences.item_note(data["items"]),
         "feature_note": sentences.feature_note(parts, data["features"] is not None),
         "margin_note": sentences.margin_note(data["margins"]),
+        "reliability": ""
+        if parts.sure is None
+        else reliability_figure(parts.sure.reliability(), parts.sure.log_loss_),
         "curve_note": sentences.curve_note(parts, data["curves"], data["path"]),
         "about": sentences.about_table(parts, scored, versions),
         "version": escape(versions["rankwise"]),
@@ -207,6 +217,7 @@ def _group_data(
     scored: ScoredItems,
     results: list[MetricResult],
     effects: FeatureEffects | None,
+    certainty: Certainty | None,
     rng: np.random.Generator,
 ) -> dict[str, Any]:
     valid = [result for result in results if not np.isnan(result.mean)]
@@ -214,7 +225,9 @@ def _group_data(
     return {
         "metrics": [describe_metric(result) for result in valid],
         "groups": describe_groups(valid, scored, listed),
-        "items": describe_items(scored, shown, effects.contributions if effects else None),
+        "items": describe_items(
+            scored, shown, effects.contributions if effects else None, certainty
+        ),
     }
 
 
@@ -236,7 +249,8 @@ def _effects(
     if scored.n_unscored:
         seen = seen[scored.rows]
     seen_names = [as_text(name) for name in parts.feature_names(names, len(weights))]
-    return FeatureEffects(Contributions(weights, seen, scored.groups, seen_names), scored)
+    added = Contributions(weights, seen, scored.groups, seen_names)
+    return FeatureEffects(added, scored, weight_errors(parts, weights))
 
 
 def _check_training(training: Any, parts: ModelParts) -> tuple[Any, Any, Any] | None:

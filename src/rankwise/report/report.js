@@ -138,11 +138,12 @@ function setUpFeatures() {
       cell: (j) => features.names[j],
     },
     bar("Weight", features.weights, formatLike(features.weights)),
+    ...(features.errors ? [bar("Standard error", features.errors, formatLike(features.weights))] : []),
     bar("Effect inside groups", features.effects, formatLike(features.effects)),
     bar("Share of variance", features.shares, percent),
   ];
   const table = new SortableTable(byId("feature-table"), columns);
-  Object.assign(table, { column: 2, isAscending: false });
+  Object.assign(table, { column: features.errors ? 3 : 2, isAscending: false });
   table.setRows(features.names.map((_, j) => j));
   const [listed, nonzero, total] = [features.names.length, features.nonzero, features.total].map(
     (n) => formatNumber(n),

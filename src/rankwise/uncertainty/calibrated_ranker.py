@@ -16,14 +16,19 @@ from rankwise.arrays import Array, Indices
 from rankwise.estimators import RankRLSCV
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
+from rankwise.estimators.pipelines import last_step
 from rankwise.groups import encode_groups
 from rankwise.leaderboard.standing import standing_of
+from rankwise.targets import with_weights
 from rankwise.uncertainty.calibration import ProbabilityMap, Reliability, fit_map, reliability
 from rankwise.uncertainty.held_out_pairs import judged_pairs
 from rankwise.uncertainty.left_out import leave_units_out
 from rankwise.uncertainty.standard_errors import Difference, Jackknife, check_folds, spreads_of
 
 __all__ = ["CalibratedRanker", "RankInterval"]
+
+SHOWN = ("coef_", "dual_coef_", "X_fit_", "basis_indices_", "alpha_", "cv_results_", "solver_")
+"""Attributes of the ranker inside that this one has, too."""
 
 
 class RankInterval(NamedTuple):
@@ -116,13 +121,19 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     max_pairs: int = 20_000
     random_state: Any = 0
 
-    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Train the estimator, find its standard errors, and fit the curve to held-out pairs.
 
         Parameters
         ----------
-        X, y, groups
-            As in ``fit`` of the estimator; one output.
+        X, y, groups, sample_weight
+            As in ``fit`` of the estimator; one output. Held-out pairs count alike.
 
         Returns
         -------
@@ -136,6 +147,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
                 f"max_pairs={self.max_pairs!r}; expected a whole number of at least 1."
             )
         _check_one_output(y)
+        y, groups = with_weights(y, groups, sample_weight, X)
         estimator = RankRLSCV() if self.estimator is None else self.estimator
         left = leave_units_out(estimator, X, y, groups, units=self.units, n_folds=self.n_folds)
         found = spreads_of(left)[0][0]
@@ -150,8 +162,8 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         self.members_: list[Any] | None = found.members
         self.slope_: float = curve.slope
         self.error_weight_: float = curve.error_weight
-        self.n_pairs_ = len(pairs.first)
-        self.log_loss_ = float(-np.log(np.maximum(probability, 1e-300)).mean())
+        self.n_pairs_: int = len(pairs.first)
+        self.log_loss_: float = float(-np.log(np.maximum(probability, 1e-300)).mean())
         self.reliability_: tuple[Array, ...] = tuple(reliability(probability))
         validate_data(self, X, skip_check_array=True)
         return self
@@ -222,6 +234,19 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         assert found_ranks.worst_rank is not None
         return RankInterval(found_ranks.rank, found_ranks.best_rank, found_ranks.worst_rank)
 
+    def predict_error(self, X: Any, groups: ArrayLike | None = None) -> Array:
+        """Standard error of each score about the mean score of its group.
+
+        The level of the scores of a group means nothing, so it is the distance to the mean that has
+        an error. X and groups are as in `rank_interval`.
+        """
+        root = self.jackknife().spread(X).root
+        codes = encode_groups(groups, len(root)).codes
+        sizes = np.bincount(codes)
+        sums = np.zeros((len(sizes), root.shape[1]))
+        np.add.at(sums, codes, root)
+        return np.asarray(np.linalg.norm(root - (sums / sizes[:, None])[codes], axis=1))
+
     def jackknife(self) -> Jackknife:
         """The standard errors behind all this."""
         check_is_fitted(self)
@@ -238,6 +263,11 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         """How often held-out pairs came out as their probability said."""
         check_is_fitted(self)
         return Reliability(*self.reliability_)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in SHOWN and "estimator_" in self.__dict__:
+            return getattr(last_step(self.estimator_), name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(self.random_state)

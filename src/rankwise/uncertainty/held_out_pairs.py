@@ -124,10 +124,11 @@ def _strict_pairs(
         found = [np.stack(np.triu_indices(size, 1)) + start for size, start in ends]
         a, b = order[np.concatenate(found, axis=1)]
     else:
-        at = rng.choice(len(sizes), 8 * n, p=n_pairs / n_pairs.sum())
+        at = rng.choice(len(sizes), 6 * n, p=n_pairs / n_pairs.sum())
         a = rng.integers(sizes[at])
         b = (a + 1 + rng.integers(sizes[at] - 1)) % sizes[at]
-        a, b = np.unique(np.sort(order[np.stack([a, b]) + starts[at]], axis=0), axis=1)
+        a, b = np.sort(order[np.stack([a, b]) + starts[at]], axis=0)
+        a, b = np.divmod(np.unique(a * graph.n_items + b), graph.n_items)
     strict = _some(np.flatnonzero(y[a] != y[b]), n, rng)
     a, b = a[strict], b[strict]
     swap = y[a] < y[b]

@@ -1,7 +1,8 @@
 """Models without each unit, with the model of all data: what standard errors are made of.
 
 RankRLS, also as the choice of a `RankRLSCV` or at the end of a Pipeline, gives the coefficients of
-all of them by the algebra of `rankwise.solvers.leave_out`. Any other ranker is trained again
+all of them by the algebra of `rankwise.solvers.leave_out`; a linear RankLogistic by one Newton step
+each (`rankwise.solvers.one_step`), for groups and comparisons. Any other ranker is trained again
 without each of a few folds of units. The steps of a Pipeline before the ranker, and an alpha
 that a search chose, stay as they are for all data.
 """
@@ -18,7 +19,8 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from rankwise.arrays import Array, Indices
-from rankwise.estimators import RankRLS
+from rankwise.estimators import RankLogistic, RankRLS
+from rankwise.estimators.kernel_model import KernelModel
 from rankwise.estimators.pipelines import fit_ranker, last_step, transform_items
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.roots import items_of_components
@@ -26,10 +28,11 @@ from rankwise.model_selection.candidates import Candidates
 from rankwise.model_selection.least_squares_task import LeastSquaresTask
 from rankwise.model_selection.leave_out import Units
 from rankwise.progress import track
-from rankwise.targets import as_scores, split_target
+from rankwise.solvers.one_step import without_edges, without_groups
+from rankwise.targets import as_scores, split_weighted, with_weights
 from rankwise.uncertainty.units import folds_of_units, make_units
 
-__all__ = ["LeftOut", "least_squares", "leave_units_out", "regressors", "take_rows"]
+__all__ = ["LeftOut", "inner_ranker", "leave_units_out", "regressors", "take_rows"]
 
 BLOCK = 2**22  # numbers
 MAX_REFITS = 200  # of RankRLS, where there is no shortcut; more units are joined to folds
@@ -144,16 +147,17 @@ def take_rows(X: Any, rows: Indices) -> Any:
     return _safe_indexing(X.tocsr() if sp.issparse(X) else X, rows)
 
 
-def least_squares(model: Any) -> RankRLS | None:
-    """The RankRLS inside a fitted Pipeline or search; None if it is another learner."""
+def inner_ranker(model: Any) -> KernelModel | None:
+    """The RankRLS or linear RankLogistic inside a fitted Pipeline or search; None for others."""
     ranker = last_step(model)
     ranker = getattr(ranker, "best_estimator_", ranker)
-    return ranker if isinstance(ranker, RankRLS) else None
+    is_logistic = isinstance(ranker, RankLogistic) and ranker.make_kernel().is_linear
+    return ranker if isinstance(ranker, RankRLS) or is_logistic else None
 
 
 def regressors(model: Any, X: Any) -> Any:
-    """What the coefficients of the RankRLS inside a fitted model are coefficients of."""
-    ranker = least_squares(model)
+    """What the coefficients of the ranker inside a fitted model are coefficients of."""
+    ranker = inner_ranker(model)
     assert ranker is not None
     return ranker.regressors(transform_items(model, X))
 
@@ -171,9 +175,29 @@ def leave_units_out(
 ) -> LeftOut:
     """Fit a copy of the estimator, and find the models without each unit."""
     model = fit_ranker(estimator, X, y, groups)
-    ranker = least_squares(model)
-    if ranker is None:
+    ranker = inner_ranker(model)
+    if isinstance(ranker, RankRLS):
+        return _by_algebra(model, ranker, X, y, groups, units, alphas)
+    if alphas is not None:
+        raise ValueError(
+            f"alphas are for RankRLS; {type(last_step(model)).__name__} has the one that it was "
+            "trained with."
+        )
+    found = None if ranker is None else _by_one_step(model, ranker, X, y, groups, units)
+    if found is None:
         return _train_again(estimator, model, X, y, groups, units, n_folds, progress)
+    return found
+
+
+def _by_algebra(
+    model: Any,
+    ranker: RankRLS,
+    X: Any,
+    y: Any,
+    groups: ArrayLike | None,
+    units: Any,
+    alphas: Array | None,
+) -> LeftOut:
     task = _same_basis(ranker).hold_out_task(transform_items(model, X), y, groups)
     made = make_units(task.graphs, units, beta=ranker.beta)
     if task.way_without(made) == "refit" and len(made.members) > MAX_REFITS:
@@ -181,6 +205,25 @@ def leave_units_out(
     chosen = np.atleast_1d(ranker.alpha) if alphas is None else alphas
     coefficients = task.coefficients_without(made, Candidates({"alpha": np.asarray(chosen)}))
     return LeftOut(model, task.graphs[0], made, coefficients, task=task)
+
+
+def _by_one_step(
+    model: Any, ranker: KernelModel, X: Any, y: Any, groups: ArrayLike | None, units: Any
+) -> LeftOut | None:
+    """RankLogistic without groups or comparisons; None for other units."""
+    items = transform_items(model, X)
+    (graph,) = ranker.hold_out_task(items, y, groups).graphs
+    made, R = make_units([graph], units), ranker.regressors(items)
+    w = np.asarray(ranker.coef_, dtype=np.float64)
+    if made.kind == "groups":
+        without = without_groups(graph, R, w, alpha=ranker.alpha)
+        without = without[[graph.groups[U[0]] for U in made.members]]
+    elif made.kind == "comparisons":
+        without = without_edges(graph.pairs(), R, w, alpha=ranker.alpha)
+    else:
+        return None
+    coefficients = np.vstack([without, w]).T[:, :, None, None]
+    return LeftOut(model, graph, made, coefficients)
 
 
 def _same_basis(ranker: RankRLS) -> RankRLS:
@@ -215,13 +258,15 @@ def _train_again(
             members.append(fit_ranker(estimator, take_rows(X, rest), seen, None))
         else:
             labels = None if graph.n_groups == 1 else seen.group_labels[seen.groups]
-            target = np.asarray(graph.scores)[rest]
-            members.append(fit_ranker(estimator, take_rows(X, rest), target, labels))
+            own = getattr(graph, "sample_weight", None)
+            weights = None if own is None else own[rest]
+            y_rest, own_groups = with_weights(np.asarray(graph.scores)[rest], labels, weights)
+            members.append(fit_ranker(estimator, take_rows(X, rest), y_rest, own_groups))
     return LeftOut(model, graph, folds, members=members)
 
 
 def _graph_of(y: Any, groups: ArrayLike | None) -> PreferenceGraph:
     if isinstance(y, PreferenceGraph):
         return y
-    y, groups = split_target(y, groups)
-    return ScoreGraph(as_scores(y), groups, cost="sign")
+    y, groups, weights = split_weighted(y, groups)
+    return ScoreGraph(as_scores(y), groups, cost="sign", sample_weight=weights)

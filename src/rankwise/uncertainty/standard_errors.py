@@ -15,7 +15,7 @@ from rankwise.estimators.pipelines import transform_items
 from rankwise.leaderboard.jackknife import Spread
 from rankwise.memory import check_matrix_fits
 from rankwise.model_selection.candidates import check_alphas
-from rankwise.uncertainty.left_out import LeftOut, least_squares, leave_units_out, take_rows
+from rankwise.uncertainty.left_out import LeftOut, inner_ranker, leave_units_out, take_rows
 
 __all__ = ["Difference", "Jackknife", "jackknife"]
 
@@ -50,9 +50,9 @@ class Jackknife:
     n_units : int
         How many of them; for rankers that are trained again the number of folds.
     alpha : float or None
-        Regularization, if it is a RankRLS.
+        Regularization, if there are coefficients.
     coefficients : ndarray of shape (n_coefficients,) or None
-        Of the model of all data, if it is a RankRLS: its `coef_` or `dual_coef_`.
+        Of the model of all data, its `coef_` or `dual_coef_`; None if it was trained again.
     root : ndarray of shape (n_coefficients, n_columns) or None
         F with F Fᵀ the covariance of the coefficients. At most one column for each unit.
     members : list of estimator or None
@@ -132,7 +132,7 @@ class Jackknife:
         return Difference(scores[a] - scores[b], error)
 
     def _by(self, X: Any, columns: Array) -> Array:
-        ranker = least_squares(self.model)
+        ranker = inner_ranker(self.model)
         assert ranker is not None
         found = ranker.predict_by(transform_items(self.model, X), columns)
         return np.asarray(found, dtype=np.float64)
@@ -163,15 +163,17 @@ def jackknife(
     Parameters
     ----------
     estimator : RankRLS, RankRLSCV, a Pipeline that ends in one, or any other ranker
-        Fitted or not; it is left as it is. Other rankers are trained again without each of
-        `n_folds` folds of units. The steps of a Pipeline and an alpha that a search chose
-        stay as they are for all data.
+        Fitted or not; it is left as it is. A linear RankLogistic makes one Newton step for each
+        group or comparison. Other rankers are trained again without each of `n_folds` folds
+        of units. The steps of a Pipeline and an alpha that a search chose stay as they are for all
+        data.
     X, y, groups
         As in its ``fit``.
     units : {"auto", "groups", "items", "comparisons"} or array-like
         What is independent. "auto": groups if there are several, else the items of a list; for a
-        `PairGraph` its groups if there are at least ten, else the comparisons. Labels name
-        clusters, one for each comparison if y is a `PairGraph`, else one for each item.
+        `PairGraph` its groups if there are at least ten and none has half of the comparisons, else
+        the comparisons. Labels name clusters, one for each comparison if y is a `PairGraph`, else
+        one for each item.
     alphas : array-like of shape (n_alphas,), optional
         Several values of alpha from one decomposition, for a `RankRLS`; the result is a list then.
     n_folds : int
@@ -204,7 +206,7 @@ def jackknife(
         estimator, X, y, groups, units=units, n_folds=n_folds, alphas=checked, progress=progress
     )
     found = spreads_of(left, checked)
-    shape = getattr(least_squares(left.model), "output_shape_", ())
+    shape = getattr(inner_ranker(left.model), "output_shape_", ())
     by_alpha = [row if shape else row[0] for row in found]
     return by_alpha[0] if alphas is None else by_alpha
 
@@ -213,13 +215,8 @@ def spreads_of(left: LeftOut, alphas: Array | None = None) -> list[list[Jackknif
     """The standard errors for each alpha and output."""
     n_units, kind = len(left.units.members), left.units.kind
     if left.coefficients is None:
-        if alphas is not None:
-            raise ValueError(
-                f"alphas are for RankRLS; {type(left.model).__name__} is trained again with the "
-                "parameters that it has."
-            )
         return [[Jackknife(left.model, kind, n_units, members=left.members)]]
-    ranker = least_squares(left.model)
+    ranker = inner_ranker(left.model)
     own = np.atleast_1d(ranker.alpha if ranker is not None else 0.0)
     whole = Jackknife(left.model, kind, n_units)
     found = []

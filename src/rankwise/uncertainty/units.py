@@ -28,7 +28,8 @@ def make_units(graphs: Sequence[PreferenceGraph], units: Any, *, beta: float = 0
         What is known about the items.
     units : {"auto", "groups", "items", "comparisons"} or array-like
         "auto" are groups if there are several, else items of a list of scores; of explicit
-        preferences groups if there are at least ten, else comparisons.
+        preferences groups if there are at least ten and none has half of the weight, else
+        comparisons.
         Labels name clusters: of comparisons if y is a `PairGraph`, else of items.
     beta : float
         Of the model: for 0 a unit without a pair has no effect and is no unit.
@@ -61,7 +62,10 @@ def make_units(graphs: Sequence[PreferenceGraph], units: Any, *, beta: float = 0
 
 def _automatic(graph: PreferenceGraph) -> str:
     if graph.scores is None:
-        return "groups" if graph.n_units >= FEW_COMPONENTS else "comparisons"
+        weight = np.bincount(graph.groups, graph.degrees)
+        is_even = weight.max() < weight.sum() / 2
+        is_grouped = graph.n_units >= FEW_COMPONENTS and is_even
+        return "groups" if is_grouped else "comparisons"
     return "groups" if graph.n_units > 1 else "items"
 
 
