@@ -49,7 +49,7 @@ def declared(path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "Option":
             yield from (a.value for a in node.args if isinstance(a, ast.Constant))
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "flag":
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("flag", "table_option"):
             yield from (a.value for a in node.args if isinstance(a, ast.Constant))
 
 
@@ -64,6 +64,16 @@ def imported_modules(name, seen=()):
     return found
 
 
+def told_of(text):
+    """Options that a message names, and those that it names after "rankwise COMMAND"."""
+    own, others = text, {}
+    for call, other, rest in re.findall(r"(rankwise ([a-z]+)((?: [^\s.;,]+)*))", text):
+        if other in COMMANDS:
+            own = own.replace(call, "")
+            others.setdefault(other, set()).update(OPTION.findall(rest))
+    return set(OPTION.findall(own)), others
+
+
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_messages_of_the_modules_of_a_command_name_its_options(name):
     allowed = options_of(COMMANDS[name])
@@ -71,8 +81,11 @@ def test_messages_of_the_modules_of_a_command_name_its_options(name):
     assert name in modules
     for module in modules:
         path = SOURCE / "cli" / f"{module}.py"
-        named = {option for text in messages(path) for option in OPTION.findall(text)}
-        assert named - set(declared(path)) <= allowed, module
+        for text in messages(path):
+            own, others = told_of(text)
+            assert own - set(declared(path)) <= allowed, module
+            for other, options in others.items():
+                assert options <= options_of(COMMANDS[other]), module
 
 
 def test_the_collection_finds_options():

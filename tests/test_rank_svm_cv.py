@@ -128,6 +128,6 @@ def test_exact_shortcuts_are_for_rank_rls(data):
         leave_pair_out(RankSVM(), X, y)
     with pytest.raises(ValueError, match="takes a RankRLS, got RankSVM"):
         permutation_test(RankSVM(), X, y, groups)
-    with pytest.raises(TypeError, match="expected RankRLS or RankSVM"):
+    with pytest.raises(TypeError, match="expected RankRLS, RankSVM"):
         cross_val_predict_groups(RankSVMCV(), X, y, groups)
     assert leave_group_out_predict(RankRLS(), X, y, groups).shape == y.shape

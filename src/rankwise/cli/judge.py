@@ -126,9 +126,9 @@ def judge(
 
         webbrowser.open(address.url)
     serve(session, address, title=title, is_markdown=markdown)
-    typer.echo(f"\n{session.n_answers:,} answers in {path}. Go on later with the same command, or")
-    typer.echo(f"  rankwise judge {items} -o comparisons.csv")
-    typer.echo("  rankwise rank comparisons.csv --sides first,second --outcome outcome")
+    n = session.n_answers
+    say(f"\n{n:,} answer{'s' * (n != 1)} in {path}. The same command goes on where you were.")
+    say(f"rankwise judge {items} -o comparisons.csv writes them for rankwise rank.")
 
 
 def _tell(found: ItemSet, store: JudgementStore, address: Address) -> None:

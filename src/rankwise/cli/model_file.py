@@ -77,7 +77,7 @@ class TrainedModel:
         ranker = last_step(self.model)
         if not hasattr(ranker, "rank_interval"):
             raise ValueError(
-                f"{self.name} was trained without --calibrate, so it has no standard errors; "
+                f"{self.name} was not calibrated in training, so it has no standard errors; "
                 "train it again with rankwise train --calibrate."
             )
         scores = self.predict(data)
@@ -160,7 +160,7 @@ def open_model(path: Path) -> TrainedModel:
     if hasattr(model, "n_columns_"):
         raise ValueError(
             f"{path} ranks the columns of tables, which this command does not take; use rankwise "
-            "predict, or rankwise report --rows FILE."
+            "predict, or rankwise report with the features of its rows."
         )
     return TrainedModel(str(path), model, read_notes(notes, model))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwise.cli.options import DataArgument, ModelArgument, Output, TableOptions, flag
-from rankwise.cli.score_tables import ColumnsFile
+from rankwise.cli.table_side import ColumnsFile
 
 if TYPE_CHECKING:
     from rankwise.cli.model_file import TrainedModel
@@ -35,7 +35,7 @@ def predict(
         flag(
             "--intervals",
             help="Scores with standard errors, and ranks with intervals; CSV, or columns with "
-            "--column. For models of `train --calibrate`.",
+            "--column. For models of rankwise train --calibrate.",
         ),
     ] = False,
     level: Annotated[
@@ -51,7 +51,7 @@ def predict(
     from rankwise.cli.data_file import DataFile
     from rankwise.cli.model_file import open_model
     from rankwise.cli.output import check_inputs, check_output, write_text
-    from rankwise.cli.table_commands import is_table_model, predict_table
+    from rankwise.cli.table_model import is_table_model, predict_table
     from rankwise.datasets import write_table_with_scores
     from rankwise.estimators.base import ranks_in_groups
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rankwise.cli.options import DataArgument, Metrics, ModelArgument, TableOptions
-from rankwise.cli.score_tables import SideFiles
+from rankwise.cli.table_side import SideFiles
 
 __all__ = ["report"]
 
@@ -44,8 +44,9 @@ def report(
     from rankwise.cli.metric_choice import metrics_for
     from rankwise.cli.model_file import only_scored, open_model
     from rankwise.cli.output import check_inputs, check_output, say
+    from rankwise.cli.report_table import report_table
     from rankwise.cli.session import note
-    from rankwise.cli.table_commands import is_table_model, report_table
+    from rankwise.cli.table_model import is_table_model
     from rankwise.report import write_report
 
     check_inputs(model, data, train)

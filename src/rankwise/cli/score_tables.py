@@ -7,48 +7,22 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from rankwise.cli.options import ModelOptions, Scale, flag
+from rankwise.cli.table_side import PANEL, SideFiles, TableSide, table_option
 
 if TYPE_CHECKING:
     from rankwise.datasets.score_tables import ScoreTable
 
 __all__ = [
-    "ColumnsFile",
     "Ranked",
     "ScoreTableOptions",
-    "SideFiles",
     "TableData",
-    "TableSide",
     "make_table_model",
     "read_table_data",
 ]
 
-PANEL = "Tables"
 Layout = StrEnum("Layout", ["auto", "wide", "long"])
 Ranked = StrEnum("Ranked", ["columns", "rows", "both"])
-
-
-def _option(*names: str, metavar: str | None = None, help: str) -> Any:
-    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=PANEL)
-
-
-RowsFile = Annotated[
-    Path | None, _option("--rows", metavar="FILE", help="Features of the rows of a table.")
-]
-ColumnsFile = Annotated[
-    Path | None,
-    _option("--columns", metavar="FILE", help="Features of its columns; without, these have none."),
-]
-
-
-@dataclass
-class SideFiles:
-    """Files of features of the rows and the columns of a table."""
-
-    rows: RowsFile = None
-    columns: ColumnsFile = None
 
 
 @dataclass
@@ -63,17 +37,19 @@ class ScoreTableOptions(SideFiles):
             panel=PANEL,
         ),
     ] = False
-    layout: Annotated[Layout, _option(help="Whether lines are rows (wide) or cells (long).")] = (
-        Layout.auto
-    )
+    layout: Annotated[
+        Layout, table_option(help="Whether lines are rows (wide) or cells (long).")
+    ] = Layout.auto
     ranked: Annotated[
-        Ranked, _option(help="Rank the columns of each row, the rows of each column, or both.")
+        Ranked, table_option(help="Rank the columns of each row, the rows of each column, or both.")
     ] = Ranked.columns
     column_kernel: Annotated[
-        str | None, _option(metavar="NAME", help="Kernel of the columns; --kernel is of the rows.")
+        str | None,
+        table_option(metavar="NAME", help="Kernel of the columns; --kernel is of the rows."),
     ] = None
     column_gamma: Annotated[
-        str | None, _option(metavar="X|X,Y,…", help="Of that kernel; several are chosen among.")
+        str | None,
+        table_option(metavar="X|X,Y,…", help="Of that kernel; several are chosen among."),
     ] = None
 
     def refuse_weights(self, column: str | None) -> None:
@@ -92,22 +68,6 @@ class ScoreTableOptions(SideFiles):
         given += ["ranked"] if self.ranked is not Ranked.columns else []
         if given:
             raise ValueError(f"--{given[0].replace('_', '-')} is for tables; add --table.")
-
-
-@dataclass
-class TableSide:
-    """Features of one side, and how they are scaled."""
-
-    names: list[str]
-    features: list[str]
-    mean: list[float]
-    scale: list[float]
-
-    def scaled(self, X: Any) -> Any:
-        """X, scaled as in training."""
-        import numpy as np
-
-        return X if not self.scale else (X - np.array(self.mean)) / np.array(self.scale)
 
 
 @dataclass

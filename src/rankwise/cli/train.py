@@ -46,7 +46,7 @@ Calibrate = Annotated[
     bool,
     flag(
         "--calibrate",
-        help="Find standard errors and probabilities, too; `predict --intervals` shows them.",
+        help="Find standard errors and probabilities, too; rankwise predict --intervals shows them.",
         panel="Model",
     ),
 ]
@@ -99,7 +99,7 @@ def train(
     check_output(output, file)
     if cells.is_table:
         cells.refuse_weights(weight)
-        from rankwise.cli.table_commands import train_table
+        from rankwise.cli.train_table import train_table
 
         train_table(file, cells, model, metric, output, as_json)
         return
