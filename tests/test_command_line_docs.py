@@ -26,7 +26,7 @@ WRITTEN = {
         "model.onnx",
         "solr.json",
     ],
-    "README.md": ["rankwise-demo/report.html", "model.rw", "svm.rw", "report.html"],
+    "README.md": ["rankwise-demo/report.html", "model.rw", "report.html"],
 }
 
 

@@ -46,7 +46,7 @@ Calibrate = Annotated[
     bool,
     flag(
         "--calibrate",
-        help="Find standard errors and probabilities, too; rankwise predict --intervals shows them.",
+        help="Find standard errors and probabilities; rankwise predict --intervals shows them.",
         panel="Model",
     ),
 ]
