@@ -608,3 +608,18 @@ def test_auto_refuses_what_it_would_not_look_at(tmp_path, table):
 
 def test_train_says_what_auto_would_be(tmp_path, table):
     assert "--model auto" in succeed("train", table, *TABLE, "-o", tmp_path / "m.rw").stdout
+
+
+def test_calibrated_models_give_intervals(letor, tmp_path):
+    model, plain, out = tmp_path / "sure.rw", tmp_path / "plain.rw", tmp_path / "out.csv"
+    succeed("train", letor, "--calibrate", "-o", model)
+    succeed("train", letor, "-o", plain)
+    succeed("predict", model, letor, "--intervals", "-o", out)
+    header, *rows = [line.split(",") for line in lines_of(out)]
+    scores = [float(line) for line in succeed("predict", model, letor).stdout.splitlines()]
+    assert len(rows) == len(scores)
+    at = header.index("score")
+    np.testing.assert_allclose([float(row[at]) for row in rows], scores, rtol=1e-6)
+    low, high = (header.index(name) for name in header if name.startswith("rank_"))
+    assert all(int(row[low]) <= int(row[high]) for row in rows)
+    assert "rankwise train --calibrate" in fail("predict", plain, letor, "--intervals", "-o", out)
