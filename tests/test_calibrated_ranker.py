@@ -12,7 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankwise import (
+    AutoRanker,
     CalibratedRanker,
+    GroupScaler,
     PairGraph,
     RankRLS,
     RankRLSCV,
@@ -273,3 +275,12 @@ def test_intervals_of_differences_cover_the_truth():
         truth = (new[:5] - new[5:]) @ w
         covered.append(np.abs(found.value - truth) <= quantile * found.error)
     assert 0.92 < np.mean(covered) < 0.98
+
+
+def test_models_that_look_at_the_group_of_an_item_are_refused_with_a_way_out():
+    X, y, groups = make_ranking(n_queries=8, n_documents=5, n_features=3, random_state=0)[:3]
+    for model in (AutoRanker(estimate_folds=0), make_pipeline(GroupScaler(), RankRLS())):
+        with pytest.raises(ValueError, match="no standard errors yet"):
+            CalibratedRanker(model).fit(X, y, groups)
+    scaled = GroupScaler().fit_transform(X, groups=groups)
+    assert CalibratedRanker(RankRLS()).fit(scaled, y, groups).n_units_ == 8

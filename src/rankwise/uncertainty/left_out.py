@@ -25,6 +25,7 @@ from rankwise.estimators.pipelines import fit_ranker, last_step, transform_items
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.roots import items_of_components
 from rankwise.model_selection.candidates import Candidates
+from rankwise.model_selection.group_routing import needs_groups
 from rankwise.model_selection.least_squares_task import LeastSquaresTask
 from rankwise.model_selection.leave_out import Units
 from rankwise.progress import track
@@ -174,6 +175,12 @@ def leave_units_out(
     progress: bool | None = None,
 ) -> LeftOut:
     """Fit a copy of the estimator, and find the models without each unit."""
+    if groups is not None and needs_groups(estimator):
+        raise ValueError(
+            f"{type(last_step(estimator)).__name__} compares new items with the others of their "
+            "group, for which there are no standard errors yet. Scale inside the groups before, "
+            "GroupScaler().fit_transform(X, groups=groups), and give the result to a RankRLSCV."
+        )
     model = fit_ranker(estimator, X, y, groups)
     ranker = inner_ranker(model)
     if isinstance(ranker, RankRLS):
