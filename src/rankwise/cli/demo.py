@@ -25,7 +25,7 @@ Folder = Annotated[
 def demo(output: Folder = Path("rankwise-demo")) -> None:
     """Make data, train, compare four rankers on new queries, and write a report page."""
     from rankwise.cli.model_file import import_skops
-    from rankwise.cli.output import print_pairs
+    from rankwise.cli.output import print_pairs, say
     from rankwise.cli.training_notes import TrainingNotes
     from rankwise.datasets import read_letor
     from rankwise.graphs import ScoreGraph
@@ -62,6 +62,10 @@ def demo(output: Folder = Path("rankwise-demo")) -> None:
             (str(output / "model.rw"), "for rankwise predict, evaluate, export and info"),
             (str(output / "train.txt"), "the data, and test.txt beside it"),
         ]
+    )
+    say(
+        "\nComparisons instead of scores? rankwise rank FILE. "
+        "Neither? rankwise judge ITEMS asks people."
     )
 
 
