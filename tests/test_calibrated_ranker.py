@@ -22,6 +22,7 @@ from rankwise import (
     make_target,
 )
 from rankwise.datasets import make_ranking
+from rankwise.model_selection.group_routing import predict_items
 from rankwise.persistence import load, save
 from rankwise.uncertainty.calibration import fit_map, reliability
 from rankwise.uncertainty.held_out_pairs import judged_pairs
@@ -277,10 +278,28 @@ def test_intervals_of_differences_cover_the_truth():
     assert 0.92 < np.mean(covered) < 0.98
 
 
-def test_models_that_look_at_the_group_of_an_item_are_refused_with_a_way_out():
-    X, y, groups = make_ranking(n_queries=8, n_documents=5, n_features=3, random_state=0)[:3]
-    for model in (AutoRanker(estimate_folds=0), make_pipeline(GroupScaler(), RankRLS())):
-        with pytest.raises(ValueError, match="no standard errors yet"):
-            CalibratedRanker(model).fit(X, y, groups)
-    scaled = GroupScaler().fit_transform(X, groups=groups)
-    assert CalibratedRanker(RankRLS()).fit(scaled, y, groups).n_units_ == 8
+@pytest.mark.parametrize(
+    "inner",
+    [
+        AutoRanker(["linear, group, magnitude without ties"], estimate_folds=0),
+        make_pipeline(GroupScaler(), RankRLS()),
+    ],
+    ids=["auto", "pipeline"],
+)
+def test_models_that_look_at_the_group_of_an_item_get_the_groups(inner, tmp_path):
+    X, y, groups = make_ranking(n_queries=12, n_documents=6, n_features=3, random_state=0)[:3]
+    model = CalibratedRanker(inner, n_folds=4).fit(X, y, groups)
+    scores = model.predict(X, groups)
+    np.testing.assert_allclose(scores, predict_items(model.estimator_, X, groups))
+    i, j = np.array([0, 5, 9]), np.array([1, 6, 2])
+    value, error = model.predict_difference(X, i, j, groups)
+    np.testing.assert_allclose(value, scores[i] - scores[j])
+    members = model.members_ or []
+    if members:  # trained again without four folds
+        changes = np.array([predict_items(m, X, groups) - scores for m in members])
+        truth = np.sqrt(3 / 4 * ((changes[:, i] - changes[:, j]) ** 2).sum(axis=0))
+        np.testing.assert_allclose(error, truth)
+    above = model.predict_above(X, i, j, groups)
+    np.testing.assert_array_equal(above > 0.5, value > 0)
+    assert (model.rank_interval(X, groups).low <= model.rank(X, groups)).all()
+    assert model.score(X, y, groups) > 0.5

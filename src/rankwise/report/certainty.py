@@ -13,7 +13,7 @@ from rankwise.estimators.pipelines import transform_step
 from rankwise.inspection.model_parts import ModelParts
 from rankwise.report.scored_items import ScoredItems
 from rankwise.uncertainty import CalibratedRanker, Reliability
-from rankwise.uncertainty.left_out import take_rows
+from rankwise.uncertainty.left_out import in_groups, take_rows
 
 __all__ = ["Certainty", "find_certainty", "reliability_figure", "weight_errors"]
 
@@ -82,8 +82,9 @@ def find_certainty(
     seen = take_rows(seen, scored.rows) if scored.n_unscored else seen
     ranks = ranker.rank_interval(seen, scored.groups.codes, confidence)
     found = ranker.jackknife()
+    items = in_groups(ranker.estimator_, seen, scored.groups.codes)
     quantile = float(student.ppf((1 + confidence) / 2, found.freedom))
-    return Certainty(ranks.low, ranks.high, scored.scores, found.spread(seen).root, quantile)
+    return Certainty(ranks.low, ranks.high, scored.scores, found.spread(items).root, quantile)
 
 
 def reliability_figure(found: Reliability, log_loss: float) -> str:

@@ -17,12 +17,14 @@ from rankwise.estimators import RankRLSCV
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.pipelines import last_step
+from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
 from rankwise.leaderboard.standing import standing_of
-from rankwise.targets import with_weights
+from rankwise.model_selection.group_routing import needs_groups
+from rankwise.targets import split_weighted, with_weights
 from rankwise.uncertainty.calibration import ProbabilityMap, Reliability, fit_map, reliability
 from rankwise.uncertainty.held_out_pairs import judged_pairs
-from rankwise.uncertainty.left_out import leave_units_out
+from rankwise.uncertainty.left_out import in_groups, leave_units_out, scores_of
 from rankwise.uncertainty.standard_errors import Difference, Jackknife, check_folds, spreads_of
 
 __all__ = ["CalibratedRanker", "RankInterval"]
@@ -151,7 +153,9 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         estimator = RankRLSCV() if self.estimator is None else self.estimator
         left = leave_units_out(estimator, X, y, groups, units=self.units, n_folds=self.n_folds)
         found = spreads_of(left)[0][0]
-        pairs = judged_pairs(left, found, X, int(self.max_pairs), self._rng())
+        labels = None if isinstance(y, PreferenceGraph) else split_weighted(y, groups)[1]
+        seen = in_groups(found.model, X, labels)
+        pairs = judged_pairs(left, found, seen, int(self.max_pairs), self._rng())
         curve = fit_map(pairs.difference, pairs.error)
         probability = curve.probability(pairs.difference, pairs.error)
         self.estimator_: Any = found.model
@@ -168,13 +172,19 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         validate_data(self, X, skip_check_array=True)
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Score items by the estimator that was trained on all data."""
+    def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[Any]:
+        """Score items by the estimator that was trained on all data.
+
+        `groups` are for estimators that compare an item with the others of its group, such as
+        `AutoRanker`.
+        """
         check_is_fitted(self)
-        scores: NDArray[Any] = self.estimator_.predict(X)
+        scores: NDArray[Any] = scores_of(self.estimator_, in_groups(self.estimator_, X, groups))
         return scores
 
-    def predict_difference(self, X: Any, i: ArrayLike, j: ArrayLike) -> Difference:
+    def predict_difference(
+        self, X: Any, i: ArrayLike, j: ArrayLike, groups: ArrayLike | None = None
+    ) -> Difference:
         """By how much items i are above items j, with the standard error of that.
 
         Parameters
@@ -183,6 +193,8 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
             Items.
         i, j : int or array-like of int
             Rows of X; one number stands for as many as there are of the other.
+        groups : array-like of shape (n_items,), optional
+            As in `predict`; X has whole groups then.
 
         Returns
         -------
@@ -190,14 +202,18 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
             `value` and `error`, each of shape (n_pairs,). ``value ± t · error`` is an interval,
             with a quantile t of Student's t distribution of ``n_units_ − 1`` degrees of freedom.
         """
-        return self.jackknife().predict_difference(X, i, j)
+        check_is_fitted(self)
+        seen = in_groups(self.estimator_, X, groups)
+        return self.jackknife().predict_difference(seen, i, j)
 
-    def predict_above(self, X: Any, i: ArrayLike, j: ArrayLike) -> Array:
+    def predict_above(
+        self, X: Any, i: ArrayLike, j: ArrayLike, groups: ArrayLike | None = None
+    ) -> Array:
         """Probability that item i is above item j, if one of them is above the other.
 
-        X, i and j are as in `predict_difference`. Equal items have ½.
+        X, i, j and groups are as in `predict_difference`. Equal items have ½.
         """
-        difference = self.predict_difference(X, i, j)
+        difference = self.predict_difference(X, i, j, groups)
         return ProbabilityMap(self.slope_, self.error_weight_).probability(*difference)
 
     def rank_interval(
@@ -227,7 +243,8 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         if not 0 < level < 1:
             raise ValueError(f"level={level!r}; expected a number between 0 and 1.")
         found = self.jackknife()
-        scores, spread = found.predict(X), found.spread(X)
+        seen = in_groups(self.estimator_, X, groups)
+        scores, spread = found.predict(seen), found.spread(seen)
         within = encode_groups(groups, len(scores)).codes + 1
         found_ranks = standing_of(scores, spread, np.empty((0, len(scores))), within, level)
         assert found_ranks.best_rank is not None
@@ -240,7 +257,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         The level of the scores of a group means nothing, so it is the distance to the mean that has
         an error. X and groups are as in `rank_interval`.
         """
-        root = self.jackknife().spread(X).root
+        root = self.jackknife().spread(in_groups(self.estimator_, X, groups)).root
         codes = encode_groups(groups, len(root)).codes
         sizes = np.bincount(codes)
         sums = np.zeros((len(sizes), root.shape[1]))
@@ -271,6 +288,13 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
 
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(self.random_state)
+
+    def get_metadata_routing(self) -> Any:
+        """Groups are asked for in `predict` if the estimator asks for them."""
+        request = super().get_metadata_routing()
+        if self.estimator is not None and needs_groups(self.estimator):
+            request.predict.add_request(param="groups", alias=True)
+        return request
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

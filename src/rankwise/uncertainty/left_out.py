@@ -10,11 +10,11 @@ that a search chose, stay as they are for all data.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
@@ -22,10 +22,11 @@ from rankwise.arrays import Array, Indices
 from rankwise.estimators import RankLogistic, RankRLS
 from rankwise.estimators.kernel_model import KernelModel
 from rankwise.estimators.pipelines import fit_ranker, last_step, transform_items
+from rankwise.frames import as_array
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.roots import items_of_components
 from rankwise.model_selection.candidates import Candidates
-from rankwise.model_selection.group_routing import needs_groups
+from rankwise.model_selection.group_routing import needs_groups, predict_items
 from rankwise.model_selection.least_squares_task import LeastSquaresTask
 from rankwise.model_selection.leave_out import Units
 from rankwise.progress import track
@@ -33,7 +34,18 @@ from rankwise.solvers.one_step import without_edges, without_groups
 from rankwise.targets import as_scores, split_weighted, with_weights
 from rankwise.uncertainty.units import folds_of_units, make_units
 
-__all__ = ["LeftOut", "inner_ranker", "leave_units_out", "regressors", "take_rows"]
+__all__ = [
+    "InGroups",
+    "LeftOut",
+    "in_groups",
+    "inner_ranker",
+    "leave_units_out",
+    "regressors",
+    "rows_of_pairs",
+    "scores_of",
+    "take_rows",
+    "transformed",
+]
 
 BLOCK = 2**22  # numbers
 MAX_REFITS = 200  # of RankRLS, where there is no shortcut; more units are joined to folds
@@ -71,7 +83,7 @@ class LeftOut:
         out = np.full(self.graph.n_items, np.nan)
         if self.members is not None:
             for U, member in zip(self.units.members, self.members, strict=True):
-                out[U] = member.predict(take_rows(X, U))
+                out[U] = scores_of(member, take_rows(X, U))
             return out
         rows = np.concatenate(self.units.members)
         owner = np.repeat(np.arange(len(self.units.members)), list(map(len, self.units.members)))
@@ -85,7 +97,7 @@ class LeftOut:
         for k, some in enumerate(self.units.members):
             owner[some] = k
         if self.members is not None:
-            scores = np.stack([member.predict(X) for member in self.members])
+            scores = np.stack([scores_of(member, X) for member in self.members])
             return np.asarray(scores[owner, pairs.winner] - scores[owner, pairs.loser])
         Z = regressors(self.model, X)
         margins = (self._by_owner(Z, end, owner) for end in (pairs.winner, pairs.loser))
@@ -116,11 +128,9 @@ class LeftOut:
 
     def changes(self, X: Any, first: Indices, second: Indices, owner: Indices) -> Array:
         """By how much the difference of each pair changes without the unit `owner`."""
-        rows, ends = np.unique(np.stack([first, second]), return_inverse=True)
-        a, b = ends.reshape(2, -1)
-        seen = take_rows(X, rows)
+        seen, a, b = rows_of_pairs(X, first, second)
         if self.members is not None:
-            scores = np.stack([model.predict(seen) for model in (*self.members, self.model)])
+            scores = np.stack([scores_of(model, seen) for model in (*self.members, self.model)])
             return np.asarray(
                 (scores[owner, a] - scores[-1, a]) - (scores[owner, b] - scores[-1, b])
             )
@@ -143,9 +153,44 @@ class LeftOut:
         return out
 
 
+class InGroups(NamedTuple):
+    """Items whose scores depend on the others of their groups, and the labels of these."""
+
+    X: Any
+    groups: NDArray[Any]
+
+
+def in_groups(model: Any, X: Any, groups: ArrayLike | None) -> Any:
+    """X, with the groups if the model needs them to predict."""
+    if groups is None or not needs_groups(model):
+        return X
+    return InGroups(X, np.asarray(as_array(groups)))
+
+
+def scores_of(model: Any, X: Any) -> Any:
+    """Scores of items, which may be `InGroups`."""
+    return predict_items(model, *X) if isinstance(X, InGroups) else model.predict(X)
+
+
+def transformed(model: Any, X: Any) -> Any:
+    """Items, which may be `InGroups`, as the last step of a Pipeline gets them."""
+    return transform_items(model, *X) if isinstance(X, InGroups) else transform_items(model, X)
+
+
 def take_rows(X: Any, rows: Indices) -> Any:
-    """Some rows of an array, a sparse matrix of any format, a data frame or a list."""
+    """Some rows of an array, a sparse matrix, a data frame, a list or of `InGroups`."""
+    if isinstance(X, InGroups):
+        return InGroups(take_rows(X.X, rows), X.groups[rows])
     return _safe_indexing(X.tocsr() if sp.issparse(X) else X, rows)
+
+
+def rows_of_pairs(X: Any, first: Indices, second: Indices) -> tuple[Any, Indices, Indices]:
+    """The items that occur in pairs, and where in them; all items if groups have to be whole."""
+    if isinstance(X, InGroups):
+        return X, first, second
+    rows, ends = np.unique(np.stack([first, second]), return_inverse=True)
+    a, b = ends.reshape(2, -1)
+    return take_rows(X, rows), a, b
 
 
 def inner_ranker(model: Any) -> KernelModel | None:
@@ -160,7 +205,7 @@ def regressors(model: Any, X: Any) -> Any:
     """What the coefficients of the ranker inside a fitted model are coefficients of."""
     ranker = inner_ranker(model)
     assert ranker is not None
-    return ranker.regressors(transform_items(model, X))
+    return ranker.regressors(transformed(model, X))
 
 
 def leave_units_out(
@@ -175,12 +220,6 @@ def leave_units_out(
     progress: bool | None = None,
 ) -> LeftOut:
     """Fit a copy of the estimator, and find the models without each unit."""
-    if groups is not None and needs_groups(estimator):
-        raise ValueError(
-            f"{type(last_step(estimator)).__name__} compares new items with the others of their "
-            "group, for which there are no standard errors yet. Scale inside the groups before, "
-            "GroupScaler().fit_transform(X, groups=groups), and give the result to a RankRLSCV."
-        )
     model = fit_ranker(estimator, X, y, groups)
     ranker = inner_ranker(model)
     if isinstance(ranker, RankRLS):
@@ -205,7 +244,7 @@ def _by_algebra(
     units: Any,
     alphas: Array | None,
 ) -> LeftOut:
-    task = _same_basis(ranker).hold_out_task(transform_items(model, X), y, groups)
+    task = _same_basis(ranker).hold_out_task(_transformed_for(model, X, y, groups), y, groups)
     made = make_units(task.graphs, units, beta=ranker.beta)
     if task.way_without(made) == "refit" and len(made.members) > MAX_REFITS:
         made = folds_of_units(made, MAX_REFITS)
@@ -218,7 +257,7 @@ def _by_one_step(
     model: Any, ranker: KernelModel, X: Any, y: Any, groups: ArrayLike | None, units: Any
 ) -> LeftOut | None:
     """RankLogistic without groups or comparisons; None for other units."""
-    items = transform_items(model, X)
+    items = _transformed_for(model, X, y, groups)
     (graph,) = ranker.hold_out_task(items, y, groups).graphs
     made, R = make_units([graph], units), ranker.regressors(items)
     w = np.asarray(ranker.coef_, dtype=np.float64)
@@ -231,6 +270,12 @@ def _by_one_step(
         return None
     coefficients = np.vstack([without, w]).T[:, :, None, None]
     return LeftOut(model, graph, made, coefficients)
+
+
+def _transformed_for(model: Any, X: Any, y: Any, groups: ArrayLike | None) -> Any:
+    if not isinstance(y, PreferenceGraph):
+        groups = split_weighted(y, groups)[1]
+    return transform_items(model, X, groups)
 
 
 def _same_basis(ranker: RankRLS) -> RankRLS:

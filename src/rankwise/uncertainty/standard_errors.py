@@ -11,11 +11,18 @@ import scipy.linalg
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
-from rankwise.estimators.pipelines import transform_items
 from rankwise.leaderboard.jackknife import Spread
 from rankwise.memory import check_matrix_fits
 from rankwise.model_selection.candidates import check_alphas
-from rankwise.uncertainty.left_out import LeftOut, inner_ranker, leave_units_out, take_rows
+from rankwise.uncertainty.left_out import (
+    InGroups,
+    LeftOut,
+    inner_ranker,
+    leave_units_out,
+    rows_of_pairs,
+    scores_of,
+    transformed,
+)
 
 __all__ = ["Difference", "Jackknife", "jackknife"]
 
@@ -83,7 +90,7 @@ class Jackknife:
     def predict(self, X: Any) -> Array:
         """Scores of items by the model of all data."""
         if self.coefficients is None:
-            return np.asarray(self.model.predict(X), dtype=np.float64)
+            return np.asarray(scores_of(self.model, X), dtype=np.float64)
         return self._by(X, self.coefficients[:, None])[:, 0]
 
     def spread(self, X: Any) -> Spread:
@@ -97,7 +104,7 @@ class Jackknife:
         if self.root is not None:
             root = self._by(X, self.root)
         else:
-            changes = [member.predict(X) for member in self.members or []]
+            changes = [scores_of(member, X) for member in self.members or []]
             root = np.stack(changes, axis=1) - self.predict(X)[:, None]
             root *= np.sqrt(self.freedom / self.n_units)
         nothing = np.empty((0, root.shape[1]))
@@ -120,9 +127,7 @@ class Jackknife:
             `freedom` degrees of freedom. Equal items: 0 and 0.
         """
         first, second = check_rows(_n_rows(X), i, j)
-        rows, ends = np.unique(np.stack([first, second]), return_inverse=True)
-        a, b = ends.reshape(2, -1)
-        seen = take_rows(X, rows)
+        seen, a, b = rows_of_pairs(X, first, second)
         scores, changes = self.predict(seen), self.spread(seen).root
         error = np.empty(len(first))
         size = max(1, BLOCK // changes.shape[1])
@@ -134,7 +139,7 @@ class Jackknife:
     def _by(self, X: Any, columns: Array) -> Array:
         ranker = inner_ranker(self.model)
         assert ranker is not None
-        found = ranker.predict_by(transform_items(self.model, X), columns)
+        found = ranker.predict_by(transformed(self.model, X), columns)
         return np.asarray(found, dtype=np.float64)
 
 
@@ -262,4 +267,4 @@ def check_rows(n_items: int, i: ArrayLike, j: ArrayLike) -> tuple[Indices, Indic
 
 
 def _n_rows(X: Any) -> int:
-    return int(np.shape(X)[0])
+    return len(X.groups) if isinstance(X, InGroups) else int(np.shape(X)[0])
