@@ -36,8 +36,14 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from rankwise import (
+    AutoRanker,
+    CalibratedRanker,
+    ConditionalRankRLS,
+    ConditionalRankRLSCV,
     CoRankRLS,
     CoRankRLSCV,
+    LabelRanker,
+    LabelRankerCV,
     RankingPursuit,
     RankingPursuitCV,
     RankLogistic,
@@ -117,6 +123,19 @@ def searches():
     yield "margin search", RankSVMCV([0.01, 0.1, 1.0], cv=3).fit(X, y, GROUPS), NEW
     yield "semi search", CoRankRLSCV(views=2, n_basis=3, random_state=0).fit(X, PARTLY, GROUPS), NEW
     yield "pursuit search", RankingPursuitCV(4, gamma=[0.1, 1.0]).fit(X, y, GROUPS), NEW
+
+
+def combined_models():
+    yield "auto", AutoRanker(estimate_folds=0).fit(X, y), NEW
+    yield "calibrated", CalibratedRanker(RankRLS()).fit(X, y, GROUPS), NEW
+    yield "calibrated again", CalibratedRanker(RankSVM(), n_folds=3).fit(X, y, GROUPS), NEW
+    labels = np.column_stack([Y, Y[:, 0] - Y[:, 1]])
+    yield "labels", LabelRanker(kernel="rbf").fit(X, labels), NEW
+    yield "labels search", LabelRankerCV([0.1, 1.0]).fit(FRAME, labels), NEW_FRAME
+    table = ConditionalRankRLS(column_kernel="rbf").fit(X, X[:5], X @ X[:5].T)
+    yield "table", table, NEW
+    search = ConditionalRankRLSCV([0.1, 1.0], leave="rows")
+    yield "table search", search.fit(X, X[:5], X @ X[:5].T), NEW
 
 
 def semi_supervised_models():
@@ -226,5 +245,6 @@ def all_models():
     """Name → (fitted model, new items)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # how good these models are is of no interest here
-        makers = (linear_models, kernel_models, searches, semi_supervised_models, pipelines, steps)
+        makers = (linear_models, kernel_models, searches, combined_models)
+        makers += (semi_supervised_models, pipelines, steps)
         return {name: (model, new) for make in makers for name, model, new in make()}

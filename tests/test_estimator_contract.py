@@ -73,6 +73,9 @@ ESTIMATORS = [  # one for each way through the code
 
 def _where_copies_differ(estimator):
     """Why a row of weight n is not n copies of it; copies of a row are tied with each other."""
+    if isinstance(estimator, CalibratedRanker):
+        inner = estimator.estimator  # a search with one alpha is no better than a fit with it
+        return _where_copies_differ(RankRLS() if isinstance(inner, RankRLSCV) else inner)
     chosen = ("n_basis", "views", "dictionary")
     options = {name: getattr(estimator, name, None) for name in chosen}
     takes_rows = options["dictionary"] != "features" and any(

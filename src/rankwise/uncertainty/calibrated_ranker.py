@@ -305,7 +305,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
 
 def _check_one_output(y: Any) -> None:
     scores = getattr(y, "scores", y)
-    shape: tuple[int, ...] = () if scores is None else np.shape(scores)
+    shape: tuple[int, ...] = () if scores is None else np.shape(np.asarray(scores))
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
             f"y has shape {shape}; CalibratedRanker has one output, so fit one for each column."

@@ -58,7 +58,7 @@ def judged_pairs(
         owner = _owners(members, graph.n_items)
         is_list = left.coefficients is not None and max(map(len, members)) == 1
         folds = _folds_of_list(graph.n_items, left.has_pairs, rng) if is_list else owner
-        first, second = _strict_pairs(graph, folds, n_pairs, rng)
+        first, second = _weighty(graph, *_strict_pairs(graph, folds, n_pairs, rng))
         _check_some(first, left.units.kind)
         held = left.list_differences(first, second, folds) if is_list else None
         scores = left.own_scores(X) if held is None else np.empty(0)
@@ -78,6 +78,15 @@ def _check_some(first: Indices, kind: str) -> None:
             "no pair of items with different scores is held out as a whole, so probabilities "
             f"cannot be fitted; leave out other units than {kind} (units=...), or give more data."
         )
+
+
+def _weighty(graph: PreferenceGraph, first: Indices, second: Indices) -> tuple[Indices, Indices]:
+    """The pairs of which both items have a weight."""
+    weight = getattr(graph, "item_weights", None)
+    if weight is None or weight.all():
+        return first, second
+    kept = (weight[first] > 0) & (weight[second] > 0)
+    return first[kept], second[kept]
 
 
 def _owners(members: Folds, size: int) -> Indices:

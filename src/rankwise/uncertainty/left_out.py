@@ -118,6 +118,8 @@ class LeftOut:
         pairs = None if fold.max() else self.task.pairs()
         if pairs is not None:
             out = np.empty(len(first))
+            if pairs.items is not None:  # those of weight 0 are left out
+                first, second = (np.searchsorted(pairs.items, end) for end in (first, second))
             for rows, block in pairs.differences(float(candidates.axes["alpha"][0]), BLOCK):
                 at = np.flatnonzero((first >= rows.start) & (first < rows.stop))
                 out[at] = block[first[at] - rows.start, second[at], 0]
@@ -181,7 +183,9 @@ def take_rows(X: Any, rows: Indices) -> Any:
     """Some rows of an array, a sparse matrix, a data frame, a list or of `InGroups`."""
     if isinstance(X, InGroups):
         return InGroups(take_rows(X.X, rows), X.groups[rows])
-    return _safe_indexing(X.tocsr() if sp.issparse(X) else X, rows)
+    if sp.issparse(X):
+        return X.tocsr()[rows]
+    return _safe_indexing(X if hasattr(X, "__getitem__") else np.asarray(X), rows)
 
 
 def rows_of_pairs(X: Any, first: Indices, second: Indices) -> tuple[Any, Indices, Indices]:

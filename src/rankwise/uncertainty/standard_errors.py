@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import _num_samples
 
 from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.jackknife import Spread
@@ -267,4 +268,4 @@ def check_rows(n_items: int, i: ArrayLike, j: ArrayLike) -> tuple[Indices, Indic
 
 
 def _n_rows(X: Any) -> int:
-    return len(X.groups) if isinstance(X, InGroups) else int(np.shape(X)[0])
+    return len(X.groups) if isinstance(X, InGroups) else int(_num_samples(X))
