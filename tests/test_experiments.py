@@ -358,3 +358,30 @@ def test_reuters_all_trains_on_more_than_twelve_thousand_documents_and_words(cap
     for line in table_rows(printed, "0.01 ", "0.001", "0.0001", "1e-05"):
         assert int(line.split()[2]) < 300
         assert numbers(line)[-1] > 0.98
+
+
+def test_quality_compares_all_learners_in_the_same_groups(monkeypatch, tmp_path, capsys):
+    from experiments import quality, quality_peers
+    from rankwise.datasets import make_ranking
+
+    X, y, groups = make_ranking(n_queries=16, n_documents=8, n_features=4, random_state=0)[:3]
+    y, new = np.minimum(y, 3), groups >= 10
+    split = quality.Split(X[~new], y[~new], groups[~new], X[new], y[new], groups[new])
+    monkeypatch.setattr(quality_peers, "N_TREES", 5)
+    monkeypatch.setattr(quality, "SETS", {"mq2008": lambda data: iter([split])})
+    quality.main(["--output", str(tmp_path), "--only", "mq2008"])
+    shown = capsys.readouterr().out
+    assert all(learner in shown for learner in quality.LEARNERS)
+    kept = quality.run(quality_options(tmp_path, quality))  # nothing is measured again
+    assert capsys.readouterr().out == ""
+    held_out = quality.values_of(kept, "mq2008", "RankRLSCV", "error")
+    model = quality.RankRLSCV().fit(*split[:3])
+    truth = disagreement_error(y[new], model.predict(X[new]), groups[new], per_group=True)
+    np.testing.assert_allclose(held_out, truth)
+
+
+def quality_options(folder, quality):
+    from argparse import Namespace
+
+    learners = list(quality.LEARNERS)
+    return Namespace(output=folder, only=["mq2008"], learners=learners, again=False, data=None)
