@@ -175,18 +175,20 @@ class _Endpoints:
         try:
             body = _object(await request.body())
             judge = _judge(body)
-            try:
-                question = await run_in_threadpool(act, body, judge)
-                status, message = 200, ""
-            except NotOpenError as error:
-                question = await run_in_threadpool(self.session.question, judge)
-                status, message = 409, str(error)
-            reply = await run_in_threadpool(self._shown, question)
-            return JSONResponse({**reply, "message": message}, status_code=status)
+            return await run_in_threadpool(self._done, act, body, judge)
         except ValueError as error:
             return JSONResponse({"message": str(error)}, status_code=400)
         except OSError as error:  # the disk is full, or the file is gone
             return JSONResponse({"message": str(error)}, status_code=507)
+
+    def _done(
+        self, act: Callable[[dict[str, Any], str], Question], body: dict[str, Any], judge: str
+    ) -> Response:
+        try:
+            question, status, message = act(body, judge), 200, ""
+        except NotOpenError as error:
+            question, status, message = self.session.question(judge), 409, str(error)
+        return JSONResponse({**self._shown(question), "message": message}, status_code=status)
 
     def _shown(self, question: Question) -> dict[str, Any]:
         names = self.session.names_of(question)

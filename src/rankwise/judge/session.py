@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +22,7 @@ __all__ = ["JudgingSession"]
 
 QUEUE = 20  # pairs chosen at a time
 PRIOR = 1.0  # every item begins as if it had tied with an average one
+REST = 2.0  # of the time that a rating takes; many judges need the processor, too
 CONFIDENCE, N_DRAWS = 0.95, 1000  # of the intervals of the live board
 
 
@@ -96,9 +98,10 @@ class JudgingSession:
 
     def answer(self, judge: str, question: int, outcome: str) -> Question:
         """Keep the answer and return the next question."""
-        self.store.answer(judge, question, outcome)
+        asked = self.store.answer(judge, question, outcome, lambda: self._choose(judge))
+        assert asked is not None
         self._is_new.set()
-        return self.question(judge)
+        return asked
 
     def undo(self, judge: str) -> Question:
         """Take back the last answer of the judge, and return that question."""
@@ -176,8 +179,10 @@ class JudgingSession:
             self._is_new.wait()
             self._is_new.clear()
             if not self._is_over.is_set():
+                start = time.perf_counter()
                 with one_blas_thread():
                     self._rate(self.store.comparisons())
+                self._is_over.wait(REST * (time.perf_counter() - start))
 
     def _rate(self, answers: list[Comparison]) -> None:
         here = [a for a in answers if a.first in self._position and a.second in self._position]

@@ -119,8 +119,17 @@ class JudgementStore:
         with self._writing():
             return self._open_question(judge) or self._insert(judge, *choose())
 
-    def answer(self, judge: str, question: int, outcome: str) -> None:
-        """Keep an answer; NotOpenError if the question does not wait for this judge."""
+    def answer(
+        self,
+        judge: str,
+        question: int,
+        outcome: str,
+        choose: Callable[[], tuple[int, int]] | None = None,
+    ) -> Question | None:
+        """Keep an answer, and ask about what `choose` gives, in one transaction.
+
+        NotOpenError if the question does not wait for this judge.
+        """
         if outcome not in OUTCOMES:
             raise ValueError(f"an outcome is one of {', '.join(OUTCOMES)}; got {outcome!r}.")
         with self._writing():
@@ -131,6 +140,7 @@ class JudgementStore:
             )
             if done.rowcount != 1:
                 raise NotOpenError(self._why_not_open(judge, question))
+            return None if choose is None else self._insert(judge, *choose())
 
     def undo(self, judge: str) -> Question | None:
         """Take back the last answer of the judge and ask again; None if there is nothing to undo.
