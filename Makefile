@@ -2,7 +2,9 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN = $(VENV)/bin
-PYTEST = $(BIN)/python -m pytest -n 2
+# one BLAS thread for each of the two processes: on a busy machine more of them wait for each other
+ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest -n 2
 AS_ROOT = $(if $(filter 0,$(shell id -u)),,sudo)
 
 .PHONY: help demo test check format test-oldest dist test-browser chromium bench experiments docs clean
@@ -26,7 +28,7 @@ format: $(VENV)/installed-test  ## Format and fix what can be fixed
 	$(BIN)/ruff check --fix .
 
 test-oldest: $(VENV)-oldest/installed  ## The tests on the oldest versions that pyproject.toml allows
-	$(VENV)-oldest/bin/python -m pytest -n 2 tests
+	$(ONE_THREAD) $(VENV)-oldest/bin/python -m pytest -n 2 tests
 
 # the dependencies are installed once; the sdist and the pure wheel then take the place of the compiled wheel
 TRY = $(VENV)-try/bin/python -m pip uninstall --quiet --yes rankwise && $(VENV)-try/bin/python -m pip install --quiet --no-deps
@@ -43,7 +45,7 @@ dist: $(VENV)-dist/installed  ## Build sdist and wheels, check them, install eac
 
 test-browser: $(VENV)/installed-test  ## The pages in a real Chromium, installed by apt-get if need be
 	@command -v chromedriver >/dev/null || $(MAKE) --no-print-directory chromium
-	RANKWISE_BROWSER=required $(BIN)/python -m pytest tests/test_*_browser.py
+	RANKWISE_BROWSER=required $(ONE_THREAD) $(BIN)/python -m pytest tests/test_*_browser.py
 
 chromium:
 	@command -v apt-get >/dev/null || { echo "There is no apt-get here: install Chromium and chromedriver by hand, then make test-browser again."; exit 1; }
@@ -64,7 +66,7 @@ experiments: $(VENV)/installed-test  ## Reproduce the papers' tables; DATA=direc
 	  $(BIN)/python -m experiments.$$name $(if $(DATA),--data $(DATA)) || exit 1; done
 
 docs: $(VENV)/installed-docs  ## Build the documentation site; a warning is an error
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 	@echo "Open file://$(CURDIR)/docs/_build/html/index.html"
 
 clean:  ## Remove environments and caches
