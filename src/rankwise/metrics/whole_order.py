@@ -79,7 +79,7 @@ def hit_rate(
     orders of the tied items: if n items share the score of the k-th, r of them are best, none of
     the best scores higher and s of the n are among the first k,
 
-    .. math:: 1 - \binom{n - r}{s} \Big/ \binom{n}{s}
+    .. math:: 1 - \binom{n - r}{s} / \binom{n}{s}
 
     Parameters
     ----------
