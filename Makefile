@@ -30,7 +30,8 @@ format: $(VENV)/installed-test  ## Format and fix what can be fixed
 test-oldest: $(VENV)-oldest/installed  ## The tests on the oldest versions that pyproject.toml allows
 	$(ONE_THREAD) $(VENV)-oldest/bin/python -m pytest -n 2 tests
 
-# the dependencies are installed once; the sdist and the pure wheel then take the place of the compiled wheel
+# The wheel is built from the sdist, so the sdist is not compiled once more. The dependencies are installed
+# once; the sdist and the pure wheel then take the place of the compiled wheel.
 TRY = $(VENV)-try/bin/python -m pip uninstall --quiet --yes rankwise && $(VENV)-try/bin/python -m pip install --quiet --no-deps
 TRY_DEMO = cd $(VENV)-try && bin/rankwise demo && bin/python -c "import rankwise._compiled as c; assert c.IS_COMPILED is
 dist: $(VENV)-dist/installed  ## Build sdist and wheels, check them, install each into an environment without rankwise, run the demo
@@ -40,7 +41,7 @@ dist: $(VENV)-dist/installed  ## Build sdist and wheels, check them, install eac
 	rm -rf $(VENV)-try && $(PYTHON) -m venv $(VENV)-try
 	$(VENV)-try/bin/python -m pip install --quiet "$$(echo dist/*.whl)[cli]"
 	$(TRY_DEMO) True"
-	$(TRY) dist/*.tar.gz && $(TRY_DEMO) True"
+	export RANKWISE_PURE=1 && $(TRY) dist/*.tar.gz && $(TRY_DEMO) False"
 	$(TRY) dist/pure/*.whl && $(TRY_DEMO) False"
 
 test-browser: $(VENV)/installed-test  ## The pages in a real Chromium, installed by apt-get if need be
