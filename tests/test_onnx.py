@@ -39,6 +39,13 @@ pyarrow = pytest.importorskip("pyarrow")
 
 NO_STEP = "a step .* cannot be written to ONNX"
 REFUSED = {
+    "auto": "AutoRanker is none of rankwise's rankers with weights",
+    "calibrated": "CalibratedRanker is none of",
+    "calibrated again": "CalibratedRanker is none of",
+    "labels": "a level for each output",
+    "labels search": "a level for each output",
+    "table": "ConditionalRankRLS is none of",
+    "table search": "ConditionalRankRLSCV is none of",
     "precomputed": "no items to compute kernel values with",
     "precomputed basis": "no items to compute kernel values with",
     "kernel views": "no items to compute kernel values with",
