@@ -2,9 +2,10 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN = $(VENV)/bin
-# one BLAS thread for each of the two processes: on a busy machine more of them wait for each other
+# Three processes, as many tests wait for programs that they start; one BLAS thread each, as on a busy machine
+# more of them wait for each other.
 ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest -n 2
+PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest -n 3
 AS_ROOT = $(if $(filter 0,$(shell id -u)),,sudo)
 
 .PHONY: help demo test check format test-oldest dist test-browser chromium bench experiments docs clean
