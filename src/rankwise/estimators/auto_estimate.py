@@ -34,7 +34,7 @@ def held_out_once_more(
     """The metric in each group, by combinations that were made without its fold.
 
     Members, weights and what takes the place of a stack are chosen anew. Alphas are chosen among
-    three near those of all data, which takes less time.
+    three near those of all data, and trees are as many, which takes less time.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def held_out_once_more(
     judged : list of Member
         Its members on all data.
     """
-    near = {member.name: member.alpha for member in judged}
+    near = {member.name: member.n_trees or member.alpha for member in judged}
     asked = dict(asked_members(ranker.members, problem))
     members = [_as_given(name, asked[name]) for name in near]
     again = clone(ranker).set_params(members=members, verbose=0, time_limit=None)

@@ -35,6 +35,7 @@ __all__ = [
 FOREIGN_FOLDS = 5
 NEAR = np.array([0.1, 1.0, 10.0])
 CERTAIN = 4.0  # standard errors by which a model that is trained again is given up early
+LEAST_UNITS = 10  # of which such a standard error is taken
 
 
 @dataclass(eq=False)
@@ -95,6 +96,8 @@ class Member:
         Time that this took.
     train : callable
         Gives the model trained on all data.
+    n_trees : int
+        The chosen number of trees; 0 if it has none.
     """
 
     name: str
@@ -103,6 +106,7 @@ class Member:
     by_unit: Array
     seconds: float
     train: Callable[[], Any]
+    n_trees: int = 0
 
 
 def menu_of(problem: Problem) -> list[Recipe]:
@@ -216,7 +220,8 @@ def _held_out_by_folds(
             seen = np.zeros(units.units.max() + 1, dtype=bool)
             seen[units.units[fold <= k]] = True
             scores = units.judge(held[:, None])[:, 0]
-            if is_worse(scores[seen], rival.by_unit[seen], sign, CERTAIN):
+            is_enough = seen.sum() >= LEAST_UNITS
+            if is_enough and is_worse(scores[seen], rival.by_unit[seen], sign, CERTAIN):
                 raise ValueError(f"given up after {k + 1} folds, worse than {rival.name!r}")
     if not np.isfinite(held).all():
         raise ValueError("its scores are not finite")
