@@ -498,3 +498,40 @@ def test_weights_that_a_model_cannot_take_leave_it_out(data):
     with pytest.warns(UserWarning, match="takes no weights"):
         model = AutoRanker([*LINEAR, ByQuery()], estimate_folds=0).fit(X, y, groups, weights)
     assert "score" not in model.members_[-1]
+
+
+@pytest.mark.parametrize("limit", [-1, "5", float("nan"), True])
+def test_a_time_limit_that_is_none_is_refused(data, limit):
+    with pytest.raises(ValueError, match="expected seconds"):
+        AutoRanker(time_limit=limit).fit(*data)
+
+
+def test_seeds_of_all_kinds_leave_no_member_out(data):
+    models = [
+        AutoRanker(random_state=seed, estimate_folds=0).fit(*data)
+        for seed in (5, np.int64(5), np.random.RandomState(5), None)
+    ]
+    for model in models:
+        assert not any(row["note"] for row in model.members_)
+    np.testing.assert_array_equal(models[0].held_out_scores_, models[1].held_out_scores_)
+
+
+def test_scores_without_a_preference_are_refused_in_the_words_of_the_caller(data):
+    X, y, groups = data
+    with pytest.raises(ValueError, match="check y and groups"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        AutoRanker().fit(X, groups.astype(float), groups)
+
+
+def test_preferences_that_are_mostly_connected_are_held_out_by_edges():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    winner, loser = rng.integers(0, 50, size=(2, 150))
+    swap = X[winner, 0] < X[loser, 0]
+    winner, loser = np.where(swap, loser, winner), np.where(swap, winner, loser)
+    kept = winner != loser
+    graph = PairGraph([*winner[kept], 50], [*loser[kept], 51], n_items=60)
+    assert graph.n_units > 1
+    model = AutoRanker().fit(X, graph)
+    assert "score" in model.members_[0]
+    assert model.score_ < 0.1

@@ -9,7 +9,7 @@ from scipy.stats import t as student
 
 from rankwise.arrays import Array
 from rankwise.estimators.auto_combine import combine_members
-from rankwise.estimators.auto_hold_out import HeldOutItems, choose
+from rankwise.estimators.auto_hold_out import HeldOutItems, Units, choose
 from rankwise.estimators.auto_members import Member, Problem
 from rankwise.features import scale_in_groups
 from rankwise.graphs import PreferenceGraph
@@ -25,14 +25,13 @@ N_INNER = 5
 def estimate_folds(graph: PreferenceGraph, n_folds: int) -> NestedFolds | None:
     """Folds in folds, if there are enough groups, or items of one list, for so many folds."""
     n_units = graph.n_groups if graph.n_groups > 1 else graph.n_items // 4
-    is_joined = graph.scores is None and graph.n_units < 2
-    if n_folds < 2 or n_units < 2 * n_folds or is_joined:
+    if n_folds < 2 or n_units < 2 * n_folds:
         return None
     return make_nested_folds(graph, n_folds, min(N_INNER, n_units // n_folds))
 
 
 def held_out_once_more(
-    problem: Problem, units: HeldOutItems, nested: NestedFolds, judged: list[Member], how: str
+    problem: Problem, units: Units, nested: NestedFolds, judged: list[Member], how: str
 ) -> Array:
     """The metric in each group, by combinations that were made without its fold.
 
@@ -44,7 +43,7 @@ def held_out_once_more(
     ----------
     problem : Problem
         The data.
-    units : HeldOutItems
+    units : HeldOutItems or HeldOutEdges
         What was held out of all data, and how it was judged.
     nested : NestedFolds
         What is held out here.
@@ -54,6 +53,7 @@ def held_out_once_more(
         How they are combined.
     """
     graph, models = problem.graph, nested.models()
+    is_compared = isinstance(units, HeldOutItems) and units.is_compared
     scores, folds = np.empty(graph.n_items), []
     for k in range(nested.n_folds):
         first = k * (nested.n_inner + 1)
@@ -61,7 +61,7 @@ def held_out_once_more(
         inner = [nested.rows(new) for _, new in models[first + 1 : first + 1 + nested.n_inner]]
         rest = np.sort(np.concatenate(inner))
         places = [np.searchsorted(rest, rows) for rows in inner]
-        level = HeldOutItems(graph.subset(rest), units.metric, places, units.is_compared)
+        level = HeldOutItems(graph.subset(rest), units.metric, places, is_compared)
         chosen, new = [], []
         for member in judged:
             assert member.again is not None
@@ -73,7 +73,7 @@ def held_out_once_more(
             chosen.append(replace(member, held=choice.held, by_unit=choice.by_unit))
             new.append(parts[first][:, choice.at])
         weights = combine_members(chosen, level, how).weights
-        codes = graph.groups[test] if units.is_compared else np.zeros(len(test), dtype=np.intp)
+        codes = graph.groups[test] if is_compared else np.zeros(len(test), dtype=np.intp)
         codes = np.unique(codes, return_inverse=True)[1]
         scores[test] = scale_in_groups(np.stack(new, axis=1), codes) @ weights
         folds.append(test)

@@ -154,7 +154,7 @@ def make_units(graph: PreferenceGraph, metric: Measure, *, one_at_a_time: bool =
     one_at_a_time : bool
         Whether groups are held out one at a time; else in five folds.
     """
-    if graph.n_units > 1:
+    if graph.n_units > 1 and not _is_joined(graph):
         is_single = one_at_a_time or graph.n_groups < LIST_FOLDS
         folds = make_folds(None if is_single else LIST_FOLDS, graph)
         is_compared = graph.scores is not None or bool(getattr(graph, "has_groups", True))
@@ -163,6 +163,14 @@ def make_units(graph: PreferenceGraph, metric: Measure, *, one_at_a_time: bool =
         return HeldOutEdges(graph.pairs(), metric)
     n_folds = max(2, min(LIST_FOLDS, graph.n_items // 2))
     return HeldOutItems(graph, metric, make_folds(n_folds, graph))
+
+
+def _is_joined(graph: PreferenceGraph) -> bool:
+    """Whether most preferences are in one connected component, which cannot be held out."""
+    if graph.scores is not None or bool(getattr(graph, "has_groups", True)):
+        return False
+    in_component = np.bincount(graph.components, graph.degrees)
+    return bool(in_component.max() > in_component.sum() / 2)
 
 
 @dataclass(eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import sys
 import time
 import warnings
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array
 from rankwise.estimators.auto_combine import Combination, combine_members
 from rankwise.estimators.auto_estimate import estimate_folds, held_out_once_more, interval
-from rankwise.estimators.auto_hold_out import HeldOutItems, Units, is_worse, make_units
+from rankwise.estimators.auto_hold_out import HeldOutEdges, Units, is_worse, make_units
 from rankwise.estimators.auto_members import (
     Member,
     Problem,
@@ -25,7 +26,7 @@ from rankwise.estimators.auto_members import (
     judge_recipe,
     menu_of,
 )
-from rankwise.estimators.auto_menu import WIDE, Features, Recipe, as_pipeline
+from rankwise.estimators.auto_menu import WIDE, Features, Recipe, as_pipeline, check_seed
 from rankwise.estimators.auto_problem import check_problem, default_scoring
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.checks import check_rows
@@ -169,6 +170,8 @@ class AutoRanker(RankerMixin, BaseEstimator):
         warn_if_groups_were_lost(y, groups, "fit")
         check_option("combine", self.combine, ("stack", "mean", "best"))
         n_folds = as_whole("estimate_folds", self.estimate_folds, "0 for no estimate")
+        self._check_limit()
+        seed = check_seed(self.random_state)
         check_same_index(X=X, y=y, groups=groups)
         X = check_rows(self, X, accept_sparse="csr")
         problem = check_problem(X, y, groups, sample_weight)
@@ -179,13 +182,15 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.estimate_: dict[str, float] = {}
         is_wide = sp.issparse(X) and X.shape[1] > WIDE
         units = make_units(problem.graph, metric, one_at_a_time=not is_wide)
-        nested = estimate_folds(problem.graph, n_folds)
-        judged = self._judge(problem, units, nested, start)
+        is_joined = isinstance(units, HeldOutEdges)
+        nested = None if is_joined else estimate_folds(problem.graph, n_folds)
+        features = Features(problem.X, problem.groups, seed)
+        judged = self._judge(problem, features, units, nested, start)
         if not judged:
-            self._keep_simplest(problem)
+            self._keep_simplest(problem, features)
             return self
         self._keep(judged, combine_members(judged, units, self.combine), units, problem)
-        if nested is not None and isinstance(units, HeldOutItems):
+        if nested is not None:
             self._estimate(problem, units, nested, judged)
         return self
 
@@ -238,10 +243,14 @@ class AutoRanker(RankerMixin, BaseEstimator):
         return metric
 
     def _judge(
-        self, problem: Problem, units: Units, nested: NestedFolds | None, start: float
+        self,
+        problem: Problem,
+        features: Features,
+        units: Units,
+        nested: NestedFolds | None,
+        start: float,
     ) -> list[Member]:
         asked = asked_members(self.members, problem)
-        features = Features(problem.X, problem.groups, self.random_state)
         meter = Meter("AutoRanker", len(asked))
         judged: list[Member] = []
         for done, (name, what) in enumerate(asked):
@@ -285,6 +294,12 @@ class AutoRanker(RankerMixin, BaseEstimator):
                 return f"given up: {kin[0].name!r} is far worse than {best.name!r}"
         return ""
 
+    def _check_limit(self) -> None:
+        limit = self.time_limit
+        is_number = isinstance(limit, numbers.Real) and not isinstance(limit, bool)
+        if limit is not None and not (is_number and limit >= 0):
+            raise ValueError(f"time_limit={limit!r}; expected seconds, 0 or more, or None.")
+
     def _is_late(self, start: float) -> bool:
         limit = self.time_limit
         return limit is not None and time.perf_counter() - start > limit
@@ -320,10 +335,10 @@ class AutoRanker(RankerMixin, BaseEstimator):
             if "score" in row:
                 row["weight"] = float(weights[row["name"]])
 
-    def _keep_simplest(self, problem: Problem) -> None:
+    def _keep_simplest(self, problem: Problem, features: Features) -> None:
         """Nothing can be held out: the simplest member alone, with the alpha of RankRLS."""
         simplest = menu_of(problem)[0]
-        steps, R = Features(problem.X, problem.groups, self.random_state).make(simplest)
+        steps, R = features.make(simplest)
         self.estimators_ = [as_pipeline(steps, RankRLS().fit(R, *problem.target))]
         self.weights_, self.combine_, self.best_member_ = np.ones(1), "best", simplest.name
         self.score_ = float("nan")
@@ -333,7 +348,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.notes_.append(f"no member could be held out ({why}): the simplest one is used alone")
 
     def _estimate(
-        self, problem: Problem, units: HeldOutItems, nested: NestedFolds, judged: list[Member]
+        self, problem: Problem, units: Units, nested: NestedFolds, judged: list[Member]
     ) -> None:
         """Say how good the combination is with groups held out once more."""
         if any(member.again is None for member in judged):
