@@ -8,6 +8,7 @@ added for features that interact.
 
 from __future__ import annotations
 
+import numbers
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state
 
 from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.hinge_features import HingeFeatures
@@ -24,7 +26,16 @@ from rankwise.estimators.rank_rls import RankRLS
 from rankwise.memory import check_matrix_fits
 from rankwise.options import check_option
 
-__all__ = ["MENU", "WIDE", "Features", "Recipe", "as_pipeline", "check_recipe", "menu_for"]
+__all__ = [
+    "MENU",
+    "WIDE",
+    "Features",
+    "Recipe",
+    "as_pipeline",
+    "check_recipe",
+    "check_seed",
+    "menu_for",
+]
 
 N_BASIS = 300  # items of the basis of a kernel
 WIDTH = 0.3  # gamma times the median squared distance
@@ -113,23 +124,25 @@ class Features:
         Items.
     groups : ndarray or None
         Their groups.
-    random_state : int
+    seed : int
         Seed of the choice of basis items.
     """
 
-    def __init__(self, X: Any, groups: Any, random_state: Any) -> None:
-        self._X, self._groups, self._random_state = X, groups, random_state
-        self._made: dict[tuple[str, str], tuple[list[Any], Any]] = {}
+    def __init__(self, X: Any, groups: Any, seed: int) -> None:
+        self._X, self._groups, self._seed = X, groups, seed
+        self._made: dict[str, tuple[list[Any], Any]] = {}
 
     def make(self, recipe: Recipe) -> tuple[list[Any], Any]:
         """The fitted steps before the ranker of an entry, and the features that it gets."""
-        expansion = "linear" if recipe.expansion == "trees" else recipe.expansion
-        recipe = recipe._replace(expansion=expansion)
-        key = (recipe.expansion, recipe.scaling)
-        if key not in self._made:
+        if recipe.expansion == "trees":
+            recipe = recipe._replace(expansion="linear")
+        if recipe.expansion != "linear":
             self._check_memory(recipe)
-            self._made[key] = self._scale(recipe) if key[0] == "linear" else self._expand(recipe)
-        return self._made[key]
+            return self._expand(recipe)
+        if recipe.scaling not in self._made:
+            self._check_memory(recipe)
+            self._made[recipe.scaling] = self._scale(recipe)
+        return self._made[recipe.scaling]
 
     def n_columns(self, recipe: Recipe) -> int:
         """An upper bound of the number of columns."""
@@ -166,16 +179,21 @@ class Features:
         expansion: Any = HingeFeatures(self._n_knots(scaled.shape[1]))
         if recipe.expansion == "rbf":
             n_basis = min(N_BASIS, scaled.shape[0])
-            seed = self._random_state
-            gamma = WIDTH / _median_distance(scaled, seed)
-            expansion = Nystroem(gamma=gamma, n_components=n_basis, random_state=seed)
+            gamma = WIDTH / _median_distance(scaled, self._seed)
+            expansion = Nystroem(gamma=gamma, n_components=n_basis, random_state=self._seed)
         return [*steps, expansion], expansion.fit_transform(scaled)
 
 
-def _median_distance(X: Any, random_state: Any) -> float:
+def check_seed(random_state: Any) -> int:
+    """One seed for all members: the number that was given, or one that is drawn."""
+    rng = check_random_state(random_state)
+    is_number = isinstance(random_state, numbers.Integral)
+    return int(random_state) if is_number else int(rng.randint(np.iinfo(np.int32).max))
+
+
+def _median_distance(X: Any, seed: int) -> float:
     """The median squared distance between two of some items; the mean if half of them are equal."""
-    rng = np.random.RandomState(random_state) if isinstance(random_state, int) else random_state
-    rows = (rng or np.random).permutation(X.shape[0])[:SAMPLE]
+    rows = np.random.RandomState(seed).permutation(X.shape[0])[:SAMPLE]
     squares = euclidean_distances(X[rows], squared=True)[np.triu_indices(len(rows), 1)]
     return float(np.median(squares)) or float(squares.mean()) or 1.0
 

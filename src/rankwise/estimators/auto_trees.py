@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from rankwise.arrays import Array
-from rankwise.estimators.auto_hold_out import HeldOutEdges, Units
-from rankwise.estimators.auto_members import Member, Problem
+from rankwise.estimators.auto_hold_out import HeldOutEdges, Units, choose
+from rankwise.estimators.auto_members import ONE, Again, Member, Problem
 from rankwise.estimators.auto_menu import Features, Recipe, as_pipeline
 from rankwise.estimators.boosted_trees import BoostedTrees, grow_trees
 from rankwise.model_selection.folds import Folds, fold_numbers, make_folds
 from rankwise.model_selection.measures import check_scoring, mean_defined
+from rankwise.model_selection.nested_hold_out import NestedFolds
 
 __all__ = ["judge_trees"]
 
@@ -23,12 +24,12 @@ TREE_FOLDS = 3  # of groups
 
 
 def judge_trees(
-    recipe: Recipe, features: Features, problem: Problem, units: Units, near: float | None = None
+    recipe: Recipe, features: Features, problem: Problem, units: Units, nested: NestedFolds | None
 ) -> Member:
     """Grow trees without each of some folds, and stop where the share of wrong pairs rises.
 
     Folds are of groups, or those of the units for one list. The number of trees is doubled while
-    that helps; `near` is a number that was found on more data.
+    that helps. Without the nested folds there are as many trees.
     """
     start = time.perf_counter()
     steps, R = features.make(recipe)
@@ -38,7 +39,7 @@ def judge_trees(
     graphs: list[Any] = [problem.graph.subset(rows) for rows in parts]
     models: list[Any] = [None] * len(folds)
     best, n_best, held_best, n_worse = np.inf, 0, np.zeros(len(fold)), 0
-    for n_trees in STAGES if near is None else (int(near),):
+    for n_trees in STAGES:
         held = np.empty(len(fold))
         for k, rows in enumerate(folds):
             models[k] = grow_trees(models[k], n_trees, R[parts[k]], graphs[k])
@@ -53,11 +54,22 @@ def judge_trees(
     def train() -> Any:
         return as_pipeline(steps, BoostedTrees(n_best).fit(R, *problem.target))
 
-    by_unit = units.judge(held_best[:, None])[:, 0]
-    if np.isnan(by_unit).all():
-        raise ValueError(f"{units.metric.name} is undefined in all that is held out")
+    choice = choose(units, ONE, held_best[:, None], units.judge(held_best[:, None]))
+    again = None if nested is None else _grown_again(n_best, R, problem, nested)
     seconds = time.perf_counter() - start
-    return Member(recipe.name, float("nan"), held_best, by_unit, seconds, train, n_best)
+    found = choice.held, choice.by_unit, seconds, train, again, n_best
+    return Member(recipe.name, choice.alpha, *found)
+
+
+def _grown_again(n_trees: int, R: Any, problem: Problem, nested: NestedFolds) -> Again:
+    scores = []
+    for kept, new in nested.models():
+        rows: Any = nested.rows(kept)
+        graph: Any = problem.graph.subset(rows)
+        scores.append(
+            grow_trees(None, n_trees, R[rows], graph).predict(R[nested.rows(new)])[:, None]
+        )
+    return Again(ONE, scores)
 
 
 def _folds(problem: Problem, units: Units) -> Folds:
