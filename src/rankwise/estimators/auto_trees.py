@@ -7,19 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.arrays import Array
 from rankwise.estimators.auto_hold_out import HeldOutEdges, Units, choose
 from rankwise.estimators.auto_members import ONE, Again, Member, Problem
 from rankwise.estimators.auto_menu import Features, Recipe, as_pipeline
-from rankwise.estimators.boosted_trees import BoostedTrees, grow_trees
+from rankwise.estimators.boosted_trees import BoostedTrees, grow_trees, staged_scores
 from rankwise.model_selection.folds import Folds, fold_numbers, make_folds
 from rankwise.model_selection.measures import check_scoring, mean_defined
 from rankwise.model_selection.nested_hold_out import NestedFolds
 
 __all__ = ["judge_trees"]
 
-STAGES = (20, 40, 80, 160, 320, 640)
-PATIENCE = 2  # stages that may be worse than the best before the trees stop growing
+STAGES = ((20, 40, 80), (160, 320), (640,))  # a row is grown if the end of that before is the best
 TREE_FOLDS = 3  # of groups
 
 
@@ -38,17 +36,17 @@ def judge_trees(
     parts = [np.flatnonzero(fold != k) for k in range(len(folds))]
     graphs: list[Any] = [problem.graph.subset(rows) for rows in parts]
     models: list[Any] = [None] * len(folds)
-    best, n_best, held_best, n_worse = np.inf, 0, np.zeros(len(fold)), 0
-    for n_trees in STAGES:
-        held = np.empty(len(fold))
+    best, n_best, held_best = np.inf, 0, np.zeros(len(fold))
+    for stages in STAGES:
+        held = np.empty((len(fold), len(stages)))
         for k, rows in enumerate(folds):
-            models[k] = grow_trees(models[k], n_trees, R[parts[k]], graphs[k])
-            held[rows] = models[k].predict(R[rows])
-        wrong = _wrong(units, held)
-        n_worse = 0 if wrong < best else n_worse + 1
-        if wrong < best or not n_best:
-            best, n_best, held_best = wrong, n_trees, held
-        if n_worse == PATIENCE:
+            models[k] = grow_trees(models[k], stages[-1], R[parts[k]], graphs[k])
+            held[rows] = staged_scores(models[k], R[rows], stages)
+        wrong = mean_defined(units.judge(held, check_scoring("disagreement")))
+        at = int(np.argmin(wrong))
+        if wrong[at] < best or not n_best:
+            best, n_best, held_best = float(wrong[at]), stages[at], held[:, at]
+        if n_best != stages[-1]:
             break
 
     def train() -> Any:
@@ -77,7 +75,3 @@ def _folds(problem: Problem, units: Units) -> Folds:
     if n_groups == 1 and not isinstance(units, HeldOutEdges):
         return units.folds
     return make_folds(min(TREE_FOLDS, n_groups), problem.graph)
-
-
-def _wrong(units: Units, held: Array) -> float:
-    return float(mean_defined(units.judge(held[:, None], check_scoring("disagreement")))[0])

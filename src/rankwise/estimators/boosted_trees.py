@@ -16,7 +16,7 @@ from rankwise.estimators.checks import check_rows
 from rankwise.graphs import ScoreGraph
 from rankwise.targets import split_weighted
 
-__all__ = ["BoostedTrees", "grow_trees", "order_targets"]
+__all__ = ["BoostedTrees", "grow_trees", "order_targets", "staged_scores"]
 
 MAX_LEAVES = 15
 LEARNING_RATE = 0.1
@@ -154,3 +154,9 @@ def grow_trees(model: Any, n_trees: int, X: Any, graph: ScoreGraph) -> Any:
         )
     model.set_params(max_iter=n_trees)
     return model.fit(X, order_targets(graph), sample_weight=graph.item_weights)
+
+
+def staged_scores(model: Any, X: Any, stages: tuple[int, ...]) -> Array:
+    """Scores of items by so many of the first trees, (n_items, n_stages)."""
+    found = {n: scores for n, scores in enumerate(model.staged_predict(X), 1) if n in stages}
+    return np.stack([found[n] for n in stages], axis=1)
