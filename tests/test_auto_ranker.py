@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import warnings
 
 import numpy as np
@@ -13,7 +15,15 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankwise import AutoRanker, GroupScaler, PairGraph, RankRLS, ScoreGraph, make_target
+from rankwise import (
+    AutoRanker,
+    GroupScaler,
+    HingeFeatures,
+    PairGraph,
+    RankRLS,
+    ScoreGraph,
+    make_target,
+)
 from rankwise.datasets import make_ranking
 from rankwise.estimators import auto_combine, auto_hold_out
 from rankwise.estimators.auto_members import Problem, fit_any, judge_estimator
@@ -23,6 +33,7 @@ from rankwise.metrics import get_metric
 from rankwise.model_selection.folds import fold_numbers
 from rankwise.model_selection.nested_hold_out import make_nested_folds
 from rankwise.persistence import load, save
+from rankwise.report import make_report
 from tests.oracle import scaled_in_groups
 
 LINEAR = ["linear, standard, magnitude", "linear, group, magnitude without ties"]
@@ -516,10 +527,10 @@ def test_seeds_of_all_kinds_leave_no_member_out(data):
     np.testing.assert_array_equal(models[0].held_out_scores_, models[1].held_out_scores_)
 
 
+@pytest.mark.filterwarnings("ignore:no item is preferred")
 def test_scores_without_a_preference_are_refused_in_the_words_of_the_caller(data):
-    X, y, groups = data
-    with pytest.raises(ValueError, match="check y and groups"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    X, _, groups = data
+    with pytest.raises(ValueError, match="check y and groups"):
         AutoRanker().fit(X, groups.astype(float), groups)
 
 
@@ -535,3 +546,21 @@ def test_preferences_that_are_mostly_connected_are_held_out_by_edges():
     model = AutoRanker().fit(X, graph)
     assert "score" in model.members_[0]
     assert model.score_ < 0.1
+
+
+def test_the_report_draws_the_curves_of_an_additive_model(data):
+    X, y, groups = data
+    model = make_pipeline(StandardScaler(), HingeFeatures(2), RankRLS(0.1))
+    model.fit(X, make_target(y, groups))
+    page = make_report(model, X, y, groups, feature_names=["height", "b", "c", "d"])
+    shapes = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])["shapes"]
+    assert shapes["scale"] == "value"
+    assert shapes["total"] == 4
+    total = np.zeros(len(y))
+    for curve in shapes["curves"]:
+        at = ["height", "b", "c", "d"].index(curve["label"])
+        total += np.interp(X[:, at], curve["x"], curve["mean"])
+    scores = model.predict(X)
+    np.testing.assert_allclose(total, scores - scores.mean(), atol=0.01)
+    plain = make_report(RankRLS().fit(X, y, groups), X, y, groups)
+    assert '"shapes":null' in plain

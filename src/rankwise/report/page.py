@@ -14,6 +14,7 @@ from rankwise.datasets.files import PathLike, replace_file
 from rankwise.environment import describe_environment
 from rankwise.graphs import PreferenceGraph
 from rankwise.inspection.contributions import Contributions
+from rankwise.inspection.feature_curves import feature_curves, has_curves
 from rankwise.inspection.model_parts import ModelParts, take_apart
 from rankwise.metrics import Metric
 from rankwise.report import sentences
@@ -36,7 +37,12 @@ from rankwise.report.group_metrics import (
 )
 from rankwise.report.margins import describe_margins
 from rankwise.report.model_words import input_names, predict_scores
-from rankwise.report.scored_items import ScoredItems, as_text, make_scored_items
+from rankwise.report.scored_items import (
+    ScoredItems,
+    as_text,
+    make_scored_items,
+    short_numbers,
+)
 from rankwise.report.tuning import describe_curves, describe_path, searched
 from rankwise.targets import split_target
 
@@ -44,6 +50,7 @@ __all__ = ["make_report", "write_report"]
 
 SCRIPTS = ("charts.js", "tables.js", "theme.js", "items.js", "report.js")
 LONGEST_TITLE = 200
+SHAPES = 8  # curves of features that are drawn
 METRICS = ("ndcg@10", "map", "disagreement", "tau")
 
 
@@ -173,11 +180,13 @@ def make_report(
     scored = make_scored_items(predict_scores(model, X, known), y, groups, ids)
     results = measure(scored, metrics, confidence)
     parts = take_apart(model)
-    effects = _effects(parts, X, known, input_names(feature_names, model, X), scored)
+    names = input_names(feature_names, model, X)
+    effects = _effects(parts, X, known, names, scored)
     certainty = find_certainty(parts, X, known, scored, confidence)
     data = {
         **_group_data(scored, results, effects, certainty, rng),
         "features": effects.describe() if effects else None,
+        "shapes": _shapes(model, X, known, names),
         "margins": describe_margins(scored, rng),
         **_tuning_data(parts, training, results[0].metric, effects),
     }
@@ -251,6 +260,23 @@ def _effects(
     seen_names = [as_text(name) for name in parts.feature_names(names, len(weights))]
     added = Contributions(weights, seen, scored.groups, seen_names)
     return FeatureEffects(added, scored, weight_errors(parts, weights))
+
+
+def _shapes(model: Any, X: Any, groups: Any, names: list[str] | None) -> dict[str, Any] | None:
+    """The curves of the features of an additive model that add most."""
+    if not has_curves(model):
+        return None
+    curves, scale = feature_curves(model, X, groups, names)
+    shown = [
+        {
+            "label": as_text(curve.name),
+            "x": short_numbers(curve.x),
+            "mean": short_numbers(curve.added),
+        }
+        for curve in curves[:SHAPES]
+        if curve.spread > 0
+    ]
+    return {"scale": scale, "curves": shown, "total": len(curves)} if shown else None
 
 
 def _check_training(training: Any, parts: ModelParts) -> tuple[Any, Any, Any] | None:
