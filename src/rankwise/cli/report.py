@@ -74,7 +74,7 @@ def report(
     before = None
     if previous is not None:
         values, _, scored = open_ranker(previous).scores(file)
-        before = np.zeros(len(found.y))  # rows without a true score are left out of the page
+        before = np.zeros(found.X.shape[0])  # rows without a true score are left out of the page
         before[scored] = values
     warning = ranker.flattery(found)
     metrics = [chosen.name for chosen in metrics_for(metric, found.y)]

@@ -7,6 +7,7 @@ from html import escape
 
 import numpy as np
 
+from rankwise.arrays import Array
 from rankwise.model_selection import compare
 from rankwise.report.group_metrics import MetricResult
 from rankwise.report.rivals import Rival
@@ -72,10 +73,10 @@ def _meaning(result: MetricResult) -> str:
     return escape(MEANINGS.get(word, "").format(first=first))
 
 
-def _rival_list(known: list[tuple[Rival, float, object]]) -> str:
+def _rival_list(known: list[tuple[Rival, float, Array]]) -> str:
     rows = "".join(
-        f'<li><span aria-hidden="true">{MARKS[rival.kind]}</span> {_name(rival)}'
-        f"<b>{number(mean)}</b></li>"
+        f'<li><span aria-hidden="true">{MARKS[rival.kind]}</span> '
+        f"<span>{_name(rival)}</span><b>{number(mean)}</b></li>"
         for rival, mean, _ in known
     )
     return f'<ul class="rivals">{rows}</ul>' if rows else ""
@@ -88,7 +89,7 @@ def _name(rival: Rival) -> str:
 
 
 def _against_previous(
-    result: MetricResult, known: list[tuple[Rival, float, object]], confidence: float
+    result: MetricResult, known: list[tuple[Rival, float, Array]], confidence: float
 ) -> str:
     """The difference to the previous model, with the interval of paired groups."""
     values = [found for rival, _, found in known if rival.kind == "previous"]
