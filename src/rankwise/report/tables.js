@@ -28,7 +28,7 @@ class SortableTable {
       const button = html(
         "button",
         { type: "button", onclick: () => this.toggle(k) },
-        column.title,
+        ...breakable(column.title),
       );
       return html(
         "th",
@@ -92,6 +92,11 @@ class SortableTable {
     });
     return html("tr", this.options.attributes?.(row) ?? {}, ...cells);
   }
+}
+
+// A title whose long words may go on in the next line, where a phone has no room for them.
+function breakable(title) {
+  return title.split(/(?<=\w{8})(?=\w{4})/).flatMap((part, k) => (k ? [html("wbr"), part] : [part]));
 }
 
 // A long name has room to break its lines, a short one takes no more than it needs.
