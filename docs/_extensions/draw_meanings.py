@@ -18,11 +18,13 @@ plt.rcParams.update({"font.size": 10, "text.color": INK, "svg.hashsalt": "rankwi
 
 
 def start(width: float = 6.4, height: float = 2.3, n: int = 1) -> tuple[plt.Figure, list[plt.Axes]]:
+    """A figure and its axes."""
     figure, axes = plt.subplots(1, n, figsize=(width, height), layout="constrained")
     return figure, list(np.atleast_1d(axes))
 
 
 def keep(figure: plt.Figure, name: str) -> None:
+    """Write the figure to the folder of pictures."""
     figure.savefig(STATIC / f"means_{name}.png", dpi=110, metadata={"Software": None})
     plt.close(figure)
 
@@ -42,6 +44,7 @@ def slope(axis: plt.Axes, predicted: str, true: str, title: str) -> None:
 
 
 def draw_pairs() -> None:
+    """Groups and their pairs."""
     figure, (axis,) = start()
     for left, name, ys in ((0, "query 1", [2, 1, 0]), (4, "query 2", [1, 0, 0])):
         axis.add_patch(plt.Rectangle((left, -0.5), 3, 1.75, fill=False, ec=GRAY, lw=1.5))
@@ -66,6 +69,7 @@ def draw_pairs() -> None:
 
 
 def draw_disagreement() -> None:
+    """Crossing lines."""
     figure, axes = start(n=2)
     slope(axes[0], "ABCD", "ABCD", "no line crosses: disagreement 0")
     slope(axes[1], "BADC", "ABCD", "2 of 6 pairs cross: disagreement 0.33")
@@ -73,6 +77,7 @@ def draw_disagreement() -> None:
 
 
 def draw_ndcg() -> None:
+    """What each place counts."""
     figure, (axis,) = start()
     place = np.arange(1, 11)
     axis.bar(place, 1 / np.log2(1 + place), color=BLUE)
@@ -86,6 +91,7 @@ def draw_ndcg() -> None:
 
 
 def draw_tau() -> None:
+    """Three orders."""
     figure, axes = start(n=3)
     slope(axes[0], "ABCD", "ABCD", "τ = 1")
     slope(axes[1], "CADB", "ABCD", "τ = 0")
@@ -94,6 +100,7 @@ def draw_tau() -> None:
 
 
 def draw_alpha() -> None:
+    """The error on groups left out for each alpha."""
     rng = np.random.default_rng(0)
     queries = np.repeat(np.arange(30), 6)
     X = (
@@ -116,6 +123,7 @@ def draw_alpha() -> None:
 
 
 def draw_interval() -> None:
+    """Values of groups, their mean and its interval."""
     values = np.clip(np.random.default_rng(2).normal(0.62, 0.22, 60), 0, 1)
     mean, half = values.mean(), 2.0 * values.std(ddof=1) / np.sqrt(len(values))
     figure, (axis,) = start(height=1.7)
