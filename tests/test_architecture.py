@@ -14,7 +14,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "rankwise"
 LAYERS = [
     {"arrays", "frames"},
     {"real_numbers"},
-    {"errors", "options", "memory", "threads", "groups", "progress", "rows", "_compiled"},
+    {"errors", "options", "memory", "threads", "groups", "progress", "rows", "_compiled"}
+    | {"text_tables"},
     {"targets", "environment"},
     {"graphs"},
     {"features", "losses", "metrics", "datasets", "sums"},

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 import json
 import math
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rankwise.options import check_option
+from rankwise.text_tables import TABLE_FORMATS, Table
 
 if TYPE_CHECKING:
     from rankwise.leaderboard.board import Leaderboard, LeaderboardRow
 
-__all__ = ["FORMATS", "Table", "footnotes", "tables", "written"]
+__all__ = ["FORMATS", "footnotes", "tables", "written"]
 
-Table = tuple[str, list[list[str]], int]  # title, header and rows, columns of text at the left
 WIDTH = 80
 WORST_JUDGES = 10
-_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-_LATEX |= {c: "\\" + c for c in "&%$#_{}"} | {"–": "--", "…": r"\ldots{}", "†": r"\dag{}"}
 
 
 def written(board: Leaderboard, format: str) -> str:
     """The board in a format, as `Leaderboard.to_text` has it."""
-    check_option("format", format, list(FORMATS))
-    return FORMATS[format](board)
+    check_option("format", format, FORMATS)
+    if format in TABLE_FORMATS:
+        return TABLE_FORMATS[format](tables(board), footnotes(board))
+    return _PLAIN[format](board)
 
 
 def tables(board: Leaderboard) -> list[Table]:
@@ -144,20 +142,6 @@ def _text(board: Leaderboard) -> str:
     return "\n\n".join(blocks) + "\n" + "\n".join(footnotes(board))
 
 
-def _markdown(board: Leaderboard) -> str:
-    blocks = []
-    for title, (header, *rows), n_left in tables(board):
-        rule = [":--" if k < n_left else "--:" for k in range(len(header))]
-        lines = ["| " + " | ".join(_piped(row)) + " |" for row in (header, rule, *rows)]
-        blocks.append("\n".join(([f"**{title}**\n"] if title else []) + lines))
-    notes = "\n".join(f"* {line}" for line in footnotes(board))
-    return "\n\n".join([*blocks, notes]) + "\n"
-
-
-def _piped(cells: Sequence[str]) -> list[str]:
-    return [re.sub(r"([|\\*_`<>\[\]])", r"\\\1", cell.replace("\n", " ")) for cell in cells]
-
-
 def _csv(board: Leaderboard) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -170,41 +154,5 @@ def _json(board: Leaderboard) -> str:
     return json.dumps(board.to_dict(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _latex(board: Leaderboard) -> str:
-    blocks = []
-    for title, (header, *rows), n_left in tables(board):
-        lines = [r"\begin{tabular}{" + "l" * n_left + "r" * (len(header) - n_left) + "}", r"\hline"]
-        lines += [" & ".join(map(_tex, header)) + r" \\", r"\hline"]
-        lines += [" & ".join(map(_tex, row)) + r" \\" for row in rows]
-        lines += [r"\hline", r"\end{tabular}"]
-        blocks.append("\n".join(([f"% {title}"] if title else []) + lines))
-    notes = "\n".join(f"% {line}" for line in footnotes(board))
-    return "\n\n".join([*blocks, notes]) + "\n"
-
-
-def _tex(cell: str) -> str:
-    return "".join(_LATEX.get(c, c) for c in cell)
-
-
-def _html(board: Leaderboard) -> str:
-    blocks = []
-    for title, rows, _ in tables(board):
-        tags = ["th"] + ["td"] * (len(rows) - 1)
-        body = "".join(
-            "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-            for tag, cells in zip(tags, rows, strict=True)
-        )
-        caption = f"<caption>{html.escape(title)}</caption>" if title else ""
-        blocks.append(f"<table>{caption}{body}</table>")
-    notes = "<br>".join(html.escape(line) for line in footnotes(board))
-    return "".join(blocks) + f"<p>{notes}</p>"
-
-
-FORMATS: dict[str, Callable[[Leaderboard], str]] = {
-    "text": _text,
-    "markdown": _markdown,
-    "csv": _csv,
-    "json": _json,
-    "latex": _latex,
-    "html": _html,
-}
+_PLAIN: dict[str, Callable[[Leaderboard], str]] = {"text": _text, "csv": _csv, "json": _json}
+FORMATS = ("text", "markdown", "csv", "json", "latex", "html")
