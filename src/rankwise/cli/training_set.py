@@ -47,6 +47,8 @@ class TrainingSet:
         Number of rows without score that were left out.
     weights : ndarray or None
         Weights of the items, if a column of them was named.
+    zero_based : bool
+        Whether the features of svmlight rows count from 0.
     """
 
     path: Path
@@ -57,6 +59,7 @@ class TrainingSet:
     kinds: list[ColumnKind] = field(default_factory=list)
     n_dropped: int = 0
     weights: Any = None
+    zero_based: bool = False
 
     @property
     def is_sparse(self) -> bool:
@@ -94,6 +97,7 @@ class TrainingSet:
             categories=[kind.name for kind in self.kinds if kind.use == "category"],
             other_columns=others,
             sparse=self.is_sparse,
+            zero_based=self.zero_based,
             rows=sketch_rows(X, self.y),
             chosen=chosen,
         )
@@ -113,6 +117,11 @@ class TrainingSet:
         groups = None if self.groups is None else np.asarray(self.groups)[scored]
         weights = None if self.weights is None else self.weights[scored]
         found = ScoreGraph(self.y[scored], groups, sample_weight=weights).describe()
+        if found.n_pairs and found.n_pairs == found.n_tied_pairs:
+            raise ValueError(
+                f"{self.path}: there is nothing to learn: all items of a group have the same score "
+                f"in column {self.roles.get('target')}; check the columns of scores and groups."
+            )
         return {
             "file": self.path,
             "items": len(self.y),
@@ -238,7 +247,8 @@ def _read_rows(file: DataFile, table: TrainingTableOptions, model: ModelName) ->
             "these rows out, or use --model corankrls or pursuit, which learn from them, too."
         )
     roles = {"target": "label", "group": None if data.groups is None else "qid"}
-    return TrainingSet(file.path, data.X, data.y, data.groups, roles)
+    counts = table.zero_based
+    return TrainingSet(file.path, data.X, data.y, data.groups, roles, zero_based=counts)
 
 
 def _features(file: DataFile, X: Any, kinds: list[ColumnKind]) -> Any:
