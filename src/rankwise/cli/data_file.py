@@ -41,7 +41,10 @@ class DataFile:
         """What the file is; told by its content unless the user says it."""
         from rankwise.datasets.any_format import chosen_format
 
-        return chosen_format(str(self.path), str(self.table.format))  # type: ignore[arg-type]
+        found = chosen_format(str(self.path), str(self.table.format))  # type: ignore[arg-type]
+        if self.table.zero_based and found != "letor":
+            raise ValueError(f"{self.path} is a table; leave out zero_based=.")
+        return found
 
     @property
     def is_letor(self) -> bool:

@@ -117,11 +117,6 @@ class TrainingSet:
         groups = None if self.groups is None else np.asarray(self.groups)[scored]
         weights = None if self.weights is None else self.weights[scored]
         found = ScoreGraph(self.y[scored], groups, sample_weight=weights).describe()
-        if found.n_pairs and found.n_pairs == found.n_tied_pairs:
-            raise ValueError(
-                f"{self.path}: there is nothing to learn: all items of a group have the same score "
-                f"in column {self.roles.get('target')}; check the columns of scores and groups."
-            )
         return {
             "file": self.path,
             "items": len(self.y),
@@ -184,12 +179,27 @@ def read_training(
     path: Path, table: TrainingTableOptions, model: ModelName, weight: str | None = None
 ) -> TrainingSet:
     """Read a file to learn from; `weight` is the column of weights, if there is one."""
-    from rankwise.datasets import read_frame
-
     file = DataFile(path, table)
     file.refuse_weights(weight)
     if file.is_letor:
-        return _read_rows(file, table, model)
+        data = _read_rows(file, table, model)
+    else:
+        data = _read_columns(file, table, model, weight)
+    if 0 < data.summary["pairs"] == data.summary["tied_pairs"]:
+        raise ValueError(
+            f"{path}: there is nothing to learn: all items of a group have the same score in "
+            f"column {data.roles['target']}; check the columns of scores and groups."
+        )
+    return data
+
+
+def _read_columns(
+    file: DataFile, table: TrainingTableOptions, model: ModelName, weight: str | None
+) -> TrainingSet:
+    """A table, with text and gaps."""
+    from rankwise.datasets import read_frame
+
+    path = file.path
     wanted, ignored = split_names(table.features), split_names(table.ignore)
     categorical, numeric = split_names(table.categorical), split_names(table.numeric)
     unnamed = [] if wanted else [at for at, name in enumerate(file.names) if not name]

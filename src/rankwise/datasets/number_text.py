@@ -40,7 +40,9 @@ def spelled_numbers(column: Any, decimal: str = ".", thousands: str = "") -> Any
         return None
     arrow, compute = import_arrow(), import_arrow("pyarrow.compute")
     cells = compute.utf8_trim_whitespace(with_gaps(column, MISSING | GAPS))
-    plain = compute.replace_substring(cells, decimal, ".")
+    plain = cells
+    if decimal == ",":  # a point is none then
+        plain = compute.replace_substring(compute.replace_substring(cells, ".", "_"), ",", ".")
     for kind in (arrow.int64(), arrow.float64()):
         with suppress(arrow.ArrowInvalid):
             return plain.cast(kind)

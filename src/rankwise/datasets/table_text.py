@@ -110,11 +110,11 @@ class TextTable:
         if self.delimiter == ",":
             return "."
         head = bytes(self._content[self._begin : self._begin + _HEAD_BYTES])
-        cell = rb'(?:^|[%b\n"])\s*[+-]?[0-9]+%b(?:[eE][+-]?[0-9]+)?\s*(?=[%b\r\n"])'
+        # three digits after a comma or a point may be thousands
+        number = rb"(?:[0-9]+%b(?:[0-9]{1,2}|[0-9]{4,})|0%b[0-9]{3})(?:[eE][+-]?[0-9]+)?"
+        cell = rb'(?:^|[%b\n"])\s*[+-]?' + number + rb'\s*(?=[%b\r\n"])'
         mark = re.escape(self.delimiter.encode())
-        # three digits after a comma may be thousands
-        signs = rb",(?:[0-9]{1,2}|[0-9]{4,})", rb"\.[0-9]+"
-        comma, point = (re.search(cell % (mark, sign, mark), head) for sign in signs)
+        comma, point = (re.search(cell % (mark, sign, sign, mark), head) for sign in (b",", rb"\."))
         return "," if comma and not point else "."
 
     def read(self, texts: Sequence[int], values: Sequence[int]) -> Any:

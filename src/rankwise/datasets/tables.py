@@ -72,13 +72,13 @@ def read_table(
     Parameters
     ----------
     path : str or path
-        Text in UTF-8 whose first line names the columns, a Parquet or Feather file, or one JSON
-        object a line; plain or compressed by gzip, bzip2, xz or zstandard.  ``-`` is standard
-        input.
+        Text in UTF-8 (or UTF-16 with its mark) whose first line names the columns, a Parquet or
+        Feather file, or one JSON object a line; plain or compressed by gzip, bzip2, xz or
+        zstandard.  ``-`` is standard input.
     target : str, int or None, default="auto"
         Column with the relevance labels, by name or by position counted from 0.  "auto" takes the
-        one called y, label, relevance, target or score, in small or capital letters.  None: there
-        is no target.  Empty cells, nan and NA become NaN: items without a score.
+        one called y, label, relevance, target, score or rating, in small or capital letters.
+        None: there is no target.  Empty cells, nan and NA become NaN: items without a score.
     group : str, int or None, default="auto"
         Column with the group (query) of each item.  "auto" takes the one called group, groups,
         group_id, qid, query, query_id, user, user_id, session or session_id, if there is one.
