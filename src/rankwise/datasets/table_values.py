@@ -181,10 +181,10 @@ def _refuse_cell(source: OpenTable, row: int, at: int, role: str) -> None:
     name, cell = show(source.names[at]), source.spelled(row, at).strip()
     shown = show(cell.replace("\n", " "))
     if role != "feature":
-        problem = (
-            f"the {role}, column {name}, is {shown}, expected {_EXPECTED[role]}. "
-            f"Pass {role}= if this is not the {role}."
-        )
+        expected = _EXPECTED.get(role, "a finite number")
+        problem = f"the {role}, column {name}, is {shown}, expected {expected}."
+        if role in _EXPECTED:
+            problem += f" Pass {role}= if this is not the {role}."
         if role == "target":
             problem += " Write numbers for words, the larger the better."
     elif cell.lower() in MISSING | GAPS:
