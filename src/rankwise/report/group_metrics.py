@@ -36,6 +36,8 @@ TITLES = {
     "disagreement": "Disagreement error",
     "concordance": "Concordance",
     "tau": "Kendall τ",
+    "spearman": "Spearman ρ",
+    "hit": "Hit rate",
 }
 SHORT_TITLES = TITLES | {
     "map": "AP",
@@ -81,8 +83,8 @@ class MetricResult(NamedTuple):
 
     @property
     def worst_possible(self) -> float:
-        """Lower end of the scale: Kendall's τ goes down to −1."""
-        return -1.0 if self.metric.name.startswith("tau") else 0.0
+        """Lower end of the scale: correlations go down to −1."""
+        return -1.0 if self.metric.name.startswith(("tau", "spearman")) else 0.0
 
     @property
     def n_undefined(self) -> int:
