@@ -4,8 +4,9 @@
 
 OHSUMED and MQ2008 (five folds each: three parts and the validation part to train on, one to test
 on), LightGBM's example (its own split), Jester (60 users, each a list of 100 jokes; half of them
-are to train on, and the ratings of 100 other users are the features) and California housing (five
-draws of 4,000 districts to train on and 4,000 to test on, one list). Everybody has the same
+are to train on, and the ratings of 100 other users are the features) and California housing (one
+list: five folds, 4,000 districts of the others to train on; the test fold is cut at random into
+lists of 100, so that there is something to take a mean and a test over). Everybody has the same
 training data, and chooses on inner folds of them. Results of each learner and fold are kept in
 --output, so that a run can be continued; --again measures again.
 """
@@ -20,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from experiments.command_line import find_data, make_parser
 from experiments.letor_folds import read_folds
 from experiments.pursuit13_jester import read_jester
-from experiments.quality_peers import PEERS, THREADS
+from experiments.quality_peers import LIST_PEERS, PEERS, THREADS
 from experiments.tables import print_notes, print_table
 from rankwise import RankRLSCV
 from rankwise.datasets import read_letor
@@ -84,14 +85,16 @@ def jester_splits(data, n_users=60, n_reference=100):
         yield Split(X[train], y[train], one, X[test], y[test], one)
 
 
-def cadata_splits(data, n=4000, n_draws=5):
-    """One list of districts by the value of their houses."""
+def cadata_splits(data, n=4000, n_folds=5, length=100):
+    """One list of districts by the value of their houses, tested in short lists."""
     (path,) = find_data(data, "cadata/cal_housing.data.gz")
     table = np.loadtxt(path, delimiter=",")
-    for draw in range(n_draws):
-        rows = np.random.default_rng(draw).permutation(len(table))[: 2 * n]
-        X, y, one = table[rows, :-1], table[rows, -1], np.zeros(n, int)
-        yield Split(X[:n], y[:n], one, X[n:], y[n:], one)
+    rng = np.random.default_rng(0)
+    parts = np.array_split(rng.permutation(len(table)), n_folds)
+    for k, test in enumerate(parts):
+        train = rng.permutation(np.concatenate(parts[:k] + parts[k + 1 :]))[:n]
+        X, y, lists = table[:, :-1], table[:, -1], np.arange(len(test)) // length
+        yield Split(X[train], y[train], np.zeros(n, int), X[test], y[test], lists)
 
 
 SETS = {
@@ -139,14 +142,14 @@ def of_items(fit):
 
 
 LEARNERS = {OURS: auto, "AutoRanker + LightGBM": auto_with_trees, "RankRLSCV": rank_rls}
-LEARNERS |= {name: of_items(fit) for name, fit in PEERS.items()}
+LEARNERS |= {name: of_items(fit) for name, fit in (PEERS | LIST_PEERS).items()}
 
 
 def measure(fit, split):
     """Values of the metrics in each group of the test part, seconds, and what was chosen."""
-    start = time.perf_counter()
+    start, processor = time.perf_counter(), time.process_time()
     predict, chosen = fit(split.X, split.y, split.groups)
-    seconds = time.perf_counter() - start
+    seconds, processor = time.perf_counter() - start, time.process_time() - processor
     scores = predict(split.X_test, split.groups_test)
     given = split.y_test, np.asarray(scores, dtype=float), split.groups_test
     has_grades = split.y_test.min() >= 0 and split.y_test.max() < 31
@@ -154,6 +157,7 @@ def measure(fit, split):
         "ndcg@10": ndcg(*given, k=10, per_group=True).tolist() if has_grades else None,
         "error": disagreement_error(*given, per_group=True).tolist(),
         "seconds": seconds,
+        "processor": processor,
         "chosen": chosen,
     }
 
@@ -166,6 +170,8 @@ def run(options):
     for name in options.only:
         for fold, split in enumerate(SETS[name](options.data)):
             for learner in options.learners:
+                if learner in LIST_PEERS and name in GRADED:
+                    continue
                 key = f"{name}/{fold}/{learner}"
                 if key in kept and not options.again:
                     continue
@@ -214,12 +220,13 @@ def show(kept, name, learners):
                 else f"{test.difference:+.4f} [{test.low:+.4f}, {test.high:+.4f}]"
             )
             row.append("" if test is None else f"{test.p_holm:.2g}" + " *" * test.significant)
-        seconds = sum(kept[key]["seconds"] for key in keys_of(kept, name, learner))
-        rows.append([*row, f"{seconds:.0f}"])
+        taken = [kept[key] for key in keys_of(kept, name, learner)]
+        times = [sum(one[clock] for one in taken) for clock in ("seconds", "processor")]
+        rows.append([*row, *(f"{time:.0f}" for time in times)])
     header = ["learner"]
     for metric in metrics:
         header += [metric, "minus AutoRanker\n95 % interval", "p (Holm)"]
-    print_table(name, [*header, "seconds"], rows, digits=4)
+    print_table(name, [*header, "seconds", "of the\nprocessor"], rows, digits=4)
 
 
 def _listed(text):

@@ -3,6 +3,11 @@
 Everybody gets the same training data. The number of trees of a boosted model is chosen on three
 inner folds of the groups of those data (early stopping on each, the mean number of trees), and the
 model is trained again on all of them. All other settings are the libraries' own defaults.
+
+Early stopping is by NDCG@10 in groups. In one list the first ten places are too few to stop by, so
+there it is by the share of pairs in the wrong order (CatBoost: by the loss of pairs that it draws,
+its regression by its own loss), and models of regression, which people would use for one list, are
+there, too.
 """
 
 import os
@@ -14,7 +19,9 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-__all__ = ["PEERS", "inner_folds"]
+from rankwise.metrics import disagreement_error
+
+__all__ = ["LIST_PEERS", "PEERS", "inner_folds"]
 
 N_TREES, PATIENCE, N_INNER = 1000, 50, 3
 MAX_PAIRS = 200_000  # of CatBoost's PairLogit in a list of thousands of items
@@ -54,11 +61,20 @@ def choose_and_fit(train, X, y, groups):
     return train(by_group(X, y, groups), None, n_trees)[0], f"{n_trees} trees"
 
 
+def is_list(groups):
+    """Whether all items are one list."""
+    return len(np.unique(groups)) == 1
+
+
 def lightgbm(objective):
-    """LightGBM's ranker, as a function of the training data."""
+    """LightGBM's ranker, or its regression, as a function of the training data."""
+    is_ranker = objective != "regression"
 
     def fit(X, y, groups):
         import lightgbm as lgb
+
+        def wrong(scores, rows):
+            return "wrong pairs", disagreement_error(rows.get_label(), scores), False
 
         def train(data, validation, n_trees):
             options = {
@@ -69,71 +85,93 @@ def lightgbm(objective):
                 "num_threads": THREADS,
                 "verbosity": -1,
             }
-            rows = lgb.Dataset(data[0], data[1], group=data[3])
+            by_pairs = {"metric": "None"} if is_list(groups) else {}
+            rows = lgb.Dataset(data[0], data[1], group=data[3] if is_ranker else None)
             if validation is None:
                 return lgb.train(options, rows, n_trees).predict, n_trees
-            outside = lgb.Dataset(validation[0], validation[1], group=validation[3], reference=rows)
-            stop = lgb.early_stopping(PATIENCE, verbose=False)
-            model = lgb.train(options, rows, n_trees, valid_sets=[outside], callbacks=[stop])
+            sizes = validation[3] if is_ranker else None
+            outside = lgb.Dataset(validation[0], validation[1], group=sizes, reference=rows)
+            model = lgb.train(
+                options | by_pairs,
+                rows,
+                n_trees,
+                valid_sets=[outside],
+                feval=wrong if by_pairs else None,
+                callbacks=[lgb.early_stopping(PATIENCE, verbose=False)],
+            )
             return model.predict, model.best_iteration or n_trees
 
-        return choose_and_fit(train, X, grades(y), groups)
+        return choose_and_fit(train, X, grades(y) if is_ranker else y, groups)
 
     return fit
 
 
-def xgboost(X, y, groups):
-    """XGBoost with rank:ndcg."""
-    import xgboost as xgb
+def xgboost(objective):
+    """XGBoost's ranker, or its regression."""
+    is_ranker = objective.startswith("rank")
 
-    def matrix(data):
-        return xgb.DMatrix(data[0], data[1], group=data[3])
+    def fit(X, y, groups):
+        import xgboost as xgb
 
-    def train(data, validation, n_trees):
-        options = {
-            "objective": "rank:ndcg",
-            "eval_metric": "ndcg@10",
-            "seed": 0,
-            "nthread": THREADS,
-        }
-        evals = [] if validation is None else [(matrix(validation), "validation")]
-        stop = PATIENCE if evals else None
-        exponential = int(data[1].max()) < N_GRADES
-        booster = xgb.train(
-            options | {"ndcg_exp_gain": exponential},
-            matrix(data),
-            n_trees,
-            evals=evals,
-            early_stopping_rounds=stop,
-            verbose_eval=False,
-        )
-        best = booster.best_iteration + 1 if evals else n_trees
-        return (lambda X: booster.predict(xgb.DMatrix(X))), best
+        def matrix(data):
+            return xgb.DMatrix(data[0], data[1], group=data[3] if is_ranker else None)
 
-    return choose_and_fit(train, X, grades(y), groups)
+        def wrong(scores, rows):
+            return "wrong", disagreement_error(rows.get_label(), scores)
+
+        def train(data, validation, n_trees):
+            options = {"objective": objective, "seed": 0, "nthread": THREADS}
+            if is_ranker:
+                exponential = int(data[1].max()) < N_GRADES
+                options |= {"eval_metric": "ndcg@10", "ndcg_exp_gain": exponential}
+            by_pairs = {"custom_metric": wrong} if is_list(groups) else {}
+            if by_pairs:
+                options["disable_default_eval_metric"] = True
+                options.pop("eval_metric", None)
+            evals = [] if validation is None else [(matrix(validation), "validation")]
+            booster = xgb.train(
+                options,
+                matrix(data),
+                n_trees,
+                evals=evals,
+                early_stopping_rounds=PATIENCE if evals else None,
+                verbose_eval=False,
+                **by_pairs,
+            )
+            best = booster.best_iteration + 1 if evals else n_trees
+            return (lambda X: booster.predict(xgb.DMatrix(X))), best
+
+        return choose_and_fit(train, X, grades(y) if is_ranker else y, groups)
+
+    return fit
 
 
 def catboost(loss):
-    """CatBoost with a ranking loss."""
+    """CatBoost with a ranking loss, or its regression."""
+    is_ranker = loss != "RMSE"
 
     def fit(X, y, groups):
-        from catboost import CatBoostRanker, Pool
+        from catboost import CatBoost, Pool
 
         longest = np.unique(groups, return_counts=True)[1].max()
-        own = f"{loss}:max_pairs={MAX_PAIRS}" if loss == "PairLogit" and longest > 1000 else loss
+        pairs = f"PairLogit:max_pairs={MAX_PAIRS}" if longest > 1000 else "PairLogit"
+        metric = pairs if is_list(groups) else "NDCG:top=10;type=Exp"
+        own = pairs if loss == "PairLogit" else loss
 
         def pool(data):
             return Pool(data[0], data[1], group_id=np.unique(data[2], return_inverse=True)[1])
 
         def train(data, validation, n_trees):
-            model = CatBoostRanker(
-                loss_function=own,
-                eval_metric="NDCG:top=10;type=Exp",
-                iterations=n_trees,
-                random_seed=0,
-                thread_count=THREADS,
-                verbose=False,
-                allow_writing_files=False,
+            model = CatBoost(
+                {
+                    "loss_function": own,
+                    "eval_metric": metric if is_ranker else "RMSE",
+                    "iterations": n_trees,
+                    "random_seed": 0,
+                    "thread_count": THREADS,
+                    "verbose": False,
+                    "allow_writing_files": False,
+                }
             )
             options = {}
             if validation is not None:
@@ -142,7 +180,7 @@ def catboost(loss):
             best = model.get_best_iteration()
             return model.predict, n_trees if best is None else best + 1
 
-        return choose_and_fit(train, X, grades(y).astype(float), groups)
+        return choose_and_fit(train, X, grades(y).astype(float) if is_ranker else y, groups)
 
     return fit
 
@@ -162,10 +200,21 @@ def ridge(X, y, groups):
 PEERS = {
     "LightGBM lambdarank": ("lightgbm", lightgbm("lambdarank")),
     "LightGBM xendcg": ("lightgbm", lightgbm("rank_xendcg")),
-    "XGBoost rank:ndcg": ("xgboost", xgboost),
+    "XGBoost rank:ndcg": ("xgboost", xgboost("rank:ndcg")),
     "CatBoost YetiRank": ("catboost", catboost("YetiRank")),
     "CatBoost PairLogit": ("catboost", catboost("PairLogit")),
     "Ridge": ("sklearn", ridge),
 }
-PEERS = {name: fit for name, (library, fit) in PEERS.items() if find_spec(library)}
+LIST_PEERS = {
+    "LightGBM regression": ("lightgbm", lightgbm("regression")),
+    "XGBoost regression": ("xgboost", xgboost("reg:squarederror")),
+    "CatBoost regression": ("catboost", catboost("RMSE")),
+}
+
+
+def _installed(peers):
+    return {name: fit for name, (library, fit) in peers.items() if find_spec(library)}
+
+
+PEERS, LIST_PEERS = _installed(PEERS), _installed(LIST_PEERS)
 """Functions of X, y, groups; they return a function from items to scores, and what was chosen."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import warnings
 
 import numpy as np
@@ -13,14 +15,25 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankwise import AutoRanker, GroupScaler, PairGraph, RankRLS, ScoreGraph, make_target
+from rankwise import (
+    AutoRanker,
+    GroupScaler,
+    HingeFeatures,
+    PairGraph,
+    RankRLS,
+    ScoreGraph,
+    make_target,
+)
 from rankwise.datasets import make_ranking
 from rankwise.estimators import auto_combine, auto_hold_out
 from rankwise.estimators.auto_members import Problem, fit_any, judge_estimator
 from rankwise.estimators.auto_menu import MENU, Features, menu_for
 from rankwise.estimators.auto_problem import check_problem
 from rankwise.metrics import get_metric
+from rankwise.model_selection.folds import fold_numbers
+from rankwise.model_selection.nested_hold_out import make_nested_folds
 from rankwise.persistence import load, save
+from rankwise.report import make_report
 from tests.oracle import scaled_in_groups
 
 LINEAR = ["linear, standard, magnitude", "linear, group, magnitude without ties"]
@@ -140,30 +153,69 @@ def test_the_estimate_holds_out_groups_of_all_that_is_chosen(data):
     assert AutoRanker(LINEAR, estimate_folds=0).fit(X, y, groups).estimate_ == {}
 
 
-def test_the_estimate_is_that_of_fits_without_each_fold(data, monkeypatch):
-    from rankwise.estimators import auto_members
-    from rankwise.model_selection.folds import make_folds
-
+@pytest.mark.parametrize("combine", ["mean", "best"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_estimate_is_that_of_fits_without_each_fold(data, combine, weighted):
     X, y, groups = data
-    monkeypatch.setattr(auto_members, "NEAR", np.array([1.0]))
-    model = AutoRanker(LINEAR, combine="mean", scoring="disagreement").fit(X, y, groups)
-    held = np.empty(len(y))
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(y)) if weighted else None
+    options = {"combine": combine, "scoring": "disagreement"}
+    model = AutoRanker(LINEAR, **options).fit(X, y, groups, weights)
+    graph = ScoreGraph(y, groups)
+    nested = make_nested_folds(graph, 3, 5)
+    assert nested.n_inner == 3
+    fold = fold_numbers(nested.blocks, len(y))
+    error = get_metric("disagreement")
+    scaled = [StandardScaler().fit_transform(X), GroupScaler().fit_transform(X, groups=groups)]
     alphas = alphas_of(model)
-    for rows in make_folds(3, ScoreGraph(y, groups)):
-        rest = np.setdiff1d(np.arange(len(y)), rows)
-        columns = []
-        for name, scaler, ties in zip(
-            LINEAR, (StandardScaler(), GroupScaler()), ("include", "exclude"), strict=True
-        ):
-            in_groups = isinstance(scaler, GroupScaler)
-            given = {"groups": groups[rest]} if in_groups else {}
-            seen = scaler.fit_transform(X[rest], **given)
-            ranker = RankRLS(alphas[name], ties=ties).fit(seen, y[rest], groups[rest])
-            new = scaler.transform(X[rows], **({"groups": groups[rows]} if in_groups else {}))
-            columns.append(ranker.predict(new))
-        held[rows] = scaled_in_groups(np.stack(columns, axis=1), groups[rows]).mean(axis=1)
-    expected = get_metric("disagreement")(y, held, groups)
+
+    def fitted(ties, alpha, R, rows):
+        given = {} if weights is None else {"sample_weight": weights[rows]}
+        return RankRLS(alpha, ties=ties).fit(R[rows], y[rows], groups[rows], **given)
+
+    held = np.empty(len(y))
+    for k in range(3):
+        test = fold // 3 == k
+        found = []
+        for name, R, ties in zip(LINEAR, scaled, ("include", "exclude"), strict=True):
+            tried = []
+            for alpha in alphas[name] * np.array([0.1, 1.0, 10.0]):
+                inner = np.full(len(y), np.nan)
+                for j in range(3):
+                    seen, new = ~test & (fold % 3 != j), ~test & (fold % 3 == j)
+                    inner[new] = fitted(ties, alpha, R, seen).predict(R[new])
+                given = {} if weights is None else {"sample_weight": weights[~test]}
+                value = error(y[~test], inner[~test], groups[~test], **given)
+                tried.append((round(value, 12), -alpha))
+            chosen = min(tried)
+            scores = fitted(ties, -chosen[1], R, ~test).predict(R[test])
+            found.append((chosen[0], scaled_in_groups(scores[:, None], groups[test])[:, 0]))
+        if combine == "mean":
+            held[test] = np.mean([scores for _, scores in found], axis=0)
+        else:
+            held[test] = min(found, key=lambda pair: pair[0])[1]
+    given = {} if weights is None else {"sample_weight": weights}
+    expected = error(y, held, groups, **given)
     assert model.estimate_["score"] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["groups", "list", "sparse", "graph"])
+def test_nested_scores_equal_refitting(data, kind):
+    X, y, groups = data
+    graph = ScoreGraph(y, None if kind == "list" else groups, ties="exclude")
+    graph = graph.pairs() if kind == "graph" else graph
+    R = sp.csr_array(X) if kind == "sparse" else X
+    task = RankRLS(solver="primal").hold_out_task(R, graph)
+    nested = make_nested_folds(graph, 3, 2)
+    alphas = [0.01, 1.0]
+    found = task.nested(nested, task.candidates(alpha=alphas))
+    models = nested.models()
+    assert len(found) == len(models) == 3 * (1 + 2)
+    for scores, (kept, new) in zip(found, models, strict=True):
+        seen, rows = nested.rows(kept), nested.rows(new)
+        assert not set(seen) & set(rows)
+        for column, alpha in zip(scores.T, alphas, strict=True):
+            model = RankRLS(alpha).fit(X[seen], graph.subset(seen))
+            np.testing.assert_allclose(column, model.predict(X[rows]), atol=1e-9)
 
 
 def test_scoring_is_chosen_by_the_data_and_said(data):
@@ -457,3 +509,58 @@ def test_weights_that_a_model_cannot_take_leave_it_out(data):
     with pytest.warns(UserWarning, match="takes no weights"):
         model = AutoRanker([*LINEAR, ByQuery()], estimate_folds=0).fit(X, y, groups, weights)
     assert "score" not in model.members_[-1]
+
+
+@pytest.mark.parametrize("limit", [-1, "5", float("nan"), True])
+def test_a_time_limit_that_is_none_is_refused(data, limit):
+    with pytest.raises(ValueError, match="expected seconds"):
+        AutoRanker(time_limit=limit).fit(*data)
+
+
+def test_seeds_of_all_kinds_leave_no_member_out(data):
+    models = [
+        AutoRanker(random_state=seed, estimate_folds=0).fit(*data)
+        for seed in (5, np.int64(5), np.random.RandomState(5), None)
+    ]
+    for model in models:
+        assert not any(row["note"] for row in model.members_)
+    np.testing.assert_array_equal(models[0].held_out_scores_, models[1].held_out_scores_)
+
+
+@pytest.mark.filterwarnings("ignore:no item is preferred")
+def test_scores_without_a_preference_are_refused_in_the_words_of_the_caller(data):
+    X, _, groups = data
+    with pytest.raises(ValueError, match="check y and groups"):
+        AutoRanker().fit(X, groups.astype(float), groups)
+
+
+def test_preferences_that_are_mostly_connected_are_held_out_by_edges():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    winner, loser = rng.integers(0, 50, size=(2, 150))
+    swap = X[winner, 0] < X[loser, 0]
+    winner, loser = np.where(swap, loser, winner), np.where(swap, winner, loser)
+    kept = winner != loser
+    graph = PairGraph([*winner[kept], 50], [*loser[kept], 51], n_items=60)
+    assert graph.n_units > 1
+    model = AutoRanker().fit(X, graph)
+    assert "score" in model.members_[0]
+    assert model.score_ < 0.1
+
+
+def test_the_report_draws_the_curves_of_an_additive_model(data):
+    X, y, groups = data
+    model = make_pipeline(StandardScaler(), HingeFeatures(2), RankRLS(0.1))
+    model.fit(X, make_target(y, groups))
+    page = make_report(model, X, y, groups, feature_names=["height", "b", "c", "d"])
+    shapes = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])["shapes"]
+    assert shapes["scale"] == "value"
+    assert shapes["total"] == 4
+    total = np.zeros(len(y))
+    for curve in shapes["curves"]:
+        at = ["height", "b", "c", "d"].index(curve["label"])
+        total += np.interp(X[:, at], curve["x"], curve["mean"])
+    scores = model.predict(X)
+    np.testing.assert_allclose(total, scores - scores.mean(), atol=0.01)
+    plain = make_report(RankRLS().fit(X, y, groups), X, y, groups)
+    assert '"shapes":null' in plain

@@ -11,7 +11,7 @@ __all__ = ["TABLE_FORMATS", "Table"]
 Table = tuple[str, list[list[str]], int]  # title, header and rows, columns of text at the left
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _LATEX |= {c: "\\" + c for c in "&%$#_{}"} | {"–": "--", "…": r"\ldots{}", "†": r"\dag{}"}
-_LATEX |= {"−": "$-$"}
+_LATEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "−": "$-$"}
 
 
 def _markdown(tables: Sequence[Table], notes: Sequence[str]) -> str:
@@ -24,7 +24,7 @@ def _markdown(tables: Sequence[Table], notes: Sequence[str]) -> str:
 
 
 def _piped(cells: Sequence[str]) -> list[str]:
-    return [re.sub(r"([|\\*_`<>\[\]])", r"\\\1", cell.replace("\n", " ")) for cell in cells]
+    return [re.sub(r"([|\\*_`<>\[\]&~$])", r"\\\1", cell.replace("\n", " ")) for cell in cells]
 
 
 def _latex(tables: Sequence[Table], notes: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ __all__ = [
     "HeldOutEdges",
     "HeldOutItems",
     "Units",
+    "choose",
     "choose_alpha",
     "is_worse",
     "make_units",
@@ -153,7 +154,7 @@ def make_units(graph: PreferenceGraph, metric: Measure, *, one_at_a_time: bool =
     one_at_a_time : bool
         Whether groups are held out one at a time; else in five folds.
     """
-    if graph.n_units > 1:
+    if graph.n_units > 1 and not _is_joined(graph):
         is_single = one_at_a_time or graph.n_groups < LIST_FOLDS
         folds = make_folds(None if is_single else LIST_FOLDS, graph)
         is_compared = graph.scores is not None or bool(getattr(graph, "has_groups", True))
@@ -164,20 +165,31 @@ def make_units(graph: PreferenceGraph, metric: Measure, *, one_at_a_time: bool =
     return HeldOutItems(graph, metric, make_folds(n_folds, graph))
 
 
+def _is_joined(graph: PreferenceGraph) -> bool:
+    """Whether most preferences are in one connected component, which cannot be held out."""
+    if graph.scores is not None or bool(getattr(graph, "has_groups", True)):
+        return False
+    in_component = np.bincount(graph.components, graph.degrees)
+    return bool(in_component.max() > in_component.sum() / 2)
+
+
 @dataclass(eq=False)
 class Choice:
-    """The best alpha of a task.
+    """The best candidate.
 
     Attributes
     ----------
+    at : int
+        Its place among the candidates.
     alpha : float
-        The alpha.
+        Its alpha; nan if it has none.
     held : ndarray of shape (n_rows,)
         Held-out scores.
     by_unit : ndarray of shape (n_units,)
         The metric in each unit.
     """
 
+    at: int
     alpha: float
     held: Array
     by_unit: Array
@@ -185,8 +197,6 @@ class Choice:
 
 def choose_alpha(task: HoldOutTask, units: Units, candidates: Candidates | None = None) -> Choice:
     """Judge one alpha for each decade, and more beyond the end of them while the best is there.
-
-    Of those within a standard error of the best, the one with the fewest wrong pairs is chosen.
 
     Parameters
     ----------
@@ -200,21 +210,44 @@ def choose_alpha(task: HoldOutTask, units: Units, candidates: Candidates | None 
     tried = _decades(task) if candidates is None else candidates
     held = units.hold_out(task, tried)
     by_unit = units.judge(held)
-    sign = 1.0 if units.metric.greater_is_better else -1.0
-    while True:
-        mean = mean_defined(by_unit)
-        if np.isnan(mean).all():
-            raise ValueError(f"{units.metric.name} is undefined in all that is held out")
-        at = tried.best(sign * mean)
-        more = tried.beyond(tried.edges(mean, at, "alpha")) if tried.grid else None
+    while tried.grid is not None:
+        at = _best(units, tried, by_unit)
+        more = tried.beyond(tried.edges(mean_defined(by_unit), at, "alpha"))
         if more is None:
-            at = _fewest_wrong(units, tried, held, by_unit, at)
-            alpha = float(tried.axes["alpha"][at]) if "alpha" in tried.axes else float("nan")
-            return Choice(alpha, held[:, at].copy(), by_unit[:, at])
+            break
         beyond = units.hold_out(task, more)
         tried, order = tried.joined(more)
         held = np.hstack([held, beyond])[:, order]
         by_unit = np.hstack([by_unit, units.judge(beyond)])[:, order]
+    return choose(units, tried, held, by_unit)
+
+
+def choose(units: Units, tried: Candidates, held: Array, by_unit: Array) -> Choice:
+    """Of the candidates within a standard error of the best, the one with the fewest wrong pairs.
+
+    Parameters
+    ----------
+    units : HeldOutItems or HeldOutEdges
+        What was held out.
+    tried : Candidates
+        The candidates.
+    held : ndarray of shape (n_rows, n_candidates)
+        Their held-out scores.
+    by_unit : ndarray of shape (n_units, n_candidates)
+        The metric of these.
+    """
+    at = _best(units, tried, by_unit)
+    if len(tried) > 1:
+        at = _fewest_wrong(units, tried, held, by_unit, at)
+    alpha = float(tried.axes["alpha"][at]) if "alpha" in tried.axes else float("nan")
+    return Choice(at, alpha, held[:, at].copy(), by_unit[:, at])
+
+
+def _best(units: Units, tried: Candidates, by_unit: Array) -> int:
+    mean = mean_defined(by_unit)
+    if np.isnan(mean).all():
+        raise ValueError(f"{units.metric.name} is undefined in all that is held out")
+    return tried.best(mean if units.metric.greater_is_better else -mean)
 
 
 def _fewest_wrong(units: Units, tried: Candidates, held: Array, by_unit: Array, best: int) -> int:

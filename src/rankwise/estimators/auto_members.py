@@ -6,23 +6,26 @@ import inspect
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
-from rankwise.arrays import Array
-from rankwise.estimators.auto_hold_out import Choice, Units, choose_alpha, is_worse
+from rankwise.arrays import Array, Indices
+from rankwise.estimators.auto_hold_out import Choice, Units, choose, choose_alpha, is_worse
 from rankwise.estimators.auto_menu import Features, Recipe, as_pipeline, check_recipe, menu_for
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.pipelines import last_step
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
+from rankwise.model_selection.candidates import Candidates
 from rankwise.model_selection.folds import fold_numbers, make_folds
 from rankwise.model_selection.group_routing import predict_items
+from rankwise.model_selection.nested_hold_out import NestedFolds
 from rankwise.targets import make_target, with_weights
 
 __all__ = [
+    "Again",
     "Member",
     "Problem",
     "asked_members",
@@ -34,7 +37,10 @@ __all__ = [
 
 FOREIGN_FOLDS = 5
 NEAR = np.array([0.1, 1.0, 10.0])
+ONE = Candidates({"alpha": np.array([np.nan])})  # of a model without alphas
+LARGE = 2**23  # features of a member that are not kept until all have been judged
 CERTAIN = 4.0  # standard errors by which a model that is trained again is given up early
+LEAST_UNITS = 10  # of which such a standard error is taken
 
 
 @dataclass(eq=False)
@@ -77,6 +83,21 @@ class Problem:
         return Problem(self.X[rows], graph if is_graph else self.y[rows], groups, graph, weights)
 
 
+class Again(NamedTuple):
+    """Scores by models without the folds of an estimate.
+
+    Attributes
+    ----------
+    candidates : Candidates
+        Alphas near the one that was chosen with all data.
+    scores : list of ndarray of shape (n_scored, n_candidates)
+        One array for each of `NestedFolds.models`.
+    """
+
+    candidates: Candidates
+    scores: list[Array]
+
+
 @dataclass(eq=False)
 class Member:
     """One model, judged on held-out data and not trained yet.
@@ -95,6 +116,10 @@ class Member:
         Time that this took.
     train : callable
         Gives the model trained on all data.
+    again : Again or None
+        The same without the folds of an estimate.
+    n_trees : int
+        The chosen number of trees; 0 if it has none.
     """
 
     name: str
@@ -103,6 +128,8 @@ class Member:
     by_unit: Array
     seconds: float
     train: Callable[[], Any]
+    again: Again | None = None
+    n_trees: int = 0
 
 
 def menu_of(problem: Problem) -> list[Recipe]:
@@ -132,30 +159,32 @@ def asked_members(members: Any, problem: Problem) -> list[tuple[str, Any]]:
 
 
 def judge_recipe(
-    recipe: Recipe,
-    features: Features,
-    problem: Problem,
-    units: Units,
-    near: float | None = None,
+    recipe: Recipe, features: Features, problem: Problem, units: Units, nested: NestedFolds | None
 ) -> Member:
-    """Choose the alpha of an entry of the menu by exact hold-out; only among those near, if given.
-
-    Three alphas near the one that was found on more data are enough for an estimate.
-    """
+    """Choose the alpha of an entry of the menu by exact hold-out; without the nested folds, too."""
     start = time.perf_counter()
     steps, R = features.make(recipe)
     task: Any = recipe.ranker(R).hold_out_task(R, *problem.target)
-    candidates = None if near is None else task.candidates(alpha=near * NEAR)
-    choice = choose_alpha(task, units, candidates)
+    choice = choose_alpha(task, units)
+    near = task.candidates(alpha=choice.alpha * NEAR)
+    again = None if nested is None else Again(near, task.nested(nested, near))
 
     def train() -> Any:
         return as_pipeline(steps, recipe.ranker(R, choice.alpha).fit(R, *problem.target))
 
-    return _member(recipe.name, choice, start, train)
+    if R.size > LARGE:  # its features need not wait for the weights
+        model = train()
+        return _member(recipe.name, choice, start, lambda: model, again)
+    return _member(recipe.name, choice, start, train, again)
 
 
 def judge_estimator(
-    name: str, estimator: Any, problem: Problem, units: Units, rival: Member | None
+    name: str,
+    estimator: Any,
+    problem: Problem,
+    units: Units,
+    rival: Member | None,
+    nested: NestedFolds | None = None,
 ) -> Member:
     """Hold out a model that the user brings.
 
@@ -167,16 +196,16 @@ def judge_estimator(
     if hasattr(estimator, "hold_out_task"):
         task = clone(estimator).hold_out_task(problem.X, *problem.target)
         choice = choose_alpha(task, units, task.candidates())
+        again = _trained_again(estimator, problem, nested)
         return _member(
-            name, choice, start, lambda: clone(estimator).fit(problem.X, *problem.target)
+            name, choice, start, lambda: clone(estimator).fit(problem.X, *problem.target), again
         )
     if units.graph is not problem.graph:
         raise ValueError("connected preferences are held out by edges, which it cannot be")
     held = _held_out_by_folds(estimator, problem, units, rival)
-    choice = Choice(float("nan"), held, units.judge(held[:, None])[:, 0])
-    if np.isnan(choice.by_unit).all():
-        raise ValueError(f"{units.metric.name} is undefined in all that is held out")
-    return _member(name, choice, start, lambda: fit_any(estimator, problem))
+    choice = choose(units, ONE, held[:, None], units.judge(held[:, None]))
+    again = _trained_again(estimator, problem, nested)
+    return _member(name, choice, start, lambda: fit_any(estimator, problem), again)
 
 
 def fit_any(estimator: Any, problem: Problem) -> Any:
@@ -209,20 +238,35 @@ def _held_out_by_folds(
     held = np.zeros(problem.graph.n_items)
     sign = 1.0 if units.metric.greater_is_better else -1.0
     for k, rows in enumerate(folds):
-        model = fit_any(estimator, problem.part(np.flatnonzero(fold != k)))
-        groups = None if problem.groups is None else problem.groups[rows]
-        held[rows] = np.asarray(predict_items(model, problem.X[rows], groups), dtype=np.float64)
+        held[rows] = _fit_and_score(estimator, problem, np.flatnonzero(fold != k), rows)
         if k == 1 and rival is not None and len(folds) > 2:
             seen = np.zeros(units.units.max() + 1, dtype=bool)
             seen[units.units[fold <= k]] = True
             scores = units.judge(held[:, None])[:, 0]
-            if is_worse(scores[seen], rival.by_unit[seen], sign, CERTAIN):
+            is_enough = seen.sum() >= LEAST_UNITS
+            if is_enough and is_worse(scores[seen], rival.by_unit[seen], sign, CERTAIN):
                 raise ValueError(f"given up after {k + 1} folds, worse than {rival.name!r}")
     if not np.isfinite(held).all():
         raise ValueError("its scores are not finite")
     return held
 
 
-def _member(name: str, choice: Choice, start: float, train: Callable[[], Any]) -> Member:
+def _fit_and_score(estimator: Any, problem: Problem, seen: Indices, new: Indices) -> Array:
+    model = fit_any(estimator, problem.part(seen))
+    groups = None if problem.groups is None else problem.groups[new]
+    return np.asarray(predict_items(model, problem.X[new], groups), dtype=np.float64)
+
+
+def _trained_again(estimator: Any, problem: Problem, nested: NestedFolds | None) -> Again | None:
+    if nested is None:
+        return None
+    rows = [(nested.rows(kept), nested.rows(new)) for kept, new in nested.models()]
+    scores = [_fit_and_score(estimator, problem, seen, new)[:, None] for seen, new in rows]
+    return Again(ONE, scores)
+
+
+def _member(
+    name: str, choice: Choice, start: float, train: Callable[[], Any], again: Again | None
+) -> Member:
     seconds = time.perf_counter() - start
-    return Member(name, choice.alpha, choice.held, choice.by_unit, seconds, train)
+    return Member(name, choice.alpha, choice.held, choice.by_unit, seconds, train, again)

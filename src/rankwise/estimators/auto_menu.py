@@ -1,13 +1,14 @@
 """What AutoRanker tries: a fixed menu of scalings, expansions and costs.
 
-All entries are linear `RankRLS` models of some features, so all have the same exact hold-out. The
-menu was written down from the prototype of the design before any run of this code, and it is not
-tuned to a data set: each scaling, each expansion and each cost is there, and cheap entries come
-first.
+All entries but the last are linear `RankRLS` models of some features, so they have the same exact
+hold-out. They were written down from the prototype of the design before any run of this code: each
+scaling, each expansion and each cost is there, and cheap entries come first. Boosted trees were
+added for features that interact.
 """
 
 from __future__ import annotations
 
+import numbers
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state
 
 from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.hinge_features import HingeFeatures
@@ -24,7 +26,16 @@ from rankwise.estimators.rank_rls import RankRLS
 from rankwise.memory import check_matrix_fits
 from rankwise.options import check_option
 
-__all__ = ["MENU", "WIDE", "Features", "Recipe", "as_pipeline", "check_recipe", "menu_for"]
+__all__ = [
+    "MENU",
+    "WIDE",
+    "Features",
+    "Recipe",
+    "as_pipeline",
+    "check_recipe",
+    "check_seed",
+    "menu_for",
+]
 
 N_BASIS = 300  # items of the basis of a kernel
 WIDTH = 0.3  # gamma times the median squared distance
@@ -40,8 +51,9 @@ class Recipe(NamedTuple):
 
     Attributes
     ----------
-    expansion : {"linear", "hinges", "rbf"}
-        The scaled features as they are, with hinges, or kernel values to a basis of items.
+    expansion : {"linear", "hinges", "rbf", "trees"}
+        The scaled features as they are, with hinges, or kernel values to a basis of items; or
+        boosted trees of the scaled features.
     scaling : {"standard", "group", "log+group", "standard+group", "log+standard"}
         How the features are scaled.
     cost, ties : str
@@ -79,16 +91,20 @@ MENU = (
     Recipe("rbf", "log+group", "sign"),
 )
 
+TREES = Recipe("trees", "standard+group", "sign")
+LEAST_FOR_TREES = 500  # items
+
 
 def menu_for(X: Any, *, has_groups: bool, has_scores: bool) -> list[Recipe]:
     """The entries that differ on these data.
 
     Without groups scaling in groups is the same as standard scaling. Explicit preferences bring
-    their own cost. Sparse features stay sparse, so they get no hinges; and few features allow
-    hinges.
+    their own cost, and trees need scores and many items. Sparse features stay sparse, so they get
+    neither hinges nor trees; and few features allow hinges.
     """
     found: list[Recipe] = []
-    for recipe in MENU:
+    has_trees = has_scores and not sp.issparse(X) and X.shape[0] >= LEAST_FOR_TREES
+    for recipe in (*MENU, TREES) if has_trees else MENU:
         scaling = recipe.scaling
         if not has_groups:
             scaling = "log+standard" if "log" in scaling else "standard"
@@ -108,21 +124,25 @@ class Features:
         Items.
     groups : ndarray or None
         Their groups.
-    random_state : int
+    seed : int
         Seed of the choice of basis items.
     """
 
-    def __init__(self, X: Any, groups: Any, random_state: Any) -> None:
-        self._X, self._groups, self._random_state = X, groups, random_state
-        self._made: dict[tuple[str, str], tuple[list[Any], Any]] = {}
+    def __init__(self, X: Any, groups: Any, seed: int) -> None:
+        self._X, self._groups, self._seed = X, groups, seed
+        self._made: dict[str, tuple[list[Any], Any]] = {}
 
     def make(self, recipe: Recipe) -> tuple[list[Any], Any]:
         """The fitted steps before the ranker of an entry, and the features that it gets."""
-        key = (recipe.expansion, recipe.scaling)
-        if key not in self._made:
+        if recipe.expansion == "trees":
+            recipe = recipe._replace(expansion="linear")
+        if recipe.expansion != "linear":
             self._check_memory(recipe)
-            self._made[key] = self._scale(recipe) if key[0] == "linear" else self._expand(recipe)
-        return self._made[key]
+            return self._expand(recipe)
+        if recipe.scaling not in self._made:
+            self._check_memory(recipe)
+            self._made[recipe.scaling] = self._scale(recipe)
+        return self._made[recipe.scaling]
 
     def n_columns(self, recipe: Recipe) -> int:
         """An upper bound of the number of columns."""
@@ -159,16 +179,21 @@ class Features:
         expansion: Any = HingeFeatures(self._n_knots(scaled.shape[1]))
         if recipe.expansion == "rbf":
             n_basis = min(N_BASIS, scaled.shape[0])
-            seed = self._random_state
-            gamma = WIDTH / _median_distance(scaled, seed)
-            expansion = Nystroem(gamma=gamma, n_components=n_basis, random_state=seed)
+            gamma = WIDTH / _median_distance(scaled, self._seed)
+            expansion = Nystroem(gamma=gamma, n_components=n_basis, random_state=self._seed)
         return [*steps, expansion], expansion.fit_transform(scaled)
 
 
-def _median_distance(X: Any, random_state: Any) -> float:
+def check_seed(random_state: Any) -> int:
+    """One seed for all members: the number that was given, or one that is drawn."""
+    rng = check_random_state(random_state)
+    is_number = isinstance(random_state, numbers.Integral)
+    return int(random_state) if is_number else int(rng.randint(np.iinfo(np.int32).max))
+
+
+def _median_distance(X: Any, seed: int) -> float:
     """The median squared distance between two of some items; the mean if half of them are equal."""
-    rng = np.random.RandomState(random_state) if isinstance(random_state, int) else random_state
-    rows = (rng or np.random).permutation(X.shape[0])[:SAMPLE]
+    rows = np.random.RandomState(seed).permutation(X.shape[0])[:SAMPLE]
     squares = euclidean_distances(X[rows], squared=True)[np.triu_indices(len(rows), 1)]
     return float(np.median(squares)) or float(squares.mean()) or 1.0
 
@@ -180,7 +205,7 @@ def check_recipe(name: str, menu: list[Recipe]) -> Recipe:
     return names[name]
 
 
-def as_pipeline(steps: list[Any], ranker: RankRLS) -> Pipeline:
+def as_pipeline(steps: list[Any], ranker: Any) -> Pipeline:
     """Fitted steps and a fitted ranker as one model of the items."""
     names = ["scale", "expand"][: len(steps)]
     return Pipeline([*zip(names, steps, strict=True), ("rank", ranker)])

@@ -41,7 +41,13 @@ def check_problem(
     if groups is not None:
         codes, names = encode_groups(groups, len(scores))
         labels = names[codes]
-    return Problem(X, scores, labels, ScoreGraph(scores, labels, sample_weight=weights), weights)
+    graph = ScoreGraph(scores, labels, sample_weight=weights)
+    if not graph.divergence.any():
+        raise ValueError(
+            "there is nothing to rank: no two items of one group (of weight more than 0) have "
+            "different scores; check y and groups."
+        )
+    return Problem(X, scores, labels, graph, weights)
 
 
 def default_scoring(problem: Problem) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import sys
 import time
 import warnings
@@ -15,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.estimators.auto_combine import Combination, combine_members
-from rankwise.estimators.auto_estimate import can_estimate, held_out_once_more, interval
-from rankwise.estimators.auto_hold_out import Units, is_worse, make_units
+from rankwise.estimators.auto_estimate import estimate_folds, held_out_once_more, interval
+from rankwise.estimators.auto_hold_out import HeldOutEdges, Units, is_worse, make_units
 from rankwise.estimators.auto_members import (
     Member,
     Problem,
@@ -25,8 +26,9 @@ from rankwise.estimators.auto_members import (
     judge_recipe,
     menu_of,
 )
-from rankwise.estimators.auto_menu import WIDE, Features, Recipe, as_pipeline
+from rankwise.estimators.auto_menu import WIDE, Features, Recipe, as_pipeline, check_seed
 from rankwise.estimators.auto_problem import check_problem, default_scoring
+from rankwise.estimators.auto_trees import judge_trees
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.checks import check_rows
 from rankwise.estimators.group_scaler import GroupScaler
@@ -39,6 +41,7 @@ from rankwise.model_selection.measures import (
     check_scoring,
     mean_defined,
 )
+from rankwise.model_selection.nested_hold_out import NestedFolds
 from rankwise.options import check_option
 from rankwise.progress import Meter
 from rankwise.real_numbers import as_whole
@@ -54,6 +57,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
 
     The members differ in scaling (of all items, or inside groups), in expansion (linear, hinges,
     kernel values to a basis of items) and in cost. Each gets its alpha by exact leave-group-out.
+    With 500 items or more, boosted trees join them, held out by folds of groups.
     Their held-out scores, centered and scaled in each group, are the columns of H, and
     ``RankRLS(cost="sign")`` on H, with alpha by leave-group-out, gives their weights. If the mean
     of the best members, or the best of them, is better on held-out data by more than a standard
@@ -86,7 +90,8 @@ class AutoRanker(RankerMixin, BaseEstimator):
     ----------
     members_ : list of dict
         A row for each member: "name", "alpha", "score" (held-out, with "low" and "high", a 95 %
-        interval over groups), "weight", "seconds", and "note" (why it was left out, if it was).
+        interval over groups), "weight", "seconds", and "note" (why it was left out, or the number
+        of trees).
     best_member_ : str
         Name of the member with the best held-out score.
     held_out_scores_ : ndarray of shape (n_items, n_judged)
@@ -115,7 +120,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
     >>> X, y, groups = make_ranking(n_queries=30, noise=0.5, random_state=0)[:3]
     >>> model = AutoRanker(estimate_folds=0).fit(X, y, groups)
     >>> model.scoring_, len(model.members_), model.predict(X, groups).shape
-    ('ndcg@10', 10, (600,))
+    ('ndcg@10', 11, (600,))
     """
 
     __metadata_request__predict = {"groups": True}  # noqa: RUF012
@@ -168,37 +173,29 @@ class AutoRanker(RankerMixin, BaseEstimator):
         warn_if_groups_were_lost(y, groups, "fit")
         check_option("combine", self.combine, ("stack", "mean", "best"))
         n_folds = as_whole("estimate_folds", self.estimate_folds, "0 for no estimate")
+        self._check_limit()
+        seed = check_seed(self.random_state)
         check_same_index(X=X, y=y, groups=groups)
         X = check_rows(self, X, accept_sparse="csr")
         problem = check_problem(X, y, groups, sample_weight)
         metric = self._metric(problem)
-        judged = self.fit_problem(problem, metric, start)
-        self.estimate_: dict[str, float] = {}
-        if judged:
-            self._estimate(problem, metric, n_folds, start, judged)
-        return self
-
-    def fit_problem(
-        self,
-        problem: Problem,
-        metric: Measure,
-        start: float | None = None,
-        near: dict[str, float] | None = None,
-    ) -> list[Member]:
-        """Do all but the estimate, on checked data; try alphas only near some, if given."""
-        X = problem.X
         self.scoring_ = metric.name
         self.notes_: list[str] = []
         self.members_: list[dict[str, Any]] = []
+        self.estimate_: dict[str, float] = {}
         is_wide = sp.issparse(X) and X.shape[1] > WIDE
         units = make_units(problem.graph, metric, one_at_a_time=not is_wide)
-        judged = self._judge(problem, units, start or time.perf_counter(), near or {})
-        if judged:
-            combination = combine_members(judged, units, self.combine)
-            self._keep(judged, combination, units, problem)
-        else:
-            self._keep_simplest(problem)
-        return judged
+        is_joined = isinstance(units, HeldOutEdges)
+        nested = None if is_joined else estimate_folds(problem.graph, n_folds)
+        features = Features(problem.X, problem.groups, seed)
+        judged = self._judge(problem, features, units, nested, start)
+        if not judged:
+            self._keep_simplest(problem, features)
+            return self
+        self._keep(judged, combine_members(judged, units, self.combine), units, problem)
+        if nested is not None:
+            self._estimate(problem, units, nested, judged)
+        return self
 
     def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[Any]:
         """Score items; larger is better, and only differences inside a group have a meaning.
@@ -223,10 +220,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
                 "group, so it needs the groups of new items, too: predict(X, groups=groups). If "
                 "they are one list, pass groups=[0] * len(X)."
             )
-        return self.predict_checked(X, groups if self.needs_groups_ else None)
-
-    def predict_checked(self, X: Any, groups: Any) -> NDArray[Any]:
-        """Scores of checked items."""
+        groups = groups if self.needs_groups_ else None
         scores = self._member_scores(X, groups)
         if len(self.estimators_) == 1:
             return scores[:, 0]
@@ -252,10 +246,14 @@ class AutoRanker(RankerMixin, BaseEstimator):
         return metric
 
     def _judge(
-        self, problem: Problem, units: Units, start: float, near: dict[str, float]
+        self,
+        problem: Problem,
+        features: Features,
+        units: Units,
+        nested: NestedFolds | None,
+        start: float,
     ) -> list[Member]:
         asked = asked_members(self.members, problem)
-        features = Features(problem.X, problem.groups, self.random_state)
         meter = Meter("AutoRanker", len(asked))
         judged: list[Member] = []
         for done, (name, what) in enumerate(asked):
@@ -264,11 +262,13 @@ class AutoRanker(RankerMixin, BaseEstimator):
             why = self._why_not(judged, what, units, start)
             if not why:
                 try:
+                    twice = None if self._is_late(start) else nested
                     if isinstance(what, Recipe):
-                        judged.append(judge_recipe(what, features, problem, units, near.get(name)))
+                        judge = judge_trees if what.expansion == "trees" else judge_recipe
+                        judged.append(judge(what, features, problem, units, twice))
                     else:
                         rival = max(judged, key=self._gain(units), default=None)
-                        judged.append(judge_estimator(name, what, problem, units, rival))
+                        judged.append(judge_estimator(name, what, problem, units, rival, twice))
                 except Exception as error:  # other people's models raise what they like
                     why = f"left out: {str(error).rstrip('.')}"
                     if not isinstance(what, Recipe) and "given up" not in why:
@@ -287,16 +287,27 @@ class AutoRanker(RankerMixin, BaseEstimator):
         """Why a member is not even begun; empty if it is."""
         if not judged:
             return ""
-        if self.time_limit is not None and time.perf_counter() - start > self.time_limit:
+        if self._is_late(start):
             return f"left out: the time limit of {self.time_limit:g} s was over"
-        if isinstance(what, Recipe) and what.expansion != "linear":
+        linear = [member for member in judged if member.name.startswith("linear, ")]
+        if linear and isinstance(what, Recipe) and what.expansion in ("hinges", "rbf"):
             plain = f"linear, {what.scaling},"
-            kin = [member for member in judged if member.name.startswith(plain)]
-            best = max(judged, key=self._gain(units))
+            kin = [member for member in linear if member.name.startswith(plain)]
+            best = max(linear, key=self._gain(units))
             sign = 1.0 if units.metric.greater_is_better else -1.0
             if kin and all(is_worse(k.by_unit, best.by_unit, sign, HOPELESS) for k in kin):
                 return f"given up: {kin[0].name!r} is far worse than {best.name!r}"
         return ""
+
+    def _check_limit(self) -> None:
+        limit = self.time_limit
+        is_number = isinstance(limit, numbers.Real) and not isinstance(limit, bool)
+        if limit is not None and not (is_number and limit >= 0):
+            raise ValueError(f"time_limit={limit!r}; expected seconds, 0 or more, or None.")
+
+    def _is_late(self, start: float) -> bool:
+        limit = self.time_limit
+        return limit is not None and time.perf_counter() - start > limit
 
     def _row(self, member: Member) -> dict[str, Any]:
         return {
@@ -304,7 +315,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
             "alpha": member.alpha,
             **interval(member.by_unit),
             "seconds": member.seconds,
-            "note": "",
+            "note": f"{member.n_trees} trees" if member.n_trees else "",
         }
 
     def _keep(
@@ -321,17 +332,18 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.notes_ += [combination.note] * bool(combination.note)
         self.needs_groups_ = problem.groups is not None
         self.scaler_ = GroupScaler()
-        scores = self._member_scores(problem.X, problem.groups) if len(kept) > 1 else np.eye(2)
-        self.scaler_.fit(scores, groups=problem.groups if len(kept) > 1 else None)
+        is_list = problem.groups is None and len(kept) > 1  # in groups nothing is to be learned
+        scores = self._member_scores(problem.X, None) if is_list else np.zeros((2, len(kept)))
+        self.scaler_.fit(scores, groups=[0, 0] if self.needs_groups_ else None)
         weights = dict(zip((member.name for member in judged), combination.weights, strict=True))
         for row in self.members_:
             if "score" in row:
                 row["weight"] = float(weights[row["name"]])
 
-    def _keep_simplest(self, problem: Problem) -> None:
+    def _keep_simplest(self, problem: Problem, features: Features) -> None:
         """Nothing can be held out: the simplest member alone, with the alpha of RankRLS."""
         simplest = menu_of(problem)[0]
-        steps, R = Features(problem.X, problem.groups, self.random_state).make(simplest)
+        steps, R = features.make(simplest)
         self.estimators_ = [as_pipeline(steps, RankRLS().fit(R, *problem.target))]
         self.weights_, self.combine_, self.best_member_ = np.ones(1), "best", simplest.name
         self.score_ = float("nan")
@@ -341,15 +353,18 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.notes_.append(f"no member could be held out ({why}): the simplest one is used alone")
 
     def _estimate(
-        self, problem: Problem, metric: Measure, n_folds: int, start: float, judged: list[Member]
+        self, problem: Problem, units: Units, nested: NestedFolds, judged: list[Member]
     ) -> None:
         """Say how good the combination is with groups held out once more."""
-        if not can_estimate(problem, n_folds):
-            return
-        if self.time_limit is not None and 2 * (time.perf_counter() - start) > self.time_limit:
+        if any(member.again is None for member in judged):
             self.notes_.append("no time was left for the honest estimate")
             return
-        scores = held_out_once_more(self, problem, metric, n_folds, judged)
+        try:
+            scores = held_out_once_more(problem, units, nested, judged, self.combine)
+        except ValueError as error:
+            self.notes_.append(f"no honest estimate: {error}")
+            return
+        metric = units.metric
         found = interval(scores)
         sign = 1.0 if metric.greater_is_better else -1.0
         self.estimate_ = {**found, "optimism": sign * (self.score_ - found["score"])}

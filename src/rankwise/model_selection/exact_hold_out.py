@@ -48,9 +48,12 @@ __all__ = [
     "Refit",
     "check_rest",
     "closed_folds",
+    "dense_rows",
     "held_out_scores",
     "item_spectrum",
+    "refit_without",
     "sort_folds",
+    "whitened_parts",
 ]
 
 HeldOut = Iterator[tuple[NDArray[np.intp], Array]]
@@ -63,6 +66,7 @@ DOWNDATE_PRODUCT = 30  # × n p: products of the n rows that a downdate takes ou
 DOWNDATE_SOLUTION = 1.5  # × n³: the system of a downdate
 REDUCTION_SOLUTION = 6  # × p²: one alpha in a reduced system
 REDUCTION_START = 4e5  # what a reduction costs at any size: calls of LAPACK
+ROTATION = 1.1  # × m p²: all features in the basis that downdates need, and 4 p³ to find it
 
 
 class Refit(NamedTuple):
@@ -79,10 +83,12 @@ def held_out_scores(
     folds: Folds,
     alphas: Array,
     refit: Refit,
+    white: list[Part] | None = None,
 ) -> Array:
     """Scores of every item by models that were trained without its fold.
 
-    The kernel matrix of a dual design may be overwritten.
+    The kernel matrix of a dual design may be overwritten. `white` is what `whitened_parts` gives,
+    if it is there already.
 
     Returns
     -------
@@ -94,7 +100,7 @@ def held_out_scores(
     first = first_equal_rows(design.matrix, fold)
     targets = loss.target.reshape(len(loss.target), -1)
     out = np.empty((*targets.shape, len(alphas)))
-    _hold_out(loss, design, folds, alphas, refit, out)
+    _hold_out(loss, design, folds, alphas, refit, out, white)
     if loss.beta == 0:  # where nothing is left to learn from, rounding must not order items
         preferring = _preferring(loss.graph, targets)
         silent = _sums(preferring, fold) == preferring.sum(axis=0)
@@ -121,7 +127,7 @@ def item_spectrum(
             design.matrix, centered=centered, overwrite=overwrite, weight=weight
         )
         return spectrum._replace(first=first)
-    R = _dense(design.matrix)
+    R = dense_rows(design.matrix)
     if R.shape[1] < R.shape[0]:
         return spectrum_of_features(R, centered=centered, weight=weight)._replace(first=first)
     R = R - R.mean(axis=0) if centered else R
@@ -152,7 +158,13 @@ def _is_tied(graph: PreferenceGraph, items: NDArray[np.intp]) -> NDArray[np.bool
 
 
 def _hold_out(
-    loss: SquaredLoss, design: Design, folds: Folds, alphas: Array, refit: Refit, out: Array
+    loss: SquaredLoss,
+    design: Design,
+    folds: Folds,
+    alphas: Array,
+    refit: Refit,
+    out: Array,
+    white: list[Part] | None,
 ) -> None:
     """Fill `out` by the ways of the table above; the matrix of a dual design is overwritten."""
     closed = closed_folds(loss.graph, folds)
@@ -167,7 +179,7 @@ def _hold_out(
     for U, scores in _refit(loss, design, cut, alphas, refit):
         out[U] = scores
     if whole:
-        _closed_shortcut(loss, design, whole, alphas, out)
+        _closed_shortcut(loss, design, whole, alphas, out, white)
 
 
 def _hold_out_cut(
@@ -190,7 +202,7 @@ def _hold_out_cut(
             edges = edges_of_folds(pairs, folds)
             for touching in edges:
                 check_rest(len(touching) < pairs.n_pairs)
-            hold_out_with_edges(_dense(R), pairs, folds, edges, alphas, out)
+            hold_out_with_edges(dense_rows(R), pairs, folds, edges, alphas, out)
             return True
     return False
 
@@ -211,7 +223,12 @@ def _is_cheaper_to_refit(design: Design, folds: Folds, n_alphas: int, weight: Ar
 
 
 def _closed_shortcut(
-    loss: SquaredLoss, design: Design, folds: Folds, alphas: Array, out: Array
+    loss: SquaredLoss,
+    design: Design,
+    folds: Folds,
+    alphas: Array,
+    out: Array,
+    white: list[Part] | None,
 ) -> None:
     parts = loss.parts()
     fold = fold_numbers(folds, len(out))
@@ -224,15 +241,21 @@ def _closed_shortcut(
         component = loss.graph.components
         hold_out_dual(design.matrix, part.root, component, target, part.amount, folds, alphas, out)
         return
-    R = _dense(design.matrix)
-    white = [
-        Part(p.share, p.root.adjoint(R), p.target.reshape(len(R), -1), p.amount) for p in parts
-    ]
+    R = dense_rows(design.matrix)
+    white = white or whitened_parts(loss, R)
     small, large = sort_folds(folds, white, len(alphas))
     if small:
         hold_out_few(R, white[0], [folds[k] for k in small], alphas, out)
     if large:
         hold_out_primal(R, white, [folds[k] for k in large], alphas, out)
+
+
+def whitened_parts(loss: SquaredLoss, R: Array) -> list[Part]:
+    """The parts of the objective, seen through features R."""
+    return [
+        Part(p.share, p.root.adjoint(R), p.target.reshape(len(R), -1), p.amount)
+        for p in loss.parts()
+    ]
 
 
 def sort_folds(folds: Folds, parts: list[Part], n_alphas: int) -> tuple[list[int], list[int]]:
@@ -248,13 +271,13 @@ def sort_folds(folds: Folds, parts: list[Part], n_alphas: int) -> tuple[list[int
         np.append(squares[np.concatenate(folds)], 0.0),
         np.cumsum([0, *(len(U) for U in folds[:-1])]),
     )
-    small: list[int] = []
-    large: list[int] = []
-    for k, U in enumerate(folds):
-        light = not len(U) or held[k] < squares.sum() / 2
-        is_small = light and _is_few(len(U), white.shape[1], n_alphas)
-        (small if is_small else large).append(k)
-    return small, large
+    p = white.shape[1]
+    saved = np.array([_saved(len(U), p, n_alphas) for U in folds])
+    sizes = np.array([len(U) for U in folds])
+    is_small = (saved > 0) & ((sizes == 0) | (held < squares.sum() / 2))
+    if saved[is_small].sum() < ROTATION * len(white) * p**2 + 4 * p**3:
+        is_small[:] = False
+    return np.flatnonzero(is_small).tolist(), np.flatnonzero(~is_small).tolist()
 
 
 def _sums(values: NDArray[Any], fold: NDArray[np.intp]) -> Array:
@@ -265,11 +288,11 @@ def _sums(values: NDArray[Any], fold: NDArray[np.intp]) -> Array:
     return np.stack(sums, axis=1, dtype=np.float64).reshape(-1, *values.shape[1:])
 
 
-def _is_few(n: int, p: int, n_alphas: int) -> bool:
-    """Whether a downdate by n items for each alpha is cheaper than a reduction of p features."""
+def _saved(n: int, p: int, n_alphas: int) -> float:
+    """How much a downdate by n items for each alpha saves of a reduction of p features."""
     downdate = DOWNDATE_PRODUCT * n * p + n**2 * p + DOWNDATE_SOLUTION * n**3
     reduction = p**3 + n_alphas * REDUCTION_SOLUTION * p**2 + REDUCTION_START
-    return n_alphas * downdate < reduction
+    return reduction - n_alphas * downdate
 
 
 def _refit(
@@ -279,21 +302,33 @@ def _refit(
     alphas: Array,
     refit: Refit,
 ) -> HeldOut:
-    """Train again without each fold, on the same features, basis or kernel matrix."""
-    every = np.arange(loss.graph.n_items)
+    """Train again without each fold."""
     for U in track(folds, "training again without a fold", refit.progress):
-        rest = np.setdiff1d(every, U)
-        graph = loss.graph.subset(rest)
-        check_rest(loss.beta == 1 or graph.n_pairs > 0)
-        part = SquaredLoss(graph, loss.beta, None if loss.y is None else loss.y[rest])
-        is_dual = design.method == "dual"
-        seen = design.matrix[np.ix_(rest, rest)] if is_dual else design.matrix[rest]
-        held = design.matrix[np.ix_(U, rest)] if is_dual else design.matrix[U]
-        coef = minimize(
-            design.method, part, seen, alphas, tol=refit.tol, max_iter=refit.max_iter
-        ).coef
-        scores = np.stack([held @ columns for columns in coef])
-        yield U, scores.transpose(1, 2, 0)
+        yield U, refit_without(loss, design, U, U, alphas, refit)
+
+
+def refit_without(
+    loss: SquaredLoss,
+    design: Design,
+    left_out: NDArray[np.intp],
+    scored: NDArray[np.intp],
+    alphas: Array,
+    refit: Refit,
+) -> Array:
+    """Train again without some items, on the same features, basis or kernel matrix.
+
+    Returns the scores of some of these, shape (n_scored, n_outputs, n_alphas).
+    """
+    rest = np.setdiff1d(np.arange(loss.graph.n_items), left_out)
+    graph = loss.graph.subset(rest)
+    check_rest(loss.beta == 1 or graph.n_pairs > 0)
+    part = SquaredLoss(graph, loss.beta, None if loss.y is None else loss.y[rest])
+    is_dual = design.method == "dual"
+    seen = design.matrix[np.ix_(rest, rest)] if is_dual else design.matrix[rest]
+    held = design.matrix[np.ix_(scored, rest)] if is_dual else design.matrix[scored]
+    tol, max_iter = refit.tol, refit.max_iter
+    coef = minimize(design.method, part, seen, alphas, tol=tol, max_iter=max_iter).coef
+    return np.stack([held @ columns for columns in coef]).transpose(1, 2, 0)
 
 
 def closed_folds(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
@@ -317,5 +352,6 @@ def check_rest(enough: bool) -> None:
         )
 
 
-def _dense(R: Any) -> Array:
+def dense_rows(R: Any) -> Array:
+    """Features as a dense float64 array."""
     return np.asarray(R.toarray() if sp.issparse(R) else R, dtype=np.float64)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array
@@ -15,12 +16,21 @@ from rankwise.graphs import PairGraph
 from rankwise.losses import SquaredLoss
 from rankwise.model_selection.alpha_grid import AlphaGrid, make_grid, median_share
 from rankwise.model_selection.candidates import Candidates, check_alphas
-from rankwise.model_selection.exact_hold_out import Refit, held_out_scores, item_spectrum
+from rankwise.model_selection.exact_hold_out import (
+    Refit,
+    dense_rows,
+    held_out_scores,
+    item_spectrum,
+    whitened_parts,
+)
 from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.leave_out import Units, coefficients_without, way_without
+from rankwise.model_selection.nested_hold_out import NestedFolds, nested_scores
 from rankwise.model_selection.task import HeldOutPairs
+from rankwise.model_selection.ways import FEWEST_FOR_PAIRS
 from rankwise.rows import row_products
 from rankwise.solvers import minimize
+from rankwise.solvers.hold_out import Part
 
 __all__ = ["LeastSquaresTask", "alpha_candidates", "pair_distance"]
 
@@ -75,7 +85,23 @@ class LeastSquaresTask:
         return alpha_candidates(values, self._alpha, self._default_grid)
 
     def _default_grid(self) -> AlphaGrid:
-        return make_grid(*pair_distance(self._losses[0], self.design))
+        if self._white is None:
+            return make_grid(*pair_distance(self._losses[0], self.design))
+        norms = sum(
+            part.share / part.amount.sum() * np.einsum("ij,ij->j", part.white, part.white)
+            for part in self._white
+        )
+        return make_grid(float(norms.sum()), median_share(norms))
+
+    @cached_property
+    def _white(self) -> list[Part] | None:
+        """The features as the shortcut for whole groups needs them, if that is the way."""
+        graph, design = self.graphs[0], self.design
+        if len(self.graphs) > 1 or design.method != "primal" or design.columns is None:
+            return None
+        if sp.issparse(design.matrix) or graph.n_units < 2 or not graph.n_pairs:
+            return None
+        return whitened_parts(self._losses[0], dense_rows(design.matrix))
 
     def held_out(
         self, graph: int, folds: Folds, candidates: Candidates, progress: bool | None = None
@@ -86,7 +112,13 @@ class LeastSquaresTask:
             is_last = graph == len(self._losses) - 1
             self._design = None if is_last else design._replace(matrix=design.matrix.copy())
         refit = self._refit._replace(progress=progress)
-        return held_out_scores(self._losses[graph], design, folds, candidates.axes["alpha"], refit)
+        loss, alphas = self._losses[graph], candidates.axes["alpha"]
+        return held_out_scores(loss, design, folds, alphas, refit, self._white)
+
+    def nested(self, folds: NestedFolds, candidates: Candidates) -> list[Array]:
+        """What models of some blocks give others, (n_scored, n_candidates); for one output."""
+        loss, alphas = self._losses[0], candidates.axes["alpha"]
+        return nested_scores(loss, self.design, folds, alphas, self._refit, self._white)
 
     @property
     def design(self) -> Design:
@@ -154,6 +186,11 @@ class LeastSquaresTask:
             at = np.ix_(items, items) if design.method == "dual" else items
             scores, weight = scores[items], weight[items]
             design = design._replace(matrix=design.matrix[at])
+        if len(scores) < FEWEST_FOR_PAIRS:
+            raise ValueError(
+                f"leave-pair-out needs at least {FEWEST_FOR_PAIRS} items, got {len(scores)}: "
+                "without two of them at least one pair must be left to train on."
+            )
         spectrum = item_spectrum(design, centered=beta == 0, overwrite=True, weight=weight)
         if weight is not None and spectrum.values.min() < 0:
             raise ValueError(

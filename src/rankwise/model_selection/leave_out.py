@@ -14,12 +14,10 @@ anything else                          any                  train again without 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from rankwise.arrays import Array
 from rankwise.features import Design
@@ -30,8 +28,10 @@ from rankwise.model_selection.exact_hold_out import (
     Refit,
     check_rest,
     closed_folds,
+    dense_rows,
     item_spectrum,
     sort_folds,
+    whitened_parts,
 )
 from rankwise.model_selection.exact_hold_out_edges import edges_of_folds, fits_edges
 from rankwise.model_selection.folds import Folds
@@ -132,11 +132,8 @@ def _closed(loss: SquaredLoss, design: Design, members: Folds, alphas: Array) ->
         (part,) = parts
         target = part.target.reshape(len(part.target), -1)
         return leave_out_dual(design.matrix, part.root, target, part.amount, members, alphas)
-    R = _dense(design.matrix)
-    white = [
-        Part(p.share, p.root.adjoint(R), p.target.reshape(len(R), -1), p.amount) for p in parts
-    ]
-    return _by_size(R, white, members, alphas)
+    R = dense_rows(design.matrix)
+    return _by_size(R, whitened_parts(loss, R), members, alphas)
 
 
 def _by_size(R: Array, white: list[Part], members: Folds, alphas: Array) -> Array:
@@ -154,7 +151,7 @@ def _items(loss: SquaredLoss, design: Design, members: Folds, alphas: Array) -> 
     graph = loss.graph
     y = np.asarray(graph.scores if loss.y is None else loss.y).reshape(graph.n_items, -1)
     spectrum = item_spectrum(design, centered=loss.beta == 0, weight=graph.item_weights)
-    R = None if design.method == "dual" else _dense(design.matrix)
+    R = None if design.method == "dual" else dense_rows(design.matrix)
     if R is not None and loss.beta == 0:
         R = R - R.mean(axis=0)  # the coefficients of the items sum to zero
     return leave_out_items(spectrum, R, y, members, alphas, loss.beta)
@@ -170,7 +167,7 @@ def _edges(graph: PreferenceGraph, design: Design, edges: Folds, alphas: Array) 
         _features_of_kernel(design.matrix)
         if design.method == "dual"
         else (
-            _dense(design.matrix),
+            dense_rows(design.matrix),
             None,
         )
     )
@@ -211,7 +208,3 @@ def _refit(loss: SquaredLoss, design: Design, units: Units, alphas: Array, refit
             coef = whole
         found.append(coef)
     return np.stack(found, axis=1)
-
-
-def _dense(R: Any) -> NDArray[np.float64]:
-    return np.asarray(R.toarray() if sp.issparse(R) else R, dtype=np.float64)

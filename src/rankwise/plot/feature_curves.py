@@ -3,46 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from rankwise.arrays import Array
-from rankwise.estimators.hinge_features import HingeFeatures
-from rankwise.estimators.linear_function import linear_function
-from rankwise.estimators.pipelines import transform_step
-from rankwise.frames import as_array, column_names
+from rankwise.inspection.feature_curves import FeatureCurve, feature_curves
 from rankwise.plot.figure import axes_for, ordered_colors
 
 __all__ = ["FeatureCurve", "FeatureCurvesDisplay"]
 
-POINTS = 200  # of a curve
 SHOWN = 6  # curves, if no features are named
-AFFINE = (MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler)
-
-
-class FeatureCurve(NamedTuple):
-    """What one feature adds to the score.
-
-    Attributes
-    ----------
-    name : str
-        Name of the feature.
-    x : ndarray
-        Its values, ascending.
-    added : ndarray
-        What they add to the score, less the mean over the items.
-    spread : float
-        Standard deviation over the items of what it adds.
-    """
-
-    name: str
-    x: Array
-    added: Array
-    spread: float
 
 
 class FeatureCurvesDisplay:
@@ -161,41 +132,5 @@ class FeatureCurvesDisplay:
         -------
         FeatureCurvesDisplay
         """
-        steps = estimator.steps if isinstance(estimator, Pipeline) else []
-        if len(steps) < 2 or not isinstance(steps[-2][1], HingeFeatures):
-            raise TypeError(
-                f"estimator is {type(estimator).__name__}; expected a fitted Pipeline of scalers, "
-                "HingeFeatures and a linear ranker."
-            )
-        before, hinges = estimator[:-2], steps[-2][1]
-        items = np.asarray(as_array(X), dtype=np.float64)
-        Z = np.asarray(transform_step(before, X, groups) if len(steps) > 2 else items)
-        is_affine = all(isinstance(step, AFFINE) for _, step in steps[:-2])
-        names = _names(before if len(steps) > 2 else None, hinges, X, is_affine)
-        weights = linear_function(steps[-1][1]).weights
-        curves = [
-            _curve(names[j], items[:, j] if is_affine else Z[:, j], Z[:, j], j, hinges, weights)
-            for j in range(Z.shape[1])
-        ]
-        curves.sort(key=lambda curve: -curve.spread)
-        scale = "value" if is_affine else "scaled value"
+        curves, scale = feature_curves(estimator, X, groups)
         return cls(curves=curves, scale=scale).plot(ax, **kwargs)
-
-
-def _names(before: Any, hinges: HingeFeatures, X: Any, is_affine: bool) -> list[str]:
-    given = column_names(X)
-    if before is not None and not is_affine:
-        return [str(name) for name in before.get_feature_names_out(given)]
-    return given or [f"x{j}" for j in range(hinges.n_features_in_)]
-
-
-def _curve(
-    name: str, x: Array, z: Array, j: int, hinges: HingeFeatures, weights: Array
-) -> FeatureCurve:
-    own = hinges.columns_ == j
-    knots, bends = hinges.knots_[own], weights[hinges.n_features_in_ :][own]
-    added = weights[j] * z + np.maximum(z[:, None] - knots, 0.0) @ bends
-    added = added - added.mean()
-    order = np.argsort(x, kind="stable")
-    at = order[np.unique(np.linspace(0, len(x) - 1, POINTS).astype(int))]
-    return FeatureCurve(name, x[at], added[at], float(added.std()))

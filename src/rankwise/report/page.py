@@ -16,6 +16,7 @@ from rankwise.environment import describe_environment
 from rankwise.frames import as_array
 from rankwise.graphs import PreferenceGraph
 from rankwise.inspection.contributions import Contributions
+from rankwise.inspection.feature_curves import feature_curves, has_curves
 from rankwise.inspection.model_parts import ModelParts, take_apart
 from rankwise.metrics import Metric
 from rankwise.report import sentences
@@ -40,7 +41,12 @@ from rankwise.report.group_metrics import (
 from rankwise.report.margins import describe_margins
 from rankwise.report.model_words import input_names, predict_scores
 from rankwise.report.rivals import find_rivals
-from rankwise.report.scored_items import ScoredItems, as_text, make_scored_items
+from rankwise.report.scored_items import (
+    ScoredItems,
+    as_text,
+    make_scored_items,
+    short_numbers,
+)
 from rankwise.report.tuning import describe_curves, describe_path, searched
 from rankwise.targets import as_scores, split_target
 
@@ -48,6 +54,7 @@ __all__ = ["make_report", "write_report"]
 
 SCRIPTS = ("charts.js", "tables.js", "theme.js", "items.js", "report.js")
 LONGEST_TITLE = 200
+SHAPES = 8  # curves of features that are drawn
 METRICS = ("ndcg@10", "map", "disagreement", "tau")
 
 
@@ -191,6 +198,7 @@ def make_report(
     data = {
         **_group_data(scored, results, effects, certainty, rng),
         "features": effects.describe() if effects else None,
+        "shapes": _shapes(model, X, known, names),
         "margins": describe_margins(scored, rng),
         **_tuning_data(parts, training, results[0].metric, effects),
     }
@@ -265,6 +273,23 @@ def _effects(
     seen_names = [as_text(name) for name in parts.feature_names(names, len(weights))]
     added = Contributions(weights, seen, scored.groups, seen_names)
     return FeatureEffects(added, scored, weight_errors(parts, weights))
+
+
+def _shapes(model: Any, X: Any, groups: Any, names: list[str] | None) -> dict[str, Any] | None:
+    """The curves of the features of an additive model that add most."""
+    if not has_curves(model):
+        return None
+    curves, scale = feature_curves(model, X, groups, names)
+    shown = [
+        {
+            "label": as_text(curve.name),
+            "x": short_numbers(curve.x),
+            "mean": short_numbers(curve.added),
+        }
+        for curve in curves[:SHAPES]
+        if curve.spread > 0
+    ]
+    return {"scale": scale, "curves": shown, "total": len(curves)} if shown else None
 
 
 def _flattery(training: Any, X: Any, y: Any) -> str:

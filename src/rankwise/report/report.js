@@ -200,6 +200,28 @@ function setUpMargins() {
   });
 }
 
+function setUpShapes() {
+  const shapes = data.shapes;
+  if (!shapes) return;
+  byId("shape-part").hidden = false;
+  const some = shapes.curves.length < shapes.total ? `, for the ${shapes.curves.length} of ${shapes.total} features that add most` : "";
+  byId("shape-hint").textContent =
+    `What each value of a feature adds to the score, less the mean over these items${some}. The sum of the curves is the score.`;
+  for (const curve of shapes.curves) {
+    const figure = html("figure");
+    byId("shapes").append(figure);
+    lineChart(figure, {
+      curves: [{ ...curve, label: "" }],
+      isLog: false,
+      hasBest: true,
+      title: `${shapes.scale} of ${curve.label}`,
+      yTitle: "added to the score",
+      label: `What ${curve.label} adds to the score`,
+      marks: [],
+    });
+  }
+}
+
 function setUpTuning() {
   const curves = data.curves;
   byId("tuning-lead").hidden = !curves;
@@ -280,5 +302,6 @@ function setUpPath(path, title, name) {
 setUpGroups();
 setUpItems();
 setUpFeatures();
+setUpShapes();
 setUpMargins();
 setUpTuning();

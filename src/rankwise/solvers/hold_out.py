@@ -13,7 +13,8 @@ The systems of the folds are small, so one BLAS thread solves them (`rankwise.th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg
@@ -32,6 +33,7 @@ __all__ = [
     "hold_out_few",
     "hold_out_primal",
     "transposed_eigh",
+    "weights_of_blocks",
     "weights_primal",
 ]
 
@@ -41,7 +43,8 @@ LARGE_BATCH = 2**21  # the same for blocks of a kernel matrix that is much large
 SIDE_BY_SIDE = 8  # systems up to this size are eliminated side by side
 
 
-class Part(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Part:
     """One part of the objective, seen through features or a kernel.
 
     Attributes
@@ -60,6 +63,11 @@ class Part(NamedTuple):
     white: Array
     target: Array
     amount: Array
+
+    @cached_property
+    def gram(self) -> Array:
+        """``Rᵀ A R``; not to be written to."""
+        return self.white.T @ self.white
 
 
 def hold_out_primal(
@@ -97,7 +105,6 @@ class _Whole:
 
     def __init__(self, part: Part, R: Array) -> None:
         self._part = part
-        self._gram = part.white.T @ part.white
         self._moment = R.T @ part.target
         self._amount = part.amount.sum()
 
@@ -106,13 +113,30 @@ class _Whole:
         part = self._part
         white_U = part.white[U]
         gram_U = white_U.T @ white_U
-        rest = self._gram - gram_U
+        rest = part.gram - gram_U
         if rest.trace() < gram_U.trace():
             others = np.delete(part.white, U, axis=0)
             rest = others.T @ others
         weight = part.share / (self._amount - part.amount[U].sum())
         rest *= weight
         return rest, weight * (self._moment - R_U.T @ part.target[U])
+
+
+def weights_of_blocks(
+    R: Array, part: Part, blocks: Sequence[Fold], kept: Sequence[Sequence[int]], alphas: Array
+) -> Iterator[Array]:
+    """Weights of models that are trained on some blocks only, shape (p, n_outputs, n_alphas).
+
+    No edge leaves a block, so what is trained on some of them is the sum of their systems.
+    """
+    grams = [part.white[U].T @ part.white[U] for U in blocks]
+    moments = [R[U].T @ part.target[U] for U in blocks]
+    amounts = [part.amount[U].sum() for U in blocks]
+    for numbers in kept:
+        weight = part.share / sum(amounts[b] for b in numbers)
+        gram = np.add.reduce([grams[b] for b in numbers])
+        moment = np.add.reduce([moments[b] for b in numbers])
+        yield _solve_definite(weight * gram, weight * moment, alphas)
 
 
 def _solve_definite(gram: Array, moment: Array, alphas: Array) -> Array:
@@ -156,7 +180,7 @@ class FewWeights:
 
     def __init__(self, R: Array, part: Part) -> None:
         self._part = part
-        values, self.rotation = scipy.linalg.eigh(part.white.T @ part.white, check_finite=False)
+        values, self.rotation = scipy.linalg.eigh(part.gram, check_finite=False)
         self._values = np.maximum(values, 0.0)
         self._white, self.features = part.white @ self.rotation, R @ self.rotation
 
