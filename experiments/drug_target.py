@@ -238,7 +238,7 @@ def main(arguments=None):
         "KronRLS on Davis over all pairs of cells, one split, the best of 20 parameters on its "
         "test part (documentation of RLScore): "
         + ", ".join(f"{SETTINGS[leave]} {value}" for leave, value in PUBLISHED.items()),
-        "known drug and target 0.871, five folds (Öztürk et al., DeepDTA, Bioinformatics 2018)",
+        "known drug and target 0.883 in a review (PMC11187637, Table 2)",
     )
     return found
 

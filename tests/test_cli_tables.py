@@ -217,7 +217,12 @@ def test_leave_group_is_not_for_tables(files):
 
 def test_predicting_with_other_columns_is_refused(files):
     run("train", "wide.csv", "--table", "--rows", "drugs.csv", "-o", "model.rw", "--alpha", "1")
-    assert "trained with a, b, c" in run("predict", "model.rw", "targets.csv", fails=True)
+    assert "and not a, with which" in run("predict", "model.rw", "targets.csv", fails=True)
+    lines = [line.split(",") for line in Path("drugs.csv").read_text().splitlines()]
+    write_rows("turned.csv", ["drug", *lines[0][:0:-1]], [[n, *x[::-1]] for n, *x in lines[1:]])
+    run("predict", "model.rw", "turned.csv", "-o", "turned_scores.csv")
+    run("predict", "model.rw", "drugs.csv", "-o", "scores.csv")
+    assert Path("turned_scores.csv").read_text() == Path("scores.csv").read_text()
     shown = run("evaluate", "model.rw", "wide.csv", fails=True)
     assert "ranks the columns of tables" in " ".join(shown.split())
     assert "without features of columns" in run(

@@ -152,6 +152,33 @@ def test_folds_are_refitted_by_the_public_estimator(table, rng, ranked, leave):
         np.testing.assert_allclose(held[out], scores[out], atol=1e-8)
 
 
+@pytest.mark.parametrize("leave", ["rows", "columns", "both"])
+@pytest.mark.parametrize("gaps", [False, True])
+def test_leave_out_of_ranked_rows_is_that_of_the_turned_table(table, rng, gaps, leave):
+    rows, columns, Y = table
+    Y = with_gaps(Y, rng) if gaps else Y
+    options = {"tol": 1e-12, "intercept": True}
+    model = ConditionalRankRLS(0.2, ranked="rows", **options)
+    turned = ConditionalRankRLS(0.2, **options)
+    other = {"rows": "columns", "columns": "rows"}.get(leave, leave)
+    for cv in ("auto", None, 3):
+        held = model.leave_out(rows, columns, Y, leave, cv=cv)
+        truth = turned.leave_out(columns, rows, Y.T, other, cv=cv).T
+        np.testing.assert_allclose(held, truth, atol=1e-9)
+
+
+@pytest.mark.parametrize("leave", ["rows", "columns", "both"])
+def test_leave_out_with_an_intercept_keeps_the_constant_of_all_rows(table, leave):
+    rows, columns, Y = (part[:5] for part in table)
+    G, K = rows @ rows.T, columns @ columns.T
+    G = G + G.diagonal().mean()
+    held = ConditionalRankRLS(0.3, intercept=True).leave_out(rows, columns, Y, leave, cv=None)
+    truth = refit_without(G, K, Y, 0.3, leave)
+    if leave == "rows":
+        held, truth = count_from_mean(held), count_from_mean(truth)
+    assert relative_error(held, truth) < 1e-8
+
+
 def fold_of(n):
     """The fold of each of n things, as cv=3 makes them."""
     found = np.empty(n, dtype=int)

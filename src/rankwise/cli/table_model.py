@@ -31,12 +31,14 @@ def new_items(notes: Any, what: str, path: Path, names: Any = None) -> tuple[Any
 
     side = TableSide(**notes[KEY][what])
     items = read_item_features(path, categories=side.categories)
-    if items.feature_names != side.features:
+    place = {name: k for k, name in enumerate(items.feature_names)}
+    missing = [name for name in side.features if name not in place]
+    if missing:
         raise ValueError(
-            f"{path} has the columns {', '.join(items.feature_names[:5])}, …, but the model was "
-            f"trained with {', '.join(side.features[:5])}, … for its {what}; give these, in this "
-            "order, after the names."
+            f"{path} has the columns {', '.join(items.feature_names[:5])}, …, and not "
+            f"{missing[0]}, with which the model was trained for its {what}; add it."
         )
+    items = items._replace(X=items.X[:, [place[name] for name in side.features]])
     X = items.X if names is None else items.of(names, path, what[:-1])
     return (items.names if names is None else names), side.scaled(X)
 

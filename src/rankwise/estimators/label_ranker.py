@@ -25,7 +25,7 @@ from rankwise.losses import SquaredLoss, TableLoss
 from rankwise.metrics import get_metric
 from rankwise.metrics.arguments import check_cutoff
 from rankwise.model_selection.candidates import check_alphas
-from rankwise.model_selection.table_task import TableTask
+from rankwise.model_selection.table_task import OVERFLOW, TableTask
 from rankwise.progress import IterationLine
 from rankwise.solvers import Solutions, minimize
 from rankwise.solvers.table_problem import TableProblem
@@ -309,19 +309,19 @@ class LabelRanker(LabelMixin, KernelModel):
     def _problem(self, loss: TableLoss, design: Design) -> tuple[TableProblem, float]:
         """The table of instances and labels, and the constant that was added."""
         matrix, is_kernel, constant = design.matrix, design.method == "dual", 0.0
-        if self.intercept:
-            squares = np.diagonal(matrix) if is_kernel else _row_squares(matrix)
-            constant = float(squares.mean()) or 1.0
-            if is_kernel:
-                matrix = matrix + constant
-            else:
-                column = np.full((matrix.shape[0], 1), np.sqrt(constant))
-                is_sparse = sp.issparse(matrix)
-                matrix = (
-                    sp.hstack([matrix, column], format="csr")
-                    if is_sparse
-                    else np.hstack([matrix, column])
-                )
+        if self.intercept and is_kernel:
+            constant = float(np.diagonal(matrix).mean()) or 1.0
+            matrix = matrix + constant
+        elif self.intercept:
+            is_sparse = sp.issparse(matrix)
+            squares = (
+                matrix.multiply(matrix).sum()
+                if is_sparse
+                else np.einsum("ij,ij->", matrix, matrix, dtype=np.float64)
+            )
+            constant = float(squares) / matrix.shape[0] or 1.0
+            columns = [matrix, np.full((matrix.shape[0], 1), np.sqrt(constant))]
+            matrix = sp.hstack(columns, format="csr") if is_sparse else np.hstack(columns)
         rows = Side(matrix, is_kernel)
         return TableProblem(loss, rows, Side(None, False), self.tol, self.max_iter), constant
 
@@ -354,10 +354,7 @@ class LabelRanker(LabelMixin, KernelModel):
         self.n_pairs_, self.solver_, self.n_iter_ = loss.n_pairs, design.method, found.n_iter
         self._store_features(design.features)
         if not np.isfinite(found.coef).all():
-            raise ValueError(
-                "the squares of some features or kernel values overflow; scale the features, for "
-                "example with sklearn.preprocessing.StandardScaler."
-            )
+            raise ValueError(OVERFLOW)
         warn_of_solutions([found], self.kernel, self.tol, stacklevel=4)
 
     def _keep(self, design: Design, B: Array, constant: float) -> None:
@@ -373,9 +370,3 @@ class LabelRanker(LabelMixin, KernelModel):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-
-def _row_squares(R: Any) -> Array:
-    if sp.issparse(R):
-        return np.asarray(R.multiply(R).sum(axis=1)).ravel()
-    return np.asarray(np.einsum("ij,ij->i", R, R, dtype=np.float64))

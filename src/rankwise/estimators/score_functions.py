@@ -64,7 +64,9 @@ def score_functions(model: Any) -> ScoreFunctions:
 def _of_kernel_model(model: Any) -> ScoreFunctions:
     if np.ndim(model.intercept_):
         raise ValueError(
-            f"{type(model).__name__} has a level for each output; expected one ranker."
+            f"{type(model).__name__} scores all labels of an instance, and a ranker of items is "
+            "needed here. Its weights are coef_ (dual_coef_ for kernels) and intercept_; a model "
+            "file keeps all of it (rankwise.persistence.save)."
         )
     if hasattr(model, "coef_"):
         columns = np.asarray(np.atleast_2d(model.coef_).T, dtype=np.float64)

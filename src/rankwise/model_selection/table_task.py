@@ -23,8 +23,12 @@ from rankwise.model_selection.table_hold_out import HeldOutTable, hold_out_table
 from rankwise.solvers.table_problem import TableProblem
 from rankwise.solvers.table_sides import Side
 
-__all__ = ["TableTask"]
+__all__ = ["OVERFLOW", "TableTask"]
 
+OVERFLOW = (
+    "the squares of some features or kernel values overflow; scale the features, for example with "
+    "sklearn.preprocessing.StandardScaler."
+)
 ROUNDING = 1e-14  # of a squared length: no spread, but what rounding leaves
 SWAPPED = {"rows": "columns", "columns": "rows"}
 
@@ -107,10 +111,7 @@ class TableTask:
         with np.errstate(over="ignore", invalid="ignore"):
             (size, share), (width, columns_share) = _size(rows), _size(columns)
         if not np.isfinite(size * width):
-            raise ValueError(
-                "the squares of some features or kernel values overflow; scale the features, for "
-                "example with sklearn.preprocessing.StandardScaler."
-            )
+            raise ValueError(OVERFLOW)
         return make_grid(size * width, share * columns_share)
 
 

@@ -133,16 +133,6 @@ class CompleteTable:
         residual = (beyond + (S * self._both) @ V.T) / (rest + S @ squares.T)
         return np.asarray(target / k - residual)
 
-    def new_rows(self, features: Array, shift: float) -> Array:
-        """Scores of other rows in all columns, up to a constant in each row.
-
-        `features` of shape (n, r) are kernel values to the rows of the table times U.
-        """
-        C = self.coefficients(shift)
-        if self._columns is None:
-            return np.asarray(features @ C)
-        return np.asarray(features @ (C * self._columns.values) @ self._columns.vectors.T)
-
     def new_rows_without_columns(self, features: Array, shift: float) -> Array:
         """As `without_columns` for rows that the table does not have, such as `features`.
 
