@@ -61,6 +61,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "thumbnail_size": (600, 400),
     "show_signature": False,
+    "capture_repr": (),  # what an example shows it prints
     "write_computation_times": False,
 }
 

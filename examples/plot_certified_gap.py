@@ -10,11 +10,11 @@ The picture shows both while the model is trained, for the default solver and fo
 planes of the original paper, and what the two hinge losses do with the same pairs.
 """
 
-# sphinx_gallery_thumbnail_number = 2
-
 # %%
 # Objective above, bound below
 # ----------------------------
+
+# sphinx_gallery_thumbnail_number = 2
 
 import warnings
 

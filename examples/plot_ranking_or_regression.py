@@ -8,14 +8,14 @@ that has other reasons than the order inside a query, the regression learns the 
 more data do not help. A ranker only ever compares documents of the same query.
 """
 
-# sphinx_gallery_thumbnail_number = 2
-
 # %%
 # Each query has an offset
 # ------------------------
 # ``make_ranking(offset=...)`` shifts the scores of a query by a linear function of where its
 # documents lie, with other weights than those of the order inside the query. Both learners get
 # the same data and choose alpha by leaving out, the ranker a query at a time, ridge an item.
+
+# sphinx_gallery_thumbnail_number = 2
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -3,9 +3,10 @@
     python -m experiments.leaderboard_coverage [--runs N] [--bootstrap-runs N]
 
 True ratings have a spread of 0.3, margins unit noise; "wins" are ±1 with the chances that the
-margins give. Counted are the intervals of ratings, of margins between two items, of the ratings of
-thin items (fewer than five comparisons, or all ended alike), of the effect of the first side where
-there is one, and the possible ranks: of all items, and of the item that is truly first.
+margins give. "log odds" are those of Bradley and Terry's model, of spread 1. Counted are the
+intervals of ratings, of margins between two items, of the ratings of thin items (fewer than five
+comparisons, or all ended alike), of the effect of the first side where there is one, and the
+possible ranks: of all items, and of the item that is truly first.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate
@@ -31,6 +33,7 @@ class Setting(NamedTuple):
     newcomers: int = 0  # items with one to four comparisons
     side: float | None = None
     spread: float = 0.3
+    odds: bool = False  # ratings are log odds, and the model is Bradley–Terry
 
 
 SETTINGS = {
@@ -44,6 +47,10 @@ SETTINGS = {
     "15 judges": Setting(10, 600, n_judges=15),
     "first side, 60 judges": Setting(10, 1200, n_judges=60, side=0.1),
     "equal items": Setting(20, 600, spread=0.02),
+    "log odds": Setting(20, 600, spread=1.0, odds=True),
+    "log odds, sparse": Setting(30, 240, spread=1.0, odds=True),
+    "log odds, newcomers": Setting(15, 600, newcomers=15, spread=1.0, odds=True),
+    "log odds, 30 judges": Setting(10, 900, n_judges=30, spread=1.0, odds=True),
 }
 
 
@@ -65,7 +72,13 @@ def comparisons(name, rng):
     first, second = np.where(swap, second, first), np.where(swap, first, second)
     margin = truth[first] - truth[second] + (setting.side or 0.0)
     judge = None
-    if setting.wins:
+    if setting.n_judges:
+        judge = rng.integers(setting.n_judges, size=len(first))
+        taste = 0.5 * rng.standard_normal((setting.n_judges, n))
+        margin += taste[judge, first] - taste[judge, second]
+    if setting.odds:
+        margin = np.where(rng.random(len(first)) < expit(margin), 1.0, -1.0)
+    elif setting.wins:
         mean = np.clip(margin, -0.95, 0.95)
         tie = 0.3 * (1 - np.abs(mean))
         outcome = rng.random(len(first))
@@ -73,10 +86,6 @@ def comparisons(name, rng):
         margin[(outcome >= (1 - tie + mean) / 2) & (outcome < (1 + tie + mean) / 2)] = 0.0
     else:
         margin = margin + rng.standard_normal(len(first))
-    if setting.n_judges:
-        judge = rng.integers(setting.n_judges, size=len(first))
-        taste = 0.5 * rng.standard_normal((setting.n_judges, n))
-        margin += taste[judge, first] - taste[judge, second]
     if setting.side is not None:
         margin += 0.2 * rng.standard_normal(setting.n_judges)[judge]
     weight = np.ones(len(first))
@@ -119,7 +128,9 @@ def main(arguments=None):
             for seed in range(n_runs):
                 truth, data = comparisons(name, np.random.default_rng(seed))
                 has_side = setting.side is not None
-                board = rate(data, side=has_side, intervals=kind, n_resamples=400)
+                model = "bradley-terry" if setting.odds else "least-squares"
+                way = {"intervals": kind, "n_resamples": 400 if not setting.odds else 100}
+                board = rate(data, model=model, side=has_side, **way)
                 shares.append(inside(name, truth, board))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)

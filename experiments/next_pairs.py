@@ -9,13 +9,12 @@ Bradley–Terry where the two never met; in simulation by Bradley–Terry. After
 many comparisons as items the ratings are compared with those from all data: Kendall's τ, and the
 share of the ten best items that are among the ten best.
 
-Two more tables, simulated: whether the choice of pairs bends the ratings (slope of logistic ratings
-on the truth, 20 comparisons an item), and whether the stopping rule keeps its promise.
+Two more tables, simulated: whether the choice of pairs bends a Bradley–Terry board (slopes of
+ratings and truth on each other, and how often rank ranges hold the true rank; 20 comparisons an
+item), and whether the stopping rule keeps its promise.
 """
 
 from __future__ import annotations
-
-import warnings
 
 import numpy as np
 from scipy.special import expit, logit
@@ -24,7 +23,8 @@ from scipy.stats import kendalltau
 from experiments.command_line import find_data, make_parser
 from experiments.leaderboard_battles import bradley_terry, read_battles
 from experiments.tables import print_table
-from rankwise import PairGraph, RankLogistic
+from rankwise import PairGraph
+from rankwise.leaderboard import rate
 from rankwise.uncertainty import next_pairs
 from rankwise.uncertainty.belief import belief_of_comparisons
 
@@ -154,28 +154,31 @@ def table(title, problem, n_runs):
 
 
 def bent(n_runs):
-    """Slope of unregularized logistic ratings on the truth, by rule."""
+    """How far ratings are stretched, without alpha and with that of the skills, by rule."""
     rows = []
     for name, rule in RULES.items():
-        slopes, skews = [], []
+        found = []
         for seed in range(n_runs):
             rng = np.random.default_rng(seed)
             shares, skill = simulated(rng, n=20, spread=1.0)
             graph = play(shares, rule, 400, rng)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                fitted = RankLogistic(1e-6).fit(np.eye(20), graph).coef_
             truth = skill - skill.mean()
-            slopes.append(fitted @ truth / (truth @ truth))
-            skews.append(np.mean((fitted - truth)[np.argsort(-truth)[:5]]))
-        rows.append(
-            [
-                name,
-                f"{np.mean(slopes):.3f} ± {np.std(slopes) / np.sqrt(n_runs):.3f}",
-                f"{np.mean(skews):.3f} ± {np.std(skews) / np.sqrt(n_runs):.3f}",
-            ]
-        )
-    print_table("Are ratings bent by the choice?", ["", "slope", "mean error\nof the 5 best"], rows)
+            free = rate(graph, model="bradley-terry")
+            drawn = rate(graph, model="bradley-terry", alpha=1 / 800, n_resamples=0).ratings
+            rank = 1 + np.sum(truth > truth[:, None], axis=1)
+            inside = [free[k].best_rank <= rank[k] <= free[k].worst_rank for k in range(20)]
+            stretch = free.ratings @ truth / (truth @ truth)
+            found.append([stretch, truth @ drawn / (drawn @ drawn), np.mean(inside)])
+        mean = np.mean(found, axis=0)
+        error = np.std(found, axis=0) / np.sqrt(n_runs)
+        rows.append([name, *(f"{m:.3f} ± {e:.3f}" for m, e in zip(mean, error, strict=True))])
+    header = [
+        "",
+        "ratings by truth,\nalpha 1e-8",
+        "truth by ratings,\nalpha 1/(2 W)",
+        "ranks inside",
+    ]
+    print_table("Are ratings bent by the choice?", header, rows)
 
 
 def stopped(n_runs, level=0.9):

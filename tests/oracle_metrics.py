@@ -52,6 +52,11 @@ def precision_of_list(ys, k, relevant=None):
     return sum(y > 0 if relevant is None else y >= relevant for y in ys[:k]) / k
 
 
+def recall_of_list(ys, k, relevant=None):
+    hits = [y > 0 if relevant is None else y >= relevant for y in ys]
+    return sum(hits[:k]) / sum(hits) if any(hits) else np.nan
+
+
 def reciprocal_rank_of_list(ys, k=None, relevant=None):
     hits = [y > 0 if relevant is None else y >= relevant for y in ys]
     if not any(hits):
@@ -171,6 +176,14 @@ def weighted_precision(y, score, weights, k):
     total = sum(sum(weights[i] for i in order[:k]) for order in orders)
     found = sum(sum(weights[i] for i in order[:k] if y[i] > 0) for order in orders)
     return found / total * min(k, len(y)) / k if total else np.nan
+
+
+def weighted_recall(y, score, weights, k):
+    """Weight of relevant items among the first k over the weight of all of them."""
+    every = sum(w for w, grade in zip(weights, y, strict=True) if grade > 0)
+    orders = list(orders_of(score))
+    found = sum(sum(weights[i] for i in order[:k] if y[i] > 0) for order in orders)
+    return found / len(orders) / every if every else np.nan
 
 
 def weighted_tau(y, score, weights, variant="b"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import minimize
 from sklearn.base import clone
 
 
@@ -52,6 +53,30 @@ def posterior(n_items, winner, loser, target, prior, features=None):
     C = K - K @ D.T @ np.linalg.solve(S, D @ K)
     noise = target @ np.linalg.solve(S, target) / len(target)
     return mean, C, noise
+
+
+def logistic_posterior(graph, prior, features=None):
+    """Most probable ratings after wins and ties, and the inverse Hessian there, by L-BFGS."""
+    n = graph.n_items
+    Phi = np.eye(n)
+    if features is not None:
+        Phi = features - features.mean(axis=0)
+        Phi = Phi / np.sqrt(np.mean(np.sum(Phi**2, axis=1)))
+    D = Phi[graph.winner] - Phi[graph.loser]
+    said = (1 + graph.edge_target) / 2
+
+    def loss(u):
+        m = D @ u
+        return np.sum(np.logaddexp(0, m) - said * m) + prior / 8 * u @ u
+
+    def slope(u):
+        return D.T @ (1 / (1 + np.exp(-(D @ u))) - said) + prior / 4 * u
+
+    options = {"maxiter": 10_000, "ftol": 0, "gtol": 1e-10}
+    u = minimize(loss, np.zeros(D.shape[1]), jac=slope, method="L-BFGS-B", options=options).x
+    p = 1 / (1 + np.exp(-(D @ u)))
+    H = D.T @ ((p * (1 - p))[:, None] * D) + prior / 4 * np.eye(len(u))
+    return Phi @ u, Phi @ np.linalg.inv(H) @ Phi.T
 
 
 def worths(mean, covariance, slope, error_weight):

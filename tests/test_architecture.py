@@ -14,7 +14,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "rankwise"
 LAYERS = [
     {"arrays", "frames"},
     {"real_numbers"},
-    {"errors", "options", "memory", "threads", "groups", "progress", "rows", "_compiled"},
+    {"errors", "options", "memory", "threads", "groups", "progress", "rows", "_compiled"}
+    | {"text_tables"},
     {"targets", "environment"},
     {"graphs"},
     {"features", "losses", "metrics", "datasets", "sums"},
@@ -143,7 +144,7 @@ def private_names_of_others(path):
 
 def test_no_private_name_crosses_modules():
     of_named_tuples = {"_make", "_asdict", "_replace", "_fields"}
-    of_scikit_learn = {"_init_callback_context", "_transformer_to_input_indices"}
+    of_scikit_learn = {"_init_callback_context", "_transformer_to_input_indices", "_predictors"}
     allowed = {"_compiled"} | of_named_tuples | of_scikit_learn
     crossing = {
         f"{path.relative_to(SOURCE)}: {name}"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from rankwise.datasets import make_ranking, write_letor
+from rankwise.datasets import make_ranking, read_frame, write_letor
 from rankwise.persistence import load
 
 pytest.importorskip("typer")
@@ -242,3 +242,62 @@ def test_a_leaderboard_fits_80_columns(tmp_path):
     games.write_text("winner,loser\n" + "".join(rows))
     lines = run("rank", games, "--resamples", 20).stdout.splitlines()
     assert max(map(len, lines[:-2])) <= 80
+
+
+# What people write into cells
+
+
+def test_prices_percents_dashes_and_the_names_of_a_spreadsheet(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = ["sep=;", "User ID;Rating;Price;Sold;Reviews"]
+    for k in range(60):
+        reviews = "–" if k % 7 == 0 else f"{rng.integers(1, 9)}.{rng.integers(100, 999)}"
+        price, sold = rng.uniform(1, 99), rng.integers(0, 99)
+        decimals = f"{price / 10 - sold:.1f};{price:.2f}".replace(".", ",")
+        rows.append(f"u{k % 6};{decimals} €;{sold} %;{reviews}")
+    file = tmp_path / "shop.csv"
+    file.write_text("\r\n".join(rows), encoding="utf-16", newline="")
+    done = run("train", file, "-o", tmp_path / "m.rw")
+    assert "groups          6 by User ID\n" in done.stdout
+    assert "scores          Rating\n" in done.stdout
+    assert "Price, Sold" in done.stdout
+    assert "number with 9 gaps" in done.stdout
+    assert read_frame(file).X["Reviews"].to_pylist()[1] > 1000
+    assert len(run("predict", tmp_path / "m.rw", file).stdout.split()) == 60
+
+
+def test_features_that_count_from_zero(tmp_path, problem):
+    from sklearn.datasets import dump_svmlight_file
+
+    X, y, groups = problem
+    file, model = tmp_path / "zero.txt", tmp_path / "m.rw"
+    dump_svmlight_file(X, y, str(file), query_id=groups)
+    said = run("train", file, "-o", model, code=1).stderr
+    assert "zero.txt:1: feature id 0" in said
+    assert "--zero-based" in said
+    run("train", file, "--zero-based", "-o", model)
+    first = run("predict", model, file).stdout
+    dump_svmlight_file(X, y, str(file), query_id=groups, zero_based=False)
+    run("train", file, "-o", tmp_path / "one.rw")
+    assert run("predict", tmp_path / "one.rw", file).stdout == first
+    assert "leave out --zero-based" in run(
+        "train", write_table(tmp_path), "--zero-based", "-o", model, code=1
+    ).stderr.replace("\n", " ")
+
+
+def write_table(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("y,a\n1,2\n2,3\n3,1\n4,4\n")
+    return path
+
+
+def test_scores_that_are_all_equal_or_not_there(tmp_path):
+    file = tmp_path / "equal.csv"
+    file.write_text("y,qid,a\n" + "".join(f"1,{k % 3},{k}\n" for k in range(12)))
+    for command in (["train", file, "-o", tmp_path / "m.rw"], ["cv", file]):
+        (line,) = run(*command, code=1).stderr.splitlines()
+        assert "all items of a group have the same score in column y" in line
+    run("train", write_table(tmp_path), "-o", tmp_path / "m.rw", "--alpha", "1")
+    file.write_text("y,a\n,1\n,2\n")
+    (line,) = run("evaluate", tmp_path / "m.rw", file, code=1).stderr.splitlines()
+    assert line == "rankwise: no item of the data has a score, so there is nothing to judge by."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -122,6 +123,38 @@ def test_columns_without_features_are_labels(files):
     assert load("labels.rw").column_kernel == "delta"
     run("predict", "labels.rw", "drugs.csv", "-o", "scores.csv")
     assert read_score_table("scores.csv").Y.shape == (Q, T)
+
+
+def test_words_become_columns_and_gaps_the_mean(files):
+    lines = Path("drugs.csv").read_text().splitlines()
+    kinds = ["kind", *(["acid", "base", ""] * len(lines))]
+    words = [f"{line},{kind}" for line, kind in zip(lines, kinds, strict=False)]
+    name, first, *rest = words[1].split(",")
+    words[1] = ",".join([name, "", *rest])
+    Path("words.csv").write_text("\n".join(words))
+    read = read_item_features("words.csv")
+    numbers = read_item_features("drugs.csv")
+    assert read.feature_names == [*numbers.feature_names, "kind=acid", "kind=base"]
+    assert read.categories == {"kind": ["acid", "base"]}
+    assert np.isnan(read.X[0, 0])
+    np.testing.assert_array_equal(read.X[1:, : numbers.X.shape[1]], numbers.X[1:])
+    np.testing.assert_array_equal(read.X[:3, -2:], [[1, 0], [0, 1], [0, 0]])
+    run("train", "wide.csv", "--table", "--rows", "words.csv", "-o", "words.rw")
+    mean = read.X[1:, 0].mean()
+    for cell, kind in (("", "acid"), (repr(float(mean)), "acid"), (first, "salt"), (first, "")):
+        line = ",".join([name, cell, *rest[:-1], kind])
+        Path("new.csv").write_text("\n".join([words[0], line]))
+        run("predict", "words.rw", "new.csv", "-o", f"{bool(cell)}{kind}.csv")
+    names = ("Falseacid", "Trueacid", "Truesalt", "True")
+    empty, mean_given, unknown, no_word = (read_score_table(f"{file}.csv").Y for file in names)
+    np.testing.assert_allclose(empty, mean_given, atol=1e-9)
+    np.testing.assert_allclose(unknown, no_word, atol=1e-9)
+    assert np.abs(unknown - mean_given).max() > 1e-3
+
+
+def test_a_model_that_is_not_there_is_told_of(files):
+    text = run("predict", "no.rw", "drugs.csv", "--columns", "targets.csv", fails=True)
+    assert "there is no such file" in text
 
 
 def test_precomputed_kernels_are_files_of_their_own(files):

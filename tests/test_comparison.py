@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
+import json
 import sys
 
 import numpy as np
@@ -11,6 +14,7 @@ import scipy.stats
 
 from rankwise.metrics import evaluate
 from rankwise.model_selection import Comparison, compare
+from rankwise.model_selection.paired_tests import randomization_test
 
 
 @pytest.fixture
@@ -80,6 +84,62 @@ def test_p_value_of_few_groups_tries_all_signs(differences):
     assert result.rows[0].p == pytest.approx(signed_rank_p(differences))
 
 
+def randomization_p(differences):
+    """Share of all signs whose sum is as far from zero."""
+    d = np.abs(differences)
+    sums = [abs(np.dot(signs, d)) for signs in itertools.product([-1, 1], repeat=len(d))]
+    return np.mean(np.array(sums) >= abs(np.sum(differences)) - 1e-9)
+
+
+@pytest.mark.parametrize(
+    "differences",
+    [[0.1, -0.2, 0.3, 0.4, 0.5], [0.1, 0.1, -0.1, 0.2, 0.0, 0.0, 0.4], [0.5, 0.0], [0.3], [0, 0]],
+    ids=str,
+)
+def test_randomization_tries_all_signs_of_few_groups(differences):
+    values = {"a": differences, "b": np.zeros(len(differences))}
+    row = compare(values, test="randomization").rows[0]
+    assert row.p == pytest.approx(randomization_p(differences))
+
+
+def test_randomization_by_draws_is_close_to_all_signs_and_to_scipy(monkeypatch):
+    differences = np.random.default_rng(3).normal(0.4, 1, 18)
+    exact = randomization_test(differences)
+    monkeypatch.setattr("rankwise.model_selection.paired_tests.ALL_SIGNS", 5)
+    drawn = randomization_test(differences)
+    assert drawn == pytest.approx(exact, abs=5 * np.sqrt(exact * (1 - exact) / 1e5))
+    assert drawn == randomization_test(differences)
+    many = np.random.default_rng(4).normal(0.15, 1, 150)
+    scipy_p = scipy.stats.permutation_test(
+        (many,), np.mean, permutation_type="samples", n_resamples=99_999, rng=1
+    ).pvalue
+    assert randomization_test(many) == pytest.approx(scipy_p, abs=0.01)
+
+
+def test_randomization_is_the_test_of_the_mean_where_wilcoxon_is_of_ranks():
+    values = {"a": [*[0.01] * 11, -3.0], "b": np.zeros(12)}  # one group decides the mean
+    assert compare(values).rows[0].significant
+    assert not compare(values, test="randomization").rows[0].significant
+    with pytest.raises(ValueError, match=r"test='wilcoxn' is unknown; did you mean 'wilcoxon'"):
+        compare(values, test="wilcoxn")
+
+
+def test_formats_have_the_numbers_of_the_table(errors):
+    result = compare({"a_1": errors["good"], "b": errors["bad"]}, test="randomization")
+    row = result.rows[0]
+    for name in ("text", "markdown", "latex", "html"):
+        assert f"{row.mean_a:.4f}" in result.to_text(name)
+        assert "randomization" in result.to_text(name)
+    assert r"a\_1 & b &" in result.to_text("latex")
+    assert "| a\\_1 | b |" in result.to_text("markdown")
+    document = json.loads(result.to_text("json"))
+    assert document["comparisons"] == [row._asdict()]
+    header, line = csv.reader(io.StringIO(result.to_text("csv")))
+    assert dict(zip(header, line, strict=True))["p_holm"] == str(row.p_holm)
+    with pytest.raises(ValueError, match="format='tex' is unknown; did you mean 'text'"):
+        result.to_text("tex")
+
+
 def test_interval_covers_as_often_as_it_says():
     rng = np.random.default_rng(0)
     hits = 0
@@ -96,10 +156,10 @@ def test_interval_is_that_of_the_t_test(errors):
 
 
 def test_holm_correction_steps_down():
-    from rankwise.model_selection.comparison import _holm
+    from rankwise.model_selection.paired_tests import holm
 
-    assert _holm([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.09, 0.09, 0.5])
-    assert _holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
+    assert holm([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.09, 0.09, 0.5])
+    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
 
 
 def test_correction_is_over_all_comparisons(errors):

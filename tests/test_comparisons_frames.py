@@ -96,6 +96,14 @@ def test_a_file_is_read_as_a_frame_is(tmp_path):
         (["-1", "0", "1"], [-1, 0, 1]),
         (["True", "False"], [1, -1]),
         (["win", "loss", "draw"], [1, -1, 0]),
+        (["W", "l", "D", "w"], [1, -1, 0, 1]),
+        (["L", "R", "T"], [1, -1, 0]),
+        (["L", "l"], [None, None]),  # left or lost?
+        (["Model A", "model-b", "MODEL_A", "modelb"], [1, -1, 1, -1]),
+        (["response_a", "Player 2", "assistant-b", "team1"], [1, -1, -1, 1]),
+        (["1-0", "0-1", "1/2-1/2"], [1, -1, 0]),
+        (["A>>B", "A=B", "b>a"], [1, 0, -1]),
+        (["Tie (bothbad)", "both_bad", "both are bad"], [0, 0, 0]),
         (["0"], [None]),
         (["3", "1"], [None, None]),
         (["maybe", "left", ""], [None, 1, None]),
@@ -106,7 +114,7 @@ def test_words_for_outcomes(words, expected):
 
 
 def test_no_word_has_two_meanings():
-    words = [word for side in WORDS.values() for word in side]
+    words = [word.replace(" ", "").replace("_", "") for side in WORDS.values() for word in side]
     assert len(words) == len(set(words))
 
 

@@ -6,6 +6,7 @@ import itertools
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -288,12 +289,14 @@ def test_rank_and_score_follow_what_is_ranked(table):
 BAD = [
     (lambda r, c, Y: (r, c, np.where(np.arange(Q)[:, None] == 2, np.nan, Y)), "no score for 1 row"),
     (lambda r, c, Y: (r, c, np.where(np.arange(T) == 2, np.nan, Y)), "no score for 1 column"),
-    (lambda r, c, Y: (r, c[:1], Y[:, :1]), "Y has 1 column"),
+    (lambda r, c, Y: (r, c[:1], Y[:, :1]), "Y has the scores of 1 column"),
     (lambda r, c, Y: (c, r, Y), "rows and columns were swapped"),
     (lambda r, c, Y: (r, None, Y), "columns is None"),
     (lambda r, c, Y: (r, c, Y[:, 0]), "expected the table of scores"),
     (lambda r, c, Y: (r, c, np.where(Y.max() == Y, np.inf, Y)), "infinity"),
     (lambda r, c, Y: (np.where(r == r.max(), np.nan, r), c, Y), "NaN"),
+    (lambda r, c, Y: (r, c, sp.csr_array(Y)), "Y is a sparse matrix"),
+    (lambda r, c, Y: (pd.DataFrame(r), c, pd.DataFrame(Y)[::-1]), "same pandas index"),
 ]
 
 
@@ -324,6 +327,18 @@ def test_bad_kernels_are_refused_in_plain_words(table):
         model.predict(columns)
     with pytest.raises(ValueError, match="names a column twice"):
         ConditionalRankRLS(column_kernel="delta").fit(rows, list("abcda"), Y)
+
+
+def test_features_are_known_by_their_names(table, tmp_path):
+    rows, columns, Y = table
+    R, C = pd.DataFrame(rows, columns=list("abc")), pd.DataFrame(columns, columns=list("de"))
+    save(ConditionalRankRLSCV([0.1]).fit(R, C, Y), tmp_path / "model.rw")
+    for model in (ConditionalRankRLS(0.1).fit(R, C, Y), load(tmp_path / "model.rw")):
+        np.testing.assert_allclose(model.predict(R, C), model.predict(rows, columns), rtol=1e-9)
+        with pytest.raises(ValueError, match="rows has the features c, a, b"):
+            model.predict(R[list("cab")])
+        with pytest.raises(ValueError, match="columns has the features e, d"):
+            model.predict(R, C[["e", "d"]])
 
 
 def test_a_table_too_large_for_its_kernels_is_refused_before_memory_is_taken(table, monkeypatch):

@@ -322,3 +322,11 @@ def test_truncated_gzip(tmp_path):
 def test_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nowhere\.csv"):
         read_pairs(tmp_path / "nowhere.csv")
+
+
+@pytest.mark.parametrize("role", ["scores", "wins"])
+@pytest.mark.parametrize("cell", ["x", "inf"])
+def test_points_and_wins_that_are_no_numbers(tmp_path, role, cell):
+    path = save(tmp_path / "games.csv", f"a,b,p,q\nAnn,Bob,3,1\nBob,Cleo,1,{cell}\n")
+    with pytest.raises(TableFormatError, match=rf":3: the .*, column 'q', is '{cell}', expected"):
+        read_pairs(path, sides=("a", "b"), **{role: ("p", "q")})

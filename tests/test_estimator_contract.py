@@ -34,7 +34,7 @@ ALPHAS = [0.1]  # one candidate takes every path that thirty take, and has no ed
 ESTIMATORS = [  # one for each way through the code
     RankRLS(),  # primal
     RankRLS(cost="sign", beta=0.5, solver="dual"),
-    RankRLS(cost="relative", ties="exclude", solver="iterative"),
+    RankRLS(cost="relative", ties="exclude", solver="iterative", tol=1e-12),
     RankRLS(kernel="rbf", ties="exclude"),
     RankRLS(kernel="precomputed"),
     RankRLS(kernel="rbf", n_basis=1),

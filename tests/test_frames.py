@@ -112,7 +112,8 @@ def test_every_ranker_learns_the_same_from_a_frame(ranker, kind):
     items, y, groups = data(kind)
     model = clone(ranker).fit(items, y, groups)
     assert list(model.feature_names_in_) == NAMES
-    np.testing.assert_array_equal(model.predict(items), plain.predict(X))
+    # a frame is stored by columns, so BLAS may add in another order
+    np.testing.assert_allclose(model.predict(items), plain.predict(X), rtol=1e-10, atol=1e-12)
     np.testing.assert_array_equal(model.rank(items, groups), plain.rank(X, LABELS))
     assert model.score(items, y, groups) == plain.score(X, Y, LABELS)
 
@@ -569,3 +570,21 @@ def test_names_and_columns_of_a_frame(kind):
     batch = pa.record_batch({"a": [1.0, 2.0]})
     assert column_names(batch) == ["a"]
     assert list(RankRLS().fit(batch, [1, 2]).feature_names_in_) == ["a"]
+
+
+def test_truth_values_with_gaps_beside_floats_are_named():
+    pandas = pytest.importorskip("pandas")
+    seen = pandas.array([None, True] * 3, dtype="boolean")
+    frame = pandas.DataFrame({"a": np.arange(6.0), "seen": seen})
+    with pytest.raises(ValueError, match=r"seen \(true or false, with gaps\)"):
+        RankRLS().fit(frame, np.arange(6))
+
+
+def test_columns_of_frames_that_are_numbers_by_another_type():
+    polars = pytest.importorskip("polars")
+    decimals = polars.DataFrame({"a": polars.Series(range(6)).cast(polars.Decimal(10, 2))})
+    expected = RankRLS().fit(np.arange(6.0)[:, None], np.arange(6)).coef_
+    np.testing.assert_allclose(RankRLS().fit(decimals, np.arange(6)).coef_, expected)
+    vectors = polars.Series([[1.0, 2.0]] * 6, dtype=polars.Array(polars.Float64, 2))
+    with pytest.raises(ValueError, match=r"vector \(lists\)"):
+        RankRLS().fit(decimals.with_columns(vector=vectors), np.arange(6))

@@ -271,7 +271,7 @@ def test_a_shift_of_the_scores_of_an_instance_changes_nothing(Y, shifts):
 
 
 BAD = [
-    (lambda X, Y: (X, Y[:, :1]), {}, "Y has 1 column; expected the scores of at least two labels"),
+    (lambda X, Y: (X, Y[:, :1]), {}, "Y has the scores of 1 label; expected at least two"),
     (lambda X, Y: (X, Y[:, 0] + 0.5), {}, "one class for each instance"),
     (lambda X, Y: (X, np.where(np.arange(N)[:, None] == 3, np.nan, Y)), {}, "no score for 1 inst"),
     (lambda X, Y: (X, np.where(np.arange(T) == 1, np.nan, Y)), {}, "no score for 1 label"),
@@ -286,6 +286,8 @@ BAD = [
     (lambda X, Y: (X, Y.astype(complex)), {}, "Complex data"),
     (lambda X, Y: (X, Y[:, :, None]), {}, "Y has shape"),
     (lambda X, Y: (X, np.where(Y > 2, np.inf, Y)), {}, "infinity"),
+    (lambda X, Y: (X, [["a"], ["b", "c"]] * 5), {}, "MultiLabelBinarizer"),
+    (lambda X, Y: (X, [{1}, {2}] * 5), {}, "MultiLabelBinarizer"),
 ]
 
 
@@ -293,6 +295,24 @@ BAD = [
 def test_bad_input_is_refused_in_plain_words(data, change, options, message):
     with pytest.raises(ValueError, match=message):
         LabelRanker(**options).fit(*change(*data))
+
+
+def test_a_search_on_far_features_finds_what_it_finds_without_the_offset(rng):
+    X = rng.standard_normal((60, 3))
+    Y = X @ rng.standard_normal((3, T)) + 0.1 * rng.standard_normal((60, T))
+    near, far = LabelRankerCV().fit(X, Y), LabelRankerCV().fit(X + 1e6, Y)
+    assert near.best_score_ > 0.9
+    assert far.best_score_ == pytest.approx(near.best_score_, abs=0.02)
+    with pytest.raises(ValueError, match="overflow; scale the features"):
+        LabelRankerCV().fit(X * 1e160, Y)
+
+
+@pytest.mark.parametrize(("k", "cv"), [(0, None), (-1, None), (1, "loo")])
+def test_bad_cut_offs_and_ways_to_hold_out_are_refused(data, k, cv):
+    X, Y = data
+    model = LabelRanker().fit(X, Y)
+    with pytest.raises(ValueError, match=f"k={k} is not a cut-off|cv='loo' is unknown"):
+        model.predict_order(X, k) if cv is None else model.leave_out(X, Y, cv=cv)
 
 
 def test_an_unknown_class_is_refused_at_score(data):

@@ -437,19 +437,48 @@ def test_without_resamples_there_are_no_intervals():
         board.above(0, 1)
 
 
-def test_parts_that_were_never_compared_are_marked():
+def test_components_that_were_never_compared_are_marked():
     graph = PairGraph([0, 1, 3, 3], [1, 2, 4, 4], n_items=6)
-    with pytest.warns(UserWarning, match=r"3 parts .* \(the item u is in the smallest\)"):
+    with pytest.warns(UserWarning, match=r"3 components .* \(the item u is in the smallest\)"):
         board = rate(graph, items=list("pqrstu"), n_resamples=30, alpha=0.01)
     assert [(row.component, row.rank, row.item) for row in board] == [
-        (1, 1, "p"), (1, 2, "q"), (1, 3, "r"), (2, 1, "s"), (2, 2, "t"), (3, 1, "u"),
+        (1, 1, "p"), (1, 2, "q"), (1, 3, "r"), (2, 1, "s"), (2, 2, "t"), (3, None, "u"),
     ]  # fmt: skip
     assert repr(board).splitlines()[0].endswith("component")
     assert board.n_components == 3
-    assert all(row.worst_rank <= 3 and row.best_rank <= 3 for row in board)
-    assert board["u"].n == 0
+    assert all(row.worst_rank <= 3 and row.best_rank <= 3 for row in board.rows[:-1])
+    assert (board["u"].n, board["u"].low, board["u"].best_rank) == (0, None, None)
     with pytest.raises(ValueError, match="'p' and 's' are in different components"):
         board.expected_margin("p", "s")
+
+
+@pytest.mark.parametrize("ties", [None, "half", "davidson", "rao-kupper"])
+def test_ties_alone_leave_the_ratings_open(ties):
+    """No error is seen in ties, but three of them do not make items equal for sure."""
+    options = {"model": "bradley-terry", "ties": ties} if ties else {}
+    games = {"a": list("xyz"), "b": list("yzx"), "o": ["tie"] * 3}
+    board = rate(games, sides=("a", "b"), outcome="o", **options)
+    assert board.ratings.tolist() == [0.0, 0.0, 0.0]
+    assert all(row.high > 0.5 and (row.best_rank, row.worst_rank) == (1, 3) for row in board)
+
+
+def test_what_only_alpha_tells_apart_shares_a_rank():
+    board = rate({"winner": [1, 2, 3, 10], "loser": [2, 3, 1, 1]})
+    assert [row.rank for row in board] == [1, 2, 2, 2]
+
+
+@pytest.mark.parametrize("model", ["least-squares", "bradley-terry"])
+def test_an_alpha_lost_in_rounding_still_gives_centered_ratings(model):
+    graph = PairGraph([0, 1, 0, 2, 1], [1, 0, 2, 1, 2])
+    tiny = rate(graph, alpha=1e-300, model=model, n_resamples=0).ratings
+    np.testing.assert_allclose(tiny, rate(graph, model=model, n_resamples=0).ratings, atol=1e-6)
+    assert abs(tiny.sum()) < 1e-6
+    assert np.isfinite(rate(PairGraph([0], [1]), alpha=1e-300, model=model).ratings).all()
+
+
+def test_margins_that_overflow_are_refused():
+    with pytest.raises(ValueError, match=r"margin of 1e\+300"):
+        rate(PairGraph([0, 1], [1, 0], magnitude=[1e300, 1.0]))
 
 
 def test_the_board_is_a_table_a_frame_and_a_dictionary():

@@ -239,6 +239,21 @@ def test_possible_ranks_hold_the_true_ones_on_average():
 # -- formats ------------------------------------------------------------------------------------
 
 
+def test_names_stay_in_their_cells():
+    """Line breaks, escape sequences, wide characters and the special characters of each format."""
+    odd = ["a\nb", "\x1b[31mred", "日本語", "<b>&amp;|$x$~_%", "c\r\u2028d"]
+    games = {"winner": odd * 2, "loser": (odd[1:] + odd[:1]) * 2}
+    board = rate(games, anchor="a\nb")
+    text, markdown, latex = (board.to_text(f) for f in ("text", "markdown", "latex"))
+    assert not set("\x1b\r\u2028") & set(text + markdown + latex)
+    assert "a b is the base" in text
+    lines = text.splitlines()[1:6]
+    assert len({line.index("2/0/2") + 3 * ("日本語" in line) for line in lines}) == 1
+    assert r"\<b\>\&amp;\|\$x\$\~\_%" in markdown
+    assert r"\textless{}b\textgreater{}\&amp;\textbar{}\$x\$\textasciitilde{}\_\%" in latex
+    assert all(line.startswith(("\\", "%", "1 &", "rank &")) for line in latex.splitlines() if line)
+
+
 def test_every_format_has_every_item():
     names = np.array(["a&b", "x|y", "<i>", "50%", "_z_"])
     data = votes(n=100)

@@ -19,7 +19,7 @@ from rankwise.metrics import (
 )
 
 EVERY = [
-    *("ndcg@3", "map", "p@2", "mrr", "err", "auc(relevant=1)"),
+    *("ndcg@3", "map", "p@2", "recall@1", "mrr", "err", "auc(relevant=1)"),
     *("disagreement", "concordance", "tau"),
 ]
 UNDEFINED_IN_B = [name for name in EVERY if name != "p@2"]

@@ -11,7 +11,9 @@ from rankwise.metrics import (
     kendall_tau,
     ndcg,
     precision,
+    recall,
     reciprocal_rank,
+    top_k,
 )
 from rankwise.metrics.pairwise import concordance
 from tests import oracle_metrics as oracle
@@ -62,12 +64,17 @@ def test_average_precision_with_ties_is_the_mean_over_all_orders(tied, k, releva
 
 
 @pytest.mark.parametrize(("k", "relevant"), [(1, None), (3, 2), (50, None)])
-def test_precision_with_ties_is_the_mean_over_all_orders(tied, k, relevant):
+@pytest.mark.parametrize(
+    ("metric", "of_list"),
+    [(precision, oracle.precision_of_list), (recall, oracle.recall_of_list)],
+)
+def test_precision_and_recall_with_ties_are_the_mean_over_all_orders(
+    tied, metric, of_list, k, relevant
+):
     truth = oracle.by_group(
-        lambda y, s: oracle.expected(lambda ys: oracle.precision_of_list(ys, k, relevant), y, s),
-        *tied,
+        lambda y, s: oracle.expected(lambda ys: of_list(ys, k, relevant), y, s), *tied
     )
-    found = precision(*tied, k=k, relevant=relevant, per_group=True)
+    found = metric(*tied, k=k, relevant=relevant, per_group=True)
     np.testing.assert_allclose(found, truth, rtol=1e-12)
 
 
@@ -87,6 +94,7 @@ LISTWISE = {
     "ndcg": (ndcg, oracle.ndcg_of_list),
     "average_precision": (average_precision, oracle.average_precision_of_list),
     "precision": (precision, oracle.precision_of_list),
+    "recall": (recall, oracle.recall_of_list),
     "reciprocal_rank": (reciprocal_rank, oracle.reciprocal_rank_of_list),
     "err": (expected_reciprocal_rank, oracle.err_of_list),
 }
@@ -245,3 +253,23 @@ def test_tied_reciprocal_rank_stays_exact_for_a_long_tied_list():
     y[123] = 1
     harmonic = np.sum(1 / np.arange(1, n + 1))
     assert reciprocal_rank(y, np.ones(n)) == pytest.approx(harmonic / n, rel=1e-10)
+
+
+@pytest.mark.parametrize("k", [1, 3, 50])
+def test_top_k_are_the_first_rows_of_each_sorted_group(tied, k):
+    score, groups = tied[1:]
+    truth = [
+        row
+        for label in sorted(set(groups))
+        for row in sorted(np.flatnonzero(groups == label), key=lambda i: (-score[i], i))[:k]
+    ]
+    assert top_k(score, groups, k=k).tolist() == truth
+
+
+def test_top_k_refuses_what_is_not_one_column_of_numbers():
+    with pytest.raises(ValueError, match=r"shape \(2, 2\); pass one column"):
+        top_k([[1, 2], [3, 4]], k=1)
+    with pytest.raises(ValueError, match="k=0 is not a cut-off"):
+        top_k([1, 2], k=0)
+    with pytest.raises(ValueError, match="y_score is nan in row 1"):
+        top_k([1, np.nan], k=1)

@@ -19,6 +19,7 @@ TRUTHS = {
         *data, k=2, normalizer="attainable"
     ),
     "p@3": lambda *data: oracle.weighted_precision(*data, k=3),
+    "recall@3": lambda *data: oracle.weighted_recall(*data, k=3),
     "tau": oracle.weighted_tau,
     "tau(variant=a)": lambda *data: oracle.weighted_tau(*data, variant="a"),
     "auc(relevant=2)": lambda *data: oracle.weighted_auc(*data, relevant=2),

@@ -11,16 +11,17 @@ from rankwise.datasets import make_ranking
 from rankwise.leaderboard import rate
 from rankwise.uncertainty import next_pairs
 from rankwise.uncertainty.belief import belief_of_comparisons
-from tests.oracle_uncertainty import posterior, worths
+from tests.oracle_uncertainty import logistic_posterior, posterior, worths
 
 
-def comparisons(n_items, n_pairs, seed=0, spread=1.0):
+def comparisons(n_items, n_pairs, seed=0, spread=1.0, margin=1.0):
     rng = np.random.default_rng(seed)
     skill = spread * rng.standard_normal(n_items)
     a = rng.integers(n_items, size=n_pairs)
     b = (a + 1 + rng.integers(n_items - 1, size=n_pairs)) % n_items
     wins = rng.random(n_pairs) < expit(skill[a] - skill[b])
-    return PairGraph(np.where(wins, a, b), np.where(wins, b, a), n_items=n_items), skill
+    ends = np.where(wins, a, b), np.where(wins, b, a)
+    return PairGraph(*ends, magnitude=np.full(n_pairs, margin), n_items=n_items), skill
 
 
 def all_variances(belief):
@@ -32,11 +33,11 @@ def all_variances(belief):
 
 
 @pytest.mark.parametrize("p", [None, 3, 40])
-def test_the_belief_is_the_normal_posterior(p):
-    graph, _ = comparisons(20, 50)
+def test_the_belief_of_margins_is_the_normal_posterior(p):
+    graph, _ = comparisons(20, 50, margin=1.5)
     X = None if p is None else np.random.default_rng(1).standard_normal((20, p)) + 100
     belief = belief_of_comparisons(graph, X, 0.7, np.random.default_rng(0))
-    mean, C, noise = posterior(20, graph.winner, graph.loser, np.ones(50), 0.7, X)
+    mean, C, noise = posterior(20, graph.winner, graph.loser, graph.edge_target, 0.7, X)
     np.testing.assert_allclose(belief.mean, mean, atol=1e-10)
     np.testing.assert_allclose(belief.noise, noise, rtol=1e-9)
     own = np.diag(C)
@@ -50,8 +51,26 @@ def test_the_belief_is_the_normal_posterior(p):
     np.testing.assert_allclose(np.cov(draws.T), noise * C[:5, :5], atol=0.05 * noise * C.max())
 
 
+@pytest.mark.parametrize("p", [None, 3, 40])
+@pytest.mark.parametrize("limit", [3000, 10])
+def test_the_belief_of_verdicts_is_laplace_at_the_most_probable_ratings(monkeypatch, p, limit):
+    """A prior of 0.7 is that much of a tie with an average item, of curvature 1/4."""
+    monkeypatch.setattr("rankwise.uncertainty.belief.DENSE_LIMIT", limit)
+    graph, _ = comparisons(20, 50, spread=3.0)
+    graph = PairGraph(graph.winner, graph.loser, np.r_[np.ones(40), np.zeros(10)], n_items=20)
+    X = None if p is None else np.random.default_rng(1).standard_normal((20, p)) + 100
+    belief = belief_of_comparisons(graph, X, 0.7, np.random.default_rng(0))
+    mean, C = logistic_posterior(graph, 0.7, X)
+    np.testing.assert_allclose(belief.mean, mean, atol=1e-6)
+    own = np.diag(C)
+    exact = own[:, None] + own - 2 * C
+    rough = p is None and limit == 10  # from 64 draws
+    np.testing.assert_allclose(all_variances(belief), exact, rtol=2.0 if rough else 1e-5, atol=1e-9)
+    assert belief.curve.probability(np.array([0.3]), np.array([0.0])) == expit(0.3)
+
+
 def test_an_observed_pair_changes_the_variances_as_an_answer_would():
-    graph, _ = comparisons(12, 30)
+    graph, _ = comparisons(12, 30, margin=1.5)
     belief = belief_of_comparisons(graph, None, 1.0, np.random.default_rng(0))
     noise, asked = belief.noise, [(3, 7), (7, 1), (3, 7)]
     for i, j in asked:
@@ -66,10 +85,10 @@ def test_an_observed_pair_changes_the_variances_as_an_answer_would():
 
 @pytest.mark.parametrize("k", [1, 8])
 def test_the_pairs_are_the_best_one_after_the_other(k):
-    graph, _ = comparisons(15, 40, seed=2)
+    graph, _ = comparisons(15, 40, seed=2, margin=1.5)
     asked = next_pairs(graph, k=k, random_state=0)
     winner, loser = graph.winner, graph.loser
-    mean, C, noise = posterior(15, winner, loser, np.ones(40), 1.0)
+    mean, C, noise = posterior(15, winner, loser, graph.edge_target, 1.0)
     done = set()
     for question in asked:
         worth = worths(mean, noise * C, 1.702 / np.sqrt(noise), 1 / noise)
@@ -206,8 +225,7 @@ def played(choose, n_items, n_pairs, seed):
             a, b = b, a
         winner.append(a)
         loser.append(b)
-    graph = PairGraph(winner, loser, n_items=n_items)
-    return belief_of_comparisons(graph, None, 1.0, rng).mean, skill
+    return PairGraph(winner, loser, n_items=n_items), skill
 
 
 def chosen(graph, rng):
@@ -220,14 +238,34 @@ def at_random(graph, rng):
 
 
 def test_choosing_finds_the_order_sooner():
-    """It stretches ratings, though (docs/uncertainty.md): only the order is claimed."""
     pairs, tau = np.triu_indices(20, 1), {}
     for choose in (chosen, at_random):
-        found = [played(choose, 20, 50, seed) for seed in range(12)]
+        games = [played(choose, 20, 50, seed) for seed in range(12)]
+        rng = np.random.default_rng(0)
+        found = [(belief_of_comparisons(g, None, 1.0, rng).mean, skill) for g, skill in games]
         order = [np.sign(r[pairs[0]] - r[pairs[1]]) for r, _ in found]
         truth = [np.sign(s[pairs[0]] - s[pairs[1]]) for _, s in found]
         tau[choose] = np.mean([np.mean(a * b) for a, b in zip(order, truth, strict=True)])
     assert tau[chosen] > tau[at_random]
+
+
+@pytest.mark.parametrize("choose", [chosen, at_random])
+def test_the_choice_of_pairs_does_not_bias_a_board_of_the_right_alpha(choose):
+    """Skills of spread 1.5 are what alpha = 1/(2 · 1.5² W) expects, however pairs are chosen.
+
+    A difference of ratings of 1 is then one of skills on average; without alpha it is less.
+    """
+    products, squares, raw = [], [], []
+    for seed in range(25):
+        graph, skill = played(choose, 12, 60, seed)
+        truth = skill - skill.mean()
+        fitted = rate(graph, model="bradley-terry", alpha=1 / (4.5 * 60), n_resamples=0).ratings
+        products.append(truth @ fitted)
+        squares.append(fitted @ fitted)
+        free = rate(graph, model="bradley-terry", alpha=1e-4, n_resamples=0).ratings
+        raw.append(free @ truth / (free @ free))
+    assert 0.85 < np.sum(products) / np.sum(squares) < 1.15
+    assert np.mean(raw) < 0.85
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankwise import (
+    AutoRanker,
     CalibratedRanker,
     CoRankRLS,
     CoRankRLSCV,
@@ -37,7 +38,8 @@ from rankwise import (
 )
 from rankwise.datasets import make_ranking
 from rankwise.errors import UndefinedMetricError
-from rankwise.metrics import evaluate
+from rankwise.metrics import evaluate, get_metric, kendall_tau, ndcg
+from rankwise.model_selection import compare
 from rankwise.report import group_items, group_metrics, make_report, margins, write_report
 from rankwise.report.margins import pair_margins
 from rankwise.report.scored_items import as_text, make_scored_items
@@ -708,3 +710,104 @@ def runs_by_hand(ranker, X, rows):
         if last > first and (not runs or last > runs[-1][1]):
             runs.append([first, last])
     return runs
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def random_order_value(metric, y, groups, rng, n_draws=3000):
+    """Mean over many shuffled orders."""
+    return np.mean([metric(y, rng.permutation(len(y)), groups) for _ in range(n_draws)])
+
+
+@pytest.mark.parametrize("name", ["ndcg@3", "map", "p@2", "recall@2", "mrr", "disagreement", "tau"])
+def test_random_order_on_a_card_is_the_mean_over_shuffled_orders(rng, name):
+    y, groups = rng.integers(0, 3, 24), np.repeat([0, 1, 2], 8)
+    words = words_of(make_report(rng.random(24), None, y, groups, metrics=name))
+    shown = float(re.search(r"random order (−?[\d.]+)", words)[1].replace("−", "-"))
+    truth = random_order_value(get_metric(name), y, groups, rng)
+    assert shown == pytest.approx(truth, abs=0.02)
+
+
+def test_random_order_is_left_out_where_a_metric_takes_one_order_of_ties(rng):
+    for name in ("err", "ndcg(tied_scores=order)@3"):
+        page = make_report(rng.random(9), None, rng.integers(0, 3, 9), metrics=name)
+        assert "random order</" not in page
+        assert '<ul class="rivals">' not in page
+
+
+def test_best_single_feature_is_the_best_of_all_columns_in_both_directions(rng):
+    y, groups = rng.integers(0, 4, 60), np.repeat(np.arange(6), 10)
+    X = rng.normal(size=(60, 5))
+    X[:, 3] -= 0.8 * y  # low values first
+    model = RankRLS().fit(X, y, groups)
+    names = ["a", "b", "c", "<d>", "e"]
+    words = words_of(make_report(model, X, y, groups, feature_names=names, metrics="ndcg@5"))
+    tried = [ndcg(y, sign * X[:, j], groups, k=5) for j in range(5) for sign in (1, -1)]
+    assert np.argmax(tried) == 7
+    assert f"best single feature: <d>, low first {max(tried):.3f}" in words
+
+
+def test_columns_that_cannot_be_compared_are_no_rival(rng):
+    y = rng.integers(0, 3, 12)
+
+    class Foreign:
+        def predict(self, X):
+            return np.arange(len(X))
+
+    texts = np.array([["x", "y"]] * 12, dtype=object)
+    assert "best single feature:" not in make_report(Foreign(), texts, y, metrics="tau")
+    holes = np.full((12, 2), np.nan)
+    assert "best single feature:" not in make_report(Foreign(), holes, y, metrics="tau")
+
+
+def test_previous_model_is_compared_group_by_group(rng):
+    X, y, groups = make_ranking(n_queries=15, noise=0.5, random_state=0)[:3]
+    model, old = RankRLS().fit(X, y, groups), RankRLS(alpha=1e3).fit(X[:, :1], y, groups)
+    before = old.predict(X[:, :1])
+    words = words_of(make_report(model, X, y, groups, previous=before, metrics="tau"))
+    values = [kendall_tau(y, s, groups, per_group=True) for s in (model.predict(X), before)]
+    row = compare(dict(zip("ab", values, strict=True)), greater_is_better=True).rows[0]
+    assert f"previous model {row.mean_b:.3f}".replace("-", "−") in words
+    sure = (
+        f"{row.difference:+.3f} against the previous model (95%: {row.low:+.3f} to {row.high:+.3f})"
+    )
+    assert sure.replace("-", "−") in words
+    same = make_report(model, X, y, groups, previous=model, metrics="tau")
+    assert "+0.000 against the previous model" in same
+    with pytest.raises(ValueError, match="previous has 3 scores; expected a model or one score"):
+        make_report(model, X, y, groups, previous=[1, 2, 3])
+
+
+def test_a_banner_says_that_the_items_were_trained_on():
+    X, y, groups = make_ranking(n_queries=20, random_state=0)[:3]
+    old = groups < 10
+    model = RankRLS().fit(X[old], y[old], groups[old])
+    training = (X[old], y[old], groups[old])
+    new = make_report(model, X[~old], y[~old], groups[~old], training=training)
+    assert 'class="note banner"' not in new
+    seen = make_report(model, X[old], y[old], groups[old], training=training)
+    assert "trained on all of these items, so the figures flatter" in seen
+    some = make_report(model, X, y, groups, training=training)
+    assert re.search(r"trained on about \d+% of these items", some)
+
+
+def test_members_of_an_auto_ranker_are_a_table():
+    X, y, groups = make_ranking(n_queries=20, n_documents=6, random_state=0)[:3]
+    model = AutoRanker().fit(X, y, groups)
+    words = words_of(make_report(model, X, y, groups))
+    assert f"Held-out {model.scoring_}" in words
+    for row in model.members_:
+        assert row["name"] in words
+        if "score" in row:
+            assert f"{row['score']:.3f} {row['low']:.3f} to {row['high']:.3f}" in words
+    assert words.index("Members") < words.index("What this is")
+
+
+def test_one_is_not_many():
+    words = words_of(make_report([2.0, 1.0], None, [1, 0], metrics="tau"))
+    assert "Of 1 pair of items" in words
+    words = words_of(make_report([2.0, 1.0, 3.0], None, [1, 0, np.nan], metrics="tau"))
+    assert "1 item without a true score (NaN) is left out" in words

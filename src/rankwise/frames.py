@@ -183,6 +183,8 @@ def _read(column: Any) -> tuple[str, Any]:
     if dtype == nw.String:
         return "text", None
     array = _array(column)
+    if array.ndim > 1:
+        return "lists", None
     if array.dtype == object:
         if any(isinstance(value, str) for value in array):
             return "text", None
@@ -213,8 +215,11 @@ def _side_by_side(frame: Any, arrays: dict[Any, NDArray[Any]]) -> NDArray[Any]:
     """One matrix, stored by columns; the frame's own if it has one (pandas, polars)."""
     kinds = {array.dtype for array in arrays.values()}
     own = frame.implementation
-    if len(kinds) == 1 and kinds <= FLOATS and (own.is_pandas_like() or own.is_polars()):
-        return np.asarray(frame.to_numpy())
+    is_float = all(column.dtype.is_float() for column in frame.iter_columns())
+    if is_float and len(kinds) == 1 and (own.is_pandas_like() or own.is_polars()):
+        matrix = np.asarray(frame.to_numpy())
+        if matrix.dtype in FLOATS:
+            return matrix
     dtype = np.float32 if kinds and np.result_type(*kinds) == np.float32 else np.float64
     out = np.empty((len(frame), len(arrays)), dtype, order="F")
     for at, array in enumerate(arrays.values()):

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
+TITLES = {"text": "{}", "markdown": "## {}\n", "latex": "% {}", "html": "<h2>{}</h2>"}
+
 
 def compare(
     data: DataArgument,
@@ -28,7 +30,16 @@ def compare(
         str | None,
         typer.Option(metavar="NAME", help="Compare the others with this one only."),
     ] = None,
+    test: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="wilcoxon (ranks of differences) or randomization (their mean)."
+        ),
+    ] = "wilcoxon",
     confidence: Confidence = 0.95,
+    style: Annotated[
+        str, typer.Option("--as", metavar="NAME", help="text, markdown, latex or html.")
+    ] = "text",
     as_json: AsJson = False,
 ) -> None:
     """Compare models or files of scores on the same data by a paired test over the groups."""
@@ -38,7 +49,11 @@ def compare(
     from rankwise.cli.output import check_inputs, print_json
     from rankwise.cli.session import note
     from rankwise.metrics import evaluate
+    from rankwise.model_selection.paired_tests import TESTS
+    from rankwise.options import check_option
 
+    check_option("--test", test, TESTS)
+    check_option("--as", style, list(TITLES))
     if len(rankers) < 2:
         raise ValueError("compare needs two rankers or more: `rankwise compare DATA A B`.")
     check_inputs(data, *rankers)
@@ -52,19 +67,26 @@ def compare(
         note(ranker.flattery(found))
         chosen = chosen or metrics_for(metric, found.y)
         evaluations[name] = evaluate(found.y, predicted, found.groups, chosen, undefined="nan")
-    tests = {m.name: paired_test(evaluations, m, confidence, baseline) for m in chosen}
+    found_by = {m.name: paired_test(evaluations, m, confidence, baseline, test) for m in chosen}
     if as_json:
-        print_json({name: comparison_document(test) for name, test in tests.items()})
+        print_json({name: result.to_dict() for name, result in found_by.items()})
         return
-    for name, test in tests.items():
-        typer.echo(name)
-        print_comparison(test)
+    for name, result in found_by.items():
+        typer.echo(TITLES[style].format(name))
+        if style == "text":
+            print_comparison(result)
+        else:
+            typer.echo(result.to_text(style))
 
 
 def paired_test(
-    evaluations: dict[str, Evaluation], metric: Any, confidence: float, baseline: str | None
+    evaluations: dict[str, Evaluation],
+    metric: Any,
+    confidence: float,
+    baseline: str | None,
+    test: str,
 ) -> Comparison:
-    """Wilcoxon's test over the groups, for every two rankers."""
+    """A paired test over the groups, for every two rankers."""
     from rankwise.model_selection import compare
 
     return compare(
@@ -72,17 +94,8 @@ def paired_test(
         confidence=confidence,
         greater_is_better=metric.greater_is_better,
         baseline=baseline,
+        test=test,
     )
-
-
-def comparison_document(test: Comparison) -> dict[str, Any]:
-    """The comparison as JSON has it."""
-    return {
-        "groups": test.n_groups,
-        "left_out": test.n_dropped,
-        "confidence": test.confidence,
-        "comparisons": [row._asdict() for row in test],
-    }
 
 
 def print_comparison(test: Comparison) -> None:
@@ -112,8 +125,9 @@ def print_comparison(test: Comparison) -> None:
     )
     left_out = f", {test.n_dropped} left out as undefined" if test.n_dropped else ""
     groups = "1 group" if test.n_groups == 1 else f"{test.n_groups:,} groups"
+    way = f"; {test.test} test" * (test.test != "wilcoxon")
     star = f"; * significant at {1 - test.confidence:.2g}" * any(row.significant for row in test)
-    typer.echo(f"{groups}{left_out}; w/t/l: groups where a won, tied, lost{star}\n")
+    typer.echo(f"{groups}{left_out}; w/t/l: groups where a won, tied, lost{way}{star}\n")
 
 
 def unique_names(paths: list[Path]) -> list[str]:

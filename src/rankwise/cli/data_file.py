@@ -41,7 +41,10 @@ class DataFile:
         """What the file is; told by its content unless the user says it."""
         from rankwise.datasets.any_format import chosen_format
 
-        return chosen_format(str(self.path), str(self.table.format))  # type: ignore[arg-type]
+        found = chosen_format(str(self.path), str(self.table.format))  # type: ignore[arg-type]
+        if self.table.zero_based and found != "letor":
+            raise ValueError(f"{self.path} is a table; leave out zero_based=.")
+        return found
 
     @property
     def is_letor(self) -> bool:
@@ -84,6 +87,7 @@ class DataFile:
             **self.layout,
             "format": self.format,
             "target_needed": self.target_needed,
+            "zero_based": self.table.zero_based,
             **options,
         }
         key = repr(sorted(given.items()))
@@ -173,7 +177,8 @@ class DataFile:
 
     def _read_letor_for(self, trained: TrainedModel) -> RankingData:
         """Trailing features that the file does not have are zero."""
-        data = self.read()
+        counts = {"zero_based": self.table.zero_based or trained.notes.zero_based}
+        data = self.read(**counts)
         n_columns = data.X.shape[1]
         if n_columns > trained.n_features and trained.notes.sparse:
             note(
@@ -187,7 +192,7 @@ class DataFile:
                 f"trained on {trained.n_features}; predict from the features of the training data."
             )
         missing = n_columns < trained.n_features
-        return self.read(n_features=trained.n_features) if missing else data
+        return self.read(n_features=trained.n_features, **counts) if missing else data
 
     def given(self) -> dict[str, Any]:
         """The columns that the user names; "none" is no column."""

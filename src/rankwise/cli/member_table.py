@@ -42,7 +42,7 @@ def print_members(ranker: Any) -> None:
         interval = f"{shown(row['low'])} … {shown(row['high'])}"
         alpha = "" if math.isnan(row["alpha"]) else f"{row['alpha']:.3g}"
         numbers = [shown(row["score"]), interval, alpha, f"{row['weight']:+.3f}"]
-        return [row["name"], *numbers, f"{row['seconds']:.1f}", ""]
+        return [row["name"], *numbers, f"{row['seconds']:.1f}", row["note"]]
 
     say("")
     header = ["member", ranker.scoring_, "95% interval", "alpha", "weight", "seconds", ""]

@@ -144,6 +144,8 @@ def only_scored(data: Any) -> tuple[NDArray[np.intp], Any]:
     kept = np.flatnonzero(~np.isnan(data.y))
     if len(kept) == len(data.y):
         return kept, data
+    if not len(kept):
+        raise ValueError("no item of the data has a score, so there is nothing to judge by.")
     note(f"{len(data.y) - len(kept)} items without score are left out")
     groups = None if data.groups is None else data.groups[kept]
     X = data.X.take(kept) if hasattr(data.X, "column_names") else data.X[kept]

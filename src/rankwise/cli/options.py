@@ -154,6 +154,11 @@ WeightColumn = Annotated[
 ]
 
 
+ZeroBasedOption = Annotated[
+    bool, flag("--zero-based", help="Features of svmlight rows count from 0.", panel=DATA)
+]
+
+
 @dataclass
 class TableOptions:
     """How data for a trained model are read; the model knows its features."""
@@ -165,6 +170,7 @@ class TableOptions:
     target: TargetOption = None
     group: GroupOption = None
     id: IdOption = None
+    zero_based: ZeroBasedOption = False
 
 
 @dataclass

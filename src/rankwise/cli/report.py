@@ -26,6 +26,13 @@ TrainingFile = Annotated[
         help="Training data, for the path of coefficients and the curve of held-out scores.",
     ),
 ]
+PreviousFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="RANKER",
+        help="The model in use so far, or a file of its scores, to compare with.",
+    ),
+]
 Title = Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")]
 
 
@@ -36,30 +43,39 @@ def report(
     table: TableOptions,
     sides: SideFiles,
     train: TrainingFile = None,
+    previous: PreviousFile = None,
     metric: Metrics = None,
     title: Title = None,
 ) -> None:
     """Write a page (HTML, needs no network) that shows how the model ranks scored items."""
+    import numpy as np
+
     from rankwise.cli.data_file import DataFile
     from rankwise.cli.metric_choice import metrics_for
-    from rankwise.cli.model_file import only_scored, open_model
+    from rankwise.cli.model_file import only_scored, open_model, open_ranker
     from rankwise.cli.output import check_inputs, check_output, say
     from rankwise.cli.report_table import report_table
     from rankwise.cli.session import note
     from rankwise.cli.table_model import is_table_model
     from rankwise.report import write_report
 
-    check_inputs(model, data, train)
-    check_output(output, model, data, train)
+    check_inputs(model, data, train, previous)
+    check_output(output, model, data, train, previous)
     if is_table_model(model):
         report_table(model, data, sides, output, title)
         return
     ranker = open_model(model)
-    found = DataFile(data, table).read_for(ranker)
+    file = DataFile(data, table)
+    found = file.read_for(ranker)
     training = None
     if train is not None:
         _, trained_on = only_scored(DataFile(train, table).read_for(ranker))
         training = (trained_on.X, trained_on.y, trained_on.groups)
+    before = None
+    if previous is not None:
+        values, _, scored = open_ranker(previous).scores(file)
+        before = np.zeros(found.X.shape[0])  # rows without a true score are left out of the page
+        before[scored] = values
     warning = ranker.flattery(found)
     metrics = [chosen.name for chosen in metrics_for(metric, found.y)]
     write_report(
@@ -71,6 +87,7 @@ def report(
         ids=None if found.ids is None else found.ids.tolist(),
         feature_names=ranker.notes.features or [f"f{k + 1}" for k in range(ranker.n_features)],
         training=training,
+        previous=before,
         metrics=metrics,
         warning=warning,
         title=title or f"{model.stem} on {data.name}",

@@ -115,7 +115,8 @@ def read_table_data(file: Path, cells: ScoreTableOptions, model: ModelOptions) -
         kernel = (model.kernel if what == "rows" else cells.column_kernel) or "linear"
         if kernel == "precomputed":
             X = _square(items, names, path, what)
-        side = TableSide(names.tolist(), items.feature_names, *_scaling(X, model.scale, kernel))
+        scaling = _scaling(X, model.scale, kernel)
+        side = TableSide(names.tolist(), items.feature_names, *scaling, items.categories)
         sides[what], found[what] = side, side.scaled(X)
     return TableData(table, found["rows"], found["columns"], sides)
 
@@ -142,8 +143,10 @@ def _scaling(X: Any, scale: Scale, kernel: str) -> tuple[list[float], list[float
     raw = kernel in ("precomputed", "chi2", "additive_chi2")
     if scale is Scale.none or raw:
         return [], []
-    spread = X.std(axis=0)
-    return X.mean(axis=0).tolist(), np.where(spread > 0, spread, 1.0).tolist()
+    seen = ~np.isnan(X)
+    mean = np.where(seen, X, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+    spread = np.where(seen, X - mean, 0.0).std(axis=0)
+    return mean.tolist(), np.where(spread > 0, spread, 1.0).tolist()
 
 
 def make_table_model(

@@ -51,7 +51,7 @@ _OPTION_OF = {
 }
 _KEYWORDS_OF_READERS = {
     *("target", "group", "id", "weight", "ignore", "features", "text", "numeric", "n_features"),
-    *("delimiter", "decimal", "header", "format"),
+    *("zero_based", "delimiter", "decimal", "header", "format"),
     *("winner", "loser", "sides", "magnitude", "tie"),
 }
 

@@ -21,7 +21,7 @@ def is_table_model(path: Path) -> bool:
         return False
     try:
         return str(read_header(path)["ranker"]).startswith("ConditionalRankRLS")
-    except (ModelFileError, OSError):
+    except ModelFileError:
         return False
 
 
@@ -30,7 +30,7 @@ def new_items(notes: Any, what: str, path: Path, names: Any = None) -> tuple[Any
     from rankwise.datasets import read_item_features
 
     side = TableSide(**notes[KEY][what])
-    items = read_item_features(path)
+    items = read_item_features(path, categories=side.categories)
     if items.feature_names != side.features:
         raise ValueError(
             f"{path} has the columns {', '.join(items.feature_names[:5])}, …, but the model was "
@@ -70,13 +70,14 @@ def check_notes(notes: Any, model: Path) -> None:
     try:
         for what in {"rows", "columns"} & set(sides or {}):
             side = TableSide(**sides[what])  # type: ignore[index]
-            ok = all(isinstance(name, str) for name in (*side.names, *side.features))
+            words = [word for words in side.categories.values() for word in words]
+            ok = all(isinstance(name, str) for name in (*side.names, *side.features, *words))
             numbers = all(isinstance(x, (int, float)) for x in (*side.mean, *side.scale))
             if not ok or not numbers or len(side.mean) != len(side.scale):
                 raise TypeError
         if not sides or "rows" not in sides or not isinstance(sides["names"], list):
             raise TypeError
-    except (TypeError, KeyError):
+    except (TypeError, KeyError, AttributeError):
         raise ValueError(
             f"{model} does not say how its table was read; train it on a table with rankwise "
             "train, or use it in Python."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,15 +39,18 @@ class SideFiles:
 
 @dataclass
 class TableSide:
-    """Features of one side, and how they are scaled."""
+    """Features of one side, and what becomes of them."""
 
     names: list[str]
     features: list[str]
     mean: list[float]
     scale: list[float]
+    categories: dict[str, list[str]] = field(default_factory=dict)
 
     def scaled(self, X: Any) -> Any:
-        """X, scaled as in training."""
+        """X, gaps filled by the mean and scaled as in training."""
         import numpy as np
 
-        return X if not self.scale else (X - np.array(self.mean)) / np.array(self.scale)
+        if not self.mean:
+            return X
+        return (np.where(np.isnan(X), self.mean, X) - np.array(self.mean)) / np.array(self.scale)

@@ -31,6 +31,8 @@ class TrainingNotes:
         out; empty for svmlight rows.
     sparse : bool
         Whether the features were sparse.
+    zero_based : bool
+        Whether the features of svmlight rows were counted from 0.
     rows : str
         Sketch of the training rows, see `rankwise.datasets.row_sketch`.
     chosen : dict
@@ -46,6 +48,7 @@ class TrainingNotes:
     categories: list[str] = field(default_factory=list)
     other_columns: list[str] = field(default_factory=list)
     sparse: bool = False
+    zero_based: bool = False
     rows: str = ""
     chosen: dict[str, Any] = field(default_factory=dict)
 

@@ -47,6 +47,8 @@ class TrainingSet:
         Number of rows without score that were left out.
     weights : ndarray or None
         Weights of the items, if a column of them was named.
+    zero_based : bool
+        Whether the features of svmlight rows count from 0.
     """
 
     path: Path
@@ -57,6 +59,7 @@ class TrainingSet:
     kinds: list[ColumnKind] = field(default_factory=list)
     n_dropped: int = 0
     weights: Any = None
+    zero_based: bool = False
 
     @property
     def is_sparse(self) -> bool:
@@ -94,6 +97,7 @@ class TrainingSet:
             categories=[kind.name for kind in self.kinds if kind.use == "category"],
             other_columns=others,
             sparse=self.is_sparse,
+            zero_based=self.zero_based,
             rows=sketch_rows(X, self.y),
             chosen=chosen,
         )
@@ -175,12 +179,27 @@ def read_training(
     path: Path, table: TrainingTableOptions, model: ModelName, weight: str | None = None
 ) -> TrainingSet:
     """Read a file to learn from; `weight` is the column of weights, if there is one."""
-    from rankwise.datasets import read_frame
-
     file = DataFile(path, table)
     file.refuse_weights(weight)
     if file.is_letor:
-        return _read_rows(file, table, model)
+        data = _read_rows(file, table, model)
+    else:
+        data = _read_columns(file, table, model, weight)
+    if 0 < data.summary["pairs"] == data.summary["tied_pairs"]:
+        raise ValueError(
+            f"{path}: there is nothing to learn: all items of a group have the same score in "
+            f"column {data.roles['target']}; check the columns of scores and groups."
+        )
+    return data
+
+
+def _read_columns(
+    file: DataFile, table: TrainingTableOptions, model: ModelName, weight: str | None
+) -> TrainingSet:
+    """A table, with text and gaps."""
+    from rankwise.datasets import read_frame
+
+    path = file.path
     wanted, ignored = split_names(table.features), split_names(table.ignore)
     categorical, numeric = split_names(table.categorical), split_names(table.numeric)
     unnamed = [] if wanted else [at for at, name in enumerate(file.names) if not name]
@@ -238,7 +257,8 @@ def _read_rows(file: DataFile, table: TrainingTableOptions, model: ModelName) ->
             "these rows out, or use --model corankrls or pursuit, which learn from them, too."
         )
     roles = {"target": "label", "group": None if data.groups is None else "qid"}
-    return TrainingSet(file.path, data.X, data.y, data.groups, roles)
+    counts = table.zero_based
+    return TrainingSet(file.path, data.X, data.y, data.groups, roles, zero_based=counts)
 
 
 def _features(file: DataFile, X: Any, kinds: list[ColumnKind]) -> Any:

@@ -33,6 +33,7 @@ def read_ranking(
     decimal: str | None = None,
     header: bool = True,
     n_features: int | None = None,
+    zero_based: bool = False,
     target_needed: bool = True,
 ) -> RankingData:
     r"""Read a ranking file whose kind is told by its content, or by `format`.
@@ -50,6 +51,8 @@ def read_ranking(
     n_features : int, optional
         Number of features that the data must have.  A LETOR file may name fewer, the others are 0;
         a table has to have exactly this many.
+    zero_based : bool, default=False
+        Whether the features of a LETOR file count from 0, as scikit-learn writes them.
     target_needed : bool, default=True
         Whether a table without target column is an error.
 
@@ -87,7 +90,9 @@ def read_ranking(
     if chosen == "letor":
         usual = read_table.__kwdefaults__ or {}
         given = [key for key, value in options.items() if value not in (usual[key], [])]
-        return _read_letor(name, given, n_features)
+        return _read_letor(name, given, n_features, zero_based)
+    if zero_based:
+        raise ValueError(f"{name} is a table, whose columns have names; leave out zero_based=.")
     if chosen == "tsv" and delimiter is None:
         options["delimiter"] = "\t"
     data = read_table(name, target_needed=target_needed, **options)  # type: ignore[arg-type]
@@ -129,13 +134,15 @@ def chosen_format(path: str, format: Format) -> Format:
     return suffix
 
 
-def _read_letor(path: str, table_options: list[str], n_features: int | None) -> RankingData:
+def _read_letor(
+    path: str, table_options: list[str], n_features: int | None, zero_based: bool
+) -> RankingData:
     if table_options:
         raise ValueError(
             f"{path} is read as a LETOR (svmlight) file, whose columns have no names; "
             f"leave out {', '.join(f'{name}=' for name in table_options)}. Pass format='csv' if it "
             "is a table."
         )
-    data = read_letor(path, n_features=n_features, ids=True)
+    data = read_letor(path, n_features=n_features, zero_based=zero_based, ids=True)
     has_comments = data.ids is not None and any(data.ids)
     return data if has_comments else data._replace(ids=None)

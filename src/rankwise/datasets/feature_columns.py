@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from rankwise.datasets.files import import_arrow
 from rankwise.datasets.identifiers import find_identifiers
 from rankwise.datasets.labels import MAX_LABEL, as_text, finite_number, show
-from rankwise.datasets.table_values import decoded
+from rankwise.datasets.table_files import plain_types
 
 if TYPE_CHECKING:
     from sklearn.compose import ColumnTransformer
@@ -22,8 +22,11 @@ DENSE_FEATURES = 1000
 SAMPLE = 1000  # cells that are looked at one by one
 DOUBTFUL_ROWS = 50
 
+_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _DATE = re.compile(
     r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}([ T].*)?|\d{4}[./-]\d{1,2}([./-]\d{1,2})?([ T].*)?"
+    rf"|(\d{{1,2}}[ -])?{_MONTH}[ -](\d{{1,2}}, ?)?\d{{4}}( .*)?",
+    re.IGNORECASE,
 )
 
 
@@ -210,12 +213,9 @@ def cast_columns(X: Any, categories: Iterable[str]) -> Any:
     arrow = import_arrow("pyarrow", "Tables")
     texts = set(categories)
     columns = []
+    X = plain_types(X)
     for name, column in zip(X.column_names, X.columns, strict=True):
-        column = decoded(column)
-        if name not in texts:
-            columns.append(_floats(name, column))
-        else:
-            columns.append(_texts(column))
+        columns.append(_texts(column) if name in texts else _floats(name, column))
     return arrow.table(columns, names=X.column_names)
 
 
@@ -252,17 +252,13 @@ def used_columns(X: Any, kinds: Sequence[ColumnKind]) -> Any:
 def _as_arrow(X: Any) -> Any:
     arrow = import_arrow("pyarrow", "Tables")
     if isinstance(X, arrow.Table):
-        return X
+        return plain_types(X)
     if not hasattr(X, "__arrow_c_stream__"):
         raise ValueError(
             f"X is a {type(X).__name__}; expected an Arrow table or a data frame, whose columns "
             "have names and types."
         )
-    X = arrow.table(X)
-    for at, field in enumerate(X.schema):
-        if arrow.types.is_string_view(field.type):  # polars; few functions of Arrow take it
-            X = X.set_column(at, field.name, X[at].cast(arrow.string()))
-    return X
+    return plain_types(arrow.table(X))
 
 
 def _check_asked(X: Any, categorical: set[str], numeric: set[str], asked: set[str]) -> None:
@@ -277,14 +273,12 @@ def _check_asked(X: Any, categorical: set[str], numeric: set[str], asked: set[st
 def _kind(name: str, column: Any, forced: str) -> ColumnKind:
     """The kind of a column by what is in it; identifiers are found elsewhere."""
     types = import_arrow("pyarrow", "Tables").types
-    column = decoded(column)
     n_gaps = _n_gaps(column)
     if n_gaps == len(column):
         return ColumnKind(name, "left out", n_gaps, None, "it has no values")
     if types.is_nested(column.type) or types.is_binary(column.type):
         return ColumnKind(name, "left out", n_gaps, None, f"its type is {column.type}")
     is_number = types.is_integer(column.type) or types.is_floating(column.type)
-    is_number = is_number or types.is_decimal(column.type)
     if forced == "category" or types.is_boolean(column.type):
         return _category(name, column, n_gaps, MOST_VALUES)
     if is_number:

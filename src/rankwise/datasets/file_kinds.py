@@ -8,7 +8,7 @@ import os
 import re
 from typing import Literal, TypeAlias
 
-from rankwise.datasets.files import PACKED, open_unpacked
+from rankwise.datasets.files import PACKED, UTF16, from_utf16, open_unpacked
 from rankwise.datasets.table_text import DELIMITERS
 from rankwise.errors import TableFormatError
 
@@ -39,8 +39,6 @@ _FOREIGN = {
     b"\x89HDF": "an HDF5 file",
     b"\x93NUMPY": "a NumPy array",
     b"\x80\x04": "a pickle",
-    b"\xff\xfe": "text in UTF-16",
-    b"\xfe\xff": "text in UTF-16",
     b"[": "a JSON list",
     b"FEA1": "a Feather file of the first version",
     b"<": "HTML or XML",
@@ -62,6 +60,8 @@ def kind_of(path: str) -> Kind:
         raise OSError(errno.ESPIPE, "not a file on disk; save the data to a file first", path)
     with open_unpacked(path, TableFormatError) as stream:
         head = stream.read(_HEAD_BYTES)
+    if head.startswith(UTF16):
+        head = from_utf16(head)
     for magic, kind in _BINARY.items():
         if head.startswith(magic):
             return kind

@@ -25,9 +25,11 @@ from rankwise.errors import DataFileError, LetorFormatError
 
 __all__ = [
     "PACKED",
+    "UTF16",
     "PathLike",
     "Watch",
     "damage",
+    "from_utf16",
     "import_arrow",
     "line_blocks",
     "location",
@@ -46,6 +48,7 @@ PACKED = (".gz", ".bz2", ".xz", ".zst")
 MAX_LINE = 1 << 26
 BLOCK_BYTES = 1 << 20
 
+UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _READING = (EOFError, OSError, zlib.error, lzma.LZMAError)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _standard_input: WeakKeyDictionary[Any, IO[bytes]] = WeakKeyDictionary()
@@ -142,10 +145,17 @@ def text_content(path: str, error: type[DataFileError]) -> Any:
         size = os.fstat(raw.fileno()).st_size
         is_plain = _decompressed(raw) is raw
         content = mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) if is_plain and size else b""
+    if content[:2] in UTF16:
+        return from_utf16(bytes(content))
     at = content.find(b"\0")
     if at >= 0:
         raise error(path, 1 + content[:at].count(b"\n"), _NOT_TEXT)
     return content if is_plain else b"".join([block for _, block in line_blocks(path, error=error)])
+
+
+def from_utf16(text: bytes) -> bytes:
+    """The same text in UTF-8."""
+    return text.decode("utf-16", "replace").encode()
 
 
 def location(path: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DASHES", "MAX_LABEL", "MISSING", "as_text", "distinct_labels", "finite_number", "show"]
+__all__ = ["GAPS", "MAX_LABEL", "MISSING", "as_text", "distinct_labels", "finite_number", "show"]
 
 #: Longer group and item labels are refused: NumPy gives every string the width of the longest.
 MAX_LABEL = 256
@@ -18,8 +18,11 @@ MAX_LABEL = 256
 #: Cells, in small letters, that stand for a value that is not there.
 MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "<na>"})
 
-#: Cells that stand for a gap among numbers, but may be a value among words.
-DASHES = frozenset({"-", "--", "–", "—", "?", "."})
+#: Cells, in small letters, that stand for a gap among numbers, but may be a value among words.
+GAPS = frozenset(
+    {"-", "--", "---", "–", "—", "?", ".", "n.a.", "nil", "missing", "unknown", "\\n", "(null)"}
+    | {"#n/a", "#na", "#null!", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "-nan"}
+)
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 

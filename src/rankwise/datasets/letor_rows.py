@@ -140,5 +140,5 @@ def _too_many(feature: int, n_named: int, n_features: int | None) -> str:
     return (
         f"feature id {feature}: a coefficient for each feature up to it would take "
         f"{n_named / 2**27:.1f} GiB. Number the features of the file from 1 on (hashes: take "
-        f"the remainder by 2**20 or so); if there are so many, pass n_features={n_named}."
+        f"the remainder by 2**20 or so). If there are so many, pass n_features={n_named}."
     )

@@ -258,9 +258,17 @@ class PairRows:
     def _expanded(self, data: PairData) -> PairData:
         """As many comparisons as the counts of wins and ties say."""
         counts = np.column_stack([self._table.numbers(at, "wins") for at in self._counted])
-        for column, at in zip(counts.T, self._counted, strict=True):
-            is_bad = ~np.isfinite(column) | (column < 0) | (column != np.round(column))
-            self._table.refuse_number(is_bad, at, "number of wins")
+        is_bad = ~np.isfinite(counts) | (counts < 0) | (counts != np.round(counts))
+
+        def problem(row: int) -> str:
+            at = int(is_bad[row].argmax())
+            name = show(self._table.names[self._counted[at]])
+            return (
+                f"the number of wins, column {name}, is {counts[row, at]:g}, expected a whole "
+                "number from 0."
+            )
+
+        self._table.refuse(is_bad.any(axis=1), problem)
         if counts.sum() > _LARGEST:
             raise ValueError(
                 f"the wins count {counts.sum():.0f} comparisons, at most {_LARGEST} are read; "

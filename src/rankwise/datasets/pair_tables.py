@@ -157,8 +157,7 @@ class FrameTable:
         try:
             found = [float(value) if _is_there(value) else np.nan for value in values]
         except (TypeError, ValueError):
-            is_text = np.array([isinstance(v, str) and bool(v) for v in values])
-            self.refuse_number(is_text if is_text.any() else np.ones(len(values), bool), at, role)
+            self.refuse_number(np.array([not _is_number(v) for v in values]), at, role)
             raise
         return np.array(found) + 0.0  # minus zero is zero
 
@@ -191,6 +190,14 @@ def _is_there(value: Any) -> bool:
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return False
     return bool(value == value)
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return not _is_there(value)
+    return True
 
 
 def frame_table(frame: Any) -> FrameTable | None:

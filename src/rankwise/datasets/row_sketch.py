@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 __all__ = ["sketch_rows", "sketched_share"]
 
 SIZE = 256
-MOST_COLUMNS = 16  # enough to tell rows apart
+_ROWS = 1 << 12  # hashed at once
 
 
 def sketch_rows(X: Any, y: NDArray[np.float64]) -> str:
@@ -45,14 +45,19 @@ def sketched_share(sketch: str, X: Any, y: NDArray[np.float64]) -> float:
 
 
 def _hashes(X: Any, y: NDArray[np.float64]) -> NDArray[np.uint64]:
-    n_columns = X.shape[1]
-    picked = np.unique(np.linspace(0, n_columns - 1, min(n_columns, MOST_COLUMNS)).astype(int))
-    part = X.tocsc()[:, picked].toarray() if hasattr(X, "tocsc") else np.asarray(X)[:, picked]
-    found = np.full(len(y), n_columns, dtype=np.uint64)
-    for column in (np.asarray(y), *part.T):
-        bits = (column.astype(np.float64) + 0.0).view(np.uint64)  # minus zero is zero
-        found = _mixed(found * np.uint64(31) + bits)
-    return found
+    """Sums of the bits of a row, each times the odd number of its column: exact in any order."""
+    factors = _mixed(np.arange(1, X.shape[1] + 2, dtype=np.uint64)) | np.uint64(1)
+    found = _bits(y) * factors[-1]
+    for start in range(0, len(y), _ROWS):
+        rows = slice(start, start + _ROWS)
+        part = X[rows].toarray() if hasattr(X, "tocsr") else np.asarray(X)[rows]
+        found[rows] += _mixed(_bits(part)) @ factors[:-1]
+    return _mixed(found)
+
+
+def _bits(values: Any) -> NDArray[np.uint64]:
+    floats = np.ascontiguousarray(values, dtype=np.float64) + 0.0  # minus zero is zero
+    return floats.view(np.uint64)
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,8 @@ from rankwise.datasets.labels import show
 from rankwise.datasets.table_files import OpenTable, open_table
 from rankwise.datasets.table_values import (
     column_labels,
-    column_matrix,
     column_numbers,
+    distinct_cells,
     refuse_first,
 )
 from rankwise.errors import TableFormatError
@@ -60,11 +60,14 @@ class ItemFeatures(NamedTuple):
         Features.
     feature_names : list of str
         Names of the features.
+    categories : dict
+        The values of each column of text.
     """
 
     names: NDArray[np.str_]
     X: Array
     feature_names: list[str]
+    categories: dict[str, list[str]]
 
     def of(self, names: Sequence[str] | NDArray[np.str_], path: PathLike, what: str) -> Array:
         """The features of these items, in this order.
@@ -145,15 +148,24 @@ def read_score_table(
 
 
 def read_item_features(
-    path: PathLike, *, delimiter: str | None = None, decimal: str | None = None
+    path: PathLike,
+    *,
+    categories: Mapping[str, Sequence[str]] | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
 ) -> ItemFeatures:
-    """Read features of rows or columns: names in the first column, numbers in the others.
+    """Read features of rows or columns: names in the first column, features in the others.
 
     Parameters
     ----------
     path : str or path
-        CSV, TSV, Parquet, Feather or JSON lines with a line for each item. A file of kernel values
-        has a column for each item, in the order of the lines.
+        CSV, TSV, Parquet, Feather or JSON lines with a line for each item. An empty cell is nan.
+        A column of text becomes a column of zeros and ones for each of its values, called
+        ``column=value``. A file of kernel values has a column for each item, in the order of the
+        lines.
+    categories : mapping, optional
+        The columns of text and their values, if they are known: `categories` of the features that
+        a model was trained on. Other values are zeros in all of these columns.
     delimiter, decimal : str, optional
         As in `read_table`.
 
@@ -165,7 +177,8 @@ def read_item_features(
     Raises
     ------
     TableFormatError
-        If a cell is no number, or an item comes twice.
+        If an item comes twice, a column has words beside numbers, or nearly as many words as
+        items.
     """
     source = open_table(os.fspath(path), delimiter, decimal)
     features = list(range(1, len(source.names)))
@@ -174,9 +187,68 @@ def read_item_features(
         raise TableFormatError(source.path, source.line, problem)
     table = source.read([0], features)
     names = _names(source, table, "item")
-    return ItemFeatures(
-        names, column_matrix(source, features, table), [source.names[k] for k in features]
-    )
+    found: dict[str, list[str]] = {}
+    parts, titles = [], []
+    for at in features:
+        name = str(source.names[at])
+        known = None if categories is None else categories.get(name)
+        values = _numbers_or_words(source, at, table) if known is None else None
+        if values is not None:
+            parts.append(values[:, None])
+            titles.append(name)
+            continue
+        codes, texts = _words(source, at, table[str(at)])
+        found[name] = _values_of(source, name, texts, len(names)) if known is None else list(known)
+        place = {text: k for k, text in enumerate(found[name])}
+        value = np.array([place.get(text, -1) for text in texts])[codes]
+        parts.append((value[:, None] == np.arange(len(place))).astype(np.float64))
+        titles += [f"{name}={text}" for text in found[name]]
+    return ItemFeatures(names, np.hstack(parts), titles, found)
+
+
+def _numbers_or_words(source: OpenTable, at: int, table: Any) -> Array | None:
+    """The numbers of a column, nan where there are none; None if it has words and no number."""
+    try:
+        values = column_numbers(source, at, table, "feature")
+    except TableFormatError:
+        if _are_words(_words(source, at, table[str(at)])[1]):
+            return None
+        raise
+    refuse_first(source, at, np.isinf(values), "feature")
+    return values
+
+
+def _words(source: OpenTable, at: int, column: Any) -> tuple[Indices, list[str]]:
+    """The distinct words of a column, and which each item has; it may be empty."""
+    if column.null_count == len(column):
+        return np.zeros(len(column), dtype=np.intp), [""]
+    return distinct_cells(source, at, column, "feature")
+
+
+def _are_words(texts: Sequence[str]) -> bool:
+    """Whether no cell is a number, and some cell is a word."""
+    words = [text for text in texts if text.strip().lower() not in ("", "nan", "na", "null")]
+    return bool(words) and not any(_is_number(text) for text in words)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return text.strip().lower() in ("true", "false")
+    return True
+
+
+def _values_of(source: OpenTable, name: str, texts: Sequence[str], n_items: int) -> list[str]:
+    """The values of a column of text, in order; not if they are nearly as many as the items."""
+    values = sorted(text for text in texts if text)
+    if len(values) > max(n_items // 2, 2):
+        problem = (
+            f"column {show(name)} has {len(values)} different texts for {n_items} items, which "
+            "says nothing about other items; leave the column out of the file."
+        )
+        raise TableFormatError(source.path, source.line, problem)
+    return values
 
 
 def _roles(source: OpenTable) -> tuple[int, int, int] | None:

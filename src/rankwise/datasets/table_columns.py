@@ -16,10 +16,10 @@ __all__ = ["Column", "ColumnOptions", "TableColumns", "choose_columns", "positio
 
 Column = str | int
 
-TARGET_NAMES = ("y", "label", "relevance", "target", "score")
-GROUP_NAMES = (
-    *("group", "groups", "group_id", "qid", "query", "query_id"),
-    *("user", "user_id", "session", "session_id"),
+TARGET_NAMES = ("y", "label", "relevance", "target", "score", "rating")
+GROUP_NAMES = (  # without underscores and blanks
+    *("group", "groups", "groupid", "qid", "query", "queryid"),
+    *("user", "userid", "session", "sessionid"),
 )
 
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
@@ -188,7 +188,8 @@ def _check_one_role_each(
 
 def _found(table: OpenTable, role: str, usual: tuple[str, ...], taken: set[int]) -> int | None:
     """The column with one of the usual names, if there is one."""
-    found = [at for at, n in enumerate(table.names) if at not in taken and n.lower() in usual]
+    words = [re.sub("[ _-]", "", name).lower() for name in table.names]
+    found = [at for at, word in enumerate(words) if at not in taken and word in usual]
     if len(found) > 1:
         candidates = ", ".join(show(table.names[at]) for at in found)
         _refuse(

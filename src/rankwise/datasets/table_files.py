@@ -15,7 +15,7 @@ from rankwise.datasets.labels import as_text
 from rankwise.datasets.table_text import TextTable
 from rankwise.errors import TableFormatError
 
-__all__ = ["ArrowTable", "OpenTable", "open_table"]
+__all__ = ["ArrowTable", "OpenTable", "open_table", "plain_types"]
 
 _NAMES = {"parquet": "Parquet", "feather": "Feather", "jsonl": "JSON lines"}
 
@@ -48,6 +48,7 @@ class ArrowTable:
 
     line: int | None = None
     has_names: bool = True
+    decimal, thousands = ".", ""
 
     def __init__(self, path: str, kind: str) -> None:
         self.path, self.kind = path, kind
@@ -111,7 +112,7 @@ class ArrowTable:
                     column.validate(full=True)
         if not table.num_rows:
             raise TableFormatError(self.path, None, "the file has columns but no rows.")
-        return table.select(names).rename_columns([str(k) for k in used])
+        return plain_types(table.select(names).rename_columns([str(k) for k in used]))
 
     def place(self, row: int) -> int:
         """The number of a row, counted from one."""
@@ -120,6 +121,27 @@ class ArrowTable:
     def spelled(self, row: int, column: int) -> str:
         """A cell as text."""
         return as_text(self.read([], [column])[0][row].as_py())
+
+
+def plain_types(table: Any) -> Any:
+    """The table without dictionaries, decimals, and other types that Arrow computes little with.
+
+    The values of a dictionary become text: who made it meant categories.
+    """
+    arrow = import_arrow()
+    types = arrow.types
+    for at, kind in enumerate(table.schema.types):
+        new = None
+        if types.is_dictionary(kind) or types.is_string_view(kind):
+            new = arrow.string()
+        elif types.is_decimal(kind):
+            new = arrow.float64()
+        elif types.is_float16(kind):
+            new = arrow.float32()
+        if new is not None:
+            column = table[at].cast(kind.value_type) if types.is_dictionary(kind) else table[at]
+            table = table.set_column(at, table.column_names[at], column.cast(new))
+    return table
 
 
 OpenTable: TypeAlias = TextTable | ArrowTable

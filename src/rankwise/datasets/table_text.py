@@ -9,23 +9,25 @@ import mmap
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from rankwise.datasets.files import import_arrow, location, text_content
-from rankwise.datasets.labels import MISSING, finite_number, show
+from rankwise.datasets.labels import GAPS, MISSING, show
 from rankwise.errors import TableFormatError
 
-__all__ = ["DELIMITERS", "TextTable", "with_gaps"]
+__all__ = ["DELIMITERS", "TextTable"]
 
 DELIMITERS = (",", "\t", ";", "|")
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 _HEAD_BYTES = 1 << 16
-_NULLS = sorted({word for text in MISSING for word in (text, text.upper(), text.title())} | {"NaN"})
+_SEPARATOR = re.compile("sep=(.)", re.IGNORECASE)  # a line that Excel puts on top
+_NULLS = sorted(
+    {form for word in MISSING | GAPS for form in (word, word.upper(), word.title())} | {"NaN"}
+)
 
 
 class TextTable:
@@ -57,8 +59,12 @@ class TextTable:
             raise ValueError(f"decimal is {decimal!r}; pass '.', ',' or None.")
         self._content = text_content(path, TableFormatError)
         number, begin, end = self._first_line()
-        self.line: int | None = number
         self.header_text = self._decoded(self._content[begin:end], number)
+        if header and (told := _SEPARATOR.fullmatch(self.header_text.strip("\r\n"))):
+            delimiter = delimiter or told[1]
+            number, begin, end = self._first_line(end, number)
+            self.header_text = self._decoded(self._content[begin:end], number)
+        self.line: int | None = number
         self.delimiter = delimiter or self._found_delimiter(self.header_text)
         self.names = self._split(self.header_text, self.delimiter)
         self._begin, self._n_before = end, number
@@ -67,10 +73,10 @@ class TextTable:
             self._begin, self._n_before = begin, number - 1
         self.decimal = decimal or self._found_decimal()
 
-    def _first_line(self) -> tuple[int, int, int]:
-        """Number, begin and end of the first line that is not blank."""
-        begin = 3 if self._content[:3] == codecs.BOM_UTF8 else 0
-        for number, found in enumerate(_LINE.finditer(self._content, begin), start=1):
+    def _first_line(self, begin: int = 0, n_before: int = 0) -> tuple[int, int, int]:
+        """Number, begin and end of the first line that is not blank, after so many."""
+        begin = begin or (3 if self._content[:3] == codecs.BOM_UTF8 else 0)
+        for number, found in enumerate(_LINE.finditer(self._content, begin), start=n_before + 1):
             if found[0].strip():
                 return number, found.start(), found.end()
         problem = "the file is empty, expected a line of column names."
@@ -104,11 +110,11 @@ class TextTable:
         if self.delimiter == ",":
             return "."
         head = bytes(self._content[self._begin : self._begin + _HEAD_BYTES])
-        cell = rb'(?:^|[%b\n"])\s*[+-]?[0-9]+%b(?:[eE][+-]?[0-9]+)?\s*(?=[%b\r\n"])'
+        # three digits after a comma or a point may be thousands
+        number = rb"(?:[0-9]+%b(?:[0-9]{1,2}|[0-9]{4,})|0%b[0-9]{3})(?:[eE][+-]?[0-9]+)?"
+        cell = rb'(?:^|[%b\n"])\s*[+-]?' + number + rb'\s*(?=[%b\r\n"])'
         mark = re.escape(self.delimiter.encode())
-        # three digits after a comma may be thousands
-        signs = rb",(?:[0-9]{1,2}|[0-9]{4,})", rb"\.[0-9]+"
-        comma, point = (re.search(cell % (mark, sign, mark), head) for sign in signs)
+        comma, point = (re.search(cell % (mark, sign, sign, mark), head) for sign in (b",", rb"\."))
         return "," if comma and not point else "."
 
     def read(self, texts: Sequence[int], values: Sequence[int]) -> Any:
@@ -139,6 +145,8 @@ class TextTable:
             table = reader.read_csv(arrow.BufferReader(body), options, parse, convert)
             if not table.num_rows:
                 raise arrow.ArrowInvalid("Empty CSV")  # as Arrow says when there are no lines
+            if arrow.binary() in table.schema.types:  # not UTF-8
+                deque(self.records(), 0)
             return table
 
         body = self._owned_by_arrow(arrow, self._content).slice(self._begin)
@@ -168,26 +176,10 @@ class TextTable:
         copy.write(content)
         return copy.getvalue()
 
-    def numbers(self, columns: Sequence[int], gaps: frozenset[str] = frozenset()) -> dict[int, Any]:
-        """The numbers that the cells of columns spell, or the first row that spells none.
-
-        Some more words may stand for gaps.
-        """
-        arrow, compute = import_arrow(), import_arrow("pyarrow.compute")
-        table = self.read(columns, []) if columns else {}
-        found: dict[int, Any] = {}
-        for column in columns:
-            cells = compute.utf8_trim_whitespace(with_gaps(table[str(column)], gaps))
-            plain = compute.replace_substring(cells, ",", ".") if self.decimal == "," else cells
-            for kind in (arrow.int64(), arrow.float64()):
-                with suppress(arrow.ArrowInvalid):
-                    found[column] = plain.cast(kind)
-                    break
-            else:
-                texts = enumerate(plain.to_pylist())
-                bad = (k for k, text in texts if text and finite_number(text.encode()) is None)
-                found[column] = next(bad)
-        return found
+    @property
+    def thousands(self) -> str:
+        """What may stand between thousands, and is not a decimal mark for sure."""
+        return "." if self.decimal == "," else "," if self.delimiter == "," else ""
 
     def place(self, row: int) -> int:
         """The line in which a row starts."""
@@ -259,16 +251,9 @@ class TextTable:
             raise TableFormatError(
                 self.path,
                 line + text.count(b"\n", 0, error.start),
-                f"{show(bad.strip())} is not text in UTF-8. Save the file in that encoding.",
+                f"{show(bad.strip())} is not text in UTF-8. Save the file in that encoding "
+                "(iconv -f cp1252 -t utf-8 does it for many files of Windows).",
             ) from None
-
-
-def with_gaps(column: Any, more: frozenset[str] = frozenset()) -> Any:
-    """A column of texts; those that are blank, NA and the like are nulls."""
-    arrow, compute = import_arrow(), import_arrow("pyarrow.compute")
-    words = compute.utf8_lower(compute.utf8_trim_whitespace(column))
-    gaps = compute.is_in(words, arrow.array(sorted(MISSING | more), column.type))
-    return compute.if_else(gaps, None, column)
 
 
 def _check_delimiter(delimiter: str) -> None:

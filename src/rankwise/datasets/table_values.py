@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankwise.datasets.files import import_arrow
 from rankwise.datasets.labels import (
-    DASHES,
+    GAPS,
     MAX_LABEL,
     MISSING,
     as_text,
@@ -19,6 +20,7 @@ from rankwise.datasets.labels import (
     finite_number,
     show,
 )
+from rankwise.datasets.number_text import spelled_numbers
 from rankwise.datasets.table_files import OpenTable
 from rankwise.datasets.table_text import TextTable
 from rankwise.errors import TableFormatError
@@ -27,7 +29,6 @@ __all__ = [
     "column_labels",
     "column_matrix",
     "column_numbers",
-    "decoded",
     "distinct_cells",
     "group_labels",
     "refuse_first",
@@ -40,8 +41,6 @@ _EXPECTED = {
     "magnitude": "a finite number such as 1 or 0.5",
     "weight": "a finite number of 0 or more, such as 1 or 0.5",
 }
-_MARKED = re.compile(r"[^\w\s]{0,2}\s?[0-9][0-9.,]*\s?([^\w\s]|[A-Z]{3})?|[A-Z]{3}\s?[0-9][0-9.,]*")
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}([,.' ]\d{3})+([.,]\d+)?")
 
 
 def distinct_cells(
@@ -49,7 +48,6 @@ def distinct_cells(
 ) -> tuple[NDArray[np.intp], list[str]]:
     """The distinct cells of a column as text without surrounding blanks, and which each row has."""
     arrow = import_arrow()
-    column = decoded(column)
     if arrow.types.is_nested(column.type) or arrow.types.is_null(column.type):
         _refuse_type(source, at, role, "Write it as whole numbers or strings.")
     if not _is_number(column.type):
@@ -101,18 +99,29 @@ def column_numbers(source: OpenTable, at: int, table: Any, role: str) -> NDArray
 
 def _number_columns(source: OpenTable, wanted: Sequence[int], table: Any, role: str) -> list[Any]:
     """The columns themselves if they have numbers, else the numbers that their cells spell."""
-    columns = {at: decoded(table[str(at)]) for at in wanted}
-    others = [at for at in wanted if not _is_number(columns[at].type)]
-    if isinstance(source, TextTable):
-        columns |= source.numbers(others, DASHES if role == "feature" else frozenset())
-        for at in others:
-            if isinstance(columns[at], int):
-                _refuse_cell(source, columns[at], at, role)
-    elif others:
-        remedy = f"Pass {role}= with the right one."
-        if role == "feature":
-            remedy = "Or leave it out with ignore=."
-        _refuse_type(source, others[0], role, f"Convert it to whole numbers or floats. {remedy}")
+    types = import_arrow().types
+    columns = {at: table[str(at)] for at in wanted}
+    for at, column in columns.items():
+        if types.is_boolean(column.type):
+            columns[at] = column.cast("double")
+    others = [at for at, column in columns.items() if not _is_number(column.type)]
+    texts = source.read(others, []) if others else {}
+    for at in others:
+        cells = texts[str(at)]
+        if not (types.is_string(cells.type) or types.is_large_string(cells.type)):
+            remedy = f"Pass {role}= with the right one."
+            if role == "feature":
+                remedy = "Or leave it out with ignore=."
+            _refuse_type(source, at, role, f"Convert it to whole numbers or floats. {remedy}")
+
+        def numbers(n_rows: int, cells: Any = cells) -> Any:
+            return spelled_numbers(cells[:n_rows], source.decimal, source.thousands)
+
+        columns[at] = numbers(len(cells))
+        if columns[at] is None:
+            sizes = range(1, len(cells) + 1)
+            row = bisect_left(sizes, True, key=lambda n_rows: numbers(n_rows) is None)
+            _refuse_cell(source, row, at, role)
     return [columns[at] for at in wanted]
 
 
@@ -172,11 +181,13 @@ def _refuse_cell(source: OpenTable, row: int, at: int, role: str) -> None:
     name, cell = show(source.names[at]), source.spelled(row, at).strip()
     shown = show(cell.replace("\n", " "))
     if role != "feature":
-        problem = (
-            f"the {role}, column {name}, is {shown}, expected {_EXPECTED[role]}. "
-            f"Pass {role}= if this is not the {role}."
-        )
-    elif cell.lower() in MISSING | DASHES:
+        expected = _EXPECTED.get(role, "a finite number")
+        problem = f"the {role}, column {name}, is {shown}, expected {expected}."
+        if role in _EXPECTED:
+            problem += f" Pass {role}= if this is not the {role}."
+        if role == "target":
+            problem += " Write numbers for words, the larger the better."
+    elif cell.lower() in MISSING | GAPS:
         problem = (
             f"the value of column {name} is missing ({shown}). Fill in the missing values "
             "before reading, for example with the mean of the column. Or leave the column out with "
@@ -184,14 +195,12 @@ def _refuse_cell(source: OpenTable, row: int, at: int, role: str) -> None:
         )
     else:
         remedy = "Encode words as numbers. Or leave the column out with ignore=."
-        if _THOUSANDS.fullmatch(cell):
-            remedy = "Write numbers without separators of thousands. Or pass decimal=','."
+        if cell.lower().lstrip("+-").startswith("inf"):
+            remedy = "Write nothing for a gap. Or leave the column out with ignore=."
         elif finite_number(cell.replace(",", ".")) is not None:
-            remedy = "Write decimals with a point."
-        elif _MARKED.fullmatch(cell):
-            remedy = (
-                "Write the number alone: without %, currency or brackets, and with a plain minus."
-            )
+            remedy = "Write decimals with a point. Or pass decimal=','."
+        elif re.search("[0-9]", cell):
+            remedy = "Write the number alone, or the same mark (%, currency) in all rows."
         problem = f"column {name} is {shown}, expected a finite number. {remedy}"
     raise TableFormatError(source.path, source.place(row), problem)
 
@@ -200,12 +209,6 @@ def _refuse_type(source: OpenTable, at: int, role: str, remedy: str) -> None:
     kind = source.read([], [at]).schema.field(0).type
     problem = f"the column {show(source.names[at])} has the type {kind}, which cannot be a {role}."
     raise TableFormatError(source.path, None, f"{problem} {remedy}")
-
-
-def decoded(column: Any) -> Any:
-    """A column without its dictionary, if it has one."""
-    types = import_arrow().types
-    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
 
 
 def _is_number(kind: Any) -> bool:

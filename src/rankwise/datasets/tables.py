@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from rankwise.datasets.files import PathLike, import_arrow
 from rankwise.datasets.labels import as_text, show
+from rankwise.datasets.number_text import spelled_numbers, with_gaps
 from rankwise.datasets.ranking_data import RankingData
 from rankwise.datasets.table_columns import Column, ColumnOptions, TableColumns, choose_columns
 from rankwise.datasets.table_files import OpenTable, open_table
-from rankwise.datasets.table_text import with_gaps
+from rankwise.datasets.table_text import TextTable
 from rankwise.datasets.table_values import (
     column_matrix,
     column_numbers,
-    decoded,
     group_labels,
     refuse_first,
 )
@@ -72,13 +72,13 @@ def read_table(
     Parameters
     ----------
     path : str or path
-        Text in UTF-8 whose first line names the columns, a Parquet or Feather file, or one JSON
-        object a line; plain or compressed by gzip, bzip2, xz or zstandard.  ``-`` is standard
-        input.
+        Text in UTF-8 (or UTF-16 with its mark) whose first line names the columns, a Parquet or
+        Feather file, or one JSON object a line; plain or compressed by gzip, bzip2, xz or
+        zstandard.  ``-`` is standard input.
     target : str, int or None, default="auto"
         Column with the relevance labels, by name or by position counted from 0.  "auto" takes the
-        one called y, label, relevance, target or score, in small or capital letters.  None: there
-        is no target.  Empty cells, nan and NA become NaN: items without a score.
+        one called y, label, relevance, target, score or rating, in small or capital letters.
+        None: there is no target.  Empty cells, nan and NA become NaN: items without a score.
     group : str, int or None, default="auto"
         Column with the group (query) of each item.  "auto" takes the one called group, groups,
         group_id, qid, query, query_id, user, user_id, session or session_id, if there is one.
@@ -183,9 +183,8 @@ def read_frame(
     weight : str or int, optional
         Column with the weights of the items: numbers from 0 on.
     text, numeric : lists of str or int, default=()
-        Features to read as they are spelled, and features that have to be numbers or gaps,
-        whatever they look like; in these a dash or question mark is a gap, too. A number with
-        a mark (%, currency, thousands) is an error that names it.
+        Features to read as they are spelled, and features that have to be numbers or gaps: a
+        word in them is an error that names it.
     keep_unscored : bool, default=False
         Whether rows without a score stay, with NaN in `y`.
 
@@ -222,9 +221,13 @@ def read_frame(
     table = _with_numbers(source, columns, _read_columns(source, columns))
     X = table.select([str(k) for k in columns.features]).rename_columns(columns.feature_names)
     types = import_arrow().types
-    for k, column in enumerate(X.columns):
+    for k, (at, column) in enumerate(zip(columns.features, X.columns, strict=True)):
         if types.is_string(column.type) or types.is_large_string(column.type):
-            X = X.set_column(k, X.column_names[k], with_gaps(column))
+            numbers = None
+            if isinstance(source, TextTable) and at not in columns.text:
+                numbers = spelled_numbers(column, source.decimal, source.thousands)
+            column = with_gaps(column) if numbers is None else numbers
+            X = X.set_column(k, X.column_names[k], column)
     y, groups, ids = _roles(source, columns, table)
     weights = None
     if columns.weight is not None:
@@ -257,8 +260,8 @@ def _roles(
     if columns.group is not None:
         groups = group_labels(source, columns.group, table[str(columns.group)])
     if columns.id is not None:
-        column = decoded(table[str(columns.id)])
-        ids = np.array([as_text(value) for value in column.to_pylist()], dtype=object)
+        names = table[str(columns.id)].to_pylist()
+        ids = np.array([as_text(value) for value in names], dtype=object)
     return y, groups, ids
 
 
@@ -266,8 +269,8 @@ def _with_numbers(source: OpenTable, columns: TableColumns, table: Any) -> Any:
     """Numbers in the columns that have to have them; a word is an error with its line."""
     arrow = import_arrow()
     for at in columns.numeric:
-        column = decoded(table[str(at)])
-        if arrow.types.is_null(column.type) or arrow.types.is_boolean(column.type):
+        column = table[str(at)]
+        if arrow.types.is_null(column.type):
             numbers = column.cast(arrow.float64())
         else:
             floats = column_numbers(source, at, table, "feature")

@@ -19,7 +19,7 @@ from rankwise.model_selection.nested_hold_out import NestedFolds, make_nested_fo
 __all__ = ["estimate_folds", "held_out_once_more", "interval"]
 
 CONFIDENCE = 0.95
-N_INNER = 5
+N_INNER = 3
 
 
 def estimate_folds(graph: PreferenceGraph, n_folds: int) -> NestedFolds | None:
@@ -35,9 +35,9 @@ def held_out_once_more(
 ) -> Array:
     """The metric in each group, by combinations that were made without its fold.
 
-    Alphas, weights and what takes the place of a stack are chosen anew, on five folds of the rest.
-    Alphas are among three near those of all data. Features are those of all items, without scores:
-    means, knots and basis items.
+    Alphas, weights and what takes the place of a stack are chosen anew, on folds of the rest.
+    Alphas are among three near those of all data, and trees are as many. Features are those of all
+    items, without scores: means, knots and basis items.
 
     Parameters
     ----------

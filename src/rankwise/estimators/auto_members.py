@@ -40,6 +40,7 @@ NEAR = np.array([0.1, 1.0, 10.0])
 ONE = Candidates({"alpha": np.array([np.nan])})  # of a model without alphas
 LARGE = 2**23  # features of a member that are not kept until all have been judged
 CERTAIN = 4.0  # standard errors by which a model that is trained again is given up early
+LEAST_UNITS = 10  # of which such a standard error is taken
 
 
 @dataclass(eq=False)
@@ -117,6 +118,8 @@ class Member:
         Gives the model trained on all data.
     again : Again or None
         The same without the folds of an estimate.
+    n_trees : int
+        The chosen number of trees; 0 if it has none.
     """
 
     name: str
@@ -126,6 +129,7 @@ class Member:
     seconds: float
     train: Callable[[], Any]
     again: Again | None = None
+    n_trees: int = 0
 
 
 def menu_of(problem: Problem) -> list[Recipe]:
@@ -239,7 +243,8 @@ def _held_out_by_folds(
             seen = np.zeros(units.units.max() + 1, dtype=bool)
             seen[units.units[fold <= k]] = True
             scores = units.judge(held[:, None])[:, 0]
-            if is_worse(scores[seen], rival.by_unit[seen], sign, CERTAIN):
+            is_enough = seen.sum() >= LEAST_UNITS
+            if is_enough and is_worse(scores[seen], rival.by_unit[seen], sign, CERTAIN):
                 raise ValueError(f"given up after {k + 1} folds, worse than {rival.name!r}")
     if not np.isfinite(held).all():
         raise ValueError("its scores are not finite")

@@ -1,9 +1,9 @@
 """What AutoRanker tries: a fixed menu of scalings, expansions and costs.
 
-All entries are linear `RankRLS` models of some features, so all have the same exact hold-out. The
-menu was written down from the prototype of the design before any run of this code, and it is not
-tuned to a data set: each scaling, each expansion and each cost is there, and cheap entries come
-first.
+All entries but the last are linear `RankRLS` models of some features, so they have the same exact
+hold-out. They were written down from the prototype of the design before any run of this code: each
+scaling, each expansion and each cost is there, and cheap entries come first. Boosted trees were
+added for features that interact.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ class Recipe(NamedTuple):
 
     Attributes
     ----------
-    expansion : {"linear", "hinges", "rbf"}
-        The scaled features as they are, with hinges, or kernel values to a basis of items.
+    expansion : {"linear", "hinges", "rbf", "trees"}
+        The scaled features as they are, with hinges, or kernel values to a basis of items; or
+        boosted trees of the scaled features.
     scaling : {"standard", "group", "log+group", "standard+group", "log+standard"}
         How the features are scaled.
     cost, ties : str
@@ -90,16 +91,20 @@ MENU = (
     Recipe("rbf", "log+group", "sign"),
 )
 
+TREES = Recipe("trees", "standard+group", "sign")
+LEAST_FOR_TREES = 500  # items
+
 
 def menu_for(X: Any, *, has_groups: bool, has_scores: bool) -> list[Recipe]:
     """The entries that differ on these data.
 
     Without groups scaling in groups is the same as standard scaling. Explicit preferences bring
-    their own cost. Sparse features stay sparse, so they get no hinges; and few features allow
-    hinges.
+    their own cost, and trees need scores and many items. Sparse features stay sparse, so they get
+    neither hinges nor trees; and few features allow hinges.
     """
     found: list[Recipe] = []
-    for recipe in MENU:
+    has_trees = has_scores and not sp.issparse(X) and X.shape[0] >= LEAST_FOR_TREES
+    for recipe in (*MENU, TREES) if has_trees else MENU:
         scaling = recipe.scaling
         if not has_groups:
             scaling = "log+standard" if "log" in scaling else "standard"
@@ -129,6 +134,8 @@ class Features:
 
     def make(self, recipe: Recipe) -> tuple[list[Any], Any]:
         """The fitted steps before the ranker of an entry, and the features that it gets."""
+        if recipe.expansion == "trees":
+            recipe = recipe._replace(expansion="linear")
         if recipe.expansion != "linear":
             self._check_memory(recipe)
             return self._expand(recipe)
@@ -198,7 +205,7 @@ def check_recipe(name: str, menu: list[Recipe]) -> Recipe:
     return names[name]
 
 
-def as_pipeline(steps: list[Any], ranker: RankRLS) -> Pipeline:
+def as_pipeline(steps: list[Any], ranker: Any) -> Pipeline:
     """Fitted steps and a fitted ranker as one model of the items."""
     names = ["scale", "expand"][: len(steps)]
     return Pipeline([*zip(names, steps, strict=True), ("rank", ranker)])

@@ -29,6 +29,7 @@ from rankwise.estimators.auto_members import (
 )
 from rankwise.estimators.auto_menu import WIDE, Features, Recipe, as_pipeline, check_seed
 from rankwise.estimators.auto_problem import check_problem, default_scoring
+from rankwise.estimators.auto_trees import judge_trees
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.checks import check_rows
 from rankwise.estimators.group_scaler import GroupScaler
@@ -59,6 +60,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
 
     The members differ in scaling (of all items, or inside groups), in expansion (linear, hinges,
     kernel values to a basis of items) and in cost. Each gets its alpha by exact leave-group-out.
+    With 500 items or more, boosted trees join them, held out by folds of groups.
     Their held-out scores, centered and scaled in each group, are the columns of H, and
     ``RankRLS(cost="sign")`` on H, with alpha by leave-group-out, gives their weights. If the mean
     of the best members, or the best of them, is better on held-out data by more than a standard
@@ -91,7 +93,8 @@ class AutoRanker(RankerMixin, BaseEstimator):
     ----------
     members_ : list of dict
         A row for each member: "name", "alpha", "score" (held-out, with "low" and "high", a 95 %
-        interval over groups), "weight", "seconds", and "note" (why it was left out, if it was).
+        interval over groups), "weight", "seconds", and "note" (why it was left out, or the number
+        of trees).
     best_member_ : str
         Name of the member with the best held-out score.
     held_out_scores_ : ndarray of shape (n_items, n_judged)
@@ -120,7 +123,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
     >>> X, y, groups = make_ranking(n_queries=30, noise=0.5, random_state=0)[:3]
     >>> model = AutoRanker(estimate_folds=0).fit(X, y, groups)
     >>> model.scoring_, len(model.members_), model.predict(X, groups).shape
-    ('ndcg@10', 10, (600,))
+    ('ndcg@10', 11, (600,))
     """
 
     __metadata_request__predict = {"groups": True}  # noqa: RUF012
@@ -265,7 +268,8 @@ class AutoRanker(RankerMixin, BaseEstimator):
                 try:
                     twice = None if self._is_late(start) else nested
                     if isinstance(what, Recipe):
-                        judged.append(judge_recipe(what, features, problem, units, twice))
+                        judge = judge_trees if what.expansion == "trees" else judge_recipe
+                        judged.append(judge(what, features, problem, units, twice))
                     else:
                         rival = max(judged, key=self._gain(units), default=None)
                         judged.append(judge_estimator(name, what, problem, units, rival, twice))
@@ -289,10 +293,11 @@ class AutoRanker(RankerMixin, BaseEstimator):
             return ""
         if self._is_late(start):
             return f"left out: the time limit of {self.time_limit:g} s was over"
-        if isinstance(what, Recipe) and what.expansion != "linear":
+        linear = [member for member in judged if member.name.startswith("linear, ")]
+        if linear and isinstance(what, Recipe) and what.expansion in ("hinges", "rbf"):
             plain = f"linear, {what.scaling},"
-            kin = [member for member in judged if member.name.startswith(plain)]
-            best = max(judged, key=self._gain(units))
+            kin = [member for member in linear if member.name.startswith(plain)]
+            best = max(linear, key=self._gain(units))
             sign = 1.0 if units.metric.greater_is_better else -1.0
             if kin and all(is_worse(k.by_unit, best.by_unit, sign, HOPELESS) for k in kin):
                 return f"given up: {kin[0].name!r} is far worse than {best.name!r}"
@@ -314,7 +319,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
             "alpha": member.alpha,
             **interval(member.by_unit),
             "seconds": member.seconds,
-            "note": "",
+            "note": f"{member.n_trees} trees" if member.n_trees else "",
         }
 
     def _keep(

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, clone
@@ -17,7 +18,7 @@ from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.checks import warn_of_solutions
 from rankwise.estimators.label_targets import check_table
 from rankwise.estimators.table_sides import SideKernel, side_kernel
-from rankwise.frames import as_array
+from rankwise.frames import as_array, check_same_index
 from rankwise.losses import TableLoss
 from rankwise.losses.table import RANKED
 from rankwise.memory import check_matrix_fits
@@ -97,6 +98,7 @@ class _Checked(NamedTuple):
 
     rows: Any
     columns: Any
+    names: list[list[str] | None]
     row_kernel: SideKernel
     column_kernel: SideKernel
     problem: TableProblem
@@ -155,6 +157,8 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
         The training rows and columns (not for linear kernels, nor precomputed ones of rows).
     n_columns_ : int
         Number of training columns.
+    feature_names_ : list
+        Names of the features of the rows and of those of the columns, None where they have none.
     n_pairs_, n_iter_, n_features_in_
         As in `RankRLS`; the features are those of the rows.
 
@@ -233,11 +237,11 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
         """
         check_is_fitted(self)
         side, other = self._kernels()
-        rows = side.check(rows, self.n_features_in_)
+        rows = side.check(rows, self.n_features_in_, self.feature_names_[0])
         if columns is None:
             columns = self.columns_fit_
         else:
-            columns = other.check(columns, self.n_column_features_)
+            columns = other.check(columns, self.n_column_features_, self.feature_names_[1])
         n_columns = len(columns) if other.is_delta else columns.shape[0]
         check_matrix_fits(rows.shape[0], n_columns, "a table of scores", "predict fewer rows")
         rows_fit = getattr(self, "rows_fit_", None)
@@ -324,6 +328,11 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
     def _check_data(self, rows: Any, columns: Any, Y: Any) -> _Checked:
         check_option("ranked", self.ranked, RANKED)
         side, other = self._kernels()
+        if sp.issparse(Y):
+            raise ValueError(
+                "Y is a sparse matrix, where an unknown cell looks like a score of 0; pass an "
+                "array with NaN where a score is unknown."
+            )
         table = as_real("Y", as_array(Y, "Y"), "pass real numbers, NaN where a score is unknown")
         if table.ndim != 2:
             raise ValueError(
@@ -337,6 +346,8 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
         )
         if other.is_delta and columns is None:
             columns = np.arange(table.shape[1])
+        names = [side.names(rows), other.names(columns)]
+        check_same_index(rows=rows, Y=Y)
         rows, columns = side.check(rows), other.check(columns)
         for kernel, items, n in ((side, rows, table.shape[0]), (other, columns, table.shape[1])):
             kernel.check_count(items, n)
@@ -361,7 +372,7 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
         column_side = other.make(columns, constant=on_columns, is_centered=is_centered)
         sides = (column_side, row_side) if is_turned else (row_side, column_side)
         problem = TableProblem(loss, *sides, self.tol, self.max_iter)
-        return _Checked(rows, columns, side, other, problem, is_turned)
+        return _Checked(rows, columns, names, side, other, problem, is_turned)
 
     def _keep(self, data: _Checked, found: Solutions) -> None:
         for name in self.learned:
@@ -376,6 +387,7 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
         C, down = data.column_kernel.split(both, data.columns, sides[1], constant=on_columns)
         self.coef_ = np.ascontiguousarray(C.T[:-1])
         self.column_coef_, self.row_coef_ = C.T[-1].copy(), down[:-1].copy()
+        self.feature_names_ = data.names
         self.n_features_in_ = data.rows.shape[1]
         self.n_column_features_ = 0 if data.column_kernel.is_delta else data.columns.shape[1]
         self.n_columns_ = problem.loss.shape[0 if data.is_turned else 1]

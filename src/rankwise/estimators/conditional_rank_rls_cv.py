@@ -71,7 +71,14 @@ group_weight, intercept, tol, max_iter
     lists = ("row_gamma", "column_gamma")
     shown = (
         *("coef_", "row_coef_", "column_coef_", "rows_fit_", "columns_fit_"),
-        *("n_columns_", "n_column_features_", "n_pairs_", "n_iter_", "n_features_in_"),
+        *(
+            "feature_names_",
+            "n_columns_",
+            "n_column_features_",
+            "n_pairs_",
+            "n_iter_",
+            "n_features_in_",
+        ),
     )
 
     alphas: ArrayLike | None = None

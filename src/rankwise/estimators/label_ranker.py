@@ -23,6 +23,7 @@ from rankwise.features.design import FITTING, HOLDING_OUT
 from rankwise.graphs import ScoreGraph
 from rankwise.losses import SquaredLoss, TableLoss
 from rankwise.metrics import get_metric
+from rankwise.metrics.arguments import check_cutoff
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.table_task import TableTask
 from rankwise.progress import IterationLine
@@ -73,6 +74,7 @@ class LabelMixin(RankerMixin):
         ndarray of shape (n_instances, n_labels) or (n_instances, k)
             Labels, of `labels_`.
         """
+        check_cutoff(k)
         order = np.argsort(-self.predict(X), axis=1, kind="stable")  # type: ignore[attr-defined]
         return np.asarray(self.labels_[order[:, :k]])
 

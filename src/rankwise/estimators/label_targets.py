@@ -52,6 +52,7 @@ def read_labels(Y: Any, values: str, known: NDArray[Any] | None = None) -> Label
         Y = Y.toarray()
     names = column_names(Y)
     refuse_masked("Y", Y)
+    _refuse_lists(Y)
     Y = as_array(Y, "Y")
     array = np.asarray(Y)
     if array.ndim == 1 and names is None:
@@ -71,13 +72,25 @@ def read_labels(Y: Any, values: str, known: NDArray[Any] | None = None) -> Label
     return target if known is None else _in_order(target, known)
 
 
+def _refuse_lists(Y: Any) -> None:
+    """Sets of labels by name, which NumPy would take for a ragged array or for text."""
+    rows = Y if isinstance(Y, (list, tuple)) else []
+    if any(isinstance(label, str) for row in rows if not np.isscalar(row) for label in row) or (
+        any(isinstance(row, (set, frozenset)) for row in rows)
+    ):
+        raise ValueError(
+            "Y has a list of labels for each instance; pass the table of zeros and ones that "
+            "sklearn.preprocessing.MultiLabelBinarizer makes of it, with ties='exclude'."
+        )
+
+
 def check_table(Y: Array, row: str, column: str) -> Array:
     """Two columns or more, no infinity, and in each row and column a known score."""
     if Y.shape[1] < 2:
         raise ValueError(
-            f"Y has {Y.shape[1]} column{'' if Y.shape[1] == 1 else 's'}; expected the scores of at "
-            f"least two {column}s, one column each. One score for each {row} is a list of items: "
-            "RankRLS ranks those."
+            f"Y has the scores of {Y.shape[1]} {column}{'' if Y.shape[1] == 1 else 's'}; expected "
+            f"at least two {column}s to rank for each {row}. One score for each {row} is a list of "
+            "items: RankRLS ranks those."
         )
     if np.isinf(Y).any():
         i, j = np.argwhere(np.isinf(Y))[0]

@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 
 from rankwise.arrays import Array
 from rankwise.features import FeatureMap, Kernel
-from rankwise.frames import as_array
+from rankwise.frames import as_array, column_names
 from rankwise.memory import check_matrix_fits
 from rankwise.real_numbers import check_items
 from rankwise.solvers.table_sides import Side
@@ -51,16 +51,28 @@ class SideKernel(NamedTuple):
         """Whether the model has weights of features."""
         return self.kernel is not None and self.kernel.is_linear
 
-    def check(self, items: Any, n_features: int | None = None) -> Any:
+    def names(self, items: Any) -> list[str] | None:
+        """Names of the features, if the items are a frame of them."""
+        return None if self.kernel is None or self.is_precomputed else column_names(items)
+
+    def check(
+        self, items: Any, n_features: int | None = None, names: list[str] | None = None
+    ) -> Any:
         """Features or kernel values of items, checked; names for "delta".
 
-        `n_features` is what a fitted model expects.
+        `n_features` and `names` are what a fitted model expects.
         """
         if self.kernel is None:
             return _check_names(items)
         if items is None:
             raise ValueError(f"{self.what} is None; only column_kernel='delta' needs no features.")
         check_items(self.what, items)
+        found = self.names(items)
+        if names is not None and found is not None and found != names:
+            raise ValueError(
+                f"{self.what} has the features {_some(found)}; the model was trained with "
+                f"{_some(names)}, in this order: pass {self.what}[names] with these names."
+            )
         items = as_array(items, self.what)
         checked = check_array(
             items,
@@ -184,6 +196,10 @@ def side_kernel(what: str, function: Any, gamma: Any, params: dict[str, Any] | N
             f"'coef0' there, and {what[:-1]}_gamma."
         )
     return SideKernel(what, Kernel(function, gamma, **params))
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:6]) + (f", … ({len(names)} in all)" if len(names) > 6 else "")
 
 
 def _check_names(items: Any) -> NDArray[Any]:

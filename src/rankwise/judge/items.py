@@ -260,7 +260,8 @@ def _check(items: list[Item], path: Path) -> None:
             f"{path} has {len(items):,} items, but people can judge {MOST_ITEMS:,} at most; "
             "take a sample of them, and let a model rank the others."
         )
-    _refuse([item.name or "?" for item in items if not item.name], path, "without a name")
+    unnamed = [f"item {k}" for k, item in enumerate(items, start=1) if not item.name]
+    _refuse(unnamed, path, "without a name")
     empty = [item.name for item in items if not item.cells and item.image is None]
     _refuse(empty, path, "with nothing to show")
     long = [i.name for i in items if sum(len(c.text) for c in i.cells) > LONGEST_TEXT]

@@ -237,14 +237,13 @@ class JudgingSession:
         ]
 
 
-def _with_own_rating(items: ItemSet) -> Array:
+def _with_own_rating(items: ItemSet) -> Array | None:
     """Features of the items, and one for each item: what its features do not say of it."""
-    own = np.eye(len(items.items))
     X = items.features
-    if X is None:
-        return own
+    if X is None or not X.any():
+        return None
     scale = np.sqrt(np.mean(np.sum(X**2, axis=1)))
-    return np.hstack([X / scale, own]) / np.sqrt(2) if scale > 0 else own
+    return np.asarray(np.hstack([X / scale, np.eye(len(X))]) / np.sqrt(2))
 
 
 def _sorted(first: int, second: int) -> tuple[int, int]:

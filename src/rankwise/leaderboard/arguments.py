@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 ORDERS = ("rating", "lower")
+LARGEST_MARGIN = 1e100
 INTERVALS = ("jackknife", "bootstrap")
 
 
@@ -53,6 +54,12 @@ def check_pairs(
         raise ValueError("items= names the items of a PairGraph; PairData has its own.")
     if not data.n_pairs:
         raise ValueError("there are no comparisons; a rating needs at least one.")
+    largest = float(np.abs(data.outcome).max())
+    if largest > LARGEST_MARGIN:
+        raise ValueError(
+            f"there is a margin of {largest:.3g}; beyond {LARGEST_MARGIN:g} squares overflow. "
+            "Correct it, or divide all margins."
+        )
     if isinstance(pairs, PairData):
         _ = data.graph()  # checks outcomes, weights and items
     return data

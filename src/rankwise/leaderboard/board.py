@@ -24,13 +24,13 @@ __all__ = ["Leaderboard", "LeaderboardRow", "Margin"]
 
 
 class LeaderboardRow(NamedTuple):
-    """One item of a `Leaderboard`; intervals are None if the board has none.
+    """One item of a `Leaderboard`; intervals are None if the board or the item has none.
 
     Attributes
     ----------
     rank : int or None
         1 is best; items of equal rating share a rank. Counted inside the component. None is below
-        the line: the item has fewer comparisons than `min_comparisons`.
+        the line: the item has fewer comparisons than `min_comparisons`, or none at all.
     item : str or int
         The label.
     rating : float
@@ -86,7 +86,7 @@ class Leaderboard:
     ----------
     columns : dict from str to ndarray or None
         The rows by column, for very many items; the names are those of `LeaderboardRow`. A rank,
-        best_rank, worst_rank or tier of 0 is None there.
+        best_rank, worst_rank or tier of 0 is None there, and so is a low or high of NaN.
     items : ndarray of shape (n_items,)
         Labels in the order of the data.
     ratings : ndarray of shape (n_items,)
@@ -181,8 +181,11 @@ class Leaderboard:
         lists = []
         for name, column in self.columns.items():
             values = [None] * len(self) if column is None else column.tolist()
-            may_lack = name in ("rank", "best_rank", "worst_rank", "tier")
-            lists.append([value or None for value in values] if may_lack else values)
+            if name in ("rank", "best_rank", "worst_rank", "tier"):
+                values = [value or None for value in values]
+            elif name in ("low", "high"):
+                values = [None if value != value else value for value in values]
+            lists.append(values)
         return tuple(map(LeaderboardRow._make, zip(*lists, strict=True)))
 
     def __iter__(self) -> Iterator[LeaderboardRow]:

@@ -56,9 +56,11 @@ class BradleyTerry:
         check_option("ties", ties, list(VERDICTS))
         self.tally = tally = replace(tally, target=np.sign(tally.target))
         self.system = RatingSystem(tally, X)
-        has_ties = bool((tally.target == 0).any())
-        self.verdicts: Verdicts = verdicts_of(ties) if has_ties else HalfWins()
-        self._without_ties = {"half": None, "davidson": 0.0, "rao-kupper": 1.0}[ties]
+        is_tie = tally.target == 0
+        is_mixed = bool(is_tie.any() and not is_tie.all())  # else the parameter is at its limit
+        self.verdicts: Verdicts = verdicts_of(ties) if is_mixed else HalfWins()
+        without_ties = {"half": None, "davidson": 0.0, "rao-kupper": 1.0}[ties]
+        self._without_ties = None if is_tie.all() else without_ties
         self._theta = 0.0
 
     def solve(self, alpha: float) -> Solution:

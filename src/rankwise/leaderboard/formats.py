@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 import json
 import math
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from unicodedata import category, east_asian_width
 
 import numpy as np
 
 from rankwise.options import check_option
+from rankwise.text_tables import TABLE_FORMATS, Table
 
 if TYPE_CHECKING:
     from rankwise.leaderboard.board import Leaderboard, LeaderboardRow
 
-__all__ = ["FORMATS", "Table", "footnotes", "tables", "written"]
+__all__ = ["FORMATS", "footnotes", "tables", "written"]
 
-Table = tuple[str, list[list[str]], int]  # title, header and rows, columns of text at the left
-WIDTH = 80
 WORST_JUDGES = 10
-_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-_LATEX |= {c: "\\" + c for c in "&%$#_{}"} | {"–": "--", "…": r"\ldots{}", "†": r"\dag{}"}
 
 
 def written(board: Leaderboard, format: str) -> str:
     """The board in a format, as `Leaderboard.to_text` has it."""
-    check_option("format", format, list(FORMATS))
-    return FORMATS[format](board)
+    check_option("format", format, FORMATS)
+    if format in TABLE_FORMATS:
+        return TABLE_FORMATS[format](tables(board), footnotes(board))
+    return _PLAIN[format](board)
 
 
 def tables(board: Leaderboard) -> list[Table]:
@@ -57,22 +55,34 @@ def tables(board: Leaderboard) -> list[Table]:
 
 def _cells(board: Leaderboard, row: LeaderboardRow, digits: int) -> list[str]:
     rank = "–" if row.rank is None else str(row.rank)
-    cells = [rank, f"{row.item}{' †' if row.thin else ''}", f"{row.rating:.{digits}f}"]
+    cells = [rank, f"{_one_line(row.item)}{' †' if row.thin else ''}", f"{row.rating:.{digits}f}"]
     if board.intervals:
         span = "–" if row.best_rank is None else f"{row.best_rank}–{row.worst_rank}"
-        cells += [f"{row.low:.{digits}f} … {row.high:.{digits}f}", span]
+        interval = f"{row.low:.{digits}f} … {row.high:.{digits}f}" if row.low is not None else "–"
+        cells += [interval, span]
         cells += ["–" if row.tier is None else str(row.tier)]
     cells += [str(row.n), f"{row.wins}/{row.ties}/{row.losses}"]
     return cells + ([str(row.component)] if board.n_components > 1 else [])
 
 
+def _one_line(name: Any) -> str:
+    """A name without line breaks and other characters that steer a terminal."""
+    return "".join(" " if c in "\u2028\u2029" or category(c) == "Cc" else c for c in str(name))
+
+
+def _width(text: str) -> int:
+    """Columns of a terminal: two for a wide character, none for a mark on the one before."""
+    wide = sum(east_asian_width(c) in "WF" for c in text)
+    return len(text) + wide - sum(category(c) in ("Mn", "Me", "Cf") for c in text)
+
+
 def _effects(board: Leaderboard) -> list[list[str]]:
     header = ["covariate", "effect"]
     if board.effects[0].error is None:
-        return [header, *([e.name, f"{e.value:.4g}"] for e in board.effects)]
+        return [header, *([_one_line(e.name), f"{e.value:.4g}"] for e in board.effects)]
     header += ["s.e.", f"{100 * board.confidence:g}% interval"]
     rows = [
-        [e.name, f"{e.value:.4g}", f"{e.error:.2g}", f"{e.low:.4g} … {e.high:.4g}"]
+        [_one_line(e.name), f"{e.value:.4g}", f"{e.error:.2g}", f"{e.low:.4g} … {e.high:.4g}"]
         for e in board.effects
     ]
     return [header, *rows]
@@ -89,7 +99,7 @@ def _judges(board: Leaderboard) -> list[list[str]]:
     n = max(WORST_JUDGES, sum(bool(judge.remark) for judge in shown))
     rows = [
         [
-            str(j.name), str(j.n), "–" if j.agreement is None else f"{j.agreement:.2f}",
+            _one_line(j.name), str(j.n), "–" if j.agreement is None else f"{j.agreement:.2f}",
             span(j.agreement_low, j.agreement_high), f"{j.side_bias:.2f}",
             span(j.side_low, j.side_high), f"{j.weight:.2f}", j.remark,
         ]
@@ -110,8 +120,12 @@ def footnotes(board: Leaderboard) -> list[str]:
     if any(row.thin for row in rows):
         lines.append("† thin: fewer than 5 comparisons, or all of them ended alike")
     if any(row.rank is None for row in rows):
-        lines.append("below the line: fewer comparisons than asked for, not ranked")
-    anchor = "" if board.scale.members is None else f"; {board.items[board.scale.at]!s} is the base"
+        lines.append("below the line: too few comparisons, or none; not ranked")
+    anchor = (
+        ""
+        if board.scale.members is None
+        else f"; {_one_line(board.items[board.scale.at])} is the base"
+    )
     unit = {"margin": "", "logit": "logits", "elo": "Elo points, 400 are odds of 10 to 1"}
     if anchor or unit[board.scale.name]:
         lines.append(f"ratings: {unit[board.scale.name] or 'margins'}{anchor}")
@@ -132,30 +146,16 @@ def footnotes(board: Leaderboard) -> list[str]:
 def _text(board: Leaderboard) -> str:
     blocks = []
     for title, rows, n_left in tables(board):
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if 0 < k < n_left or n_left == 1 > k else cell.rjust(width)
-                for k, (cell, width) in enumerate(zip(cells, widths, strict=True))
-            ).rstrip()
-            for cells in rows
-        ]
+        widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+        lines = []
+        for cells in rows:
+            gaps = [" " * (w - _width(cell)) for w, cell in zip(widths, cells, strict=True)]
+            lines.append("  ".join(
+                cell + gap if 0 < k < n_left or n_left == 1 > k else gap + cell
+                for k, (cell, gap) in enumerate(zip(cells, gaps, strict=True))
+            ).rstrip())  # fmt: skip
         blocks.append("\n".join(([title] if title else []) + lines))
     return "\n\n".join(blocks) + "\n" + "\n".join(footnotes(board))
-
-
-def _markdown(board: Leaderboard) -> str:
-    blocks = []
-    for title, (header, *rows), n_left in tables(board):
-        rule = [":--" if k < n_left else "--:" for k in range(len(header))]
-        lines = ["| " + " | ".join(_piped(row)) + " |" for row in (header, rule, *rows)]
-        blocks.append("\n".join(([f"**{title}**\n"] if title else []) + lines))
-    notes = "\n".join(f"* {line}" for line in footnotes(board))
-    return "\n\n".join([*blocks, notes]) + "\n"
-
-
-def _piped(cells: Sequence[str]) -> list[str]:
-    return [re.sub(r"([|\\*_`<>\[\]])", r"\\\1", cell.replace("\n", " ")) for cell in cells]
 
 
 def _csv(board: Leaderboard) -> str:
@@ -170,41 +170,5 @@ def _json(board: Leaderboard) -> str:
     return json.dumps(board.to_dict(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _latex(board: Leaderboard) -> str:
-    blocks = []
-    for title, (header, *rows), n_left in tables(board):
-        lines = [r"\begin{tabular}{" + "l" * n_left + "r" * (len(header) - n_left) + "}", r"\hline"]
-        lines += [" & ".join(map(_tex, header)) + r" \\", r"\hline"]
-        lines += [" & ".join(map(_tex, row)) + r" \\" for row in rows]
-        lines += [r"\hline", r"\end{tabular}"]
-        blocks.append("\n".join(([f"% {title}"] if title else []) + lines))
-    notes = "\n".join(f"% {line}" for line in footnotes(board))
-    return "\n\n".join([*blocks, notes]) + "\n"
-
-
-def _tex(cell: str) -> str:
-    return "".join(_LATEX.get(c, c) for c in cell)
-
-
-def _html(board: Leaderboard) -> str:
-    blocks = []
-    for title, rows, _ in tables(board):
-        tags = ["th"] + ["td"] * (len(rows) - 1)
-        body = "".join(
-            "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-            for tag, cells in zip(tags, rows, strict=True)
-        )
-        caption = f"<caption>{html.escape(title)}</caption>" if title else ""
-        blocks.append(f"<table>{caption}{body}</table>")
-    notes = "<br>".join(html.escape(line) for line in footnotes(board))
-    return "".join(blocks) + f"<p>{notes}</p>"
-
-
-FORMATS: dict[str, Callable[[Leaderboard], str]] = {
-    "text": _text,
-    "markdown": _markdown,
-    "csv": _csv,
-    "json": _json,
-    "latex": _latex,
-    "html": _html,
-}
+_PLAIN: dict[str, Callable[[Leaderboard], str]] = {"text": _text, "csv": _csv, "json": _json}
+FORMATS = ("text", "markdown", "csv", "json", "latex", "html")

@@ -211,13 +211,15 @@ def missing_noise(
     """What the squares of comparisons of thin items lack to the average, for each distinct pair.
 
     Few comparisons may fit without any error. So the average counts, beside the N held-out squares,
-    the mean square of the outcomes themselves for each of the unknown ratings and effects.
+    the mean square of the outcomes themselves for each of the unknown ratings and effects. If all
+    of them are ties, one win stands for that.
     """
     held_out = held_out_residuals(tally, margins, resistances)
     n, unknown = tally.n_comparisons, tally.n_items - int(tally.components.max())
     unknown += tally.n_covariates
     noise = mean_noise(tally, held_out, np.ones(len(held_out), bool))
-    average = (n * noise + unknown * tally.squared_target / n) / (n + unknown) / tally.weight
+    size = tally.squared_target or tally.total_weight
+    average = (n * noise + unknown * size / n) / (n + unknown) / tally.weight
     lack = tally.count * tally.weight**2 * np.maximum(0.0, average - held_out**2)
     return tally.by_pair(lack * (thin[tally.first] | thin[tally.second])[tally.pair])
 
@@ -305,13 +307,12 @@ def _sketched_leverages(
     square of H q over random signs q, and 1 − h that of q − H q.
     """
     tally = system.tally
-    root, component = np.sqrt(weights), tally.components
+    root = np.sqrt(weights)
     inside, outside = np.zeros((2, tally.n_distinct))
     meter = Meter("leverages", N_SKETCHES)
     for k in range(N_SKETCHES):
         signs, own = _signs(tally.n_distinct, rng), _signs(system.size, rng)
-        mean = np.bincount(component, own[: tally.n_items]) / np.maximum(1, np.bincount(component))
-        own[: tally.n_items] -= mean[component]
+        own[: tally.n_items] = tally.centered(own[: tally.n_items])
         right = system.right((root * signs)[None])[0] + np.sqrt(system.penalty(shift)) * own
         items, effects = np.split(sparse.solve(right, SKETCH_TOLERANCE), [tally.n_items])
         projected = root * tally.margins(items, effects)

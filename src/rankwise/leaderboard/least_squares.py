@@ -60,7 +60,10 @@ class LeastSquares:
         """One linear system."""
         weights, flows = self.tally.sums
         found = self.system.solve(weights[None], flows[None], alpha)
-        return Solution(found.ratings[0], found.effects[0])
+        (ratings,), (effects,) = found
+        if self.system.X is None:  # the mean is 0 but for rounding, which a tiny alpha makes large
+            ratings = self.tally.centered(ratings)
+        return Solution(ratings, effects)
 
     def jackknife(
         self,

@@ -43,6 +43,7 @@ MODELS: dict[str, Callable[..., RatingModel]] = {
     "least-squares": LeastSquares,
     "bradley-terry": BradleyTerry,
 }
+LEAST_ALPHA = 1e-13  # less is lost in rounding, and the system singular
 
 
 def rate(
@@ -111,7 +112,8 @@ def rate(
     order : {"rating", "lower"}
         Rank by the rating, or by the lower end of its interval.
     min_comparisons : int
-        Items with fewer comparisons stand below the line: they have a rating, but no rank.
+        Items with fewer comparisons stand below the line: they have a rating, but no rank. So does
+        an item without any, unless features rate it.
     reweight : bool
         Whether comparisons count as much as their judge agrees with the others; needs `judge`.
     intervals : {"jackknife", "bootstrap"}
@@ -203,9 +205,10 @@ def rate(
         drawn = fit.model.resample(solution, fit.alpha, codes, n_draws, rng)
         samples = Solutions(unit.values(drawn.ratings), unit.factor * drawn.effects)
     ratings = unit.values(solution.ratings)
+    known = (records.n > 0) | (X is not None)
     standing = standing_of(
         ratings, spread, samples.ratings, components, confidence,
-        order=order, counted=records.n >= min_comparisons,
+        order=order, counted=known & (records.n >= min_comparisons), known=known,
     )  # fmt: skip
     effects = unit.factor * solution.effects
     judges, note = _judges(data, judged, fit, confidence)
@@ -302,7 +305,7 @@ def _choose_alpha(
     model: RatingModel, tally: Tally, alpha: float | str, rng: np.random.Generator
 ) -> float:
     if not isinstance(alpha, str):
-        return float(check_alphas([alpha], "alpha")[0])
+        return max(LEAST_ALPHA, float(check_alphas([alpha], "alpha")[0]))
     if alpha != "auto":
         raise ValueError(f'alpha={alpha!r}; expected a positive number or "auto".')
     if tally.n_comparisons < 2:
@@ -318,8 +321,8 @@ def _warn_of_components(components: Indices, labels: NDArray[Any]) -> None:
     if n_components > 1:
         smallest = labels[np.argmax(components)]
         warnings.warn(
-            f"the items fall in {n_components} parts that were never compared with each other (the "
-            f"item {smallest!s} is in the smallest); ratings and ranks hold inside each part only. "
-            "Comparisons across the parts, or features of the items, would join them.",
+            f"the items fall in {n_components} components that were never compared with each other "
+            f"(the item {smallest!s} is in the smallest); ratings and ranks hold inside each only. "
+            "Comparisons across them, or features of the items, would join them.",
             stacklevel=3,
         )

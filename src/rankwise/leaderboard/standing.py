@@ -21,7 +21,7 @@ __all__ = [
     "standing_of",
 ]
 
-EQUAL = 1e-10  # of the largest rating; a smaller difference is rounding
+EQUAL = 1e-7  # of the largest rating; a smaller difference is rounding, or the work of alpha
 FEW = 5  # comparisons; an item with fewer is thin
 
 
@@ -99,8 +99,11 @@ def standing_of(
     *,
     order: str = "rating",
     counted: NDArray[np.bool_] | None = None,
+    known: NDArray[np.bool_] | None = None,
 ) -> Standing:
     """Ranks and intervals; items that are not counted stand below the line.
+
+    An item that nothing is known of has no interval.
 
     The possible ranks of an item follow from its differences to the others: j is surely above i if
     the interval of ``r_j − r_i`` is above 0. The best rank is 1 + the number of items surely above,
@@ -121,6 +124,8 @@ def standing_of(
         spread = Spread(root, root[:0], len(samples) - 1 or 1, is_exact=False)
     else:
         return Standing(np.where(counted, ranks_within(ratings, places), 0))
+    if known is not None:
+        low, high = np.where(known, low, np.nan), np.where(known, high, np.nan)
     key = low if order == "lower" else ratings
     best, worst, tier = np.zeros((3, len(ratings)), np.intp)
     for members in _members(places[counted]):

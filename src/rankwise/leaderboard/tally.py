@@ -209,6 +209,12 @@ class Tally:
         number[np.lexsort((_first_item(labels), -sizes))] = np.arange(1, len(sizes) + 1)
         return np.asarray(number[labels])
 
+    def centered(self, ratings: Array) -> Array:
+        """Less the mean of each component."""
+        component = self.components
+        sums, sizes = np.bincount(component, ratings), np.bincount(component)
+        return np.asarray(ratings - (sums / np.maximum(1, sizes))[component])
+
     @cached_property
     def _pattern(self) -> sp.csr_matrix:
         """The edge of each entry of S."""

@@ -4,11 +4,12 @@ Every metric is called ``metric(y_true, y_score, groups=None, *, ..., undefined=
 per_group=False)``. Rows may come in any order; larger y and larger scores are better.
 """
 
-from rankwise.metrics.binary import average_precision, precision, reciprocal_rank
+from rankwise.metrics.binary import average_precision, precision, recall, reciprocal_rank
 from rankwise.metrics.evaluation import Evaluation, EvaluationRow, evaluate
 from rankwise.metrics.graded import expected_reciprocal_rank, ndcg
 from rankwise.metrics.pairwise import auc, disagreement_error, kendall_tau
 from rankwise.metrics.registry import Metric, get_metric, metric_names
+from rankwise.metrics.top import top_k
 from rankwise.metrics.whole_order import hit_rate, spearman
 
 __all__ = [
@@ -26,6 +27,8 @@ __all__ = [
     "metric_names",
     "ndcg",
     "precision",
+    "recall",
     "reciprocal_rank",
     "spearman",
+    "top_k",
 ]

@@ -1,4 +1,4 @@
-"""Metrics of binary relevance that weigh the top of the list: AP, precision, reciprocal rank."""
+"""Metrics of binary relevance that weigh the top of the list: AP, precision, recall, RR."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.metrics.stopping import pad_in_buckets, stop_probability
 from rankwise.options import check_option
 
-__all__ = ["AP", "PRECISION", "RR", "average_precision", "precision", "reciprocal_rank"]
+__all__ = ["AP", "PRECISION", "RECALL", "RR"]
+__all__ += ["average_precision", "precision", "recall", "reciprocal_rank"]
 
 _TIED_SCORES = ("average", "optimistic", "pessimistic", "order")
 
@@ -108,25 +109,15 @@ def precision(
 
     Parameters
     ----------
-    y_true : array-like of shape (m,) or (m, v), or structured target
-        Relevance.
-    y_score : array-like of shape (m,) or (m, v)
-        Predicted scores.
-    groups : array-like of shape (m,), optional
-        Group label of each row, in any order; None puts all rows in one group.
+    y_true, y_score, groups, relevant, tied_scores, per_group
+        As in `average_precision`.
     k : int
         Cut-off.
-    relevant : float, optional
-        Items with ``y >= relevant`` are relevant; by default those with ``y > 0``.
-    tied_scores : {"average", "optimistic", "pessimistic", "order"}, default="average"
-        Expectation, or tied items by falling y, by rising y, or in the order of rows.
     sample_weight : array-like of shape (m,), optional
         Weights of the items, 0 or larger: the fraction of the weight of the first k that relevant
         items have; of tied items each has its share of every place.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups whose first k items have no weight; there are no others.
-    per_group : bool, default=False
-        Return one value per group, in the order of the sorted labels, instead of the mean.
 
     Returns
     -------
@@ -140,6 +131,50 @@ def precision(
     """
     return mean_over_groups(
         PRECISION, y_true, y_score, groups, undefined=undefined, per_group=per_group,
+        k=k, relevant=relevant, tied_scores=tied_scores, sample_weight=sample_weight,
+    )  # fmt: skip
+
+
+def recall(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    k: int,
+    relevant: float | None = None,
+    tied_scores: str = "average",
+    sample_weight: ArrayLike | None = None,
+    undefined: str = "skip",
+    per_group: bool = False,
+) -> MetricValue:
+    """Fraction of the relevant items of each group that are among its first k.
+
+    It divides by the number of all relevant items, as trec_eval does, so it cannot reach 1 where
+    more than k items are relevant.
+
+    Parameters
+    ----------
+    y_true, y_score, groups, relevant, tied_scores, per_group
+        As in `average_precision`.
+    k : int
+        Cut-off.
+    sample_weight : array-like of shape (m,), optional
+        Weights of the items, 0 or larger: the fraction of the weight of the relevant items.
+    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+        What to do with groups that have no relevant item; trec_eval has "zero".
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1]. One value per column for (m, v) input.
+
+    Examples
+    --------
+    >>> recall([1, 0, 1, 1], [4, 3, 2, 1], k=3)  # two of the three relevant ones
+    0.6666666666666666
+    """
+    return mean_over_groups(
+        RECALL, y_true, y_score, groups, undefined=undefined, per_group=per_group,
         k=k, relevant=relevant, tied_scores=tied_scores, sample_weight=sample_weight,
     )  # fmt: skip
 
@@ -165,24 +200,14 @@ def reciprocal_rank(
 
     Parameters
     ----------
-    y_true : array-like of shape (m,) or (m, v), or structured target
-        Relevance.
-    y_score : array-like of shape (m,) or (m, v)
-        Predicted scores.
-    groups : array-like of shape (m,), optional
-        Group label of each row, in any order; None puts all rows in one group.
+    y_true, y_score, groups, relevant, tied_scores, per_group
+        As in `average_precision`.
     k : int, optional
         Cut-off: 0 if no relevant item is among the first k.
-    relevant : float, optional
-        Items with ``y >= relevant`` are relevant; by default those with ``y > 0``.
-    tied_scores : {"average", "optimistic", "pessimistic", "order"}, default="average"
-        Expectation, or tied items by falling y, by rising y, or in the order of rows.
     sample_weight : None
         For uniformity: weights of items have no meaning here, and are refused.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups that have no relevant item; trec_eval has "zero".
-    per_group : bool, default=False
-        Return one value per group, in the order of the sorted labels, instead of the mean.
 
     Returns
     -------
@@ -283,26 +308,45 @@ def _expected_hits(ranking: Ranking, hit: NDArray[np.bool_]) -> Array:
     return expected
 
 
-def _precision_by_group(
-    ranking: Ranking, *, k: int, relevant: float | None, tied_scores: str
-) -> GroupValues:
+def _first_hits(
+    ranking: Ranking, k: int, relevant: float | None, tied_scores: str
+) -> tuple[Array, Array, Array]:
+    """Weight of the relevant items among the first k of each group, of all first k, and of all."""
     check_cutoff(k, required=True)
     check_option("tied_scores", tied_scores, _TIED_SCORES)
-    targets = ranking.targets
-    order = ranking.order(tied_scores)
+    targets, order = ranking.targets, ranking.order(tied_scores)
     hit: NDArray[Any] = _is_relevant(targets, relevant)[order]
+    weight = np.ones(len(hit)) if targets.weights is None else targets.weights[order]
 
     def first(values: NDArray[Any]) -> NDArray[Any]:
-        """Sum over the first k places."""
         values = ranking.average(values) if tied_scores == "average" else values
         return targets.sum(np.where(targets.position <= k, values, 0))
 
-    if targets.weights is None:
-        return GroupValues(first(hit) / k)
-    weight = targets.weights[order]
-    total, found = first(weight), np.full(targets.n_groups, np.nan)
-    np.divide(first(weight * hit), total, out=found, where=total > 0)
-    return GroupValues(np.minimum(found, 1.0) * np.minimum(targets.sizes, k) / k)
+    return first(weight * hit), first(weight), targets.sum(weight * hit)
+
+
+def _precision_by_group(
+    ranking: Ranking, *, k: int, relevant: float | None, tied_scores: str
+) -> GroupValues:
+    hits, total, _ = _first_hits(ranking, k, relevant, tied_scores)
+    sizes, weights = ranking.targets.sizes, ranking.targets.weights
+    if weights is None:
+        return GroupValues(hits / k)
+    return GroupValues(np.minimum(_ratio(hits, total), 1.0) * np.minimum(sizes, k) / k)
+
+
+def _recall_by_group(
+    ranking: Ranking, *, k: int, relevant: float | None, tied_scores: str
+) -> GroupValues:
+    hits, _, every = _first_hits(ranking, k, relevant, tied_scores)
+    return GroupValues(np.minimum(_ratio(hits, every), 1.0))
+
+
+def _ratio(part: Array, whole: Array) -> Array:
+    """NaN where the whole is 0."""
+    found = np.full(len(whole), np.nan)
+    np.divide(part, whole, out=found, where=whole > 0)
+    return found
 
 
 def _rr_by_group(
@@ -346,4 +390,5 @@ AP = GroupMetric("average_precision", _ap_by_group, _RELEVANT, has_weights=True)
 PRECISION = GroupMetric(
     "precision", _precision_by_group, "weight among the first k items", has_weights=True
 )
+RECALL = GroupMetric("recall", _recall_by_group, _RELEVANT, has_weights=True)
 RR = GroupMetric("reciprocal_rank", _rr_by_group, _RELEVANT)

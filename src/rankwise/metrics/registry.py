@@ -38,6 +38,7 @@ _KINDS = {
     "ndcg": _Kind(graded.ndcg, graded.NDCG),
     "map": _Kind(binary.average_precision, binary.AP),
     "p": _Kind(binary.precision, binary.PRECISION),
+    "recall": _Kind(binary.recall, binary.RECALL),
     "mrr": _Kind(binary.reciprocal_rank, binary.RR),
     "err": _Kind(graded.expected_reciprocal_rank, graded.ERR),
     "auc": _Kind(pairwise.auc, pairwise.AUC),
@@ -169,7 +170,7 @@ def metric_names() -> tuple[str, ...]:
     Examples
     --------
     >>> metric_names()  # doctest: +NORMALIZE_WHITESPACE
-    ('ndcg', 'map', 'p', 'mrr', 'err', 'auc', 'disagreement', 'concordance', 'tau',
+    ('ndcg', 'map', 'p', 'recall', 'mrr', 'err', 'auc', 'disagreement', 'concordance', 'tau',
      'spearman', 'hit')
     """
     return tuple(_KINDS)

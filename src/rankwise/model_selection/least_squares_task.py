@@ -27,6 +27,7 @@ from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.leave_out import Units, coefficients_without, way_without
 from rankwise.model_selection.nested_hold_out import NestedFolds, nested_scores
 from rankwise.model_selection.task import HeldOutPairs
+from rankwise.model_selection.ways import FEWEST_FOR_PAIRS
 from rankwise.rows import row_products
 from rankwise.solvers import minimize
 from rankwise.solvers.hold_out import Part
@@ -185,6 +186,11 @@ class LeastSquaresTask:
             at = np.ix_(items, items) if design.method == "dual" else items
             scores, weight = scores[items], weight[items]
             design = design._replace(matrix=design.matrix[at])
+        if len(scores) < FEWEST_FOR_PAIRS:
+            raise ValueError(
+                f"leave-pair-out needs at least {FEWEST_FOR_PAIRS} items, got {len(scores)}: "
+                "without two of them at least one pair must be left to train on."
+            )
         spectrum = item_spectrum(design, centered=beta == 0, overwrite=True, weight=weight)
         if weight is not None and spectrum.values.min() < 0:
             raise ValueError(

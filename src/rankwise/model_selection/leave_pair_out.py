@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
 from rankwise.model_selection.task import HeldOutPairs, HoldOutTask
-from rankwise.model_selection.ways import FEWEST_FOR_PAIRS
 from rankwise.targets import with_weights
 
 __all__ = ["LeavePairOut", "leave_pair_out"]
@@ -140,12 +139,6 @@ def _pairs_of_complete_list(task: HoldOutTask, estimator: Any) -> HeldOutPairs:
         raise ValueError(
             f"leave_pair_out with sample_weight takes beta=0 or beta=1, not {beta}; use folds of "
             "items, cross_val_predict_groups(..., cv=10)."
-        )
-    n_items = task.graphs[0].n_items if weight is None else int(np.count_nonzero(weight))
-    if task.has_pairs and n_items < FEWEST_FOR_PAIRS:
-        raise ValueError(
-            f"leave_pair_out needs at least {FEWEST_FOR_PAIRS} items, got {n_items}: without two "
-            "of them at least one pair must be left to train on."
         )
     pairs = task.pairs()
     if pairs is None:

@@ -81,6 +81,8 @@ def hold_out_table(
         Whether to draw a bar while folds are trained again.
     """
     check_option("leave", leave, LEAVE)
+    if isinstance(cv, str):
+        check_option("cv", cv, ("auto",))
     if leave == "both":
         return _both(problem, cv, alphas, progress)
     if leave == "cells":
@@ -95,7 +97,7 @@ def _one_side(
     n = problem.loss.shape[0 if is_rows else 1]
     unit = leave.removesuffix("s")
     has_few = is_rows and _has_few_features(problem)
-    is_auto = isinstance(cv, str) and cv == "auto"
+    is_auto = isinstance(cv, str)
     if cv is None or (is_auto and (problem.has_closed_form or has_few)):
         check_rest(n > 2 if leave == "columns" else n > 1)
         if problem.has_closed_form:
@@ -129,7 +131,7 @@ def _closed_form(problem: TableProblem, leave: str, alphas: Array) -> Array:
 
 def _both(problem: TableProblem, cv: Any, alphas: Array, progress: bool | None) -> HeldOutTable:
     q, t = problem.loss.shape
-    is_auto = isinstance(cv, str) and cv == "auto"
+    is_auto = isinstance(cv, str)
     out = np.empty((q, t, len(alphas)))
     if problem.has_closed_form and (cv is None or isinstance(cv, (int, str))):
         check_rest(t > 2)

@@ -25,6 +25,7 @@ from rankwise.solvers.table_sides import Side
 
 __all__ = ["TableTask"]
 
+ROUNDING = 1e-14  # of a squared length: no spread, but what rounding leaves
 SWAPPED = {"rows": "columns", "columns": "rows"}
 
 
@@ -103,7 +104,13 @@ class TableTask:
 
     def _default_grid(self) -> AlphaGrid:
         rows, columns = self._problem.rows, self._problem.columns
-        (size, share), (width, columns_share) = _size(rows), _size(columns)
+        with np.errstate(over="ignore", invalid="ignore"):
+            (size, share), (width, columns_share) = _size(rows), _size(columns)
+        if not np.isfinite(size * width):
+            raise ValueError(
+                "the squares of some features or kernel values overflow; scale the features, for "
+                "example with sklearn.preprocessing.StandardScaler."
+            )
         return make_grid(size * width, share * columns_share)
 
 
@@ -121,20 +128,25 @@ def _score(metric: Any, Y: Array, held: Array, ranked: str) -> Array:
 
 
 def _size(side: Side) -> tuple[float, float]:
-    """Mean squared length of the items (distance, if centered); share of the median column."""
-    if side.matrix is None:
-        return 2.0, 1.0
-    if side.is_kernel:
-        K = side.matrix
-        n = len(K)
-        size = np.trace(K) / n - (K.mean() if side.is_centered else 0.0)
-        return float(size) * (2 * n / max(n - 1, 1) if side.is_centered else 1.0), 1.0
+    """Mean squared distance of the items from their mean, and the share of the median column.
+
+    Twice that, the mean squared distance in a pair, if scores count up to a constant on the side.
+    What all items have in common is left out: an offset of the features does not tell how much
+    alpha their differences need. If the items do not differ, it is their mean squared length.
+    """
     R = side.matrix
-    squares = (
-        np.asarray(R.multiply(R).sum(axis=0)).ravel() if sp.issparse(R) else (R**2).sum(axis=0)
-    )
-    squares = squares / R.shape[0]
-    if side.is_centered:
+    if R is None:
+        return 2.0, 1.0
+    n = R.shape[0]
+    factor = 2 * n / max(n - 1, 1) if side.is_centered else 1.0
+    if side.is_kernel:
+        length = np.trace(R) / n
+        lengths, spreads = np.array([length]), np.array([length - R.mean()])
+    else:
         mean = np.asarray(R.mean(axis=0)).ravel()
-        squares = 2 * np.maximum(squares - mean**2, 0.0)
-    return float(squares.sum()), median_share(squares)
+        squares = np.square(R) if not sp.issparse(R) else R.multiply(R)
+        lengths = np.asarray(squares.mean(axis=0)).ravel()
+        spreads = lengths - mean**2 if sp.issparse(R) else np.square(R - mean).mean(axis=0)
+    spreads = np.where(spreads > ROUNDING * lengths, spreads, 0.0)
+    spreads = spreads if spreads.any() else lengths
+    return factor * float(spreads.sum()), median_share(spreads)

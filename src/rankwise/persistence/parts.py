@@ -14,11 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
+from rankwise.estimators.boosted_trees import BoostedTrees
 from rankwise.estimators.pursuit_path import PursuitFunction
 from rankwise.features import FeatureMap, Kernel
 from rankwise.metrics import Metric, get_metric
 
 __all__ = [
+    "BoostedTrees",
     "FeatureMap",
     "Made",
     "PursuitFunction",
@@ -122,7 +124,9 @@ def _spline_class() -> Any:
     return import_module("scipy.interpolate").BSpline
 
 
-_PARTS: dict[str, type] = {known.__name__: known for known in (FeatureMap, PursuitFunction, Made)}
+_PARTS: dict[str, type] = {
+    known.__name__: known for known in (BoostedTrees, FeatureMap, PursuitFunction, Made)
+}
 
 
 def find_home(short: str) -> str | None:

@@ -2,10 +2,6 @@
 
 let judgeTable = null;
 
-function count(n, what) {
-  return `${formatNumber(n)} ${what}${n === 1 ? "" : "s"}`;
-}
-
 function drawWords(board) {
   const { rows } = board;
   const judges = board.judges.length ? `, ${count(board.judges.length, "judge")}` : "";

@@ -76,6 +76,12 @@ function formatShare(part, whole) {
   return share >= 0.9995 && share < 1 ? "more than 99.9%" : `${(100 * share).toFixed(1)}%`;
 }
 
+// As people say it: "1 item", "2 items".
+const count = (n, what) => `${formatNumber(n)} ${what}${n === 1 ? "" : "s"}`;
+
+// A name of any direction of writing, which leaves the words around it in their order.
+const isolated = (name) => `\u2068${name.replaceAll("\u2069", "")}\u2069`;
+
 // Cut in the middle: long names often differ at the end only.
 function shorten(text, length) {
   const characters = Array.from(text);
@@ -186,18 +192,18 @@ function histogram(box, spec) {
     const x = linearScale(spec.edges[0], spec.edges[spec.edges.length - 1], left, right);
     const most = Math.max(...spec.counts, spec.tied ?? 0, 1);
     const y = linearScale(0, most, bottom, top);
-    const bars = spec.counts.map((count, k) => {
+    const bars = spec.counts.map((n, k) => {
       const from = x(spec.edges[k]);
       const wide = Math.max(0.5, x(spec.edges[k + 1]) - from - 1);
       const bar = {
         class: `bar ${spec.classOf(k)}`,
         x: from + 0.5,
         width: wide,
-        y: y(count),
-        height: bottom - y(count),
+        y: y(n),
+        height: bottom - y(n),
       };
       const range = `${formatNumber(spec.edges[k])} to ${formatNumber(spec.edges[k + 1])}`;
-      return svg("rect", bar, svg("title", {}, `${range}: ${formatNumber(count)} ${spec.unit}`));
+      return svg("rect", bar, svg("title", {}, `${range}: ${count(n, spec.unit)}`));
     });
     if (spec.tied) {
       const bar = {
@@ -208,7 +214,7 @@ function histogram(box, spec) {
         height: bottom - y(spec.tied),
       };
       bars.push(
-        svg("rect", bar, svg("title", {}, `exactly 0: ${formatNumber(spec.tied)} ${spec.unit}`)),
+        svg("rect", bar, svg("title", {}, `exactly 0: ${count(spec.tied, spec.unit)}`)),
       );
     }
     const ticks = linearTicks(
@@ -216,7 +222,7 @@ function histogram(box, spec) {
       spec.edges[spec.edges.length - 1],
       width < 500 ? 4 : 8,
     );
-    const title = `${spec.title} (highest bar: ${formatNumber(most)} ${spec.unit})`;
+    const title = `${spec.title} (highest bar: ${count(most, spec.unit)})`;
     const axis = bottomAxis(ticks, x, left, right, bottom, title);
     return [
       canvas(

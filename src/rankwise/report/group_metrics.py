@@ -30,12 +30,15 @@ TITLES = {
     "ndcg": "NDCG",
     "map": "Mean average precision",
     "p": "Precision",
+    "recall": "Recall",
     "mrr": "Mean reciprocal rank",
     "err": "Expected reciprocal rank",
     "auc": "AUC",
     "disagreement": "Disagreement error",
     "concordance": "Concordance",
     "tau": "Kendall τ",
+    "spearman": "Spearman ρ",
+    "hit": "Hit rate",
 }
 SHORT_TITLES = TITLES | {
     "map": "AP",
@@ -81,8 +84,8 @@ class MetricResult(NamedTuple):
 
     @property
     def worst_possible(self) -> float:
-        """Lower end of the scale: Kendall's τ goes down to −1."""
-        return -1.0 if self.metric.name.startswith("tau") else 0.0
+        """Lower end of the scale: correlations go down to −1."""
+        return -1.0 if self.metric.name.startswith(("tau", "spearman")) else 0.0
 
     @property
     def n_undefined(self) -> int:

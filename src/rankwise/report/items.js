@@ -1,5 +1,6 @@
 // The items of the chosen group: lines from predicted to true order, a table, contributions.
 
+const ITEM_ROWS = 12;
 let itemTable = null;
 let contributionTable = null;
 
@@ -59,7 +60,11 @@ function setUpItems() {
     onmouseenter: () => highlight(i),
     onmouseleave: () => highlight(null),
   });
-  itemTable = new SortableTable(byId("item-table"), itemColumns(), { attributes });
+  itemTable = new SortableTable(byId("item-table"), itemColumns(), {
+    attributes,
+    more: byId("more-items"),
+    step: ITEM_ROWS,
+  });
   byId("slope-legend").replaceChildren(
     html("span", {}, html("i", { class: "high" }), "ranked too high"),
     html("span", {}, html("i", { class: "low" }), "ranked too low"),
@@ -120,9 +125,9 @@ function drawItemCount() {
   const values = data.metrics.map(
     (metric, m) => `${metric.title} ${formatFixed(data.groups.values[m][state.group])}`,
   );
-  const pairs = `${formatNumber(data.groups.pairs[state.group])} pairs`;
+  const pairs = count(data.groups.pairs[state.group], "pair");
   byId("item-count").textContent =
-    `${formatNumber(items.total)} items${cut}, ${pairs} · ${values.join(" · ")}${alikeText(items)}`;
+    `${count(items.total, "item")}${cut}, ${pairs} · ${values.join(" · ")}${alikeText(items)}`;
 }
 
 function highlight(item) {
@@ -139,7 +144,7 @@ function highlight(item) {
 function describeItem(i) {
   const items = chosenItems();
   const place = `predicted rank ${items.predicted[i]}, true rank ${items.true[i]}, true score ${formatNumber(items.y[i], 4)}`;
-  return `${items.names[i]}: ${place}; ${items.tooHigh[i]} better items below it, ${items.tooLow[i]} worse ones above`;
+  return `${isolated(items.names[i])}: ${place}; ${count(items.tooHigh[i], "better item")} below it, ${count(items.tooLow[i], "worse one")} above`;
 }
 
 function drawSlope(box, items) {
@@ -158,7 +163,7 @@ function drawSlope(box, items) {
       ...heads,
       ...order.map((i) => slopeItem(items, frame, i)),
     ];
-    const text = `${items.names.length} items in predicted order on the left and in true order on the right`;
+    const text = `${count(items.names.length, "item")} in predicted order on the left and in true order on the right`;
     return [
       canvas(width, frame.height, text, ...parts),
       html("figcaption", { class: "hint" }, "Point at a line or a row to see its item."),
@@ -222,7 +227,7 @@ function slopeLevels(frame) {
     const shown = frame.hasNames
       ? `y = ${formatNumber(level.y)}`
       : frame.room > 150
-        ? `${text}, ${level.n} items`
+        ? `${text}, ${count(level.n, "item")}`
         : `y = ${formatNumber(level.y)}`;
     return [
       svg("rect", band),
@@ -301,10 +306,10 @@ function slopeItem(items, frame, i) {
     const length = Math.floor((frame.room - 12) / 6.6);
     const rightLength = frame.hasLevels ? length - 7 : length;
     const hasTruth = !frame.hasLevels && frame.width > 500;
-    const rightText = hasTruth ? `${formatNumber(items.y[i])}\u2003${items.names[i]}` : items.names[i];
+    const rightText = hasTruth ? `${formatNumber(items.y[i])}\u2003${isolated(items.names[i])}` : items.names[i];
     parts.push(
       label(
-        `${shorten(items.names[i], length - 4)}\u2003${items.predicted[i]}`,
+        `${isolated(shorten(items.names[i], length - 4))}\u2003${items.predicted[i]}`,
         frame.left,
         from + 4,
         "end",
@@ -356,7 +361,11 @@ function setUpContributions() {
     onmouseenter: () => highlight(i),
     onmouseleave: () => highlight(null),
   });
-  contributionTable = new SortableTable(byId("contribution-table"), columns, { attributes });
+  contributionTable = new SortableTable(byId("contribution-table"), columns, {
+    attributes,
+    more: byId("more-contributions"),
+    step: ITEM_ROWS,
+  });
   Object.assign(contributionTable, { column: 1, isAscending: false });
 }
 

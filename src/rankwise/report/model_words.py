@@ -22,8 +22,6 @@ def list_parameters(learner: Any) -> list[tuple[str, str]]:
     """Parameters that the learner chose, and those that the user set."""
     chosen = getattr(learner, "best_params_", {})
     rows = [(f"{name} (chosen)", _value(value)) for name, value in chosen.items()]
-    members = getattr(learner, "members_", ())  # of an AutoRanker
-    rows += [(f"member {row['name']}", _member(row)) for row in members]
     return rows + [(name, _value(value)) for name, value, is_set in _given(learner) if is_set]
 
 
@@ -68,13 +66,6 @@ def input_names(names: Sequence[Any] | None, model: Any, X: Any) -> list[str] | 
     columns = column_names(X)
     found = getattr(model, "feature_names_in_", None) if columns is None else columns
     return None if found is None else [as_text(name) for name in found]
-
-
-def _member(row: dict[str, Any]) -> str:
-    if "score" not in row:
-        return as_text(row["note"], LONGEST_VALUE)
-    interval = f"{row['low']:.4f} to {row['high']:.4f}"
-    return f"weight {row['weight']:+.3f}, held-out score {row['score']:.4f} ({interval})"
 
 
 def _value(value: Any) -> str:

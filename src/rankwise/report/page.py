@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike
 
 from rankwise.arrays import Indices
 from rankwise.datasets.files import PathLike, replace_file
+from rankwise.datasets.row_sketch import sketch_rows, sketched_share
 from rankwise.environment import describe_environment
+from rankwise.frames import as_array
 from rankwise.graphs import PreferenceGraph
 from rankwise.inspection.contributions import Contributions
 from rankwise.inspection.feature_curves import feature_curves, has_curves
@@ -19,6 +21,7 @@ from rankwise.inspection.model_parts import ModelParts, take_apart
 from rankwise.metrics import Metric
 from rankwise.report import sentences
 from rankwise.report.assembling import assemble
+from rankwise.report.cards import metric_cards
 from rankwise.report.certainty import (
     Certainty,
     find_certainty,
@@ -37,6 +40,7 @@ from rankwise.report.group_metrics import (
 )
 from rankwise.report.margins import describe_margins
 from rankwise.report.model_words import input_names, predict_scores
+from rankwise.report.rivals import find_rivals
 from rankwise.report.scored_items import (
     ScoredItems,
     as_text,
@@ -44,7 +48,7 @@ from rankwise.report.scored_items import (
     short_numbers,
 )
 from rankwise.report.tuning import describe_curves, describe_path, searched
-from rankwise.targets import split_target
+from rankwise.targets import as_scores, split_target
 
 __all__ = ["make_report", "write_report"]
 
@@ -64,6 +68,7 @@ def write_report(
     ids: Sequence[Any] | None = None,
     feature_names: Sequence[Any] | None = None,
     training: tuple[Any, ...] | None = None,
+    previous: Any = None,
     metrics: str | Metric | Iterable[str | Metric] = METRICS,
     title: str | None = None,
     warning: str = "",
@@ -72,8 +77,9 @@ def write_report(
 ) -> None:
     """Write one HTML page that shows how well a model orders a data set.
 
-    The page needs no network: style, script and data are inside. It shows metrics with intervals,
-    each group, the items of single groups in predicted and true order, what each feature adds, the
+    The page needs no network: style, script and data are inside. It shows metrics with intervals
+    and what they must beat (a random order, the best single feature, a previous model), each
+    group, the items of single groups in predicted and true order, what each feature adds, the
     margins of all pairs, and how the parameters were chosen.
 
     Parameters
@@ -94,7 +100,10 @@ def write_report(
         Names of the columns of X.
     training : tuple (X, y) or (X, y, groups), optional
         Training data of a `RankRLS` or `RankRLSCV`: adds the path of the weights and, for a
-        `RankRLS`, the curve of exact cross-validation. Not scaled: a Pipeline does that.
+        `RankRLS`, the curve of exact cross-validation. Not scaled: a Pipeline does that. If these
+        items are among them, the page says on top that its figures flatter.
+    previous : estimator or array-like of shape (n_items,), optional
+        The model in use so far, or its scores: each metric is compared with it, group by group.
     metrics : iterable of str or Metric
         As `rankwise.metrics.get_metric` reads them; the first decides which groups are worst.
     title : str, optional
@@ -129,6 +138,7 @@ def write_report(
         ids=ids,
         feature_names=feature_names,
         training=training,
+        previous=previous,
         metrics=metrics,
         title=title,
         warning=warning,
@@ -148,6 +158,7 @@ def make_report(
     ids: Sequence[Any] | None = None,
     feature_names: Sequence[Any] | None = None,
     training: tuple[Any, ...] | None = None,
+    previous: Any = None,
     metrics: str | Metric | Iterable[str | Metric] = METRICS,
     title: str | None = None,
     warning: str = "",
@@ -158,9 +169,9 @@ def make_report(
 
     Parameters
     ----------
-    model, X, y, groups, ids, feature_names, training, metrics, title
+    model, X, y, groups, ids, feature_names, training, previous, metrics
         As in `write_report`.
-    warning, confidence, random_state
+    title, warning, confidence, random_state
         As in `write_report`.
 
     Returns
@@ -181,6 +192,7 @@ def make_report(
     results = measure(scored, metrics, confidence)
     parts = take_apart(model)
     names = input_names(feature_names, model, X)
+    rivals = find_rivals(scored, parts, X, known, names, previous, results[0].metric)
     effects = _effects(parts, X, known, names, scored)
     certainty = find_certainty(parts, X, known, scored, confidence)
     data = {
@@ -197,8 +209,8 @@ def make_report(
         SCRIPTS,
         data,
         title=escape(as_text(usual if title is None else title, LONGEST_TITLE)),
-        warning=sentences.banner(warning),
-        cards=sentences.metric_cards(results, confidence),
+        warning=sentences.banner(warning or _flattery(training, X, y)),
+        cards=metric_cards(results, rivals, scored, confidence),
         interval_hint=sentences.interval_hint(results, scored, confidence),
         **_words(parts, scored, data),
     )
@@ -217,6 +229,7 @@ def _words(parts: ModelParts, scored: ScoredItems, data: dict[str, Any]) -> dict
         if parts.sure is None
         else reliability_figure(parts.sure.reliability(), parts.sure.log_loss_),
         "curve_note": sentences.curve_note(parts, data["curves"], data["path"]),
+        "members": sentences.member_table(parts.learner),
         "about": sentences.about_table(parts, scored, versions),
         "version": escape(versions["rankwise"]),
     }
@@ -277,6 +290,21 @@ def _shapes(model: Any, X: Any, groups: Any, names: list[str] | None) -> dict[st
         if curve.spread > 0
     ]
     return {"scale": scale, "curves": shown, "total": len(curves)} if shown else None
+
+
+def _flattery(training: Any, X: Any, y: Any) -> str:
+    """What is to be said if these items were trained on, as far as training tells."""
+    if not isinstance(training, (tuple, list)) or len(training) < 2 or X is None:
+        return ""
+    try:
+        seen, new = (
+            (as_array(rows), as_scores(split_target(target, None)[0], allow_nan=True))
+            for rows, target in (training[:2], (X, y))
+        )
+        known = ~np.isnan(new[1])
+        return sentences.flattery(sketched_share(sketch_rows(*seen), new[0][known], new[1][known]))
+    except (TypeError, ValueError):  # graphs, text: nothing that can be compared
+        return ""
 
 
 def _check_training(training: Any, parts: ModelParts) -> tuple[Any, Any, Any] | None:

@@ -106,7 +106,7 @@ function drawGroupHistogram() {
   histogram(byId("group-histogram"), {
     edges: Array.from({ length: bins + 1 }, (_, k) => metric.start + width * k),
     counts: metric.counts,
-    unit: "groups",
+    unit: "group",
     classOf: () => "",
     height: 112,
     title: `${metric.title} of the groups`,
@@ -142,7 +142,8 @@ function setUpFeatures() {
     bar("Effect inside groups", features.effects, formatLike(features.effects)),
     bar("Share of variance", features.shares, percent),
   ];
-  const table = new SortableTable(byId("feature-table"), columns);
+  const options = { more: byId("more-features"), step: ITEM_ROWS };
+  const table = new SortableTable(byId("feature-table"), columns, options);
   Object.assign(table, { column: features.errors ? 3 : 2, isAscending: false });
   table.setRows(features.names.map((_, j) => j));
   const [listed, nonzero, total] = [features.names.length, features.nonzero, features.total].map(
@@ -190,7 +191,7 @@ function setUpMargins() {
     edges: margins.edges,
     counts: margins.counts,
     tied: margins.zero,
-    unit: "pairs",
+    unit: "pair",
     height: 220,
     classOf: (k) => (margins.edges[k + 1] <= 0 ? "bad" : "good"),
     title: "margin",

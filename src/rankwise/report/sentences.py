@@ -9,6 +9,7 @@ import numpy as np
 
 from rankwise.estimators import RankRLSCV
 from rankwise.inspection.model_parts import ModelParts
+from rankwise.report.cards import count, number
 from rankwise.report.group_items import FIRST_ITEMS, ITEMS_A_GROUP
 from rankwise.report.group_metrics import MetricResult
 from rankwise.report.model_words import list_defaults, list_parameters
@@ -19,24 +20,26 @@ __all__ = [
     "banner",
     "curve_note",
     "feature_note",
+    "flattery",
     "group_note",
     "headline",
     "interval_hint",
     "item_note",
     "margin_note",
-    "metric_cards",
+    "member_table",
     "subtitle",
 ]
 
 LONGEST_BANNER = 400
+TELLING_SHARE = 0.1  # of the items; fewer may be alike by chance
 
 
 def subtitle(parts: ModelParts, scored: ScoredItems) -> str:
     """Model and data in one line."""
     learner = " → ".join([*parts.step_names, parts.name])
-    items = f"{scored.n_items:,} items"
+    items = count(scored.n_items, "item")
     if not scored.is_one_list:
-        items += f" in {_count(scored.groups.n_groups, 'group')}"
+        items += f" in {count(scored.groups.n_groups, 'group')}"
     return escape(f"{learner} on {items}")
 
 
@@ -44,7 +47,7 @@ def headline(scored: ScoredItems) -> str:
     """The share of rightly ordered pairs as a sentence."""
     total, wrong, tied = int(scored.pairs.sum()), scored.n_wrong, scored.n_tied
     left_out = (
-        f" {_count(scored.n_unscored, 'item')} without a true score (NaN) "
+        f" {count(scored.n_unscored, 'item')} without a true score (NaN) "
         f"{'is' if scored.n_unscored == 1 else 'are'} left out."
         if scored.n_unscored
         else ""
@@ -56,14 +59,9 @@ def headline(scored: ScoredItems) -> str:
     rest = f", {shares}, and {_share(tied, total)} are tied" if tied else f" and {shares}"
     where = "" if scored.is_one_list else " of the same group"
     return (
-        f"Of {total:,} pairs of items{where} with different true scores, "
+        f"Of {count(total, 'pair')} of items{where} with different true scores, "
         f"<strong>{right} are in the right order</strong>{rest}.{left_out}"
     )
-
-
-def metric_cards(results: list[MetricResult], confidence: float) -> str:
-    """One card for each metric: mean, interval drawn and written, groups without a value."""
-    return "\n".join(_card(result, confidence) for result in results)
 
 
 def interval_hint(results: list[MetricResult], scored: ScoredItems, confidence: float) -> str:
@@ -80,7 +78,47 @@ def interval_hint(results: list[MetricResult], scored: ScoredItems, confidence: 
 
 def banner(warning: str) -> str:
     """What a reader must know first."""
-    return _note(as_text(warning, LONGEST_BANNER))
+    text = as_text(warning, LONGEST_BANNER)
+    return f'<p class="note banner" role="note">{escape(text)}</p>' if text else ""
+
+
+def flattery(share: float) -> str:
+    """What is to be said if the model was trained on this share of the items."""
+    if share < TELLING_SHARE:
+        return ""
+    part = "all" if share > 0.99 else f"about {share:.0%}"
+    return (
+        f"The model was trained on {part} of these items, so the figures flatter it: judge it on "
+        "items that it has not seen."
+    )
+
+
+def member_table(learner: Any) -> str:
+    """The members of an AutoRanker, those that count most first."""
+    members = sorted(
+        getattr(learner, "members_", ()), key=lambda row: -abs(row.get("weight", -np.inf))
+    )
+    if not members:
+        return ""
+    scoring = escape(str(learner.scoring_))
+    rows = "".join(
+        f'<tr><th scope="row">{escape(str(row["name"]))}</th>{_member_cells(row)}</tr>'
+        for row in members
+    )
+    return (
+        '<h3>Members</h3><p class="hint">An AutoRanker adds up the scores of its members. Each was '
+        "judged on groups that it was not trained on. A weight of 0: the others do as well "
+        'without it.</p><div class="scroll"><table id="member-table"><thead><tr><th>Member</th>'
+        f"<th>Weight</th><th>Held-out {scoring}</th><th>Interval</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _member_cells(row: dict[str, Any]) -> str:
+    if "score" not in row:
+        return f'<td colspan="3">{escape(as_text(row["note"], 160))}</td>'
+    interval = f"{number(row['low'])} to {number(row['high'])}"
+    return f"<td>{number(row['weight'])}</td><td>{number(row['score'])}</td><td>{interval}</td>"
 
 
 def group_note(groups: dict[str, Any], items: list[dict[str, Any]], metric: dict[str, Any]) -> str:
@@ -107,7 +145,7 @@ def item_note(items: list[dict[str, Any]]) -> str:
         return ""
     are = "is" if n_cut == 1 else "are"
     return _note(
-        f"{_count(n_cut, 'group')} of more than {ITEMS_A_GROUP} items {are} cut: the page has "
+        f"{count(n_cut, 'group')} of more than {ITEMS_A_GROUP} items {are} cut: the page has "
         f"the first {FIRST_ITEMS} predicted, the {FIRST_ITEMS} truly best, others at even steps. "
         "Ranks and swaps count all items."
     )
@@ -129,8 +167,8 @@ def feature_note(parts: ModelParts, has_weights: bool) -> str:
         return _note("Scores were given instead of a model, so there are no weights to show.")
     if hasattr(parts.learner, "members_"):
         return _note(
-            "This AutoRanker combines several models, of which the table at the end has weights "
-            "and held-out scores. It has no weight for each feature: see "
+            "This AutoRanker combines several models, listed below with their weights and "
+            "held-out scores. It has no weight for each feature: see "
             "rankwise.inspection.permutation_importance for what each one is worth, or train "
             "RankRLSCV on HingeFeatures for one curve for each."
         )
@@ -191,80 +229,11 @@ def about_table(parts: ModelParts, scored: ScoredItems, versions: dict[str, str]
     )
 
 
-def _card(result: MetricResult, confidence: float) -> str:
-    if result.refusal:
-        return (
-            f'<li class="card"><h3>{escape(result.title)}</h3><p class="value">–</p>'
-            f'<p class="hint">{escape(result.refusal)}</p></li>'
-        )
-    direction = "higher is better" if result.metric.greater_is_better else "lower is better"
-    value = "–" if np.isnan(result.mean) else _number(result.mean)
-    lines = [
-        f"<h3>{escape(result.title)}</h3>",
-        f'<p class="value">{value}</p>',
-        f'<p class="hint">{_interval_text(result, confidence)}</p>',
-        _interval_drawing(result),
-        f'<p class="hint">{direction}{_undefined_text(result)}</p>',
-    ]
-    return f'<li class="card">{"".join(lines)}</li>'
-
-
-def _interval_text(result: MetricResult, confidence: float) -> str:
-    if not np.isnan(result.low):
-        return f"{100 * confidence:g}%: {_number(result.low)} to {_number(result.high)}"
-    n_defined = len(result.values) - result.n_undefined
-    if n_defined == 0:
-        return "no group has a value"
-    if n_defined > 1:
-        return f"the same in all {n_defined:,} groups: no interval"
-    return "one list: no interval" if len(result.values) == 1 else "one group: no interval"
-
-
-def _interval_drawing(result: MetricResult) -> str:
-    """A line from the worst to the best possible value with the interval and the mean on it."""
-    if np.isnan(result.mean):
-        return ""
-    start = result.worst_possible
-
-    def place(value: float) -> float:
-        return round(4 + 192 * (value - start) / (1 - start), 1)
-
-    low = result.mean if np.isnan(result.low) else result.low
-    high = result.mean if np.isnan(result.high) else result.high
-    label = f"{result.title} {_number(result.mean)} on a scale from {start:g} to 1"
-    return (
-        f'<svg viewBox="0 0 200 14" role="img" aria-label="{escape(label)}">'
-        '<line class="rail" x1="4" y1="7" x2="196" y2="7"/>'
-        f'<line class="whisker" x1="{place(low)}" y1="7" x2="{place(high)}" y2="7"/>'
-        f'<circle class="dot" cx="{place(result.mean)}" cy="7" r="4.5"/></svg>'
-        f'<p class="ends" aria-hidden="true"><span>{"−1" if start else "0"}</span>'
-        "<span>1</span></p>"
-    )
-
-
-def _undefined_text(result: MetricResult) -> str:
-    if not result.n_undefined:
-        return ""
-    return escape(
-        f"; undefined in {result.n_undefined:,} of {_count(len(result.values), 'group')}, "
-        f"it needs {result.metric.core.needs}"
-    )
-
-
 def _share(part: int, whole: int) -> str:
     """A share in percent; 0% and 100% only if the share is exactly 0 or 1."""
     if 0 < part / whole < 0.0005:
         return "less than 0.1%"
     return "more than 99.9%" if 0.9995 <= part / whole < 1 else f"{part / whole:.1%}"
-
-
-def _number(value: float) -> str:
-    """Three decimals and a minus that is as wide as a plus; no −0."""
-    return f"{value:z.3f}".replace("-", "−")
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def _note(text: str) -> str:

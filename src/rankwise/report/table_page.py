@@ -12,6 +12,8 @@ from rankwise.report.page import write_report
 
 __all__ = ["write_table_report"]
 
+METRICS = ("tau", "disagreement", "spearman", "hit@1")  # for any numbers, unlike ndcg
+
 
 def write_table_report(
     path: PathLike,
@@ -36,7 +38,8 @@ def write_table_report(
     row_names, column_names : sequence, optional
         Names of the groups and of the items; numbers if not given.
     **options
-        Metrics, title and so on, as in `write_report`.
+        Metrics (by default Kendall's τ, the disagreement error, Spearman's ρ and the share of rows
+        whose best column is first), title and so on, as in `write_report`.
 
     Examples
     --------
@@ -60,4 +63,5 @@ def write_table_report(
     columns = np.arange(truth.shape[1]) if column_names is None else np.asarray(column_names)
     if len(rows) != truth.shape[0] or len(columns) != truth.shape[1]:
         raise ValueError(f"Y has shape {truth.shape}; give one name for each row and column.")
+    options.setdefault("metrics", METRICS)
     write_report(path, found[i, j], None, truth[i, j], rows[i], ids=columns[j].tolist(), **options)

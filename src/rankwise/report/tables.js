@@ -1,6 +1,7 @@
 // Tables that sort by a click on the head of a column.
 
 // A table whose columns are {title, value(row), cell(row), isText, isAscending}; empty values stay last.
+// With options.more, a button, it shows options.step rows and more of them by a click.
 class SortableTable {
   constructor(table, columns, options = {}) {
     Object.assign(this, {
@@ -12,6 +13,13 @@ class SortableTable {
       isAscending: true,
       limit: Infinity,
     });
+    if (options.more) {
+      this.limit = options.step;
+      options.more.addEventListener("click", () => {
+        this.limit = Math.max(8 * options.step, 4 * this.limit);
+        this.draw();
+      });
+    }
     this.drawHead();
   }
 
@@ -20,7 +28,7 @@ class SortableTable {
       const button = html(
         "button",
         { type: "button", onclick: () => this.toggle(k) },
-        column.title,
+        ...breakable(column.title),
       );
       return html(
         "th",
@@ -51,6 +59,7 @@ class SortableTable {
 
   setRows(rows) {
     this.rows = rows.slice();
+    if (this.options.more) this.limit = this.options.step;
     this.sort(this.column, this.isAscending);
   }
 
@@ -61,7 +70,14 @@ class SortableTable {
     });
     const lines = this.rows.slice(0, this.limit).map((row) => this.drawRow(row));
     this.table.tBodies[0].replaceChildren(...lines);
+    if (this.options.more) this.drawMore();
     this.options.onDraw?.();
+  }
+
+  drawMore() {
+    const hidden = this.rows.length - this.limit;
+    this.options.more.hidden = hidden <= 0;
+    this.options.more.textContent = `Show more (${formatNumber(hidden)} of ${formatNumber(this.rows.length)} are hidden)`;
   }
 
   drawRow(row) {
@@ -76,6 +92,11 @@ class SortableTable {
     });
     return html("tr", this.options.attributes?.(row) ?? {}, ...cells);
   }
+}
+
+// A title whose long words may go on in the next line, where a phone has no room for them.
+function breakable(title) {
+  return title.split(/(?<=\w{8})(?=\w{4})/).flatMap((part, k) => (k ? [html("wbr"), part] : [part]));
 }
 
 // A long name has room to break its lines, a short one takes no more than it needs.

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from scipy.sparse.linalg import cg
+from scipy.sparse.linalg import LinearOperator, cg
+from scipy.special import expit
 
 from rankwise.arrays import Array, Indices
 from rankwise.graphs import PairGraph
@@ -21,6 +22,8 @@ DENSE_LIMIT = 3000  # items; above, variances are estimated from draws
 N_DRAWS = 64
 DRAW_TOLERANCE = 1e-3
 LOGISTIC = 1.702  # σ(1.702 x) is nearly the normal distribution function
+NEWTON_STEPS = 30
+MODE_TOLERANCE = 1e-5
 SINGLE = 300  # items; from here on single precision, which is enough to choose a pair
 
 
@@ -143,43 +146,90 @@ def belief_of_comparisons(
         r = Φ A⁻¹ Φᵀ d,     C = σ² Φ A⁻¹ Φᵀ,     A = Φᵀ L Φ + prior · I
 
     where Φ is the identity without features. A prior of 1 counts as one comparison of every item
-    with an average one that was a tie. σ² maximizes the likelihood: ``(Σ ω δ² − dᵀ r)/n``.
+    with an average one that was a tie. Of margins σ² maximizes the likelihood:
+    ``(Σ ω δ² − dᵀ r)/n``. Of wins and ties ratings are log odds (Bradley and Terry), L and d those
+    of a Newton step at the most probable ratings, and σ² = 1: Laplace's approximation.
     """
     n = graph.n_items
     weight = graph.edge_weight / graph.edge_weight.mean() if graph.n_pairs else graph.edge_weight
-    L, d = _system(graph, weight)
-    noise = 1.0
-    if features is None and n > DENSE_LIMIT:
-        A = (L + prior * sp.eye_array(n)).tocsr()
-        mean, root = _by_draws(A, L, weight, graph, d, prior, rng)
-        noise = _noise(graph, weight, d, mean)
-        return Belief(mean, _curve(noise), root=np.sqrt(noise) * root)
-    if features is None:
+    flow = weight * graph.edge_target
+    Phi = None if features is None else _scaled(features)
+    is_verdict = bool(np.isin(graph.edge_target, (0.0, 1.0)).all())
+    if is_verdict:
+        prior /= 4  # the curvature of a tie
+        weight, flow = _at_the_mode(graph, weight, Phi, prior)
+    L, d = _system(graph, weight, flow)
+    root = None
+    if Phi is None and n > DENSE_LIMIT:
+        mean, root = _by_draws(L, weight, graph, d, prior, rng)
+    elif Phi is None:
         check_matrix_fits(n, n, "the covariance of the ratings", "compare fewer items")
         C, mean = _inverse(L.astype(np.float32 if n > SINGLE else np.float64), prior, d)
     else:
-        Phi = _scaled(features)
         A = Phi.T @ (L @ Phi) + prior * np.eye(Phi.shape[1])
         factor = scipy.linalg.cholesky(A, lower=True)
         root = np.asarray(scipy.linalg.solve_triangular(factor, Phi.T, lower=True).T)
         mean = root @ (root.T @ d)
-        noise = _noise(graph, weight, d, mean)
-        if n > DENSE_LIMIT:
-            return Belief(mean, _curve(noise), root=np.sqrt(noise) * root)
-        C = root @ root.T
-    noise = _noise(graph, weight, d, mean)
-    C *= noise
-    return Belief(mean, _curve(noise), covariance=C)
+    noise = 1.0 if is_verdict else _noise(graph, weight, d, mean)
+    curve = ProbabilityMap(1.0, 1 / LOGISTIC**2) if is_verdict else _curve(noise)
+    if root is not None and n > DENSE_LIMIT:
+        return Belief(mean, curve, root=np.sqrt(noise) * root)
+    return Belief(mean, curve, covariance=noise * (C if root is None else root @ root.T))
 
 
-def _system(graph: PairGraph, weight: Array) -> tuple[sp.csr_array, Array]:
-    """L and d for these weights of the comparisons."""
+def _at_the_mode(
+    graph: PairGraph, weight: Array, Phi: Array | None, prior: float
+) -> tuple[Array, Array]:
+    """Weights ω p(1 − p) and flows of the Newton step at the most probable ratings."""
+    said = (1 + graph.edge_target) / 2
+    u = np.zeros(graph.n_items if Phi is None else Phi.shape[1])
+
+    def margins(u: Array) -> Array:
+        r = u if Phi is None else Phi @ u
+        return np.asarray(r[graph.winner] - r[graph.loser])
+
+    def loss(u: Array) -> float:
+        m = margins(u)
+        return float(weight @ (np.logaddexp(0.0, m) - said * m) + prior / 2 * u @ u)
+
+    for _ in range(NEWTON_STEPS):
+        m = margins(u)
+        p = expit(m)
+        bent = weight * p * (1 - p)
+        flow = weight * (said - p) + bent * m
+        step = _solved(*_system(graph, bent, flow), Phi, prior, u) - u
+        if np.abs(step).max(initial=0.0) < MODE_TOLERANCE:
+            break
+        now, share = loss(u), 1.0
+        while share > 1e-3 and loss(u + share * step) > now:
+            share /= 2
+        u = u + share * step
+    return bent, flow
+
+
+def _solved(L: sp.csr_array, d: Array, Phi: Array | None, prior: float, start: Array) -> Array:
+    """``(Φᵀ L Φ + prior · I)⁻¹ Φᵀ d`` by conjugate gradients."""
+    if Phi is None:
+        A, inverse = _shifted(L, prior)
+        return np.asarray(cg(A, d, start, rtol=1e-8, M=inverse)[0])
+    size = Phi.shape[1]
+    A = LinearOperator((size, size), lambda v: Phi.T @ (L @ (Phi @ v)) + prior * v, dtype=float)
+    return np.asarray(cg(A, Phi.T @ d, start, rtol=1e-8)[0])
+
+
+def _shifted(L: sp.csr_array, prior: float) -> tuple[sp.csr_array, sp.dia_array]:
+    """A = L + prior · I, and the inverse of its diagonal."""
+    A = (L + prior * sp.eye_array(L.shape[0])).tocsr()
+    return A, sp.diags_array(1 / A.diagonal())
+
+
+def _system(graph: PairGraph, weight: Array, flow: Array) -> tuple[sp.csr_array, Array]:
+    """L and d for these weights and flows of the comparisons."""
     n, i, j = graph.n_items, graph.winner, graph.loser
     off = sp.coo_array((weight, (i, j)), shape=(n, n)).tocsr()
     off = off + off.T
-    flow = weight * graph.edge_target
-    d = _divergence(graph, flow)
-    return (sp.diags_array(np.asarray(off.sum(axis=1)).ravel()) - off).tocsr(), d
+    L = sp.diags_array(np.asarray(off.sum(axis=1)).ravel()) - off
+    return L.tocsr(), _divergence(graph, flow)
 
 
 def _divergence(graph: PairGraph, flow: Array) -> Array:
@@ -191,8 +241,6 @@ def _divergence(graph: PairGraph, flow: Array) -> Array:
 
 def _noise(graph: PairGraph, weight: Array, d: Array, mean: Array) -> float:
     total = float(weight @ graph.edge_target**2)
-    if not graph.n_pairs or total <= 0:
-        return 1.0
     return max(total - float(d @ mean), 1e-3 * total) / graph.n_pairs
 
 
@@ -222,7 +270,6 @@ def _scaled(features: Array) -> Array:
 
 
 def _by_draws(
-    A: sp.csr_array,
     L: sp.csr_array,
     weight: Array,
     graph: PairGraph,
@@ -235,7 +282,7 @@ def _by_draws(
     ``A⁻¹ z`` has the covariance A⁻¹ if z has A: noise of every comparison and of every prior.
     """
     n = len(d)
-    inverse = sp.diags_array(1 / A.diagonal())
+    A, inverse = _shifted(L, prior)
     mean, _ = cg(A, d, rtol=1e-8, M=inverse)
     root = np.empty((n, N_DRAWS), dtype=np.float32)
     for k in range(N_DRAWS):

@@ -1,0 +1,138 @@
+"""The trees of an AutoRanker: targets by counting, scores by scikit-learn, folds by refitting."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankwise import AutoRanker, ScoreGraph
+from rankwise.datasets import make_ranking
+from rankwise.estimators import auto_trees
+from rankwise.estimators.boosted_trees import BoostedTrees, grow_trees, order_targets
+from rankwise.estimators.pipelines import transform_items
+from rankwise.metrics import disagreement_error
+from rankwise.model_selection.folds import make_folds
+from rankwise.persistence import ModelFileError, load, save
+
+TREES = "trees, standard+group, sign"
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y, groups = make_ranking(n_queries=30, n_documents=(12, 24), n_features=4, random_state=3)[
+        :3
+    ]
+    return X, y, groups
+
+
+@pytest.fixture(scope="module")
+def interacting():
+    """Only the product of two features orders the items; no sum of curves can see it."""
+    rng = np.random.default_rng(0)
+    X, groups = rng.standard_normal((900, 3)), np.repeat(np.arange(45), 20)
+    return X, np.sign(X[:, 0] * X[:, 1]) + 1.0, groups
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_target_counts_the_items_above_and_below(data, weighted):
+    _, y, groups = data
+    rng = np.random.default_rng(0)
+    w = rng.integers(0, 4, len(y)).astype(float) if weighted else np.ones(len(y))
+    found = order_targets(ScoreGraph(y, groups, sample_weight=w if weighted else None))
+    for i in np.flatnonzero(w):
+        own = groups == groups[i]
+        below, above = w[own & (y < y[i])].sum(), w[own & (y > y[i])].sum()
+        assert found[i] == pytest.approx((below - above) / w[own].sum())
+    assert (found[w == 0] == 0).all()
+
+
+def test_scores_are_those_of_scikit_learn(data):
+    X, y, groups = data
+    own = BoostedTrees(30).fit(X, y, groups)
+    theirs = grow_trees(None, 30, X, ScoreGraph(y, groups))
+    shift = own.predict(X) - theirs.predict(X)
+    np.testing.assert_allclose(shift, shift[0], atol=1e-12)  # targets have mean 0 but for rounding
+    assert len(own.roots_) == 30
+
+
+def test_trees_that_go_on_are_those_that_grow_at_once(data):
+    X, y, groups = data
+    graph = ScoreGraph(y, groups)
+    both = grow_trees(grow_trees(None, 10, X, graph), 25, X, graph)
+    np.testing.assert_allclose(both.predict(X), grow_trees(None, 25, X, graph).predict(X))
+
+
+def test_held_out_scores_of_trees_equal_refitting(data):
+    X, y, groups = data
+    model = AutoRanker([TREES], estimate_folds=0).fit(X, y, groups)
+    n_trees = int(model.members_[0]["note"].split()[0])
+    R = transform_items(model.estimators_[0], X, groups)
+    for rows in make_folds(auto_trees.TREE_FOLDS, ScoreGraph(y, groups)):
+        rest = np.setdiff1d(np.arange(len(y)), rows)
+        again = grow_trees(None, n_trees, R[rest], ScoreGraph(y[rest], groups[rest]))
+        np.testing.assert_allclose(model.held_out_scores_[rows, 0], again.predict(R[rows]))
+    refit = BoostedTrees(n_trees).fit(R, y, groups)
+    np.testing.assert_array_equal(model.predict(X, groups), refit.predict(R))
+
+
+def test_the_number_of_trees_has_the_fewest_wrong_pairs_of_the_stages_tried(data):
+    X, y, groups = data
+    model = AutoRanker([TREES], estimate_folds=0).fit(X, y, groups)
+    n_trees = int(model.members_[0]["note"].split()[0])
+    R = transform_items(model.estimators_[0], X, groups)
+    folds = make_folds(auto_trees.TREE_FOLDS, ScoreGraph(y, groups))
+    wrong = {}
+    for stage in auto_trees.STAGES[0] if n_trees < 80 else sum(auto_trees.STAGES, ()):
+        held = np.empty(len(y))
+        for rows in folds:
+            rest = np.setdiff1d(np.arange(len(y)), rows)
+            grown = grow_trees(None, stage, R[rest], ScoreGraph(y[rest], groups[rest]))
+            held[rows] = grown.predict(R[rows])
+        wrong[stage] = disagreement_error(y, held, groups)
+    assert min(wrong, key=wrong.__getitem__) == n_trees
+
+
+def test_features_that_interact_are_left_to_the_trees(interacting):
+    X, y, groups = interacting
+    new = groups >= 30
+    model = AutoRanker(estimate_folds=0).fit(X[~new], y[~new], groups[~new])
+    linear = [row["score"] for row in model.members_ if row["name"].startswith("linear")]
+    trees = next(row for row in model.members_ if row["name"] == TREES)
+    assert trees["score"] > max(linear) + 0.1
+    assert abs(trees["weight"]) > 0.1
+    assert disagreement_error(y[new], model.predict(X[new], groups[new]), groups[new]) < 0.1
+
+
+def test_one_list_has_trees_too(interacting):
+    X, y, _ = interacting
+    model = AutoRanker(estimate_folds=0).fit(X, y)
+    assert model.members_[-1]["name"] == "trees, standard, sign"
+    assert model.members_[-1]["score"] < 0.1
+
+
+def test_few_items_sparse_items_and_preferences_have_no_trees(data):
+    import scipy.sparse as sp
+
+    X, y, groups = data
+    few = groups < 5
+    for items, target, labels in [
+        (X[few], y[few], groups[few]),
+        (sp.csr_array(X), y, groups),
+        (X, ScoreGraph(y, groups), None),
+    ]:
+        model = AutoRanker(estimate_folds=0).fit(items, target, labels)
+        assert not any("trees" in row["name"] for row in model.members_)
+
+
+def test_a_model_file_holds_trees_and_refuses_a_loop(data, tmp_path):
+    X, y, groups = data
+    model = AutoRanker([TREES, "linear, standard, magnitude"], estimate_folds=0, combine="mean")
+    model.fit(X, y, groups)
+    save(model, tmp_path / "model.rw")
+    again = load(tmp_path / "model.rw")
+    np.testing.assert_array_equal(again.predict(X, groups), model.predict(X, groups))
+    trees = next(e for e in model.estimators_ if isinstance(e[-1], BoostedTrees))[-1]
+    trees.left_ = np.zeros_like(trees.left_)
+    with pytest.raises((ModelFileError, ValueError), match="loop"):
+        save(model, tmp_path / "loop.rw")
+    assert not (tmp_path / "loop.rw").exists()
