@@ -29,6 +29,7 @@ from rankwise.estimators import auto_combine, auto_hold_out
 from rankwise.estimators.auto_members import Problem, fit_any, judge_estimator
 from rankwise.estimators.auto_menu import MENU, Features, menu_for
 from rankwise.estimators.auto_problem import check_problem
+from rankwise.inspection import permutation_importance
 from rankwise.metrics import get_metric
 from rankwise.model_selection.folds import fold_numbers
 from rankwise.model_selection.nested_hold_out import make_nested_folds
@@ -564,3 +565,15 @@ def test_the_report_draws_the_curves_of_an_additive_model(data):
     np.testing.assert_allclose(total, scores - scores.mean(), atol=0.01)
     plain = make_report(RankRLS().fit(X, y, groups), X, y, groups)
     assert '"shapes":null' in plain
+
+
+def test_the_report_has_what_is_lost_without_each_feature(data, fitted):
+    X, y, groups = data
+    page = make_report(fitted, X, y, groups, feature_names=["height", "b", "c", "d"])
+    found = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])["losses"]
+    expected = permutation_importance(fitted, X, y, groups, scoring="ndcg@10", n_repeats=2)
+    order = np.argsort(-expected.importance, kind="stable")
+    assert found["names"] == [["height", "b", "c", "d"][j] for j in order]
+    np.testing.assert_allclose(found["losses"], expected.importance[order], rtol=1e-3, atol=1e-6)
+    assert "shuffled inside the groups" in page
+    assert '"losses":null' in make_report(RankRLS().fit(X, y, groups), X, y, groups)

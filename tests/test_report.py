@@ -811,3 +811,15 @@ def test_one_is_not_many():
     assert "Of 1 pair of items" in words
     words = words_of(make_report([2.0, 1.0, 3.0], None, [1, 0, np.nan], metrics="tau"))
     assert "1 item without a true score (NaN) is left out" in words
+
+
+def test_rows_that_are_equal_in_all_groups_do_not_look_like_training_rows(rng):
+    X, y, groups = rng.random((600, 4)), rng.integers(0, 3, 600).astype(float), np.arange(600) // 10
+    X[::5], y[::5] = 0.0, 0.0  # no term of the query matches
+    old = groups < 30
+    for width in range(1, 5):  # the row of zeros has another hash for each
+        seen, new = X[old, :width], X[~old, :width]
+        model = RankRLS().fit(seen, y[old], groups[old])
+        training = (seen, y[old], groups[old])
+        page = make_report(model, new, y[~old], groups[~old], training=training)
+        assert 'class="note banner"' not in page

@@ -218,9 +218,10 @@ class DataFile:
         from rankwise.options import suggestion
 
         notes, table = trained.notes, self.table
-        missing = [name for name in known if name not in self.names]
+        there = set(self.names)
+        missing = [name for name in known if name not in there]
         if missing:
-            free = [name for name in self.names if name not in known]
+            free = sorted(there - set(known), key=self.names.index)
             listed = (f"{name} ({suggestion(name, free).strip()})" for name in missing)
             raise ValueError(
                 f"{self.path} lacks {len(missing)} of the {len(known)} columns that {trained.name} "

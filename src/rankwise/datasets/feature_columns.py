@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from rankwise.datasets.files import import_arrow
 from rankwise.datasets.identifiers import find_identifiers
 from rankwise.datasets.labels import MAX_LABEL, as_text, finite_number, show
+from rankwise.datasets.number_text import is_text
 from rankwise.datasets.table_files import plain_types
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def cast_columns(X: Any, categories: Iterable[str]) -> Any:
     So the same value is the same whatever the file makes of it: 7, 7.0 and the text 7 are one
     category, as are true and True.
     """
-    arrow = import_arrow("pyarrow", "Tables")
+    arrow = import_arrow()
     texts = set(categories)
     columns = []
     X = plain_types(X)
@@ -220,7 +221,7 @@ def cast_columns(X: Any, categories: Iterable[str]) -> Any:
 
 
 def _floats(name: str, column: Any) -> Any:
-    arrow = import_arrow("pyarrow", "Tables")
+    arrow = import_arrow()
     try:
         return column.cast(arrow.float64())
     except arrow.ArrowInvalid:
@@ -232,8 +233,8 @@ def _floats(name: str, column: Any) -> Any:
 
 def _texts(column: Any) -> Any:
     """A column as text; truth values are true and false, however they are spelled."""
-    arrow, compute = import_arrow("pyarrow", "Tables"), import_arrow("pyarrow.compute", "Tables")
-    if _is_text(column.type):
+    arrow, compute = import_arrow(), import_arrow("pyarrow.compute")
+    if is_text(column):
         column = column.cast(arrow.string())
     else:
         cells = [None if v is None or v != v else as_text(v) for v in column.to_pylist()]
@@ -250,7 +251,7 @@ def used_columns(X: Any, kinds: Sequence[ColumnKind]) -> Any:
 
 
 def _as_arrow(X: Any) -> Any:
-    arrow = import_arrow("pyarrow", "Tables")
+    arrow = import_arrow()
     if isinstance(X, arrow.Table):
         return plain_types(X)
     if not hasattr(X, "__arrow_c_stream__"):
@@ -272,7 +273,7 @@ def _check_asked(X: Any, categorical: set[str], numeric: set[str], asked: set[st
 
 def _kind(name: str, column: Any, forced: str) -> ColumnKind:
     """The kind of a column by what is in it; identifiers are found elsewhere."""
-    types = import_arrow("pyarrow", "Tables").types
+    types = import_arrow().types
     n_gaps = _n_gaps(column)
     if n_gaps == len(column):
         return ColumnKind(name, "left out", n_gaps, None, "it has no values")
@@ -298,7 +299,7 @@ def _category(name: str, column: Any, n_gaps: int, most: int) -> ColumnKind:
 
     Columns that the user asks for (`most` is MOST_VALUES) may have values that are there once.
     """
-    compute = import_arrow("pyarrow.compute", "Tables")
+    compute = import_arrow("pyarrow.compute")
     n_values = compute.count_distinct(column, mode="only_valid").as_py()
     sample = _sample(column)
     why = ""
@@ -316,7 +317,7 @@ def _category(name: str, column: Any, n_gaps: int, most: int) -> ColumnKind:
 
 def _number_problem(column: Any, types: Any) -> str:
     """What is odd about a column of numbers: whole and different in every one of many rows."""
-    compute = import_arrow("pyarrow.compute", "Tables")
+    compute = import_arrow("pyarrow.compute")
     if not types.is_integer(column.type) or len(column) < DOUBTFUL_ROWS:
         return ""
     for part in (column[:SAMPLE], column):
@@ -327,13 +328,13 @@ def _number_problem(column: Any, types: Any) -> str:
 
 def _n_gaps(column: Any) -> int:
     """Number of nulls and NaN."""
-    compute = import_arrow("pyarrow.compute", "Tables")
+    compute = import_arrow("pyarrow.compute")
     return int(compute.sum(compute.is_null(column, nan_is_null=True)).as_py() or 0)
 
 
 def _sample(column: Any) -> list[str]:
     """Some cells as text, long texts first cut; never empty if the column has a value."""
-    compute = import_arrow("pyarrow.compute", "Tables")
+    compute = import_arrow("pyarrow.compute")
     return [as_text(cell) for cell in compute.drop_null(column)[:SAMPLE].to_pylist()]
 
 
@@ -349,8 +350,3 @@ def _first_word(sample: list[str]) -> str:
 def _is_number(cell: str) -> bool:
     """Whether a text spells a number, with a decimal point or comma."""
     return finite_number(cell.replace(",", ".", 1)) is not None
-
-
-def _is_text(kind: Any) -> bool:
-    types = import_arrow("pyarrow", "Tables").types
-    return bool(types.is_string(kind) or types.is_large_string(kind))

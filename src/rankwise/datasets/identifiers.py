@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from rankwise.datasets.files import import_arrow
+from rankwise.datasets.number_text import is_text
 
 __all__ = ["find_identifiers"]
 
@@ -57,8 +58,7 @@ def _reason(name: str, column: Any) -> str:
             return _LONG
     if types.is_floating(column.type) and n_rows and _are_long(column):
         return _LONG
-    is_text = types.is_string(column.type) or types.is_large_string(column.type)
-    if is_text and n_rows >= _FEW_ROWS:
+    if is_text(column) and n_rows >= _FEW_ROWS:
         n_values = compute.count_distinct(column, mode="only_valid").as_py()
         if n_values > _NEARLY_ALL * n_rows:
             return f"{n_values} of its {n_rows} texts are different"
@@ -67,7 +67,7 @@ def _reason(name: str, column: Any) -> str:
 
 def _are_long(column: Any) -> bool:
     """Whether floats are whole, and all of the same length: an identifier beyond 64 bits."""
-    compute = import_arrow("pyarrow.compute", "Tables")
+    compute = import_arrow("pyarrow.compute")
     ends = compute.min_max(column).as_py()
     low, high = ends["min"], ends["max"]
     is_long = low == low and _LARGE <= low <= high < 10 * low and high < 1e40
@@ -76,6 +76,6 @@ def _are_long(column: Any) -> bool:
 
 def _counts(column: Any) -> bool:
     """Whether the values go up by one from row to row."""
-    compute = import_arrow("pyarrow.compute", "Tables")
+    compute = import_arrow("pyarrow.compute")
     steps = (compute.subtract(part[1:], part[:-1]) for part in (column[:9], column))
     return all(compute.all(compute.equal(step, 1)).as_py() for step in steps)

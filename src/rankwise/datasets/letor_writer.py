@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,6 @@ def write_letor(
     groups: ArrayLike | None = None,
     *,
     ids: Sequence[Any] | NDArray[Any] | None = None,
-    precision: int | None = None,
     sort_groups: bool = False,
     number_groups: bool = False,
 ) -> None:
@@ -47,9 +46,6 @@ def write_letor(
         Words that spell numbers ("7") are read back as numbers if all labels do.
     ids : sequence of length n_rows, optional
         Comment of each row; None or "" for a row without.
-    precision : int, optional
-        Number of significant digits; by default as many as `read_letor` needs to give the very same
-        numbers back.
     sort_groups : bool, default=False
         Whether to write the rows of a group next to each other, groups in increasing order, as
         SVMrank and files of group sizes need it.  By default the rows stay in the given order.
@@ -88,10 +84,9 @@ def write_letor(
             f"ids has {len(comments)} entries but X has {n_rows} rows; pass one per row."
         )
     order = np.argsort(codes, kind="stable") if sort_groups else np.arange(n_rows)
-    as_text = _number_format(precision)
     with replace_file(path) as stream:
-        for row, features in zip(order, _feature_texts(X, order, as_text), strict=True):
-            head = as_text(float(labels[row])) + qids[codes[row]]
+        for row, features in zip(order, _feature_texts(X, order), strict=True):
+            head = _as_text(float(labels[row])) + qids[codes[row]]
             stream.write(f"{head}{features}{_comment_text(comments[row], row)}\n".encode())
 
 
@@ -167,23 +162,17 @@ def _comment_text(comment: Any, row: int) -> str:
     return f" # {text}" if text else ""
 
 
-def _number_format(precision: int | None) -> Callable[[float], str]:
-    """Shortest text that reads back as the same number, or `precision` significant digits."""
-    if precision is None:
-        return lambda value: repr(value).removesuffix(".0")
-    if precision < 1:
-        raise ValueError(f"precision is {precision}; pass a positive number of digits or None.")
-    return lambda value: f"{value:.{precision}g}"
+def _as_text(value: float) -> str:
+    """Shortest text that reads back as the same number."""
+    return repr(value).removesuffix(".0")
 
 
-def _feature_texts(
-    X: Any, order: NDArray[np.intp], as_text: Callable[[float], str]
-) -> Iterator[str]:
+def _feature_texts(X: Any, order: NDArray[np.intp]) -> Iterator[str]:
     """For each row of `order`, `` 1:value 2:value``, with a blank in front."""
     if isinstance(X, np.ndarray):
         names = [f" {column}:" for column in range(1, X.shape[1] + 1)]
         for row in order:
-            texts = map(as_text, X[row].tolist())
+            texts = map(_as_text, X[row].tolist())
             yield "".join([name + text for name, text in zip(names, texts, strict=True)])
         return
     X = X.copy()
@@ -193,4 +182,4 @@ def _feature_texts(
         columns, values = (X.indices[stored] + 1).tolist(), X.data[stored].tolist()
         if not position and X.shape[1] not in [0, *columns]:  # keeps the number of features
             columns, values = [*columns, X.shape[1]], [*values, 0.0]
-        yield "".join([f" {c}:{as_text(v)}" for c, v in zip(columns, values, strict=True)])
+        yield "".join([f" {c}:{_as_text(v)}" for c, v in zip(columns, values, strict=True)])

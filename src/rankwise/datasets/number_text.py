@@ -8,10 +8,16 @@ from typing import Any
 from rankwise.datasets.files import import_arrow
 from rankwise.datasets.labels import GAPS, MISSING
 
-__all__ = ["spelled_numbers", "with_gaps"]
+__all__ = ["is_text", "spelled_numbers", "with_gaps"]
 
 _MARK = "[%$€£¥₹]|[A-Z]{3}"
 _HEAD = 1000  # rows that are tried first
+
+
+def is_text(column: Any) -> bool:
+    """Whether a column of Arrow has texts."""
+    types = import_arrow().types
+    return bool(types.is_string(column.type) or types.is_large_string(column.type))
 
 
 def with_gaps(column: Any, words: frozenset[str] = MISSING) -> Any:

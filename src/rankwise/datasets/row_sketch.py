@@ -33,12 +33,15 @@ def sketch_rows(X: Any, y: NDArray[np.float64]) -> str:
 
 
 def sketched_share(sketch: str, X: Any, y: NDArray[np.float64]) -> float:
-    """About which share of these rows was there when the sketch was made; 0 if it is damaged."""
+    """About which share of these rows was there when the sketch was made; 0 if it is damaged.
+
+    Equal rows count once: documents without any match are alike in all queries and prove nothing.
+    """
     try:
         known = np.frombuffer(bytes.fromhex(sketch), dtype=">u8").astype(np.uint64)
     except ValueError:
         return 0.0
-    found = _hashes(X, y)
+    found = np.unique(_hashes(X, y))
     if len(known) >= SIZE:
         found = found[found <= known.max()]
     return float(np.isin(found, known).mean()) if len(found) and len(known) else 0.0

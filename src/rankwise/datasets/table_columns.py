@@ -73,7 +73,11 @@ def choose_columns(table: OpenTable, options: ColumnOptions) -> TableColumns:
     for role, columns in given.items():
         if isinstance(columns, (str, int)):
             raise ValueError(f"{role} is {columns!r}; pass a list of column names.")
-    lists = {role: [position_of(table, c, role) for c in given[role]] for role in given}
+    once = {name: at for at, name in enumerate(table.names) if name and table.has_names}
+    lists = {
+        role: [once[c] if c in once else position_of(table, c, role) for c in columns]
+        for role, columns in given.items()
+    }
     named = _named_columns(table, options)
     _check_one_role_each(table, named, lists)
     taken = {*lists["ignore"], *lists["features"], *named.values()}

@@ -10,7 +10,14 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from rankwise.datasets.file_kinds import Kind, kind_of
-from rankwise.datasets.files import damage, import_arrow, location, open_unpacked, text_content
+from rankwise.datasets.files import (
+    BLOCK_BYTES,
+    damage,
+    import_arrow,
+    location,
+    open_unpacked,
+    text_content,
+)
 from rankwise.datasets.labels import as_text
 from rankwise.datasets.table_text import TextTable
 from rankwise.errors import TableFormatError
@@ -83,7 +90,9 @@ class ArrowTable:
         content = bytes(text_content(self.path, TableFormatError))
         try:
             _ = content.decode("utf-8")
-            return reader.read_json(io.BytesIO(content))
+            longest = max(map(len, content.split(b"\n")))
+            options = reader.ReadOptions(block_size=max(BLOCK_BYTES, 2 * longest))
+            return reader.read_json(io.BytesIO(content), options)
         except (self.arrow.ArrowException, UnicodeError) as error:
             for number, line in enumerate(content.split(b"\n"), start=1):
                 try:

@@ -14,7 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.datasets.files import import_arrow, location, text_content
+from rankwise.datasets.files import (
+    BLOCK_BYTES,
+    MAX_LINE,
+    import_arrow,
+    location,
+    text_content,
+)
 from rankwise.datasets.labels import GAPS, MISSING, show
 from rankwise.errors import TableFormatError
 
@@ -140,9 +146,14 @@ class TextTable:
             decimal_point=self.decimal,
         )
 
-        def read_body(body: Any) -> Any:
-            options = reader.ReadOptions(column_names=keys)
-            table = reader.read_csv(arrow.BufferReader(body), options, parse, convert)
+        def read_body(body: Any, n_bytes: int = BLOCK_BYTES) -> Any:
+            options = reader.ReadOptions(column_names=keys, block_size=n_bytes)
+            try:
+                table = reader.read_csv(arrow.BufferReader(body), options, parse, convert)
+            except arrow.ArrowInvalid as error:
+                if "straddling" not in str(error) or n_bytes > MAX_LINE:
+                    raise
+                return read_body(body, 8 * n_bytes)  # a row is longer than a block
             if not table.num_rows:
                 raise arrow.ArrowInvalid("Empty CSV")  # as Arrow says when there are no lines
             if arrow.binary() in table.schema.types:  # not UTF-8
@@ -210,6 +221,7 @@ class TextTable:
                 taken.append(line)
                 yield line
 
+        csv.field_size_limit(MAX_LINE)  # of the process; by default 128 KiB
         reader = csv.reader(lines(), delimiter=self.delimiter, strict=True)
         while True:
             line = self._n_before + reader.line_num + 1

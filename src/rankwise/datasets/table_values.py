@@ -20,7 +20,7 @@ from rankwise.datasets.labels import (
     finite_number,
     show,
 )
-from rankwise.datasets.number_text import spelled_numbers
+from rankwise.datasets.number_text import is_text, spelled_numbers
 from rankwise.datasets.table_files import OpenTable
 from rankwise.datasets.table_text import TextTable
 from rankwise.errors import TableFormatError
@@ -108,7 +108,7 @@ def _number_columns(source: OpenTable, wanted: Sequence[int], table: Any, role: 
     texts = source.read(others, []) if others else {}
     for at in others:
         cells = texts[str(at)]
-        if not (types.is_string(cells.type) or types.is_large_string(cells.type)):
+        if not is_text(cells):
             remedy = f"Pass {role}= with the right one."
             if role == "feature":
                 remedy = "Or leave it out with ignore=."

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rankwise.datasets.files import PathLike, import_arrow
 from rankwise.datasets.labels import as_text, show
-from rankwise.datasets.number_text import spelled_numbers, with_gaps
+from rankwise.datasets.number_text import is_text, spelled_numbers, with_gaps
 from rankwise.datasets.ranking_data import RankingData
 from rankwise.datasets.table_columns import Column, ColumnOptions, TableColumns, choose_columns
 from rankwise.datasets.table_files import OpenTable, open_table
@@ -220,9 +220,8 @@ def read_frame(
     columns = choose_columns(source, options)
     table = _with_numbers(source, columns, _read_columns(source, columns))
     X = table.select([str(k) for k in columns.features]).rename_columns(columns.feature_names)
-    types = import_arrow().types
     for k, (at, column) in enumerate(zip(columns.features, X.columns, strict=True)):
-        if types.is_string(column.type) or types.is_large_string(column.type):
+        if is_text(column):
             numbers = None
             if isinstance(source, TextTable) and at not in columns.text:
                 numbers = spelled_numbers(column, source.decimal, source.thousands)

@@ -6,6 +6,7 @@ import numbers
 import sys
 import time
 import warnings
+from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -46,9 +47,11 @@ from rankwise.options import check_option
 from rankwise.progress import Meter
 from rankwise.real_numbers import as_whole
 from rankwise.rows import row_products
+from rankwise.threads import one_blas_thread
 
 __all__ = ["AutoRanker"]
 
+MANY = 50_000  # items from which a second thread of BLAS gains more than it waits
 HOPELESS = 3.0  # standard errors: a scaling whose linear model is so much worse is not expanded
 
 
@@ -188,13 +191,14 @@ class AutoRanker(RankerMixin, BaseEstimator):
         is_joined = isinstance(units, HeldOutEdges)
         nested = None if is_joined else estimate_folds(problem.graph, n_folds)
         features = Features(problem.X, problem.groups, seed)
-        judged = self._judge(problem, features, units, nested, start)
-        if not judged:
-            self._keep_simplest(problem, features)
-            return self
-        self._keep(judged, combine_members(judged, units, self.combine), units, problem)
-        if nested is not None:
-            self._estimate(problem, units, nested, judged)
+        with one_blas_thread() if X.shape[0] < MANY else nullcontext():
+            judged = self._judge(problem, features, units, nested, start)
+            if not judged:
+                self._keep_simplest(problem, features)
+                return self
+            self._keep(judged, combine_members(judged, units, self.combine), units, problem)
+            if nested is not None:
+                self._estimate(problem, units, nested, judged)
         return self
 
     def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[Any]:

@@ -111,12 +111,10 @@ def expected_reciprocal_rank(
 
     Parameters
     ----------
+    y_score, groups, per_group
+        As in `ndcg`.
     y_true : array-like of shape (m,) or (m, v), or structured target
         Relevance grades, 0 or larger.
-    y_score : array-like of shape (m,) or (m, v)
-        Predicted scores.
-    groups : array-like of shape (m,), optional
-        Group label of each row, in any order; None puts all rows in one group.
     k : int, optional
         Cut-off; by default the whole list counts.
     max_grade : float, optional
@@ -128,8 +126,6 @@ def expected_reciprocal_rank(
         For uniformity: weights of items have no meaning here, and are refused.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups that have no item with y > 0.
-    per_group : bool, default=False
-        Return one value per group, in the order of the sorted labels, instead of the mean.
 
     Returns
     -------

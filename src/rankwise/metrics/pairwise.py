@@ -132,20 +132,14 @@ def kendall_tau(
 
     Parameters
     ----------
-    y_true : array-like of shape (m,) or (m, v), or structured target
-        Relevance; larger is better, any real numbers.
-    y_score : array-like of shape (m,) or (m, v)
-        Predicted scores.
-    groups : array-like of shape (m,), optional
-        Group label of each row, in any order; None puts all rows in one group.
+    y_true, y_score, groups, per_group
+        As in `disagreement_error`.
     variant : {"b", "a"}, default="b"
         With or without correction for ties.
     sample_weight : array-like of shape (m,), optional
         Weights of the items, 0 or larger; a pair counts the product of its two.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups whose y are all equal (in either variant: nothing to order).
-    per_group : bool, default=False
-        Return one value per group, in the order of the sorted labels, instead of the mean.
 
     Returns
     -------
@@ -185,12 +179,8 @@ def auc(
 
     Parameters
     ----------
-    y_true : array-like of shape (m,) or (m, v), or structured target
-        Relevance.
-    y_score : array-like of shape (m,) or (m, v)
-        Predicted scores.
-    groups : array-like of shape (m,), optional
-        Group label of each row, in any order; None puts all rows in one group.
+    y_true, y_score, groups, per_group
+        As in `disagreement_error`.
     relevant : float, optional
         Items with ``y >= relevant`` are the positive ones. By default the larger of the two
         values in y; if y has more than two, this must be given.
@@ -198,8 +188,6 @@ def auc(
         Weights of the items, 0 or larger; a pair counts the product of its two.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups that do not have both positive and negative items.
-    per_group : bool, default=False
-        Return one value per group, in the order of the sorted labels, instead of the mean.
 
     Returns
     -------

@@ -34,18 +34,12 @@ def spearman(
 
     Parameters
     ----------
-    y_true : array-like of shape (m,) or (m, v), or structured target
-        Relevance; larger is better, any real numbers.
-    y_score : array-like of shape (m,) or (m, v)
-        Predicted scores.
-    groups : array-like of shape (m,), optional
-        Group label of each row, in any order; None puts all rows in one group.
+    y_true, y_score, groups, per_group
+        As in `disagreement_error`.
     sample_weight : None
         Weights of items have no meaning here, and are refused.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups whose y are all equal.
-    per_group : bool, default=False
-        Return one value per group, in the order of the sorted labels, instead of the mean.
 
     Returns
     -------
@@ -83,20 +77,14 @@ def hit_rate(
 
     Parameters
     ----------
-    y_true : array-like of shape (m,) or (m, v), or structured target
-        Relevance; larger is better, any real numbers.
-    y_score : array-like of shape (m,) or (m, v)
-        Predicted scores.
-    groups : array-like of shape (m,), optional
-        Group label of each row, in any order; None puts all rows in one group.
+    y_true, y_score, groups, per_group
+        As in `disagreement_error`.
     k : int, default=1
         Cut-off.
     sample_weight : None
         Weights of items have no meaning here, and are refused.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups whose y are all equal.
-    per_group : bool, default=False
-        Return one value per group, in the order of the sorted labels, instead of the mean.
 
     Returns
     -------

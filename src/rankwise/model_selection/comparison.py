@@ -166,7 +166,8 @@ class Comparison:
     def _footer(self) -> str:
         dropped = f", {self.n_dropped} left out as undefined" if self.n_dropped else ""
         groups = "1 group" if self.n_groups == 1 else f"{self.n_groups:,} groups"
-        return f"{groups}{dropped}; {self.test}; * significant at {1 - self.confidence:.3g}"
+        way = "" if self.test == "wilcoxon" else f"; {self.test} test"
+        return f"{groups}{dropped}{way}; * significant at {1 - self.confidence:.3g}"
 
 
 def compare(
@@ -232,7 +233,7 @@ def compare(
     >>> print(compare({"linear": [0.1, 0.3, 0.2, 0.4, 0.2, 0.3], "rbf": [0, 0.1, 0.1, 0.1, 0, 0]}))
     a       b    mean a  mean b  a − b   95% interval     w/t/l  p       p Holm
     linear  rbf  0.2500  0.0500  0.2000  0.1061 … 0.2939  0/0/6  0.0312  0.0312  *
-    6 groups; wilcoxon; * significant at 0.05
+    6 groups; * significant at 0.05
     """
     values, n_dropped = _check(errors)
     if not 0 < confidence < 1:

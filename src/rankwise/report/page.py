@@ -29,6 +29,7 @@ from rankwise.report.certainty import (
     weight_errors,
 )
 from rankwise.report.feature_effects import FeatureEffects
+from rankwise.report.feature_losses import describe_losses
 from rankwise.report.group_items import describe_items, groups_that_fit
 from rankwise.report.group_metrics import (
     LISTED_GROUPS,
@@ -198,6 +199,7 @@ def make_report(
     data = {
         **_group_data(scored, results, effects, certainty, rng),
         "features": effects.describe() if effects else None,
+        "losses": describe_losses(model, parts, X, known, names, scored, results[0].metric),
         "shapes": _shapes(model, X, known, names),
         "margins": describe_margins(scored, rng),
         **_tuning_data(parts, training, results[0].metric, effects),
@@ -223,7 +225,9 @@ def _words(parts: ModelParts, scored: ScoredItems, data: dict[str, Any]) -> dict
         "headline": sentences.headline(scored),
         "group_note": sentences.group_note(data["groups"], data["items"], data["metrics"][0]),
         "item_note": sentences.item_note(data["items"]),
-        "feature_note": sentences.feature_note(parts, data["features"] is not None),
+        "feature_note": sentences.feature_note(
+            parts, data["features"] is not None, data["losses"] is not None
+        ),
         "margin_note": sentences.margin_note(data["margins"]),
         "reliability": ""
         if parts.sure is None

@@ -117,8 +117,40 @@ function drawGroupHistogram() {
 
 // --- features, margins, tuning --------------------------------------------------------------
 
+function setUpLosses(losses) {
+  const [low, high] = extent([...losses.losses, 0]);
+  const format = formatLike(losses.losses);
+  const columns = [
+    {
+      title: "Feature",
+      isText: true,
+      value: (j) => losses.names[j],
+      cell: (j) => losses.names[j],
+    },
+    {
+      title: `Loss of ${losses.metric}`,
+      value: (j) => losses.losses[j],
+      cell: (j) => barCell(format(losses.losses[j]), losses.losses[j], low, high),
+    },
+    {
+      title: "95% interval",
+      value: (j) => losses.low[j],
+      cell: (j) => `${format(losses.low[j])} … ${format(losses.high[j])}`,
+    },
+  ];
+  const table = new SortableTable(byId("feature-table"), columns, {
+    more: byId("more-features"),
+    step: ITEM_ROWS,
+  });
+  Object.assign(table, { column: 1, isAscending: false });
+  table.setRows(losses.names.map((_, j) => j));
+  byId("feature-count").textContent =
+    `What is lost if a feature is shuffled among the items of each group, ${formatNumber(losses.items)} items, twice. Features that say the same stand in for each other.`;
+}
+
 function setUpFeatures() {
   const features = data.features;
+  if (data.losses) return setUpLosses(data.losses);
   byId("feature-box").hidden = !features;
   if (!features) return;
   const bar = (title, values, format) => {

@@ -161,16 +161,20 @@ def margin_note(margins: dict[str, Any]) -> str:
     return ""
 
 
-def feature_note(parts: ModelParts, has_weights: bool) -> str:
+def feature_note(parts: ModelParts, has_weights: bool, has_losses: bool) -> str:
     """On which scale the weights are, or why there are none."""
     if parts.learner is None:
         return _note("Scores were given instead of a model, so there are no weights to show.")
     if hasattr(parts.learner, "members_"):
         return _note(
             "This AutoRanker combines several models, listed below with their weights and "
-            "held-out scores. It has no weight for each feature: see "
-            "rankwise.inspection.permutation_importance for what each one is worth, or train "
-            "RankRLSCV on HingeFeatures for one curve for each."
+            "held-out scores. It has no weight for each feature: "
+            + (
+                "the table has what is lost if one is shuffled inside the groups"
+                if has_losses
+                else "see rankwise.inspection.permutation_importance for what each one is worth"
+            )
+            + ". RankRLSCV on HingeFeatures has one curve for each."
         )
     if not has_weights:
         return _note(

@@ -96,7 +96,7 @@ class SortableTable {
 
 // A title whose long words may go on in the next line, where a phone has no room for them.
 function breakable(title) {
-  return title.split(/(?<=\w{8})(?=\w{4})/).flatMap((part, k) => (k ? [html("wbr"), part] : [part]));
+  return title.split(/(?<=\w{8})(?=\w{4})|(?=@)/).flatMap((part, k) => (k ? [html("wbr"), part] : [part]));
 }
 
 // A long name has room to break its lines, a short one takes no more than it needs.
