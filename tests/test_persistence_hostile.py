@@ -331,7 +331,7 @@ def test_a_pipeline_with_a_folder_of_pickles_is_refused(refused):
 def test_a_pipeline_with_a_ranker_before_its_end_is_refused(refused):
     def change(tree):
         steps = attributes(tree)["steps"]["content"]
-        steps[0] = steps[-1]
+        steps.insert(1, steps[-1])
 
     refused(grown(bytes_of("frame pipeline"), change), "before its end is a ranker")
 
