@@ -328,6 +328,14 @@ def test_a_pipeline_with_a_folder_of_pickles_is_refused(refused):
     refused(grown(bytes_of("frame pipeline"), change), "Pipeline has 'memory'")
 
 
+def test_a_pipeline_with_a_ranker_before_its_end_is_refused(refused):
+    def change(tree):
+        steps = attributes(tree)["steps"]["content"]
+        steps.insert(1, steps[-1])
+
+    refused(grown(bytes_of("frame pipeline"), change), "before its end is a ranker")
+
+
 def test_a_changed_byte_in_an_array_is_found_by_the_checksum(linear, refused):
     members = members_of(linear)
     at = linear.index(members["a0.npy"]) + len(members["a0.npy"]) - 1

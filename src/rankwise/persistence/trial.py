@@ -41,7 +41,9 @@ def check_model(model: Any) -> None:
         steps = vars(model).get("steps")
         if not isinstance(steps, list) or not steps or not all(map(_is_step, steps)):
             raise ValueError("the steps of the Pipeline are not a list of pairs (name, step)")
-        ranker = steps[-1][1]
+        *others, (_, ranker) = steps
+        if any(isinstance(step, RankerMixin) for _, step in others):
+            raise ValueError("a step of the Pipeline before its end is a ranker")
     if not isinstance(ranker, RankerMixin):
         raise ValueError(f"{type(ranker).__name__} is not a ranker of rankwise")
     for part in _parts(model):
