@@ -171,7 +171,8 @@ def belief_of_comparisons(
         root = np.asarray(scipy.linalg.solve_triangular(factor, Phi.T, lower=True).T)
         mean = root @ (root.T @ d)
     noise = 1.0 if is_verdict else _noise(graph, weight, d, mean)
-    curve = ProbabilityMap(1.0, 1 / LOGISTIC**2) if is_verdict else _curve(noise)
+    spread = LOGISTIC if is_verdict else np.sqrt(noise)  # P = σ(1.702 d / √(spread² + v))
+    curve = ProbabilityMap(LOGISTIC / spread, 1 / spread**2)
     if root is not None and n > DENSE_LIMIT:
         return Belief(mean, curve, root=np.sqrt(noise) * root)
     return Belief(mean, curve, covariance=noise * (C if root is None else root @ root.T))
@@ -242,11 +243,6 @@ def _divergence(graph: PairGraph, flow: Array) -> Array:
 def _noise(graph: PairGraph, weight: Array, d: Array, mean: Array) -> float:
     total = float(weight @ graph.edge_target**2)
     return max(total - float(d @ mean), 1e-3 * total) / graph.n_pairs
-
-
-def _curve(noise: float) -> ProbabilityMap:
-    """σ(1.702 d / √(σ² + v)) in the form of the map."""
-    return ProbabilityMap(LOGISTIC / np.sqrt(noise), 1 / noise)
 
 
 def _inverse(L: sp.csr_array, prior: float, d: Array) -> tuple[Array, Array]:
