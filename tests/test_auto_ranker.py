@@ -50,7 +50,10 @@ def data():
 
 @pytest.fixture(scope="module")
 def fitted(data):
-    return AutoRanker(estimate_folds=0).fit(*data)
+    """A stack, though of few items."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(auto_combine, "LEAST_FOR_STACK", 0)
+        return AutoRanker(estimate_folds=0).fit(*data)
 
 
 def alphas_of(model):
@@ -131,7 +134,10 @@ def test_predictions_are_the_weighted_scaled_predictions_of_the_members(data, fi
 
 
 @pytest.mark.parametrize("combine", ["stack", "mean", "best"])
-def test_the_combination_is_no_worse_than_its_best_member_on_held_out_data(data, combine):
+def test_the_combination_is_no_worse_than_its_best_member_on_held_out_data(
+    data, combine, monkeypatch
+):
+    monkeypatch.setattr(auto_combine, "LEAST_FOR_STACK", 0)
     model = AutoRanker(LINEAR, combine=combine, estimate_folds=0).fit(*data)
     best = max(row["score"] for row in model.members_)
     if combine == "stack":  # or within a standard error of it, which is said
@@ -473,7 +479,16 @@ def test_problems_of_parts_are_parts_of_problems(data):
     np.testing.assert_array_equal(part.groups, groups[:10])
 
 
+def test_few_items_get_a_mean_since_weights_would_be_noise(data):
+    model = AutoRanker(estimate_folds=0).fit(*data)
+    assert model.combine_ == "mean"
+    assert "61 items are too few" in model.notes_[0]
+    assert sorted({row["weight"] for row in model.members_}) == [0.0, 0.25]
+
+
 def test_a_stack_that_is_clearly_worse_gives_way_and_says_so(data, monkeypatch):
+    monkeypatch.setattr(auto_combine, "LEAST_FOR_STACK", 0)
+
     def bad(Z, units):
         weights = np.full(Z.shape[1], -1.0)
         return auto_combine.Combination("stack", weights, units.judge((Z @ weights)[:, None])[:, 0])

@@ -16,6 +16,7 @@ from rankwise.model_selection.measures import check_scoring, mean_defined
 __all__ = ["Combination", "combine_members"]
 
 AVERAGED = 4  # members that the mean is taken of
+LEAST_FOR_STACK = 200  # items: weights from fewer are noise
 
 
 @dataclass(eq=False)
@@ -47,7 +48,8 @@ def combine_members(members: list[Member], units: Units, how: str) -> Combinatio
     scaled in each group. Its alpha is chosen by leave-group-out and the share of pairs in the wrong
     order, which is what its cost asks for and varies less than other metrics. The best of several
     members flatters itself a little, so it replaces the stack only if it is better by a standard
-    error of the difference over groups.
+    error of the difference over groups. With fewer than 200 items the mean of the best members
+    takes the place of the stack: it does not learn weights from noise.
     """
     sign = 1.0 if units.metric.greater_is_better else -1.0
     score = [sign * float(mean_defined(member.by_unit)) for member in members]
@@ -60,6 +62,10 @@ def combine_members(members: list[Member], units: Units, how: str) -> Combinatio
     weights[order[:AVERAGED]] = 1.0 / len(order[:AVERAGED])
     mean = Combination("mean", weights, units.judge((Z @ weights)[:, None])[:, 0])
     if how == "mean":
+        return mean
+    if len(Z) < LEAST_FOR_STACK:
+        what = "the mean of the best takes the place of the stack"
+        mean.note = f"{what}: {len(Z)} items are too few for its weights"
         return mean
     stack = _stack(Z, units)
     other = max(mean, best, key=lambda each: sign * float(mean_defined(each.by_unit)))
