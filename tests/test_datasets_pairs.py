@@ -192,7 +192,7 @@ def test_bad_sides(tmp_path):
     with pytest.raises(
         TableFormatError, match=r"no column 'loser'.*Pass sides=.*which of two sides"
     ):
-        read_pairs(path)
+        read_pairs(save(tmp_path / "b.csv", BATTLES.replace("model_a", "one")))
 
 
 @pytest.mark.parametrize(
@@ -328,5 +328,43 @@ def test_missing_file(tmp_path):
 @pytest.mark.parametrize("cell", ["x", "inf"])
 def test_points_and_wins_that_are_no_numbers(tmp_path, role, cell):
     path = save(tmp_path / "games.csv", f"a,b,p,q\nAnn,Bob,3,1\nBob,Cleo,1,{cell}\n")
-    with pytest.raises(TableFormatError, match=rf":3: the .*, column 'q', is '{cell}', expected"):
+    with pytest.raises(TableFormatError, match=rf":3: the .*, column 'q', is '?{cell}'?, expected"):
         read_pairs(path, sides=("a", "b"), **{role: ("p", "q")})
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["first,second,outcome", "left,right,winner", "model_a,model_b,winner", "a,b,result"],
+)
+def test_sides_under_their_usual_names_are_found_and_said(tmp_path, header):
+    path = tmp_path / "battles.csv"
+    path.write_text(f"{header}\nx,y,first\ny,z,second\nz,x,tie\n")
+    first, second, outcome = header.split(",")
+    found, asked = (
+        read_pairs(path),
+        read_pairs(path, sides=(first, second), outcome=outcome),
+    )
+    for name in ("first", "second", "outcome"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(asked, name))
+    assert (
+        found.read_as
+        == f"'{first}' and '{second}' are read as the two sides, '{outcome}' as the outcome"
+    )
+    assert asked.read_as == ""
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["left,right,loser", "left,right,a,b,winner", "left,right,winner,outcome", "left,x,winner"],
+)
+def test_sides_that_could_mean_something_else_are_asked_for(tmp_path, header):
+    path = tmp_path / "battles.csv"
+    path.write_text(f"{header}\n" + ",".join("pqrst"[: header.count(",") + 1]) + "\n")
+    with pytest.raises(TableFormatError, match="Pass sides="):
+        read_pairs(path)
+
+
+def test_winner_and_loser_go_before_sides(tmp_path):
+    path = tmp_path / "games.csv"
+    path.write_text("winner,loser,left,right\np,q,q,p\n")
+    assert read_pairs(path).read_as == ""

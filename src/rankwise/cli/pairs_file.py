@@ -96,6 +96,8 @@ def read_comparisons(path: Path, options: ComparisonOptions) -> Comparisons:
     for name in ("sides", "wins", "scores"):
         columns[name] = _listed(name, getattr(options, name))
     pairs = read_pairs(path, **columns)
+    if pairs.read_as:
+        note(f"{pairs.read_as}; --sides and --outcome say it otherwise.")
     return Comparisons(pairs, _features(options, pairs))
 
 

@@ -18,6 +18,15 @@ __all__ = ["Column", "PairColumns", "PairData"]
 
 Column = str | int
 
+SIDES = (
+    ("first", "second"),
+    ("left", "right"),
+    ("model_a", "model_b"),
+    ("home", "away"),
+    ("a", "b"),
+)
+OUTCOMES = ("outcome", "winner", "result", "better")
+
 
 @dataclass(frozen=True, eq=False)
 class PairData:
@@ -39,6 +48,8 @@ class PairData:
     covariates : dict from str to ndarray of shape (n_pairs,)
         What else is known of each comparison, as numbers or as labels of categories. A number
         speaks for the first side.
+    read_as : str
+        Which columns were taken for the sides and the outcome, if that was not asked for.
     """
 
     first: Indices
@@ -50,6 +61,7 @@ class PairData:
     judges: NDArray[Any] | None = None
     clusters: NDArray[Any] | None = None
     covariates: dict[str, NDArray[Any]] = field(default_factory=dict)
+    read_as: str = ""
 
     @property
     def n_items(self) -> int:
@@ -130,6 +142,17 @@ class PairColumns:
         said = [n for n in ("outcome", "wins", "scores") if getattr(self, n) is not None]
         if len(said) > 1:
             raise ValueError(f"{' and '.join(said)} say the same thing; pass one of them.")
+
+    def recognized(self, names: Sequence[str]) -> PairColumns:
+        """The same, with sides and outcome by their usual names where nothing else is meant."""
+        is_asked = self.sides is not None or self.outcome is not None
+        if is_asked or (self.winner, self.loser) != ("winner", "loser") or "loser" in names:
+            return self
+        sides = [pair for pair in SIDES if all(names.count(name) == 1 for name in pair)]
+        outcomes = [name for name in OUTCOMES if names.count(name) == 1]
+        if len(sides) != 1 or len(outcomes) != 1:
+            return self
+        return replace(self, sides=sides[0], outcome=outcomes[0])
 
     @classmethod
     def names(cls) -> list[str]:

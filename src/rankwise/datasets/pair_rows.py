@@ -25,7 +25,9 @@ class PairRows:
     """The columns of a table of comparisons, by their roles; `ends` are those of the items."""
 
     def __init__(self, table: PairTable, columns: PairColumns) -> None:
+        asked, columns = columns, columns.recognized(table.names)
         self._table, self._columns = table, columns
+        self._read_as = "" if columns is asked else _read_as(columns)
         self._at: dict[str, int] = {}
         for role in ("magnitude", "weight", "tie", "group", "judge", "cluster"):
             self._find(role, getattr(columns, role), optional=role not in ("judge", "cluster"))
@@ -43,7 +45,8 @@ class PairRows:
                 self._at["winner"] = table.position(name, "outcome")
         else:
             name = columns.winner if columns.outcome is None else columns.outcome
-            self._at["winner"] = table.position(name, "winner")
+            hint = " Pass sides= and outcome= if it names two sides and who won."
+            self._at["winner"] = table.position(name, "winner", hint)
             self._ends = [self._at["winner"], self._loser()]
         self._is_battle = is_battle
         self._controls = self._covariate_columns()
@@ -100,6 +103,7 @@ class PairRows:
             judges=self._labels("judge"),
             clusters=self._labels("cluster"),
             covariates={name: self._covariate(name, at) for name, at in self._controls.items()},
+            read_as=self._read_as,
         )
         return self._expanded(data) if self._counted else data
 
@@ -278,3 +282,8 @@ class PairRows:
         each = np.repeat(np.arange(n_rows * n_kinds), counts.ravel().astype(np.intp))
         taken = data.take(each // n_kinds)
         return replace(taken, outcome=np.array([1.0, -1.0, 0.0])[each % n_kinds])
+
+
+def _read_as(columns: PairColumns) -> str:
+    first, second = columns.sides or ("", "")
+    return f"{first!r} and {second!r} are read as the two sides, {columns.outcome!r} as the outcome"

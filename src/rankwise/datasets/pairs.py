@@ -44,7 +44,9 @@ def read_pairs(
         Names of the columns with the labels of the two items, or their positions counted from 0.
     sides : pair of str or int, optional
         The two columns with the labels of the items, for data in which another column says which
-        side won; `loser` is not used then.
+        side won; `loser` is not used then. Without it, columns "first" and "second", "left" and
+        "right", "model_a" and "model_b", "home" and "away" or "a" and "b" are the sides if there is
+        no loser and exactly one of "outcome", "winner", "result", "better"; `read_as` says so.
     outcome : str or int, optional
         With `sides`: the column that says who won, by default the one that `winner` names. It holds
         the name of a side's column, the label of one of the two items, or a word: "left", "first",
