@@ -33,7 +33,9 @@ def compare(
     test: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="wilcoxon (ranks of differences) or randomization (their mean)."
+            "--test",
+            metavar="NAME",
+            help="wilcoxon (ranks of differences) or randomization (their mean).",
         ),
     ] = "wilcoxon",
     confidence: Confidence = 0.95,
