@@ -113,7 +113,8 @@ class LeastSquaresTask:
             self._design = None if is_last else design._replace(matrix=design.matrix.copy())
         refit = self._refit._replace(progress=progress)
         loss, alphas = self._losses[graph], candidates.axes["alpha"]
-        return held_out_scores(loss, design, folds, alphas, refit, self._white)
+        white = self._white if design.method == "primal" else None  # else no matrix is made again
+        return held_out_scores(loss, design, folds, alphas, refit, white)
 
     def nested(self, folds: NestedFolds, candidates: Candidates) -> list[Array]:
         """What models of some blocks give others, (n_scored, n_candidates); for one output."""
