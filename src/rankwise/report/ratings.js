@@ -53,7 +53,7 @@ function ratingRange(rows) {
   ];
 }
 
-const pictureWidth = () => (isPhone.matches ? 112 : 220);
+const pictureWidth = () => (isPhone.matches ? 112 : 160);
 
 function frameOf([from, to]) {
   const width = pictureWidth();
