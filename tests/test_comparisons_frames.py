@@ -183,6 +183,10 @@ def test_the_record_keeps_the_sides():
     assert (part.n_pairs, part.outcome.tolist()) == (3, [-1, -1, -1])
 
 
+def test_sides_under_their_usual_names_need_no_argument():
+    assert rate(BATTLES).to_text() == rate(BATTLES, **SIDES).to_text()
+
+
 # -- bad input ----------------------------------------------------------------------------------
 
 
@@ -191,7 +195,7 @@ def test_the_record_keeps_the_sides():
     [
         ({"sides": ("model_a", "model_c")}, "no column 'model_c' for the sides; did you mean"),
         ({"sides": ("model_a", "model_a")}, "two different columns"),
-        ({"winner": "winner"}, "no column 'loser' for the loser.* Pass sides="),
+        ({"winner": "words"}, "no column 'loser' for the loser.* Pass sides="),
         ({"wins": ("a", "b")}, "wins= needs sides="),
         ({**SIDES, "scores": ("words", "words")}, "outcome and scores say the same thing"),
         ({**SIDES, "weight": "words"}, "row 1 .*weight is -3, expected more than 0"),
