@@ -393,6 +393,7 @@ def test_frames_give_the_bits_of_their_own_arrays():
 
 
 def test_sparse_columns_stay_sparse():
+    pytest.importorskip("scipy", minversion="1.16.1", reason="pandas 3 asks for it")
     table = pd.DataFrame.sparse.from_spmatrix(sp.eye_array(36, 4, format="csr"))
     assert sp.issparse(frame_matrix("X", table))
     plain = RankRLS().fit(sp.eye_array(36, 4, format="csr"), Y)
