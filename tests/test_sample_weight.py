@@ -111,7 +111,7 @@ LEARNERS = {
     "RankRLS": lambda **options: RankRLS(0.1, **options),
     "RankRLS, rbf": lambda **options: RankRLS(0.1, kernel="rbf", gamma=0.5, **options),
     "RankRLS, beta": lambda **options: RankRLS(0.1, beta=0.3, **options),
-    "RankLogistic": lambda **_: RankLogistic(0.1, tol=1e-9),
+    "RankLogistic": lambda **_: RankLogistic(0.1, tol=1e-12),
     "RankSVM": lambda **_: RankSVM(0.1, tol=1e-9, solver="newton-cg", loss="squared_hinge"),
     "CoRankRLS": lambda **options: CoRankRLS(
         0.1, views=2, n_basis=5, kernel="rbf", gamma=0.5, random_state=0, **options
