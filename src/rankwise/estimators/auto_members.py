@@ -33,6 +33,7 @@ __all__ = [
     "judge_estimator",
     "judge_recipe",
     "menu_of",
+    "scored_again",
 ]
 
 FOREIGN_FOLDS = 5
@@ -258,11 +259,17 @@ def _fit_and_score(estimator: Any, problem: Problem, seen: Indices, new: Indices
 
 
 def _trained_again(estimator: Any, problem: Problem, nested: NestedFolds | None) -> Again | None:
+    return scored_again(nested, lambda seen, new: _fit_and_score(estimator, problem, seen, new))
+
+
+def scored_again(
+    nested: NestedFolds | None, score: Callable[[Indices, Indices], Array]
+) -> Again | None:
+    """What `score` gives the second items by a model of the first, for each of the models."""
     if nested is None:
         return None
     rows = [(nested.rows(kept), nested.rows(new)) for kept, new in nested.models()]
-    scores = [_fit_and_score(estimator, problem, seen, new)[:, None] for seen, new in rows]
-    return Again(ONE, scores)
+    return Again(ONE, [score(seen, new)[:, None] for seen, new in rows])
 
 
 def _member(

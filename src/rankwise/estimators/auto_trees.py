@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.arrays import Array, Indices
 from rankwise.estimators.auto_hold_out import HeldOutEdges, Units, choose
-from rankwise.estimators.auto_members import ONE, Again, Member, Problem
+from rankwise.estimators.auto_members import ONE, Member, Problem, scored_again
 from rankwise.estimators.auto_menu import Features, Recipe, as_pipeline
 from rankwise.estimators.boosted_trees import BoostedTrees, grow_trees, staged_scores
 from rankwise.model_selection.folds import Folds, fold_numbers, make_folds
@@ -53,21 +54,15 @@ def judge_trees(
         return as_pipeline(steps, BoostedTrees(n_best).fit(R, *problem.target))
 
     choice = choose(units, ONE, held_best[:, None], units.judge(held_best[:, None]))
-    again = None if nested is None else _grown_again(n_best, R, problem, nested)
+
+    def score(seen: Indices, new: Indices) -> Array:
+        graph: Any = problem.graph.subset(seen)
+        return np.asarray(grow_trees(None, n_best, R[seen], graph).predict(R[new]))
+
+    again = scored_again(nested, score)
     seconds = time.perf_counter() - start
     found = choice.held, choice.by_unit, seconds, train, again, n_best
     return Member(recipe.name, choice.alpha, *found)
-
-
-def _grown_again(n_trees: int, R: Any, problem: Problem, nested: NestedFolds) -> Again:
-    scores = []
-    for kept, new in nested.models():
-        rows: Any = nested.rows(kept)
-        graph: Any = problem.graph.subset(rows)
-        scores.append(
-            grow_trees(None, n_trees, R[rows], graph).predict(R[nested.rows(new)])[:, None]
-        )
-    return Again(ONE, scores)
 
 
 def _folds(problem: Problem, units: Units) -> Folds:

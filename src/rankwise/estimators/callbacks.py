@@ -1,4 +1,4 @@
-"""The way to scikit-learn's callbacks (1.9 and later) and to our own line of progress."""
+"""The way to scikit-learn's callbacks and to our own line of progress."""
 
 from __future__ import annotations
 
@@ -6,17 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # scikit-learn 1.8 has no callbacks
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands for scikit-learn's mixin where it is missing: no callback can be set."""
-
-    def with_callbacks(method: Any) -> Any:
-        """Return the method itself."""
-        return method
-
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 
 __all__ = ["CallbackSupportMixin", "FitTask", "ProgressLine", "with_callbacks"]
 
