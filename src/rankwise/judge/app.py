@@ -22,8 +22,6 @@ from rankwise.judge.items import Item
 from rankwise.judge.session import JudgingSession
 from rankwise.judge.storage import NotOpenError, Question
 
-__all__ = ["judging_app"]
-
 LONGEST_BODY = 4096
 LONGEST_NAME = 60
 COOKIE = "rankwise_token"

@@ -13,8 +13,6 @@ import uvicorn
 from rankwise.judge.app import judging_app
 from rankwise.judge.session import JudgingSession
 
-__all__ = ["Address", "serve"]
-
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 

@@ -18,8 +18,6 @@ from rankwise.judge.storage import Comparison, JudgementStore, Question
 from rankwise.threads import one_blas_thread
 from rankwise.uncertainty import Belief, belief_of_comparisons, next_pairs
 
-__all__ = ["JudgingSession"]
-
 QUEUE = 20  # pairs chosen at a time
 PRIOR = 1.0  # every item begins as if it had tied with an average one
 REST = 2.0  # of the time that a rating takes; many judges need the processor, too

@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 from rankwise.judge.items import Item
 
-__all__ = ["Comparison", "JudgementStore", "NotOpenError", "Question"]
-
 VERSION = 1
 APPLICATION = 0x72776A31  # "rwj1": tells our files from others
 OUTCOMES = ("first", "second", "tie")
