@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rankwise.estimators.auto_ranker import AutoRanker
     from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSPath
     from rankwise.estimators.co_rank_rls_cv import CoRankRLSCV
+    from rankwise.estimators.columns import ColumnFacts, Columns
     from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS
     from rankwise.estimators.conditional_rank_rls_cv import ConditionalRankRLSCV
     from rankwise.estimators.group_scaler import GroupScaler
@@ -31,6 +32,8 @@ __all__ = [
     "CoRankRLS",
     "CoRankRLSCV",
     "CoRankRLSPath",
+    "ColumnFacts",
+    "Columns",
     "ConditionalRankRLS",
     "ConditionalRankRLSCV",
     "GroupScaler",
@@ -56,6 +59,8 @@ _HOMES = {
     "CoRankRLS": "estimators.co_rank_rls",
     "CoRankRLSCV": "estimators.co_rank_rls_cv",
     "CoRankRLSPath": "estimators.co_rank_rls",
+    "ColumnFacts": "estimators.columns",
+    "Columns": "estimators.columns",
     "ConditionalRankRLS": "estimators.conditional_rank_rls",
     "ConditionalRankRLSCV": "estimators.conditional_rank_rls_cv",
     "LabelRanker": "estimators.label_ranker",
