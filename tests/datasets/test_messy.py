@@ -47,8 +47,7 @@ def content_of(path, read, options):
             data = read_frame(path, keep_unscored=True, **options)
             names = ("X", "y", "groups", "ids", "weight")
     except DataFileError as error:
-        assert error.path == str(path)
-        return {"refused in line": error.line}
+        return {"refused in line": error.line, "file": Path(error.path).name}
     return {name: plain(getattr(data, name)) for name in names}
 
 
