@@ -63,9 +63,9 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 889,
+    ".": 954,
     "_compiled": 227,
-    "cli": 3197,
+    "cli": 3137,
     "dask": 635,
     "datasets": 3210,
     "estimators": 4614,
@@ -73,10 +73,10 @@ BUDGET = {
     "graphs": 1765,
     "inspection": 364,
     "judge": 865,
-    "leaderboard": 2456,
+    "leaderboard": 2429,
     "losses": 355,
     "metrics": 1145,
-    "model_selection": 2293,
+    "model_selection": 2241,
     "persistence": 1679,
     "plot": 1064,
     "report": 1549,
