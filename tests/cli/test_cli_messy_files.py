@@ -222,17 +222,18 @@ def test_what_cannot_be_written_is_refused_before_the_data_are_read(tmp_path, mo
 @pytest.mark.parametrize("columns", [80, 50])
 def test_a_narrow_terminal_cuts_names_and_never_numbers(monkeypatch, capsys, columns):
     from rankwise.cli.output import print_table
+    from rankwise.text_tables import Table
 
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", str(columns))
     header = ["name", "mean", "interval"]
-    print_table(header, [["x" * 100, "0.1234", "-0.1234 … +0.5678"], ["y", "1", "2"]])
+    print_table(Table(header, [["x" * 100, "0.1234", "-0.1234 … +0.5678"], ["y", "1", "2"]]))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines[1:])) == columns
     assert lines[2].endswith("x…  0.1234  -0.1234 … +0.5678")
     assert lines[3].split() == ["y", "1", "2"]
     monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
-    print_table(header, [["x" * 100, "0.1234", "2"]])
+    print_table(Table(header, [["x" * 100, "0.1234", "2"]]))
     assert "x" * 100 in capsys.readouterr().out
 
 

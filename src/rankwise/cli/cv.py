@@ -165,6 +165,7 @@ def print_summary(
 ) -> None:
     """Print it as a table."""
     from rankwise.cli.output import print_pairs, print_table, shown
+    from rankwise.text_tables import Table
 
     parameter = next(iter(summary["best"]))
     fixed = "".join(f", {name} {value:.4g}" for name, value in summary["fixed"].items())
@@ -184,4 +185,4 @@ def print_summary(
         cells = [shown(row[metric.name]) for metric in metrics]
         rows.append([f"{row[parameter]:.4g}", *cells, "best" if is_best else ""])
     header = [parameter, *(metric.name for metric in metrics), ""]
-    print_table(header, rows, n_left=0, best=best)
+    print_table(Table(header, rows, names=()), best=best)

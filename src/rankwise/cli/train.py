@@ -127,7 +127,7 @@ def train(
 
 def describe(ranker: Any) -> dict[str, Any]:
     """Parameters that were chosen or given, and how good the chosen ones were."""
-    from rankwise.cli.output import plain
+    from rankwise.text_tables import plain
 
     search = getattr(ranker, "cv_results_", None)
     if hasattr(ranker, "members_"):
