@@ -51,7 +51,9 @@ RECORDS: dict[str, type] = {
     "Kernel": Kernel,
     "PursuitFunction": PursuitFunction,
 }
-SPARSE = {kind.__name__: kind for kind in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix)}
+SPARSE = {
+    kind.__name__: kind for kind in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix)
+}
 
 ARRAYS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("mean_", "var_", "scale_", "min_", "center_", "max_abs_"), ("f", "p")),
@@ -239,7 +241,9 @@ class Restorer:
     _plain: typing.ClassVar[dict[str, Callable[[Any, Any], Any]]] = {
         "array": _array,
         "dict": lambda self, content: {str(k): self.restore(v) for k, v in content.items()},
-        "float": lambda self, content: {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[content],
+        "float": lambda self, content: {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[
+            content
+        ],
         "metric": lambda self, content: get_metric(content),
         "objects": _objects,
         "slice": lambda self, content: slice(*_whole_or_none(content)),

@@ -242,7 +242,9 @@ def _opened(name: str, stream: IO[bytes]) -> zipfile.ZipFile:
     is_plain = all(entry.compress_size == entry.file_size for entry in entries)
     is_plain &= not any(entry.compress_type or entry.flag_bits & 1 for entry in entries)
     if not is_plain or sum(entry.file_size for entry in entries) > size:
-        raise ModelFileError(name, "the file is damaged: its entries are packed, or larger than it.")
+        raise ModelFileError(
+            name, "the file is damaged: its entries are packed, or larger than it."
+        )
     return archive
 
 
@@ -336,7 +338,10 @@ def _try(model: Any, n_bytes: int) -> None:
         raise ValueError(f"scores of 1 and 4 items have the shapes {one.shape}, {scores.shape}")
     if not np.isfinite(scores).all():
         raise ValueError("the scores of the model are not finite")
-    if hasattr(ranker, "predict_above") and not np.isfinite(ranker.predict_above(items, 0, 1)).all():
+    if (
+        hasattr(ranker, "predict_above")
+        and not np.isfinite(ranker.predict_above(items, 0, 1)).all()
+    ):
         raise ValueError("the probabilities of the model are not finite")
 
 
@@ -344,7 +349,9 @@ def _check_kind(model: Any) -> None:
     if isinstance(model, type):
         raise ValueError(f"{model.__name__} is a class; save a fitted {model.__name__}.")
     if hasattr(model, "to_local"):
-        raise ValueError("a model of rankwise.dask is spread over a cluster. Save model.to_local().")
+        raise ValueError(
+            "a model of rankwise.dask is spread over a cluster. Save model.to_local()."
+        )
     if hasattr(model, "best_estimator_") and not isinstance(model, RankerMixin):
         raise ValueError(f"{type(model).__name__} cannot be saved. Save its best_estimator_.")
     if type(model) not in ESTIMATORS.values():
