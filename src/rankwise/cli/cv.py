@@ -22,8 +22,8 @@ from rankwise.cli.options import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rankwise.cli.data import TrainingSet
     from rankwise.cli.held_out import HeldOut
-    from rankwise.cli.training_set import TrainingSet
     from rankwise.metrics import Metric
 
 PREPARED = "features scaled and filled by all rows, without a look at the scores"
@@ -53,14 +53,13 @@ def cv(
     data; the first --metric chooses. With -o the held-out scores of the best candidate are written,
     one a line, and nan for items without a score, which are never held out.
     """
+    from rankwise.cli.data import read_training
     from rankwise.cli.held_out import hold_out
     from rankwise.cli.metric_choice import held_out_metrics
-    from rankwise.cli.models import make_model, make_scaler
+    from rankwise.cli.models import make_model
     from rankwise.cli.output import check_output, print_json
     from rankwise.cli.session import note
-    from rankwise.cli.training_set import read_training
     from rankwise.datasets import write_scores
-    from rankwise.estimators.pipelines import fit_transform
 
     check_output(output, file, per_group)
     check_output(per_group, file)
@@ -69,11 +68,9 @@ def cv(
     if model.model is ModelName.auto and (output, per_group) != (None, None):
         raise ValueError("-o and --per-group: the model auto has no curve; use another model.")
     estimator = make_model(model, metric[0] if metric else None, search=True)
-    data = read_training(file, table, model.model, weight)
+    data = read_training(file, table, model, estimator, weight)
     names = held_out_metrics(metric, data.y, data.groups)
-    scaler = make_scaler(model, estimator, data.is_sparse)
-    preparation = data.prepared_by(scaler)
-    X = data.X if preparation is None else fit_transform(preparation, data.X, data.groups)
+    X = data.prepared
     if model.model is ModelName.auto:
         _judge_members(estimator, leave, X, data, as_json)
         return
@@ -91,7 +88,7 @@ def cv(
             note(f"{n_gaps:,} items without score are never held out: nan in {output}")
     if per_group is not None:
         write_groups(per_group, found, best)
-    prepared = PREPARED if preparation is not None else ""
+    prepared = PREPARED if data.steps else ""
     summary = summarize(found, names, best, estimator, prepared, seconds)
     if as_json:
         print_json({"data": data.summary, **summary})

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rankwise.cli.training_set import TrainingSet
+    from rankwise.cli.data import TrainingSet
     from rankwise.metrics import Metric
     from rankwise.model_selection import HeldOutCurves
 

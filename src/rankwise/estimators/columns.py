@@ -114,9 +114,10 @@ class Columns(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    A column is an identifier if its name says so, if it counts the rows, or if it has
-    whole numbers of 16 digits or more. With such a name but few values it is a category. An array
-    has numbers only, and all its columns are used.
+    A column is an identifier if its name says so, if it counts the rows (of which up to half may
+    be gone), or if it has whole numbers of 16 digits or more. With such a name but few values it
+    is a category. An array has numbers only, and all its columns are used.
+
 
     Examples
     --------
@@ -281,6 +282,10 @@ def source_of_features(facts: Sequence[ColumnFacts]) -> list[int]:
 def _cells(column: Any) -> NDArray[Any]:
     """A column of a frame: numbers, dates, or texts with None for gaps; (n, 0) if none of these."""
     cells: NDArray[Any] = np.asarray(as_array(column))
+    if str(column.dtype).startswith(("Categorical", "Enum")):
+        cells = np.array(_texts(cells), dtype=object)
+    if cells.dtype.kind == "U":
+        cells = cells.astype(object)
     if cells.dtype != object or cells.ndim > 1:
         return cells
     kinds = {type(cell) for cell in cells}
@@ -427,8 +432,9 @@ def _is_code(name: str, cells: NDArray[Any]) -> bool:
 
 
 def _counts(numbers: NDArray[Any]) -> bool:
-    """Whether the values go up by one from row to row."""
-    return all((np.diff(rows.astype(float)) == 1).all() for rows in (numbers[:9], numbers))
+    """Whether the values go up from row to row, and at least every second one is there."""
+    span = float(numbers[-1]) - float(numbers[0])
+    return bool((numbers[1:] > numbers[:-1]).all()) and span < 2 * len(numbers)
 
 
 def _is_long(numbers: NDArray[Any]) -> bool:
@@ -450,7 +456,7 @@ def _doubt(cells: NDArray[Any]) -> str:
 
 
 def _refuse(facts: list[ColumnFacts], asked: set[str]) -> None:
-    """Raise a ValueError with all reasons if a column that was asked for is left out, or all are."""
+    """Raise a ValueError with all reasons if a column that was asked for is left out, or all."""
     refused = [column for column in facts if column.kind == "left out" and column.name in asked]
     if refused or all(column.kind == "left out" for column in facts):
         listed = refused or facts

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
@@ -41,6 +42,7 @@ STEPS: dict[str, type] = {
     "HingeFeatures": estimators.HingeFeatures,
     "MaxAbsScaler": MaxAbsScaler,
     "MinMaxScaler": MinMaxScaler,
+    "Nystroem": Nystroem,
     "RobustScaler": RobustScaler,
     "StandardScaler": StandardScaler,
 }
@@ -62,6 +64,8 @@ ARRAYS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("threshold_", "value_"), ("f", "t")),
     "basis_indices_": ("i", "n"),
     "choice_path_": ("i", "s", "sv"),
+    "component_indices_": ("i", "n"),
+    "components_": ("f", "np"),
     "coef_": ("f", "p", "op"),
     "coef_path_": ("f", "sn"),
     "coefficients_": ("f", "k"),
@@ -73,6 +77,7 @@ ARRAYS: dict[str, tuple[str, ...]] = {
     "held_out_scores_": ("f", "ih"),
     "intercept_": ("f", "o"),
     "knots_": ("f", "k"),
+    "normalization_": ("f", "nn"),
     "roots_": ("i", "r"),
     "root_": ("f", "ku"),
     "row_coef_": ("f", "r"),
@@ -91,7 +96,9 @@ FORGOTTEN = {"_chunks", "_features", "_metadata_request"}
 """Attributes that only `fit` and `partial_fit` use."""
 DEFAULTED = {"cv", "random_state"}
 """Parameters that only `fit` reads: an object of a class of its own becomes the default."""
-PRIVATE = {"_functions", "_sklearn_output_config"}
+NEVER_KEPT = {"memory", "n_jobs", "transform_input"}
+"""Parameters that always become the default: from the folder of `memory`, `fit` reads pickles."""
+PRIVATE = {"_functions", "_n_features_out", "_sklearn_output_config"}
 
 _LEARNED = re.compile(r"[A-Za-z]\w*_")
 _LARGEST = 2**64
@@ -158,9 +165,7 @@ def _state_estimator(model: Any, arrays: list[Any], where: str) -> Any:
     names = inspect.signature(type(model)).parameters
     parameters, fitted = {}, {}
     for key, value in vars(model).items():
-        if isinstance(model, Pipeline) and key in ("memory", "transform_input"):
-            continue  # from the folder of memory, `fit` would read pickles
-        if key in FORGOTTEN or (key in DEFAULTED and not _is_plain(value)):
+        if key in FORGOTTEN | NEVER_KEPT or (key in DEFAULTED and not _is_plain(value)):
             continue
         if key in names:
             parameters[key] = state(value, arrays, f"{where}.{key}")
@@ -203,7 +208,7 @@ class Restorer:
         self.arrays: dict[int, np.ndarray[Any, Any]] = dict(enumerate(arrays))
 
     def restore(self, node: Any) -> Any:
-        """The value. Raises ValueError, TypeError, KeyError and the like if the facts do not fit."""
+        """The value. Raises ValueError, TypeError, KeyError or the like if facts do not fit."""
         if isinstance(node, list):
             return [self.restore(entry) for entry in node]
         if type(node) is int and abs(node) >= _LARGEST:
@@ -252,15 +257,19 @@ class Restorer:
     }
 
     def _sparse(self, node: Any) -> Any:
+        """A sparse matrix; SciPy computes with its numbers without a look, so all are checked."""
         data, indices, indptr = map(self._array, node["entries"])
         n_rows, n_columns = shape = tuple(map(int, node["shape"]))
-        n_lines = n_columns if node["sparse"].startswith("csc") else n_rows
+        is_by_column = node["sparse"].startswith("csc")
+        n_lines, length = (n_columns, n_rows) if is_by_column else (n_rows, n_columns)
         kinds = data.dtype.kind, indices.dtype.kind, indptr.dtype.kind
-        if kinds != ("f", "i", "i") or indptr.shape != (n_lines + 1,):
+        if kinds != ("f", "i", "i") or indptr.shape != (n_lines + 1,) or data.ndim != 1:
             raise ValueError("the arrays of a sparse matrix do not fit together")
-        matrix = SPARSE[node["sparse"]]((data, indices, indptr), shape=shape)
-        matrix.check_format(full_check=True)
-        return matrix
+        is_right = indptr[0] == 0 and (np.diff(indptr) >= 0).all() and indptr[-1] == len(data)
+        is_right &= indices.shape == data.shape and ((indices >= 0) & (indices < length)).all()
+        if not is_right:
+            raise ValueError("a sparse matrix has entries outside of its shape")
+        return SPARSE[node["sparse"]]((data, indices, indptr), shape=shape)
 
     def _record(self, node: Any) -> Any:
         record = RECORDS[node["is"]]
@@ -278,7 +287,7 @@ class Restorer:
         if known is None or set(node) != {"is", "parameters", "fitted"}:
             raise ValueError(f"{node['is']!r:.60} is no model that files may hold")
         parameters = {key: self.restore(entry) for key, entry in node["parameters"].items()}
-        unknown = set(parameters) - set(inspect.signature(known).parameters)
+        unknown = set(parameters) - (set(inspect.signature(known).parameters) - NEVER_KEPT)
         fitted = {key: self.restore(entry) for key, entry in node["fitted"].items()}
         unknown |= {key for key in fitted if not _may_learn(known, key)}
         if unknown:
@@ -314,7 +323,7 @@ def _is_of(value: Any, hint: Any) -> bool:
     if origin is typing.Literal:
         return value in inner
     if origin is dict:
-        return value == {}  # the parameters of a kernel that is a function
+        return bool(value == {})  # the parameters of a kernel that is a function
     if hint is float:
         return type(value) in (int, float) and math.isfinite(value)
     return isinstance(hint, type) and type(value) is hint

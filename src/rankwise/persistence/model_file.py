@@ -176,7 +176,8 @@ def read_header(path: PathLike) -> dict[str, Any]:
     dict
         "format", "version" (of the format), "rankwise" and "written_with" (versions that wrote
         it), "model" and "ranker" (names of the class and, of a Pipeline, of its last step),
-        "n_features", "notes" and "parameters" (of the ranker; arrays by their number in the file).
+        "n_features", "notes", "parameters" (of the ranker; arrays by their number in the file) and
+        "columns" (kinds of the columns of a table by name; None if it takes no table).
 
     Raises
     ------
@@ -200,15 +201,21 @@ def read_header(path: PathLike) -> dict[str, Any]:
     with open(path, "rb") as stream:
         document = _document(name, _opened(name, stream))
     try:
-        model = ranker = document.pop("model")
-        while ranker["is"] == "Pipeline":
-            ranker = ranker["parameters"]["steps"][-1]["tuple"][1]
+        model = first = ranker = document.pop("model")
+        if model["is"] == "Pipeline":
+            steps = [step["tuple"][1] for step in model["parameters"]["steps"]]
+            first, ranker = steps[0], steps[-1]
+        columns = None
+        if first["is"] == "Columns":
+            facts = [column["fields"] for column in first["fitted"]["facts_"]]
+            columns = {c["name"]: c["kind"] for c in facts if c["kind"] != "left out"}
         return {
             **document,
             "model": model["is"],
             "ranker": ranker["is"],
             "n_features": ranker["fitted"].get("n_features_in_"),
             "parameters": ranker["parameters"],
+            "columns": columns,
         }
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise ModelFileError(name, "the file is damaged: it describes no model.") from error
@@ -253,9 +260,9 @@ def _document(name: str, archive: zipfile.ZipFile) -> dict[str, Any]:
     if archive.getinfo(DOCUMENT).file_size > LARGEST_DOCUMENT:
         raise ModelFileError(name, f"the file is damaged: {DOCUMENT} is too large.")
     try:
-        document = json.loads(archive.read(DOCUMENT))
+        document: Any = json.loads(archive.read(DOCUMENT))
     except (zipfile.BadZipFile, ValueError, RecursionError, NotImplementedError) as error:
-        raise ModelFileError(name, f"the file is damaged: {str(error):.200}.") from error
+        raise ModelFileError(name, f"the file is damaged: {error!s:.200}.") from error
     number = document.get("version") if isinstance(document, dict) else None
     if type(number) is not int or document.get("format") != FORMAT or number < FORMAT_VERSION:
         raise ModelFileError(name, "this is not a rankwise model that this version can read.")
@@ -269,7 +276,7 @@ def _document(name: str, archive: zipfile.ZipFile) -> dict[str, Any]:
     keys = {"format", "version", "rankwise", "written_with", "notes", "model"}
     if set(document) != keys or not isinstance(document["notes"], (dict, type(None))):
         raise ModelFileError(name, f"the file is damaged: {DOCUMENT} has not what a model has.")
-    return document
+    return dict(document)
 
 
 def _read_array(archive: zipfile.ZipFile, name: str) -> np.ndarray[Any, Any]:
