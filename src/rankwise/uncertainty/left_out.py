@@ -1,8 +1,7 @@
 """Models without each unit, with the model of all data: what standard errors are made of.
 
 RankRLS, also as the choice of a `RankRLSCV` or at the end of a Pipeline, gives the coefficients of
-all of them by the algebra of `rankwise.solvers.leave_out`; a linear RankLogistic by one Newton step
-each (`rankwise.solvers.one_step`), for groups and comparisons. Any other ranker is trained again
+all of them by the algebra of `rankwise.solvers.leave_out`. Any other ranker is trained again
 without each of a few folds of units. The steps of a Pipeline before the ranker, and an alpha
 that a search chose, stay as they are for all data.
 """
@@ -19,8 +18,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from rankwise.arrays import Array, Indices
-from rankwise.estimators import RankLogistic, RankRLS
-from rankwise.estimators.kernel_model import KernelModel
+from rankwise.estimators import RankRLS
 from rankwise.estimators.pipelines import fit_ranker, last_step, transform_items
 from rankwise.frames import as_array
 from rankwise.graphs import PreferenceGraph, ScoreGraph
@@ -30,7 +28,6 @@ from rankwise.model_selection.group_routing import needs_groups, predict_items
 from rankwise.model_selection.least_squares_task import LeastSquaresTask
 from rankwise.model_selection.leave_out import Units
 from rankwise.progress import track
-from rankwise.solvers.one_step import without_edges, without_groups
 from rankwise.targets import as_scores, split_weighted, with_weights
 from rankwise.uncertainty.units import folds_of_units, make_units
 
@@ -184,12 +181,11 @@ def rows_of_pairs(X: Any, first: Indices, second: Indices) -> tuple[Any, Indices
     return take_rows(X, rows), a, b
 
 
-def inner_ranker(model: Any) -> KernelModel | None:
-    """The RankRLS or linear RankLogistic inside a fitted Pipeline or search; None for others."""
+def inner_ranker(model: Any) -> RankRLS | None:
+    """The RankRLS inside a fitted Pipeline or search; None for other rankers."""
     ranker = last_step(model)
     ranker = getattr(ranker, "best_estimator_", ranker)
-    is_logistic = isinstance(ranker, RankLogistic) and ranker.make_kernel().is_linear
-    return ranker if isinstance(ranker, RankRLS) or is_logistic else None
+    return ranker if isinstance(ranker, RankRLS) else None
 
 
 def regressors(model: Any, X: Any) -> Any:
@@ -213,17 +209,14 @@ def leave_units_out(
     """Fit a copy of the estimator, and find the models without each unit."""
     model = fit_ranker(estimator, X, y, groups)
     ranker = inner_ranker(model)
-    if isinstance(ranker, RankRLS):
+    if ranker is not None:
         return _by_algebra(model, ranker, X, y, groups, units, alphas)
     if alphas is not None:
         raise ValueError(
             f"alphas are for RankRLS; {type(last_step(model)).__name__} has the one that it was "
             "trained with."
         )
-    found = None if ranker is None else _by_one_step(model, ranker, X, y, groups, units)
-    if found is None:
-        return _train_again(estimator, model, X, y, groups, units, n_folds, progress)
-    return found
+    return _train_again(estimator, model, X, y, groups, units, n_folds, progress)
 
 
 def _by_algebra(
@@ -242,25 +235,6 @@ def _by_algebra(
     chosen = np.atleast_1d(ranker.alpha) if alphas is None else alphas
     coefficients = task.coefficients_without(made, Candidates({"alpha": np.asarray(chosen)}))
     return LeftOut(model, task.graphs[0], made, coefficients, task=task)
-
-
-def _by_one_step(
-    model: Any, ranker: KernelModel, X: Any, y: Any, groups: ArrayLike | None, units: Any
-) -> LeftOut | None:
-    """RankLogistic without groups or comparisons; None for other units."""
-    items = _transformed_for(model, X, y, groups)
-    (graph,) = ranker.hold_out_task(items, y, groups).graphs
-    made, R = make_units([graph], units), ranker.regressors(items)
-    w = np.asarray(ranker.coef_, dtype=np.float64)
-    if made.kind == "groups":
-        without = without_groups(graph, R, w, alpha=ranker.alpha)
-        without = without[[graph.groups[U[0]] for U in made.members]]
-    elif made.kind == "comparisons":
-        without = without_edges(graph.pairs(), R, w, alpha=ranker.alpha)
-    else:
-        return None
-    coefficients = np.vstack([without, w]).T[:, :, None, None]
-    return LeftOut(model, graph, made, coefficients)
 
 
 def _transformed_for(model: Any, X: Any, y: Any, groups: ArrayLike | None) -> Any:

@@ -167,10 +167,9 @@ def jackknife(
     Parameters
     ----------
     estimator : RankRLS, RankRLSCV, a Pipeline that ends in one, or any other ranker
-        Fitted or not; it is left as it is. A linear RankLogistic makes one Newton step for each
-        group or comparison. Other rankers are trained again without each of `n_folds` folds
-        of units. The steps of a Pipeline and an alpha that a search chose stay as they are for all
-        data.
+        Fitted or not; it is left as it is. Rankers other than RankRLS are trained again without
+        each of `n_folds` folds of units. The steps of a Pipeline and an alpha that a search chose
+        stay as they are for all data.
     X, y, groups
         As in its ``fit``.
     units : {"auto", "groups", "items", "comparisons"} or array-like
