@@ -46,7 +46,7 @@ def evaluate(
     file = DataFile(items, table)
     weights = file.weights(weight)
     predicted, found, kept = opened.scores(file)
-    chosen = metrics_for(metric, found.y)
+    chosen = metrics_for(metric, found.y, weights)
     known = None if weights is None else weights[kept]
     result = library.evaluate(found.y, predicted, found.groups, chosen, sample_weight=known)
     if all(row.n_undefined == row.n_groups for row in result):

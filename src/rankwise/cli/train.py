@@ -25,7 +25,7 @@ from rankwise.cli.score_tables import ScoreTableOptions
 if TYPE_CHECKING:
     from rankwise.cli.training_set import TrainingSet
 
-HINT = "--model auto: ten such models, held out and stacked; slower, harder to explain"
+HINT = "--model auto combines several models: often better, slower, harder to explain"
 
 
 ChoosingMetric = Annotated[

@@ -40,7 +40,7 @@ class GroupValues(NamedTuple):
 
 
 class GroupMetric(NamedTuple):
-    """A metric before its groups are averaged, and what there is to say about it.
+    """A metric before its groups are averaged.
 
     Attributes
     ----------
@@ -50,29 +50,14 @@ class GroupMetric(NamedTuple):
         ``by_group(ranking, **options) -> GroupValues``.
     needs : str
         What a group must have for the metric to be defined: "at least one item with y > 0".
-    title : str
-        What a person calls its mean: "Mean average precision".
-    meaning : str
-        A sentence or two for a reader who does not know it; "{first}" stands for its places.
-    short_title : str
-        What a person calls its value in one group, if that is not the title: "AP".
     has_weights : bool
         Whether weights of items have a meaning, and `by_group` looks at ``targets.weights``.
-    greater_is_better : bool
-        False for errors.
-    lowest : float
-        Lower end of its scale, which ends at 1.
     """
 
     name: str
     by_group: Callable[..., GroupValues]
     needs: str
-    title: str
-    meaning: str
-    short_title: str = ""
     has_weights: bool = False
-    greater_is_better: bool = True
-    lowest: float = 0.0
 
 
 def mean_over_groups(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.environment import require
 from rankwise.metrics.averaging import (
     UNDEFINED,
     GroupValues,
@@ -98,13 +98,8 @@ class Evaluation:
         return {row.name: row.mean for row in self.rows}
 
     def to_frame(self) -> Any:
-        """Return a pandas DataFrame with the columns mean, groups and undefined."""
-        try:
-            pandas = import_module("pandas")
-        except ImportError as error:
-            raise ImportError(
-                "Evaluation.to_frame needs pandas: pip install pandas, or use to_dict()."
-            ) from error
+        """Return a pandas DataFrame with the columns mean, groups, undefined, low and high."""
+        pandas = require("pandas", "Evaluation.to_frame")
         columns = ["metric", "mean", "groups", "undefined", "low", "high"]
         return pandas.DataFrame(list(self.rows), columns=columns).set_index("metric")
 

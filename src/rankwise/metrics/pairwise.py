@@ -213,20 +213,30 @@ def spearman(
 
 
 class PairCounts(NamedTuple):
-    """Pairs of each group, or their weights; all of shape (n_groups,)."""
+    """Pairs of each group, or their weights; all of shape (n_groups,).
+
+    Attributes
+    ----------
+    differing : ndarray
+        Pairs with different y.
+    discordant : ndarray
+        Pairs whose scores are in the opposite order of y.
+    undecided : ndarray
+        Pairs with different y and equal scores.
+    everything : ndarray
+        All pairs.
+    untied : ndarray
+        Pairs with different scores.
+    unit : ndarray
+        What the counts of a group are in units of.
+    """
 
     differing: NDArray[Any]
-    """Pairs with different y."""
     discordant: NDArray[Any]
-    """Pairs whose scores are in the opposite order of y."""
     undecided: NDArray[Any]
-    """Pairs with different y and equal scores."""
     everything: NDArray[Any]
-    """All pairs."""
     untied: NDArray[Any]
-    """Pairs with different scores."""
     unit: Array
-    """What the counts of a group are in units of."""
 
 
 def _count_pairs(ranking: Ranking) -> PairCounts:
@@ -368,74 +378,24 @@ def _auc_by_group(ranking: Ranking, *, relevant: float | None = None) -> GroupVa
 
 
 def _spearman_by_group(ranking: Ranking) -> GroupValues:
-    targets = ranking.targets
-    by_score, by_target = np.empty((2, len(targets.y)))
-    by_score[ranking.order()] = ranking.average(targets.position)
-    by_target[targets.order] = _mean_of_runs(targets)
+    targets, by_y = ranking.targets, Ranking(ranking.targets, ranking.targets.y)
+    ranks, ranks_of_y = np.empty((2, len(targets.y)))
+    ranks[ranking.order()] = ranking.average(targets.position)
+    ranks_of_y[by_y.order()] = by_y.average(targets.position)
     order = ranking.order()  # any one that goes through the groups
     middle = np.repeat((targets.sizes + 1) / 2, targets.sizes)
-    a, b = by_score[order] - middle, by_target[order] - middle
-    squares = targets.sum(a * a), targets.sum(b * b)
-    rho = np.zeros(targets.n_groups)
-    size = np.sqrt(squares[0] * squares[1])
-    np.divide(targets.sum(a * b), size, out=rho, where=size > 0)
-    rho[squares[1] == 0] = np.nan
+    a, b = ranks[order] - middle, ranks_of_y[order] - middle
+    squares, squares_of_y = targets.sum(a * a), targets.sum(b * b)
+    rho = divide(targets.sum(a * b), np.sqrt(squares * squares_of_y))
+    rho[squares == 0] = 0.0
+    rho[squares_of_y == 0] = np.nan
     return GroupValues(np.clip(rho, -1.0, 1.0))
-
-
-def _mean_of_runs(targets: Targets) -> Array:
-    """Ranks of the items in the order of y, the mean of their ranks for equal ones."""
-    starts = targets.level_starts
-    sizes = np.diff(starts, append=len(targets.y))
-    sums = np.add.reduceat(targets.position, starts, dtype=np.float64)
-    return np.repeat(sums / sizes, sizes)
 
 
 _DIFFERENT = "two items with different y"
 _WEIGHTED = f"{_DIFFERENT} (and positive weights)"
-
-DISAGREEMENT = GroupMetric(
-    "disagreement_error",
-    _disagreement_by_group,
-    needs=_WEIGHTED,
-    title="Disagreement error",
-    short_title="Disagreement",
-    meaning="Share of the pairs of a group that are in the wrong order. 0 is a perfect order, a "
-    "coin has 0.5.",
-    has_weights=True,
-    greater_is_better=False,
-)
-CONCORDANCE = GroupMetric(
-    "concordance",
-    _concordance_by_group,
-    needs=_WEIGHTED,
-    title="Concordance",
-    meaning="Share of the pairs of a group that are in the right order; a coin has 0.5.",
-    has_weights=True,
-)
-TAU = GroupMetric(
-    "kendall_tau",
-    _tau_by_group,
-    needs=_WEIGHTED,
-    title="Kendall τ",
-    meaning="Pairs in the right order less those in the wrong one, as a share: 1 is the same "
-    "order, 0 is chance, −1 is upside down.",
-    has_weights=True,
-    lowest=-1.0,
-)
-AUC = GroupMetric(
-    "auc",
-    _auc_by_group,
-    needs="both relevant and other items",
-    title="AUC",
-    meaning="Chance that a relevant item stands above one that is not.",
-)
-SPEARMAN = GroupMetric(
-    "spearman",
-    _spearman_by_group,
-    needs=_DIFFERENT,
-    title="Spearman ρ",
-    meaning="Correlation of predicted and true ranks: 1 is the same order, 0 is chance, −1 is "
-    "upside down.",
-    lowest=-1.0,
-)
+DISAGREEMENT = GroupMetric("disagreement_error", _disagreement_by_group, _WEIGHTED, True)
+CONCORDANCE = GroupMetric("concordance", _concordance_by_group, _WEIGHTED, True)
+TAU = GroupMetric("kendall_tau", _tau_by_group, _WEIGHTED, True)
+AUC = GroupMetric("auc", _auc_by_group, "both relevant and other items")
+SPEARMAN = GroupMetric("spearman", _spearman_by_group, _DIFFERENT)

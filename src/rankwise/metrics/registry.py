@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
@@ -23,19 +23,75 @@ from rankwise.metrics.ranking import Ranking
 from rankwise.metrics.top_heavy import AP, ERR, HIT, NDCG, PRECISION, RECALL, RR
 from rankwise.options import suggestion
 
+
+class _Kind(NamedTuple):
+    """What there is to say of a metric that has a name; "{first}" stands for its places."""
+
+    core: GroupMetric
+    title: str
+    meaning: str
+    short_title: str = ""
+    greater_is_better: bool = True
+    lowest: float = 0.0
+
+
 _KINDS = {
-    "ndcg": NDCG,
-    "map": AP,
-    "p": PRECISION,
-    "recall": RECALL,
-    "mrr": RR,
-    "err": ERR,
-    "auc": AUC,
-    "disagreement": DISAGREEMENT,
-    "concordance": CONCORDANCE,
-    "tau": TAU,
-    "spearman": SPEARMAN,
-    "hit": HIT,
+    "ndcg": _Kind(
+        NDCG,
+        "NDCG",
+        "How much of what a perfect order has {first} hold; places further down count less. "
+        "1 is a perfect order.",
+    ),
+    "map": _Kind(
+        AP,
+        "Mean average precision",
+        "At each relevant item, the share of relevant items down to it; then the mean. "
+        "1 if all of them come first.",
+        "AP",
+    ),
+    "p": _Kind(PRECISION, "Precision", "Share of {first} that are relevant.", "P"),
+    "recall": _Kind(RECALL, "Recall", "Share of the relevant items that are among {first}."),
+    "mrr": _Kind(
+        RR,
+        "Mean reciprocal rank",
+        "One over the place of the first relevant item: 1 if it is first, 1/2 if second.",
+        "RR",
+    ),
+    "err": _Kind(
+        ERR,
+        "Expected reciprocal rank",
+        "A reader goes down the list until satisfied: one over the place, on average.",
+        "ERR",
+    ),
+    "auc": _Kind(AUC, "AUC", "Chance that a relevant item stands above one that is not."),
+    "disagreement": _Kind(
+        DISAGREEMENT,
+        "Disagreement error",
+        "Share of the pairs of a group that are in the wrong order. 0 is a perfect order, a coin "
+        "has 0.5.",
+        "Disagreement",
+        greater_is_better=False,
+    ),
+    "concordance": _Kind(
+        CONCORDANCE,
+        "Concordance",
+        "Share of the pairs of a group that are in the right order; a coin has 0.5.",
+    ),
+    "tau": _Kind(
+        TAU,
+        "Kendall τ",
+        "Pairs in the right order less those in the wrong one, as a share: 1 is the same order, "
+        "0 is chance, −1 is upside down.",
+        lowest=-1.0,
+    ),
+    "spearman": _Kind(
+        SPEARMAN,
+        "Spearman ρ",
+        "Correlation of predicted and true ranks: 1 is the same order, 0 is chance, −1 is upside "
+        "down.",
+        lowest=-1.0,
+    ),
+    "hit": _Kind(HIT, "Hit rate", "Share of the groups whose best item is among {first}."),
 }
 
 _ALIASES = {
@@ -53,7 +109,7 @@ _ALIASES = {
 _NAME = re.compile(r"(?P<kind>[a-z_]+)(?:\((?P<options>[^()]*)\))?(?:@(?P<k>[^@]*))?")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Metric:
     """A metric with its options; prints as the name that `get_metric` reads.
 
@@ -101,33 +157,35 @@ class Metric:
         """
         average = mean(*by_group)
         half = half_width(*by_group, average, confidence)
-        low, high = max(average - half, self.core.lowest), min(average + half, 1.0)
+        low, high = max(average - half, self.lowest), min(average + half, 1.0)
         return (average, low, high) if half >= 0 else (average, half, half)
 
     @property
     def core(self) -> GroupMetric:
-        """The metric before its groups are averaged, and what there is to say about it."""
-        return _KINDS[self._word]
+        """The metric before its groups are averaged."""
+        return self._kind.core
+
+    @property
+    def lowest(self) -> float:
+        """Lower end of its scale, which ends at 1: correlations go down to −1."""
+        return self._kind.lowest
 
     @property
     def title(self) -> str:
         """What a person calls its mean: "Mean average precision"."""
-        return self.name.replace(self._word, self.core.title, 1)
+        return self.name.replace(self._word, self._kind.title, 1)
 
     @property
     def short_title(self) -> str:
         """The same for its value in one group: "AP"."""
-        return self.name.replace(self._word, self.core.short_title or self.core.title, 1)
+        return self.name.replace(self._word, self._kind.short_title or self._kind.title, 1)
 
     @property
     def meaning(self) -> str:
         """What it says, for a reader who does not know it."""
         k = dict(self.options).get("k")
-        places = "the first place" if k == 1 else f"the first {k} places"
-        return self.core.meaning.format(first="all places" if k is None else places)
-
-    def __str__(self) -> str:
-        return self.name
+        first = "the first place" if k == 1 else f"the first {k} places" if k else "all places"
+        return self._kind.meaning.format(first=first)
 
     def __repr__(self) -> str:
         return self.name
@@ -135,6 +193,10 @@ class Metric:
     @property
     def _word(self) -> str:
         return re.split(r"[(@]", self.name)[0]
+
+    @property
+    def _kind(self) -> _Kind:
+        return _KINDS[self._word]
 
 
 def get_metric(name: str | Metric) -> Metric:
@@ -174,13 +236,13 @@ def get_metric(name: str | Metric) -> Metric:
             f"metric {name!r} is not known; {guess}known are {', '.join(_KINDS)}; "
             "a cut-off follows @ (ndcg@10), options go in parentheses (ndcg(gain=linear)@10)."
         )
-    core = _KINDS[word]
-    options = _read_options(name, parts["options"] or "", core)
+    kind = _KINDS[word]
+    options = _read_options(name, parts["options"] or "", kind.core)
     written = f"({','.join(f'{key}={value}' for key, value in options)})" if options else ""
-    k = _read_cutoff(name, parts["k"], core)
+    k = _read_cutoff(name, parts["k"], kind.core)
     if k is None:
-        return Metric(word + written, core.greater_is_better, options)
-    return Metric(f"{word}{written}@{k}", core.greater_is_better, (*options, ("k", k)))
+        return Metric(word + written, kind.greater_is_better, options)
+    return Metric(f"{word}{written}@{k}", kind.greater_is_better, (*options, ("k", k)))
 
 
 def metric_names() -> tuple[str, ...]:

@@ -21,8 +21,7 @@ from rankwise.metrics.averaging import (
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.options import check_option
 
-LARGEST_GRADE = 50
-"""Above it 2^y - 1 is no longer told from 2^y, and y is hardly a grade."""
+LARGEST_GRADE = 50  # above it 2^y - 1 is no longer told from 2^y, and y is hardly a grade
 
 _TIED_SCORES = ("average", "optimistic", "pessimistic", "order")
 
@@ -599,22 +598,17 @@ def _rr_by_group(
     defined, first = np.unique(group, return_index=True)
     runs = runs[first]
     above = targets.position[starts[runs]] - 1
+    n, r = sizes[runs], n_hits[runs]
     values = np.full(targets.n_groups, np.nan)
-    values[defined] = _first_hit_reciprocal(above, sizes[runs], n_hits[runs], k)
-    return GroupValues(values)
-
-
-def _first_hit_reciprocal(above: Indices, n: Indices, r: NDArray[np.int64], k: int | None) -> Array:
-    """Mean of 1 / place of the first of r relevant among n items in random order, below others."""
-    values = np.empty(len(n))
+    # the mean of 1 / place of the first of r relevant among n items in random order
     for which, offset, valid in _pad_in_buckets(n - r + 1):
         hit_if_none_before = np.where(valid, r[which, None] / (n[which, None] - offset), 0.0)
         place = above[which, None] + offset + 1
         earned = _stop_probability(hit_if_none_before) / place
         if k is not None:
             earned[place > k] = 0.0
-        values[which] = earned.sum(axis=1)
-    return values
+        values[defined[which]] = earned.sum(axis=1)
+    return GroupValues(values)
 
 
 def _hit_by_group(ranking: Ranking, *, k: int = 1) -> GroupValues:
@@ -688,61 +682,11 @@ def _pad_in_buckets(
 
 
 _RELEVANT = "at least one relevant item"
-_POSITIVE = "at least one item with y > 0 (and positive weight)"
-
-NDCG = GroupMetric(
-    "ndcg",
-    _ndcg_by_group,
-    needs=_POSITIVE,
-    title="NDCG",
-    meaning="How much of what a perfect order has {first} hold; places further down count less. "
-    "1 is a perfect order.",
-    has_weights=True,
-)
-ERR = GroupMetric(
-    "expected_reciprocal_rank",
-    _err_by_group,
-    needs="at least one item with y > 0",
-    title="Expected reciprocal rank",
-    short_title="ERR",
-    meaning="A reader goes down the list until satisfied: one over the place, on average.",
-)
-AP = GroupMetric(
-    "average_precision",
-    _ap_by_group,
-    needs=_RELEVANT,
-    title="Mean average precision",
-    short_title="AP",
-    meaning="At each relevant item, the share of relevant items down to it; then the mean. "
-    "1 if all of them come first.",
-)
-PRECISION = GroupMetric(
-    "precision",
-    _precision_by_group,
-    needs="nothing",
-    title="Precision",
-    short_title="P",
-    meaning="Share of {first} that are relevant.",
-)
-RECALL = GroupMetric(
-    "recall",
-    _recall_by_group,
-    needs=_RELEVANT,
-    title="Recall",
-    meaning="Share of the relevant items that are among {first}.",
-)
-RR = GroupMetric(
-    "reciprocal_rank",
-    _rr_by_group,
-    needs=_RELEVANT,
-    title="Mean reciprocal rank",
-    short_title="RR",
-    meaning="One over the place of the first relevant item: 1 if it is first, 1/2 if second.",
-)
-HIT = GroupMetric(
-    "hit_rate",
-    _hit_by_group,
-    needs="two items with different y",
-    title="Hit rate",
-    meaning="Share of the groups whose best item is among {first}.",
-)
+_POSITIVE = "at least one item with y > 0"
+NDCG = GroupMetric("ndcg", _ndcg_by_group, f"{_POSITIVE} (and positive weight)", True)
+ERR = GroupMetric("expected_reciprocal_rank", _err_by_group, _POSITIVE)
+AP = GroupMetric("average_precision", _ap_by_group, _RELEVANT)
+PRECISION = GroupMetric("precision", _precision_by_group, "nothing")
+RECALL = GroupMetric("recall", _recall_by_group, _RELEVANT)
+RR = GroupMetric("reciprocal_rank", _rr_by_group, _RELEVANT)
+HIT = GroupMetric("hit_rate", _hit_by_group, "two items with different y")

@@ -8,13 +8,13 @@ import itertools
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array
+from rankwise.environment import require
 from rankwise.frames import frame_columns
 from rankwise.model_selection.paired_tests import (
     TESTS,
@@ -100,12 +100,7 @@ class Comparison:
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with the fields of `ComparisonRow` as columns."""
-        try:
-            pandas = import_module("pandas")
-        except ImportError as error:
-            raise ImportError(
-                "Comparison.to_frame needs pandas: pip install pandas, or use rows."
-            ) from error
+        pandas = require("pandas", "Comparison.to_frame")
         return pandas.DataFrame(list(self.rows), columns=list(ComparisonRow._fields))
 
     def to_dict(self) -> dict[str, Any]:
