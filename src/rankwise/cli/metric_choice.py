@@ -27,9 +27,7 @@ def metrics_for(names: list[str] | None, y: Any, weights: Any = None) -> list[Me
     return [metric for metric in usual if weights is None or metric.core.has_weights]
 
 
-def held_out_metrics(
-    names: list[str] | None, y: Any, groups: Any, weights: Any = None
-) -> list[Metric]:
+def held_out_metrics(names: list[str] | None, y: Any, groups: Any, weights: Any) -> list[Metric]:
     """The metrics asked for, or the one that chooses in training and then those that suit.
 
     One list is held out pair by pair, of which no other metric has a value.

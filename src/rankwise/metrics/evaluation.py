@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from rankwise.metrics.averaging import (
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.metrics.registry import Metric, get_metric
 from rankwise.options import check_option
+from rankwise.text_tables import Table
 
 DEFAULT_METRICS = ("ndcg@10", "map", "disagreement", "tau")
 
@@ -104,25 +104,20 @@ class Evaluation:
         return pandas.DataFrame(list(self.rows), columns=columns).set_index("metric")
 
     def __repr__(self) -> str:
-        cells = self._cells()
-        widths = [max(map(len, column)) + 1 for column in zip(*cells, strict=True)]
-        lines = [" ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
-        return "\n".join(lines)
+        return self._table().text()
 
     def _repr_html_(self) -> str:
-        lines = []
-        for tag, row in zip(["th"] + ["td"] * len(self), self._cells(), strict=True):
-            cells = "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row)
-            lines.append(f"<tr>{cells}</tr>")
-        return f"<table>{''.join(lines)}</table>"
+        return self._table().html()
 
-    def _cells(self) -> list[list[str]]:
-        cells = [["metric", "mean", f"{100 * self.confidence:g}% interval", "groups", "undefined"]]
+    def _table(self) -> Table:
+        header = ["metric", "mean", f"{100 * self.confidence:g}% interval", "groups", "undefined"]
+        rows = []
         for row in self.rows:
-            interval = "" if np.isnan(row.low) else f"{row.low:.4f} to {row.high:.4f}"
-            counts = [str(row.n_groups), str(row.n_undefined)]
-            cells.append([row.name, f"{row.mean:.4f}", interval, *counts])
-        return cells
+            interval = "" if np.isnan(row.low) else f"{row.low:.4f} … {row.high:.4f}"
+            rows.append(
+                [row.name, f"{row.mean:.4f}", interval, str(row.n_groups), str(row.n_undefined)]
+            )
+        return Table(header, rows)
 
 
 def evaluate(
@@ -165,9 +160,9 @@ def evaluate(
     --------
     >>> y, scores = [2, 0, 1, 1, 0, 0, 0], [0.9, 0.3, 0.5, 0.1, 0.4, 0.2, 0.8]
     >>> evaluate(y, scores, ["a", "a", "a", "b", "b", "c", "c"], ["ndcg@10", "disagreement"])
-    metric        mean    95% interval      groups  undefined
-    ndcg@10       0.8155  0.0000 to 1.0000  3       1
-    disagreement  0.5000  0.0000 to 1.0000  3       1
+    metric          mean     95% interval  groups  undefined
+    ndcg@10       0.8155  0.0000 … 1.0000       3          1
+    disagreement  0.5000  0.0000 … 1.0000       3          1
     """
     check_option("undefined", undefined, UNDEFINED)
     if not 0 < confidence < 1:
