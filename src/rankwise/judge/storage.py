@@ -7,18 +7,17 @@ import io
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import RLock
 from typing import NamedTuple
 
 from rankwise.judge.items import Item
 
-__all__ = ["Comparison", "JudgementStore", "NotOpenError", "Question"]
-
 VERSION = 1
 APPLICATION = 0x72776A31  # "rwj1": tells our files from others
 OUTCOMES = ("first", "second", "tie")
+LENT = timedelta(minutes=10)  # so long nobody else is asked about a pair that waits for an answer
 
 SCHEMA = """
 CREATE TABLE item (code INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, digest TEXT NOT NULL);
@@ -96,9 +95,16 @@ class JudgementStore:
         self, path: str | Path, items: Sequence[Item], *, accept_changes: bool = False
     ) -> None:
         self.path = Path(path)
+        if not self.path.parent.is_dir():
+            raise ValueError(
+                f"there is no folder {self.path.parent} to keep the answers in; make it, or name "
+                "another file."
+            )
         self._lock = RLock()
         is_new = not self.path.exists() or not self.path.stat().st_size
-        self._db = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None)
+        with self._explained():
+            self._db = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None)
+        self._files: list[tuple[int, int]] = []
         try:
             with self._explained():
                 self._open(is_new)
@@ -108,11 +114,31 @@ class JudgementStore:
             if is_new:
                 self.path.unlink(missing_ok=True)
             raise
+        self._files = self._files_now()
 
     def close(self) -> None:
         """Close the file; a copy of it then holds everything."""
         with self._lock:
             self._db.close()
+
+    def is_gone(self) -> bool:
+        """Whether the file, or its write-ahead log, was deleted or replaced since it was opened.
+
+        SQLite then goes on writing to a file that has no name any more.
+        """
+        return bool(self._files) and self._files_now() != self._files
+
+    def rescue(self) -> str:
+        """Write all answers to a CSV file, and say so; for a file that is gone."""
+        path = self.path.with_name(f"{self.path.name}.rescued.csv")
+        try:
+            path.write_text(self.csv(), encoding="utf-8")
+        except OSError as error:
+            return f"{self.path} was deleted or replaced, and the answers in it are lost: {error}."
+        return (
+            f"{self.path} was deleted or replaced while it was in use. All {self.n_answers():,} "
+            f"answers are in {path}, for rankwise rank."
+        )
 
     def ask(self, judge: str, choose: Callable[[], tuple[int, int]]) -> Question:
         """Return the open question of the judge, or a new one about what `choose` gives."""
@@ -136,16 +162,17 @@ class JudgementStore:
             done = self._db.execute(
                 "UPDATE question SET outcome = ?, answered = ? WHERE id = ? AND judge = ? "
                 "AND outcome IS NULL AND is_undone = 0",
-                (outcome, _now(), question, judge),
+                (outcome, _as_text(datetime.now(UTC)), question, judge),
             )
             if done.rowcount != 1:
                 raise NotOpenError(self._why_not_open(judge, question))
             return None if choose is None else self._insert(judge, *choose())
 
-    def undo(self, judge: str) -> Question | None:
+    def undo(self, judge: str, choose: Callable[[], tuple[int, int]]) -> Question | None:
         """Take back the last answer of the judge and ask again; None if there is nothing to undo.
 
-        The answer stays in the file, marked as undone.
+        The answer stays in the file, marked as undone. If one of its items is gone, the next
+        question is about what `choose` gives.
         """
         with self._writing():
             row = self._db.execute(
@@ -157,34 +184,35 @@ class JudgementStore:
                 return None
             self._db.execute("UPDATE question SET is_undone = 1 WHERE id = ?", (row[0],))
             self._db.execute("DELETE FROM question WHERE judge = ? AND outcome IS NULL", (judge,))
-            return self._insert(judge, row[1], row[2])
+            is_here = {row[1], row[2]} <= self._codes
+            return self._insert(judge, *(row[1:] if is_here else choose()))
 
-    def comparisons(self, after: int = 0) -> list[Comparison]:
+    def comparisons(self) -> list[Comparison]:
         """Answers that stand, oldest question first."""
         with self._reading():
             rows = self._db.execute(
                 "SELECT id, first, second, outcome, judge, answered FROM question "
-                "WHERE outcome IS NOT NULL AND is_undone = 0 AND id > ? ORDER BY id",
-                (after,),
+                "WHERE outcome IS NOT NULL AND is_undone = 0 ORDER BY id"
             )
             return [Comparison(*row) for row in rows]
 
     def open_pairs(self) -> set[tuple[int, int]]:
-        """Pairs of items, the smaller code first, that somebody is looking at."""
+        """Pairs of items, the smaller code first, that somebody was asked about minutes ago."""
         with self._reading():
             rows = self._db.execute(
-                "SELECT first, second FROM question WHERE outcome IS NULL AND is_undone = 0"
+                "SELECT first, second FROM question "
+                "WHERE outcome IS NULL AND is_undone = 0 AND asked > ?",
+                (_as_text(datetime.now(UTC) - LENT),),
             )
             return {(min(pair), max(pair)) for pair in rows}
 
     def n_answers(self, judge: str | None = None) -> int:
         """Number of answers that stand, of one judge or of all."""
         with self._reading():
-            condition, given = ("", ()) if judge is None else (" AND judge = ?", (judge,))
             (n,) = self._db.execute(
-                "SELECT count(*) FROM question WHERE outcome IS NOT NULL AND is_undone = 0"
-                + condition,
-                given,
+                "SELECT count(*) FROM question WHERE outcome IS NOT NULL AND is_undone = 0 "
+                "AND (? IS NULL OR judge = ?)",
+                (judge, judge),
             ).fetchone()
             return int(n)
 
@@ -259,6 +287,18 @@ class JudgementStore:
                     "? IN (SELECT name FROM item WHERE code IN (first, second))",
                     [(name,) for name in changes["gone"]],
                 )
+            self._codes = {code for code, name in enumerate(known) if name in given}
+
+    def _files_now(self) -> list[tuple[int, int]]:
+        """What tells the file and its log from others of the same name; 0, 0 if they are not there."""
+        found = []
+        for path in (self.path, Path(f"{self.path}-wal")):
+            try:
+                status = path.stat()
+                found.append((status.st_dev, status.st_ino))
+            except OSError:
+                found.append((0, 0))
+        return found
 
     def _open_question(self, judge: str) -> Question | None:
         row = self._db.execute(
@@ -271,7 +311,7 @@ class JudgementStore:
     def _insert(self, judge: str, first: int, second: int) -> Question:
         done = self._db.execute(
             "INSERT INTO question (judge, first, second, asked) VALUES (?, ?, ?, ?)",
-            (judge, first, second, _now()),
+            (judge, first, second, _as_text(datetime.now(UTC))),
         )
         return Question(int(done.lastrowid or 0), judge, first, second)
 
@@ -297,6 +337,8 @@ class JudgementStore:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
+            if self.is_gone():
+                raise OSError(f"{self.path} is gone; this answer is not kept.")
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -324,5 +366,5 @@ class JudgementStore:
             raise OSError(f"{self.path}: {remedy}") from error
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+def _as_text(time: datetime) -> str:
+    return time.isoformat(timespec="milliseconds")
