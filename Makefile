@@ -47,7 +47,7 @@ dist: $(VENV)-dist/installed  ## Build sdist and wheels, check them, install eac
 
 test-browser: $(VENV)/installed-test  ## The pages in a real Chromium, installed by apt-get if need be
 	@command -v chromedriver >/dev/null || $(MAKE) --no-print-directory chromium
-	RANKWISE_BROWSER=required $(ONE_THREAD) $(BIN)/python -m pytest tests/test_*_browser.py
+	RANKWISE_BROWSER=required $(ONE_THREAD) $(BIN)/python -m pytest tests/*/test_*_browser.py
 
 chromium:
 	@command -v apt-get >/dev/null || { echo "There is no apt-get here: install Chromium and chromedriver by hand, then make test-browser again."; exit 1; }

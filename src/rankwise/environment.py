@@ -10,8 +10,6 @@ from typing import Any
 from rankwise._compiled import IS_COMPILED
 from rankwise.memory import available_bytes
 
-__all__ = ["describe_environment"]
-
 PACKAGES = ("rankwise", "numpy", "scipy", "scikit-learn")
 EXTRAS = {
     "cli": ("typer", "rich", "pyarrow", "skops"),

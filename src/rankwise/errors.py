@@ -8,14 +8,6 @@ ValueError
  └── ModelFileError         a model file is damaged, odd, or from a newer version
 """
 
-__all__ = [
-    "DataFileError",
-    "LetorFormatError",
-    "ModelFileError",
-    "TableFormatError",
-    "UndefinedMetricError",
-]
-
 
 class UndefinedMetricError(ValueError):
     """A ranking metric is undefined for the given data."""

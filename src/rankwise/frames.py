@@ -13,16 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "as_array",
-    "as_frame",
-    "check_same_index",
-    "column_names",
-    "frame_columns",
-    "frame_matrix",
-    "narwhals_frame",
-]
-
 PLAIN = {"builtins", "numpy", "scipy", "rankwise"}  # packages that have no frames
 FLOATS = {np.dtype(np.float64), np.dtype(np.float32)}
 MOST_SHOWN = 50  # columns that a message names one by one

@@ -11,8 +11,6 @@ from rankwise.arrays import Indices
 from rankwise.frames import as_array
 from rankwise.real_numbers import refuse_masked
 
-__all__ = ["Groups", "encode_groups", "groups_from_sizes"]
-
 
 class Groups(NamedTuple):
     """Encoded group labels.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["available_bytes", "check_matrix_fits"]
-
 
 def available_bytes() -> int | None:
     """Free memory without swapping, or None if the system does not tell."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-__all__ = ["check_option", "suggestion"]
-
 
 def check_option(name: str, value: object, allowed: Sequence[str]) -> None:
     """Raise a ValueError that lists the choices unless the value is one of them."""

@@ -7,8 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Self, TypeVar
 
-__all__ = ["IterationLine", "Meter", "track"]
-
 T = TypeVar("T")
 WIDTH = 30
 DELAY = 1.0  # seconds; short work shows no line

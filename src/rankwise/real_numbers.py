@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array
 from rankwise.frames import as_array
 
-__all__ = ["as_real", "as_whole", "check_items", "refuse_masked"]
-
 
 def refuse_masked(name: str, values: Any) -> None:
     """Raise a ValueError if entries of a masked array are masked: NumPy would use what is below."""

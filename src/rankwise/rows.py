@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Indices
 
-__all__ = ["first_equal_rows", "row_products"]
-
 FEW_COLUMNS = 8  # as fast without BLAS
 BLOCK_ENTRIES = 2**15  # of a few arrays at a time: little beside any kernel matrix
 

@@ -12,15 +12,6 @@ from rankwise.frames import check_same_index
 from rankwise.groups import encode_groups
 from rankwise.real_numbers import as_real
 
-__all__ = [
-    "as_scores",
-    "as_weights",
-    "make_target",
-    "split_target",
-    "split_weighted",
-    "with_weights",
-]
-
 
 def make_target(
     y: ArrayLike, groups: ArrayLike, sample_weight: ArrayLike | None = None

@@ -6,8 +6,6 @@ import html
 import re
 from collections.abc import Callable, Sequence
 
-__all__ = ["TABLE_FORMATS", "Table"]
-
 Table = tuple[str, list[list[str]], int]  # title, header and rows, columns of text at the left
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _LATEX |= {c: "\\" + c for c in "&%$#_{}"} | {"–": "--", "…": r"\ldots{}", "†": r"\dag{}"}

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-__all__ = ["one_blas_thread"]
-
 _limited = threading.Lock()  # held by the thread that has set the limit
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["read_rows"]
-
 _ROW = re.compile(rb"\s*([^\s#]+)(?:\s+qid:([^\s#]*))?([^#]*)(?:#(.*))?", re.DOTALL)
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _FEATURE = re.compile(rb"\+?([0-9]{1,10}):(.*)", re.DOTALL)

@@ -14,15 +14,6 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 
-__all__ = [
-    "count_inversions",
-    "count_violated",
-    "sort_by_group",
-    "sort_in_groups",
-    "sum_violated",
-    "weigh_inversions",
-]
-
 Levels = NDArray[np.int32]
 Counts = NDArray[np.int64]
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 
-__all__ = ["add_rows", "scale_rows"]
-
 
 def add_rows(
     X: NDArray[Any],

@@ -24,8 +24,6 @@ from rankwise.cli import (
 from rankwise.cli.command import command
 from rankwise.cli.options import flag
 
-__all__ = ["app"]
-
 
 class _PlainFlags:
     """Shows no type for options without a value: typer has "bool" even for --help."""

@@ -12,8 +12,6 @@ import typer
 from rankwise.cli.options import flag
 from rankwise.cli.session import DEBUG_HELP, QUIET_HELP, telling
 
-__all__ = ["command"]
-
 Quiet = Annotated[bool, flag("--quiet", "-q", help=QUIET_HELP)]
 Debug = Annotated[bool, flag("--debug", help=DEBUG_HELP)]
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from rankwise.metrics import Evaluation, Metric
     from rankwise.model_selection import Comparison
 
-__all__ = ["compare"]
-
 TITLES = {"text": "{}", "markdown": "## {}\n", "latex": "% {}", "html": "<h2>{}</h2>"}
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from rankwise.cli.training_set import TrainingSet
     from rankwise.metrics import Metric
 
-__all__ = ["cv", "print_summary", "summarize", "write_groups"]
-
 PREPARED = "features scaled and filled by all rows, without a look at the scores"
 Leave = Annotated[
     str,

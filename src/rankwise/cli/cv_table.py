@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 from rankwise.cli.options import ModelOptions
 from rankwise.cli.score_tables import ScoreTableOptions, make_table_model, read_table_data
 
-__all__ = ["cv_table"]
-
 LEAVE = ("rows", "columns", "both", "cells")
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from rankwise.cli.model_file import TrainedModel
     from rankwise.datasets import RankingData
 
-__all__ = ["DataFile"]
-
 
 class DataFile:
     """A file of items, read as one model or another needs it.

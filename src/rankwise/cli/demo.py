@@ -12,8 +12,6 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["demo"]
-
 METRICS = ["ndcg@10", "disagreement", "tau"]
 
 

@@ -12,9 +12,6 @@ from rankwise.cli.options import AsJson, Metrics, PerGroup, TableOptions, Weight
 if TYPE_CHECKING:
     from rankwise.metrics import Evaluation
 
-__all__ = ["evaluate"]
-
-
 Ranker = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model, or a file with one score a line.")
 ]

@@ -11,8 +11,6 @@ import typer
 
 from rankwise.cli.options import ModelArgument, Output, flag
 
-__all__ = ["export"]
-
 Target = StrEnum("Target", ["json", "solr", "opensearch", "onnx"])
 
 

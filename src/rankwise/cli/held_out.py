@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rankwise.metrics import Metric
     from rankwise.model_selection import HeldOutCurves
 
-__all__ = ["HeldOut", "hold_out"]
-
 
 class HeldOut(NamedTuple):
     """The curve through the best candidate, as the command shows it.

@@ -10,8 +10,6 @@ import typer
 from rankwise.cli.options import AsJson
 from rankwise.cli.training_notes import read_notes
 
-__all__ = ["info"]
-
 SHOWN = 8
 
 

@@ -14,8 +14,6 @@ from rankwise.cli.output import say
 if TYPE_CHECKING:
     from rankwise.judge import Address, ItemSet, JudgementStore
 
-__all__ = ["judge"]
-
 Items = Annotated[
     Path,
     typer.Argument(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-__all__ = ["describe_members", "member_lines", "print_members"]
-
 
 def describe_members(ranker: Any) -> dict[str, Any]:
     """What there is to note about a combination; JSON has no nan."""

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rankwise.metrics import Metric
 
-__all__ = ["DEFAULT_METRIC", "held_out_metrics", "metrics_for"]
-
 DEFAULT_METRIC = "disagreement"  # chooses parameters
 GRADED_METRICS = ("ndcg@10", "map", "disagreement", "tau")
 METRICS = ("disagreement", "tau")

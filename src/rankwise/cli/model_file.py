@@ -19,15 +19,6 @@ if TYPE_CHECKING:
 
     from rankwise.cli.data_file import DataFile
 
-__all__ = [
-    "ScoreFile",
-    "TrainedModel",
-    "import_skops",
-    "only_scored",
-    "open_model",
-    "open_ranker",
-]
-
 TELLING_SHARE = 0.1
 
 

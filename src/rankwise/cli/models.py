@@ -11,13 +11,6 @@ from rankwise.cli.options import ModelName, ModelOptions, Scale
 if TYPE_CHECKING:
     from rankwise.cli.training_set import TrainingSet
 
-__all__ = [
-    "calibrated",
-    "fit_model",
-    "make_model",
-    "make_scaler",
-]
-
 CLASSES = {
     ModelName.rankrls: ("RankRLS", "RankRLSCV"),
     ModelName.ranksvm: ("RankSVM", "RankSVMCV"),

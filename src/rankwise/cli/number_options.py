@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["number_in", "numbers_in"]
-
 
 def numbers_in(option: str, text: str) -> list[float]:
     """Numbers separated by commas."""

@@ -9,32 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = [
-    "DATA",
-    "OUTPUT",
-    "AsJson",
-    "Confidence",
-    "Cost",
-    "DataArgument",
-    "FileFormat",
-    "GroupWeight",
-    "Loss",
-    "Metrics",
-    "ModelArgument",
-    "ModelName",
-    "ModelOptions",
-    "Output",
-    "PerGroup",
-    "Scale",
-    "Seed",
-    "TableOptions",
-    "Ties",
-    "TrainingTableOptions",
-    "WeightColumn",
-    "flag",
-    "split_names",
-]
-
 DATA, MODEL, OUTPUT = "Data", "Model", "Output"
 
 

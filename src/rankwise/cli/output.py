@@ -19,19 +19,6 @@ import typer
 
 from rankwise.cli.session import is_output_taken, take_output
 
-__all__ = [
-    "check_inputs",
-    "check_output",
-    "plain",
-    "print_json",
-    "print_pairs",
-    "print_table",
-    "say",
-    "shown",
-    "write_csv",
-    "write_text",
-]
-
 CHUNK = 2**14
 GAP = "  "
 LEAST_NAME = 8

@@ -14,8 +14,6 @@ from rankwise.cli.session import note
 if TYPE_CHECKING:
     from rankwise.datasets import PairData
 
-__all__ = ["ComparisonOptions", "Comparisons", "read_comparisons"]
-
 
 def _column(help: str) -> Any:
     return typer.Option(metavar="COLUMN", help=help, rich_help_panel="Data")

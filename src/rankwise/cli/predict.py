@@ -13,8 +13,6 @@ from rankwise.cli.table_side import ColumnsFile
 if TYPE_CHECKING:
     from rankwise.cli.model_file import TrainedModel
 
-__all__ = ["predict"]
-
 
 def predict(
     model: ModelArgument,

@@ -14,9 +14,6 @@ from rankwise.cli.pairs_file import ComparisonOptions
 if TYPE_CHECKING:
     from rankwise.leaderboard import Leaderboard
 
-__all__ = ["rank"]
-
-
 PairsFile = Annotated[
     Path, typer.Argument(metavar="PAIRS", help="CSV or TSV with one comparison a line.")
 ]

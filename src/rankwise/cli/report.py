@@ -10,9 +10,6 @@ import typer
 from rankwise.cli.options import DataArgument, Metrics, ModelArgument, TableOptions
 from rankwise.cli.table_side import SideFiles
 
-__all__ = ["report"]
-
-
 Page = Annotated[
     Path,
     typer.Option(

@@ -7,8 +7,6 @@ from pathlib import Path
 from rankwise.cli.table_model import KEY, check_notes, new_items
 from rankwise.cli.table_side import SideFiles
 
-__all__ = ["report_table"]
-
 
 def report_table(
     model: Path, file: Path, files: SideFiles, output: Path, title: str | None

@@ -13,14 +13,6 @@ from rankwise.cli.table_side import PANEL, SideFiles, TableSide, table_option
 if TYPE_CHECKING:
     from rankwise.datasets.score_tables import ScoreTable
 
-__all__ = [
-    "Ranked",
-    "ScoreTableOptions",
-    "TableData",
-    "make_table_model",
-    "read_table_data",
-]
-
 Layout = StrEnum("Layout", ["auto", "wide", "long"])
 Ranked = StrEnum("Ranked", ["columns", "rows", "both"])
 

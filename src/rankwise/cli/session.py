@@ -15,17 +15,6 @@ from typing import Any, TextIO
 
 import typer
 
-__all__ = [
-    "DEBUG_HELP",
-    "QUIET_HELP",
-    "begin",
-    "is_output_taken",
-    "is_quiet",
-    "note",
-    "take_output",
-    "telling",
-]
-
 QUIET_HELP = "No notes and no progress; train says nothing at all."
 DEBUG_HELP = "Show the traceback of a failure."
 INTERRUPTED, BROKEN_PIPE = 130, 141  # 128 + the number of the signal, as shells count

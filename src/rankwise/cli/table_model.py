@@ -7,8 +7,6 @@ from typing import Any
 
 from rankwise.cli.table_side import TableSide
 
-__all__ = ["KEY", "check_notes", "is_table_model", "new_items", "predict_table"]
-
 KEY = "rankwise table"
 
 

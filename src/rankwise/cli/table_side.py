@@ -8,8 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["PANEL", "ColumnsFile", "RowsFile", "SideFiles", "TableSide", "table_option"]
-
 PANEL = "Tables"
 
 

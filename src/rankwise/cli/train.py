@@ -25,8 +25,6 @@ from rankwise.cli.score_tables import ScoreTableOptions
 if TYPE_CHECKING:
     from rankwise.cli.training_set import TrainingSet
 
-__all__ = ["command_line", "describe", "train", "write_model"]
-
 HINT = "--model auto: ten such models, held out and stacked; slower, harder to explain"
 
 

@@ -14,8 +14,6 @@ from rankwise.cli.score_tables import (
 )
 from rankwise.cli.table_model import KEY
 
-__all__ = ["train_table"]
-
 
 def train_table(
     file: Path,

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-__all__ = ["TrainingNotes", "read_notes"]
-
 KEY = "rankwise train"
 
 

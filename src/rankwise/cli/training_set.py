@@ -15,8 +15,6 @@ from rankwise.cli.training_notes import TrainingNotes
 if TYPE_CHECKING:
     from rankwise.datasets import ColumnKind
 
-__all__ = ["TrainingSet", "read_training"]
-
 SHOWN_NAMES = 8
 ROLES = {"id": "names of the items", "weight": "weights of the items"}
 NEED_SCORES = (

@@ -17,17 +17,6 @@ from rankwise.groups import encode_groups
 from rankwise.real_numbers import check_items
 from rankwise.targets import as_scores
 
-__all__ = [
-    "AlignedBlocks",
-    "RowBlock",
-    "Survey",
-    "align",
-    "is_lazy",
-    "survey",
-    "take_rows",
-    "whole_rows",
-]
-
 
 class RowBlock(NamedTuple):
     """Rows in the memory of one worker.

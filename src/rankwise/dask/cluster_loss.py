@@ -18,8 +18,6 @@ from rankwise.losses import LossAt, MarginLoss
 from rankwise.solvers.curvature import second_moment
 from rankwise.solvers.margin_objective import MarginObjective
 
-__all__ = ["ClusterLoss", "prepare_blocks"]
-
 
 class _BlockLoss(NamedTuple):
     """The loss of the pairs of some whole groups; no objective if there is no pair."""

@@ -17,8 +17,6 @@ from rankwise.estimators.chunked import fixed_map, has_fixed_features
 from rankwise.estimators.kernel_model import KernelModel
 from rankwise.features import FeatureMap, basis_map, check_basis
 
-__all__ = ["LazyModel"]
-
 
 class LazyModel(KernelModel):
     """A linear or basis model that learns from Dask collections and scores them."""

@@ -20,8 +20,6 @@ from rankwise.model_selection.candidates import check_alphas
 from rankwise.solvers.closed_form import solve_shifted
 from rankwise.sums import ONE_LIST, PairRule, StreamingSums
 
-__all__ = ["RankRLS"]
-
 MERGED_AT_ONCE = 8
 LARGEST_OPEN = 2**30  # bytes that the rows of split groups may take on one worker, by estimate
 

@@ -22,8 +22,6 @@ from rankwise.options import check_option
 from rankwise.solvers.columns import Columns
 from rankwise.solvers.margin_objective import MarginObjective
 
-__all__ = ["RankSVM"]
-
 
 @dataclass(eq=False, repr=False)
 class RankSVM(LazyModel):

@@ -10,8 +10,6 @@ import numpy as np
 
 from rankwise.dask.blocks import RowBlock, Survey
 
-__all__ = ["gather_groups", "homes_of_groups"]
-
 
 def homes_of_groups(survey: Survey) -> dict[Hashable, int]:
     """The block where each split group is to be whole.

@@ -12,7 +12,8 @@ from rankwise.datasets.group_sizes import read_group_sizes, write_group_sizes
 from rankwise.datasets.identifiers import find_identifiers
 from rankwise.datasets.letor import read_letor
 from rankwise.datasets.letor_writer import write_letor
-from rankwise.datasets.pairs import PairData, pairs_from_frame, read_pairs
+from rankwise.datasets.pair_data import PairData
+from rankwise.datasets.pairs import pairs_from_frame, read_pairs
 from rankwise.datasets.ranking_data import RankingData
 from rankwise.datasets.score_files import read_scores, write_scores, write_table_with_scores
 from rankwise.datasets.score_tables import (

@@ -14,8 +14,6 @@ from rankwise.datasets.table_columns import Column
 from rankwise.datasets.tables import read_table
 from rankwise.errors import TableFormatError
 
-__all__ = ["Format", "chosen_format", "read_ranking"]
-
 _FORMATS = get_args(Format)
 _BINARY = {"parquet": "a Parquet", "feather": "a Feather", "jsonl": "a JSON lines"}
 

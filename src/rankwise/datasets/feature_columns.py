@@ -15,8 +15,6 @@ from rankwise.datasets.table_files import plain_types
 if TYPE_CHECKING:
     from sklearn.compose import ColumnTransformer
 
-__all__ = ["ColumnKind", "cast_columns", "column_kinds", "column_transformer", "used_columns"]
-
 #: More values make no category by themselves, and more than MOST_VALUES none at all.
 FEW_VALUES, MOST_VALUES = 50, 1000
 DENSE_FEATURES = 1000

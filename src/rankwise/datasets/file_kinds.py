@@ -12,8 +12,6 @@ from rankwise.datasets.files import PACKED, UTF16, from_utf16, open_unpacked
 from rankwise.datasets.table_text import DELIMITERS
 from rankwise.errors import TableFormatError
 
-__all__ = ["Format", "Kind", "format_of_suffix", "kind_of"]
-
 Kind: TypeAlias = Literal["parquet", "feather", "jsonl", "letor", "table", "unclear"]
 Format: TypeAlias = Literal["auto", "letor", "csv", "tsv", "parquet", "feather", "jsonl"]
 

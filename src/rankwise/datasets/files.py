@@ -23,22 +23,6 @@ from weakref import WeakKeyDictionary
 
 from rankwise.errors import DataFileError, LetorFormatError
 
-__all__ = [
-    "PACKED",
-    "UTF16",
-    "PathLike",
-    "Watch",
-    "damage",
-    "from_utf16",
-    "import_arrow",
-    "line_blocks",
-    "location",
-    "numbered_lines",
-    "open_unpacked",
-    "replace_file",
-    "text_content",
-]
-
 PathLike: TypeAlias = str | os.PathLike[str]
 Watch: TypeAlias = Callable[[int], None]  # gets the number of bytes of the file read so far
 

@@ -13,8 +13,6 @@ from rankwise.datasets.labels import show
 from rankwise.errors import LetorFormatError
 from rankwise.groups import encode_groups
 
-__all__ = ["find_group_sizes", "read_group_sizes", "write_group_sizes"]
-
 _MOST_ROWS = 2**48
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from rankwise.datasets.files import import_arrow
 from rankwise.datasets.number_text import is_text
 
-__all__ = ["find_identifiers"]
-
 _NAME = re.compile(
     r"(^|[_. -])(id|ID|Id)$|[a-z](ID|Id)$|^([Ii]tem|ITEM|docid|uuid|UUID|index|Unnamed: \d+)$"
 )

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["GAPS", "MAX_LABEL", "MISSING", "as_text", "distinct_labels", "finite_number", "show"]
-
 #: Longer group and item labels are refused: NumPy gives every string the width of the longest.
 MAX_LABEL = 256
 

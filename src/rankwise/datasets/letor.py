@@ -19,8 +19,6 @@ from rankwise.datasets.ranking_data import RankingData
 from rankwise.errors import LetorFormatError
 from rankwise.progress import Meter
 
-__all__ = ["read_letor"]
-
 MIB = 2**20
 
 

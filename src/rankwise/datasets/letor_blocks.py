@@ -14,8 +14,6 @@ from rankwise.datasets.letor_rows import MOST_COLUMNS, RowRules, refuse_line
 from rankwise.datasets.ranking_data import Matrix
 from rankwise.memory import available_bytes
 
-__all__ = ["Block", "Rows", "read_blocks"]
-
 BLOCK_BYTES = 1 << 20
 _DENSE_SHARE = 3  # dense if at least 1 / 3 of the entries are written
 _PIECE = 1 << 19  # entries of a dense array filled at once

@@ -13,8 +13,6 @@ from rankwise.datasets.letor_blocks import Block
 from rankwise.datasets.letor_rows import check_qid
 from rankwise.errors import LetorFormatError
 
-__all__ = ["QidGroups", "SizedGroups"]
-
 
 class QidGroups:
     """Numbers groups by qid in the order of the file; -1 for all rows if none has one.

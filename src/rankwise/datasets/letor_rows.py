@@ -9,8 +9,6 @@ import numpy as np
 from rankwise.datasets.labels import MAX_LABEL, finite_number, show
 from rankwise.errors import LetorFormatError
 
-__all__ = ["MOST_COLUMNS", "RowRules", "check_qid", "refuse_line", "split_row"]
-
 LARGEST_FEATURE = 2**31 - 1
 #: More columns are read only if the caller says so: a model has a coefficient for each.
 MOST_COLUMNS = 2**27

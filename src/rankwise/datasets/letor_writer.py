@@ -14,8 +14,6 @@ from rankwise.frames import as_array
 from rankwise.groups import encode_groups
 from rankwise.real_numbers import check_items, refuse_masked
 
-__all__ = ["write_letor"]
-
 
 def write_letor(
     path: PathLike,

@@ -8,8 +8,6 @@ from typing import Any
 from rankwise.datasets.files import import_arrow
 from rankwise.datasets.labels import GAPS, MISSING
 
-__all__ = ["is_text", "spelled_numbers", "with_gaps"]
-
 _MARK = "[%$€£¥₹]|[A-Z]{3}"
 _HEAD = 1000  # rows that are tried first
 

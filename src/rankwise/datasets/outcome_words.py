@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from rankwise.datasets.labels import finite_number
 
-__all__ = ["FIRST", "SECOND", "TIE", "WORDS", "meanings"]
-
 FIRST, SECOND, TIE = 1, -1, 0
 
 #: Words that everybody understands, beside the names of the two columns and of the items.

@@ -14,8 +14,6 @@ from rankwise.arrays import Array, Indices
 if TYPE_CHECKING:
     from rankwise.graphs import PairGraph
 
-__all__ = ["Column", "PairColumns", "PairData"]
-
 Column = str | int
 
 SIDES = (

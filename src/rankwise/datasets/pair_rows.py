@@ -14,8 +14,6 @@ from rankwise.datasets.outcome_words import SECOND, TIE, WORDS, meanings
 from rankwise.datasets.pair_data import Column, PairColumns, PairData
 from rankwise.datasets.pair_tables import PairTable
 
-__all__ = ["PairRows"]
-
 _TRUE = frozenset({"1", "1.0", "true", "yes", "y", "t", "tie", "draw"})
 _FALSE = frozenset({"", "0", "0.0", "false", "no", "n", "f"})
 _LARGEST = 10**8  # comparisons that win counts may stand for

@@ -22,8 +22,6 @@ from rankwise.errors import TableFormatError
 from rankwise.frames import frame_columns
 from rankwise.options import suggestion
 
-__all__ = ["FileTable", "FrameTable", "PairTable", "frame_table"]
-
 Mask = NDArray[np.bool_]
 Column = str | int
 

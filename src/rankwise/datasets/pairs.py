@@ -12,8 +12,6 @@ from rankwise.datasets.pair_rows import PairRows
 from rankwise.datasets.pair_tables import FileTable, frame_table
 from rankwise.datasets.table_files import open_table
 
-__all__ = ["PairColumns", "PairData", "pairs_from_frame", "read_pairs"]
-
 
 def read_pairs(
     path: PathLike,

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["Matrix", "RankingData"]
-
 Matrix: TypeAlias = Union[NDArray[Any], "csr_matrix"]
 
 

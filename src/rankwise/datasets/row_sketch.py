@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["sketch_rows", "sketched_share"]
-
 SIZE = 256
 _ROWS = 1 << 12  # hashed at once
 

@@ -28,8 +28,6 @@ from rankwise.datasets.table_text import TextTable
 from rankwise.errors import TableFormatError
 from rankwise.frames import as_array
 
-__all__ = ["read_scores", "write_scores", "write_table_with_scores"]
-
 
 def write_scores(path: PathLike, scores: ArrayLike, *, gaps: bool = False) -> None:
     """Write one score a line, in the order of the input, as SVMrank does.

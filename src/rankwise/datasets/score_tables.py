@@ -23,8 +23,6 @@ from rankwise.errors import TableFormatError
 from rankwise.memory import check_matrix_fits
 from rankwise.options import check_option
 
-__all__ = ["ItemFeatures", "ScoreTable", "read_item_features", "read_score_table"]
-
 LAYOUTS = ("auto", "wide", "long")
 ROLES = (
     ("row", "rows", "user", "user_id", "instance"),

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RankingProblem", "make_ranking"]
-
 
 class RankingProblem(NamedTuple):
     """Synthetic data and their answer.

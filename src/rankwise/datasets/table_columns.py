@@ -12,8 +12,6 @@ from rankwise.datasets.table_files import OpenTable
 from rankwise.errors import TableFormatError
 from rankwise.options import suggestion
 
-__all__ = ["Column", "ColumnOptions", "TableColumns", "choose_columns", "position_of"]
-
 Column = str | int
 
 TARGET_NAMES = ("y", "label", "relevance", "target", "score", "rating")

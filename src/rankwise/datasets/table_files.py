@@ -22,8 +22,6 @@ from rankwise.datasets.labels import as_text
 from rankwise.datasets.table_text import TextTable
 from rankwise.errors import TableFormatError
 
-__all__ = ["ArrowTable", "OpenTable", "open_table", "plain_types"]
-
 _NAMES = {"parquet": "Parquet", "feather": "Feather", "jsonl": "JSON lines"}
 
 

@@ -24,8 +24,6 @@ from rankwise.datasets.files import (
 from rankwise.datasets.labels import GAPS, MISSING, show
 from rankwise.errors import TableFormatError
 
-__all__ = ["DELIMITERS", "TextTable"]
-
 DELIMITERS = (",", "\t", ";", "|")
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r|\Z)")

@@ -25,15 +25,6 @@ from rankwise.datasets.table_files import OpenTable
 from rankwise.datasets.table_text import TextTable
 from rankwise.errors import TableFormatError
 
-__all__ = [
-    "column_labels",
-    "column_matrix",
-    "column_numbers",
-    "distinct_cells",
-    "group_labels",
-    "refuse_first",
-]
-
 _EXACT = 2**53  # whole numbers up to here are floats
 _BATCH = 1 << 12  # rows
 _EXPECTED = {

@@ -24,8 +24,6 @@ from rankwise.datasets.table_values import (
 )
 from rankwise.errors import TableFormatError
 
-__all__ = ["RankingTable", "read_frame", "read_table"]
-
 
 class RankingTable(NamedTuple):
     """A table of items with the names and types of its columns.

@@ -13,8 +13,6 @@ from rankwise.estimators.auto_members import Member
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.model_selection.measures import check_scoring, mean_defined
 
-__all__ = ["Combination", "combine_members"]
-
 AVERAGED = 4  # members that the mean is taken of
 LEAST_FOR_STACK = 200  # items: weights from fewer are noise
 

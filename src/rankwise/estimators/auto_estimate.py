@@ -16,8 +16,6 @@ from rankwise.graphs import PreferenceGraph
 from rankwise.model_selection.measures import mean_defined, score_groups, standard_error
 from rankwise.model_selection.nested_hold_out import NestedFolds, make_nested_folds
 
-__all__ = ["estimate_folds", "held_out_once_more", "interval"]
-
 CONFIDENCE = 0.95
 N_INNER = 3
 

@@ -17,18 +17,6 @@ from rankwise.model_selection.folds import Folds, fold_numbers, make_folds
 from rankwise.model_selection.measures import Measure, check_scoring, mean_defined, score_groups
 from rankwise.model_selection.task import HoldOutTask
 
-__all__ = [
-    "CLEAR",
-    "Choice",
-    "HeldOutEdges",
-    "HeldOutItems",
-    "Units",
-    "choose",
-    "choose_alpha",
-    "is_worse",
-    "make_units",
-]
-
 CLEAR = 1.0  # standard errors by which a candidate, or a combination, is clearly better
 LIST_FOLDS = 5  # of the items of one list, or of the edges of connected preferences
 

@@ -24,18 +24,6 @@ from rankwise.model_selection.group_routing import predict_items
 from rankwise.model_selection.nested_hold_out import NestedFolds
 from rankwise.targets import make_target, with_weights
 
-__all__ = [
-    "Again",
-    "Member",
-    "Problem",
-    "asked_members",
-    "fit_any",
-    "judge_estimator",
-    "judge_recipe",
-    "menu_of",
-    "scored_again",
-]
-
 FOREIGN_FOLDS = 5
 NEAR = np.array([0.1, 1.0, 10.0])
 ONE = Candidates({"alpha": np.array([np.nan])})  # of a model without alphas

@@ -26,17 +26,6 @@ from rankwise.estimators.rank_rls import RankRLS
 from rankwise.memory import check_matrix_fits
 from rankwise.options import check_option
 
-__all__ = [
-    "MENU",
-    "WIDE",
-    "Features",
-    "Recipe",
-    "as_pipeline",
-    "check_recipe",
-    "check_seed",
-    "menu_for",
-]
-
 N_BASIS = 300  # items of the basis of a kernel
 WIDTH = 0.3  # gamma times the median squared distance
 N_KNOTS = 4

@@ -13,8 +13,6 @@ from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.targets import as_scores, as_weights, split_weighted, with_weights
 
-__all__ = ["check_problem", "default_scoring"]
-
 MOST_GRADES = 32  # 2 ** y is the gain of NDCG
 
 

@@ -49,8 +49,6 @@ from rankwise.real_numbers import as_whole
 from rankwise.rows import row_products
 from rankwise.threads import one_blas_thread
 
-__all__ = ["AutoRanker"]
-
 MANY = 50_000  # items from which a second thread of BLAS gains more than it waits
 HOPELESS = 3.0  # standard errors: a scaling whose linear model is so much worse is not expanded
 

@@ -16,8 +16,6 @@ from rankwise.model_selection.folds import Folds, fold_numbers, make_folds
 from rankwise.model_selection.measures import check_scoring, mean_defined
 from rankwise.model_selection.nested_hold_out import NestedFolds
 
-__all__ = ["judge_trees"]
-
 STAGES = ((20, 40, 80), (160, 320), (640,))  # a row is grown if the end of that before is the best
 TREE_FOLDS = 3  # of groups
 

@@ -16,8 +16,6 @@ from rankwise.metrics import disagreement_error
 from rankwise.model_selection.group_routing import predict_items
 from rankwise.targets import split_weighted
 
-__all__ = ["RankerMixin", "ranks_in_groups"]
-
 
 class RankerMixin:
     """Mixin with `rank` and `score`; not a regressor, whose score would be R².

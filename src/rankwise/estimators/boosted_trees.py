@@ -16,8 +16,6 @@ from rankwise.estimators.checks import check_rows
 from rankwise.graphs import ScoreGraph
 from rankwise.targets import split_weighted
 
-__all__ = ["BoostedTrees", "grow_trees", "order_targets", "staged_scores"]
-
 MAX_LEAVES = 15
 LEARNING_RATE = 0.1
 BLOCK = 2**20  # places in trees that are in memory at a time

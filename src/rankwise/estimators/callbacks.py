@@ -6,10 +6,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from sklearn.callback import CallbackSupportMixin, with_callbacks
-
-__all__ = ["CallbackSupportMixin", "FitTask", "ProgressLine", "with_callbacks"]
-
 
 class FitTask:
     """Tells the callbacks of an estimator about its fit and its iterations; silent without any.

@@ -16,8 +16,6 @@ from rankwise.frames import as_frame, frame_matrix
 from rankwise.real_numbers import check_items
 from rankwise.solvers import Solutions
 
-__all__ = ["check_beta", "check_finite", "check_rows", "warn_of_solutions"]
-
 
 def check_beta(beta: float) -> None:
     """A number from 0 to 1."""

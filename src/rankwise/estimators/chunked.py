@@ -23,8 +23,6 @@ from rankwise.solvers.closed_form import solve_shifted
 from rankwise.sums import PairRule, StreamingSums
 from rankwise.targets import as_scores, as_weights, split_weighted
 
-__all__ = ["ChunkedFit", "fixed_map", "has_fixed_features", "pair_rule"]
-
 
 def has_fixed_features(model: Any) -> bool:
     """Whether the features of a ranker do not depend on rows that are yet to come."""

@@ -30,8 +30,6 @@ from rankwise.solvers.co_regularized import (
     solve_co_regularized,
 )
 
-__all__ = ["CoProblem", "CoTask", "fit_views", "warn_about_flat_views"]
-
 NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # with few scores large ones may be best
 FLAT = 1e-24  # scatter of a constant view, relative to the square of its features
 

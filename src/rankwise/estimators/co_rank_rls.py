@@ -27,8 +27,6 @@ from rankwise.model_selection.candidates import check_alphas, check_nus
 from rankwise.model_selection.measures import mean_defined
 from rankwise.targets import with_weights
 
-__all__ = ["CoRankRLS", "CoRankRLSPath"]
-
 
 @dataclass(eq=False, repr=False)
 class CoRankRLS(SemiSupervisedMixin, KernelParameters):

@@ -18,8 +18,6 @@ from rankwise.features import View
 from rankwise.model_selection.curves import HeldOutCurves
 from rankwise.model_selection.measures import Measure
 
-__all__ = ["CoRankRLSCV"]
-
 
 @dataclass(eq=False, repr=False)
 class CoRankRLSCV(SemiSupervisedMixin, Search):

@@ -31,8 +31,6 @@ from rankwise.real_numbers import as_real
 from rankwise.solvers import Solutions
 from rankwise.solvers.table_problem import TableProblem
 
-__all__ = ["ConditionalRankRLS", "TableMixin"]
-
 TABLES = 8.0  # tables of the size of Y in memory at a time
 
 

@@ -12,8 +12,6 @@ from rankwise.arrays import Array
 from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS, TableMixin
 from rankwise.estimators.search import BaseSearch
 
-__all__ = ["ConditionalRankRLSCV"]
-
 
 @dataclass(eq=False, repr=False)
 class ConditionalRankRLSCV(TableMixin, BaseSearch):

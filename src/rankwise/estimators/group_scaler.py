@@ -16,8 +16,6 @@ from rankwise.features import scale_in_groups, scale_sparse_in_groups, signed_lo
 from rankwise.groups import encode_groups
 from rankwise.targets import split_weighted
 
-__all__ = ["GroupScaler"]
-
 
 class GroupScaler(TransformerMixin, BaseEstimator):
     """Scale each feature inside each group, to mean 0 and standard deviation 1 there.

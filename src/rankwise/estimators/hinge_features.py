@@ -12,8 +12,6 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from rankwise.estimators.checks import check_rows
 from rankwise.real_numbers import as_whole
 
-__all__ = ["HingeFeatures"]
-
 
 class HingeFeatures(TransformerMixin, BaseEstimator):
     """Each feature x, and ``max(x − k, 0)`` at some knots k between its values.

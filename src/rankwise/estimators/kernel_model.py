@@ -14,8 +14,6 @@ from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.checks import check_rows
 from rankwise.features import FeatureMap, KernelParameters
 
-__all__ = ["KernelModel", "ModelPath"]
-
 
 class KernelModel(RankerMixin, KernelParameters):
     """A ranker whose scores are ``X coef_`` or ``k(X, X_fit_) dual_coef_``."""

@@ -31,8 +31,6 @@ from rankwise.solvers import Solutions, minimize
 from rankwise.solvers.table_problem import TableProblem
 from rankwise.solvers.table_sides import Side
 
-__all__ = ["LabelMixin", "LabelRanker"]
-
 
 class LabelMixin(RankerMixin):
     """What a fitted ranker of labels does beside `predict`."""

@@ -12,8 +12,6 @@ from rankwise.estimators.label_ranker import LabelMixin, LabelRanker
 from rankwise.estimators.search import Search
 from rankwise.frames import as_frame
 
-__all__ = ["LabelRankerCV"]
-
 
 @dataclass(eq=False, repr=False)
 class LabelRankerCV(LabelMixin, Search):

@@ -13,8 +13,6 @@ from rankwise.frames import as_array, column_names
 from rankwise.options import check_option
 from rankwise.real_numbers import as_real, refuse_masked
 
-__all__ = ["LabelTarget", "check_table", "read_labels"]
-
 VALUES = ("scores", "ranks")
 
 

@@ -10,8 +10,6 @@ from rankwise.arrays import Array
 from rankwise.estimators.score_functions import score_functions
 from rankwise.features import FeatureMap
 
-__all__ = ["LinearFunction", "linear_function", "map_weights"]
-
 
 class LinearFunction(NamedTuple):
     """``f(x) = weights · x + intercept``."""

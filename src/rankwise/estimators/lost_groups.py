@@ -15,8 +15,6 @@ from typing import Any
 
 from sklearn import get_config
 
-__all__ = ["warn_if_groups_were_lost"]
-
 RECEIVER = {"fit": "estimator", "score": "scorer"}
 EFFECT = {
     "fit": "it is trained to order all items as one list",

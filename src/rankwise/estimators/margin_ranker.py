@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 
 from rankwise.arrays import Array
-from rankwise.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
+from rankwise.estimators.callbacks import FitTask
 from rankwise.estimators.kernel_model import KernelModel, ModelPath
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.margin_training import MarginTrainer, report_solution
@@ -24,8 +25,6 @@ from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.refit_task import MarginTask
 from rankwise.solvers.margin_loss import MarginSolution
 from rankwise.targets import with_weights
-
-__all__ = ["MarginPath", "MarginRanker"]
 
 
 class MarginPath(ModelPath[Any]):

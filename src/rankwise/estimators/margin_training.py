@@ -18,8 +18,6 @@ from rankwise.solvers.columns import Columns
 from rankwise.solvers.margin_loss import End, Iterate, MarginSolution, minimize_margin
 from rankwise.solvers.margin_objective import MarginObjective
 
-__all__ = ["MarginTrainer", "report_solution"]
-
 REASONS = {
     End.MAX_ITER: "reached max_iter; raise it, tol or alpha, or scale the features",
     End.INTERRUPTED: "was interrupted; the model is the best one found so far",

@@ -12,15 +12,6 @@ from sklearn.pipeline import Pipeline
 from rankwise.model_selection.group_routing import group_metadata
 from rankwise.targets import make_target, split_weighted
 
-__all__ = [
-    "fit_ranker",
-    "fit_transform",
-    "fit_transform_items",
-    "last_step",
-    "transform_items",
-    "transform_step",
-]
-
 
 def last_step(estimator: Any) -> Any:
     """Return the ranker itself: the last step of a Pipeline, anything else as it is."""

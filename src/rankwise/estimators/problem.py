@@ -14,8 +14,6 @@ from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.losses import SquaredLoss
 from rankwise.targets import as_scores, split_weighted
 
-__all__ = ["compared_graph", "ranking_losses", "why_no_pairs"]
-
 DEFAULTS = {"cost": "magnitude", "ties": "include", "group_weight": "pairs"}
 
 

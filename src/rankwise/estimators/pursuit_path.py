@@ -19,8 +19,6 @@ from rankwise.model_selection.measures import (
 from rankwise.rows import row_products
 from rankwise.solvers.pursuit import Step
 
-__all__ = ["PursuitFunction", "Validation", "make_functions", "stop_early"]
-
 
 class PursuitFunction(NamedTuple):
     """The function of one view after each step.

@@ -29,18 +29,6 @@ from rankwise.memory import check_matrix_fits
 from rankwise.options import check_option
 from rankwise.solvers.pursuit import PursuitProblem, scored_norms
 
-__all__ = [
-    "PursuitTarget",
-    "TargetOptions",
-    "TrainingItems",
-    "choose_search",
-    "dictionary_norms",
-    "list_views",
-    "make_dictionaries",
-    "make_problem",
-    "read_target",
-]
-
 SMALLEST_SQUARE = 1e-290  # smaller ones have lost digits
 SEARCHES = ("auto", "pairs", "shared", "cyclic")
 PAIRS_LIMIT = 10**12  # multiplications: about a minute

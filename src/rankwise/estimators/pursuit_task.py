@@ -16,8 +16,6 @@ from rankwise.model_selection.candidates import Candidates
 from rankwise.model_selection.measures import HeldOutLoss, Measure, check_scoring
 from rankwise.model_selection.refit_task import RefitTask
 
-__all__ = ["PursuitTask", "measure_of", "scores_of", "validation_rows", "without_rows"]
-
 
 class PursuitTask(RefitTask):
     """RankingPursuit with its data: one pursuit for each fold serves all numbers of steps.

@@ -20,8 +20,6 @@ from rankwise.options import check_option
 from rankwise.rows import row_products
 from rankwise.solvers.margin_loss import MarginSolution
 
-__all__ = ["RankLogistic", "RankLogisticPath", "probability_above"]
-
 
 class RankLogisticPath(MarginPath):
     """Models along a list of alphas, as `RankLogistic.path` returns them.

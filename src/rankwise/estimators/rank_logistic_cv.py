@@ -11,8 +11,6 @@ from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.rank_logistic import RankLogistic, probability_above
 from rankwise.estimators.search import Search
 
-__all__ = ["RankLogisticCV"]
-
 
 @dataclass(eq=False, repr=False)
 class RankLogisticCV(RankerMixin, Search):

@@ -26,8 +26,6 @@ from rankwise.progress import IterationLine
 from rankwise.solvers import Solutions, minimize
 from rankwise.targets import with_weights
 
-__all__ = ["RankRLS", "RankRLSPath"]
-
 
 @dataclass(eq=False, repr=False)
 class RankRLS(ChunkedFit):

@@ -11,8 +11,6 @@ from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.estimators.search import Search
 
-__all__ = ["RankRLSCV"]
-
 
 @dataclass(eq=False, repr=False)
 class RankRLSCV(RankerMixin, Search):

@@ -15,8 +15,6 @@ from rankwise.graphs import PreferenceGraph
 from rankwise.losses import HingeLoss, PreferenceLoss, SquaredHingeLoss
 from rankwise.options import check_option
 
-__all__ = ["RankSVM", "RankSVMPath", "margin_trainer"]
-
 LOSSES: dict[str, type[PreferenceLoss]] = {
     "hinge": HingeLoss,
     "squared_hinge": SquaredHingeLoss,

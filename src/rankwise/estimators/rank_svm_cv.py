@@ -11,8 +11,6 @@ from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.rank_svm import RankSVM
 from rankwise.estimators.search import Search
 
-__all__ = ["RankSVMCV"]
-
 
 @dataclass(eq=False, repr=False)
 class RankSVMCV(RankerMixin, Search):

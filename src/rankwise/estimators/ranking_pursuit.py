@@ -48,8 +48,6 @@ from rankwise.options import check_option
 from rankwise.solvers.pursuit import Step, make_search, pursue
 from rankwise.targets import with_weights
 
-__all__ = ["RankingPursuit"]
-
 
 @dataclass(eq=False, repr=False)
 class RankingPursuit(SemiSupervisedMixin, KernelParameters):

@@ -18,8 +18,6 @@ from rankwise.estimators.unscored import SemiSupervisedMixin
 from rankwise.features import View
 from rankwise.model_selection.measures import Measure
 
-__all__ = ["RankingPursuitCV"]
-
 
 @dataclass(eq=False, repr=False)
 class RankingPursuitCV(SemiSupervisedMixin, Search):

@@ -13,8 +13,6 @@ from rankwise.estimators.ranking_pursuit import RankingPursuit
 from rankwise.estimators.search import Search
 from rankwise.features import FeatureMap
 
-__all__ = ["ScoreFunctions", "score_functions"]
-
 
 class ScoreFunctions(NamedTuple):
     """Scores as the mean of functions: ``f(x) = mean_v Σ_j coef_vj k_v(x, item_vj) + level``.

@@ -26,8 +26,6 @@ from rankwise.model_selection.measures import Measure, check_scoring, undefined_
 from rankwise.model_selection.task import HoldOutTask
 from rankwise.targets import with_weights
 
-__all__ = ["BaseSearch", "Search"]
-
 
 class _Choice(NamedTuple):
     """Where the best score is: at which point of the lists, at which candidate of each output."""

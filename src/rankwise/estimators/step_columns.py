@@ -10,8 +10,6 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from rankwise.arrays import Indices
 
-__all__ = ["is_idle", "one_hot_columns", "source_columns"]
-
 #: Steps that change each column by itself and keep their number.
 ONE_TO_ONE = (
     *("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "OrdinalEncoder"),

@@ -16,8 +16,6 @@ from rankwise.memory import check_matrix_fits
 from rankwise.real_numbers import check_items
 from rankwise.solvers.table_sides import Side
 
-__all__ = ["SideKernel", "side_kernel"]
-
 DELTA = "delta"
 MATRICES = 4.0  # kernel matrices in memory at a time: values, vectors, and what is made of them
 

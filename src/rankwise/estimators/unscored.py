@@ -18,8 +18,6 @@ from rankwise.groups import Groups, encode_groups
 from rankwise.metrics import disagreement_error
 from rankwise.targets import as_scores, as_weights, split_weighted, with_weights
 
-__all__ = ["PartlyScored", "SemiSupervisedMixin", "split_unscored"]
-
 
 class PartlyScored(NamedTuple):
     """Rows with a score and rows without.

@@ -15,8 +15,6 @@ from rankwise.frames import as_array
 from rankwise.options import check_option
 from rankwise.real_numbers import refuse_masked
 
-__all__ = ["basis_points", "basis_root", "check_basis", "choose_basis"]
-
 BASES = ("random", "kmeans++")
 
 

@@ -18,16 +18,6 @@ from rankwise.memory import available_bytes, check_matrix_fits
 from rankwise.options import check_option
 from rankwise.rows import first_equal_rows
 
-__all__ = [
-    "FITTING",
-    "HOLDING_OUT",
-    "MAPPING",
-    "Design",
-    "is_read_once",
-    "make_design",
-    "make_features",
-]
-
 SOLVERS = ("auto", "primal", "dual", "iterative")
 FITTING, HOLDING_OUT, MAPPING = 2.25, 2.5, 2.25  # kernel matrices in memory at a time
 SPARSE_DIRECT_LIMIT = 5000  # sparse X with more rows and columns than this is solved iteratively

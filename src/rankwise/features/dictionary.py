@@ -17,8 +17,6 @@ from rankwise.features.kernel import Kernel
 from rankwise.memory import available_bytes
 from rankwise.options import check_option
 
-__all__ = ["KernelColumns", "MatrixColumns", "choose_functions", "function_values"]
-
 NAMES = ("items", "scored", "features")
 BLOCK_ENTRIES = 2**20  # of columns at a time: what is done to a block stays in the cache
 

@@ -14,8 +14,6 @@ from rankwise.features.basis import basis_points, basis_root, check_basis, choos
 from rankwise.features.kernel import Kernel
 from rankwise.rows import row_products
 
-__all__ = ["FeatureMap", "FeatureRows", "basis_map", "take_columns"]
-
 
 class FeatureMap(NamedTuple):
     """From items to features R with ``f = R w``, and from w to coefficients that score new items.

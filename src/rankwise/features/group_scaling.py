@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 
-__all__ = ["scale_in_groups", "scale_sparse_in_groups", "signed_log"]
-
 BLOCK_ENTRIES = 2**16  # of X that are scaled together: what a cache holds
 FEWEST_COLUMNS = 8  # at a time: a row of them is one line of the cache
 ROUNDING = 4.0  # units in the last digit of the largest value: a smaller deviation is rounding

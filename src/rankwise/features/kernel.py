@@ -13,8 +13,6 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from rankwise.arrays import Array
 from rankwise.rows import first_equal_rows, row_products
 
-__all__ = ["Kernel", "KernelParameters", "center_kernel", "set_kernel_tags"]
-
 CHUNK_ENTRIES = 2**23
 
 

@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise.features.feature_map import FeatureMap, basis_map
 from rankwise.features.kernel import KernelParameters
 
-__all__ = ["View", "check_views", "fit_view", "view_columns"]
-
 Columns = NDArray[np.intp] | None
 
 

@@ -18,8 +18,6 @@ from rankwise.targets import as_weights
 if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
 
-__all__ = ["BaseGraph"]
-
 
 class BaseGraph(ABC):
     """A preference graph that lists its edges in `pairs` and inherits all the rest.

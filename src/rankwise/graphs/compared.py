@@ -14,8 +14,6 @@ from rankwise.graphs.pair_graph import PairGraph
 from rankwise.graphs.protocol import PreferenceGraph
 from rankwise.graphs.score_graph import ScoreGraph
 
-__all__ = ["ComparedPairs", "PairBlock", "compare_pairs"]
-
 BLOCK_PAIRS = 2**13  # in float64 they stay in the cache
 STORED_PAIRS = 2**20  # so many pairs are kept between two looks at them
 MOMENT_ITEMS = 20_000

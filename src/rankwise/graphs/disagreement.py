@@ -15,8 +15,6 @@ from rankwise.graphs.score_levels import find_levels, sums_of_families
 if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
 
-__all__ = ["edge_disagreement", "score_disagreement"]
-
 Codes = NDArray[np.intp]
 
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from rankwise._compiled import add_rows, scale_rows
 from rankwise.arrays import Array
 
-__all__ = ["Nesting", "block_rows", "nested_scatter", "plain_gram", "plain_system"]
-
 BLOCK_BYTES = 2**23
 FAR = 0.999  # rows are centered if the means hold this share of the squares of some column
 LONG_FAMILY = 8  # rows; with shorter families the means of all of them would take much room

@@ -20,8 +20,6 @@ from rankwise.groups import encode_groups
 from rankwise.options import check_option
 from rankwise.real_numbers import as_real, as_whole, refuse_masked
 
-__all__ = ["PairGraph"]
-
 
 class PairGraph(BaseGraph):
     """Explicit preferences: item ``winner[k]`` beats item ``loser[k]`` by ``magnitude[k]``.

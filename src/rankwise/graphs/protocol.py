@@ -16,14 +16,6 @@ if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
     from rankwise.graphs.strict import StrictPreferences
 
-__all__ = [
-    "GraphDescription",
-    "GraphRoot",
-    "PreferenceGraph",
-    "sums_of_squares",
-    "system_by_columns",
-]
-
 
 class GraphRoot(Protocol):
     """A matrix F with ``F Fᵀ = scale L + shift D``, known by what it does to arrays."""

@@ -18,14 +18,6 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array
 from rankwise.graphs.score_levels import ScoreLevels
 
-__all__ = [
-    "ComponentRoot",
-    "NestedRoot",
-    "WeightedRoot",
-    "connect_groups",
-    "items_of_components",
-]
-
 BLOCK_ENTRIES = 2**19
 FEW_LEVELS = 16  # with one level for so many items, what belongs to levels is small beside K
 

@@ -25,8 +25,6 @@ from rankwise.targets import as_scores, as_weights, split_weighted
 if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
 
-__all__ = ["ScoreGraph"]
-
 COSTS = ("magnitude", "sign", "relative")
 TIES = ("include", "exclude")
 GROUP_WEIGHTS = ("pairs", "groups")

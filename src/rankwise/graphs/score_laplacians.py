@@ -21,8 +21,6 @@ from rankwise.graphs.roots import (
 )
 from rankwise.graphs.score_levels import ScoreLevels, deviations, score_differences
 
-__all__ = ["NestedLaplacian", "RelativeLaplacian"]
-
 
 class NestedLaplacian:
     """L of the magnitude and sign costs, which only scales deviations from means.

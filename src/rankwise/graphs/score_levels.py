@@ -14,15 +14,6 @@ from rankwise._compiled import add_rows, scale_rows, sort_by_group
 from rankwise.arrays import Array
 from rankwise.graphs.protocol import sums_of_squares
 
-__all__ = [
-    "ScoreLevels",
-    "deviations",
-    "find_levels",
-    "score_differences",
-    "sums_by_code",
-    "sums_of_families",
-]
-
 BLOCK_ENTRIES = 2**22
 
 

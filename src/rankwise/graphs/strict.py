@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
     from rankwise.graphs.score_graph import ScoreGraph
 
-__all__ = ["StrictEdges", "StrictOrder", "StrictPreferences", "Violated"]
-
 SMALL_GROUP = 200  # mean size of groups that are sorted one by one, not all at once
 MOMENT_ITEMS = 20_000
 DRAWS = 60_000  # pairs that are looked at to find some near the margin

@@ -18,8 +18,6 @@ from rankwise.groups import Groups, encode_groups
 from rankwise.inspection.model_parts import ModelParts, input_columns, take_apart
 from rankwise.options import check_option
 
-__all__ = ["Contributions", "contributions"]
-
 BLOCK_ENTRIES = 2**22
 
 

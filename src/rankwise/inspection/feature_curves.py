@@ -14,8 +14,6 @@ from rankwise.estimators.linear_function import linear_function
 from rankwise.estimators.pipelines import transform_step
 from rankwise.frames import as_array, column_names
 
-__all__ = ["FeatureCurve", "feature_curves", "has_curves"]
-
 POINTS = 200  # of a curve
 AFFINE = (MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler)
 

@@ -18,8 +18,6 @@ from rankwise.estimators.step_columns import is_idle
 from rankwise.frames import as_array, column_names
 from rankwise.uncertainty import CalibratedRanker
 
-__all__ = ["ModelParts", "input_columns", "take_apart"]
-
 
 class ModelParts(NamedTuple):
     """A model taken apart.

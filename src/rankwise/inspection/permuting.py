@@ -25,8 +25,6 @@ from rankwise.model_selection.group_routing import predict_items
 from rankwise.model_selection.measures import mean_defined, standard_error
 from rankwise.targets import split_target
 
-__all__ = ["ImportanceRow", "PermutationImportance", "permutation_importance"]
-
 SHOWN = 20
 
 

@@ -13,8 +13,6 @@ import numpy as np
 
 from rankwise.arrays import Array
 
-__all__ = ["Cell", "Item", "ItemSet", "read_items"]
-
 MOST_ITEMS = 2000
 LONGEST_TEXT = 100_000
 IMAGES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".bmp"}

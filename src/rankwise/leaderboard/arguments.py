@@ -20,15 +20,6 @@ from rankwise.leaderboard.jackknife import COVARIANCE_LIMIT
 from rankwise.options import check_option, suggestion
 from rankwise.real_numbers import check_items
 
-__all__ = [
-    "check_clusters",
-    "check_features",
-    "check_options",
-    "check_pairs",
-    "check_reading",
-    "encode_labels",
-]
-
 ORDERS = ("rating", "lower")
 LARGEST_MARGIN = 1e100
 INTERVALS = ("jackknife", "bootstrap")

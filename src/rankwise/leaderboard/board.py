@@ -20,8 +20,6 @@ from rankwise.leaderboard.judges import Judge
 from rankwise.leaderboard.meetings import HeadToHead, Meetings
 from rankwise.leaderboard.scales import Scale
 
-__all__ = ["Leaderboard", "LeaderboardRow", "Margin"]
-
 
 class LeaderboardRow(NamedTuple):
     """One item of a `Leaderboard`; intervals are None if the board or the item has none.

@@ -28,8 +28,6 @@ from rankwise.memory import check_matrix_fits
 from rankwise.options import check_option
 from rankwise.progress import Meter
 
-__all__ = ["BradleyTerry"]
-
 EVERY = 2  # so many of the alphas of the grid are left out: each needs a fit
 
 

@@ -12,8 +12,6 @@ from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.solving import RatingSystem
 from rankwise.leaderboard.tally import Tally
 
-__all__ = ["AlphaCurve", "alpha_grid", "leave_one_out_errors", "tenfold_errors"]
-
 EIGEN_LIMIT = 3000  # items or features; with more, ten folds of comparisons are held out
 RELATIVE = np.logspace(-5, 3, 33)
 BLOCK = 2**22  # numbers

@@ -10,8 +10,6 @@ from rankwise.arrays import Array
 from rankwise.leaderboard.solving import explained_by_ratings
 from rankwise.leaderboard.tally import Tally
 
-__all__ = ["Consistency", "consistency"]
-
 
 class Consistency(NamedTuple):
     """As in `Leaderboard`."""

@@ -14,8 +14,6 @@ from rankwise.datasets import PairData
 from rankwise.leaderboard.solving import DENSE_LIMIT, RatingSystem, SparseSystem
 from rankwise.real_numbers import as_real
 
-__all__ = ["SIDE", "Covariates", "check_identified", "covariates_of", "with_covariates"]
-
 SIDE = "first side"
 LARGEST_CATEGORY = 50  # levels
 KNOWN = 1e-9  # share of a covariate that the items and the others may leave unexplained

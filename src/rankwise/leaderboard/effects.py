@@ -10,8 +10,6 @@ from rankwise.arrays import Array
 from rankwise.leaderboard.covariates import Covariates
 from rankwise.leaderboard.jackknife import Spread
 
-__all__ = ["Effect", "effects_of"]
-
 
 class Effect(NamedTuple):
     """What one more of a covariate adds to the margin of the first item.

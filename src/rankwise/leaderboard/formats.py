@@ -18,8 +18,6 @@ from rankwise.text_tables import TABLE_FORMATS, Table
 if TYPE_CHECKING:
     from rankwise.leaderboard.board import Leaderboard, LeaderboardRow
 
-__all__ = ["FORMATS", "footnotes", "tables", "written"]
-
 WORST_JUDGES = 10
 
 

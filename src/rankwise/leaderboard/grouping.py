@@ -15,8 +15,6 @@ from rankwise.leaderboard.arguments import check_features, check_pairs, encode_l
 from rankwise.leaderboard.board import Leaderboard
 from rankwise.leaderboard.rating import rate
 
-__all__ = ["rate_groups"]
-
 
 def rate_groups(
     pairs: Any,

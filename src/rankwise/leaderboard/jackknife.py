@@ -18,8 +18,6 @@ from rankwise.leaderboard.units import Units
 from rankwise.memory import check_matrix_fits
 from rankwise.progress import Meter
 
-__all__ = ["COVARIANCE_LIMIT", "LeaveOut", "Spread", "jackknife"]
-
 COVARIANCE_LIMIT = 2000  # items; above, the covariance is estimated from draws
 N_DRAWS = 200
 N_SKETCHES = 64

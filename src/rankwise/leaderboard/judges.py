@@ -11,8 +11,6 @@ from scipy.stats import t as student
 
 from rankwise.arrays import Array, Indices
 
-__all__ = ["Judge", "judges_of", "weights_of"]
-
 LEAST_WEIGHT = 1e-6  # of a judge whose votes say nothing; a weight must be positive
 
 

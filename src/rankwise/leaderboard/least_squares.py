@@ -22,8 +22,6 @@ from rankwise.leaderboard.solving import RatingSystem, Solutions
 from rankwise.leaderboard.tally import Tally
 from rankwise.leaderboard.units import Units
 
-__all__ = ["LeastSquares"]
-
 
 class LeastSquares:
     """``(1/W) Σ ω (δ − (r_i − r_j + zᵀγ))² + α ‖r‖²``; with features α ‖w‖² and r = X w.

@@ -12,8 +12,6 @@ from rankwise.arrays import Array
 from rankwise.leaderboard.solving import DENSE_LIMIT, TINY, RatingSystem, SparseSystem
 from rankwise.leaderboard.verdicts import Derivatives, Verdicts
 
-__all__ = ["Fit", "maximize_likelihood"]
-
 TOLERANCE = 1e-14  # of the gap, relative to the objective
 MAX_ITERATIONS = 200
 LEAST_STEP = 1e-10

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.model import RatingModel, Solution
 
-__all__ = ["HeadToHead", "Meetings", "meetings_of"]
-
 
 class HeadToHead(NamedTuple):
     """Matrices by items: row against column; NaN where two never met.

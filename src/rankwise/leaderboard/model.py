@@ -12,8 +12,6 @@ from rankwise.leaderboard.jackknife import Spread
 from rankwise.leaderboard.solving import Solutions
 from rankwise.leaderboard.tally import Tally
 
-__all__ = ["RatingModel", "Solution"]
-
 
 class Solution(NamedTuple):
     """Ratings and effects of the covariates in the natural scale of a model.

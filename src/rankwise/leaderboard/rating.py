@@ -37,8 +37,6 @@ from rankwise.leaderboard.tally import Tally
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
 
-__all__ = ["MODELS", "rate"]
-
 MODELS: dict[str, Callable[..., RatingModel]] = {
     "least-squares": LeastSquares,
     "bradley-terry": BradleyTerry,

@@ -14,8 +14,6 @@ from rankwise.leaderboard.units import Units
 from rankwise.memory import check_matrix_fits
 from rankwise.progress import Meter
 
-__all__ = ["KeptMeans", "resample"]
-
 BATCH = 2**22  # numbers
 
 

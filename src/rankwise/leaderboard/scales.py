@@ -13,8 +13,6 @@ from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.jackknife import Spread
 from rankwise.options import check_option
 
-__all__ = ["SCALES", "Scale", "scale_of"]
-
 ELO = 400 / math.log(10)  # points for a logit
 SCALES = ("margin", "logit", "elo")
 

@@ -13,8 +13,6 @@ from rankwise.arrays import Array
 from rankwise.leaderboard.tally import Tally
 from rankwise.solvers.iterative import conjugate_gradients
 
-__all__ = ["DENSE_LIMIT", "RatingSystem", "Solutions", "SparseSystem", "explained_by_ratings"]
-
 DENSE_LIMIT = 300  # items; above, conjugate gradients are faster than a dense solve
 TOLERANCE = 1e-11
 MAX_ITERATIONS = 10_000

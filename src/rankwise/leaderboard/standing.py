@@ -12,15 +12,6 @@ from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.jackknife import COVARIANCE_LIMIT, Spread
 from rankwise.leaderboard.tally import Tally
 
-__all__ = [
-    "Records",
-    "Standing",
-    "ordered_columns",
-    "ranks_within",
-    "records_of",
-    "standing_of",
-]
-
 EQUAL = 1e-7  # of the largest rating; a smaller difference is rounding, or the work of alpha
 FEW = 5  # comparisons; an item with fewer is thin
 

@@ -14,8 +14,6 @@ from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.graphs import PairGraph
 
-__all__ = ["Tally"]
-
 LARGEST = 2**62  # of the whole numbers that encode a comparison
 FEW = 8  # distinct values that are faster to count than to search
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.tally import Tally
 
-__all__ = ["Units"]
-
 Counts = NDArray[np.integer]
 DRAWS_A_BINOMIAL = 20  # one binomial number costs as much as so many draws
 

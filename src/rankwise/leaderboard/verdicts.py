@@ -13,8 +13,6 @@ from scipy.special import expit
 
 from rankwise.arrays import Array
 
-__all__ = ["Davidson", "HalfWins", "RaoKupper", "Verdicts", "verdicts_of"]
-
 
 class Derivatives(NamedTuple):
     """Minus the log likelihood of each verdict, and its derivatives in m and in θ.

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array
 
-__all__ = ["Loss", "LossAt"]
-
 
 class LossAt(NamedTuple):
     """A loss at one vector of scores.

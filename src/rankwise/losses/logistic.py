@@ -13,8 +13,6 @@ from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.compared import ComparedPairs, PairBlock, compare_pairs
 from rankwise.losses.interface import LossAt
 
-__all__ = ["LogisticLoss"]
-
 KEPT_PAIRS = 2**23  # 64 MiB of weights
 
 

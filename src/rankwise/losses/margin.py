@@ -14,8 +14,6 @@ from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.strict import StrictPreferences
 from rankwise.losses.interface import Loss, LossAt
 
-__all__ = ["HingeLoss", "MarginLoss", "PreferenceLoss", "SquaredHingeLoss"]
-
 
 class Pairs(Protocol):
     """What the solvers ask about the pairs of a loss."""

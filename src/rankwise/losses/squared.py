@@ -16,8 +16,6 @@ from rankwise.graphs.gram_blocks import plain_gram, plain_system
 from rankwise.graphs.protocol import sums_of_squares
 from rankwise.losses.interface import LossAt
 
-__all__ = ["LossPart", "SquaredLoss"]
-
 
 class LossPart(NamedTuple):
     """One of the two sums of `SquaredLoss`: ``share/T (fᵀ A f − 2 fᵀ t)`` with ``A = F Fᵀ``.

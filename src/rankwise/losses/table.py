@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array, Indices
 from rankwise.graphs import ScoreGraph
 
-__all__ = ["RANKED", "TableLoss"]
-
 RANKED = ("columns", "rows", "both")
 
 

@@ -14,8 +14,6 @@ from rankwise.groups import Groups, encode_groups
 from rankwise.real_numbers import refuse_masked
 from rankwise.targets import as_weights, split_target, split_weighted
 
-__all__ = ["check_cutoff", "check_data", "check_weighted_data"]
-
 
 def check_data(
     y_true: ArrayLike, y_score: ArrayLike, groups: ArrayLike | None

@@ -14,17 +14,6 @@ from rankwise.metrics.arguments import check_weighted_data
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.options import check_option
 
-__all__ = [
-    "UNDEFINED",
-    "GroupMetric",
-    "GroupValues",
-    "MetricValue",
-    "check_has_weights",
-    "mean",
-    "mean_over_groups",
-    "settle",
-]
-
 UNDEFINED = ("skip", "zero", "one", "nan", "raise")
 
 MetricValue = float | Array

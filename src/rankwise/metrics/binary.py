@@ -14,9 +14,6 @@ from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.metrics.stopping import pad_in_buckets, stop_probability
 from rankwise.options import check_option
 
-__all__ = ["AP", "PRECISION", "RECALL", "RR"]
-__all__ += ["average_precision", "precision", "recall", "reciprocal_rank"]
-
 _TIED_SCORES = ("average", "optimistic", "pessimistic", "order")
 
 

@@ -18,8 +18,6 @@ from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.metrics.registry import Metric, get_metric
 from rankwise.options import check_option
 
-__all__ = ["Evaluation", "EvaluationRow", "evaluate"]
-
 
 class EvaluationRow(NamedTuple):
     """One line of an `Evaluation`.

@@ -11,8 +11,6 @@ from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.metrics.stopping import pad_in_buckets, stop_probability
 from rankwise.options import check_option
 
-__all__ = ["ERR", "LARGEST_GRADE", "NDCG", "expected_reciprocal_rank", "ndcg"]
-
 LARGEST_GRADE = 50
 """Above it 2^y - 1 is no longer told from 2^y, and y is hardly a grade."""
 

@@ -13,17 +13,6 @@ from rankwise.metrics.averaging import GroupMetric, GroupValues, MetricValue, me
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.options import check_option
 
-__all__ = [
-    "AUC",
-    "CONCORDANCE",
-    "DISAGREEMENT",
-    "TAU",
-    "auc",
-    "concordance",
-    "disagreement_error",
-    "kendall_tau",
-]
-
 
 def disagreement_error(
     y_true: ArrayLike,

@@ -19,8 +19,6 @@ from rankwise._compiled import sort_by_group
 from rankwise.arrays import Indices
 from rankwise.groups import Groups
 
-__all__ = ["Ranking", "Targets"]
-
 
 class Targets:
     """Relevance ``y`` of items in groups.

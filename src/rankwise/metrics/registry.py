@@ -16,8 +16,6 @@ from rankwise.metrics.averaging import GroupMetric, GroupValues, MetricValue
 from rankwise.metrics.ranking import Ranking
 from rankwise.options import suggestion
 
-__all__ = ["Metric", "get_metric", "metric_names"]
-
 
 class _Kind(NamedTuple):
     """A metric that has a name: the public function, and its value before averaging."""

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 
-__all__ = ["pad_in_buckets", "stop_probability"]
-
 
 def stop_probability(stops_if_there: Array) -> Array:
     """Probability of stopping at each place: of getting there, times of stopping if there.

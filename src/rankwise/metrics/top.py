@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike
 from rankwise.arrays import Indices
 from rankwise.metrics.arguments import check_cutoff, check_data
 
-__all__ = ["top_k"]
-
 
 def top_k(y_score: ArrayLike, groups: ArrayLike | None = None, *, k: int) -> Indices:
     """Rows of the k items with the highest scores of each group, best first.

@@ -11,8 +11,6 @@ from rankwise.metrics.arguments import check_cutoff
 from rankwise.metrics.averaging import GroupMetric, GroupValues, MetricValue, mean_over_groups
 from rankwise.metrics.ranking import Ranking, Targets
 
-__all__ = ["HIT", "SPEARMAN", "hit_rate", "spearman"]
-
 
 def spearman(
     y_true: ArrayLike,

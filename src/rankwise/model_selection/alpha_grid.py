@@ -10,18 +10,6 @@ import numpy as np
 
 from rankwise.arrays import Array
 
-__all__ = [
-    "AlphaGrid",
-    "Edges",
-    "edges_of",
-    "flat_note",
-    "make_grid",
-    "median_share",
-    "warn_at_edge",
-    "warn_at_edge_of_gamma",
-    "warn_at_limit",
-]
-
 STEP = 3  # decades by which a grid is widened at a time
 CEILING = 6  # decades above the scale where it ends; far below, all models order items alike
 CONSTANT = 1e-30  # norm of a column, relative to the largest, that rounding of its mean may leave

@@ -13,8 +13,6 @@ from rankwise.arrays import Array
 from rankwise.model_selection.alpha_grid import AlphaGrid, Edges, edges_of
 from rankwise.real_numbers import as_real
 
-__all__ = ["Candidates", "check_alphas", "check_nus"]
-
 SIMPLER = {"alpha": 1, "nu": 1, "n_basis": -1}  # the sign of the direction of simpler models
 
 

@@ -27,8 +27,6 @@ from rankwise.options import check_option
 from rankwise.real_numbers import as_real
 from rankwise.text_tables import TABLE_FORMATS
 
-__all__ = ["Comparison", "ComparisonRow", "compare"]
-
 FORMATS = ("text", "markdown", "latex", "html", "csv", "json")
 
 

@@ -29,15 +29,6 @@ from rankwise.model_selection.task import HoldOutTask, hold_out_task
 from rankwise.model_selection.ways import EDGES, PAIR, PAIRWISE, Way, choose_way
 from rankwise.progress import track
 
-__all__ = [
-    "HeldOutCurves",
-    "by_row",
-    "held_out_curves",
-    "hold_out_folds",
-    "judge",
-    "judge_and_widen",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class HeldOutCurves:

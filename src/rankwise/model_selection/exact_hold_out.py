@@ -44,18 +44,6 @@ from rankwise.solvers.hold_out_items import (
     spectrum_of_kernel,
 )
 
-__all__ = [
-    "Refit",
-    "check_rest",
-    "closed_folds",
-    "dense_rows",
-    "held_out_scores",
-    "item_spectrum",
-    "refit_without",
-    "sort_folds",
-    "whitened_parts",
-]
-
 HeldOut = Iterator[tuple[NDArray[np.intp], Array]]
 ROUNDING = 1e-12  # of a weight: what is left of it when all of it is subtracted
 TIED = 1e-13  # of the largest target: preferences that cancel, but for rounding

@@ -24,8 +24,6 @@ from rankwise.graphs import PairGraph
 from rankwise.model_selection.folds import Folds
 from rankwise.solvers.hold_out import Part, hold_out_primal
 
-__all__ = ["edges_of_folds", "fits_edges", "hold_out_with_edges"]
-
 EDGE_ENTRIES = 2**25  # differences of features held in memory, all edges by all features
 
 

@@ -13,8 +13,6 @@ from sklearn.model_selection import GroupKFold, KFold
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.roots import items_of_components
 
-__all__ = ["Folds", "fold_numbers", "make_folds", "read_splits"]
-
 Folds = list[NDArray[np.intp]]
 
 

@@ -8,8 +8,6 @@ import sklearn
 from numpy.typing import ArrayLike
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-__all__ = ["group_metadata", "needs_groups", "predict_items"]
-
 
 def group_metadata(estimator: Any, method: str, groups: Any) -> dict[str, Any]:
     """The groups as keyword of a method that asks for them; nothing otherwise."""

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise.model_selection.curves import by_row, hold_out_folds
 from rankwise.model_selection.task import hold_out_task
 
-__all__ = ["cross_val_predict_groups", "leave_group_out_predict"]
-
 
 def leave_group_out_predict(
     estimator: Any,

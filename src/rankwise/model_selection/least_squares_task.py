@@ -32,8 +32,6 @@ from rankwise.rows import row_products
 from rankwise.solvers import minimize
 from rankwise.solvers.hold_out import Part
 
-__all__ = ["LeastSquaresTask", "alpha_candidates", "pair_distance"]
-
 COLUMNS = 64  # columns of a kernel matrix that are looked at together
 
 

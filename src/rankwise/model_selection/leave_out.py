@@ -45,8 +45,6 @@ from rankwise.solvers.leave_out import (
     leave_out_primal,
 )
 
-__all__ = ["Units", "coefficients_without", "way_without"]
-
 ROUNDING = 1e-12  # of a weight: what is left of it when all of it is subtracted
 
 

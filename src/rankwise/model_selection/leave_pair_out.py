@@ -14,8 +14,6 @@ from rankwise.errors import UndefinedMetricError
 from rankwise.model_selection.task import HeldOutPairs, HoldOutTask
 from rankwise.targets import with_weights
 
-__all__ = ["LeavePairOut", "leave_pair_out"]
-
 BLOCK_ENTRIES = 2**21
 
 

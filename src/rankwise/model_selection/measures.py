@@ -14,17 +14,6 @@ from rankwise.losses import SquaredLoss
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection.folds import Folds, fold_numbers
 
-__all__ = [
-    "HeldOutLoss",
-    "Measure",
-    "check_scoring",
-    "from_disagreement",
-    "mean_defined",
-    "score_groups",
-    "standard_error",
-    "undefined_everywhere",
-]
-
 
 class HeldOutLoss(NamedTuple):
     """The squared loss of held-out items as a measure, one value for each fold.

@@ -27,8 +27,6 @@ from rankwise.model_selection.folds import Folds, make_folds
 from rankwise.solvers.hold_out import Part, weights_of_blocks
 from rankwise.threads import one_blas_thread
 
-__all__ = ["NestedFolds", "make_nested_folds", "nested_scores"]
-
 ROOM = 3  # times the features: what the Gram matrices of the blocks may take
 
 

@@ -7,8 +7,6 @@ import scipy.stats
 
 from rankwise.arrays import Array
 
-__all__ = ["TESTS", "holm", "mean_interval", "randomization_test", "signed_rank_test"]
-
 TESTS = ("wilcoxon", "randomization")
 EXACT_LIMIT = 100  # groups of the signed-rank test; more are left to the normal approximation
 ALL_SIGNS = 20  # differences whose signs are all tried by the randomization test

@@ -23,8 +23,6 @@ from rankwise.model_selection.task import HoldOutTask
 from rankwise.model_selection.ways import PAIR, PAIRWISE, Way, choose_way
 from rankwise.targets import with_weights
 
-__all__ = ["PermutationTest", "permutation_test"]
-
 CHUNK_ENTRIES = 2**24  # of one array of items × permutations × alphas; about eight exist at a time
 
 

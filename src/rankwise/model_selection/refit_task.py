@@ -20,8 +20,6 @@ from rankwise.model_selection.least_squares_task import alpha_candidates, pair_d
 from rankwise.progress import track
 from rankwise.rows import row_products
 
-__all__ = ["MarginTask", "RefitTask"]
-
 SVM_DECADES = (-7, 0)
 SVM_PER_DECADE = 2
 

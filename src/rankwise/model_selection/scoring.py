@@ -14,8 +14,6 @@ from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection.group_routing import predict_items
 from rankwise.targets import split_weighted
 
-__all__ = ["RankingScorer", "make_ranking_scorer"]
-
 
 @dataclass(frozen=True, repr=False)
 class RankingScorer:

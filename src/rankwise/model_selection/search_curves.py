@@ -8,8 +8,6 @@ import numpy as np
 
 from rankwise.arrays import Array
 
-__all__ = ["SearchCurve", "curves_of_search"]
-
 
 class SearchCurve(NamedTuple):
     """Held-out scores over alpha or the number of steps, all else fixed.

@@ -32,8 +32,6 @@ from rankwise.progress import track
 from rankwise.solvers.table_problem import TableProblem
 from rankwise.solvers.tables import table_shift
 
-__all__ = ["LEAVE", "HeldOutTable", "hold_out_table"]
-
 LEAVE = ("rows", "columns", "both", "cells")
 EXACT_FOLDS, REFIT_FOLDS = 10, 5
 FEW_ENTRIES = 2**23  # of the features of all cells, for leave-row-out of incomplete tables

@@ -23,8 +23,6 @@ from rankwise.model_selection.table_hold_out import HeldOutTable, hold_out_table
 from rankwise.solvers.table_problem import TableProblem
 from rankwise.solvers.table_sides import Side
 
-__all__ = ["OVERFLOW", "TableTask"]
-
 OVERFLOW = (
     "the squares of some features or kernel values overflow; scale the features, for example with "
     "sklearn.preprocessing.StandardScaler."

@@ -16,8 +16,6 @@ from rankwise.solvers.hold_out_items import Spectrum
 from rankwise.solvers.hold_out_pairs import pair_differences, pair_disagreement
 from rankwise.targets import with_weights
 
-__all__ = ["HeldOutPairs", "HoldOutTask", "hold_out_task"]
-
 
 class HeldOutPairs(NamedTuple):
     """Every pair of one list held out in turn: [RankRLS09] section 3.4.

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 from rankwise.model_selection.folds import read_splits
 from rankwise.model_selection.task import HoldOutTask
 
-__all__ = ["EDGES", "FEWEST_FOR_PAIRS", "PAIR", "PAIRWISE", "Way", "choose_way"]
-
 GROUP, PAIR = "leave-group-out", "leave-pair-out"
 GROUPS, ITEMS, EDGES = "folds of groups", "folds of items", "folds of edges"
 PAIRWISE = ("disagreement", "concordance", "auc")  # metrics that a held-out pair has

@@ -21,8 +21,6 @@ import numpy as np
 
 from rankwise.errors import ModelFileError
 
-__all__ = ["HEADER", "TREE", "Container", "write_container"]
-
 HEADER, TREE = "header.json", "schema.json"
 MAX_JSON_BYTES = {HEADER: 2**24, TREE: 2**26}
 MAX_JSON_PARTS = 2**18  # lists and objects: empty ones take twenty times their text in memory

@@ -9,8 +9,6 @@ from rankwise.datasets.files import PathLike
 from rankwise.environment import describe_environment
 from rankwise.persistence.container import HEADER, Container
 
-__all__ = ["FORMAT", "FORMAT_VERSION", "checked_header", "read_header"]
-
 FORMAT = "rankwise model"
 FORMAT_VERSION = 1
 """Raised by every change that older versions of rankwise could not read."""

@@ -11,8 +11,6 @@ from sklearn.base import BaseEstimator
 
 from rankwise.persistence.parts import Made, is_known, made, map_entries
 
-__all__ = ["NEVER_KEPT", "Keeper", "readable", "restore"]
-
 SHOWN_ENTRIES = 32
 FORGOTTEN_ATTRIBUTES = {
     "_chunks": "the sums from which partial_fit goes on",

@@ -16,8 +16,6 @@ from rankwise.estimators.linear_function import LinearFunction, linear_function
 from rankwise.estimators.step_columns import is_idle
 from rankwise.options import check_option
 
-__all__ = ["export_linear", "input_names", "scaling"]
-
 FORMATS = ("json", "solr", "opensearch")
 
 

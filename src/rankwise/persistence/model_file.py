@@ -24,8 +24,6 @@ from rankwise.persistence.parts import is_known
 from rankwise.persistence.tree import check_tree, publish
 from rankwise.persistence.trial import check_model, try_model
 
-__all__ = ["load", "load_with_notes", "save"]
-
 
 def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) -> None:
     """Write a fitted ranker to one file, whole or not at all.

@@ -28,8 +28,6 @@ from rankwise.persistence.onnx_probe import N_ROWS, probe_items
 from rankwise.persistence.onnx_rankers import add_ranker
 from rankwise.persistence.onnx_steps import add_step, is_gap, text_columns
 
-__all__ = ["export_onnx"]
-
 TOLERANCE = 1e-5
 GROUPS = np.arange(N_ROWS) % 4  # of the items to compare on
 

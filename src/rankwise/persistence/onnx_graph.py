@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["ML", "Graph", "Values", "import_onnx"]
-
 ML = "ai.onnx.ml"
 OPSETS = {"": 18, ML: 3}
 """Versions of the operators, in place since 2022 so that older runtimes can read the file."""

@@ -15,8 +15,6 @@ from rankwise.arrays import Array
 from rankwise.estimators.score_functions import score_functions
 from rankwise.estimators.step_columns import is_idle
 
-__all__ = ["N_ROWS", "probe_items"]
-
 N_ROWS = 32
 UNKNOWN = "\x01 not seen in training"
 

@@ -12,8 +12,6 @@ from rankwise.estimators.score_functions import score_functions
 from rankwise.features import FeatureMap, Kernel
 from rankwise.persistence.onnx_graph import Graph, Values
 
-__all__ = ["add_ranker"]
-
 LAST, ROWS = np.array([-1]), np.array([1])
 
 

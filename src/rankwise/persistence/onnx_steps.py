@@ -38,8 +38,6 @@ from rankwise.features.group_scaling import ROUNDING
 from rankwise.persistence.linear_export import scaling
 from rankwise.persistence.onnx_graph import ML, Graph, Values, import_onnx
 
-__all__ = ["add_step", "is_gap", "text_columns"]
-
 FUNCTIONS = {np.log: "Log", np.exp: "Exp", np.sqrt: "Sqrt", np.abs: "Abs", np.tanh: "Tanh"}
 
 

@@ -19,18 +19,6 @@ from rankwise.estimators.pursuit_path import PursuitFunction
 from rankwise.features import FeatureMap, Kernel
 from rankwise.metrics import Metric, get_metric
 
-__all__ = [
-    "BoostedTrees",
-    "FeatureMap",
-    "Made",
-    "PursuitFunction",
-    "find_class",
-    "find_home",
-    "is_known",
-    "made",
-    "map_entries",
-]
-
 LONG = 100  # strings: so many and more are written as arrays
 STEPS: dict[str, tuple[str, ...]] = {
     "sklearn.compose": ("ColumnTransformer", "make_column_selector"),

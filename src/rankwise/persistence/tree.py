@@ -17,8 +17,6 @@ import numpy as np
 
 from rankwise.persistence.parts import STEPS, find_class, find_home
 
-__all__ = ["check_tree", "publish"]
-
 OLDEST_PROTOCOL = 2  # of skops: it reads older ones in other ways
 SCALARS = {f"numpy.{kind}{n}" for kind in ("int", "uint") for n in (8, 16, 32, 64)}
 SCALARS |= {"numpy.bool", "numpy.float16", "numpy.float32", "numpy.float64"}

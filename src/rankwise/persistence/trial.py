@@ -22,11 +22,10 @@ from sklearn.preprocessing import OneHotEncoder
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.kernel_model import KernelModel
 from rankwise.estimators.pipelines import last_step, transform_step
+from rankwise.features.feature_map import FeatureMap
 from rankwise.model_selection.group_routing import predict_items
 from rankwise.persistence.keeping import NEVER_KEPT
-from rankwise.persistence.parts import FeatureMap, is_known
-
-__all__ = ["check_model", "try_model"]
+from rankwise.persistence.parts import is_known
 
 LIMITS = {"n_jobs": 2**10, "_max_degree": 2**6, "_n_out_full": 2**22, "n_features_out_": 2**22}
 """Numbers in files that set how much work `transform` takes, and how large they may be."""

@@ -37,8 +37,6 @@ from rankwise.plot.curves import (
 from rankwise.plot.figure import COLORS, axes_for, import_pyplot
 from rankwise.targets import as_scores, split_target
 
-__all__ = ["AlphaPathDisplay"]
-
 MEANS = {
     "leave-group-out": "mean over groups",
     "leave-pair-out": "all pairs",

@@ -14,17 +14,6 @@ from rankwise.metrics import get_metric
 from rankwise.model_selection.measures import mean_defined, standard_error
 from rankwise.plot.figure import ordered_colors
 
-__all__ = [
-    "Curve",
-    "DrawnCurves",
-    "describe_metric",
-    "describe_params",
-    "draw_band",
-    "draw_curves",
-    "draw_legend",
-    "make_curve",
-]
-
 MOST_INSIDE = 3  # curves whose names find a place inside the axes
 
 

@@ -11,8 +11,6 @@ from sklearn.pipeline import Pipeline
 from rankwise.inspection.feature_curves import FeatureCurve, feature_curves
 from rankwise.plot.figure import axes_for, ordered_colors
 
-__all__ = ["FeatureCurve", "FeatureCurvesDisplay"]
-
 SHOWN = 6  # curves, if no features are named
 
 

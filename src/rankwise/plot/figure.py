@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BAD", "COLORS", "GOOD", "NEUTRAL", "axes_for", "import_pyplot", "ordered_colors"]
-
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
 GOOD, BAD, NEUTRAL = "#0072B2", "#D55E00", "#808080"
 

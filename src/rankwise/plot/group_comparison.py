@@ -20,8 +20,6 @@ from rankwise.plot.curves import describe_metric
 from rankwise.plot.figure import BAD, GOOD, NEUTRAL, axes_for
 from rankwise.targets import split_target
 
-__all__ = ["GroupComparisonDisplay"]
-
 KINDS = ("scatter", "difference")
 
 

@@ -13,8 +13,6 @@ from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.options import check_option
 from rankwise.plot.figure import BAD, GOOD, NEUTRAL, axes_for
 
-__all__ = ["Edges", "PreferenceGraphDisplay"]
-
 LIMIT = 50  # items; a drawing of more would be unreadable
 BEND = 0.08  # of arrows, so that two opposite ones do not cover each other
 LAYOUTS = ("layered", "circular")

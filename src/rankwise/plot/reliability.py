@@ -13,8 +13,6 @@ from rankwise.plot.figure import COLORS, NEUTRAL, axes_for
 from rankwise.uncertainty import CalibratedRanker
 from rankwise.uncertainty.calibration import reliability
 
-__all__ = ["ReliabilityDisplay"]
-
 
 class ReliabilityDisplay:
     """Share of right answers over the probability that was said, in bins of equal size.

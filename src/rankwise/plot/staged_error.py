@@ -25,8 +25,6 @@ from rankwise.plot.curves import (
 from rankwise.plot.figure import axes_for
 from rankwise.targets import as_scores, split_target
 
-__all__ = ["StagedErrorDisplay"]
-
 
 class StagedErrorDisplay:
     """A metric after each step of a pursuit, on training data and on data held out.

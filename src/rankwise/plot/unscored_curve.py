@@ -21,8 +21,6 @@ from rankwise.plot.figure import BAD, GOOD, axes_for
 from rankwise.progress import track
 from rankwise.targets import as_scores, split_target
 
-__all__ = ["UnscoredCurveDisplay"]
-
 NO_AGREEMENT = {"nu": 0.0, "nus": [0.0]}
 
 

@@ -10,8 +10,6 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-__all__ = ["assemble"]
-
 
 def assemble(
     template: str, styles: Sequence[str], scripts: Sequence[str], data: Any, **words: str

@@ -10,8 +10,6 @@ from rankwise.leaderboard import Leaderboard
 from rankwise.leaderboard.formats import footnotes
 from rankwise.report.scored_items import as_text, short_numbers
 
-__all__ = ["MATRIX_ITEMS", "SURPRISES", "describe_board", "headline"]
-
 MATRIX_ITEMS = 120  # the first of a board, whose meetings are on the page
 SURPRISES = 50  # pairs that differ most from what was expected
 NAMED = 5  # items that a sentence names

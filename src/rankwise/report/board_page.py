@@ -13,8 +13,6 @@ from rankwise.report.assembling import assemble
 from rankwise.report.board_data import MATRIX_ITEMS, describe_board
 from rankwise.report.scored_items import as_text
 
-__all__ = ["make_board", "write_board"]
-
 LONGEST_TITLE = 200
 MANY_BOARDS = 10  # above, each has a smaller matrix
 SCRIPTS = ("charts.js", "tables.js", "theme.js", "ratings.js", "meetings.js", "board.js")

@@ -13,8 +13,6 @@ from rankwise.report.group_metrics import MetricResult
 from rankwise.report.rivals import Rival
 from rankwise.report.scored_items import ScoredItems
 
-__all__ = ["count", "metric_cards", "number"]
-
 MARKS = {"random": "○", "feature": "◇", "previous": "□"}
 MEANINGS = {
     "ndcg": "How much of what a perfect order has {first} hold; places further down count less. "

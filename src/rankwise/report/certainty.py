@@ -15,8 +15,6 @@ from rankwise.report.scored_items import ScoredItems
 from rankwise.uncertainty import CalibratedRanker, Reliability
 from rankwise.uncertainty.left_out import in_groups, take_rows
 
-__all__ = ["Certainty", "find_certainty", "reliability_figure", "weight_errors"]
-
 LONGEST_RUN = 200  # items of a group that are compared with each other
 SIDE = 260  # of the figure
 

@@ -12,8 +12,6 @@ from rankwise.arrays import Array, Indices
 from rankwise.inspection import Contributions
 from rankwise.report.scored_items import ScoredItems, short_numbers
 
-__all__ = ["FeatureEffects"]
-
 LISTED_FEATURES = 40
 SHOWN_FEATURES = 8
 

@@ -12,8 +12,6 @@ from rankwise.inspection.model_parts import ModelParts
 from rankwise.metrics import Metric
 from rankwise.report.scored_items import ScoredItems, as_text, short_numbers
 
-__all__ = ["describe_losses"]
-
 MOST_ITEMS = 1000  # of whole groups that are shuffled
 MOST_FEATURES = 100
 

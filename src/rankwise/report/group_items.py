@@ -12,8 +12,6 @@ from rankwise.estimators.base import ranks_in_groups
 from rankwise.report.certainty import Certainty
 from rankwise.report.scored_items import ScoredItems, short_numbers
 
-__all__ = ["FIRST_ITEMS", "ITEMS_A_GROUP", "describe_items", "groups_that_fit"]
-
 SHOWN_GROUPS = 2_000
 SHOWN_ITEMS = 20_000
 ITEMS_A_GROUP = 200

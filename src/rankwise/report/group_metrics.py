@@ -15,15 +15,6 @@ from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.averaging import mean
 from rankwise.report.scored_items import ScoredItems, short_numbers
 
-__all__ = [
-    "MetricResult",
-    "choose_groups",
-    "describe_groups",
-    "describe_metric",
-    "measure",
-    "metric_title",
-]
-
 LISTED_GROUPS = 20_000
 BINS = 20
 TITLES = {

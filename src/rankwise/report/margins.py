@@ -9,8 +9,6 @@ import numpy as np
 from rankwise.arrays import Array
 from rankwise.report.scored_items import ScoredItems, short_numbers
 
-__all__ = ["describe_margins", "pair_margins"]
-
 EXACT_PAIRS = 2_000_000
 SAMPLED_PAIRS = 500_000
 BINS = 60

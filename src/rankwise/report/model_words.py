@@ -13,8 +13,6 @@ from rankwise.frames import as_array, column_names
 from rankwise.model_selection.group_routing import predict_items
 from rankwise.report.scored_items import as_text
 
-__all__ = ["input_names", "list_defaults", "list_parameters", "predict_scores"]
-
 LONGEST_VALUE = 160
 
 

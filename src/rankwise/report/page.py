@@ -51,8 +51,6 @@ from rankwise.report.scored_items import (
 from rankwise.report.tuning import describe_curves, describe_path, searched
 from rankwise.targets import as_scores, split_target
 
-__all__ = ["make_report", "write_report"]
-
 SCRIPTS = ("charts.js", "tables.js", "theme.js", "items.js", "report.js")
 LONGEST_TITLE = 200
 SHAPES = 8  # curves of features that are drawn

@@ -16,8 +16,6 @@ from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.report.model_words import predict_scores
 from rankwise.report.scored_items import ScoredItems, as_text, make_scored_items
 
-__all__ = ["Rival", "find_rivals"]
-
 MOST_COLUMNS = 200  # those that differ most between items are tried
 MOST_ITEMS = 10_000  # in whole groups, on which the best column is found
 

@@ -20,8 +20,6 @@ from rankwise.metrics.arguments import check_data
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.targets import as_scores, split_target
 
-__all__ = ["ScoredItems", "as_text", "make_scored_items", "short_numbers"]
-
 LONGEST_TEXT = 80
 
 

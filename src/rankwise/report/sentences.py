@@ -15,21 +15,6 @@ from rankwise.report.group_metrics import MetricResult
 from rankwise.report.model_words import list_defaults, list_parameters
 from rankwise.report.scored_items import ScoredItems, as_text
 
-__all__ = [
-    "about_table",
-    "banner",
-    "curve_note",
-    "feature_note",
-    "flattery",
-    "group_note",
-    "headline",
-    "interval_hint",
-    "item_note",
-    "margin_note",
-    "member_table",
-    "subtitle",
-]
-
 LONGEST_BANNER = 400
 TELLING_SHARE = 0.1  # of the items; fewer may be alike by chance
 

@@ -10,8 +10,6 @@ import numpy as np
 from rankwise.datasets.files import PathLike
 from rankwise.report.page import write_report
 
-__all__ = ["write_table_report"]
-
 METRICS = ("tau", "disagreement", "spearman", "hit@1")  # for any numbers, unlike ndcg
 
 

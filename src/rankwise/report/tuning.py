@@ -14,8 +14,6 @@ from rankwise.model_selection.search_curves import curves_of_search
 from rankwise.report.group_metrics import metric_title
 from rankwise.report.scored_items import short_numbers
 
-__all__ = ["describe_curves", "describe_path", "searched"]
-
 SHOWN_CURVES = 8
 SHOWN_PATHS = 8
 

@@ -28,8 +28,6 @@ from rankwise.arrays import Array
 from rankwise.solvers.columns import Columns
 from rankwise.solvers.margin_objective import Point
 
-__all__ = ["Bundle", "maximize_on_simplex"]
-
 MAX_PLANES = 250
 MAX_ENTRIES = 2**27  # one GiB of planes
 EPSILON = float(np.finfo(np.float64).eps)

@@ -17,8 +17,6 @@ from scipy.linalg import lapack
 from rankwise.arrays import Array
 from rankwise.threads import one_blas_thread
 
-__all__ = ["Reduction", "reduce_symmetric", "solve_reduced", "solve_shifted", "solve_symmetric"]
-
 BLOCK = 64  # columns that LAPACK takes at a time at most
 SMALL = 512  # systems up to this size gain nothing from a second thread
 

@@ -22,8 +22,6 @@ from rankwise.graphs import PreferenceGraph
 from rankwise.losses import SquaredLoss
 from rankwise.solvers.closed_form import solve_shifted
 
-__all__ = ["CoSystem", "coupling", "scored_system", "solve_co_regularized"]
-
 
 class CoSystem(NamedTuple):
     """The blocks of equation 18.

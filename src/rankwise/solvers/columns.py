@@ -14,8 +14,6 @@ import scipy.sparse as sp
 
 from rankwise.arrays import Array
 
-__all__ = ["Columns"]
-
 BLOCK_ENTRIES = 2**16  # of float64 at a time: half a MiB, which stays in the cache
 FAR = 1e3  # a column this many times its range away from zero is shifted
 NEAR = 10.0  # columns closer to zero than this many half ranges keep some digits in float32

@@ -19,8 +19,6 @@ from rankwise.graphs.gram_blocks import block_rows
 from rankwise.graphs.strict import StrictPreferences
 from rankwise.solvers.margin_objective import MarginObjective
 
-__all__ = ["curvature_near_margin", "inverse_curvature", "second_moment", "usual_curvature"]
-
 MAX_FEATURES = 500  # with more features only the diagonal is used
 NEAR_MARGIN = 0.15  # about this share of the pairs makes the curvature
 WIDTH = 0.25  # pairs are near the margin if their scores differ by one, more or less this

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from rankwise.solvers.bundle import Bundle
 from rankwise.solvers.margin_objective import BoundedPoint, MarginObjective, Point
 
-__all__ = ["cutting_plane"]
-
 
 def cutting_plane(
     objective: MarginObjective, start: Point, bundle: Bundle

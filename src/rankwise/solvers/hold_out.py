@@ -26,17 +26,6 @@ from rankwise.graphs import GraphRoot
 from rankwise.solvers.closed_form import solve_shifted
 from rankwise.threads import one_blas_thread
 
-__all__ = [
-    "FewWeights",
-    "Part",
-    "hold_out_dual",
-    "hold_out_few",
-    "hold_out_primal",
-    "transposed_eigh",
-    "weights_of_blocks",
-    "weights_primal",
-]
-
 Fold = Indices
 BATCH_ENTRIES = 2**18  # numbers in a batch of folds: as many as fit in a cache
 LARGE_BATCH = 2**21  # the same for blocks of a kernel matrix that is much larger

@@ -24,19 +24,6 @@ import scipy.linalg
 from rankwise.arrays import Array, Indices
 from rankwise.features import center_kernel
 
-__all__ = [
-    "Resolvent",
-    "Rest",
-    "Spectrum",
-    "fitted",
-    "hold_out_items",
-    "resolvent",
-    "resolvent_at",
-    "rest_without",
-    "spectrum_of_features",
-    "spectrum_of_kernel",
-]
-
 
 class Spectrum(NamedTuple):
     """``K = V diag(values) Vᵀ`` with orthonormal columns, as many as K has rank or rows.

@@ -21,8 +21,6 @@ from rankwise.solvers.hold_out_items import (
 )
 from rankwise.solvers.iterative import binary_scale
 
-__all__ = ["pair_differences", "pair_disagreement"]
-
 PRODUCT_ROWS = 256  # of G computed by one matrix product
 ROUNDING = 16.0  # units in the last place, times √m, that may be wrong
 

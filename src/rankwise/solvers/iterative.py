@@ -9,8 +9,6 @@ import numpy as np
 
 from rankwise.arrays import Array
 
-__all__ = ["IterativeSolution", "Watch", "binary_scale", "conjugate_gradients"]
-
 Watch = Callable[[int, float], None]  # told the number of iterations and the largest residual
 
 

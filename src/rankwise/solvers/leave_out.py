@@ -27,8 +27,6 @@ from rankwise.solvers.hold_out_items import (
 )
 from rankwise.threads import one_blas_thread
 
-__all__ = ["leave_out_dual", "leave_out_few", "leave_out_items", "leave_out_primal"]
-
 
 def leave_out_primal(
     R: Array, parts: Sequence[Part], units: Sequence[Indices], alphas: Array

@@ -10,8 +10,6 @@ import math
 
 from rankwise.solvers.margin_objective import Line, Trial
 
-__all__ = ["lowest_on_line", "weak_wolfe"]
-
 DECREASE, CURVATURE = 1e-4, 0.9
 
 

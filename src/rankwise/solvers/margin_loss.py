@@ -22,8 +22,6 @@ from rankwise.solvers.margin_objective import BoundedPoint, MarginObjective, Poi
 from rankwise.solvers.quasi_newton import InverseHessian, quasi_newton
 from rankwise.solvers.truncated_newton import truncated_newton
 
-__all__ = ["End", "Iterate", "MarginSolution", "Warm", "minimize_margin"]
-
 SAMPLE_STEP = 16  # a first solution is found on one sixteenth of the items
 SAMPLED_FROM = 20_000  # if there are at least so many
 SAMPLE_ITERATIONS = 102  # enough for a first point

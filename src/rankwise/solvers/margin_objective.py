@@ -11,8 +11,6 @@ from rankwise.arrays import Array
 from rankwise.losses import LossAt, MarginLoss
 from rankwise.solvers.columns import Columns
 
-__all__ = ["BoundedPoint", "Line", "MarginObjective", "Point", "Trial"]
-
 REFRESH = 16  # after so many points of lines in a row scores are computed anew: rounding adds up
 
 

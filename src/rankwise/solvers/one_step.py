@@ -20,8 +20,6 @@ from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.graphs.compared import compare_pairs
 from rankwise.losses import LogisticLoss
 
-__all__ = ["without_edges", "without_groups"]
-
 
 class _Sums(NamedTuple):
     """W, and W times gradient and Hessian of the logistic loss in the weights of the features."""

@@ -9,8 +9,6 @@ from scipy.linalg import solve_triangular
 
 from rankwise.arrays import Array
 
-__all__ = ["OrthogonalBasis"]
-
 DEPENDENT = 1e-10  # what is left of a vector that the others span, relative to its norm
 FIRST_ROOM = 16
 

@@ -24,8 +24,6 @@ from rankwise.solvers.pursuit_search import (
     Single,
 )
 
-__all__ = ["PursuitProblem", "Step", "make_search", "pursue", "scored_norms"]
-
 NOISE = 64 * np.finfo(float).eps
 
 

@@ -18,8 +18,6 @@ import numpy as np
 
 from rankwise.arrays import Array, Indices
 
-__all__ = ["AllPairs", "Choice", "Cyclic", "DictionaryColumns", "Search", "SharedIndices", "Single"]
-
 Taken = list[Indices]
 BLOCK_ENTRIES = 2**18
 MAX_SWEEPS = 10

@@ -13,8 +13,6 @@ from rankwise.solvers.bundle import Bundle
 from rankwise.solvers.line_search import lowest_on_line, weak_wolfe
 from rankwise.solvers.margin_objective import BoundedPoint, MarginObjective, Point
 
-__all__ = ["InverseHessian", "bundle_steps", "quasi_newton"]
-
 MEMORY = 30
 PATIENCE = 10  # iterations without real progress before bundle steps take over
 FURTHER = 0.1  # how far beyond the lowest point of a line the second plane is taken

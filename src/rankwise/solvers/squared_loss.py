@@ -11,14 +11,6 @@ from rankwise.losses import SquaredLoss
 from rankwise.solvers.closed_form import solve_shifted
 from rankwise.solvers.iterative import Watch, conjugate_gradients
 
-__all__ = [
-    "Solutions",
-    "minimize",
-    "minimize_dual",
-    "minimize_iteratively",
-    "minimize_primal",
-]
-
 
 class Solutions(NamedTuple):
     """Minimizers for every λ.

@@ -21,8 +21,6 @@ from rankwise.solvers.iterative import Watch, conjugate_gradients
 from rankwise.solvers.squared_loss import Solutions
 from rankwise.solvers.table_sides import WeightedSide
 
-__all__ = ["minimize_table", "table_weights"]
-
 FLOOR = 0.1  # of the mean weight: rows and columns of few scores are weighed as much
 
 

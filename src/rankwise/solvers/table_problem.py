@@ -16,8 +16,6 @@ from rankwise.solvers.table_iterations import minimize_table, table_weights
 from rankwise.solvers.table_sides import Side, WeightedSide
 from rankwise.solvers.tables import CompleteTable, table_shift
 
-__all__ = ["TableProblem"]
-
 INDEFINITE = -1e-8  # of the largest eigenvalue: more negative than rounding makes them
 
 

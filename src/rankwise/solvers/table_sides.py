@@ -15,8 +15,6 @@ from rankwise.arrays import Array, Indices
 from rankwise.features import center_kernel
 from rankwise.solvers.hold_out_items import Spectrum, spectrum_of_features, spectrum_of_kernel
 
-__all__ = ["Side", "WeightedSide"]
-
 SPARSE_DIRECT_LIMIT = 5000  # sparse features with more rows and columns stay as they are
 
 

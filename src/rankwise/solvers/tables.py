@@ -22,8 +22,6 @@ import numpy as np
 from rankwise.arrays import Array
 from rankwise.solvers.hold_out_items import Spectrum
 
-__all__ = ["CompleteTable", "table_shift"]
-
 
 def table_shift(alpha: float, n_rows: int, n_columns: int) -> float:
     """ρ of a table of this size."""

@@ -13,8 +13,6 @@ from rankwise.solvers.line_search import weak_wolfe
 from rankwise.solvers.margin_objective import BoundedPoint, MarginObjective, Point
 from rankwise.solvers.quasi_newton import bundle_steps
 
-__all__ = ["truncated_newton"]
-
 MAX_PRODUCTS = 50
 ROUGH = 1e-4  # directions that need not be more accurate may be found in the precision of R
 

@@ -19,8 +19,6 @@ from rankwise.graphs.gram_blocks import block_rows
 from rankwise.graphs.score_graph import ScoreGraph
 from rankwise.graphs.score_levels import deviations, sums_of_families
 
-__all__ = ["Lumps", "PairRule", "PairSums", "sums_of_lumps", "sums_of_rows"]
-
 
 class PairRule(NamedTuple):
     """Which pairs there are and what they weigh, as in `ScoreGraph`."""

@@ -27,8 +27,6 @@ from rankwise.graphs.gram_blocks import plain_system
 from rankwise.groups import encode_groups
 from rankwise.sums.group_sums import Lumps, PairRule, PairSums, sums_of_lumps, sums_of_rows
 
-__all__ = ["ONE_LIST", "StreamingSums"]
-
 OPEN_BYTES = 2**27
 ONE_LIST = None  # the name of the group that all rows are in if there are no groups
 

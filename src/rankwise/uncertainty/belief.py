@@ -16,8 +16,6 @@ from rankwise.graphs import PairGraph
 from rankwise.memory import check_matrix_fits
 from rankwise.uncertainty.calibration import ProbabilityMap
 
-__all__ = ["DENSE_LIMIT", "Belief", "belief_of_comparisons"]
-
 DENSE_LIMIT = 3000  # items; above, variances are estimated from draws
 N_DRAWS = 64
 DRAW_TOLERANCE = 1e-3

@@ -27,8 +27,6 @@ from rankwise.uncertainty.held_out_pairs import judged_pairs
 from rankwise.uncertainty.left_out import in_groups, leave_units_out, scores_of
 from rankwise.uncertainty.standard_errors import Difference, Jackknife, check_folds, spreads_of
 
-__all__ = ["CalibratedRanker", "RankInterval"]
-
 SHOWN = ("coef_", "dual_coef_", "X_fit_", "basis_indices_", "alpha_", "cv_results_", "solver_")
 """Attributes of the ranker inside that this one has, too."""
 

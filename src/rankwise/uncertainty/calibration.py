@@ -10,8 +10,6 @@ from scipy.special import expit
 
 from rankwise.arrays import Array
 
-__all__ = ["ProbabilityMap", "Reliability", "fit_map", "reliability"]
-
 SURE = 1e4  # slope per typical difference from which on every probability is 0 or 1
 
 

@@ -12,8 +12,6 @@ from rankwise.model_selection.folds import Folds
 from rankwise.uncertainty.left_out import LeftOut
 from rankwise.uncertainty.standard_errors import Jackknife
 
-__all__ = ["JudgedPairs", "judged_pairs"]
-
 FEWEST, MOST = 4, 1500  # items of a list of which every pair is held out in turn
 N_FOLDS = 10
 

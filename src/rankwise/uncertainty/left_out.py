@@ -34,19 +34,6 @@ from rankwise.solvers.one_step import without_edges, without_groups
 from rankwise.targets import as_scores, split_weighted, with_weights
 from rankwise.uncertainty.units import folds_of_units, make_units
 
-__all__ = [
-    "InGroups",
-    "LeftOut",
-    "in_groups",
-    "inner_ranker",
-    "leave_units_out",
-    "regressors",
-    "rows_of_pairs",
-    "scores_of",
-    "take_rows",
-    "transformed",
-]
-
 BLOCK = 2**22  # numbers
 MAX_REFITS = 200  # of RankRLS, where there is no shortcut; more units are joined to folds
 

@@ -21,8 +21,6 @@ from rankwise.uncertainty.belief import DENSE_LIMIT, Belief, belief_of_compariso
 from rankwise.uncertainty.calibrated_ranker import CalibratedRanker
 from rankwise.uncertainty.calibration import ProbabilityMap
 
-__all__ = ["NextPairs", "Question", "next_pairs"]
-
 GOALS = ("order", "top")
 CANDIDATES = 4096  # pairs that are looked at again after each choice
 NEIGHBORS, PARTNERS = 32, 32  # of an item that has no place for all others

@@ -25,8 +25,6 @@ from rankwise.uncertainty.left_out import (
     transformed,
 )
 
-__all__ = ["Difference", "Jackknife", "jackknife"]
-
 BLOCK = 2**22  # numbers
 
 

@@ -13,8 +13,6 @@ from rankwise.groups import encode_groups
 from rankwise.model_selection.leave_out import Units
 from rankwise.options import check_option
 
-__all__ = ["folds_of_units", "make_units"]
-
 FEW_COMPONENTS = 10  # of explicit preferences: fewer are parts of one list, not groups
 KINDS = ("auto", "groups", "items", "comparisons")
 

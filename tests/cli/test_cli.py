@@ -1,0 +1,552 @@
+"""The command ``rankwise``, run as a user would."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import rankwise
+from rankwise import RankRLS
+from rankwise.persistence import save
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+
+from typer.testing import CliRunner
+
+from tests.cli.shell import NAMES, TABLE, fail, lines_of, run, shell, succeed, write_table
+
+HELP = ["", "train", "predict", "evaluate", "cv", "compare", "rank", "report", "info", "export"]
+# What an installation is made of
+
+
+def test_info_tells_whether_the_compiled_sweep_is_active():
+    done = shell("info")
+    assert done.returncode == 0, done.stderr
+    rows = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+    assert rows["rankwise"] == rankwise.__version__
+    assert rows["compiled"] == "sweep  active"
+
+
+def test_info_tells_that_the_compiled_sweep_is_missing():
+    code = (
+        "import sys; sys.modules['rankwise._compiled.order_sweep'] = None;"
+        "from rankwise.cli import main; main()"
+    )
+    done = shell("info", code=code)
+    assert done.returncode == 0, done.stderr
+    assert "missing: NumPy sweeps in use" in done.stdout
+
+
+def test_info_as_json():
+    found = json.loads(succeed("info", "--json").stdout)
+    assert found["compiled"] is True
+    assert found["versions"]["rankwise"] == rankwise.__version__
+
+
+def test_without_typer_one_line_says_what_to_install():
+    code = "import sys; sys.modules['typer'] = None; from rankwise.cli import main; main()"
+    done = shell("info", code=code)
+    assert done.returncode == 1
+    assert (
+        done.stderr == "rankwise: the command needs typer and rich; pip install 'rankwise[cli]'\n"
+    )
+
+
+def test_help_does_not_wait_for_the_heavy_packages():
+    code = f"""
+import sys
+from typer.testing import CliRunner
+
+from tests.cli.shell import NAMES, TABLE, fail, lines_of, run, shell, succeed, write_table
+from rankwise.cli.app import app
+for command in {HELP}:
+    done = CliRunner().invoke(app, [*command.split(), "--help"])
+    assert done.exit_code == 0 and "Usage" in done.stdout, command
+print("numpy" in sys.modules, "sklearn" in sys.modules, "scipy" in sys.modules)
+"""
+    done = shell(code=code)
+    assert done.stdout.split() == ["False", "False", "False"], done.stderr
+
+
+def test_version_and_usage_errors():
+    assert succeed("--version").stdout == f"rankwise {rankwise.__version__}\n"
+    assert run("no-such-command").exit_code == 2
+    assert run("train").exit_code == 2
+    assert run("train", "x", "-o", "y", "--model", "forest").exit_code == 2
+
+
+# Training
+
+
+def test_the_model_is_the_one_that_the_library_trains(tmp_path, letor, problem):
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y, groups = problem[:3]
+    succeed("train", letor, "--metric", "ndcg@10", "-o", tmp_path / "m.rw")
+    scores = succeed("predict", tmp_path / "m.rw", letor).stdout
+    twin = make_pipeline(
+        StandardScaler(), rankwise.RankRLSCV(scoring="ndcg@10", random_state=0)
+    ).fit(X, y, rankrlscv__groups=groups)
+    np.testing.assert_array_equal([float(s) for s in scores.splitlines()], twin.predict(X))
+
+
+@pytest.mark.parametrize(
+    "options, expected",
+    [
+        (["--alpha", "0.5"], "RankRLS(alpha=0.5, random_state=0)"),
+        (
+            ["--alpha", "0.5", "--kernel", "rbf", "--gamma", "0.1", "--n-basis", "9"],
+            "RankRLS(alpha=0.5, gamma=0.1, kernel='rbf', n_basis=9, random_state=0)",
+        ),
+        (
+            ["--alpha", "0.1,1", "--cost", "sign", "--group-weight", "groups"],
+            "RankRLSCV(alphas=[0.1, 1.0], cost='sign', group_weight='groups', random_state=0)",
+        ),
+        (
+            ["--kernel", "rbf", "--gamma", "0.1,0.2", "--beta", "0.5"],
+            "RankRLSCV(beta=0.5, gamma=[0.1, 0.2], kernel='rbf', random_state=0)",
+        ),
+        (
+            ["--model", "ranksvm", "--loss", "squared_hinge", "--random-state", "3"],
+            "RankSVMCV(loss='squared_hinge', random_state=3)",
+        ),
+        (
+            ["--model", "corankrls", "--nu", "2", "--views", "3", "--n-basis", "2"],
+            "CoRankRLSCV(n_basis=2, nus=[2.0], random_state=0, views=3)",
+        ),
+        (
+            ["--model", "pursuit", "--n-basis", "4", "--ties", "exclude"],
+            "RankingPursuitCV(n_basis=4, random_state=0, ties='exclude')",
+        ),
+    ],
+)
+def test_options_become_parameters(options, expected):
+    from rankwise.cli.command import command
+    from rankwise.cli.models import make_model
+    from rankwise.cli.options import ModelOptions
+
+    seen = []
+
+    def only(model: ModelOptions) -> None:
+        seen.append(make_model(model))
+
+    only.__annotations__ = {"model": ModelOptions}
+    invoke(command(only), options)
+    assert " ".join(repr(seen[0]).split()) == expected
+
+
+def invoke(function, arguments):
+    import typer
+
+    app = typer.Typer()
+    app.command()(function)
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, f"{done.output}\n{done.exception!r}"
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--model", "ranksvm", "--beta", "0.5"], ["ranksvm", "--beta", "rankrls and pursuit"]),
+        (["--model", "ranksvm", "--ties", "exclude"], ["ranksvm", "--ties"]),
+        (["--model", "rankrls", "--loss", "hinge"], ["rankrls", "--loss", "ranksvm has it"]),
+        (["--model", "rankrls", "--views", "2"], ["rankrls", "--views", "corankrls and pursuit"]),
+        (["--model", "pursuit", "--alpha", "1"], ["pursuit", "--alpha"]),
+        (["--model", "pursuit", "--nu", "1"], ["pursuit", "--nu", "--views"]),
+        (["--gamma", "1"], ["linear", "--gamma", "rbf"]),
+        (["--kernel", "rbf", "--degree", "2"], ["rbf", "--degree", "poly"]),
+        (["--kernel", "rbf", "--alpha", "1", "--gamma", "1,2"], ["--gamma 1,2", "one value"]),
+        (["--alpha", "1", "--metric", "map"], ["--metric map", "no effect", "--alpha 1"]),
+        (["--alpha", "small"], ["--alpha small", "a number"]),
+        (["--alpha", "-1"], ["alpha", "positive"]),
+        (["--kernel", "precomputed", "--scale", "standard"], ["--scale standard", "precomputed"]),
+        (["--metric", "ndgc@10"], ["ndgc@10", "did you mean", "ndcg"]),
+        (["--kernel", "linaer"], ["linaer", "linear"]),
+    ],
+)
+def test_options_without_effect_are_refused(tmp_path, letor, options, words):
+    message = fail("train", letor, *options, "-o", tmp_path / "m.rw")
+    for word in words:
+        assert word in message
+    assert not (tmp_path / "m.rw").exists()
+
+
+@pytest.mark.parametrize("name", ["rankrls", "ranksvm", "ranklogistic", "corankrls", "pursuit"])
+def test_every_model_is_trained_saved_and_used(tmp_path, letor, name):
+    path = tmp_path / "m.rw"
+    few = ["--n-basis", "2"] if name == "corankrls" else []
+    found = json.loads(succeed("train", letor, "--model", name, *few, "-o", path, "--json").stdout)
+    assert found["data"]["groups"] == 12
+    assert found["chosen"]["held_out_score"] <= 0.5
+    values = json.loads(succeed("evaluate", path, letor, "--json").stdout)["metrics"]
+    assert {row["metric"] for row in values} == {"ndcg@10", "map", "disagreement", "tau"}
+    assert values[2]["mean"] < 0.4
+
+
+def test_the_summary_says_what_was_trained_on(tmp_path, table, problem):
+    from rankwise import ScoreGraph
+
+    done = succeed("train", table, *TABLE, "-o", tmp_path / "m.rw")
+    rows = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+    graph = ScoreGraph(problem.y, problem.groups).describe()
+    assert rows["items"] == str(len(problem.y))
+    assert rows["scores"] == "rating"
+    assert rows["features"] == "3: size, age, stars"
+    assert rows["groups"] == "12 by shop"
+    assert rows["pairs"] == f"{graph.n_pairs}, {graph.n_tied_pairs} of them tied"
+    assert rows["scaling"] == "StandardScaler"
+    assert "alpha" in rows["chosen"]
+    assert "disagreement" in rows["held-out"]
+    assert rows["written"].split() == ["to", str(tmp_path / "m.rw")]
+
+
+def test_quiet_training_says_nothing(tmp_path, table):
+    done = succeed("train", table, *TABLE, "-o", tmp_path / "m.rw", "--quiet")
+    assert done.output == ""
+    assert succeed("--quiet", "train", table, *TABLE, "-o", tmp_path / "m.rw").output == ""
+
+
+def test_scaling_is_saved_with_the_model(tmp_path, letor):
+    from rankwise.persistence import load
+
+    for scale, name in [
+        ("auto", "StandardScaler"),
+        ("minmax", "MinMaxScaler"),
+        ("maxabs", "MaxAbsScaler"),
+        ("robust", "RobustScaler"),
+        ("group", "GroupScaler"),
+        ("log+group", "GroupScaler"),
+        ("standard+group", "GroupScaler"),
+    ]:
+        succeed("train", letor, "--alpha", "1", "--scale", scale, "-o", tmp_path / "m.rw")
+        assert type(load(tmp_path / "m.rw")[0]).__name__ == name
+    succeed("train", letor, "--alpha", "1", "--scale", "none", "-o", tmp_path / "m.rw")
+    assert type(load(tmp_path / "m.rw")).__name__ == "RankRLS"
+
+
+def test_sparse_features_stay_sparse(tmp_path):
+    from rankwise.persistence import load
+
+    rows = [f"{k % 3} qid:{k % 4} {1 + k % 30}:{1 + k} {31 + k % 7}:2" for k in range(60)]
+    data = tmp_path / "sparse.txt"
+    data.write_text("\n".join(rows))
+    succeed("train", data, "-o", tmp_path / "m.rw")
+    assert load(tmp_path / "m.rw")[0].with_mean is False
+    assert len(succeed("predict", tmp_path / "m.rw", data).stdout.splitlines()) == 60
+    assert "maxabs" in fail("train", data, "--scale", "minmax", "-o", tmp_path / "n.rw")
+    succeed("train", data, "--scale", "standard+group", "-o", tmp_path / "m.rw")
+    assert load(tmp_path / "m.rw")[0].with_mean is False
+
+
+@pytest.mark.parametrize("scale", ["group", "log+group", "standard+group"])
+def test_scaling_in_groups_gets_the_groups_in_every_command(tmp_path, table, scale):
+    from rankwise import GroupScaler
+
+    path, given = tmp_path / "m.rw", (table, *TABLE, "--scale", scale)
+    succeed("train", *given, "-o", path)
+    data = rankwise.datasets.read_table(table, target="rating", group="shop", features=NAMES)
+    scaler = GroupScaler(with_log="log" in scale, with_standard="standard" in scale)
+    items = scaler.fit_transform(data.X, groups=data.groups)
+    expected = rankwise.RankRLSCV().fit(items, data.y, data.groups)
+    printed = succeed("predict", path, table).stdout.split()
+    np.testing.assert_allclose(np.array(printed, dtype=float), expected.predict(items))
+    shown = json.loads(succeed("cv", *given, "--json").stdout)
+    assert shown["best"]["alpha"] == pytest.approx(expected.alpha_)
+    assert shown["best"]["disagreement"] == pytest.approx(expected.best_score_)
+    succeed("evaluate", path, table)
+    succeed("report", path, table, "--train", table, "-o", tmp_path / "page.html")
+    succeed("compare", table, path, path)
+
+
+def test_a_model_that_needs_groups_names_their_column(tmp_path, table):
+    succeed("train", table, *TABLE, "--scale", "group", "-o", tmp_path / "m.rw")
+    rows = [line.split(",") for line in lines_of(table)]
+    at = rows[0].index("shop")
+    alone = tmp_path / "alone.csv"
+    alone.write_text("\n".join(",".join(row[:at] + row[at + 1 :]) for row in rows))
+    said = fail("predict", tmp_path / "m.rw", alone)
+    assert "in the column shop" in said
+
+
+def test_info_of_a_model_tells_where_it_comes_from(model):
+    shown = succeed("info", model).stdout
+    for word in ("RankRLSCV after scaling", "train.csv", "rating", "shop", "size, age, stars"):
+        assert word in shown
+    found = json.loads(succeed("info", model, "--json").stdout)
+    assert found["notes"]["rankwise train"]["features"] == NAMES
+    assert found["notes"]["rankwise train"]["n_rows"] > 30
+
+
+# Predicting
+
+
+def test_columns_are_matched_by_name(tmp_path, table, model, problem):
+    other = tmp_path / "other.csv"
+    write_table(other, problem, NAMES[::-1], extra=["comment", "day"])
+    done = succeed("predict", model, other)
+    assert done.stdout == succeed("predict", model, table).stdout
+    assert "comment, day" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert succeed("predict", model, other, "--quiet").stderr == ""
+    write_table(other, problem, ["size"])
+    assert "lacks 2 of the 3 columns" in (message := fail("predict", model, other))
+    assert message.endswith("age, stars.")
+
+
+def test_data_to_predict_need_no_target(tmp_path, table, model):
+    bare = tmp_path / "bare.csv"
+    bare.write_text("\n".join(line.rsplit(",", 2)[0] for line in lines_of(table)))
+    assert succeed("predict", model, bare).stdout == succeed("predict", model, table).stdout
+
+
+def test_letor_features_are_padded_but_never_cut(tmp_path, letor):
+    succeed("train", letor, "--alpha", "1", "--scale", "none", "-o", tmp_path / "m.rw")
+    few, many = tmp_path / "few.txt", tmp_path / "many.txt"
+    few.write_text("0 qid:1 1:1\n0 qid:1 1:2\n")
+    many.write_text("0 qid:1 1:1 2:0 3:0\n0 qid:1 1:2 9:1\n")
+    from rankwise.persistence import load
+
+    expected = load(tmp_path / "m.rw").predict(np.array([[1.0, 0, 0], [2, 0, 0]]))
+    scores = succeed("predict", tmp_path / "m.rw", few).stdout.splitlines()
+    np.testing.assert_array_equal([float(score) for score in scores], expected)
+    message = fail("predict", tmp_path / "m.rw", many)
+    assert "up to number 9" in message
+    assert "trained on 3" in message
+
+
+def test_names_and_numbers_of_features_are_not_mixed_up(tmp_path, letor, table, model):
+    succeed("train", letor, "-o", tmp_path / "numbers.rw")
+    assert "features have names" in fail("predict", tmp_path / "numbers.rw", table)
+    done = succeed("predict", model, letor)
+    assert "by position" in done.stderr
+    assert done.stdout == succeed("predict", model, table).stdout
+
+
+def test_columns_that_training_left_out_are_no_news(tmp_path, problem):
+    data = tmp_path / "d.csv"
+    write_table(data, problem, NAMES, extra=["comment", "day"])
+    succeed("train", data, *TABLE, "--ignore", "comment,day", "-o", tmp_path / "m.rw")
+    assert succeed("predict", tmp_path / "m.rw", data).stderr == ""
+
+
+def test_ranks_inside_the_groups(tmp_path, table, model, problem):
+    from rankwise.estimators.base import ranks_in_groups
+
+    scores = [float(s) for s in succeed("predict", model, table).stdout.splitlines()]
+    ranks = succeed("predict", model, table, "--rank").stdout.splitlines()
+    expected = ranks_in_groups(np.array(scores), problem.groups)
+    assert ranks == [str(rank) for rank in expected]
+
+
+def test_predictions_as_a_column(tmp_path, table, model):
+    out = tmp_path / "out.csv"
+    succeed("predict", model, table, "--column", "guess", "-o", out)
+    scores = succeed("predict", model, table).stdout.splitlines()
+    head, *rows = lines_of(out)
+    assert head == lines_of(table)[0] + ",guess"
+    assert rows == [f"{a},{b}" for a, b in zip(lines_of(table)[1:], scores, strict=True)]
+    assert succeed("predict", model, table, "--column", "guess").stdout == out.read_text()
+
+
+# Evaluating and comparing
+
+
+def test_evaluation_is_that_of_the_library(tmp_path, table, model, problem):
+    from rankwise.metrics import evaluate
+
+    succeed("predict", model, table, "-o", tmp_path / "s.txt")
+    scores = [float(line) for line in lines_of(tmp_path / "s.txt")]
+    expected = evaluate(problem.y, scores, problem.groups, ["ndcg@3", "tau"])
+    for ranker in (["evaluate", model, table], ["evaluate", tmp_path / "s.txt", table]):
+        arguments = [*ranker, "-m", "ndcg@3", "-m", "tau", *TABLE]
+        found = json.loads(succeed(*arguments, "--json").stdout)["metrics"]
+        assert {row["metric"]: row["mean"] for row in found} == expected.to_dict()
+    shown = succeed("evaluate", table, "--scores", tmp_path / "s.txt", "-m", "tau", *TABLE).stdout
+    assert f"{expected['tau']:.4f}" in shown
+    per_group = tmp_path / "groups.csv"
+    succeed("evaluate", model, table, "-m", "tau", "--per-group", per_group)
+    head, *rows = lines_of(per_group)
+    assert head == "group,items,tau"
+    by_group = {row.split(",")[0]: row.split(",")[1:] for row in rows}
+    for label, value in zip(expected.groups, expected.per_group["tau"], strict=True):
+        size, tau = by_group[f"s{label}"]
+        assert int(size) == (problem.groups == label).sum()
+        assert (tau == "") == np.isnan(value)
+        assert np.isnan(value) or float(tau) == value
+
+
+def test_items_without_score(tmp_path, table):
+    partly, scored = tmp_path / "partly.csv", tmp_path / "scored.csv"
+    head, *rows = lines_of(table)
+    blank = [row.rsplit(",", 1)[0] + "," for row in rows[:10]]
+    partly.write_text("\n".join([head, *blank, *rows[10:]]))
+    scored.write_text("\n".join([head, *rows[10:]]))
+    options = [*TABLE, "-o", tmp_path / "m.rw"]
+    alone, all_left = tmp_path / "alone.rw", tmp_path / "left.rw"
+    succeed("train", scored, *TABLE, "-o", alone)
+    done = succeed("train", partly, *TABLE, "-o", all_left)
+    assert f"10 rows of {partly} have no score and are left out" in done.stderr
+    assert succeed("predict", alone, table).stdout == succeed("predict", all_left, table).stdout
+    found = [json.loads(succeed("cv", f, *TABLE, "--json").stdout) for f in (partly, scored)]
+    assert found[0]["candidates"] == found[1]["candidates"]
+    assert found[0]["data"]["rows_left_out"] == 10
+    done = succeed("train", partly, *options, "--model", "pursuit", "--n-basis", "3")
+    assert "10 without score" in done.stdout
+    evaluation = ["evaluate", tmp_path / "m.rw"]
+    assert succeed(*evaluation, partly).stdout == succeed(*evaluation, scored).stdout
+    assert "10 items without score are left out\n" in succeed(*evaluation, partly).stderr
+
+
+def test_an_undefined_metric_is_null_in_json(tmp_path):
+    data, scores = tmp_path / "d.txt", tmp_path / "s.txt"
+    data.write_text("1 qid:1 1:1\n1 qid:1 1:2\n")
+    scores.write_text("1\n2\n")
+    done = succeed("evaluate", scores, data, "-m", "tau", "--json")
+    assert json.loads(done.stdout, parse_constant=pytest.fail)["metrics"][0]["mean"] is None
+
+
+def test_metrics_suit_the_scores(tmp_path):
+    data, scores = tmp_path / "d.txt", tmp_path / "s.txt"
+    data.write_text("-1.5 qid:1 1:1\n70000 qid:1 1:2\n")
+    scores.write_text("1\n2\n")
+    found = json.loads(succeed("evaluate", scores, data, "--json").stdout)["metrics"]
+    assert [row["metric"] for row in found] == ["disagreement", "tau"]
+
+
+def test_comparison_is_that_of_the_library(tmp_path, letor, problem):
+    from rankwise.metrics import kendall_tau
+    from rankwise.model_selection import compare
+
+    X, y, groups = problem[:3]
+    (tmp_path / "b").mkdir()
+    files = [tmp_path / "one.txt", tmp_path / "two.txt", tmp_path / "b" / "two.txt"]
+    for k, file in enumerate(files):
+        file.write_text("".join(f"{value}\n" for value in X[:, k]))
+    found = json.loads(succeed("compare", letor, *files, "-m", "tau", "--json").stdout)["tau"]
+    names = ["one", str(files[1]), str(files[2])]
+    values = {
+        name: kendall_tau(y, X[:, k], groups, per_group=True, undefined="nan")
+        for k, name in enumerate(names)
+    }
+    expected = compare(values, greater_is_better=True)
+    assert found["groups"] == expected.n_groups
+    assert [row["p_holm"] for row in found["comparisons"]] == [row.p_holm for row in expected]
+    assert [row["a"] for row in found["comparisons"]] == [row.a for row in expected]
+    shown = succeed("compare", letor, *files, "-m", "tau", "-m", "map", "--baseline", "one").stdout
+    assert shown.count("w/t/l:") == 2
+    by_mean = ("compare", letor, *files, "-m", "tau", "--test", "randomization")
+    expected = compare(values, greater_is_better=True, test="randomization")
+    assert f"% tau\n{expected.to_text('latex')}" in succeed(*by_mean, "--as", "latex").stdout
+    assert "; randomization test" in succeed(*by_mean).stdout
+    assert "--as='tex' is unknown; did you mean 'text'" in fail(*by_mean, "--as", "tex")
+    assert "baseline" in fail("compare", letor, *files, "--baseline", "three")
+    assert "two" in fail("compare", letor, files[0])
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        None,
+        {"features": 12, "chosen": [1]},
+        {"rankwise train": {"features": 12, "chosen": [1], "target": ["a"], "n_rows": "many"}},
+        {"rankwise train": [{"features": {"a": 1}}]},
+        {"rankwise train": {"features": ["x", 3], "command": "\x1b[31mred\x07"}},
+    ],
+)
+def test_notes_of_other_programs_do_no_harm(tmp_path, notes):
+    path, table = tmp_path / "model.rw", tmp_path / "data.csv"
+    save(RankRLS().fit([[1.0, 0.0], [2.0, 1.0], [3.0, 5.0]], [1, 2, 3]), path, notes=notes)
+    table.write_text("a,b\n3,4\n1,2\n")
+    told = run("info", path)
+    assert told.exit_code == 0, told.output
+    assert "\x1b" not in told.stdout
+    assert "\x07" not in told.stdout
+    scored = run("predict", path, table)
+    assert scored.exit_code == 0, scored.output
+    assert len(scored.stdout.split()) == 2
+    assert "matched by position" in scored.stderr
+
+
+def test_a_model_from_python_knows_the_columns_of_its_data_frame(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    path, table = tmp_path / "model.rw", tmp_path / "data.csv"
+    frame = pandas.DataFrame({"size": [1.0, 2.0, 3.0], "age": [5.0, 1.0, 0.0]})
+    model = make_pipeline(StandardScaler(), RankRLS()).fit(frame, [1, 2, 3])
+    save(model, path)
+    table.write_text("age,size\n5,1\n1,2\n")
+    scored = run("predict", path, table)
+    assert scored.exit_code == 0, scored.output
+    expected = model.predict(frame[:2])
+    np.testing.assert_allclose([float(line) for line in scored.stdout.split()], expected)
+    table.write_text("age,weight\n5,1\n")
+    refused = run("predict", path, table)
+    assert refused.exit_code == 1
+    assert "lacks 1 of the 2 columns" in refused.stderr
+
+
+def test_a_table_with_another_number_of_columns_is_refused(tmp_path):
+    path, table = tmp_path / "model.rw", tmp_path / "data.csv"
+    save(RankRLS().fit([[1.0], [2.0]], [1, 2]), path)
+    table.write_text("a,b\n3,4\n")
+    refused = run("predict", path, table)
+    assert refused.exit_code == 1
+    assert "1 features and does not know their names" in refused.stderr
+
+
+def test_auto_trains_saves_and_works_in_every_command(tmp_path, table):
+    from rankwise.persistence import load
+
+    path = tmp_path / "auto.rw"
+    shown = json.loads(
+        succeed("train", table, *TABLE, "--model", "auto", "-o", path, "--json").stdout
+    )
+    assert shown["model"] == "AutoRanker"
+    assert len(shown["chosen"]["members"]) == 10
+    assert shown["chosen"]["metric"] == "ndcg@10"
+    saved = load(path)
+    data = rankwise.datasets.read_table(table, target="rating", group="shop", features=NAMES)
+    printed = succeed("predict", path, table).stdout.split()
+    np.testing.assert_allclose(np.array(printed, float), saved.predict(data.X, data.groups))
+    succeed("evaluate", path, table)
+    succeed("report", path, table, "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "linear, standard, magnitude" in page
+    assert "AutoRanker" in succeed("info", path).stdout
+    said = succeed("cv", table, *TABLE, "--model", "auto", "--leave", "2").stdout
+    assert "held out once more" in said
+    assert "rbf, group, magnitude without ties" in said
+
+
+def test_auto_refuses_what_it_would_not_look_at(tmp_path, table):
+    given = ("train", table, *TABLE, "--model", "auto", "-o", tmp_path / "m.rw")
+    assert "auto has no option --kernel" in fail(*given, "--kernel", "rbf")
+    assert "auto has no option --alpha" in fail(*given, "--alpha", "1")
+    assert "leave out --scale" in fail(*given, "--scale", "group")
+    cv = ("cv", table, *TABLE, "--model", "auto")
+    assert "number of folds" in fail(*cv, "--leave", "pair")
+    assert "no curve" in fail(*cv, "-o", tmp_path / "s.txt")
+
+
+def test_train_says_what_auto_would_be(tmp_path, table):
+    assert "--model auto" in succeed("train", table, *TABLE, "-o", tmp_path / "m.rw").stdout
+
+
+def test_calibrated_models_give_intervals(letor, tmp_path):
+    model, plain, out = tmp_path / "sure.rw", tmp_path / "plain.rw", tmp_path / "out.csv"
+    succeed("train", letor, "--calibrate", "-o", model)
+    succeed("train", letor, "-o", plain)
+    succeed("predict", model, letor, "--intervals", "-o", out)
+    header, *rows = [line.split(",") for line in lines_of(out)]
+    scores = [float(line) for line in succeed("predict", model, letor).stdout.splitlines()]
+    assert len(rows) == len(scores)
+    at = header.index("score")
+    np.testing.assert_allclose([float(row[at]) for row in rows], scores, rtol=1e-6)
+    low, high = (header.index(name) for name in header if name.startswith("rank_"))
+    assert all(int(row[low]) <= int(row[high]) for row in rows)
+    assert "rankwise train --calibrate" in fail("predict", plain, letor, "--intervals", "-o", out)

@@ -1,0 +1,290 @@
+"""What goes wrong on the command line ends in one line, an exit code, and no half-written file."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+
+from tests.cli.shell import TABLE, fail, run, shell, succeed
+
+FULL = Path("/dev/full")
+
+
+BAD_DATA = {
+    "malformed row": ("2 qid:1 1:0.5\n1 qid:1 1:0.5 2=3\n", "{file}:2"),
+    "label is a word": ("2 qid:1 1:0.5\ngood qid:1 1:0.5\n", "{file}:2"),
+    "feature is infinite": ("y,qid,a,b\n1,1,2,3\n2,1,inf,4\n", "{file}:3"),
+    "no column to learn from": ("y,qid,a\n1,1,\n2,1,\n", "{file}: no column can be learned from"),
+    "file ends inside a quote": ('y,qid,a\n1,1,2\n2,1,"3\n', "{file}:3"),
+    "mixed column counts": ("y,qid,a,b\n1,1,2,3\n2,1,4\n", "{file}:3"),
+    "no target column": ("height,qid,a\n1,1,2\n2,1,4\n", "--target"),
+    "column twice": ("y,a,a\n1,1,2\n2,1,4\n", "twice"),
+    "only numbers": ("1,2,3\n4,5,6\n", "{file}"),
+    "header only": ("y,qid,a\n", "{file}"),
+    "empty": ("", "{file}"),
+    "prose": ("Dear reader\nthis is a letter\n", "{file}"),
+    "JSON": ('[{"y": 1}]\n', "JSON"),
+    "one row": ("1 qid:1 1:1\n", ""),
+}
+
+
+@pytest.mark.parametrize("name", BAD_DATA)
+def test_bad_data_are_told_in_one_line(tmp_path, name):
+    text, expected = BAD_DATA[name]
+    data, out = tmp_path / "data", tmp_path / "m.rw"
+    data.write_text(text)
+    message = fail("train", data, "-o", out)
+    assert expected.format(file=data) in message
+    assert sorted(tmp_path.iterdir()) == [data]
+    assert fail("cv", data)
+
+
+def test_unknown_columns_are_told_with_those_that_are_there(tmp_path, table):
+    for option in ("--target", "--group", "--id", "--features", "--ignore"):
+        message = fail("train", table, option, "colour", "-o", tmp_path / "m.rw")
+        assert "'colour'" in message
+        assert "size" in message
+
+
+def test_wrong_kinds_of_files(tmp_path, table, model):
+    missing = tmp_path / "missing.csv"
+    assert fail("train", missing, "-o", tmp_path / "m.rw").startswith(f"{missing}: ")
+    assert fail("predict", missing, table).startswith(f"{missing}: ")
+    assert "not a rankwise model" in fail("predict", table, table)
+    assert str(model) in fail("predict", model, model)
+    assert str(tmp_path) in fail("train", tmp_path, "-o", tmp_path / "m.rw")
+    cut = tmp_path / "cut.rw"
+    cut.write_bytes(model.read_bytes()[:-50])
+    assert str(cut) in fail("info", cut)
+    assert str(cut) in fail("evaluate", cut, table)
+    packed = tmp_path / "cut.csv.gz"
+    packed.write_bytes(gzip.compress(table.read_bytes())[:-20])
+    assert "cut short" in fail("train", packed, "-o", tmp_path / "m.rw")
+    assert "not a Parquet file" in fail(
+        "train", table, "--format", "parquet", "-o", tmp_path / "m.rw"
+    )
+
+
+BAD_PAIRS = {
+    "empty": ("", [], "{file}"),
+    "no such column": ("winner,beaten\nAnn,Bob\n", [], "loser"),
+    "mixed column counts": ("winner,loser\nAnn,Bob\nAnn\n", [], "{file}:3"),
+    "magnitude is a word": ("winner,loser,magnitude\nAnn,Bob,big\n", [], "{file}:2"),
+    "itself": ("winner,loser\nAnn,Bob\nAnn,Ann\n", [], ""),
+    "no such cluster": ("winner,loser\nAnn,Bob\n", ["--cluster", "judge"], "judge"),
+    "no such group": ("winner,loser\nAnn,Bob\n", ["--group", "year"], "year"),
+    "several alphas": ("winner,loser\nAnn,Bob\n", ["--alpha", "1,2"], "one number"),
+    "no winner": ("a,b,winner\nAnn,Bob,Dan\n", ["--sides", "a,b"], "{file}:2"),
+    "loser and sides": ("a,b,winner\nAnn,Bob,a\n", ["--sides", "a,b", "--loser", "b"], "--loser"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_PAIRS)
+def test_bad_comparisons_are_told_in_one_line(tmp_path, name):
+    text, options, expected = BAD_PAIRS[name]
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text(text)
+    assert expected.format(file=pairs) in fail("rank", pairs, *options, "-o", tmp_path / "b.csv")
+    assert sorted(tmp_path.iterdir()) == [pairs]
+
+
+def test_wrong_scores(tmp_path, table):
+    scores = tmp_path / "s.txt"
+    n = len(table.read_text().splitlines()) - 1
+    scores.write_text("1.5\n" * (n - 1))
+    message = fail("evaluate", scores, table, *TABLE)
+    assert f"{n - 1} scores" in message
+    assert f"{n} items" in message
+    scores.write_text("1.5\nx\n")
+    assert f"{scores}:2" in fail("evaluate", scores, table, *TABLE)
+    scores.write_text("1.5\nnan\n")
+    assert f"{scores}:2" in fail("evaluate", scores, table, *TABLE)
+    assert "both" in fail("evaluate", table, table, "--scores", scores)
+    assert "DATA" in fail("evaluate", table)
+
+
+def test_outputs_are_checked_before_anything_is_read(tmp_path):
+    data = tmp_path / "never-read.csv"
+    assert "does not exist" in fail("train", data, "-o", tmp_path / "no" / "m.rw")
+    assert "folder" in fail("train", data, "-o", tmp_path)
+    assert "folder" in fail("cv", data, "--per-group", tmp_path)
+    assert "does not exist" in fail("report", data, data, "-o", tmp_path / "no" / "r.html")
+    assert "does not exist" in fail("rank", data, "-o", tmp_path / "no" / "r.csv")
+
+
+def test_an_output_never_replaces_an_input(tmp_path, table, model):
+    before = table.read_bytes()
+    for command in (
+        ["train", table, *TABLE, "-o", table],
+        ["predict", model, table, "-o", table],
+        ["predict", model, table, "-o", model],
+        ["evaluate", model, table, "--per-group", table],
+        ["cv", table, *TABLE, "-o", table],
+        ["cv", table, *TABLE, "-o", tmp_path / "x", "--per-group", tmp_path / "x"],
+        ["export", model, "-o", model],
+        ["report", model, table, "-o", table],
+    ):
+        assert "input" in fail(*command)
+    assert table.read_bytes() == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_no_permission_to_write(tmp_path, table):
+    folder = tmp_path / "locked"
+    folder.mkdir(mode=0o500)
+    assert "permission" in fail("train", table, *TABLE, "-o", folder / "m.rw")
+
+
+def test_no_permission_is_noticed_before_training(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    message = fail("train", tmp_path / "never-read", "-o", tmp_path / "m.rw")
+    assert message.startswith(f"{tmp_path / 'm.rw'}: no permission")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+def test_a_full_disk(tmp_path, table, model):
+    for command in (
+        ["train", table, *TABLE, "-o", FULL],
+        ["predict", model, table, "-o", FULL],
+        ["cv", table, *TABLE, "-o", FULL],
+        ["evaluate", model, table, "--per-group", FULL],
+        ["export", model, "-o", FULL],
+        ["report", model, table, "-o", FULL],
+    ):
+        assert fail(*command).startswith("/dev/full: No space left on device, nothing was")
+    with FULL.open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "rankwise", "predict", model, table],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith("rankwise: standard output: the disk is full")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_disk_that_fills_up_leaves_the_old_file(tmp_path, table, model, monkeypatch):
+    from rankwise.datasets import files
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = model.read_bytes()
+    monkeypatch.setattr(files.os, "fsync", full)
+    assert "No space left on device, nothing was written" in fail(
+        "train", table, *TABLE, "-o", model
+    )
+    assert model.read_bytes() == before
+    assert sorted(tmp_path.iterdir()) == sorted([table, model])
+
+
+def test_a_reader_that_has_had_enough_is_no_failure(tmp_path, model):
+    data = tmp_path / "long.csv"
+    data.write_text("size,age,stars\n" + "1,2,3\n" * 20000)
+    with subprocess.Popen(
+        [sys.executable, "-m", "rankwise", "predict", model, data],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        running.stdout.readline()
+        running.stdout.close()
+        assert running.stderr.read() == b""
+    assert running.returncode == 141
+
+
+def break_training(monkeypatch, error):
+    from rankwise.cli import models
+
+    def broken(*_):
+        raise error
+
+    monkeypatch.setattr(models, "fit_model", broken)
+
+
+@pytest.mark.parametrize(
+    "error, code, words",
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (MemoryError(), 1, "not enough memory"),
+        (ImportError("pip install this"), 1, "pip install this"),
+        (ValueError("two\n  lines"), 1, "two lines"),
+        (TypeError("a bug"), 1, "please report it: TypeError: a bug"),
+    ],
+)
+def test_whatever_happens_is_one_line(tmp_path, table, monkeypatch, error, code, words):
+    break_training(monkeypatch, error)
+    command = ["train", table, *TABLE, "-o", tmp_path / "m.rw"]
+    done = run(*command)
+    assert done.exit_code == code
+    assert done.stderr.startswith("rankwise: ")
+    assert words in done.stderr
+    assert done.output.count("\n") == 1
+    for debugging in (["--debug", *command], [*command, "--debug"]):
+        assert "Traceback" in run(*debugging).stderr
+    assert "Traceback" not in run(*command).stderr  # nothing is remembered
+
+
+def test_ctrl_c_ends_the_command_at_once(tmp_path, table):
+    code = """
+import os, signal, sys
+from rankwise.cli import models
+models.make_scaler = lambda *_: os.kill(os.getpid(), signal.SIGINT)
+from rankwise.cli import main
+main()
+"""
+    done = shell("train", table, *TABLE, "-o", tmp_path / "m.rw", code=code)
+    assert done.returncode == 130
+    assert done.stderr == "rankwise: interrupted; no file is half-written\n"
+    assert not (tmp_path / "m.rw").exists()
+
+
+def test_warnings_are_notes_of_one_line_told_once(tmp_path, table, monkeypatch):
+    from rankwise.cli import models
+
+    fit = models.fit_model
+
+    def warning(*arguments):
+        for _ in range(3):
+            warnings.warn("mind\nthe step", stacklevel=1)
+        warnings.warn("old news", DeprecationWarning, stacklevel=1)
+        return fit(*arguments)
+
+    monkeypatch.setattr(models, "fit_model", warning)
+    command = ["train", table, *TABLE, "-o", tmp_path / "m.rw"]
+    assert succeed(*command).stderr == "rankwise: note: mind the step\n"
+    assert succeed(*command, "--quiet").stderr == ""
+
+
+def test_quiet_work_draws_no_bars(monkeypatch):
+    from rankwise.cli import session
+    from rankwise.progress import Meter
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    session.begin(quiet=False, debug=False)
+    with session.telling(quiet=False):
+        assert Meter("x", 1).is_shown
+    with session.telling(quiet=True):
+        assert not Meter("x", 1).is_shown
+    session.begin(quiet=False, debug=False)
+
+
+def test_a_terminal_without_greek_letters_still_gets_its_table(tmp_path, table):
+    succeed("train", table, *TABLE, "-o", tmp_path / "a.rw", "--quiet")
+    succeed("predict", tmp_path / "a.rw", table, "-o", tmp_path / "b.txt")
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = shell(
+        *("compare", table, tmp_path / "a.rw", tmp_path / "b.txt", *TABLE), env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert "mean a" in done.stdout

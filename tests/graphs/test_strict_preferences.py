@@ -1,0 +1,175 @@
+"""Violated pairs and margin losses against explicit edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from rankwise import PairGraph, ScoreGraph
+from rankwise.graphs import strict
+from rankwise.losses import HingeLoss, SquaredHingeLoss
+from tests import oracle
+from tests.graphs.third_graph import ChampionGraph
+
+M = 14
+LOSSES = {"hinge": HingeLoss, "squared_hinge": SquaredHingeLoss}
+
+
+def scored(seed, **options):
+    rng = np.random.default_rng(seed)
+    y, groups = rng.integers(0, 4, M).astype(float), rng.integers(0, 3, M)
+    edges = oracle.score_edges(y, groups, "sign", group_weight=options.get("group_weight", "pairs"))
+    return ScoreGraph(y, groups, **options), edges
+
+
+def explicit(seed, cost):
+    rng = np.random.default_rng(seed)
+    winner = rng.integers(0, M, 40)
+    loser = (winner + rng.integers(1, M, 40)) % M
+    magnitude, weight = rng.integers(cost == "relative", 3, 40) * 1.0, rng.random(40) + 0.1
+    graph = PairGraph(winner, loser, magnitude, weight, n_items=M, cost=cost)
+    edges = oracle.pair_edges(winner, loser, magnitude, weight, cost)
+    return graph, [edge for edge in edges if edge[2] > 0]
+
+
+def champions(seed):
+    rng = np.random.default_rng(seed)
+    graph = ChampionGraph(rng.integers(0, 4, M), rng.integers(0, 3, M))
+    pairs = graph.pairs()
+    edges = oracle.pair_edges(pairs.winner, pairs.loser, pairs.magnitude, pairs.weight)
+    return graph, [edge for edge in edges if edge[2] > 0]
+
+
+CASES = {
+    "sign": lambda: scored(0, cost="sign"),
+    "magnitude": lambda: scored(1),
+    "magnitude without ties": lambda: scored(2, ties="exclude"),
+    "groups alike": lambda: scored(3, cost="sign", group_weight="groups"),
+    "groups alike, magnitude": lambda: scored(4, group_weight="groups"),
+    "edges": lambda: explicit(5, "magnitude"),
+    "edges, sign": lambda: explicit(6, "sign"),
+    "edges, relative": lambda: explicit(7, "relative"),
+    "champions": lambda: champions(8),
+}
+
+
+@pytest.fixture(params=CASES)
+def case(request):
+    return CASES[request.param]()
+
+
+@pytest.fixture
+def scores():
+    """On a grid of tenths: some margins are exactly one, others shorter by rounding."""
+    return np.round(np.random.default_rng(8).normal(size=M) * 1.5, 1)
+
+
+def test_violated_pairs_are_those_that_a_filter_of_the_edges_finds(case, scores):
+    graph, edges = case
+    preferences = graph.strict()
+    assert preferences.n_pairs == len(edges)
+    assert preferences.total_weight == pytest.approx(sum(w for *_, w in edges))
+    f = scores + np.random.default_rng(0).normal(size=M) * 1e-3  # no margin is exactly one
+    short = [(i, j, 1.0, w) for i, j, _, w in edges if f[i] - f[j] < 1]
+    assert 0 < len(short) < len(edges)
+    L, d = oracle.laplacian_and_divergence(short, M)
+    violated = preferences.violated(f)
+    v = np.random.default_rng(1).normal(size=M) + 5
+    assert violated.weight == pytest.approx(sum(w for *_, w in short))
+    np.testing.assert_allclose(violated.divergence, d, atol=1e-12)
+    np.testing.assert_allclose(violated.laplacian(v), L @ v, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_loss_is_the_sum_over_edges_of_equation_4(case, scores, loss):
+    graph, edges = case
+    at = LOSSES[loss](graph.strict()).at(scores)
+    assert at.value == pytest.approx(oracle.margin_objective(edges, scores, 0, 0, loss), rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gradient_gives_a_plane_below_the_loss(case, scores, loss):
+    """The inequality that equations 5 and 6 are made for; also where margins are exactly one."""
+    graph, edges = case
+    at = LOSSES[loss](graph.strict()).at(scores)
+    rng = np.random.default_rng(2)
+    for size in (1e-6, 0.1, 3.0):
+        other = scores + size * rng.normal(size=M)
+        plane = at.value + at.gradient @ (other - scores)
+        assert oracle.margin_objective(edges, other, 0, 0, loss) >= plane - 1e-12
+
+
+def test_squared_hinge_hessian_is_the_laplacian_of_the_violated_pairs(case, scores):
+    graph, _ = case
+    loss = SquaredHingeLoss(graph.strict())
+    f = scores + np.random.default_rng(3).normal(size=M) * 1e-3
+    v, h = np.random.default_rng(4).normal(size=M), 1e-7
+    numeric = (loss.at(f + h * v).gradient - loss.at(f - h * v).gradient) / (2 * h)
+    np.testing.assert_allclose(loss.at(f).curvature(v), numeric, atol=1e-6)
+
+
+def test_scores_far_from_zero_lose_no_digits(case, scores):
+    graph, _ = case
+    if isinstance(graph, ScoreGraph):
+        loss = SquaredHingeLoss(graph.strict())
+        shifted = loss.at(scores + 2.0**30)
+        assert shifted.value == pytest.approx(loss.at(scores).value, rel=1e-6)
+
+
+def test_float32_scores_are_compared_exactly():
+    graph = ScoreGraph([0, 1])
+    f = np.array([-0.1, 0.9], dtype=np.float32)  # differ by a little less than one
+    assert graph.strict().violated(f).weight == 1
+
+
+def test_a_sample_has_whole_groups_or_every_so_many_levels():
+    many = ScoreGraph(np.tile([0, 1, 2], 1000), np.repeat(np.arange(1000), 3), cost="sign")
+    rows, part = many.strict().sample(10)
+    assert len(rows) == 300
+    assert part.n_pairs == 300
+    one = ScoreGraph(np.arange(1000) % 50, cost="sign")
+    rows, part = one.strict().sample(10)
+    assert len(rows) == 100
+    assert set(one.y[rows]) == set(range(50))
+    assert ScoreGraph([0, 1], cost="sign").strict().sample(10) is None
+    assert PairGraph([0], [1]).strict().sample(10) is None
+
+
+def test_second_moment_is_the_mean_over_the_pairs(case):
+    graph, edges = case
+    R = np.random.default_rng(5).normal(size=(M, 3))
+    truth = sum(w * np.outer(R[i] - R[j], R[i] - R[j]) for i, j, _, w in edges)
+    found = graph.strict().second_moment(R)
+    np.testing.assert_allclose(found, truth / sum(w for *_, w in edges), atol=1e-12)
+    sparse = graph.strict().second_moment(sp.csr_matrix(R))
+    np.testing.assert_allclose(found, sparse, atol=1e-12)
+
+
+def test_second_moment_of_many_items_comes_from_a_sample(monkeypatch):
+    rng = np.random.default_rng(0)
+    R, y, groups = rng.normal(size=(4000, 2)), rng.normal(size=4000), rng.integers(0, 5, 4000)
+    preferences = ScoreGraph(y, groups, cost="sign").strict()
+    whole = preferences.second_moment(R)
+    monkeypatch.setattr(strict, "MOMENT_ITEMS", 500)
+    part = preferences.second_moment(R)
+    assert not np.array_equal(whole, part)
+    np.testing.assert_allclose(part, whole, atol=0.3)
+    edges = PairGraph(rng.integers(0, 2000, 4000), rng.integers(2000, 4000, 4000))
+    np.testing.assert_allclose(edges.strict().second_moment(R), whole, atol=0.3)
+
+
+def test_small_and_large_groups_are_sorted_alike(scores, monkeypatch):
+    graph, _ = scored(0, cost="sign")
+    small = graph.strict().violated(scores)
+    monkeypatch.setattr(strict, "SMALL_GROUP", 0)
+    large = graph.strict().violated(scores)
+    np.testing.assert_array_equal(small.divergence, large.divergence)
+    np.testing.assert_allclose(small.laplacian(scores), large.laplacian(scores))
+
+
+def test_relative_costs_of_scores_are_refused():
+    graph = ScoreGraph([1.0, 2.0, 4.0], cost="relative")
+    with pytest.raises(ValueError, match=r"graph\.pairs\(\)"):
+        graph.strict()
+    assert graph.pairs().strict().n_pairs == 3

@@ -1,0 +1,210 @@
+"""The page of `rankwise judge` in a real browser: a whole session, by hand and by keyboard."""
+
+from __future__ import annotations
+
+import csv
+import io
+import signal
+import urllib.request
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+from tests.browser import CONTRASTS, set_screen, start_browser
+from tests.judge.test_judge import Program
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+NAMES = ["Brie", "Comté", HOSTILE, "مرحبا بالعالم", "Feta", "Gouda", "x" * 300, "Roquefort"]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    driver = start_browser(tmp_path_factory.mktemp("profile"))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def other_browser(tmp_path_factory):
+    driver = start_browser(tmp_path_factory.mktemp("other"))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def items(tmp_path):
+    path = tmp_path / "items.csv"
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["name", "note", "price"])
+        writer.writerows([name, f"note {k}\nsecond line", 5 + k] for k, name in enumerate(NAMES))
+    return path
+
+
+@pytest.fixture
+def program(items):
+    program = Program(items)
+    yield program
+    if program.process.poll() is None:
+        program.end(signal.SIGTERM)
+
+
+def find(page, selector):
+    return page.find_element("css selector", selector)
+
+
+def wait_for(page, condition):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    return WebDriverWait(page, 20).until(lambda _: condition())
+
+
+def enter(page, program, name="Ann", width=1200, scheme="light"):
+    set_screen(page, width, scheme)
+    page.get("about:blank")
+    page.get(program.url)
+    page.execute_script("sessionStorage.clear()")
+    page.refresh()
+    find(page, "#name").send_keys(name + "\n")
+    wait_for(page, lambda: shown(page) != ["", ""])
+
+
+def shown(page):
+    return [find(page, f"#{side} .content").text for side in ("first", "second")]
+
+
+def progress(page):
+    return find(page, "#progress").text
+
+
+def press(page, key):
+    """Press a key and wait for the reply."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    before = page.execute_script("return current")
+    ActionChains(page).send_keys(key).perform()
+    wait_for(page, lambda: page.execute_script("return !isBusy && current") not in (False, before))
+
+
+def answers(program):
+    with urllib.request.urlopen(f"{program.url}comparisons.csv") as reply:
+        return list(csv.DictReader(io.TextIOWrapper(reply, "utf-8")))
+
+
+def complaints(page):
+    return page.get_log("browser")
+
+
+def test_thirty_judgements_by_keyboard_with_undo_and_reload(browser, program):
+    from selenium.webdriver.common.keys import Keys
+
+    enter(browser, program)
+    keys = [Keys.ARROW_LEFT, Keys.ARROW_RIGHT, Keys.ARROW_UP]
+    for k in range(30):
+        press(browser, keys[k % 3])
+    assert progress(browser).startswith("30 answers of yours;")
+    last, open_now = answers(program)[-1], shown(browser)
+    assert last["outcome"] == "tie"
+    press(browser, Keys.BACKSPACE)
+    assert [text.split("\n")[1] for text in shown(browser)] == [last["first"], last["second"]]
+    assert shown(browser) != open_now
+    assert len(answers(program)) == 29
+    waiting = shown(browser)
+    browser.refresh()
+    wait_for(browser, lambda: shown(browser) == waiting)
+    press(browser, Keys.ARROW_LEFT)
+    found = answers(program)
+    assert len(found) == 30
+    assert found[-1]["outcome"] == "first"
+    assert [row["outcome"] for row in found[:3]] == ["first", "second", "tie"]
+    assert {row["judge"] for row in found} == {"Ann"}
+    assert complaints(browser) == []
+
+
+def test_buttons_and_the_live_board(browser, program):
+    enter(browser, program)
+    for outcome in ("first", "tie", "second"):
+        before = browser.execute_script("return current")
+        find(browser, f"button[data-outcome={outcome}]").click()
+        wait_for(browser, lambda b=before: browser.execute_script("return current") != b)
+    find(browser, "#board summary").click()
+    wait_for(browser, lambda: len(browser.find_elements("css selector", "#rows tr")) == 8)
+    wait_for(browser, lambda: "From 3 answers" in find(browser, "#board-note").text)
+    assert [row["outcome"] for row in answers(program)] == ["first", "tie", "second"]
+    find(browser, "#undo").click()
+    wait_for(browser, lambda: "taken back" in find(browser, "#message").text)
+    assert len(answers(program)) == 2
+    assert complaints(browser) == []
+
+
+def test_two_browsers_at_once(browser, other_browser, program):
+    from selenium.webdriver.common.keys import Keys
+
+    enter(browser, program, "Ann")
+    enter(other_browser, program, "Bob")
+    for _ in range(5):
+        pairs = [
+            frozenset(text.split("\n")[1] for text in shown(page))
+            for page in (browser, other_browser)
+        ]
+        assert pairs[0] != pairs[1]
+        press(browser, Keys.ARROW_LEFT)
+        press(other_browser, Keys.ARROW_RIGHT)
+    found = answers(program)
+    assert sorted(row["judge"] for row in found) == ["Ann"] * 5 + ["Bob"] * 5
+    assert {(row["judge"], row["outcome"]) for row in found} == {
+        ("Ann", "first"),
+        ("Bob", "second"),
+    }
+    assert "10 in all" in progress(other_browser)
+
+
+def test_a_killed_server_is_told_and_nothing_is_lost(browser, items):
+    from selenium.webdriver.common.keys import Keys
+
+    program = Program(items)
+    enter(browser, program)
+    press(browser, Keys.ARROW_LEFT)
+    press(browser, Keys.ARROW_UP)
+    waiting = shown(browser)
+    program.end(signal.SIGKILL)
+    find(browser, "button[data-outcome=first]").click()
+    wait_for(browser, lambda: "does not answer" in find(browser, "#message").text)
+    assert shown(browser) == waiting
+    port = program.url.rsplit(":", 1)[1].strip("/")
+    again = Program(items, "--port", port)
+    find(browser, "button[data-outcome=first]").click()
+    wait_for(browser, lambda: progress(browser).startswith("3 answers"))
+    assert [row["outcome"] for row in answers(again)] == ["first", "tie", "first"]
+    again.end(signal.SIGTERM)
+    browser.get_log("browser")  # which complains about the server, rightly
+
+
+def test_names_and_texts_are_never_executed(browser, program):
+    from selenium.webdriver.common.keys import Keys
+
+    enter(browser, program, HOSTILE)
+    for _ in range(8):
+        press(browser, Keys.ARROW_LEFT)
+    find(browser, "#board summary").click()
+    wait_for(browser, lambda: HOSTILE in find(browser, "#rows").text)
+    assert not browser.find_elements("css selector", "img")
+    assert find(browser, "#judge-name").text == HOSTILE
+    assert complaints(browser) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1200])
+def test_it_fits_the_screen_and_can_be_read(browser, program, width, scheme):
+    enter(browser, program, width=width, scheme=scheme)
+    find(browser, "#board summary").click()
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    assert browser.execute_script(CONTRASTS) == []
+    if width < 600:
+        small = browser.execute_script(
+            "return [...document.querySelectorAll('.choice')]"
+            ".filter((b) => b.getBoundingClientRect().height < 44).length"
+        )
+        assert small == 0

@@ -1,0 +1,424 @@
+"""Reading a board: scales, anchors, thin items, tiers, formats, judges, head-to-head results."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rankwise import PairGraph
+from rankwise.datasets import PairData
+from rankwise.leaderboard import rate, rate_groups
+from rankwise.leaderboard.formats import FORMATS, footnotes
+from tests.leaderboard.test_leaderboard import consistent_games, random_games
+
+
+def votes(n_items=5, n=2000, seed=0, strength=0.8):
+    """Wins and losses with chances (1 + margin) / 2, sides at random."""
+    rng = np.random.default_rng(seed)
+    truth = np.linspace(strength, -strength, n_items) / 2
+    first = rng.integers(n_items, size=n)
+    second = (first + 1 + rng.integers(n_items - 1, size=n)) % n_items
+    won = rng.random(n) < (1 + truth[first] - truth[second]) / 2
+    return PairData(first, second, np.where(won, 1.0, -1.0), np.ones(n), np.arange(n_items))
+
+
+# -- scales -------------------------------------------------------------------------------------
+
+
+def test_scales_are_multiples_of_each_other():
+    data = votes()
+    margin, logit, elo = (rate(data, scale=scale) for scale in ("margin", "logit", "elo"))
+    np.testing.assert_allclose(logit.ratings, 2 * margin.ratings)
+    np.testing.assert_allclose(elo.ratings - 1000, logit.ratings * 400 / math.log(10))
+    np.testing.assert_allclose(elo.spread.errors, 800 / math.log(10) * margin.spread.errors)
+    for k in range(5):
+        assert elo[k].rank == margin[k].rank
+        assert (elo[k].best_rank, elo[k].worst_rank) == (margin[k].best_rank, margin[k].worst_rank)
+    assert elo.above(0, 1) == pytest.approx(margin.above(0, 1))
+    ratio = elo.expected_margin(0, 1).value / margin.expected_margin(0, 1).value
+    assert ratio == pytest.approx(800 / math.log(10))
+    assert margin.ratings.mean() == pytest.approx(0, abs=1e-8)
+    assert elo.ratings.mean() == pytest.approx(1000)
+
+
+@pytest.mark.parametrize("intervals", ["jackknife", "bootstrap"])
+def test_an_anchor_has_the_base_rating_and_no_error(intervals):
+    data = votes()
+    board = rate(data, scale="elo", anchor=2, intervals=intervals, n_resamples=100)
+    assert (board[2].rating, board[2].low, board[2].high) == (1000, 1000, 1000)
+    plain = rate(data, scale="elo", intervals=intervals, n_resamples=100)
+    assert board[0].rating - 1000 == pytest.approx(plain[0].rating - plain[2].rating)
+    margin = plain.expected_margin(0, 2)
+    assert (board[0].low - 1000, board[0].high - 1000) == pytest.approx((margin.low, margin.high))
+    assert board.above(0, 1) == pytest.approx(plain.above(0, 1))
+    assert [row.best_rank for row in board] == [row.best_rank for row in plain]
+    assert any("2 is the base" in line for line in footnotes(board))
+    assert board.to_dict()["anchor"] == 2
+
+
+def test_an_anchor_moves_only_the_items_that_it_can_be_compared_with():
+    games = PairGraph([0, 0, 1, 3], [1, 2, 2, 4])
+    with pytest.warns(UserWarning, match="never compared"):
+        board = rate(games, anchor=0, alpha=1e-3)
+    assert board[0].rating == 0
+    assert board[3].rating == pytest.approx(0.499, abs=1e-3)
+
+
+def test_effects_and_predictions_are_on_the_scale_of_the_board():
+    data = votes()
+    rng = np.random.default_rng(0)
+    options = {"covariates": {"length": rng.normal(size=2000)}, "side": True}
+    X = rng.normal(size=(5, 2))
+    for features in (None, X):
+        one = rate(data, **options, features=features)
+        two = rate(data, **options, features=features, scale="elo", anchor=1)
+        factor = 800 / math.log(10)
+        for small, large in zip(one.effects, two.effects, strict=True):
+            assert np.divide(large[1:], small[1:]) == pytest.approx(factor)
+    np.testing.assert_allclose(two.predict(X), two.ratings)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"scale": "points"}, "scale='points' is unknown"),
+        ({"scale": "elo"}, "for wins, ties and losses, but the outcomes are margins"),
+        ({"anchor": "Zoe"}, "anchor='Zoe' is not on the board; its items are 0, 1, 2"),
+        ({"order": "name"}, "order='name' is unknown"),
+        ({"order": "lower", "n_resamples": 0}, "goes by intervals"),
+        ({"min_comparisons": -1}, "min_comparisons=-1; expected a whole number"),
+        ({"ties": "davidson"}, "least squares takes a tie as half a win"),
+        ({"model": "glicko"}, "model='glicko' is unknown"),
+        ({"reweight": True}, "say who judged with judge="),
+    ],
+)
+def test_bad_readings_are_explained(options, message):
+    with pytest.raises(ValueError, match=message):
+        rate(random_games(levels=(1.0, 2.5)), **options)
+
+
+# -- thin items ---------------------------------------------------------------------------------
+
+
+def with_newcomers():
+    """A well-known field, 'lucky' with two wins that agree, 'once' with a single win."""
+    games = consistent_games(np.array([1.0, 0.5, 0.0, -0.5, -1.0]), 400, seed=0)
+    names = np.array(["a", "b", "c", "d", "e", "lucky", "once"])
+    winner = np.r_[games.winner, 5, 5, 6]
+    loser = np.r_[games.loser, 3, 4, 4]
+    return PairGraph(winner, loser, np.r_[games.magnitude, 2.5, 3.0, 2.2], items=names)
+
+
+def test_a_few_comparisons_that_agree_are_not_sure():
+    board = rate(with_newcomers())
+    assert board["lucky"].rank == 1  # above the best of the field, by rating
+    for name in ("lucky", "once"):
+        row = board[name]
+        assert row.thin
+        assert row.worst_rank > 1
+        assert row.high - row.low > 3 * (board["a"].high - board["a"].low)
+    assert not board["a"].thin
+    assert "lucky †" in repr(board)
+    assert any(line.startswith("† thin") for line in footnotes(board))
+    error = board.spread.error_of_difference(5, 4)
+    assert error > 0.6  # two comparisons with noise of 1
+
+
+def test_a_single_comparison_is_not_one_to_one():
+    board = rate(PairGraph(["a"], ["b"]))
+    assert [(row.best_rank, row.worst_rank, row.tier) for row in board] == [(1, 2, 1)] * 2
+
+
+def test_a_few_games_that_fit_exactly_settle_nothing():
+    games = {"winner": ["Ann", "Bob", "Ann"], "loser": ["Bob", "Cleo", "Cleo"], "tie": [0, 1, 0]}
+    for model in ("least-squares", "bradley-terry"):
+        board = rate(games, model=model)
+        assert board.unexplained < 1e-6
+        assert all((row.best_rank, row.worst_rank) == (1, 3) for row in board)
+
+
+def test_an_item_that_only_wins_is_finite_and_marked():
+    data = votes(n=200)
+    everyone = np.tile(np.arange(5), 4)
+    more = PairData(
+        np.r_[data.first, np.full(20, 5)], np.r_[data.second, everyone],
+        np.r_[data.outcome, np.ones(20)], np.ones(220), np.arange(6),
+    )  # fmt: skip
+    board = rate(more)
+    assert np.isfinite(board[5].rating)
+    assert board[5].thin
+    assert (board[5].wins, board[5].losses) == (20, 0)
+
+
+def test_items_below_the_line_have_no_rank_and_take_none():
+    board = rate(with_newcomers(), min_comparisons=5)
+    assert [row.item for row in board] == ["a", "b", "c", "d", "e", "lucky", "once"]
+    assert [row.rank for row in board] == [1, 2, 3, 4, 5, None, None]
+    for name in ("lucky", "once"):
+        row = board[name]
+        assert (row.best_rank, row.worst_rank, row.tier) == (None, None, None)
+        assert row.low < row.rating < row.high
+    assert all(row.worst_rank <= 5 for row in board.rows[:5])
+    assert any("below the line" in line for line in footnotes(board))
+    lines = repr(board).splitlines()
+    assert lines[6].split() == ["–", "–"]
+    assert rate(with_newcomers(), min_comparisons=5, n_resamples=0)["once"].rank is None
+
+
+def test_the_order_may_go_by_the_lower_end():
+    board = rate(with_newcomers(), order="lower")
+    low = [row.low for row in board]
+    assert low == sorted(low, reverse=True)
+    assert [row.rank for row in board] == list(range(1, 8))
+    assert board.rows[0].item == "a"
+
+
+def test_an_item_that_met_nobody_is_alone():
+    games = PairGraph(["a", "b", "a"], ["b", "c", "c"], items=["a", "b", "c", "nobody"])
+    with pytest.warns(UserWarning, match="item nobody is in the smallest"):
+        board = rate(games)
+    assert (board["nobody"].n, board["nobody"].component, board["nobody"].thin) == (0, 2, True)
+
+
+# -- ranks and tiers ------------------------------------------------------------------------------
+
+
+def test_possible_ranks_and_tiers_follow_from_the_differences():
+    board = rate(consistent_games(np.linspace(1, -1, 8), 300, seed=3))
+    quantile = stats.t.ppf(0.975, board.spread.freedom)
+
+    def sure(a, b):
+        margin = board.ratings[a] - board.ratings[b]
+        return margin > quantile * board.spread.error_of_difference(a, b)
+
+    for k in range(8):
+        assert board[k].best_rank == 1 + sum(sure(j, k) for j in range(8))
+        assert board[k].worst_rank == 8 - sum(sure(k, j) for j in range(8))
+        assert board[k].best_rank <= board[k].rank <= board[k].worst_rank
+    order = [row.item for row in board]
+    tier, leader = 1, order[0]
+    for item in order:
+        if sure(leader, item):
+            tier, leader = tier + 1, item
+        assert board[item].tier == tier
+    assert tier > 1
+
+
+def test_possible_ranks_of_very_many_items_are_wider(monkeypatch):
+    from rankwise.leaderboard import standing
+
+    games = consistent_games(np.linspace(1, -1, 8), 300, seed=3)
+    exact = rate(games)
+    monkeypatch.setattr(standing, "COVARIANCE_LIMIT", 3)
+    wide = rate(games)
+    for k in range(8):
+        assert wide[k].best_rank <= exact[k].best_rank
+        assert wide[k].worst_rank >= exact[k].worst_rank
+    overlap = [1 + sum(row.low > exact[k].high for row in exact) for k in range(8)]
+    assert [wide[k].best_rank for k in range(8)] == overlap
+
+
+def test_possible_ranks_hold_the_true_ones_on_average():
+    inside = []
+    for spread in (0.02, 0.3, 1.0):
+        for seed in range(25):
+            truth = spread * np.random.default_rng(seed).standard_normal(12)
+            board = rate(consistent_games(truth, 300, seed))
+            rank = 1 + np.sum(truth > truth[:, None], axis=1)
+            inside += [board[k].best_rank <= rank[k] <= board[k].worst_rank for k in range(12)]
+    assert np.mean(inside) > 0.95
+
+
+# -- formats ------------------------------------------------------------------------------------
+
+
+def test_names_stay_in_their_cells():
+    """Line breaks, escape sequences, wide characters and the special characters of each format."""
+    odd = ["a\nb", "\x1b[31mred", "日本語", "<b>&amp;|$x$~_%", "c\r\u2028d"]
+    games = {"winner": odd * 2, "loser": (odd[1:] + odd[:1]) * 2}
+    board = rate(games, anchor="a\nb")
+    text, markdown, latex = (board.to_text(f) for f in ("text", "markdown", "latex"))
+    assert not set("\x1b\r\u2028") & set(text + markdown + latex)
+    assert "a b is the base" in text
+    lines = text.splitlines()[1:6]
+    assert len({line.index("2/0/2") + 3 * ("日本語" in line) for line in lines}) == 1
+    assert r"\<b\>\&amp;\|\$x\$\~\_%" in markdown
+    assert r"\textless{}b\textgreater{}\&amp;\textbar{}\$x\$\textasciitilde{}\_\%" in latex
+    assert all(line.startswith(("\\", "%", "1 &", "rank &")) for line in latex.splitlines() if line)
+
+
+def test_every_format_has_every_item():
+    names = np.array(["a&b", "x|y", "<i>", "50%", "_z_"])
+    data = votes(n=100)
+    data = PairData(data.first, data.second, data.outcome, data.weight, names)
+    board = rate(data, side=True)
+    assert set(FORMATS) == {"text", "markdown", "csv", "json", "latex", "html"}
+    assert list(board.to_frame()["item"]) == [row.item for row in board]
+    rows = list(csv.DictReader(io.StringIO(board.to_text("csv"))))
+    assert [row["item"] for row in rows] == [row.item for row in board]
+    assert [float(row["rating"]) for row in rows] == [row.rating for row in board]
+    assert json.loads(board.to_text("json")) == json.loads(json.dumps(board.to_dict()))
+    markdown = board.to_text("markdown")
+    assert r"x\|y" in markdown
+    assert r"\<i\>" in markdown
+    assert markdown.splitlines()[1].startswith("| :-- | :-- | --: |")
+    latex = board.to_text("latex")
+    assert all(text in latex for text in (r"a\&b", r"50\%", r"\_z\_", r"\begin{tabular}{llrr"))
+    page = board.to_text("html")
+    assert "&lt;i&gt;" in page
+    assert "<i>" not in page
+    assert "effects on the margin" in repr(board)
+    with pytest.raises(ValueError, match="format='word' is unknown"):
+        board.to_text("word")
+
+
+def test_lines_fit_a_terminal():
+    board = rate(votes(), side=True, scale="elo", anchor=0)
+    assert max(map(len, repr(board).splitlines())) <= 80
+
+
+# -- head to head ---------------------------------------------------------------------------------
+
+
+def test_head_to_head_is_what_was_seen_and_what_was_expected():
+    data = votes(n=60)
+    length = np.random.default_rng(0).normal(size=60)
+    board = rate(data, covariates={"length": length}, side=True)
+    found = board.head_to_head([3, 0, 1])
+    assert found.items.tolist() == [3, 0, 1]
+    side, slope = (effect.value for effect in board.effects)
+    margin = board.ratings[data.first] - board.ratings[data.second] + side + slope * length
+    for i, a in enumerate([3, 0, 1]):
+        for j, b in enumerate([3, 0, 1]):
+            forth, back = (
+                (data.first == a) & (data.second == b),
+                (data.first == b) & (data.second == a),
+            )
+            met = forth | back
+            assert found.n[i, j] == met.sum()
+            if not met.any():
+                assert np.isnan(found.observed[i, j])
+                continue
+            sign = np.where(forth, 1, -1)[met]
+            assert found.observed[i, j] == pytest.approx(np.mean(sign * data.outcome[met]))
+            assert found.expected[i, j] == pytest.approx(np.mean(sign * margin[met]))
+    assert len(board.head_to_head().items) == 5
+
+
+# -- judges -------------------------------------------------------------------------------------
+
+
+def judged(seed=0, n_judges=20, n_each=60):
+    """Judges 0 votes at random, 1 against everybody, 2 always for the first side."""
+    rng = np.random.default_rng(seed)
+    n = n_judges * n_each
+    truth = np.linspace(1, -1, 8)
+    judge = np.repeat(np.arange(n_judges), n_each)
+    first = rng.integers(8, size=n)
+    second = (first + 1 + rng.integers(7, size=n)) % 8
+    margin = truth[first] - truth[second] + 0.5 * rng.standard_normal(n)
+    outcome = np.sign(margin)
+    outcome[judge == 0] = rng.choice([-1.0, 1.0], n_each)
+    outcome[judge == 1] *= -1
+    outcome[judge == 2] = 1.0
+    return PairData(first, second, outcome, np.ones(n), np.arange(8), judges=judge), truth
+
+
+def test_planted_bad_judges_are_found():
+    for seed in range(5):
+        data, _ = judged(seed)
+        table = {judge.name: judge for judge in rate(data).judges}
+        assert "hardly follows the others" in table[0].remark
+        assert table[1].remark == "votes against the others"
+        assert "favors the first side" in table[2].remark
+        assert all(not table[k].remark for k in range(3, 20))
+        assert table[1].agreement_high < table[0].agreement < table[5].agreement_low
+        assert table[1].weight < 0.3
+        assert table[0].weight < 0.5 < table[5].weight
+        assert table[2].side_low > 0.2
+
+
+def test_agreement_is_with_ratings_made_without_the_judge():
+    data, _ = judged(n_judges=4, n_each=15)
+    found = rate(data, alpha=1e-3)
+    W, margin = data.weight.sum(), np.empty(data.n_pairs)
+    for judge in found.judges:
+        own = data.judges == judge.name
+        part = data.take(~own)
+        alone = rate(part, alpha=1e-3 * W / part.weight.sum(), n_resamples=0)
+        margin[own] = (alone.ratings[data.first] - alone.ratings[data.second])[own]
+    average = margin @ data.outcome / (margin @ margin)
+    for judge in found.judges:
+        own = data.judges == judge.name
+        outcome = data.outcome[own]
+        assert judge.agreement == pytest.approx(np.mean(np.sign(margin[own]) == outcome))
+        if judge.weight > 0:
+            left = outcome - average * judge.weight * margin[own]
+            assert judge.side_bias == pytest.approx(np.mean(left), abs=1e-7)
+        assert judge.agreement_low < judge.agreement < judge.agreement_high
+
+
+def test_reweighting_brings_the_ratings_closer_to_the_truth():
+    errors = {False: [], True: []}
+    for seed in range(10):
+        data, truth = judged(seed, n_judges=6, n_each=40)
+        for reweight in (False, True):
+            board = rate(data, reweight=reweight, n_resamples=0)
+            errors[reweight].append(1 - np.corrcoef(board.ratings, truth)[0, 1])
+    assert np.mean(errors[True]) < 0.7 * np.mean(errors[False])
+
+
+def test_a_judge_with_one_vote_says_little():
+    data, _ = judged(n_judges=5)
+    judges = np.where(np.arange(data.n_pairs) == 299, 99, data.judges)
+    board = rate(
+        PairData(data.first, data.second, data.outcome, data.weight, data.items, judges=judges)
+    )
+    last = board.judges[-1]
+    assert (last.name, last.n, last.remark) == (99, 1, "")
+    assert (last.side_low, last.side_high) == (None, None)
+    assert last.agreement_high - last.agreement_low > 0.7
+    assert last.weight == pytest.approx(1)
+    ties = PairData(
+        data.first, data.second, 0 * data.outcome, data.weight, data.items, judges=judges
+    )
+    assert {judge.agreement for judge in rate(ties).judges} == {None}
+
+
+def test_one_judge_is_no_table():
+    data = votes(n=50)
+    alone = PairData(
+        data.first, data.second, data.outcome, data.weight, data.items, judges=np.zeros(50, int)
+    )
+    assert rate(alone).judges == ()
+    with pytest.raises(ValueError, match="at least two"):
+        rate(alone, reweight=True)
+
+
+def test_judges_of_very_many_items_are_compared_with_all_comparisons(monkeypatch):
+    from rankwise.leaderboard import least_squares
+
+    data, _ = judged(n_judges=4, n_each=15)
+    monkeypatch.setattr(least_squares, "COVARIANCE_LIMIT", 3)
+    board = rate(data)
+    margin = board.ratings[data.first] - board.ratings[data.second]
+    right = np.sign(margin) == data.outcome
+    for judge in board.judges:
+        assert judge.agreement == pytest.approx(right[data.judges == judge.name].mean())
+    assert any("with their own votes in" in line for line in footnotes(board))
+
+
+def test_groups_take_every_option():
+    data, _ = judged()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        boards = rate_groups(data, np.arange(1200) % 2, scale="elo", reweight=True)
+    assert {board.scale.name for board in boards.values()} == {"elo"}
+    assert all(len(board.judges) == 20 for board in boards.values())

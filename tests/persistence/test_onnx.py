@@ -1,0 +1,367 @@
+"""An ONNX graph scores items as the model does that it was made of, or is not written."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.compose import make_column_transformer
+from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
+
+from rankwise import CoRankRLS, GroupScaler, RankingPursuit, RankRLS, RankRLSCV, RankSVM, View
+from rankwise.datasets import column_kinds, column_transformer
+from rankwise.environment import describe_environment
+from rankwise.persistence import export_onnx, onnx_export, onnx_graph
+from tests.persistence.saved_models import GROUPS, KERNELS, NEW, PARTLY, X, all_models, y
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+pyarrow = pytest.importorskip("pyarrow")
+
+NO_STEP = "a step .* cannot be written to ONNX"
+REFUSED = {
+    "auto": "AutoRanker is none of rankwise's rankers with weights",
+    "calibrated": "CalibratedRanker is none of",
+    "calibrated again": "CalibratedRanker is none of",
+    "labels": "scores all labels",
+    "labels search": "scores all labels",
+    "table": "ConditionalRankRLS is none of",
+    "table search": "ConditionalRankRLSCV is none of",
+    "precomputed": "no items to compute kernel values with",
+    "precomputed basis": "no items to compute kernel values with",
+    "kernel views": "no items to compute kernel values with",
+    "stopped pursuit": "no items to compute kernel values with",
+} | dict.fromkeys(
+    (
+        *("columns", "columns, unknown kinds", "columns, rare kinds", "texts", "sparse splines"),
+        *("KNNImputer()", "SplineTransformer()", "RBFSampler()", "AdditiveChi2Sampler()"),
+        *("PowerTransformer()", "PowerTransformer(method='box-cox', standardize=False)"),
+        "QuantileTransformer(n_quantiles=9, output_distribution='normal')",
+        "Nystroem(n_components=5, random_state=0)",
+    ),
+    NO_STEP,
+)
+
+
+def run(path, items):
+    """Scores by onnxruntime: of a matrix, or of a frame with one input for each column."""
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    inputs = session.get_inputs()
+    if [one.name for one in inputs] == ["X"]:
+        items = items.toarray() if hasattr(items, "toarray") else np.asarray(items)
+        kind = np.float32 if inputs[0].type == "tensor(float)" else np.float64
+        return session.run(["scores"], {"X": items.astype(kind)})[0]
+    if not hasattr(items, "columns"):
+        items = pd.DataFrame(items, columns=[one.name for one in inputs])
+    feed = {}
+    for one in inputs:
+        column = items[one.name].to_numpy()[:, None]
+        if one.type == "tensor(string)":
+            feed[one.name] = np.where(pd.isna(column), "", column).astype(object)
+        else:
+            kind = np.float32 if one.type == "tensor(float)" else np.float64
+            feed[one.name] = column.astype(np.float64).astype(kind)
+    return session.run(["scores"], feed)[0]
+
+
+def assert_same(found, expected, tolerance=1e-5):
+    assert found.shape == expected.shape
+    assert np.abs(found - expected).max() <= tolerance * max(np.std(expected), 1e-300)
+
+
+@pytest.mark.parametrize("name", all_models())
+def test_every_model_scores_as_itself_or_is_refused_in_one_message(name, tmp_path):
+    model, new = all_models()[name]
+    path = tmp_path / "model.onnx"
+    if name in REFUSED:
+        with pytest.raises(ValueError, match=REFUSED[name]):
+            export_onnx(model, path)
+        assert list(tmp_path.iterdir()) == []
+        return
+    export_onnx(model, path)
+    is_float32 = getattr(new, "dtype", None) == np.float32
+    assert_same(run(path, new), model.predict(new), 1e-5 if is_float32 else 1e-9)
+
+
+PARAMETERS = [{}, {"gamma": 0.7, "degree": 2, "coef0": 0.5}, {"gamma": 2.0, "degree": 1.5}]
+
+
+@pytest.mark.parametrize("kernel", [*KERNELS, "poly", "linear"])
+@pytest.mark.parametrize("parameters", PARAMETERS, ids=str)
+def test_kernels_with_all_parameters(kernel, parameters, tmp_path):
+    rows = np.vstack([X, np.zeros((1, 4))])  # 0 / 0 of chi2, the length 0 of cosine
+    model = RankRLS(1.0, kernel=kernel, **parameters).fit(rows, np.r_[y, 0.0])
+    export_onnx(model, tmp_path / "model.onnx")
+    new = np.vstack([NEW, np.zeros((1, 4))])
+    assert_same(run(tmp_path / "model.onnx", new), model.predict(new), 1e-9)
+
+
+CELLS = {
+    "price": [9.5, None, 7.0, 8.0, 3.0, 1.5, None, 2.0, 4.0, 6.0],
+    "stock": [1, 2, 3, 4, 5, 6, 7, 8, 9, 8],
+    "color": ["red", "blue", "red", None, "green", "blue", "red", None, "blue", "red"],
+    "sold": ["yes", "no", "no", "yes", "no", "yes", "no", "yes", "no", "yes"],
+}
+SCORES = [1, 4, 2, 3, 5, 9, 7, 6, 8, 0]
+
+
+@pytest.mark.parametrize("scaler", [None, StandardScaler(), RobustScaler()], ids=str)
+@pytest.mark.parametrize(
+    "ranker",
+    [RankRLS(), RankRLSCV(kernel="rbf"), RankSVM(), RankingPursuit(3), CoRankRLS(n_basis=4)],
+    ids=str,
+)
+def test_tables_with_gaps_and_text_as_the_command_trains_them(scaler, ranker, tmp_path):
+    table = pyarrow.table(CELLS)
+    features = column_transformer(column_kinds(table), scaler=scaler)
+    model = make_pipeline(features, ranker).fit(table, SCORES)
+    export_onnx(model, tmp_path / "model.onnx")
+    new = {
+        "sold": ["yes", "no", "maybe", None],
+        "color": ["blue", None, "white", "red"],
+        "stock": [3.0, 100.0, None, 1.0],
+        "price": [None, 1.0, 2.0, 1e6],
+    }
+    expected = model.predict(pyarrow.table(new))
+    assert_same(run(tmp_path / "model.onnx", pd.DataFrame(new)), expected, 1e-9)
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        OneHotEncoder(handle_unknown="ignore"),
+        OneHotEncoder(handle_unknown="ignore", drop="first"),
+        OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=3),
+        OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=3, drop="first"),
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
+        OrdinalEncoder(
+            handle_unknown="use_encoded_value", unknown_value=-5, encoded_missing_value=-2
+        ),
+        make_pipeline(
+            SimpleImputer(strategy="constant", fill_value="?"),
+            OneHotEncoder(handle_unknown="ignore"),
+        ),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", ["text", "number"])
+def test_encoders_of_text_and_of_numbers(encoder, kind, tmp_path):
+    if kind == "text":
+        cells, new = list("aabbccdabc"), list("abcdz")
+    else:
+        cells, new = [1.0, 1, 2.5, 2.5, 3, 3, 4, 1, 2.5, 3], [1.0, 2.5, 3, 4, 9]
+        if not hasattr(encoder, "handle_unknown"):
+            pytest.skip("it fills with a text")
+    frame = pd.DataFrame({"a": cells, "b": cells[::-1]})
+    model = make_pipeline(encoder, RankRLS()).fit(frame, SCORES)
+    export_onnx(model, tmp_path / "model.onnx")
+    new = pd.DataFrame({"a": new, "b": new[::-1]})
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore"
+        )  # scikit-learn's, of unknown categories where one is dropped
+        expected = model.predict(new)
+    assert_same(run(tmp_path / "model.onnx", new), expected, 1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"with_log": True}, {"with_standard": True}], ids=str)
+@pytest.mark.parametrize("with_groups", [True, False])
+def test_scaling_inside_groups_takes_the_groups_of_the_items(options, with_groups, tmp_path):
+    A = np.column_stack([X, np.repeat(np.arange(6.0) + 0.1, 6), 1e6 + X[:, 0]])  # one is constant
+    order = np.random.default_rng(0).permutation(36)
+    A, target, groups = A[order], y[order], GROUPS[order] if with_groups else None
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = make_pipeline(GroupScaler(**options), RankRLS())
+        model.fit(A, target, **({"groups": groups} if with_groups else {}))
+        expected = model.predict(A, groups=groups) if with_groups else model.predict(A)
+    export_onnx(model, tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"))
+    codes = np.unique(GROUPS[order], return_inverse=True)[1]
+    feed = {"X": A} | ({"groups": codes} if with_groups else {})
+    assert {one.name for one in session.get_inputs()} == set(feed)
+    assert_same(session.run(None, feed)[0], expected, 1e-8)
+
+
+def test_a_category_that_the_model_refuses_is_refused_by_the_graph(tmp_path):
+    frame = pd.DataFrame({"a": list("abcabcabca")})
+    model = make_pipeline(OneHotEncoder(), RankRLS()).fit(frame, SCORES)
+    export_onnx(model, tmp_path / "model.onnx")
+    assert_same(run(tmp_path / "model.onnx", frame), model.predict(frame))
+    with pytest.raises(Exception, match="out of data bounds"):
+        run(tmp_path / "model.onnx", pd.DataFrame({"a": ["z"]}))
+
+
+def test_gaps_beside_empty_texts_are_refused(tmp_path):
+    frame = pd.DataFrame({"a": ["", None, "x", "", None, "x", "", None, "x", "x"]}, dtype=object)
+    model = make_pipeline(OneHotEncoder(), RankRLS()).fit(frame, SCORES)
+    with pytest.raises(ValueError, match="gaps beside empty texts"):
+        export_onnx(model, tmp_path / "model.onnx")
+
+
+def test_weights_of_transformers_and_dropped_columns(tmp_path):
+    union = FeatureUnion(
+        [("a", StandardScaler()), ("b", MinMaxScaler())], transformer_weights={"b": 3.0}
+    )
+    columns = make_column_transformer(
+        (union, [0, 2]), ("drop", [1]), ("passthrough", [3]), remainder="drop"
+    )
+    model = make_pipeline(columns, RankRLS()).fit(X, y, rankrls__groups=GROUPS)
+    export_onnx(model, tmp_path / "model.onnx", feature_names=["a", "b", "c", "d"])
+    expected = model.predict(NEW)
+    assert_same(run(tmp_path / "model.onnx", pd.DataFrame(NEW, columns=list("abcd"))), expected)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    exponent=st.integers(-9, 9),
+    offset=st.sampled_from([0.0, 1.0, 1e3, 1e6]),
+    scaler=st.sampled_from([StandardScaler(), MinMaxScaler(), RobustScaler()]),
+    kernel=st.sampled_from(["linear", "rbf"]),
+    seed=st.integers(0, 99),
+)
+def test_offsets_and_scales_do_not_matter_to_a_graph_of_64_bits(
+    exponent, offset, scaler, kernel, seed, tmp_path_factory
+):
+    path = tmp_path_factory.mktemp("onnx") / "model.onnx"
+    rng = np.random.default_rng(seed)
+    A = (rng.normal(size=(20, 3)) + offset) * 10.0**exponent
+    model = make_pipeline(scaler, RankRLS(0.1, kernel=kernel)).fit(A, rng.normal(size=20))
+    export_onnx(model, path)
+    assert_same(run(path, A), model.predict(A))
+
+
+def test_columns_of_float32_near_a_million_are_right_in_either_kind_of_graph(tmp_path):
+    rng = np.random.default_rng(0)
+    A = (rng.normal(size=(40, 3)) + 1e6).astype(np.float32)
+    model = make_pipeline(StandardScaler(), RankRLS()).fit(A, A[:, 0] - A[:, 1])
+    truth = model.predict(A.astype(np.float64))
+    export_onnx(model, tmp_path / "64.onnx")
+    assert_same(run(tmp_path / "64.onnx", A), truth, 1e-9)
+    with pytest.warns(UserWarning, match=r"32-bit numbers are too coarse .* dtype='float64'"):
+        export_onnx(model, tmp_path / "32.onnx", dtype="float32")  # not all numbers are float32
+    assert_same(run(tmp_path / "32.onnx", A), truth)
+
+
+def test_graphs_of_32_bits_say_nothing_where_they_suffice(tmp_path):
+    model = make_pipeline(StandardScaler(), RankSVM(kernel="rbf")).fit(X, y)
+    export_onnx(model, tmp_path / "model.onnx", dtype="float32")
+    found = run(tmp_path / "model.onnx", NEW)
+    assert found.dtype == np.float32
+    assert_same(found, model.predict(NEW))
+
+
+def test_a_kernel_far_from_zero_is_exact_or_refused(tmp_path):
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(30, 2)) + 1e8  # scikit-learn's own distances are noise here
+    with pytest.warns(UserWarning, match="not positive semidefinite"):
+        model = RankRLS(kernel="rbf", gamma=0.5).fit(A, A[:, 0])
+    with pytest.raises(ValueError, match=r"differently .* scale them first"):
+        export_onnx(model, tmp_path / "model.onnx")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_file_says_what_it_is(tmp_path):
+    model = make_pipeline(StandardScaler(), RankRLSCV()).fit(
+        pd.DataFrame(X, columns=list("äbcd")), y
+    )
+    export_onnx(model, tmp_path / "model.onnx")
+    graph = onnx.load(str(tmp_path / "model.onnx"))
+    facts = {entry.key: entry.value for entry in graph.metadata_props}
+    version = describe_environment()["versions"]["rankwise"]
+    assert (graph.producer_name, graph.producer_version) == ("rankwise", version)
+    assert json.loads(facts["feature_names"]) == list("äbcd")
+    assert facts["ranker"] == "RankRLSCV"
+    assert facts["rankwise_version"] == version
+
+
+def by_hand(a, b):
+    return float(a @ b)
+
+
+@pytest.mark.parametrize(
+    "model, match",
+    [
+        (RankRLS(kernel=by_hand).fit(X, y), "'by_hand' is a function of Python"),
+        (CoRankRLS(views=[View(), View(kernel=by_hand, n_basis=3)]).fit(X, PARTLY), "'by_hand'"),
+        (Ridge().fit(X, y), "Ridge is none of rankwise's rankers"),
+        (
+            make_pipeline(FunctionTransformer(np.cbrt), RankRLS()).fit(X, y),
+            "function .*cbrt.*log1p",
+        ),
+        (make_pipeline(QuantileTransformer(n_quantiles=9), RankRLS()).fit(X, y), NO_STEP),
+        (RankRLS, "expected a fitted ranker"),
+        (StandardScaler().fit(X), "expected a fitted ranker"),
+    ],
+    ids=["function", "view", "foreign", "cbrt", "quantiles", "class", "scaler"],
+)
+def test_what_cannot_be_a_graph_is_refused_and_nothing_is_written(model, match, tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_text("what was there before")
+    with pytest.raises(ValueError, match=match):
+        export_onnx(model, path)
+    assert [file.name for file in tmp_path.iterdir()] == ["model.onnx"]
+    assert path.read_text() == "what was there before"
+
+
+def test_models_that_are_not_fitted_and_unknown_types_are_refused(tmp_path):
+    with pytest.raises(NotFittedError):
+        export_onnx(RankRLS(), tmp_path / "model.onnx")
+    with pytest.raises(ValueError, match="dtype='float16' is unknown"):
+        export_onnx(RankRLS().fit(X, y), tmp_path / "model.onnx", dtype="float16")
+
+
+def test_a_model_larger_than_the_format_allows_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(onnx_graph, "LARGEST", 1000)
+    with pytest.raises(ValueError, match=r"ONNX files hold 2 GB; train it with fewer basis items"):
+        export_onnx(RankRLS(kernel="rbf").fit(X, y), tmp_path / "model.onnx")
+
+
+def test_a_graph_that_scores_differently_is_not_written(tmp_path, monkeypatch):
+    model = RankRLS().fit(X, y)
+    wrong = RankRLS().fit(X, -y)
+    real = onnx_export.add_ranker
+    monkeypatch.setattr(onnx_export, "add_ranker", lambda g, _, v: real(g, wrong, v))
+    with pytest.raises(ValueError, match="scores items differently from the model"):
+        export_onnx(model, tmp_path / "model.onnx")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["rbf", "chi2", "frame pipeline", "gaps", "kinds as a frame"])
+def test_without_onnxruntime_the_reference_implementation_tries_the_graph(
+    name, tmp_path, monkeypatch
+):
+    model, new = all_models()[name]
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with monkeypatch.context() as patch:
+        ran = []
+        real = onnx_export.import_onnx
+        patch.setattr(onnx_export, "import_onnx", lambda *m: ran.append(m) or real(*m))
+        export_onnx(model, tmp_path / "model.onnx")
+    assert ("onnx.reference",) in ran
+    assert_same(run(tmp_path / "model.onnx", new), model.predict(new))
+
+
+def test_without_the_extra_the_message_says_how_to_install_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'rankwise\[onnx\]'"):
+        export_onnx(RankRLS().fit(X, y), tmp_path / "model.onnx")
+    assert list(tmp_path.iterdir()) == []

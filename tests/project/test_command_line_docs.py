@@ -1,0 +1,105 @@
+"""The README and the page about the command line are true: their commands run, in order."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+
+from typer.testing import CliRunner
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "command_line.md"
+WRITTEN = {
+    "command_line.md": [
+        "drugs.html",
+        "demo/report.html",
+        "report.html",
+        "with_scores.csv",
+        "board.csv",
+        "board.html",
+        "model.onnx",
+        "solr.json",
+    ],
+    "README.md": ["rankwise-demo/report.html", "model.rw", "report.html"],
+}
+
+
+def commands(page):
+    text = page.read_text(encoding="utf-8")
+    for block in re.findall(r"```console\n(.*?)```", text, flags=re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, *shown = part.splitlines()
+            yield command, shown
+
+
+def first_word(row):
+    return row.split()[0] if row.split() else ""
+
+
+def write_tables(folder):
+    """The small files that the page takes for granted."""
+    rng = np.random.default_rng(0)
+    rows = ["house_id,size,address,sold,rooms,heating,district,price"]
+    for k in range(40):
+        size, rooms = rng.integers(20, 200), rng.integers(1, 7)
+        price = 3 * size + 20 * rooms + rng.integers(50)
+        cells = [700 + 3 * k, size, f"{k} Main Street", f"2024-{1 + k % 12:02d}-01"]
+        cells += [
+            "" if k % 10 == 7 else rooms,
+            ["gas", "oil", "wood", ""][k % 8 % 4 if k % 8 < 7 else 0],
+        ]
+        rows.append(",".join(map(str, [*cells, "north" if k % 2 else "south", price])))
+    (folder / "houses.csv").write_text("\n".join(rows))
+    (folder / "new_houses.csv").write_text(
+        "rooms,size,color,heating,district\n3,80,red,gas,north\n,100,blue,,north\n1,20,red,peat,south\n"
+    )
+    players = ["Ann", "Bob", "Cleo", "Dan"]
+    games, battles = ["winner,loser,judge"], ["left,right,winner"]
+    for k in range(60):
+        a, b = rng.choice(players, 2, replace=False)
+        games.append(f"{max(a, b)},{min(a, b)},{k % 7}" if k % 5 else f"{a},{b},{k % 7}")
+        battles.append(f"{a},{b},{['left', 'right', 'tie'][k % 3]}")
+    (folder / "games.csv").write_text("\n".join(games))
+    names = [f"t{k}" for k in range(5)]
+    drugs = [f"d{k},{rng.standard_normal():.3f},{rng.standard_normal():.3f}" for k in range(9)]
+    (folder / "drugs.csv").write_text("\n".join(["drug,mass,charge", *drugs]))
+    (folder / "new_drugs.csv").write_text("drug,mass,charge\nn0,0.1,0.2\nn1,0.3,-1")
+    targets = [f"{name},{rng.standard_normal():.3f}" for name in names]
+    (folder / "targets.csv").write_text("\n".join(["target,size", *targets]))
+    table = [f"d{k}," + ",".join(f"{x:.3f}" for x in rng.standard_normal(5)) for k in range(9)]
+    (folder / "affinities.csv").write_text("\n".join([",".join(["drug", *names]), *table]))
+    (folder / "battles.csv").write_text("\n".join(battles))
+
+
+@pytest.mark.parametrize("page", [PAGE, ROOT / "README.md"], ids=lambda page: page.name)
+def test_every_command_of_the_page_succeeds_in_order(page, tmp_path, monkeypatch):
+    from rankwise.cli.app import app
+
+    write_tables(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for line, shown in commands(page):
+        words = shlex.split(line)
+        assert words[0] == "rankwise", line
+        done = CliRunner().invoke(app, words[1:])
+        assert done.exit_code == 0, f"{line}\n{done.output}\n{done.exception!r}"
+        printed = [first_word(row) for row in done.stdout.splitlines()]
+        assert [first_word(row) for row in shown if row != "…"] == printed[: len(shown)]
+    for name in WRITTEN[page.name]:
+        assert (tmp_path / name).stat().st_size > 0, name
+
+
+def test_the_refusal_that_the_page_shows_is_what_the_command_says(tmp_path):
+    from rankwise.cli.app import app
+
+    text = PAGE.read_text(encoding="utf-8")
+    shown = re.search(r"^    \$ rankwise (.*)\n    (rankwise: .*)$", text, flags=re.MULTILINE)
+    arguments = shlex.split(shown[1])
+    done = CliRunner().invoke(app, [*arguments[:-1], str(tmp_path / "model.rw")])
+    assert done.exit_code == 1
+    assert done.stderr == shown[2] + "\n"

@@ -1,0 +1,138 @@
+"""The documentation site: every page is reachable, every public name is on the API page, and what
+a page says a block prints is what it prints. ``make docs`` builds the site itself."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+MODULES = [
+    "rankwise",
+    "rankwise.dask",
+    "rankwise.datasets",
+    "rankwise.graphs",
+    "rankwise.inspection",
+    "rankwise.judge",
+    "rankwise.leaderboard",
+    "rankwise.losses",
+    "rankwise.metrics",
+    "rankwise.model_selection",
+    "rankwise.persistence",
+    "rankwise.plot",
+    "rankwise.report",
+    "rankwise.uncertainty",
+]
+FRONT_DOOR = ("rankwise.graphs", "rankwise.uncertainty")  # their names may be listed there
+FENCES = r"^(`{3,}|:{3,})[^\n]*\n.*?^\1$"
+SHOWN = r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?"
+
+
+def text_of(page):
+    return page.read_text(encoding="utf-8")
+
+
+def documented_names():
+    """Full names on the API page, ``currentmodule`` and the lists under it put together."""
+    module, names = "", set()
+    for line in text_of(DOCS / "api.md").splitlines():
+        if found := re.match(r"\.\. currentmodule:: (\S+)", line):
+            module = found[1]
+        elif re.match(r"   [A-Za-z_.]+$", line):
+            names.add(f"{module}.{line.strip()}")
+    return names
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_public_name_is_on_the_api_page(module):
+    if module == "rankwise.dask":
+        pytest.importorskip("dask")
+    names = documented_names()
+    for name in getattr(import_module(module), "__all__", []):
+        if f"rankwise.{name}" in MODULES:  # has a section of its own
+            assert f"\n## rankwise.{name}\n" in text_of(DOCS / "api.md")
+        else:
+            at_the_front_door = f"rankwise.{name}" in names and module in FRONT_DOOR
+            assert f"{module}.{name}" in names or at_the_front_door, f"{module}.{name}"
+
+
+def test_the_api_page_names_nothing_that_is_not_there():
+    for full_name in documented_names():
+        module, name = full_name.rsplit(".", 1)
+        if module == "rankwise.dask":
+            pytest.importorskip("dask")
+        assert hasattr(import_module(module), name), full_name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_page_has_one_title(page):
+    text = text_of(page)
+    included = re.match(r"```\{include\} (\S+)\n```\n", text)
+    text = text_of(DOCS / included[1]) if included else text
+    prose = re.sub(FENCES, "", text, flags=re.DOTALL | re.MULTILINE)
+    assert len(re.findall(r"^# \S", prose, flags=re.MULTILINE)) == 1
+
+
+def test_every_page_is_in_one_table_of_contents():
+    listed = []
+    for page in PAGES:
+        for tree in re.findall(r"```\{toctree\}\n(.*?)```", text_of(page), flags=re.DOTALL):
+            lines = [line for line in tree.splitlines() if line and not line.startswith(":")]
+            listed += [re.sub(r".*<(.*)>", r"\1", line) for line in lines]
+    pages = {page.stem for page in PAGES} - {"index"}
+    assert len(listed) == len(set(listed))
+    assert set(listed) - {"auto_examples/index"} == pages
+
+
+def blocks_of(page):
+    """Code of each block, and what the page says it prints, if it says so."""
+    return re.findall(SHOWN, text_of(page), flags=re.DOTALL)
+
+
+PAGES_WITH_CODE = [
+    page
+    for page in (ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("[be]*/*.md")), *PAGES)
+    if blocks_of(page)
+]
+
+
+def is_there(package):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its own imports
+        try:
+            return bool(import_module(package))
+        except ImportError:
+            return False
+
+
+def test_pages_show_what_their_blocks_print():
+    shown = {page.stem for page in PAGES if any(shown for _, shown in blocks_of(page))}
+    assert {"index", "first_ten_minutes", "rank_rls"} <= shown
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_CODE, ids=lambda page: page.stem)
+def test_blocks_run_in_order_and_print_what_the_page_shows(page, capsys):
+    namespace: dict[str, object] = {}
+    for code, shown in blocks_of(page):
+        if "import shap" in code and not is_there("shap"):  # needed by this block alone
+            continue
+        exec(compile(code, page.name, "exec"), namespace)
+        printed = capsys.readouterr().out
+        if shown:
+            assert printed.split() == shown.split()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_keys_of_papers_are_links(page):
+    text = re.sub(r"```.*?```|\\tag\{.*?\}", "", text_of(page), flags=re.DOTALL)
+    papers = re.findall(r"^## (\w+\d\d)$", text_of(DOCS / "references.md"), flags=re.MULTILINE)
+    assert len(papers) == 5
+    for key in papers:
+        if f"[{key}]" in text:
+            assert f"\n[{key}]: references.md#{key.lower()}\n" in text

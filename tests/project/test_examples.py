@@ -1,0 +1,58 @@
+"""Every example of the gallery runs and draws something."""
+
+from __future__ import annotations
+
+import importlib.util
+import runpy
+from pathlib import Path
+
+import matplotlib
+import pytest
+from threadpoolctl import threadpool_limits
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+FOLDER = Path(__file__).parents[2] / "examples"
+EXAMPLES = sorted(FOLDER.glob("plot_*.py"))
+
+
+@pytest.fixture(autouse=True)
+def closed_figures(monkeypatch):
+    monkeypatch.setattr(plt, "show", lambda: None)
+    with threadpool_limits(1):  # small matrices: threads only get into each other's way
+        yield
+    plt.close("all")
+
+
+def test_there_are_enough_of_them():
+    assert len(EXAMPLES) >= 10
+
+
+def test_every_example_has_a_place_in_the_gallery():
+    path = FOLDER.parent / "docs" / "_extensions" / "gallery_order.py"
+    spec = importlib.util.spec_from_file_location("gallery_order", path)
+    gallery_order = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(gallery_order)
+    assert sorted(gallery_order.STORY) == [example.name for example in EXAMPLES]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example_runs_and_draws(path):
+    assert not plt.get_fignums()
+    runpy.run_path(str(path), run_name="__main__")
+    drawn = [plt.figure(number) for number in plt.get_fignums()]
+    assert drawn
+    for figure in drawn:
+        assert any(ax.has_data() for ax in figure.axes)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example_opens_with_a_title_and_fetches_nothing(path):
+    text = path.read_text(encoding="utf-8")
+    opening, title, underline, blank = text.splitlines()[:4]
+    assert opening == 'r"""'
+    assert underline == "=" * len(title)
+    assert blank == ""
+    assert "fetch_" not in text
+    assert "plt.show()" in text

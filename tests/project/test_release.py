@@ -1,0 +1,33 @@
+"""One version, one list of dependencies, in all files of a release."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import rankwise
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_the_version_is_the_same_in_every_file():
+    recipe = re.search(r'version: "(.+)"', (ROOT / "conda/recipe.yaml").read_text())
+    citation = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.M)
+    newest = re.search(r"^## (\d\S*)", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert PROJECT["dynamic"] == ["version"]
+    assert recipe[1] == citation[1] == newest[1] == rankwise.__version__
+
+
+def test_the_conda_recipe_has_the_dependencies_of_the_package_and_of_the_command():
+    recipe = (ROOT / "conda/recipe.yaml").read_text()
+    needed = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["cli"]
+    listed = re.findall(r"^    - ([\w.-]+) >=(\S+)$", recipe[recipe.index("  run:") :], re.M)
+    assert sorted(f"{name}>={version}" for name, version in listed if name != "python") == sorted(
+        needed
+    )
+
+
+def test_every_compiled_part_is_built():
+    parts = {path.stem for path in (ROOT / "src/rankwise/_compiled").glob("*.pyx")}
+    listed = re.findall(r'"(\w+)"', re.search(r"else \((.+)\)", (ROOT / "setup.py").read_text())[1])
+    assert set(listed) == parts
