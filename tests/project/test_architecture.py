@@ -72,7 +72,7 @@ BUDGET = {
     "features": 693,
     "graphs": 1765,
     "inspection": 364,
-    "judge": 865,
+    "judge": 864,
     "leaderboard": 2456,
     "losses": 355,
     "metrics": 1145,

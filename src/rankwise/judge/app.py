@@ -9,7 +9,7 @@ import json
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, Collection
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,16 +25,15 @@ from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from rankwise.judge.items import Item
 from rankwise.judge.session import JudgingSession
-from rankwise.judge.storage import NotOpenError, Question
+from rankwise.judge.storage import NotOpenError
 
 LONGEST_BODY = 4096
 LONGEST_NAME = 60
 LARGEST_NUMBER = 2**63 - 1  # that SQLite can hold
 PATIENCE = 10.0  # seconds in which the headers of a request must be here, and then its body
 COOKIE = "rankwise_token"
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+PAGES = ("judge.html", "judge.css", "judge.js")
 SAFETY = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -46,7 +45,6 @@ SAFETY = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 
 
 class Address:
@@ -60,25 +58,17 @@ class Address:
         0 takes any free one.
     token : str, optional
         Part of the address that judges open; made up if the host is not loopback.
-    names : tuple of str
-        Further names of this computer, such as that of its network.
     """
 
-    def __init__(
-        self,
-        host: str = "127.0.0.1",
-        port: int = 8765,
-        token: str | None = None,
-        names: tuple[str, ...] = (),
-    ) -> None:
+    def __init__(self, host: str = "127.0.0.1", port: int = 8765, token: str | None = None) -> None:
         if token is not None and len(token) < 8:
             raise ValueError("a token has at least 8 characters; leave it out to get a good one.")
-        is_local = host in LOOPBACK
+        is_local = host in ("127.0.0.1", "localhost", "::1")
         self.token = token or (None if is_local else secrets.token_urlsafe(16))
         self.socket = _bound(host, port)
         self.port = self.socket.getsockname()[1]
         self.shown_host = socket.gethostname() if host in ("0.0.0.0", "::") else host
-        self.hosts = {name.lower() for name in (*LOOPBACK, host, self.shown_host, *names)}
+        self.hosts = {"localhost", host.lower(), self.shown_host.lower()}
 
     @property
     def url(self) -> str:
@@ -174,16 +164,13 @@ def judging_app(
     endpoints = _Endpoints(session, title, is_markdown)
     guard = Middleware(_Guard, hosts=frozenset(hosts), token=token)
     routes = [
-        Route("/", endpoints.page("judge.html")),
-        Route("/judge.css", endpoints.page("judge.css")),
-        Route("/judge.js", endpoints.page("judge.js")),
         Route("/image/{number}", endpoints.image),
         Route("/api/board", endpoints.board),
-        Route("/api/question", endpoints.question, methods=["POST"]),
-        Route("/api/answer", endpoints.answer, methods=["POST"]),
-        Route("/api/undo", endpoints.undo, methods=["POST"]),
+        Route("/api/{action}", endpoints.act, methods=["POST"]),
         Route("/comparisons.csv", endpoints.comparisons),
         Route("/favicon.ico", lambda request: Response(status_code=204)),
+        Route("/", endpoints.page),
+        Route("/{name}", endpoints.page),
     ]
     return Starlette(routes=routes, middleware=[guard])
 
@@ -239,41 +226,19 @@ class _Endpoints:
     def __init__(self, session: JudgingSession, title: str, is_markdown: bool) -> None:
         self.session, self.title = session, title
         self.markdown = MarkdownIt("js-default", {"linkify": False}) if is_markdown else None
-        self.images = {
-            str(k): item.image for k, item in enumerate(session.items) if item.image is not None
-        }
+        self.images = {str(k): item.image for k, item in enumerate(session.items)}
 
-    def page(self, name: str) -> Callable[[Request], Awaitable[Response]]:
-        text = files("rankwise.judge").joinpath(name).read_text("utf-8")
-        kind = TYPES[name.rpartition(".")[2]]
-
-        async def send(request: Request) -> Response:
-            return Response(text, media_type=kind)
-
-        return send
+    async def page(self, request: Request) -> Response:
+        name = request.path_params.get("name", "judge.html")
+        if name not in PAGES:
+            return PlainTextResponse("There is no such page.", status_code=404)
+        return FileResponse(Path(__file__).with_name(name))
 
     async def image(self, request: Request) -> Response:
         file = self.images.get(request.path_params["number"])
         if file is None or not file.is_file():
             return PlainTextResponse("There is no such picture.", status_code=404)
         return FileResponse(file)
-
-    async def question(self, request: Request) -> Response:
-        return await self._answered(request, lambda body, judge: self.session.question(judge))
-
-    async def answer(self, request: Request) -> Response:
-        def keep(body: dict[str, Any], judge: str) -> Question:
-            number, outcome = body.get("question"), body.get("outcome")
-            if not isinstance(number, int) or abs(number) > LARGEST_NUMBER:
-                raise ValueError('an answer has the number of a "question".')
-            if not isinstance(outcome, str):
-                raise ValueError('an answer has an "outcome".')
-            return self.session.answer(judge, number, outcome)
-
-        return await self._answered(request, keep)
-
-    async def undo(self, request: Request) -> Response:
-        return await self._answered(request, lambda body, judge: self.session.undo(judge))
 
     async def board(self, request: Request) -> Response:
         return JSONResponse(await run_in_threadpool(self.session.standing))
@@ -283,31 +248,32 @@ class _Endpoints:
         headers = {"Content-Disposition": 'attachment; filename="comparisons.csv"'}
         return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
-    async def _answered(
-        self, request: Request, act: Callable[[dict[str, Any], str], Question]
-    ) -> Response:
-        """Do it in a thread, and reply with the question that is open then."""
+    async def act(self, request: Request) -> Response:
+        """Ask, keep an answer or take it back, and reply with the question that is open then."""
         try:
             body = await _read_object(request)
-            judge = _judge(body)
-            return await run_in_threadpool(self._done, act, body, judge)
+            return await run_in_threadpool(self._act, request.path_params["action"], body)
         except ValueError as error:
             return JSONResponse({"message": str(error)}, status_code=400)
         except OSError as error:  # the disk is full, or the file is gone
             return JSONResponse({"message": str(error)}, status_code=507)
 
-    def _done(
-        self, act: Callable[[dict[str, Any], str], Question], body: dict[str, Any], judge: str
-    ) -> Response:
+    def _act(self, action: str, body: dict[str, Any]) -> Response:
+        judge, status, message = _judge(body), 200, ""
         try:
-            question, status, message = act(body, judge), 200, ""
+            if action == "answer":
+                question = self.session.answer(judge, *_answer(body))
+            elif action == "undo":
+                question = self.session.undo(judge)
+            else:
+                question = self.session.question(judge)
         except NotOpenError as error:
             question, status, message = self.session.question(judge), 409, str(error)
-        first, second = self.session.places(question)
+        first, second = (self._content(place) for place in self.session.places(question))
         content = {
             "question": question.id,
-            "first": self._content(first),
-            "second": self._content(second),
+            "first": first,
+            "second": second,
             "title": self.title,
             "progress": self.session.progress(judge),
             "message": message,
@@ -315,14 +281,13 @@ class _Endpoints:
         return JSONResponse(content, status_code=status)
 
     def _content(self, place: int) -> dict[str, Any]:
-        item: Item = self.session.items[place]
+        item = self.session.items[place]
         cells = []
         for cell in item.cells:
             kind = "html" if self.markdown else "text"
             text = self.markdown.render(cell.text) if self.markdown else cell.text
             cells.append({"column": cell.column, kind: text})
-        image = None if item.image is None else place
-        return {"name": item.name, "cells": cells, "image": image}
+        return {"name": item.name, "cells": cells, "image": place if item.image else None}
 
 
 async def _read_object(request: Request) -> dict[str, Any]:
@@ -348,6 +313,13 @@ def _judge(body: dict[str, Any]) -> str:
     return name
 
 
+def _answer(body: dict[str, Any]) -> tuple[int, str]:
+    number, outcome = body.get("question"), body.get("outcome")
+    if not isinstance(number, int) or abs(number) > LARGEST_NUMBER or not isinstance(outcome, str):
+        raise ValueError('an answer has the number of a "question" and an "outcome".')
+    return number, outcome
+
+
 def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sends at once, without the 40 ms of Nagle's rule, only if TCP is named here
@@ -358,12 +330,10 @@ def _bound(host: str, port: int) -> socket.socket:
         bound.listen(128)
     except (OSError, OverflowError) as error:
         bound.close()
-        if isinstance(error, OverflowError):
-            raise ValueError(f"a port is a number from 0 to 65535; got {port}.") from error
-        if error.errno == errno.EADDRINUSE:
+        if getattr(error, "errno", None) == errno.EADDRINUSE:
             raise ValueError(
                 f"port {port} is in use, perhaps by another rankwise judge; take another, port=0 "
                 "for any that is free."
             ) from error
-        raise ValueError(f"cannot serve at {host}:{port}: {error.strerror or error}.") from error
+        raise ValueError(f"cannot serve at {host}:{port}: {error}") from error
     return bound

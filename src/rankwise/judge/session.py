@@ -79,11 +79,6 @@ class JudgingSession:
         self._worker = threading.Thread(target=self._keep_rating, daemon=True)
         self._worker.start()
 
-    @property
-    def n_answers(self) -> int:
-        """Number of answers that stand."""
-        return self.store.n_answers()
-
     def close(self) -> None:
         """Stop the thread; answers are on the disk already."""
         self._is_over.set()
@@ -132,14 +127,14 @@ class JudgingSession:
             n, rows, trouble = self._n_rated, self._rows, self._trouble
         if trouble:
             note = f"The items cannot be rated ({trouble}). Answers are kept all the same."
-            return {"rows": rows, "note": note}
-        if not n:
-            return {"rows": [], "note": "No answers yet."}
-        note = (
-            f"From {n:,} answer{'s' * (n != 1)}. A dot is a rating, a bar its {CONFIDENCE:.0%} "
-            "interval. Few answers leave all ratings near the middle and all intervals wide."
-        )
-        return {"rows": rows, "note": note}
+        elif not n:
+            note = "No answers yet."
+        else:
+            note = (
+                f"From {n:,} answer{'s' * (n != 1)}. A dot is a rating, a bar its {CONFIDENCE:.0%} "
+                "interval. Few answers leave all ratings near the middle and all intervals wide."
+            )
+        return {"rows": rows if n else [], "note": note}
 
     def refresh(self) -> None:
         """Rate the items by all answers, and choose the next pairs; the thread does it, too.
@@ -169,11 +164,8 @@ class JudgingSession:
                     self._queue = deque((question.first, question.second) for question in asked)
 
     def _keep_rating(self) -> None:
-        while not self._is_over.is_set():
-            self._is_new.wait()
+        while self._is_new.wait() and not self._is_over.is_set():
             self._is_new.clear()
-            if self._is_over.is_set():
-                return
             start = time.perf_counter()
             try:
                 with one_blas_thread():

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import RLock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rankwise.judge.items import Item
 
@@ -50,7 +50,6 @@ class Question(NamedTuple):
 class Comparison(NamedTuple):
     """An answer; the outcome is "first", "second" or "tie"."""
 
-    id: int
     first: int
     second: int
     outcome: str
@@ -102,11 +101,11 @@ class JudgementStore:
             )
         self._lock = RLock()
         is_new = not self.path.exists() or not self.path.stat().st_size
-        with self._explained():
+        self._files: list[Any] = []
+        with self._reading():
             self._db = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None)
-        self._files: list[tuple[int, int]] = []
         try:
-            with self._explained():
+            with self._reading():
                 self._open(is_new)
                 self._keep_items(items, is_new or accept_changes)
         except BaseException:
@@ -131,19 +130,18 @@ class JudgementStore:
     def rescue(self) -> str:
         """Write all answers to a CSV file, and say so; for a file that is gone."""
         path = self.path.with_name(f"{self.path.name}.rescued.csv")
-        try:
-            path.write_text(self.csv(), encoding="utf-8")
-        except OSError as error:
-            return f"{self.path} was deleted or replaced, and the answers in it are lost: {error}."
-        return (
-            f"{self.path} was deleted or replaced while it was in use. All {self.n_answers():,} "
-            f"answers are in {path}, for rankwise rank."
-        )
+        path.write_text(self.csv(), encoding="utf-8")
+        return f"{self.path} was deleted or replaced. All answers are in {path}, for rankwise rank."
 
     def ask(self, judge: str, choose: Callable[[], tuple[int, int]]) -> Question:
         """Return the open question of the judge, or a new one about what `choose` gives."""
         with self._writing():
-            return self._open_question(judge) or self._insert(judge, *choose())
+            row = self._db.execute(
+                "SELECT id, judge, first, second FROM question "
+                "WHERE judge = ? AND outcome IS NULL AND is_undone = 0",
+                (judge,),
+            ).fetchone()
+            return Question(*row) if row else self._insert(judge, *choose())
 
     def answer(
         self,
@@ -162,10 +160,13 @@ class JudgementStore:
             done = self._db.execute(
                 "UPDATE question SET outcome = ?, answered = ? WHERE id = ? AND judge = ? "
                 "AND outcome IS NULL AND is_undone = 0",
-                (outcome, _as_text(datetime.now(UTC)), question, judge),
+                (outcome, _time(), question, judge),
             )
             if done.rowcount != 1:
-                raise NotOpenError(self._why_not_open(judge, question))
+                raise NotOpenError(
+                    "This question was answered already, or was not yours. Nothing was changed; "
+                    "here is the open one."
+                )
             return None if choose is None else self._insert(judge, *choose())
 
     def undo(self, judge: str, choose: Callable[[], tuple[int, int]]) -> Question | None:
@@ -191,7 +192,7 @@ class JudgementStore:
         """Answers that stand, oldest question first."""
         with self._reading():
             rows = self._db.execute(
-                "SELECT id, first, second, outcome, judge, answered FROM question "
+                "SELECT first, second, outcome, judge, answered FROM question "
                 "WHERE outcome IS NOT NULL AND is_undone = 0 ORDER BY id"
             )
             return [Comparison(*row) for row in rows]
@@ -202,7 +203,7 @@ class JudgementStore:
             rows = self._db.execute(
                 "SELECT first, second FROM question "
                 "WHERE outcome IS NULL AND is_undone = 0 AND asked > ?",
-                (_as_text(datetime.now(UTC) - LENT),),
+                (_time(before=LENT),),
             )
             return {(min(pair), max(pair)) for pair in rows}
 
@@ -257,78 +258,48 @@ class JudgementStore:
     def _keep_items(self, items: Sequence[Item], is_accepted: bool) -> None:
         with self._writing():
             known = dict(self._db.execute("SELECT name, digest FROM item ORDER BY code"))
-            given = {item.name: item.digest for item in items}
-            changes = {
-                "new": [name for name in given if name not in known],
-                "gone": [name for name in known if name not in given],
-                "changed": [n for n, digest in given.items() if known.get(n, digest) != digest],
-            }
-            if any(changes.values()) and not is_accepted:
-                said = "; ".join(
-                    f"{len(names)} {what} ({', '.join(names[:3])}{', …' * (len(names) > 3)})"
-                    for what, names in changes.items()
-                    if names
-                )
+            digests = {item.name: item.digest for item in items}
+            new = [name for name in digests if name not in known]
+            gone = [name for name in known if name not in digests]
+            changed = [n for n, digest in digests.items() if known.get(n, digest) != digest]
+            if (new or gone or changed) and not is_accepted:
                 raise ValueError(
-                    f"the items are not those that {self.path} was begun with: {said}. Take the "
-                    "old items, begin a new file, or pass accept_changes=True to go on with these."
+                    f"the items are not those that {self.path} was begun with: {len(new)} new, "
+                    f"{len(gone)} gone, {len(changed)} changed, such as "
+                    f"{(new + gone + changed)[0]!r}. Take the old items, begin a new file, or pass "
+                    "accept_changes=True to go on with these."
                 )
-            for name in changes["new"]:
-                self._db.execute(
-                    "INSERT INTO item (code, name, digest) VALUES (?, ?, ?)",
-                    (len(known), name, given[name]),
-                )
-                known[name] = given[name]
-            for name in changes["changed"]:
-                self._db.execute("UPDATE item SET digest = ? WHERE name = ?", (given[name], name))
-            if changes["gone"]:  # nobody can answer a question about an item that is gone
-                self._db.executemany(
-                    "DELETE FROM question WHERE outcome IS NULL AND "
-                    "? IN (SELECT name FROM item WHERE code IN (first, second))",
-                    [(name,) for name in changes["gone"]],
-                )
-            self._codes = {code for code, name in enumerate(known) if name in given}
+            self._db.executemany(
+                "INSERT INTO item (code, name, digest) SELECT count(*), ?, ? FROM item",
+                [(name, digests[name]) for name in new],
+            )
+            self._db.executemany(
+                "UPDATE item SET digest = ? WHERE name = ?", [(digests[n], n) for n in changed]
+            )
+            self._db.executemany(  # nobody can answer a question about an item that is gone
+                "DELETE FROM question WHERE outcome IS NULL AND "
+                "? IN (SELECT name FROM item WHERE code IN (first, second))",
+                [(name,) for name in gone],
+            )
+            names = [*known, *new]
+            self._codes = {code for code, name in enumerate(names) if name in digests}
 
-    def _files_now(self) -> list[tuple[int, int]]:
-        """What tells the file and its log from others of the same name; 0, 0 if they are not there."""
-        found = []
-        for path in (self.path, Path(f"{self.path}-wal")):
-            try:
-                status = path.stat()
-                found.append((status.st_dev, status.st_ino))
-            except OSError:
-                found.append((0, 0))
-        return found
-
-    def _open_question(self, judge: str) -> Question | None:
-        row = self._db.execute(
-            "SELECT id, judge, first, second FROM question "
-            "WHERE judge = ? AND outcome IS NULL AND is_undone = 0",
-            (judge,),
-        ).fetchone()
-        return None if row is None else Question(*row)
+    def _files_now(self) -> list[Any]:
+        """What tells the file and its log from others of the same name."""
+        paths = [path for path in (self.path, Path(f"{self.path}-wal")) if path.exists()]
+        return [(path.stat().st_dev, path.stat().st_ino) for path in paths]
 
     def _insert(self, judge: str, first: int, second: int) -> Question:
         done = self._db.execute(
             "INSERT INTO question (judge, first, second, asked) VALUES (?, ?, ?, ?)",
-            (judge, first, second, _as_text(datetime.now(UTC))),
+            (judge, first, second, _time()),
         )
         return Question(int(done.lastrowid or 0), judge, first, second)
-
-    def _why_not_open(self, judge: str, question: int) -> str:
-        row = self._db.execute(
-            "SELECT judge, outcome, is_undone FROM question WHERE id = ?", (question,)
-        ).fetchone()
-        if row is None:
-            return "This question is not open. Nothing was changed; here is the open one."
-        if row[0] != judge:
-            return "This question was put to another judge. Nothing was changed."
-        return "This question was answered already. Nothing was changed; here is the open one."
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """One transaction, on the disk when it ends, or nothing at all."""
-        with self._lock, self._explained():
+        with self._reading():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -342,14 +313,10 @@ class JudgementStore:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        with self._lock, self._explained():
-            yield
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """What SQLite says, in words that say what to do."""
+        """One thread at a time; what SQLite says, in words that say what to do."""
         try:
-            yield
+            with self._lock:
+                yield
         except sqlite3.Error as error:
             said = str(error)
             if "full" in said:
@@ -357,7 +324,7 @@ class JudgementStore:
             elif "locked" in said:
                 remedy = "another program holds the file; close it and try again."
             elif "readonly" in said or "unable to open" in said:
-                remedy = "the file cannot be written; check the folder and its rights."
+                remedy = "the file cannot be written; check its rights."
             else:
                 remedy = (
                     f"the file is damaged or no database ({said}). Move it away and take a copy, "
@@ -366,5 +333,5 @@ class JudgementStore:
             raise OSError(f"{self.path}: {remedy}") from error
 
 
-def _as_text(time: datetime) -> str:
-    return time.isoformat(timespec="milliseconds")
+def _time(before: timedelta = timedelta()) -> str:
+    return (datetime.now(UTC) - before).isoformat(timespec="milliseconds")
