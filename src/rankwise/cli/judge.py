@@ -93,7 +93,7 @@ def judge(
         from rankwise.judge import Address, JudgementStore, JudgingSession, read_items, serve
     except ImportError as error:
         raise ImportError(
-            f"rankwise judge needs {error.name}: pip install 'rankwise[judge]'"
+            f"rankwise judge needs {error.name}: pip install starlette uvicorn markdown-it-py"
         ) from error
 
     if goal not in ("top", "order"):
