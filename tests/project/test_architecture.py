@@ -73,8 +73,6 @@ BUDGET = {
     "graphs": 1765,
     "inspection": 364,
     "judge": 864,
-    "leaderboard": 2456,
-    "judge": 865,
     "leaderboard": 2424,
     "losses": 355,
     "metrics": 1140,
