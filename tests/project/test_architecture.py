@@ -72,7 +72,7 @@ BUDGET = {
     "features": 693,
     "graphs": 1765,
     "inspection": 364,
-    "judge": 864,
+    "judge": 865,
     "leaderboard": 2424,
     "losses": 355,
     "metrics": 1140,

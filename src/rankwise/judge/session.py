@@ -73,7 +73,8 @@ class JudgingSession:
         self._trouble = ""
         self._asked: Counter[tuple[str, int, int]] = Counter()
         for answer in store.comparisons():
-            self._asked[(answer.judge, *sorted((answer.first, answer.second)))] += 1
+            low, high = sorted((answer.first, answer.second))
+            self._asked[(answer.judge, low, high)] += 1
         self._is_new, self._is_over = threading.Event(), threading.Event()
         self._is_new.set()
         self._worker = threading.Thread(target=self._keep_rating, daemon=True)
