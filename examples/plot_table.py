@@ -66,8 +66,8 @@ figure.colorbar(image, ax=axes, label="score, less the mean of the row", shrink=
 # %%
 # Choose by what will be new
 # --------------------------
-# Every alpha judged by new drugs, by new proteins and by both: the fewer of the two the model knows,
-# the worse it ranks.
+# Every alpha judged by new drugs, by new proteins and by both: the fewer of the two the model
+# knows, the worse it ranks.
 
 alphas = np.logspace(-5, 1, 13)
 learner = ConditionalRankRLS(row_kernel="rbf", row_gamma=0.1)

@@ -23,7 +23,7 @@ def metrics_for(names: list[str] | None, y: Any, weights: Any = None) -> list[Me
         return list(dict.fromkeys(get_metric(name) for name in names))
     known = y[~np.isnan(y)]
     is_graded = (known >= 0).all() and (known < MOST_LEVELS).all() and (known % 1 == 0).all()
-    usual = [get_metric(name) for name in (GRADED_METRICS if is_graded else METRICS)]
+    usual = map(get_metric, GRADED_METRICS if is_graded else METRICS)
     return [metric for metric in usual if weights is None or metric.core.has_weights]
 
 

@@ -104,12 +104,13 @@ class Evaluation:
         return pandas.DataFrame(list(self.rows), columns=columns).set_index("metric")
 
     def __repr__(self) -> str:
-        return self._table().text()
+        return self.table().text()
 
     def _repr_html_(self) -> str:
-        return self._table().html()
+        return self.table().html()
 
-    def _table(self) -> Table:
+    def table(self) -> Table:
+        """The rows as text, for a terminal, Markdown, LaTeX or HTML."""
         header = ["metric", "mean", f"{100 * self.confidence:g}% interval", "groups", "undefined"]
         rows = []
         for row in self.rows:
