@@ -53,7 +53,8 @@ def test_without_typer_one_line_says_what_to_install():
     done = shell("info", code=code)
     assert done.returncode == 1
     assert (
-        done.stderr == "rankwise: the command needs typer and rich; pip install 'rankwise[cli]'\n"
+        done.stderr
+        == "rankwise: the command needs typer and rich; pip install typer rich pyarrow\n"
     )
 
 

@@ -277,7 +277,7 @@ def test_boards_in_every_format(tmp_path, games):
     for name, format in {"a.md": "markdown", "a.tex": "latex", "a.csv": "csv"}.items():
         succeed("rank", games, *options, "-o", tmp_path / name)
         assert (tmp_path / name).read_text() == board.to_text(format)
-    assert "--anchor Zoe is not on the board" in fail("rank", games, "--anchor", "Zoe")
+    assert "Zoe' is not on the board" in fail("rank", games, "--anchor", "Zoe")
     shown = succeed("rank", games, "--judge", "judge", "--reweight").stdout
     assert "judges who stand out" in shown
     markdown = succeed("rank", games, "--group", "league", "--format", "markdown").stdout
