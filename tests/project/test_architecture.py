@@ -66,7 +66,7 @@ BUDGET = {
     ".": 882,
     ".": 964,
     "_compiled": 227,
-    "cli": 2665,
+    "cli": 2628,
     "dask": 635,
     "datasets": 3204,
     "estimators": 4562,
