@@ -146,7 +146,7 @@ def _keeps_labels_apart(groups: Sequence[Any]) -> bool:
     if len({type(label) for label in groups}) > 1:
         return False
     if groups and isinstance(groups[0], int):
-        return min(groups) >= -(2**63) and max(groups) < 2**63
+        return bool(min(groups) >= -(2**63) and max(groups) < 2**63)
     words = (label for label in groups if isinstance(label, (str, bytes)))
     return not any(word[-1:] in ("\0", b"\0") for word in words)
 

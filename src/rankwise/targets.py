@@ -165,7 +165,7 @@ def near_one(name: str, weights: Array) -> Array:
             f"{name} has values from {smallest:g} to {largest:g}; weights must be within a factor "
             "of 1e150. Give 0 to a row that should not count."
         )
-    return np.ldexp(weights, -np.frexp(largest)[1])
+    return np.asarray(np.ldexp(weights, -np.frexp(largest)[1]))
 
 
 def as_scores(y: Any, *, allow_nan: bool = False, keep: bool = False) -> Array:
