@@ -114,8 +114,7 @@ class RankSVM(LazyModel):
         self._refuse_weights(sample_weight)
         alpha = float(check_alphas([self.alpha], "alpha")[0])
         check_option("group_weight", self.group_weight, GROUP_WEIGHTS)
-        self.solver_ = choose_method(self.loss, self.solver)
-        self.solver_ = "lbfgs" if self.solver == "auto" else self.solver_
+        self.solver_ = choose_method(self.loss, "lbfgs" if self.solver == "auto" else self.solver)
         check_stopping(self.tol, self.max_iter)
         aligned = align(X, y, groups)
         self._learn_columns(X)
@@ -132,14 +131,11 @@ class RankSVM(LazyModel):
             )
         identity = sp.identity(view.n_features, format="csr")
         objective = MarginObjective(identity, loss, alpha, loss.magnitude, loss.n_items)
-        stopping = self.tol, self.max_iter, self.verbose
-        solution = minimize_to_gap(
-            "RankSVM", objective, self.solver_, *stopping, moment=loss.moment
-        )
+        solution = minimize_to_gap(self, objective, moment=loss.moment)
         self.n_pairs_, self.n_evaluations_ = loss.n_pairs, loss.n_evaluations
         report_solution(self, solution)
         self._store(view.coefficients(solution.best.w[:, None]))
-        warn_unfinished("RankSVM", [solution], [alpha], self.tol, stacklevel=2)
+        warn_unfinished(self, [solution], [alpha], stacklevel=2)
         return self
 
     def _check_whole(self, seen: Survey, grouped: bool) -> None:

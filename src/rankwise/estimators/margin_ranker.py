@@ -16,7 +16,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.arrays import Array
 from rankwise.estimators.kernel_model import KernelModel, ModelPath
-from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.problem import why_no_pairs
 from rankwise.features import Design, make_features
 from rankwise.frames import check_same_index
@@ -127,17 +126,16 @@ class MarginRanker(KernelModel):
         RankSVM
             The fitted estimator.
         """
-        warn_if_groups_were_lost(y, groups, "fit")
         y, groups = with_weights(y, groups, sample_weight, X)
         alpha = float(check_alphas([self.alpha], "alpha")[0])
         _, loss, design = self._prepare(X, y, groups)
         start = self._last_weights(design)
         self._store_features(design.features)
-        solution = self._minimize(make_objective(design.matrix, loss, alpha), start=start)
+        solution = minimize_to_gap(self, make_objective(design.matrix, loss, alpha), start=start)
         report_solution(self, solution)
         self._store(design.coefficients(solution.best.w[:, None]))
         self._describe(loss, design.matrix, solution)
-        self._warn_unfinished([solution], [alpha], stacklevel=3)
+        warn_unfinished(self, [solution], [alpha], stacklevel=3)
         return self
 
     def path(
@@ -239,22 +237,11 @@ class MarginRanker(KernelModel):
         solutions: dict[int, MarginSolution] = {}
         last = None
         for k in np.argsort(-alphas, kind="stable"):
-            last = self._minimize(replace(objective, alpha=float(alphas[k])), warm=last)
+            last = minimize_to_gap(self, replace(objective, alpha=float(alphas[k])), warm=last)
             solutions[k] = last
         ordered = [solutions[k] for k in range(len(alphas))]
-        self._warn_unfinished(ordered, alphas, stacklevel + 1)
+        warn_unfinished(self, ordered, alphas, stacklevel + 1)
         return ordered
-
-    def _minimize(self, objective: MarginObjective, **options: Any) -> MarginSolution:
-        name = type(self).__name__
-        return minimize_to_gap(
-            name, objective, self.solver_, self.tol, self.max_iter, self.verbose, **options
-        )
-
-    def _warn_unfinished(
-        self, solutions: list[MarginSolution], alphas: Any, stacklevel: int
-    ) -> None:
-        warn_unfinished(type(self).__name__, solutions, alphas, self.tol, stacklevel + 1)
 
     def _describe(self, loss: MarginLoss, R: Any, solution: MarginSolution) -> None:
         """Keep what else the model says about its pairs; nothing by default."""
@@ -281,26 +268,18 @@ def check_stopping(tol: Any, max_iter: Any) -> None:
         raise ValueError(f"max_iter={max_iter!r}; expected a whole number of at least 1.")
 
 
-def minimize_to_gap(
-    learner: str,
-    objective: MarginObjective,
-    method: str,
-    tol: float,
-    max_iter: int,
-    verbose: int,
-    **options: Any,
-) -> MarginSolution:
-    """Minimize, and show the progress on standard error if it is asked for."""
+def minimize_to_gap(model: Any, objective: MarginObjective, **options: Any) -> MarginSolution:
+    """Minimize as a model with checked parameters says, and show the progress if it is asked to."""
+    name, verbose = type(model).__name__, int(model.verbose)
 
     def show(n_iter: int, now: Iterate) -> None:
-        text = f"{learner} iteration {n_iter}: objective {now.objective:.6g}, gap {now.gap:.1e}"
+        text = f"{name} iteration {n_iter}: objective {now.objective:.6g}, gap {now.gap:.1e}"
         text = f"{text}\n" if verbose > 1 else f"\r{text}   "
         print(text, end="", file=sys.stderr, flush=True)
 
+    stopping = {"tol": float(model.tol), "max_iter": int(model.max_iter)}
     watch = show if verbose else None
-    solution = minimize_margin(
-        objective, method, tol=float(tol), max_iter=int(max_iter), watch=watch, **options
-    )
+    solution = minimize_margin(objective, model.solver_, **stopping, watch=watch, **options)
     if verbose == 1:
         print(file=sys.stderr)
     return solution
@@ -320,7 +299,7 @@ def report_solution(model: Any, solution: MarginSolution) -> None:
 
 
 def warn_unfinished(
-    learner: str, solutions: list[MarginSolution], alphas: Any, tol: float, stacklevel: int
+    model: Any, solutions: list[MarginSolution], alphas: Any, stacklevel: int
 ) -> None:
     """Warn of the worst of the solutions that did not reach the tolerance."""
     unfinished = [
@@ -332,8 +311,8 @@ def warn_unfinished(
         return
     _, gap, k = max(unfinished)
     warnings.warn(
-        f"{learner} {REASONS[solutions[k].end]}. After {len(solutions[k].history)} iterations at "
-        f"alpha={alphas[k]:g} the relative gap is {gap:.1e}, tol={tol:g}.",
+        f"{type(model).__name__} {REASONS[solutions[k].end]}. After {len(solutions[k].history)} "
+        f"iterations at alpha={alphas[k]:g} the relative gap is {gap:.1e}, tol={model.tol:g}.",
         ConvergenceWarning,
         stacklevel=stacklevel + 1,
     )
