@@ -195,7 +195,7 @@ class JudgingSession:
             random_state=seed,
         )
         rng = np.random.default_rng(seed)
-        rows = self._board(belief_of_comparisons(graph, X, PRIOR, rng), graph, rng)
+        rows = self._board(belief_of_comparisons(graph, X, PRIOR), graph, rng)
         with self._lock:
             self._settled = asked.confidence if here else 0.0
             self._n_rated, self._rows = len(here), rows
