@@ -18,7 +18,6 @@ from rankwise.cli.options import (
     TrainingTableOptions,
     WeightColumn,
 )
-from rankwise.cli.score_tables import ScoreTableOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,8 +31,7 @@ Leave = Annotated[
     str,
     typer.Option(
         metavar="auto|group|pair|N",
-        help="What is held out: one group or one pair of items at a time, or one of N folds; of a "
-        "table rows, columns, both or cells.",
+        help="What is held out: one group or one pair of items at a time, or one of N folds.",
     ),
 ]
 
@@ -42,7 +40,6 @@ def cv(
     file: DataArgument,
     model: ModelOptions,
     table: TrainingTableOptions,
-    cells: ScoreTableOptions,
     leave: Leave = "auto",
     metric: Metrics = None,
     output: Output = None,
@@ -67,20 +64,13 @@ def cv(
 
     check_output(output, file, per_group)
     check_output(per_group, file)
-    if cells.is_table:
-        cells.refuse_weights(weight)
-        from rankwise.cli.cv_table import cv_table
-
-        cv_table(file, cells, model, leave, metric, output, per_group, as_json)
-        return
-    cells.refuse()
     if leave == "pair" and output is not None:
         raise _gives_no_scores("--leave pair")
     if model.model is ModelName.auto and (output, per_group) != (None, None):
         raise ValueError("-o and --per-group: the model auto has no curve; use another model.")
     estimator = make_model(model, metric[0] if metric else None, search=True)
     data = read_training(file, table, model.model, weight)
-    names = held_out_metrics(metric, data.y, data.groups)
+    names = held_out_metrics(metric, data.y, data.groups, data.weights)
     scaler = make_scaler(model, estimator, data.is_sparse)
     preparation = data.prepared_by(scaler)
     X = data.X if preparation is None else fit_transform(preparation, data.X, data.groups)
