@@ -72,7 +72,7 @@ BUDGET = {
     "features": 701,
     "graphs": 1827,
     "inspection": 364,
-    "judge": 865,
+    "judge": 867,
     "leaderboard": 2387,
     "losses": 352,
     "metrics": 1133,
