@@ -80,7 +80,7 @@ def train(
 
       rankwise train clicks.csv --target clicked --weight inverse_propensity -o clicks.rw
 
-      rankwise train queries.txt --kernel rbf --n-basis 300 --metric ndcg@10 -o rbf.rw
+      rankwise train queries.txt --kernel rbf --set n_basis=300 --metric ndcg@10 -o rbf.rw
 
       rankwise train queries.txt --calibrate -o sure.rw
     """
