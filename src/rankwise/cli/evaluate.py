@@ -35,12 +35,8 @@ def evaluate(
     import rankwise.metrics as library
     from rankwise.cli.data_file import DataFile
     from rankwise.cli.model_file import open_ranker
-<<<<<<< HEAD
     from rankwise.cli.models import metrics_for
-    from rankwise.cli.output import check_inputs, check_output, print_json
-=======
     from rankwise.cli.output import check_inputs, check_output, print_json, print_table
->>>>>>> integration
     from rankwise.cli.session import note
 
     ranker, items = _what_is_evaluated(model, data, scores)
