@@ -4,7 +4,8 @@ A display holds numbers; ``plot`` draws them with matplotlib (extra ``plot``), w
 only then. The class methods ``from_...`` compute the numbers and draw them.
 """
 
-from rankwise.plot.feature_curves import FeatureCurve, FeatureCurvesDisplay
+from rankwise.inspection.feature_curves import FeatureCurve
+from rankwise.plot.feature_curves import FeatureCurvesDisplay
 from rankwise.plot.group_comparison import GroupComparisonDisplay
 from rankwise.plot.preference_graph import PreferenceGraphDisplay
 from rankwise.plot.reliability import ReliabilityDisplay

@@ -142,7 +142,7 @@ class GroupComparisonDisplay:
         ]
         self.points_ = []
         for rows, label, color, marker in outcomes:
-            options = {"label": label, "color": color}
+            options: dict[str, Any] = {"label": label, "color": color}
             if is_scatter:
                 options |= {"marker": marker, "s": 28, "alpha": 0.75, "linewidth": 0, **kwargs}
                 x, y = self.values_a[rows], self.values_b[rows]

@@ -120,7 +120,7 @@ class PreferenceGraphDisplay:
         is_short = all(len(label) <= 2 for label in self.labels)
         self.texts_ = []
         for label, place in zip(self.labels, self.positions_, strict=True):
-            side = 0 if is_short else float(np.sign(place[0]))  # in the point, or beside it
+            side = 0 if is_short else int(np.sign(place[0]))  # in the point, or beside it
             text = self.ax_.annotate(
                 label,
                 place,

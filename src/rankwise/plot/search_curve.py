@@ -206,7 +206,7 @@ class SearchCurveDisplay:
             metric="loss" if search.scoring == "loss" else get_metric(search.scoring).name,
             parameter=curves_of_search(search)[0].parameter,
         )
-        model = getattr(search, "best_estimator_", None)
+        model: Any = getattr(search, "best_estimator_", None)
         if X is not None and hasattr(model, "path") and model.kernel == "linear":
             items = transform_items(estimator, X, split_target(y, groups)[1])
             path = model.path(items, y, groups, alphas=display._chosen.x).coefficients
