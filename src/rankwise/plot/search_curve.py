@@ -137,11 +137,10 @@ class SearchCurveDisplay:
         SearchCurveDisplay
             The display itself.
         """
-        caller = "SearchCurveDisplay.plot"
         n_axes = 1 if self.coefficients is None else 2
         if n_axes == 2 and ax is not None and np.size(ax) != 2:
             raise ValueError("a display with coefficients needs two axes: plt.subplots(2, 1)[1].")
-        axes = axes_for(ax, caller, n_axes)
+        axes = axes_for(ax, "SearchCurveDisplay.plot", n_axes)
         self.ax_, self.coefficient_ax_ = (axes, None) if n_axes == 1 else axes
         self.figure_ = self.ax_.get_figure()
         self.lines_, self.bands_, self.marks_ = [], [], []
