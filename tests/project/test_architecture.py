@@ -78,7 +78,7 @@ BUDGET = {
     "metrics": 1133,
     "model_selection": 2233,
     "persistence": 1674,
-    "plot": 1060,
+    "plot": 650,
     "report": 1473,
     "solvers": 2228,
     "sums": 332,
