@@ -68,7 +68,7 @@ BUDGET = {
     "cli": 2593,
     "dask": 635,
     "datasets": 3204,
-    "estimators": 4562,
+    "estimators": 4502,
     "features": 701,
     "graphs": 1827,
     "inspection": 364,
