@@ -597,7 +597,7 @@ def test_score_without_any_score_is_refused(data):
     model = CoRankRLS(views=rbf_views()).fit(X, y, groups)
     with pytest.raises(ValueError, match="all NaN"):
         model.score(X, np.full(M, np.nan), groups)
-    with pytest.raises(ValueError, match="39 entries"):
+    with pytest.raises(ValueError, match="39"):
         model.score(X, y[:-1])
 
 

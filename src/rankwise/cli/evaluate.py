@@ -34,8 +34,8 @@ def evaluate(
     """Evaluate a model, or a file of scores, on scored items."""
     import rankwise.metrics as library
     from rankwise.cli.data_file import DataFile
-    from rankwise.cli.metric_choice import metrics_for
     from rankwise.cli.model_file import open_ranker
+    from rankwise.cli.models import metrics_for
     from rankwise.cli.output import check_inputs, check_output, print_json, print_table
     from rankwise.cli.session import note
 

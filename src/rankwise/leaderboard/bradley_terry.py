@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwise.arrays import Array, Indices
 from rankwise.estimators import RankLogistic
 from rankwise.leaderboard.choosing_alpha import AlphaCurve, alpha_grid
-from rankwise.leaderboard.jackknife import COVARIANCE_LIMIT, LeaveOut, Spread
+from rankwise.leaderboard.jackknife import LeaveOut
 from rankwise.leaderboard.least_squares import LeastSquares
 from rankwise.leaderboard.likelihood import Fit, maximize_likelihood
 from rankwise.leaderboard.model import Solution
@@ -27,6 +27,7 @@ from rankwise.leaderboard.verdicts import VERDICTS, HalfWins, Verdicts, verdicts
 from rankwise.memory import check_matrix_fits
 from rankwise.options import check_option
 from rankwise.progress import Meter
+from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
 
 EVERY = 2  # so many of the alphas of the grid are left out: each needs a fit
 
