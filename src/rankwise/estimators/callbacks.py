@@ -1,8 +1,7 @@
-"""The way to scikit-learn's callbacks and to our own line of progress."""
+"""The way to scikit-learn's callbacks."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -43,23 +42,3 @@ class FitTask:
         """Report that the fit is over."""
         if self._context is not None:
             self._context.call_on_fit_task_end(estimator=self._estimator, **self._data)
-
-
-class ProgressLine:
-    """One line of progress on standard error, rewritten in place; a line each if verbose > 1."""
-
-    def __init__(self, what: str, verbose: int) -> None:
-        self._what, self._verbose, self._n = what, int(verbose), 0
-
-    def show(self, objective: float, gap: float) -> None:
-        """Draw the state after one more iteration."""
-        self._n += 1
-        if self._verbose:
-            text = f"{self._what} iteration {self._n}: objective {objective:.6g}, gap {gap:.1e}"
-            sys.stderr.write(f"{text}\n" if self._verbose > 1 else f"\r{text}   ")
-            sys.stderr.flush()
-
-    def close(self) -> None:
-        """End the line."""
-        if self._verbose == 1 and self._n:
-            sys.stderr.write("\n")

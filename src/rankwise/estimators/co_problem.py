@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,10 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from rankwise.arrays import Array
+from rankwise.errors import warn_user
 from rankwise.estimators.unscored import PartlyScored
 from rankwise.features import FeatureMap, FeatureRows, View, check_views, fit_view
 from rankwise.losses import SquaredLoss
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import check_matrix_fits
 from rankwise.model_selection.alpha_grid import AlphaGrid, make_grid, median_share
 from rankwise.model_selection.candidates import Candidates, check_nus
 from rankwise.model_selection.exact_hold_out import check_rest
@@ -205,11 +205,10 @@ def warn_about_flat_views(problem: CoProblem) -> None:
     scatter, size = np.diag(B) + np.diag(C), first[0] ** 2
     for k, view in enumerate(np.split(np.arange(len(scatter)), problem.starts)):
         if scatter[view].sum() <= FLAT * size[view].sum():
-            warnings.warn(
+            warn_user(
                 f"view {k} sees the same features in all items of every group: it cannot order "
                 "them, and agreement draws the other views to predicting ties, too. Leave it out "
                 "or give it other columns.",
-                stacklevel=5,
             )
 
 
@@ -225,11 +224,10 @@ def _random_bases(
         )
     size = min(n_basis, n_items // n_views)
     if n_views > 1 and shared.kernel == "linear" and size >= X.shape[1]:
-        warnings.warn(
+        warn_user(
             f"{n_views} linear views of all {X.shape[1]} features with {size} basis items each are "
             "the same view: all of them learn what RankRLS learns. Use a kernel, fewer basis items "
             "than features, or a list of View with different columns.",
-            stacklevel=5,
         )
     rows = rng.permutation(n_items)[: n_views * size].reshape(n_views, size)
     return [View(**{**shared.get_params(), "basis": np.sort(basis)}) for basis in rows]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
@@ -15,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
+from rankwise.errors import warn_user
 from rankwise.estimators.checks import check_rows
 from rankwise.estimators.co_problem import CoProblem, CoTask, fit_views, warn_about_flat_views
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
@@ -22,6 +22,7 @@ from rankwise.estimators.problem import ranking_losses
 from rankwise.estimators.unscored import SemiSupervisedMixin, split_unscored
 from rankwise.features import KernelParameters, View
 from rankwise.frames import check_same_index
+from rankwise.machine import calm
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.candidates import check_alphas, check_nus
 from rankwise.model_selection.measures import mean_defined
@@ -113,6 +114,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
     group_weight: str = "pairs"
     random_state: Any = None
 
+    @calm
     def fit(
         self,
         X: Any,
@@ -142,6 +144,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         y, groups = with_weights(y, groups, sample_weight, X)
         return self._fit_problem(self._prepare(X, y, groups))
 
+    @calm
     def path(
         self,
         X: Any,
@@ -203,6 +206,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
             lambda **values: model.set_params(**values)._fit_problem(problem),
         )
 
+    @calm
     def predict(self, X: Any) -> NDArray[Any]:
         """Score items by the mean of all views; larger is better, inside a group.
 
@@ -276,10 +280,9 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         warn_about_flat_views(problem)
         coef, floor = problem.coefficients(nus, alphas)
         if alphas.min() < floor:
-            warnings.warn(
+            warn_user(
                 f"alpha={alphas.min():g} is lost in rounding beside nu={nus.max():g}; {floor:.2g} "
                 "is used instead. Use a larger alpha or a smaller nu.",
-                stacklevel=4,
             )
         self.views_ = list(problem.views)
         self.basis_indices_ = [view.basis for view in problem.views]
@@ -334,6 +337,7 @@ class CoRankRLSPath:
     def __len__(self) -> int:
         return len(self.nus) * len(self.alphas)
 
+    @calm
     def predict(self, X: Any) -> NDArray[Any]:
         """Scores of all models, shape (n_items, n_nus, n_alphas), or without nus if none given."""
         flat = [coef.reshape(len(coef), -1) for coef in self.view_coef]

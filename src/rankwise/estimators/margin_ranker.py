@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -12,6 +11,7 @@ from sklearn.base import clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
 from rankwise.arrays import Array
+from rankwise.errors import warn_user
 from rankwise.estimators.callbacks import FitTask
 from rankwise.estimators.kernel_model import KernelModel, ModelPath
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
@@ -21,6 +21,7 @@ from rankwise.features import Design, make_features
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph
 from rankwise.losses import MarginLoss
+from rankwise.machine import calm
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.refit_task import MarginTask
 from rankwise.solvers.margin_loss import MarginSolution
@@ -86,6 +87,7 @@ class MarginRanker(CallbackSupportMixin, KernelModel):
         """What is known about the items; a graph is checked and taken as it is."""
 
     @with_callbacks  # type: ignore[untyped-decorator]
+    @calm
     def fit(
         self,
         X: Any,
@@ -138,6 +140,7 @@ class MarginRanker(CallbackSupportMixin, KernelModel):
         trainer.warn_unfinished([solution], [alpha])
         return self
 
+    @calm
     def path(
         self,
         X: Any,
@@ -189,7 +192,7 @@ class MarginRanker(CallbackSupportMixin, KernelModel):
         self._store_features(design.features)
         self.solver_ = trainer.method
         solutions = trainer.train_path(loss, design.matrix, alphas)
-        trainer.warn_unfinished(solutions, alphas, stacklevel=4)
+        trainer.warn_unfinished(solutions, alphas)
         W = np.stack([solution.best.w for solution in solutions], axis=1)
         return self.path_class(self, alphas, design.coefficients(W).T[:, :, None], solutions)
 
@@ -204,7 +207,7 @@ class MarginRanker(CallbackSupportMixin, KernelModel):
 
         def weights(R: Any, loss: MarginLoss, alphas: Array) -> Array:
             solutions = trainer.train_path(loss, R, alphas)
-            trainer.warn_unfinished(solutions, alphas, stacklevel=9)
+            trainer.warn_unfinished(solutions, alphas)
             return np.stack([solution.best.w for solution in solutions])
 
         def trained(alpha: float) -> MarginRanker:
@@ -231,10 +234,9 @@ class MarginRanker(CallbackSupportMixin, KernelModel):
             kernel, X, n_basis=self.n_basis, basis=self.basis, random_state=self.random_state
         )
         if not design.is_definite:
-            warnings.warn(
+            warn_user(
                 f"the kernel {self.kernel!r} is not positive semidefinite on these data; its "
                 "negative part is left out.",
-                stacklevel=4,
             )
         return graph, loss, design
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import numbers
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +11,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.arrays import Array
-from rankwise.estimators.callbacks import ProgressLine
+from rankwise.errors import warn_user
 from rankwise.graphs import PreferenceGraph
 from rankwise.losses import MarginLoss
+from rankwise.machine import Progress
 from rankwise.solvers.columns import Columns
 from rankwise.solvers.margin_loss import End, Iterate, MarginSolution, minimize_margin
 from rankwise.solvers.margin_objective import MarginObjective
@@ -81,10 +82,11 @@ class MarginTrainer:
         **options: Any,
     ) -> MarginSolution:
         """Minimize an objective until the tolerance is reached, and show the progress."""
-        line = ProgressLine(self.learner, self._verbose)
+        line = Progress(self.learner, show=self._verbose > 0, in_place=self._verbose < 2)
+        count = itertools.count(1)
 
         def watch(now: Iterate) -> bool:
-            line.show(now.objective, now.gap)
+            line.update(next(count), f": objective {now.objective:.6g}, gap {now.gap:.1e}   ")
             return report is not None and report(now.w)
 
         try:
@@ -108,9 +110,7 @@ class MarginTrainer:
             warm = solutions[k].warm
         return [solutions[k] for k in range(len(alphas))]
 
-    def warn_unfinished(
-        self, solutions: list[MarginSolution], alphas: Any, stacklevel: int = 3
-    ) -> None:
+    def warn_unfinished(self, solutions: list[MarginSolution], alphas: Any) -> None:
         """Warn if the worst of the solutions did not reach the tolerance."""
         ends = [solution.end for solution in solutions]
         if all(end == End.CONVERGED for end in ends):
@@ -123,12 +123,11 @@ class MarginTrainer:
                 solutions[k].best.gap,
             ),
         )
-        warnings.warn(
+        warn_user(
             f"{self.learner} {REASONS[ends[worst]]}. After {len(solutions[worst].history)} "
             f"iterations at alpha={alphas[worst]:g} the relative gap is "
             f"{solutions[worst].best.gap:.1e}, tol={self._tol:g}.",
             ConvergenceWarning,
-            stacklevel=stacklevel,
         )
 
 

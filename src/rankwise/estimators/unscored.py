@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from rankwise.arrays import Array
+from rankwise.errors import warn_user
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.frames import check_same_index
@@ -123,11 +123,10 @@ def split_unscored(y: Any, groups: ArrayLike | None, n_items: int) -> PartlyScor
     checked = None if weights is None else as_weights(weights, n_items)
     part = PartlyScored(scored, unscored, scores[scored], encode_groups(groups, n_items), checked)
     if len(unscored) and not part.agrees_on_unscored:
-        warnings.warn(
+        warn_user(
             f"no two of the {len(unscored)} unscored rows are in one group, so there is nothing "
             "to learn from them, and views agree on the scored rows instead. Give unscored rows "
             "group labels that they share with other unscored rows.",
-            stacklevel=4,
         )
     return part
 

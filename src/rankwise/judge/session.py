@@ -15,7 +15,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.graphs import PairGraph
 from rankwise.judge.items import Item, ItemSet
 from rankwise.judge.storage import Comparison, JudgementStore, Question
-from rankwise.threads import one_blas_thread
+from rankwise.machine import one_thread
 from rankwise.uncertainty import Belief, belief_of_comparisons, next_pairs
 
 QUEUE = 20  # pairs chosen at a time
@@ -178,7 +178,7 @@ class JudgingSession:
             self._is_new.clear()
             if not self._is_over.is_set():
                 start = time.perf_counter()
-                with one_blas_thread():
+                with one_thread():
                     self._rate(self.store.comparisons())
                 self._is_over.wait(REST * (time.perf_counter() - start))
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array
 from rankwise.frames import frame_columns
+from rankwise.machine import calm
 from rankwise.model_selection.paired_tests import (
     TESTS,
     holm,
@@ -168,6 +169,7 @@ class Comparison:
         return f"{groups}{dropped}{way}; * significant at {1 - self.confidence:.3g}"
 
 
+@calm
 def compare(
     errors: Mapping[str, ArrayLike] | Any,
     *,

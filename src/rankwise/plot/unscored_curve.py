@@ -14,11 +14,11 @@ from sklearn.utils import _safe_indexing, check_random_state
 from rankwise.arrays import Indices
 from rankwise.estimators.pipelines import fit_ranker
 from rankwise.groups import encode_groups
+from rankwise.machine import track
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection.group_routing import predict_items
 from rankwise.plot.curves import describe_metric, draw_band, make_curve
 from rankwise.plot.figure import BAD, GOOD, axes_for
-from rankwise.progress import track
 from rankwise.targets import as_scores, split_target
 
 NO_AGREEMENT = {"nu": 0.0, "nus": [0.0]}

@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from rankwise.arrays import Array, Indices
 from rankwise.graphs import PairGraph
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import check_matrix_fits
 from rankwise.uncertainty.calibration import ProbabilityMap
 
 DENSE_LIMIT = 3000  # items; above, variances are estimated from draws

@@ -20,6 +20,7 @@ from rankwise.estimators.pipelines import last_step
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
 from rankwise.leaderboard.standing import standing_of
+from rankwise.machine import calm
 from rankwise.model_selection.group_routing import needs_groups
 from rankwise.targets import split_weighted, with_weights
 from rankwise.uncertainty.calibration import ProbabilityMap, Reliability, fit_map, reliability
@@ -121,6 +122,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     max_pairs: int = 20_000
     random_state: Any = 0
 
+    @calm
     def fit(
         self,
         X: Any,

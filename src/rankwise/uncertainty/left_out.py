@@ -25,11 +25,11 @@ from rankwise.estimators.pipelines import fit_ranker, last_step, transform_items
 from rankwise.frames import as_array
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.roots import items_of_components
+from rankwise.machine import track
 from rankwise.model_selection.candidates import Candidates
 from rankwise.model_selection.group_routing import needs_groups, predict_items
 from rankwise.model_selection.least_squares_task import LeastSquaresTask
 from rankwise.model_selection.leave_out import Units
-from rankwise.progress import track
 from rankwise.solvers.one_step import without_edges, without_groups
 from rankwise.targets import as_scores, split_weighted, with_weights
 from rankwise.uncertainty.units import folds_of_units, make_units

@@ -16,6 +16,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.graphs import PairGraph
 from rankwise.leaderboard import Leaderboard
+from rankwise.machine import calm
 from rankwise.options import check_option
 from rankwise.uncertainty.belief import DENSE_LIMIT, Belief, belief_of_comparisons
 from rankwise.uncertainty.calibrated_ranker import CalibratedRanker
@@ -86,6 +87,7 @@ class NextPairs:
         return self.questions[k]
 
 
+@calm
 def next_pairs(
     model_or_board: Any,
     X: Any = None,

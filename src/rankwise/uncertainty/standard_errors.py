@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples
 
 from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.jackknife import Spread
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import calm, check_matrix_fits
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.uncertainty.left_out import (
     InGroups,
@@ -86,6 +86,7 @@ class Jackknife:
             raise ValueError(f"{name} was trained again without folds and has no coefficients.")
         return np.asarray(np.linalg.norm(self.root, axis=1))
 
+    @calm
     def predict(self, X: Any) -> Array:
         """Scores of items by the model of all data."""
         if self.coefficients is None:
@@ -142,6 +143,7 @@ class Jackknife:
         return np.asarray(found, dtype=np.float64)
 
 
+@calm
 def jackknife(
     estimator: Any,
     X: Any,
