@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from rankwise.targets import make_target
     from rankwise.uncertainty import CalibratedRanker
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "AutoRanker",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import platform
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -16,6 +17,7 @@ EXTRAS = {
     "plot": ("matplotlib",),
     "dask": ("dask", "distributed"),
     "onnx": ("onnx",),
+    "judge": ("starlette", "uvicorn", "markdown_it"),
 }
 
 
@@ -52,6 +54,24 @@ def describe_environment() -> dict[str, Any]:
         },
         "available_gib": None if free is None else round(free / 2**30, 1),
     }
+
+
+def require(module: str, purpose: str) -> Any:
+    """Import a module of an optional package, or say what needs it and how to get it.
+
+    Examples
+    --------
+    >>> from rankwise.environment import require
+    >>> require("pyarrow", "Reading a table").__name__
+    'pyarrow'
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.split(".")[0]
+        raise ImportError(
+            f"{purpose} needs {package}, which is not installed: pip install {package}."
+        ) from error
 
 
 def _version(package: str) -> str:

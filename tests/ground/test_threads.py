@@ -15,6 +15,7 @@ from rankwise import (
     ConditionalRankRLS,
     CoRankRLS,
     LabelRanker,
+    PairGraph,
     RankingPursuit,
     RankLogistic,
     RankRLS,
@@ -143,7 +144,7 @@ def learn(X, y, groups):
     yield lambda: leave_group_out_predict(RankRLS(), X, y, groups, alphas=[0.1, 1.0])
     yield lambda: leave_pair_out(RankRLS(), X, y)
     yield lambda: AutoRanker().fit(X, y, groups)
-    yield lambda: rate([("a", "b", 1), ("b", "c", 1), ("c", "a", 0)])
+    yield lambda: rate(PairGraph([0, 1, 2], [1, 2, 0], n_items=3))
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -170,5 +170,5 @@ def test_to_frame_has_a_row_for_each_metric():
 
 def test_to_frame_without_pandas_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="pip install pandas, or use to_dict"):
+    with pytest.raises(ImportError, match="pip install pandas"):
         evaluate(Y, SCORE, GROUPS).to_frame()

@@ -362,6 +362,6 @@ def test_without_onnxruntime_the_reference_implementation_tries_the_graph(
 
 def test_without_the_extra_the_message_says_how_to_install_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'rankwise\[onnx\]'"):
+    with pytest.raises(ImportError, match="pip install onnx"):
         export_onnx(RankRLS().fit(X, y), tmp_path / "model.onnx")
     assert list(tmp_path.iterdir()) == []

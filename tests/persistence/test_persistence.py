@@ -421,7 +421,7 @@ def test_without_skops_the_extra_is_named_and_headers_are_read(use, path, monkey
     save(MODELS["linear"][0], path)
     monkeypatch.setitem(sys.modules, "skops", None)
     monkeypatch.setitem(sys.modules, "skops.io", None)
-    with pytest.raises(ModuleNotFoundError, match=r"need skops; .*pip install 'rankwise\[cli\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"need skops; .*pip install skops"):
         use(path)
     assert read_header(path)["model"] == "RankRLS"
 

@@ -772,5 +772,5 @@ def test_importing_the_displays_does_not_import_matplotlib():
 def test_missing_matplotlib_is_said_with_its_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     display = GroupComparisonDisplay(values_a=[0.5], values_b=[0.4], metric="map")
-    with pytest.raises(ImportError, match=r"needs matplotlib.*pip install 'rankwise\[plot\]'"):
+    with pytest.raises(ImportError, match=r"needs matplotlib.*pip install matplotlib"):
         display.plot()

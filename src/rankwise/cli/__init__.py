@@ -14,7 +14,7 @@ def main() -> None:
     except ImportError as error:
         if error.name != "typer":
             raise
-        sys.exit("rankwise: the command needs typer and rich; pip install 'rankwise[cli]'")
+        sys.exit("rankwise: the command needs typer and rich; pip install typer rich pyarrow")
     for stream in (sys.stdout, sys.stderr):  # a terminal without Greek letters gets question marks
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")

@@ -23,7 +23,7 @@ def export(
     to: Annotated[
         Target | None,
         typer.Option(
-            "--to", help="Who is to read it; onnx takes any model, the others linear ones."
+            "--to", help="Who is to read it; onnx takes most models, the others linear ones."
         ),
     ] = None,
     name: Annotated[

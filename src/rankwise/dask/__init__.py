@@ -1,6 +1,6 @@
 """RankRLS and RankSVM on Dask arrays and data frames that are spread over a cluster.
 
-Needs the extra ``dask`` (``pip install 'rankwise[dask]'``) and is imported on demand only. The
+Needs the extra ``dask`` and is imported on demand only. The
 estimators have the parameters and, to rounding or tolerance, the coefficients of their namesakes
 in `rankwise`; `fit` computes on the workers, the client sees sums only, and `predict` is lazy.
 
@@ -19,8 +19,8 @@ try:
     import dask.dataframe  # noqa: F401
 except ImportError as error:
     raise ImportError(
-        "rankwise.dask needs Dask with arrays and data frames; install the extra: "
-        "pip install 'rankwise[dask]'."
+        "rankwise.dask needs Dask with arrays and data frames: "
+        "pip install 'dask[array,dataframe]' distributed."
     ) from error
 
 from rankwise.dask.rank_rls import RankRLS

@@ -17,10 +17,10 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from importlib import import_module
 from typing import IO, Any, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
+from rankwise.environment import require
 from rankwise.errors import DataFileError, LetorFormatError
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -201,13 +201,7 @@ _UNPACK: dict[bytes, Callable[[Any], Any]] = {  # by the first bytes
 
 def import_arrow(module: str = "pyarrow", what: str = "Tables") -> Any:
     """Import pyarrow or a part of it, or say how to install it."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"{what} are read and written by pyarrow, which is not installed. Install it with "
-            "pip install 'rankwise[cli]'; LETOR (svmlight) files do without it."
-        ) from error
+    return require(module, f"{what}: reading or writing")
 
 
 @contextmanager

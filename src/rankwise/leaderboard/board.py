@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array
 from rankwise.datasets import PairData
+from rankwise.environment import require
 from rankwise.leaderboard import formats
 from rankwise.leaderboard.effects import Effect
 from rankwise.leaderboard.jackknife import Spread
@@ -283,12 +283,7 @@ class Leaderboard:
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with the fields of `LeaderboardRow` as columns."""
-        try:
-            pandas = import_module("pandas")
-        except ImportError as error:
-            raise ImportError(
-                "Leaderboard.to_frame needs pandas: pip install pandas, or use to_dict()."
-            ) from error
+        pandas = require("pandas", "Leaderboard.to_frame")
         return pandas.DataFrame(list(self.rows), columns=list(LeaderboardRow._fields))
 
     def to_text(self, format: str = "text") -> str:

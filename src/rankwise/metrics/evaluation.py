@@ -5,13 +5,13 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
+from rankwise.environment import require
 from rankwise.metrics.arguments import check_weighted_data
 from rankwise.metrics.averaging import UNDEFINED, check_has_weights, mean, settle
 from rankwise.metrics.ranking import Ranking, Targets
@@ -101,12 +101,7 @@ class Evaluation:
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with the columns mean, groups and undefined."""
-        try:
-            pandas = import_module("pandas")
-        except ImportError as error:
-            raise ImportError(
-                "Evaluation.to_frame needs pandas: pip install pandas, or use to_dict()."
-            ) from error
+        pandas = require("pandas", "Evaluation.to_frame")
         table = pandas.DataFrame(list(self.rows), columns=["metric", "mean", "groups", "undefined"])
         return table.set_index("metric")
 

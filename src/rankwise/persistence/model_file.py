@@ -158,7 +158,7 @@ def _skops() -> Any:
         import skops.io
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "model files need skops; install it with: pip install 'rankwise[cli]'"
+            "model files need skops; install it with: pip install skops"
         ) from error
     return skops.io
 

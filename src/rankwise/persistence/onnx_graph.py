@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from rankwise.environment import require
 
 ML = "ai.onnx.ml"
 OPSETS = {"": 18, ML: 3}
@@ -19,12 +20,7 @@ LARGEST = 2**31 - 2**20  # bytes: the format holds no more in one file
 
 def import_onnx(module: str = "onnx") -> Any:
     """A module of the extra, or the message that says how to get it."""
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"export to ONNX needs {error.name}; install it with: pip install 'rankwise[onnx]'"
-        ) from error
+    return require(module, "export to ONNX")
 
 
 class Values(NamedTuple):

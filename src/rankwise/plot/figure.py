@@ -7,18 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.environment import require
+
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
 GOOD, BAD, NEUTRAL = "#0072B2", "#D55E00", "#808080"
 
 
 def import_pyplot(caller: str) -> Any:
     """Return pyplot, or raise an ImportError that names the remedy."""
-    try:
-        return import_module("matplotlib.pyplot")
-    except ImportError as error:
-        raise ImportError(
-            f"{caller} needs matplotlib, which is not installed: pip install 'rankwise[plot]'."
-        ) from error
+    return require("matplotlib.pyplot", caller)
 
 
 def axes_for(ax: Any, caller: str) -> Any:
