@@ -130,6 +130,7 @@ STEPS = [
 
 
 def learn(X, y, groups):
+    edges = PairGraph([0, 1, 2], [1, 2, 0], n_items=3)
     half = np.where(np.arange(len(y)) % 2, y, np.nan)
     yield lambda: RankRLS().fit(X, y, groups)
     yield lambda: RankRLS(kernel="rbf").path(X, y, groups, alphas=[0.1, 1.0])
@@ -144,7 +145,7 @@ def learn(X, y, groups):
     yield lambda: leave_group_out_predict(RankRLS(), X, y, groups, alphas=[0.1, 1.0])
     yield lambda: leave_pair_out(RankRLS(), X, y)
     yield lambda: AutoRanker().fit(X, y, groups)
-    yield lambda: rate(PairGraph([0, 1, 2], [1, 2, 0], n_items=3))
+    yield lambda: rate(edges)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -160,11 +161,12 @@ def test_every_public_call_computes_in_one_thread(monkeypatch, which):
 
         return watched
 
-    for module, name in STEPS:
-        monkeypatch.setattr(module, name, watch(getattr(module, name)))
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(40, 5)), np.arange(40) // 10
     y = (X[:, 0] + rng.normal(size=40)).round(1)
-    list(learn(X, y, groups))[which]()
+    calls = list(learn(X, y, groups))
+    for module, name in STEPS:
+        monkeypatch.setattr(module, name, watch(getattr(module, name)))
+    calls[which]()
     assert seen == ONE
     assert threads() == TWO
