@@ -46,8 +46,8 @@ def report(
     import numpy as np
 
     from rankwise.cli.data_file import DataFile
-    from rankwise.cli.metric_choice import metrics_for
     from rankwise.cli.model_file import only_scored, open_model, open_ranker
+    from rankwise.cli.models import metrics_for
     from rankwise.cli.output import check_inputs, check_output, say
     from rankwise.cli.session import note
     from rankwise.report import write_report

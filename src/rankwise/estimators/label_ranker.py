@@ -24,7 +24,7 @@ from rankwise.graphs import ScoreGraph
 from rankwise.losses import SquaredLoss, TableLoss
 from rankwise.machine import Progress, calm
 from rankwise.metrics import get_metric
-from rankwise.metrics.arguments import check_cutoff
+from rankwise.metrics.averaging import check_cutoff
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.table_task import OVERFLOW, TableTask
 from rankwise.solvers import Solutions, minimize
