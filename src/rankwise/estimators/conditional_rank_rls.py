@@ -241,8 +241,6 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
             columns = self.columns_fit_
         else:
             columns = other.check(columns, self.n_column_features_, self.feature_names_[1])
-        n_columns = len(columns) if other.is_delta else columns.shape[0]
-        check_matrix_fits(rows.shape[0], n_columns, "a table of scores", "predict fewer rows")
         rows_fit = getattr(self, "rows_fit_", None)
         weights = np.column_stack([self.coef_, self.row_coef_])
         seen = side.scores(rows, rows_fit, weights)
