@@ -18,8 +18,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
-from rankwise import PairGraph, RankRLS, ScoreGraph, make_target
-from rankwise import machine
+from rankwise import PairGraph, RankRLS, ScoreGraph, machine, make_target
 from tests import oracle
 
 M, P, N = 26, 4, 9

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 
-from rankwise import PairGraph, RankingPursuit, View
-from rankwise import machine
+from rankwise import PairGraph, RankingPursuit, View, machine
 from rankwise.estimators import pursuit_problem
 from rankwise.features import dictionary as dictionary_module
 from rankwise.solvers import pursuit_search

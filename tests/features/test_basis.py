@@ -16,8 +16,8 @@ from rankwise import (
     RankSVM,
     ScoreGraph,
     View,
+    machine,
 )
-from rankwise import machine
 from rankwise.features import FeatureRows
 from rankwise.model_selection import leave_group_out_predict
 from tests import oracle

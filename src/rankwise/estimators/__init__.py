@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rankwise.estimators.auto_ranker import AutoRanker
-    from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSPath
-    from rankwise.estimators.co_rank_rls_cv import CoRankRLSCV
+    from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSCV, CoRankRLSPath
     from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS
     from rankwise.estimators.conditional_rank_rls_cv import ConditionalRankRLSCV
     from rankwise.estimators.group_scaler import GroupScaler
@@ -54,7 +53,7 @@ __all__ = [
 _HOMES = {
     "AutoRanker": "estimators.auto_ranker",
     "CoRankRLS": "estimators.co_rank_rls",
-    "CoRankRLSCV": "estimators.co_rank_rls_cv",
+    "CoRankRLSCV": "estimators.co_rank_rls",
     "CoRankRLSPath": "estimators.co_rank_rls",
     "ConditionalRankRLS": "estimators.conditional_rank_rls",
     "ConditionalRankRLSCV": "estimators.conditional_rank_rls_cv",
