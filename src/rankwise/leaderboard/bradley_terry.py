@@ -15,7 +15,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators import RankLogistic
 from rankwise.leaderboard.choosing_alpha import AlphaCurve, alpha_grid
-from rankwise.leaderboard.jackknife import COVARIANCE_LIMIT, LeaveOut, Spread
+from rankwise.leaderboard.jackknife import LeaveOut
 from rankwise.leaderboard.least_squares import LeastSquares
 from rankwise.leaderboard.likelihood import Fit, maximize_likelihood
 from rankwise.leaderboard.model import Solution
@@ -26,6 +26,7 @@ from rankwise.leaderboard.units import Units
 from rankwise.leaderboard.verdicts import VERDICTS, HalfWins, Verdicts, verdicts_of
 from rankwise.machine import Progress, check_matrix_fits
 from rankwise.options import check_option
+from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
 
 EVERY = 2  # so many of the alphas of the grid are left out: each needs a fit
 
