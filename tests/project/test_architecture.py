@@ -73,9 +73,6 @@ BUDGET = {
     "inspection": 366,
     "judge": 867,
     "leaderboard": 2383,
-    "inspection": 366,
-    "judge": 867,
-    "leaderboard": 2383,
     "losses": 352,
     "metrics": 1133,
     "model_selection": 2241,
@@ -84,7 +81,6 @@ BUDGET = {
     "report": 1473,
     "solvers": 2233,
     "sums": 332,
-    "uncertainty": 947,
     "uncertainty": 947,
 }
 CODE_LINES_OF_A_FILE = 400
