@@ -135,7 +135,7 @@ class RankSVM(LazyModel):
         self.n_pairs_, self.n_evaluations_ = loss.n_pairs, loss.n_evaluations
         report_solution(self, solution)
         self._store(view.coefficients(solution.best.w[:, None]))
-        warn_unfinished(self, [solution], [alpha], stacklevel=2)
+        warn_unfinished(self, [solution], [alpha])
         return self
 
     def _check_whole(self, seen: Survey, grouped: bool) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import sys
-import warnings
 from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -15,12 +13,14 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.arrays import Array
+from rankwise.errors import warn_user
 from rankwise.estimators.kernel_model import KernelModel, ModelPath
 from rankwise.estimators.problem import why_no_pairs
 from rankwise.features import Design, make_features
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph
 from rankwise.losses import MarginLoss
+from rankwise.machine import Progress, calm
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.refit_task import MarginTask
 from rankwise.solvers.margin_loss import End, Iterate, MarginSolution, minimize_margin
@@ -98,6 +98,7 @@ class MarginRanker(KernelModel):
     def _make_graph(self, n_items: int, y: Any, groups: ArrayLike | None) -> PreferenceGraph:
         """What is known about the items; a graph is checked and taken as it is."""
 
+    @calm
     def fit(
         self,
         X: Any,
@@ -135,9 +136,10 @@ class MarginRanker(KernelModel):
         report_solution(self, solution)
         self._store(design.coefficients(solution.best.w[:, None]))
         self._describe(loss, design.matrix, solution)
-        warn_unfinished(self, [solution], [alpha], stacklevel=3)
+        warn_unfinished(self, [solution], [alpha])
         return self
 
+    @calm
     def path(
         self,
         X: Any,
@@ -180,7 +182,7 @@ class MarginRanker(KernelModel):
 
     def _follow(self, loss: MarginLoss, design: Design, alphas: Array) -> Any:
         self._store_features(design.features)
-        solutions = self._solve_path(design.matrix, loss, alphas, stacklevel=4)
+        solutions = self._solve_path(design.matrix, loss, alphas)
         W = np.stack([solution.best.w for solution in solutions], axis=1)
         return self.path_class(self, alphas, design.coefficients(W).T[:, :, None], solutions)
 
@@ -193,7 +195,7 @@ class MarginRanker(KernelModel):
         graph, loss, design = model._prepare(X, y, groups)
 
         def weights(R: Any, loss: MarginLoss, alphas: Array) -> Array:
-            solutions = model._solve_path(R, loss, alphas, stacklevel=9)
+            solutions = model._solve_path(R, loss, alphas)
             return np.stack([solution.best.w for solution in solutions])
 
         def trained(alpha: float) -> MarginRanker:
@@ -222,16 +224,13 @@ class MarginRanker(KernelModel):
             kernel, X, n_basis=self.n_basis, basis=self.basis, random_state=self.random_state
         )
         if not design.is_definite:
-            warnings.warn(
+            warn_user(
                 f"the kernel {self.kernel!r} is not positive semidefinite on these data; its "
                 "negative part is left out.",
-                stacklevel=4,
             )
         return graph, loss, design
 
-    def _solve_path(
-        self, R: Any, loss: MarginLoss, alphas: Array, stacklevel: int
-    ) -> list[MarginSolution]:
+    def _solve_path(self, R: Any, loss: MarginLoss, alphas: Array) -> list[MarginSolution]:
         """Solutions in the order of the alphas, found from the largest to the smallest."""
         objective = make_objective(R, loss, 0.0)
         solutions: dict[int, MarginSolution] = {}
@@ -240,7 +239,7 @@ class MarginRanker(KernelModel):
             last = minimize_to_gap(self, replace(objective, alpha=float(alphas[k])), warm=last)
             solutions[k] = last
         ordered = [solutions[k] for k in range(len(alphas))]
-        warn_unfinished(self, ordered, alphas, stacklevel + 1)
+        warn_unfinished(self, ordered, alphas)
         return ordered
 
     def _describe(self, loss: MarginLoss, R: Any, solution: MarginSolution) -> None:
@@ -270,19 +269,20 @@ def check_stopping(tol: Any, max_iter: Any) -> None:
 
 def minimize_to_gap(model: Any, objective: MarginObjective, **options: Any) -> MarginSolution:
     """Minimize as a model with checked parameters says, and show the progress if it is asked to."""
-    name, verbose = type(model).__name__, int(model.verbose)
+    verbose = int(model.verbose)
+    with Progress(type(model).__name__, show=verbose > 0, in_place=verbose < 2) as line:
 
-    def show(n_iter: int, now: Iterate) -> None:
-        text = f"{name} iteration {n_iter}: objective {now.objective:.6g}, gap {now.gap:.1e}"
-        text = f"{text}\n" if verbose > 1 else f"\r{text}   "
-        print(text, end="", file=sys.stderr, flush=True)
+        def watch(n_iter: int, now: Iterate) -> None:
+            line.update(n_iter, f": objective {now.objective:.6g}, gap {now.gap:.1e}   ")
 
-    stopping = {"tol": float(model.tol), "max_iter": int(model.max_iter)}
-    watch = show if verbose else None
-    solution = minimize_margin(objective, model.solver_, **stopping, watch=watch, **options)
-    if verbose == 1:
-        print(file=sys.stderr)
-    return solution
+        return minimize_margin(
+            objective,
+            model.solver_,
+            tol=float(model.tol),
+            max_iter=int(model.max_iter),
+            watch=watch,
+            **options,
+        )
 
 
 def report_solution(model: Any, solution: MarginSolution) -> None:
@@ -298,9 +298,7 @@ def report_solution(model: Any, solution: MarginSolution) -> None:
     }
 
 
-def warn_unfinished(
-    model: Any, solutions: list[MarginSolution], alphas: Any, stacklevel: int
-) -> None:
+def warn_unfinished(model: Any, solutions: list[MarginSolution], alphas: Any) -> None:
     """Warn of the worst of the solutions that did not reach the tolerance."""
     unfinished = [
         (solution.end == End.CONTRADICTED, solution.best.gap, k)
@@ -310,9 +308,8 @@ def warn_unfinished(
     if not unfinished:
         return
     _, gap, k = max(unfinished)
-    warnings.warn(
+    warn_user(
         f"{type(model).__name__} {REASONS[solutions[k].end]}. After {len(solutions[k].history)} "
         f"iterations at alpha={alphas[k]:g} the relative gap is {gap:.1e}, tol={model.tol:g}.",
         ConvergenceWarning,
-        stacklevel=stacklevel + 1,
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+from rankwise.errors import warn_user
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.margin_ranker import MarginPath, MarginRanker
 from rankwise.estimators.problem import compared_graph
@@ -169,10 +169,9 @@ class RankSVM(MarginRanker):
         graph = compared_graph("RankSVM", n_items, y, groups, self.group_weight)
         n_tied = graph.n_pairs - graph.strict().n_pairs if graph.scores is None else 0
         if 0 < n_tied < graph.n_pairs:
-            warnings.warn(
+            warn_user(
                 f"{n_tied} of {graph.n_pairs} edges have magnitude 0: they state ties, which "
                 "RankSVM cannot use and leaves out (RankRLS and RankLogistic use them).",
-                stacklevel=5,
             )
         return graph
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import check_matrix_fits
 
 if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
