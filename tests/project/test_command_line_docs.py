@@ -93,4 +93,4 @@ def test_the_refusal_that_the_page_shows_is_what_the_command_says(tmp_path):
     arguments = shlex.split(shown[1])
     done = CliRunner().invoke(app, [*arguments[:-1], str(tmp_path / "model.rw")])
     assert done.exit_code == 1
-    assert done.stderr == shown[2] + "\n"
+    assert done.stderr.startswith(shown[2].removesuffix("…"))

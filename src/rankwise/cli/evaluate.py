@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli.options import AsJson, Metrics, PerGroup, TableOptions, WeightColumn
+from rankwise.cli.options import AsJson, Metrics, PerGroup, TableOptions, WeightColumn, option
 
 if TYPE_CHECKING:
     from rankwise.metrics import Evaluation
@@ -16,9 +16,7 @@ Ranker = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model, or a file with one score a line.")
 ]
 ScoredData = Annotated[Path | None, typer.Argument(metavar="DATA", help="Scored items.")]
-ScoresFile = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Scores, one a line, in place of MODEL.")
-]
+ScoresFile = Annotated[Path | None, option("Scores, one a line, in place of MODEL.", "FILE")]
 
 
 def evaluate(
@@ -34,8 +32,8 @@ def evaluate(
     """Evaluate a model, or a file of scores, on scored items."""
     import rankwise.metrics as library
     from rankwise.cli.data import DataFile, open_ranker
-    from rankwise.cli.metric_choice import metrics_for
-    from rankwise.cli.output import check_inputs, check_output, print_json
+    from rankwise.cli.models import metrics_for
+    from rankwise.cli.output import check_inputs, check_output, print_json, print_table
     from rankwise.cli.session import note
 
     ranker, items = _what_is_evaluated(model, data, scores)
@@ -45,7 +43,7 @@ def evaluate(
     file = DataFile(items, table)
     weights = file.weights(weight)
     predicted, found, kept = opened.scores(file)
-    chosen = metrics_for(metric, found.y)
+    chosen = metrics_for(metric, found.y, weights)
     known = None if weights is None else weights[kept]
     result = library.evaluate(found.y, predicted, found.groups, chosen, sample_weight=known)
     if all(row.n_undefined == row.n_groups for row in result):
@@ -57,6 +55,8 @@ def evaluate(
             {
                 "metric": row.name,
                 "mean": row.mean,
+                "low": row.low,
+                "high": row.high,
                 "groups": row.n_groups,
                 "undefined": row.n_undefined,
             }
@@ -64,17 +64,8 @@ def evaluate(
         ]
         print_json({"ranker": ranker, "data": items, "items": len(found.y), "metrics": rows})
     else:
-        print_evaluation(result)
+        print_table(result.table())
     note(opened.flattery(found))
-
-
-def print_evaluation(result: Evaluation) -> None:
-    """The means as a table."""
-    from rankwise.cli.output import print_table, shown
-    from rankwise.text_tables import Table
-
-    rows = [[row.name, shown(row.mean), str(row.n_groups), str(row.n_undefined)] for row in result]
-    print_table(Table(["metric", "mean", "groups", "undefined"], rows))
 
 
 def write_groups(path: Path, result: Evaluation, groups: Any) -> None:

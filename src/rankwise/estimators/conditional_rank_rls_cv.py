@@ -11,13 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array
 from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS, TableMixin
 from rankwise.estimators.search import BaseSearch
+from rankwise.machine import calm
 
 
 @dataclass(eq=False, repr=False)
 class ConditionalRankRLSCV(TableMixin, BaseSearch):
     """ConditionalRankRLS that chooses alpha, and kernel widths if lists are given.
 
-    Every alpha is judged on rows, columns, both or cells that the model has not seen: choose what
+    Every alpha is judged on rows, columns or both that the model has not seen: choose what
     will be new when the model is used. Exact, and without training again if all cells are known.
 
     Parameters
@@ -25,7 +26,7 @@ class ConditionalRankRLSCV(TableMixin, BaseSearch):
     alphas : array-like of shape (n_alphas,), optional
         Candidates; by default 31 values from 1e-8 to 1e2 times the mean squared distance in a pair,
         widened as in `RankRLSCV`.
-    leave : {"rows", "columns", "both", "cells"}
+    leave : {"rows", "columns", "both"}
         What is held out.
     cv : "auto", None, int, splitter or iterable
         As in `ConditionalRankRLS.leave_out`.
@@ -99,6 +100,7 @@ group_weight, intercept, tol, max_iter
     max_iter: int | None = None
     store_predictions: bool = False
 
+    @calm
     def fit(self, rows: Any, columns: Any, Y: Any) -> Self:
         """Choose the parameters, then learn from all data.
 

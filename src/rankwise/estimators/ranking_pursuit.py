@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.checks import check_beta, check_rows
-from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.pursuit_path import (
     PursuitFunction,
     Validation,
@@ -43,6 +42,7 @@ from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, spli
 from rankwise.features import KernelParameters, View
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.machine import calm
 from rankwise.model_selection.measures import Measure
 from rankwise.options import check_option
 from rankwise.solvers.pursuit import Step, make_search, pursue
@@ -179,6 +179,7 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
     tol: float = 0.0
     random_state: Any = None
 
+    @calm
     def fit(
         self,
         X: Any,
@@ -205,7 +206,6 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         RankingPursuit
             The fitted estimator.
         """
-        warn_if_groups_were_lost(y, groups, "fit")
         y, groups = with_weights(y, groups, sample_weight, X)
         X, target = self._check_training_data(X, y, groups)
         rng = check_random_state(self.random_state)
@@ -243,6 +243,7 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         weights = part.weights_of(part.scored[rows])
         return ScoreGraph(part.y[rows], part.scored_labels[rows], **options, sample_weight=weights)
 
+    @calm
     def predict(self, X: Any) -> Array:
         """Score items by the mean of the views.
 

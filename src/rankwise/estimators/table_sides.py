@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 from rankwise.arrays import Array
 from rankwise.features import FeatureMap, Kernel
 from rankwise.frames import as_array, column_names
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import check_matrix_fits
 from rankwise.real_numbers import check_items
 from rankwise.solvers.table_sides import Side
 
@@ -77,6 +77,7 @@ class SideKernel(NamedTuple):
             accept_sparse=False if self.is_precomputed else "csr",
             dtype=[np.float64, np.float32],
             input_name=self.what,
+            copy=n_features is None,  # a model keeps them, and the caller may change them
         )
         if n_features is not None and checked.shape[1] != n_features:
             unit = "kernel values to the training items" if self.is_precomputed else "features"

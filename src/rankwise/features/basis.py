@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
 from rankwise.arrays import Array
 from rankwise.frames import as_array
+from rankwise.machine import idle_cores
 from rankwise.options import check_option
 from rankwise.real_numbers import refuse_masked
 
@@ -56,7 +58,7 @@ def basis_points(basis: Any, n_basis: int | None, n_features: int) -> Any:
         return None
     refuse_masked("basis", basis)
     points = check_array(
-        basis, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="basis"
+        basis, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="basis", copy=True
     )
     if points.shape[1] != n_features:
         raise ValueError(
@@ -90,6 +92,8 @@ def choose_basis(X: Any, n_basis: int, how: str | ArrayLike, random_state: Any) 
         return np.sort(rng.choice(X.shape[0], size=n_basis, replace=False)).astype(np.intp)
     from sklearn.cluster import kmeans_plusplus
 
+    if not sp.issparse(X):
+        X = X - X.mean(axis=0, dtype=np.float64)  # distances far from zero would cancel
     _, rows = kmeans_plusplus(X, n_basis, random_state=rng)
     return np.unique(rows).astype(np.intp)
 
@@ -100,6 +104,7 @@ def basis_root(K_bb: Array) -> Array:
     With R = K_mb U the primal solution on R is that of sparse RankRLS, [RankRLS09] equations 41
     and 42, and U w are the coefficients of the basis items.
     """
-    values, vectors = scipy.linalg.eigh(K_bb)
+    with idle_cores(len(K_bb) ** 3):
+        values, vectors = scipy.linalg.eigh(K_bb)
     keep = values > values[-1] * len(values) * np.finfo(float).eps
     return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))

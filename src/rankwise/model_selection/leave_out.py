@@ -23,19 +23,19 @@ from rankwise.arrays import Array
 from rankwise.features import Design
 from rankwise.graphs import PreferenceGraph
 from rankwise.losses import SquaredLoss
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import check_matrix_fits, track
 from rankwise.model_selection.exact_hold_out import (
     Refit,
     check_rest,
     closed_folds,
     dense_rows,
+    has_fixed_edges,
     item_spectrum,
     sort_folds,
     whitened_parts,
 )
 from rankwise.model_selection.exact_hold_out_edges import edges_of_folds, fits_edges
 from rankwise.model_selection.folds import Folds
-from rankwise.progress import track
 from rankwise.solvers import minimize
 from rankwise.solvers.hold_out import Part
 from rankwise.solvers.leave_out import (
@@ -96,7 +96,7 @@ def way_without(loss: SquaredLoss, design: Design, units: Units) -> str:
         return "refit" if is_mixed else "closed"
     if graph.is_complete:
         return "items"
-    has_room = graph.scores is None and fits_edges(graph.pairs(), _n_features(design))
+    has_room = has_fixed_edges(graph) and fits_edges(graph.pairs(), _n_features(design))
     return "edges" if has_room else "refit"
 
 

@@ -1,4 +1,4 @@
-"""Cross-validation of tables: rows, columns or cells are held out, each row is a group."""
+"""Cross-validation of tables: rows or columns are held out, each row is a group."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import check_matrix_fits
 from rankwise.metrics import Metric
 from rankwise.model_selection.alpha_grid import AlphaGrid, make_grid, median_share
 from rankwise.model_selection.candidates import Candidates
@@ -38,7 +38,7 @@ class TableTask:
     ----------
     problem : TableProblem
         The table.
-    leave : {"rows", "columns", "both", "cells"}
+    leave : {"rows", "columns", "both"}
         What is held out.
     alpha : float
         The value that the learner has.
