@@ -62,12 +62,12 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 1010,
+    ".": 1014,
     "_compiled": 227,
-    "cli": 2518,
+    "cli": 2440,
     "dask": 631,
-    "datasets": 3204,
-    "estimators": 4395,
+    "datasets": 2963,
+    "estimators": 4707,
     "features": 704,
     "graphs": 1678,
     "inspection": 366,
@@ -76,7 +76,7 @@ BUDGET = {
     "losses": 330,
     "metrics": 1133,
     "model_selection": 2241,
-    "persistence": 1674,
+    "persistence": 1216,
     "plot": 650,
     "report": 1473,
     "solvers": 2028,

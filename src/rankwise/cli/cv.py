@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rankwise.cli.data import TrainingSet
+    from rankwise.cli.training import TrainingSet
     from rankwise.metrics import Metric
     from rankwise.model_selection import HeldOutCurves
 
@@ -57,10 +57,10 @@ def cv(
     data; the first --metric chooses. With -o the held-out scores of the best candidate are written,
     one a line, and nan for items without a score, which are never held out.
     """
-    from rankwise.cli.data import read_training
     from rankwise.cli.models import held_out_metrics
     from rankwise.cli.output import check_output, print_json
     from rankwise.cli.session import note
+    from rankwise.cli.training import read_training
     from rankwise.datasets import write_scores
 
     check_output(output, file, per_group)

@@ -21,7 +21,7 @@ from rankwise.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from rankwise.cli.data import TrainingSet
+    from rankwise.cli.training import TrainingSet
 
 HINT = "--model auto combines several models: often better, slower, harder to explain"
 
@@ -80,10 +80,10 @@ def train(
 
       rankwise train queries.txt --calibrate -o sure.rw
     """
-    from rankwise.cli.data import read_training
     from rankwise.cli.models import calibrated, fit_model, make_model
     from rankwise.cli.output import check_output, print_json, print_pairs
     from rankwise.cli.session import is_quiet
+    from rankwise.cli.training import read_training
     from rankwise.estimators.pipelines import last_step
 
     check_output(output, file)

@@ -23,7 +23,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from rankwise import estimators
+import rankwise.estimators as estimators
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.boosted_trees import BoostedTrees
 from rankwise.estimators.pursuit_path import PursuitFunction
