@@ -16,7 +16,7 @@ from rankwise.dask.whole_groups import gather_groups
 from rankwise.estimators import RankSVM as LocalRankSVM
 from rankwise.estimators.margin_training import report_solution
 from rankwise.estimators.rank_svm import margin_trainer
-from rankwise.graphs.score_graph import GROUP_WEIGHTS
+from rankwise.graphs.pair_graph import GROUP_WEIGHTS
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
 from rankwise.solvers.columns import Columns

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from rankwise.arrays import Array
-from rankwise.graphs.gram_blocks import block_rows
+from rankwise.graphs.gram import block_rows
 from rankwise.graphs.strict import StrictPreferences
 from rankwise.solvers.margin_objective import MarginObjective
 

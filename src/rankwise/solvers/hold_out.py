@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.graphs import GraphRoot
+from rankwise.graphs.roots import GraphRoot
 from rankwise.solvers.closed_form import solve_shifted
 from rankwise.threads import one_blas_thread
 
