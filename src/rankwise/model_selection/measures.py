@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from rankwise.groups import Groups
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.folds import Folds, fold_numbers
-
 
 Measure = Metric
 

@@ -42,7 +42,7 @@ def describe_curves(search: Any, learner: Any) -> dict[str, Any] | None:
         }
         for each in found
     ]
-    peaks = [_peak(curve["mean"], greater) for curve in curves]
+    peaks = [_peak(curve["mean"], metric.greater_is_better) for curve in curves]
     known = [k for k, peak in enumerate(peaks) if np.isfinite(peak)]
     order = sorted(known, key=lambda k: (not found[k].is_chosen, -peaks[k]))[:SHOWN_CURVES]
     variable = found[0].parameter
