@@ -78,7 +78,7 @@ def test_a_column_that_is_constant_in_groups_has_no_scatter_at_all(rng, order):
 
 
 @pytest.mark.parametrize("order", ["sorted", "shuffled", "one list"])
-def test_rows_that_are_made_when_read_are_read_once(rng, monkeypatch, order):
+def test_rows_that_are_made_when_read_are_read_twice_at_most(rng, monkeypatch, order):
     groups = groups_of(order, rng)
     graph = ScoreGraph(rng.normal(size=M), groups)
     R, t = features(rng, groups), rng.normal(size=M)
@@ -86,7 +86,7 @@ def test_rows_that_are_made_when_read_are_read_once(rng, monkeypatch, order):
     monkeypatch.setattr("rankwise.graphs.gram.block_rows", lambda n_columns: 50)
     for found, expected in zip(graph.system(lazy, t), graph.system(R, t), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-6)
-    assert lazy.n_read <= M + 64  # a few rows tell whether columns are far from zero
+    assert lazy.n_read <= 2 * M + 64  # a column that is constant in each family is read again
 
 
 @pytest.mark.parametrize("graph", ["explicit", "relative"])

@@ -14,16 +14,15 @@ SOURCE = Path(__file__).parents[2] / "src" / "rankwise"
 LAYERS = [
     {"arrays", "frames"},
     {"real_numbers"},
-    {"errors", "options", "memory", "threads", "groups", "progress", "rows", "_compiled"}
-    | {"text_tables"},
+    {"errors", "options", "machine", "groups", "rows", "_compiled", "text_tables"},
     {"targets", "environment"},
     {"graphs"},
     {"features", "losses", "metrics", "datasets"},
     {"solvers"},
     {"model_selection"},
     {"estimators"},
-    {"leaderboard"},
     {"uncertainty"},
+    {"leaderboard"},
     {"dask", "persistence", "inspection"},
     {"plot", "report", "judge"},
     {"cli"},
@@ -63,7 +62,7 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 957,
+    ".": 1010,
     "_compiled": 227,
     "cli": 2593,
     "dask": 636,
@@ -75,13 +74,26 @@ BUDGET = {
     "judge": 865,
     "leaderboard": 2424,
     "losses": 354,
+    "cli": 2518,
+    "dask": 631,
+    "datasets": 3204,
+    "estimators": 4265,
+    "features": 664,
+    "graphs": 1678,
+    "inspection": 366,
+    "judge": 867,
+    "leaderboard": 2383,
+    "losses": 330,
     "metrics": 1133,
-    "model_selection": 2233,
+    "model_selection": 2226,
     "persistence": 1674,
-    "plot": 1060,
+    "plot": 650,
     "report": 1473,
     "solvers": 2427,
     "uncertainty": 1172,
+    "solvers": 1916,
+    "sums": 332,
+    "uncertainty": 947,
 }
 CODE_LINES_OF_A_FILE = 400
 

@@ -17,7 +17,7 @@ from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.pair_graph import COSTS, GROUP_WEIGHTS
 from rankwise.graphs.score_graph import TIES
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import calm, check_matrix_fits
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
 from rankwise.real_numbers import as_real
@@ -68,6 +68,7 @@ class ChunkedFit(KernelModel):
     _features: FeatureMap
 
     @available_if(_learns_in_chunks)  # type: ignore[untyped-decorator]
+    @calm
     def partial_fit(
         self,
         X: Any,

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import check_matrix_fits
 from rankwise.targets import as_weights
 
 if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
     from rankwise.graphs.roots import GraphRoot
-    from rankwise.graphs.strict import StrictPreferences
+    from rankwise.graphs.strict import StrictEdges, StrictOrder
 
 
 class PreferenceGraph(ABC):
@@ -165,7 +165,7 @@ class PreferenceGraph(ABC):
         """The graph of these items and the edges between them, numbered as given."""
         return self._edges.subset(items)
 
-    def strict(self) -> StrictPreferences:
+    def strict(self) -> StrictOrder | StrictEdges:
         """The strict preferences, over which margin losses are taken; ties are left out."""
         from rankwise.graphs.strict import StrictEdges
 

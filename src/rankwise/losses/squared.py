@@ -15,7 +15,7 @@ from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.gram import plain_system
 from rankwise.graphs.graph import sums_of_squares
 from rankwise.graphs.roots import GraphRoot
-from rankwise.losses.interface import LossAt
+from rankwise.losses.margin import LossAt
 
 
 class LossPart(NamedTuple):
