@@ -216,8 +216,8 @@ class Table:
         squares = U**2
         beyond = target - U @ Z  # what U does not span: of the target, and of the length of rows
         short = np.maximum(1.0 - squares.sum(axis=1, keepdims=True), 0.0)
-        out = np.empty((*self.loss.shape, len(alphas)))
-        for k, shift in enumerate(self._shifts(alphas, n_rows=-1)):
+        out = np.empty((len(alphas), *self.loss.shape))
+        for held, shift in zip(out, self._shifts(alphas, n_rows=-1), strict=True):
             if shift > np.abs(values).max(initial=0.0):
                 R = values / (shift + values)
                 H = squares @ R
@@ -225,8 +225,8 @@ class Table:
             else:  # 1 − H from its own terms, which do not cancel
                 S = shift / (shift + values)
                 scores = target - (beyond + U @ (S * Z)) / (short + squares @ S)
-            out[:, :, k] = scores if V is None else scores @ V.T
-        return out
+            held[:] = scores if V is None else scores @ V.T
+        return out.transpose(1, 2, 0)
 
     def without_columns(self, alphas: Array, new_rows: Any = None) -> Array:
         """Scores of each column by models without it, less the mean score of the others.
@@ -246,8 +246,8 @@ class Table:
         beyond = target - Z @ V.T  # what V and the constant do not span
         short = np.maximum(k - squares.sum(axis=0), 0.0)
         features = U if new_rows is None else np.asarray(new_rows @ self.rows.back)
-        out = np.empty((len(features), self.loss.shape[1], len(alphas)))
-        for i, shift in enumerate(self._shifts(alphas, n_columns=-1)):
+        out = np.empty((len(alphas), len(features), self.loss.shape[1]))
+        for held, shift in zip(out, self._shifts(alphas, n_columns=-1), strict=True):
             if shift > np.abs(values).max(initial=0.0):
                 R = values / (shift + values)
                 H = R @ squares
@@ -262,8 +262,8 @@ class Table:
                 H = R @ squares
                 fitted = (R * Z[small]) @ V.T
                 scores[small] = (fitted - H * target[small] / k) / (k - gamma[small, None] * H)
-            out[:, :, i] = features @ scores
-        return out
+            held[:] = features @ scores
+        return out.transpose(1, 2, 0)
 
     @cached_property
     def _centered(self) -> Array:
