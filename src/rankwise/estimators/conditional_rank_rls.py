@@ -21,12 +21,11 @@ from rankwise.estimators.search import BaseSearch
 from rankwise.features import FeatureMap, Kernel
 from rankwise.frames import as_array, check_same_index, column_names
 from rankwise.losses import TableLoss
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import Progress, calm, check_matrix_fits
 from rankwise.metrics import get_metric
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.tables import TableTask
 from rankwise.options import check_option
-from rankwise.progress import IterationLine
 from rankwise.real_numbers import as_real, check_items
 from rankwise.solvers.tables import Side, Table
 from rankwise.text_tables import listed
@@ -190,6 +189,7 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
     tol: float = 1e-8
     max_iter: int | None = None
 
+    @calm
     def fit(self, rows: Any, columns: Any, Y: Any) -> Self:
         """Learn from rows, columns and what is known about their cells.
 
@@ -209,6 +209,7 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
         """
         return self._fit_data(self._check_data(rows, columns, Y))
 
+    @calm
     def predict(self, rows: Any, columns: Any = None) -> Array:
         """Scores of cells; only differences inside a row (a column, if rows are ranked) count.
 
@@ -230,8 +231,6 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
         items = kernels[0].check(rows, self.n_features_in_, names[0]), self.columns_fit_
         if columns is not None:
             items = items[0], kernels[1].check(columns, self.n_column_features_, names[1])
-        n_rows, n_columns = (each.shape[0] for each in items)
-        check_matrix_fits(n_rows, n_columns, "a table of scores", "predict fewer rows")
         fitted, coef = (getattr(self, "rows_fit_", None), self.columns_fit_), self.coef_
         if self.ranked == "rows":
             kernels, items, fitted, coef = kernels[::-1], items[::-1], fitted[::-1], coef.T
@@ -357,8 +356,8 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
 
     def _fit_data(self, data: _Data) -> Self:
         alphas = check_alphas([self.alpha], "alpha")
-        with IterationLine("ConditionalRankRLS") as line:
-            found = data.table.solve(alphas, watch=line)
+        with Progress("ConditionalRankRLS") as line:
+            found = data.table.solve(alphas, watch=line.iteration)
         kernels, items, table = data.kernels, data.items, data.table
         B, shared = kernels[0].split(found.coef[0], items[0], table.rows, data.added)
         both, _ = kernels[1].split(np.vstack([B, shared]).T, items[1], table.columns, 0.0)
@@ -377,7 +376,7 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
         self.__dict__.pop("rows_fit_", None)
         if not (kernels[0].is_precomputed or kernels[0].is_linear):
             self.rows_fit_ = rows
-        warn_of_solutions([found], (self.row_kernel, self.column_kernel), self.tol, stacklevel=4)
+        warn_of_solutions([found], (self.row_kernel, self.column_kernel), self.tol)
         return self
 
 
@@ -460,6 +459,7 @@ group_weight, intercept, tol, max_iter
     max_iter: int | None = None
     store_predictions: bool = False
 
+    @calm
     def fit(self, rows: Any, columns: Any, Y: Any) -> Self:
         """Choose the parameters, then learn from all data.
 

@@ -23,12 +23,12 @@ from rankwise.features import Design, make_design
 from rankwise.features.design import HOLDING_OUT
 from rankwise.frames import as_array, as_frame, column_names
 from rankwise.losses import TableLoss
+from rankwise.machine import Progress, calm
 from rankwise.metrics import get_metric
 from rankwise.metrics.averaging import check_cutoff
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.tables import OVERFLOW, TableTask
 from rankwise.options import check_option
-from rankwise.progress import IterationLine
 from rankwise.real_numbers import as_real, refuse_masked
 from rankwise.solvers.tables import Side, Table
 from rankwise.text_tables import listed
@@ -194,6 +194,7 @@ class LabelRanker(LabelMixin, KernelModel):
     max_iter: int | None = None
     random_state: Any = None
 
+    @calm
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from instances and what is known about the order of their labels.
 
@@ -308,12 +309,12 @@ class LabelRanker(LabelMixin, KernelModel):
 
     def _fit_data(self, data: _Data) -> Self:
         alphas, design = check_alphas([self.alpha], "alpha"), data.design
-        with IterationLine("LabelRanker") as line:
-            found = data.table.solve(alphas, watch=line)
+        with Progress("LabelRanker") as line:
+            found = data.table.solve(alphas, watch=line.iteration)
         B = found.coef[0]
         if not np.isfinite(B).all():
             raise ValueError(OVERFLOW)
-        warn_of_solutions([found], self.kernel, self.tol, stacklevel=4)
+        warn_of_solutions([found], self.kernel, self.tol)
         self.labels_ = data.labels
         self.output_shape_ = (len(data.labels),)
         self.n_pairs_ = data.table.loss.n_pairs
@@ -420,6 +421,7 @@ tol, max_iter, random_state
     random_state: Any = None
     store_predictions: bool = False
 
+    @calm
     def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
         """Choose the parameters, then learn from all data.
 

@@ -28,7 +28,7 @@ from rankwise.features import Design, FeatureMap, Kernel
 from rankwise.graphs import ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.losses import SquaredLoss
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import check_matrix_fits, track
 from rankwise.metrics import Metric
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.alpha_grid import AlphaGrid, make_grid, median_share
@@ -38,7 +38,6 @@ from rankwise.model_selection.exact_hold_out import Refit, check_rest, held_out_
 from rankwise.model_selection.folds import Folds, make_folds, read_splits
 from rankwise.model_selection.least_squares_task import alpha_candidates
 from rankwise.options import check_option
-from rankwise.progress import track
 from rankwise.solvers.tables import Side, Table
 
 OVERFLOW = (

@@ -35,6 +35,7 @@ import scipy.sparse as sp
 from rankwise.arrays import Array, Indices
 from rankwise.features import center_kernel
 from rankwise.losses import TableLoss
+from rankwise.machine import idle_cores
 from rankwise.solvers.closed_form import solve_shifted
 from rankwise.solvers.hold_out_items import Spectrum, spectrum_of_features, spectrum_of_kernel
 from rankwise.solvers.iterative import Watch, conjugate_gradients
@@ -330,7 +331,9 @@ class Table:
 def _of_kernel(K: Array, weight: Array) -> tuple[Array, Array, Array]:
     """With ``H^½ K H^½ = V Σ Vᵀ``: ``R = H^(−½) V Σ^½``; negative eigenvalues are left out."""
     root = np.sqrt(weight)[:, None]
-    values, vectors = scipy.linalg.eigh(root * K * root.T, check_finite=False, overwrite_a=True)
+    with idle_cores(len(K) ** 3):
+        S = root * K * root.T
+        values, vectors = scipy.linalg.eigh(S, check_finite=False, overwrite_a=True)
     keep = values > _rounding(values)
     scale = np.sqrt(values[keep])
     features = np.ascontiguousarray(vectors[:, keep] / root * scale)
