@@ -143,7 +143,7 @@ class MarginTask(RefitTask):
 
     def _scores(self, R: Any, graph: PreferenceGraph, candidates: Candidates, new: Any) -> Array:
         loss = self._loss(graph)
-        if not loss.preferences.n_pairs:
+        if not loss.graph.n_pairs:
             raise ValueError(
                 "a fold leaves no preference to train on: they are all in one group (or fold). Use "
                 "more or smaller folds."
