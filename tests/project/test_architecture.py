@@ -78,8 +78,8 @@ BUDGET = {
     "model_selection": 2226,
     "persistence": 1674,
     "plot": 650,
-    "report": 1473,
-    "solvers": 1916,
+    "report": 1472,
+    "solvers": 1944,
     "sums": 332,
     "uncertainty": 947,
 }
