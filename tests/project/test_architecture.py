@@ -80,6 +80,7 @@ BUDGET = {
     "plot": 650,
     "report": 1472,
     "solvers": 1863,
+    "solvers": 1944,
     "sums": 332,
     "uncertainty": 947,
 }
