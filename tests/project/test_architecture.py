@@ -79,8 +79,7 @@ BUDGET = {
     "persistence": 1674,
     "plot": 650,
     "report": 1472,
-    "solvers": 1863,
-    "solvers": 1944,
+    "solvers": 1891,
     "sums": 332,
     "uncertainty": 947,
 }
