@@ -51,6 +51,12 @@ class EvaluationRow(NamedTuple):
     high: float = np.nan
 
 
+def usual_metrics(y: NDArray[Any], has_weights: bool = False) -> list[str]:
+    """The default metrics; without MAP where it takes no weights, or is 1 for every order."""
+    has_map = not has_weights and y.min() <= 0
+    return [name for name in DEFAULT_METRICS if name != "map" or has_map]
+
+
 class ByMetric(dict[str, Any]):
     """What is known of each metric, found under any spelling that `get_metric` reads."""
 
@@ -143,7 +149,8 @@ def evaluate(
         Group label of each row, in any order; None puts all rows in one group.
     metrics : iterable of str or Metric, optional
         As `get_metric` reads them: ``"ndcg@10"``, ``"p(relevant=2)@5"``. By default NDCG of the
-        first ten, MAP (not with weights), the disagreement error and Kendall's tau.
+        first ten, MAP (not with weights, nor if all items are relevant, as ratings from 1 to 5
+        are), the disagreement error and Kendall's tau.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups where a metric is undefined; they are counted in any case. Unlike
         the single metrics, "skip" gives NaN where no group is left.
@@ -175,7 +182,7 @@ def evaluate(
             "call it for each column, or a single metric for all columns."
         )
     if metrics is None:
-        metrics = [name for name in DEFAULT_METRICS if weights is None or name != "map"]
+        metrics = usual_metrics(y, weights is not None)
     names = [metrics] if isinstance(metrics, (str, Metric)) else metrics
     ranking = Ranking(Targets(y, encoded, weights), score)
     rows, per_group = [], ByMetric()
