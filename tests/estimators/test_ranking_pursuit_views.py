@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 
-from rankwise import PairGraph, RankingPursuit, View
-from rankwise import memory as memory_module
+from rankwise import PairGraph, RankingPursuit, View, machine
 from rankwise.estimators import pursuit_problem
 from rankwise.features import dictionary as dictionary_module
 from rankwise.solvers import pursuit_search
@@ -289,7 +288,7 @@ def test_auto_does_not_try_pairs_that_would_take_for_ever(data, monkeypatch):
 
 def test_all_pairs_of_large_dictionaries_are_refused_before_they_are_allocated(data, monkeypatch):
     X, y, groups, _ = data
-    monkeypatch.setattr(memory_module, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(machine, "available_bytes", lambda: 1000)
     with pytest.raises(ValueError, match=r"all pairs of functions.*search='cyclic'"):
         RankingPursuit(views=TWO).fit(X, y, groups)
 

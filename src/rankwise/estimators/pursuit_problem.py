@@ -25,7 +25,7 @@ from rankwise.features import (
 from rankwise.features.dictionary import choose_functions, function_values
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.losses import SquaredLoss
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import check_matrix_fits
 from rankwise.options import check_option
 from rankwise.solvers.pursuit import PursuitProblem, scored_norms
 

@@ -42,6 +42,7 @@ from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, spli
 from rankwise.features import KernelParameters, View
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.machine import calm
 from rankwise.model_selection.measures import Measure
 from rankwise.options import check_option
 from rankwise.solvers.pursuit import Step, make_search, pursue
@@ -178,6 +179,7 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
     tol: float = 0.0
     random_state: Any = None
 
+    @calm
     def fit(
         self,
         X: Any,
@@ -241,6 +243,7 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         weights = part.weights_of(part.scored[rows])
         return ScoreGraph(part.y[rows], part.scored_labels[rows], **options, sample_weight=weights)
 
+    @calm
     def predict(self, X: Any) -> Array:
         """Score items by the mean of the views.
 

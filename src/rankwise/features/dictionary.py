@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from rankwise.arrays import Array, Indices
 from rankwise.features.feature_map import FeatureMap, take_columns
 from rankwise.features.kernel import Kernel
-from rankwise.memory import available_bytes
+from rankwise.machine import available_bytes
 from rankwise.options import check_option
 
 NAMES = ("items", "scored", "features")

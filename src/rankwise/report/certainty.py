@@ -11,7 +11,7 @@ from scipy.stats import t as student
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.pipelines import transform_step
 from rankwise.report.items import Subject
-from rankwise.uncertainty.left_out import in_groups, take_rows
+from rankwise.uncertainty.jackknife import take_rows
 
 LONGEST_RUN = 200  # items of a group that are compared with each other
 
@@ -76,6 +76,6 @@ def find_certainty(subject: Subject, confidence: float) -> Certainty | None:
     seen = take_rows(seen, scored.rows) if scored.n_unscored else seen
     ranks = parts.sure.rank_interval(seen, scored.groups.codes, confidence)
     jackknife = parts.sure.jackknife()
-    items = in_groups(parts.sure.estimator_, seen, scored.groups.codes)
     quantile = float(student.ppf((1 + confidence) / 2, jackknife.freedom))
-    return Certainty(ranks.low, ranks.high, scored.scores, jackknife.spread(items).root, quantile)
+    root = jackknife.spread(seen, scored.groups.codes).root
+    return Certainty(ranks.low, ranks.high, scored.scores, root, quantile)

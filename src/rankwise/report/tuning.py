@@ -39,8 +39,7 @@ def describe_tuning(
 def describe_curves(search: Any, learner: Any) -> dict[str, Any]:
     """The score of each candidate for the page, with the spread over groups."""
     every = curves_of_search(search)
-    is_loss = search.scoring == "loss"
-    greater = not is_loss and get_metric(search.scoring).greater_is_better
+    metric = get_metric(search.scoring)
     drawn, peaks = [], []
     for curve in every:
         by_group = curve.by_group if curve.by_group.ndim == 2 else curve.by_group.mean(axis=2)
@@ -55,7 +54,8 @@ def describe_curves(search: Any, learner: Any) -> dict[str, Any]:
                 "nParts": int((~np.isnan(by_group)).any(axis=1).sum()),
             }
         )
-        peaks.append(np.max(mean if greater else -mean, initial=-np.inf, where=~np.isnan(mean)))
+        worth = mean if metric.greater_is_better else -mean
+        peaks.append(np.max(worth, initial=-np.inf, where=~np.isnan(worth)))
     known = [k for k, peak in enumerate(peaks) if np.isfinite(peak)]
     order = sorted(known, key=lambda k: (not every[k].is_chosen, -peaks[k]))[:SHOWN_CURVES]
     variable = every[0].parameter
@@ -63,8 +63,8 @@ def describe_curves(search: Any, learner: Any) -> dict[str, Any]:
     return {
         "variable": variable,
         "isLog": variable == "alpha",
-        "metric": "loss" if is_loss else get_metric(search.scoring).title,
-        "greater": greater,
+        "metric": metric.title,
+        "greater": metric.greater_is_better,
         "way": str(search.cv_results_.get("cv", "folds")),
         "curves": [drawn[k] for k in order],
         "total": len(drawn),
