@@ -53,8 +53,8 @@ class EvaluationRow(NamedTuple):
 
 def usual_metrics(y: NDArray[Any], has_weights: bool = False) -> list[str]:
     """The default metrics; without MAP where it takes no weights, or is 1 for every order."""
-    has_map = not has_weights and y.min() <= 0
-    return [name for name in DEFAULT_METRICS if name != "map" or has_map]
+    is_told = y.min() <= 0 and not has_weights
+    return [name for name in DEFAULT_METRICS if is_told or name != "map"]
 
 
 class ByMetric(dict[str, Any]):
@@ -121,9 +121,8 @@ class Evaluation:
         rows = []
         for row in self.rows:
             interval = "" if np.isnan(row.low) else f"{row.low:.4f} … {row.high:.4f}"
-            rows.append(
-                [row.name, f"{row.mean:.4f}", interval, str(row.n_groups), str(row.n_undefined)]
-            )
+            counts = [str(row.n_groups), str(row.n_undefined)]
+            rows.append([row.name, f"{row.mean:.4f}", interval, *counts])
         return Table(header, rows)
 
 
