@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
     from rankwise.estimators.rank_rls_cv import RankRLSCV
     from rankwise.estimators.rank_svm import RankSVM, RankSVMCV, RankSVMPath
-    from rankwise.estimators.ranking_pursuit import RankingPursuit
-    from rankwise.estimators.ranking_pursuit_cv import RankingPursuitCV
+    from rankwise.estimators.ranking_pursuit import RankingPursuit, RankingPursuitCV
     from rankwise.features.view import View
 
 __all__ = [
@@ -69,7 +68,7 @@ _HOMES = {
     "RankSVMCV": "estimators.rank_svm",
     "RankSVMPath": "estimators.rank_svm",
     "RankingPursuit": "estimators.ranking_pursuit",
-    "RankingPursuitCV": "estimators.ranking_pursuit_cv",
+    "RankingPursuitCV": "estimators.ranking_pursuit",
     "View": "features.view",
 }
 

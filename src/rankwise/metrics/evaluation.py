@@ -53,8 +53,8 @@ class EvaluationRow(NamedTuple):
 
 def usual_metrics(y: NDArray[Any], has_weights: bool = False) -> list[str]:
     """The default metrics; without MAP where it takes no weights, or is 1 for every order."""
-    is_told = y.min() <= 0 and not has_weights
-    return [name for name in DEFAULT_METRICS if is_told or name != "map"]
+    has_map = y.min() <= 0 and not has_weights
+    return [name for name in DEFAULT_METRICS if name != "map" or has_map]
 
 
 class ByMetric(dict[str, Any]):
@@ -105,9 +105,9 @@ class Evaluation:
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with the columns mean, groups, undefined, low and high."""
-        pandas = require("pandas", "Evaluation.to_frame")
         columns = ["metric", "mean", "groups", "undefined", "low", "high"]
-        return pandas.DataFrame(list(self.rows), columns=columns).set_index("metric")
+        frame = require("pandas", "Evaluation.to_frame").DataFrame(self.rows, columns=columns)
+        return frame.set_index("metric")
 
     def __repr__(self) -> str:
         return self.table().text()
@@ -180,9 +180,8 @@ def evaluate(
             f"evaluate takes one list of scores, y_score has shape {score.shape}; "
             "call it for each column, or a single metric for all columns."
         )
-    if metrics is None:
-        metrics = usual_metrics(y, weights is not None)
-    names = [metrics] if isinstance(metrics, (str, Metric)) else metrics
+    usual = usual_metrics(y, weights is not None) if metrics is None else metrics
+    names = [usual] if isinstance(usual, (str, Metric)) else usual
     ranking = Ranking(Targets(y, encoded, weights), score)
     rows, per_group = [], ByMetric()
     for metric in dict.fromkeys(get_metric(name) for name in names):
