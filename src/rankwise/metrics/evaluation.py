@@ -22,8 +22,6 @@ from rankwise.metrics.registry import Metric, get_metric
 from rankwise.options import check_option
 from rankwise.text_tables import Table
 
-DEFAULT_METRICS = ("ndcg@10", "map", "disagreement", "tau")
-
 
 class EvaluationRow(NamedTuple):
     """One line of an `Evaluation`.
@@ -53,8 +51,8 @@ class EvaluationRow(NamedTuple):
 
 def usual_metrics(y: NDArray[Any], has_weights: bool = False) -> list[str]:
     """The default metrics; without MAP where it takes no weights, or is 1 for every order."""
-    has_map = y.min() <= 0 and not has_weights
-    return [name for name in DEFAULT_METRICS if name != "map" or has_map]
+    average_precision = ["map"] if y.min() <= 0 and not has_weights else []
+    return ["ndcg@10", *average_precision, "disagreement", "tau"]
 
 
 class ByMetric(dict[str, Any]):
