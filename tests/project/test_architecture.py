@@ -79,7 +79,6 @@ BUDGET = {
     "persistence": 1674,
     "plot": 650,
     "report": 1280,
-    "report": 1472,
     "solvers": 1884,
     "sums": 332,
     "uncertainty": 947,
