@@ -78,11 +78,8 @@ BUDGET = {
     "model_selection": 2171,
     "persistence": 1674,
     "plot": 650,
-    "report": 1472,
-    "solvers": 2083,
     "report": 1280,
-    "solvers": 1884,
-    "sums": 332,
+    "solvers": 2083,
     "uncertainty": 947,
 }
 CODE_LINES_OF_A_FILE = 400
