@@ -10,18 +10,15 @@ if TYPE_CHECKING:
     from rankwise.estimators.auto_ranker import AutoRanker
     from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSCV, CoRankRLSPath
     from rankwise.estimators.columns import ColumnFacts, Columns
-    from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS
-    from rankwise.estimators.conditional_rank_rls_cv import ConditionalRankRLSCV
+    from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS, ConditionalRankRLSCV
     from rankwise.estimators.group_scaler import GroupScaler
     from rankwise.estimators.hinge_features import HingeFeatures
-    from rankwise.estimators.label_ranker import LabelRanker
-    from rankwise.estimators.label_ranker_cv import LabelRankerCV
+    from rankwise.estimators.label_ranker import LabelRanker, LabelRankerCV
     from rankwise.estimators.rank_logistic import RankLogistic, RankLogisticCV, RankLogisticPath
     from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
     from rankwise.estimators.rank_rls_cv import RankRLSCV
     from rankwise.estimators.rank_svm import RankSVM, RankSVMCV, RankSVMPath
-    from rankwise.estimators.ranking_pursuit import RankingPursuit
-    from rankwise.estimators.ranking_pursuit_cv import RankingPursuitCV
+    from rankwise.estimators.ranking_pursuit import RankingPursuit, RankingPursuitCV
     from rankwise.features.view import View
 
 __all__ = [
@@ -59,9 +56,9 @@ _HOMES = {
     "ColumnFacts": "estimators.columns",
     "Columns": "estimators.columns",
     "ConditionalRankRLS": "estimators.conditional_rank_rls",
-    "ConditionalRankRLSCV": "estimators.conditional_rank_rls_cv",
+    "ConditionalRankRLSCV": "estimators.conditional_rank_rls",
     "LabelRanker": "estimators.label_ranker",
-    "LabelRankerCV": "estimators.label_ranker_cv",
+    "LabelRankerCV": "estimators.label_ranker",
     "GroupScaler": "estimators.group_scaler",
     "HingeFeatures": "estimators.hinge_features",
     "RankLogistic": "estimators.rank_logistic",
@@ -74,7 +71,7 @@ _HOMES = {
     "RankSVMCV": "estimators.rank_svm",
     "RankSVMPath": "estimators.rank_svm",
     "RankingPursuit": "estimators.ranking_pursuit",
-    "RankingPursuitCV": "estimators.ranking_pursuit_cv",
+    "RankingPursuitCV": "estimators.ranking_pursuit",
     "View": "features.view",
 }
 

@@ -26,7 +26,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 import rankwise.estimators as estimators
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.boosted_trees import BoostedTrees
-from rankwise.estimators.pursuit_path import PursuitFunction
+from rankwise.estimators.ranking_pursuit import PursuitFunction
 from rankwise.features import FeatureMap, Kernel
 from rankwise.metrics import Metric, get_metric
 from rankwise.uncertainty import CalibratedRanker
