@@ -156,7 +156,7 @@ def test_the_estimate_holds_out_groups_of_all_that_is_chosen(data):
     model = AutoRanker(LINEAR, estimate_folds=3).fit(X, y, groups)
     assert model.estimate_["low"] <= model.estimate_["score"] <= model.estimate_["high"]
     assert model.estimate_["optimism"] == pytest.approx(model.score_ - model.estimate_["score"])
-    assert any("held out once more" in note for note in model.notes_)
+    assert any("groups held out once more" in note for note in model.notes_)
     assert AutoRanker(LINEAR, estimate_folds=0).fit(X, y, groups).estimate_ == {}
 
 
