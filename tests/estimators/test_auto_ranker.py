@@ -241,6 +241,7 @@ def test_one_list_needs_no_groups(data):
     assert not any("group" in name for name in names)
     assert len(names) == len(set(names))
     assert model.score(X, y) > 0.6
+    assert any("items held out once more" in note for note in model.notes_)
     np.testing.assert_allclose(model.predict(X[:5]), model.predict(X)[:5], atol=1e-9)
 
 
