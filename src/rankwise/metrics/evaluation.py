@@ -22,7 +22,6 @@ from rankwise.metrics.registry import Metric, get_metric
 from rankwise.options import check_option
 from rankwise.text_tables import Table
 
-
 FEW_GROUPS = 5  # with fewer an interval is a rough guess
 
 
