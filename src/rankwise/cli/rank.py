@@ -56,7 +56,7 @@ TiesOption = Annotated[
     typer.Option(
         "--ties",
         metavar="NAME",
-        help="How ties count: half; davidson or rao-kupper with bradley-terry.",
+        help="How ties count: half; davidson with bradley-terry.",
     ),
 ]
 FORMAT_OF = {".md": "markdown", ".json": "json", ".tex": "latex", ".html": "html", ".txt": "text"}

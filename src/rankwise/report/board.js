@@ -40,7 +40,7 @@ function cardsOf(board) {
     const tiers = Math.max(...rows.tier.map((tier, i) => (rows.component[i] === 1 ? tier : 0)));
     found.push(
       card("May be first", rows.best_rank.filter(isFirst).length, "as far as can be told"),
-      card("Tiers", tiers, tiers > 1 ? "groups that can be told apart" : "all are like the first"),
+      card("Tiers", tiers, tiers > 1 ? "their first items can be told apart" : "none is surely below the first"),
     );
   }
   const each = (2 * board.nComparisons) / rows.item.length;
@@ -93,13 +93,13 @@ function drawEffects(board) {
 }
 
 function effectLead(board, hasErrors) {
-  const unit = { margin: "in the unit of the ratings", logit: "in logits", elo: "in Elo points" };
+  const unit = { margin: "the margin", logit: "the log odds", elo: "the Elo points" }[board.scale];
   const errors = !hasErrors
     ? ""
     : board.nClusters
       ? ` Standard errors are clustered: they come from leaving out each of ${count(board.nClusters, "cluster")} whole.`
       : " Standard errors come from leaving out single comparisons.";
-  return `What one more of each adds to the margin of the first item, ${unit[board.scale]}. The ratings above are those with these effects taken out.${errors}`;
+  return `What one more of each adds to ${unit} of the first item. The ratings above are those with these effects taken out.${errors}`;
 }
 
 function effectWords({ low, high }) {
