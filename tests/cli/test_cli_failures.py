@@ -268,14 +268,14 @@ def test_warnings_are_notes_of_one_line_told_once(tmp_path, table, monkeypatch):
 
 def test_quiet_work_draws_no_bars(monkeypatch):
     from rankwise.cli import session
-    from rankwise.progress import Meter
+    from rankwise.machine import Progress
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     session.begin(quiet=False, debug=False)
     with session.telling(quiet=False):
-        assert Meter("x", 1).is_shown
+        assert Progress("x", 1).is_shown
     with session.telling(quiet=True):
-        assert not Meter("x", 1).is_shown
+        assert not Progress("x", 1).is_shown
     session.begin(quiet=False, debug=False)
 
 

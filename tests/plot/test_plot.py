@@ -131,7 +131,7 @@ def test_the_marks_are_drawn_at_what_was_chosen(data):
     assert curve.x[curve.best] == search.alpha_
 
 
-@pytest.mark.parametrize("scoring", ["disagreement", "ndcg@5", "loss"])
+@pytest.mark.parametrize("scoring", ["disagreement", "ndcg@5"])
 def test_the_curve_of_a_pursuit_runs_over_its_steps(scoring, data):
     search = RankingPursuitCV(5, gamma=[0.01, 0.1], scoring=scoring).fit(*data)
     display = SearchCurveDisplay.from_estimator(search, *data)

@@ -14,8 +14,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "rankwise"
 LAYERS = [
     {"arrays", "frames"},
     {"real_numbers"},
-    {"errors", "options", "memory", "threads", "groups", "progress", "rows", "_compiled"}
-    | {"text_tables"},
+    {"errors", "options", "machine", "groups", "rows", "_compiled", "text_tables"},
     {"targets", "environment"},
     {"graphs"},
     {"features", "losses", "metrics", "datasets", "sums"},
@@ -63,26 +62,26 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 957,
+    ".": 1010,
     "_compiled": 227,
-    "cli": 2593,
-    "dask": 635,
+    "cli": 2518,
+    "dask": 631,
     "datasets": 3204,
-    "estimators": 4502,
-    "features": 701,
-    "graphs": 1827,
-    "inspection": 364,
+    "estimators": 4265,
+    "features": 664,
+    "graphs": 1678,
+    "inspection": 366,
     "judge": 867,
-    "leaderboard": 2387,
-    "losses": 352,
+    "leaderboard": 2212,
+    "losses": 330,
     "metrics": 1133,
-    "model_selection": 2233,
+    "model_selection": 2226,
     "persistence": 1674,
     "plot": 650,
-    "report": 1473,
-    "solvers": 2228,
+    "report": 1472,
+    "solvers": 1916,
     "sums": 332,
-    "uncertainty": 942,
+    "uncertainty": 947,
 }
 CODE_LINES_OF_A_FILE = 400
 

@@ -133,12 +133,7 @@ def _print_version(wanted: bool) -> None:
 def rankwise(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version",
-            callback=_print_version,
-            is_eager=True,
-            help="Show the version.",
-        ),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
     quiet: Quiet = False,
     debug: Debug = False,

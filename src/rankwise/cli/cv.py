@@ -6,8 +6,6 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
 from rankwise.cli.models import make_model, numbers_in, settings
 from rankwise.cli.options import (
     AsJson,
@@ -19,6 +17,7 @@ from rankwise.cli.options import (
     PerGroup,
     TrainingTableOptions,
     WeightColumn,
+    option,
 )
 
 if TYPE_CHECKING:
@@ -34,9 +33,9 @@ if TYPE_CHECKING:
 PREPARED = "features scaled and filled by all rows, without a look at the scores"
 Leave = Annotated[
     str,
-    typer.Option(
-        metavar="auto|group|pair|N",
-        help="What is held out: one group or one pair of items at a time, or one of N folds.",
+    option(
+        "What is held out: one group or one pair of items at a time, or one of N folds.",
+        "auto|group|pair|N",
     ),
 ]
 

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from rankwise.cli.options import DATA, OUTPUT, AsJson, Confidence, Output, Seed, flag, split_names
+from rankwise.cli.options import (
+    DATA,
+    OUTPUT,
+    AsJson,
+    Confidence,
+    Output,
+    Seed,
+    flag,
+    option,
+    split_names,
+)
 from rankwise.cli.session import note
 
 if TYPE_CHECKING:
@@ -20,16 +30,16 @@ PairsFile = Annotated[
 ]
 Alpha = Annotated[
     str | None,
-    typer.Option(
-        metavar="auto|X",
-        help="Regularization; next to none if not given, auto leaves out one comparison at a time.",
+    option(
+        "Regularization; next to none if not given, auto leaves out one comparison at a time.",
+        "auto|X",
     ),
 ]
 Intervals = Annotated[
     str,
-    typer.Option(
-        metavar="jackknife|bootstrap",
-        help="Leave out every comparison or cluster in closed form, or draw them again.",
+    option(
+        "Leave out every comparison or cluster in closed form, or draw them again.",
+        "jackknife|bootstrap",
     ),
 ]
 Reweight = Annotated[
@@ -40,24 +50,16 @@ Side = Annotated[
 ]
 Resamples = Annotated[
     int | None,
-    typer.Option(
-        metavar="N",
-        help="Bootstrap resamples; 0 for no intervals. 1000 if not given, 200 above 2,000 items.",
+    option(
+        "Bootstrap resamples; 0 for no intervals. 1000 if not given, 200 above 2,000 items.", "N"
     ),
 ]
 Model = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME", help="How outcomes are explained: least-squares or bradley-terry."
-    ),
+    str, option("How outcomes are explained: least-squares or bradley-terry.", "NAME")
 ]
 TiesOption = Annotated[
     str,
-    typer.Option(
-        "--ties",
-        metavar="NAME",
-        help="How ties count: half; davidson with bradley-terry.",
-    ),
+    option("How ties count: half; davidson with bradley-terry.", "NAME", "--ties"),
 ]
 FORMAT_OF = {".md": "markdown", ".json": "json", ".tex": "latex", ".html": "html", ".txt": "text"}
 
@@ -66,57 +68,46 @@ FORMAT_OF = {".md": "markdown", ".json": "json", ".tex": "latex", ".html": "html
 class ReadingOptions:
     """How the board is shown."""
 
-    scale: Annotated[
-        str,
-        typer.Option(
-            metavar="margin|logit|elo", help="Unit of the ratings.", rich_help_panel=OUTPUT
-        ),
-    ] = "margin"
+    scale: Annotated[str, option("Unit of the ratings.", "margin|logit|elo", panel=OUTPUT)] = (
+        "margin"
+    )
     anchor: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ITEM", help="The item that has 0, or 1000 Elo points.", rich_help_panel=OUTPUT
-        ),
+        str | None, option("The item that has 0, or 1000 Elo points.", "ITEM", panel=OUTPUT)
     ] = None
     order: Annotated[
         str,
-        typer.Option(
-            metavar="rating|lower",
-            help="Rank by the rating, or by the lower end of its interval.",
-            rich_help_panel=OUTPUT,
+        option(
+            "Rank by the rating, or by the lower end of its interval.", "rating|lower", panel=OUTPUT
         ),
     ] = "rating"
     min_comparisons: Annotated[
-        int,
-        typer.Option(
-            metavar="N", help="Items with fewer stand below the line.", rich_help_panel=OUTPUT
-        ),
+        int, option("Items with fewer stand below the line.", "N", panel=OUTPUT)
     ] = 0
     format: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="text, markdown, csv, json, latex or html; by default text, or what the name of "
+        option(
+            "text, markdown, csv, json, latex or html; by default text, or what the name of "
             "the output says.",
-            rich_help_panel=OUTPUT,
+            "NAME",
+            panel=OUTPUT,
         ),
     ] = None
     page: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also write a page (HTML, needs no network) with pictures and how to read them.",
-            rich_help_panel=OUTPUT,
+        option(
+            "Also write a page (HTML, needs no network) with pictures and how to read them.",
+            "FILE",
+            panel=OUTPUT,
         ),
     ] = None
 
 
 def _column(help: str) -> Any:
-    return typer.Option(metavar="COLUMN", help=help, rich_help_panel="Data")
+    return option(help, "COLUMN", panel="Data")
 
 
 def _columns(metavar: str, help: str) -> Any:
-    return typer.Option(metavar=metavar, help=help, rich_help_panel="Data")
+    return option(help, metavar, panel="Data")
 
 
 @dataclass
@@ -161,10 +152,7 @@ class ComparisonOptions:
         None
     )
     features: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Table with features of the items.", rich_help_panel="Data"
-        ),
+        Path | None, option("Table with features of the items.", "FILE", panel="Data")
     ] = None
     item: Annotated[str, _column("Column of the items in the table of features.")] = "item"
 

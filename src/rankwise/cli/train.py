@@ -9,8 +9,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from rankwise.cli.options import (
     AsJson,
     DataArgument,
@@ -19,6 +17,7 @@ from rankwise.cli.options import (
     TrainingTableOptions,
     WeightColumn,
     flag,
+    option,
 )
 
 if TYPE_CHECKING:
@@ -29,12 +28,12 @@ HINT = "--model auto combines several models: often better, slower, harder to ex
 
 ChoosingMetric = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "Metric that chooses the parameters, such as ndcg@10; disagreement if not given.",
+        "NAME",
         "--metric",
         "-m",
-        metavar="NAME",
-        help="Metric that chooses the parameters, such as ndcg@10; disagreement if not given.",
-        rich_help_panel="Model",
+        panel="Model",
     ),
 ]
 
@@ -52,10 +51,7 @@ Calibrate = Annotated[
 def train(
     file: DataArgument,
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Where to write the model; - is standard output."
-        ),
+        Path, option("Where to write the model; - is standard output.", "FILE", "--output", "-o")
     ],
     model: ModelOptions,
     table: TrainingTableOptions,

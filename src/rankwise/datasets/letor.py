@@ -17,7 +17,7 @@ from rankwise.datasets.letor_groups import QidGroups, SizedGroups
 from rankwise.datasets.letor_rows import RowRules, split_row
 from rankwise.datasets.ranking_data import RankingData
 from rankwise.errors import LetorFormatError
-from rankwise.progress import Meter
+from rankwise.machine import Progress
 
 MIB = 2**20
 
@@ -306,7 +306,7 @@ class _FileMeter:
         sizes = [os.path.getsize(location(path)) for path in paths]
         self._start = dict(zip(paths, np.cumsum([0, *sizes]).tolist(), strict=False))
         name = os.path.basename(paths[0]) if len(paths) == 1 else f"{len(paths)} files"
-        meter = Meter(f"{what} {name} (MiB)", max(1, -(-sum(sizes) // MIB)), show)
+        meter = Progress(f"{what} {name} (MiB)", max(1, -(-sum(sizes) // MIB)), show)
         self._meter, self.close = meter, meter.close
 
     def watch(self, path: str) -> Watch | None:

@@ -12,7 +12,7 @@ from rankwise._compiled import read_rows
 from rankwise.datasets.files import Watch, line_blocks
 from rankwise.datasets.letor_rows import MOST_COLUMNS, RowRules, refuse_line
 from rankwise.datasets.ranking_data import Matrix
-from rankwise.memory import available_bytes
+from rankwise.machine import available_bytes
 
 BLOCK_BYTES = 1 << 20
 _DENSE_SHARE = 3  # dense if at least 1 / 3 of the entries are written

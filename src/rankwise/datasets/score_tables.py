@@ -20,7 +20,7 @@ from rankwise.datasets.table_values import (
     refuse_first,
 )
 from rankwise.errors import TableFormatError
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import check_matrix_fits
 from rankwise.options import check_option
 
 LAYOUTS = ("auto", "wide", "long")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import itertools
 import numbers
-import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -18,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Indices
+from rankwise.errors import warn_user
 from rankwise.estimators.checks import check_rows
 from rankwise.estimators.problem import ranking_losses
 from rankwise.estimators.search import Search
@@ -26,7 +26,7 @@ from rankwise.features import FeatureMap, FeatureRows, KernelParameters, View, c
 from rankwise.frames import check_same_index
 from rankwise.groups import encode_groups
 from rankwise.losses import SquaredLoss
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import calm, check_matrix_fits
 from rankwise.metrics import get_metric
 from rankwise.metrics.averaging import mean
 from rankwise.metrics.ranking import Ranking, Targets
@@ -129,6 +129,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
     group_weight: str = "pairs"
     random_state: Any = None
 
+    @calm
     def fit(
         self,
         X: Any,
@@ -157,6 +158,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         y, groups = with_weights(y, groups, sample_weight, X)
         return self._fit_task(self._prepare(X, y, groups))
 
+    @calm
     def path(
         self,
         X: Any,
@@ -212,6 +214,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         task: CoTask = clone(self)._prepare(X, y, groups)
         return task
 
+    @calm
     def predict(self, X: Any) -> NDArray[Any]:
         """Score items by the mean of all views; larger is better, inside a group.
 
@@ -299,11 +302,10 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
             )
         size = min(self.n_basis, n_items // n_views)
         if n_views > 1 and self.kernel == "linear" and size >= n_features:
-            warnings.warn(
+            warn_user(
                 f"{n_views} linear views of all {n_features} features with {size} basis items each "
                 "are the same view: all of them learn what RankRLS learns. Use a kernel, fewer "
                 "basis items than features, or a list of View with different columns.",
-                stacklevel=5,
             )
         rows = rng.permutation(n_items)[: n_views * size].reshape(n_views, size)
         return [View(**self.kernel_arguments(), basis=np.sort(basis)) for basis in rows]
@@ -318,10 +320,9 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         task.warn_about_flat_views()
         coef, floor = task.coefficients(nus, alphas)
         if alphas.min() < floor:
-            warnings.warn(
+            warn_user(
                 f"alpha={alphas.min():g} is lost in rounding beside nu={nus.max():g}; {floor:.2g} "
                 "is used instead. Use a larger alpha or a smaller nu.",
-                stacklevel=4,
             )
         self.views_ = list(task.views)
         self.basis_indices_ = [view.basis for view in task.views]
@@ -370,6 +371,7 @@ class CoRankRLSPath:
     def __len__(self) -> int:
         return len(self.nus) * len(self.alphas)
 
+    @calm
     def predict(self, X: Any) -> NDArray[Any]:
         """Scores of all models, shape (n_items, n_nus, n_alphas), or without nus if none given."""
         flat = [coef.reshape(len(coef), -1) for coef in self.view_coef]
@@ -457,11 +459,10 @@ class CoTask(RefitTask):
         scatter, size = np.diag(B) + np.diag(C), first[0] ** 2
         for k, view in enumerate(np.split(np.arange(len(scatter)), self._starts)):
             if scatter[view].sum() <= FLAT * size[view].sum():
-                warnings.warn(
+                warn_user(
                     f"view {k} sees the same features in all items of every group: it cannot "
                     "order them, and agreement draws the other views to predicting ties, too. "
                     "Leave it out or give it other columns.",
-                    stacklevel=5,
                 )
 
     def candidates(self, **values: ArrayLike | None) -> Candidates:

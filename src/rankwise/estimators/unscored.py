@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import column_or_1d
 
 from rankwise.arrays import Array
+from rankwise.errors import warn_user
 from rankwise.estimators.base import RankerMixin
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
@@ -122,11 +122,10 @@ def split_unscored(y: Any, groups: ArrayLike | None, n_items: int) -> PartlyScor
     checked = None if weights is None else as_weights(weights, n_items)
     part = PartlyScored(scored, unscored, scores[scored], encode_groups(groups, n_items), checked)
     if len(unscored) and not part.agrees_on_unscored:
-        warnings.warn(
+        warn_user(
             f"no two of the {len(unscored)} unscored rows are in one group, so there is nothing "
             "to learn from them, and views agree on the scored rows instead. Give unscored rows "
             "group labels that they share with other unscored rows.",
-            stacklevel=4,
         )
     return part
 

@@ -14,7 +14,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.graphs import PairGraph
 from rankwise.judge.items import Item, ItemSet
 from rankwise.judge.storage import Comparison, JudgementStore, Question
-from rankwise.threads import one_blas_thread
+from rankwise.machine import one_thread
 from rankwise.uncertainty import Belief, belief_of_comparisons, next_pairs
 from rankwise.uncertainty.belief import check_number_of_items
 
@@ -171,7 +171,7 @@ class JudgingSession:
             self._is_new.clear()
             start = time.perf_counter()
             try:
-                with one_blas_thread():
+                with one_thread():
                     self.refresh()
             except Exception as error:  # whatever it is, the next answer must be rated again
                 with self._lock:

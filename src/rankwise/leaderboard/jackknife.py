@@ -13,8 +13,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.resampling import Units
 from rankwise.leaderboard.solving import RatingSystem, Solution, SparseSystem
 from rankwise.leaderboard.tally import Tally
-from rankwise.memory import check_matrix_fits
-from rankwise.progress import Meter
+from rankwise.machine import Progress, check_matrix_fits
 from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
 
 N_DRAWS = 200
@@ -201,7 +200,7 @@ def _over_clusters(exact: LeaveOut, units: Units) -> Array:
     """Σ (u^(−g) − u)(u^(−g) − u)ᵀ of the unknowns u over the clusters g, exact."""
     V = np.zeros_like(exact.inverse)
     n_units = units.weights.shape[0]
-    meter = Meter("jackknife", n_units)
+    meter = Progress("jackknife", n_units)
     size = max(1, BLOCK // len(V))
     for start in range(0, n_units, size):
         numbers = range(start, min(n_units, start + size))
@@ -255,7 +254,7 @@ def _by_draws(
         changes = sp.coo_matrix((held_out[tally.outcome], at), shape).tocsr()
     more = np.sqrt(missing_noise(tally, margins, resistances, thin))
     root = np.empty((N_DRAWS, system.size))
-    meter = Meter("jackknife", N_DRAWS)
+    meter = Progress("jackknife", N_DRAWS)
     for k in range(N_DRAWS):
         if clusters is None:
             flows = scale * _signs(tally.n_distinct, rng)
@@ -285,7 +284,7 @@ def _sketched_leverages(
     tally = system.tally
     root = np.sqrt(weights)
     inside, outside = np.zeros((2, tally.n_distinct))
-    meter = Meter("leverages", N_SKETCHES)
+    meter = Progress("leverages", N_SKETCHES)
     for k in range(N_SKETCHES):
         signs, own = _signs(tally.n_distinct, rng), _signs(system.size, rng)
         own[: tally.n_items] = tally.centered(own[: tally.n_items])

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.solving import DENSE_LIMIT, RatingSystem, Solution
 from rankwise.leaderboard.tally import Tally
-from rankwise.memory import check_matrix_fits
-from rankwise.progress import Meter
+from rankwise.machine import Progress, check_matrix_fits
 
 BATCH = 2**22  # numbers
 DRAWS_A_BINOMIAL = 20  # one binomial number costs as much as so many draws
@@ -110,12 +109,14 @@ def resample(
     check_matrix_fits(n_resamples, n_items, "the resampled ratings", "pass a smaller n_resamples")
     ratings = np.empty((n_resamples, n_items))
     effects = np.empty((n_resamples, system.tally.n_covariates))
-    meter = Meter("bootstrap", n_resamples)
+    meter = Progress("bootstrap", n_resamples)
     matrix = n_items**2 if n_items <= DENSE_LIMIT else n_items
     features = 0 if system.X is None else system.X.shape[1] ** 2
     size = max(1, BATCH // max(len(units.sizes), system.tally.n_distinct, matrix, features))
     for start in range(0, n_resamples, size):
         stop = min(n_resamples, start + size)
+    meter = Progress("bootstrap", n_resamples)
+    for start, stop in _batches(n_resamples, _batch_size(system, units)):
         weights, flows = units.pair_sums(units.draw(stop - start, rng))
         found, effects[start:stop] = system.solve(weights, flows, alpha)
         if means is not None:

@@ -202,7 +202,7 @@ class SearchCurveDisplay:
             )
         display = cls(
             curves=_curves(search),
-            metric="loss" if search.scoring == "loss" else get_metric(search.scoring).name,
+            metric=get_metric(search.scoring).name,
             parameter=curves_of_search(search)[0].parameter,
         )
         model: Any = getattr(search, "best_estimator_", None)

@@ -21,6 +21,7 @@ from rankwise.estimators.pipelines import last_step
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.roots import items_of_components
 from rankwise.groups import encode_groups
+from rankwise.machine import calm
 from rankwise.model_selection.group_routing import needs_groups, predict_items
 from rankwise.targets import split_weighted, with_weights
 from rankwise.uncertainty.jackknife import (
@@ -130,6 +131,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     max_pairs: int = 20_000
     random_state: Any = 0
 
+    @calm
     def fit(
         self,
         X: Any,

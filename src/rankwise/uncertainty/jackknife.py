@@ -26,13 +26,12 @@ from rankwise.estimators import RankRLS
 from rankwise.estimators.pipelines import fit_ranker, last_step, transform_items
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import encode_groups
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import calm, check_matrix_fits, track
 from rankwise.model_selection.candidates import Candidates
 from rankwise.model_selection.group_routing import needs_groups, predict_items
 from rankwise.model_selection.least_squares_task import LeastSquaresTask
 from rankwise.model_selection.leave_out import Units
 from rankwise.options import check_option
-from rankwise.progress import track
 from rankwise.targets import as_scores, split_weighted, with_weights
 
 BLOCK = 2**22  # numbers
@@ -186,6 +185,7 @@ class Jackknife:
             raise ValueError(f"{name} was trained again without folds and has no coefficients.")
         return np.asarray(np.linalg.norm(self.root, axis=1))
 
+    @calm
     def predict(self, X: Any, groups: ArrayLike | None = None) -> Array:
         """Scores of items by the model of all data.
 
@@ -246,6 +246,7 @@ class Jackknife:
         return np.asarray(scores, dtype=np.float64)
 
 
+@calm
 def jackknife(
     estimator: Any,
     X: Any,

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _num_samples
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.graphs import PairGraph
+from rankwise.machine import calm
 from rankwise.options import check_option
 from rankwise.uncertainty.belief import Belief, belief_of_comparisons, check_number_of_items
 from rankwise.uncertainty.calibrated_ranker import CalibratedRanker, ProbabilityMap
@@ -83,6 +84,7 @@ class NextPairs:
         return self.questions[k]
 
 
+@calm
 def next_pairs(
     model_or_board: Any,
     X: Any = None,
