@@ -72,7 +72,7 @@ BUDGET = {
     "graphs": 1678,
     "inspection": 366,
     "judge": 867,
-    "leaderboard": 2212,
+    "leaderboard": 2210,
     "losses": 330,
     "metrics": 1133,
     "model_selection": 2226,

@@ -115,8 +115,6 @@ def resample(
     size = max(1, BATCH // max(len(units.sizes), system.tally.n_distinct, matrix, features))
     for start in range(0, n_resamples, size):
         stop = min(n_resamples, start + size)
-    meter = Progress("bootstrap", n_resamples)
-    for start, stop in _batches(n_resamples, _batch_size(system, units)):
         weights, flows = units.pair_sums(units.draw(stop - start, rng))
         found, effects[start:stop] = system.solve(weights, flows, alpha)
         if means is not None:
