@@ -74,8 +74,6 @@ BUDGET = {
     "judge": 867,
     "leaderboard": 2210,
     "losses": 287,
-    "leaderboard": 2383,
-    "losses": 289,
     "metrics": 1133,
     "model_selection": 2171,
     "persistence": 1674,
