@@ -73,7 +73,7 @@ BUDGET = {
     "inspection": 366,
     "judge": 867,
     "leaderboard": 2210,
-    "losses": 287,
+    "losses": 289,
     "metrics": 1133,
     "model_selection": 2171,
     "persistence": 1674,
