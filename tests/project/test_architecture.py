@@ -73,6 +73,8 @@ BUDGET = {
     "inspection": 366,
     "judge": 866,
     "leaderboard": 2383,
+    "judge": 867,
+    "leaderboard": 2210,
     "losses": 289,
     "metrics": 1139,
     "model_selection": 2171,
