@@ -72,8 +72,6 @@ BUDGET = {
     "graphs": 1302,
     "inspection": 366,
     "judge": 866,
-    "leaderboard": 2383,
-    "judge": 867,
     "leaderboard": 2210,
     "losses": 289,
     "metrics": 1139,
