@@ -65,7 +65,7 @@ BUDGET = {
     ".": 1010,
     "_compiled": 227,
     "cli": 2518,
-    "dask": 631,
+    "dask": 440,
     "datasets": 3204,
     "estimators": 4157,
     "features": 664,
