@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import dask
 import dask.array as da
@@ -18,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise import estimators
 from rankwise.arrays import Array
 from rankwise.dask.blocks import RowBlock, align, find_split_groups, gather_groups, whole_rows
-from rankwise.estimators.checks import check_beta
+from rankwise.estimators.chunked import pair_rule
 from rankwise.estimators.kernel_model import KernelModel
 from rankwise.estimators.margin_ranker import (
     check_stopping,
@@ -29,14 +28,15 @@ from rankwise.estimators.margin_ranker import (
 from rankwise.estimators.rank_svm import LOSSES, choose_method
 from rankwise.features import FeatureMap, basis_map
 from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.graphs.score_graph import GROUP_WEIGHTS
-from rankwise.losses import LossAt, MarginLoss, SquaredLoss
+from rankwise.graphs.pair_graph import GROUP_WEIGHTS
+from rankwise.losses import LossAt, MarginLoss
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
 from rankwise.solvers.bundle import plane_at
 from rankwise.solvers.closed_form import solve_shifted
 from rankwise.solvers.descent import second_moment
 from rankwise.solvers.margin_objective import MarginObjective, make_objective
+from rankwise.solvers.sums import ONE_LIST, StreamingSums
 
 MERGED_AT_ONCE = 8
 CUT_LIST = (
@@ -214,114 +214,48 @@ class RankRLS(LazyModel):
             The fitted estimator.
         """
         alphas = check_alphas([self.alpha], "alpha")
-        check_beta(self.beta)
-        options = {"cost": self.cost, "ties": self.ties, "group_weight": self.group_weight}
-        ScoreGraph([0.0, 1.0], **options)  # refuses unknown names before any work
+        self.output_shape_ = () if np.ndim(y) == 1 else (int(y.shape[1]),)
+        n_outputs = self.output_shape_[0] if self.output_shape_ else 1
+        rule = pair_rule(self, n_outputs)
         blocks, features, is_cut = self._whole_blocks(X, y, groups)
-        if is_cut and (self.cost, self.ties) != ("magnitude", "include"):
+        if is_cut and rule.tells_scores_apart:
             raise ValueError(CUT_LIST)
         shared = dask.delayed(features, traverse=False)
         add_up, merge = dask.delayed(_add_up), dask.delayed(_merge)
-        needs_items = is_cut or self.beta > 0
-        sums = [add_up(block, shared, options, not is_cut, needs_items) for block in blocks]
+        settings = (features.n_features, n_outputs, rule, self.beta)
+        sums = [add_up(block, shared, settings, groups is not None) for block in blocks]
         while len(sums) > 1:
             starts = range(0, len(sums), MERGED_AT_ONCE)
             sums = [merge(sums[start : start + MERGED_AT_ONCE]) for start in starts]
-        total: _Sums = dask.compute(sums[0])[0]
-        self.n_pairs_ = total.n_items * (total.n_items - 1) // 2 if is_cut else total.n_pairs
-        if not self.n_pairs_ and self.beta < 1:
+        total: StreamingSums = dask.compute(sums[0])[0]
+        if not total.n_pairs and self.beta < 1:
             raise ValueError(
                 f"there is nothing to rank: {total.n_items} items make no pair; give group labels "
                 "that are shared by items to be compared, and scores that differ."
             )
-        self.output_shape_ = () if np.ndim(y) == 1 else (int(y.shape[1]),)
-        solutions, _ = solve_shifted(*total.system(features.n_features, self.beta, is_cut), alphas)
+        self.n_pairs_ = total.n_pairs
+        solutions, _ = solve_shifted(*total.system(), alphas)
         self._store(features.coefficients(solutions[0]))
         return self
 
 
-class _Sums(NamedTuple):
-    """Sums over blocks: of pairs, and of the rows of features and scores side by side.
-
-    Attributes
-    ----------
-    n_pairs, weight, gram, moment
-        Number of pairs, W, ``Rᵀ L R`` and ``Rᵀ d``.
-    n_items, mean, scatter
-        Number of rows, their mean, and ``Σ (z − mean)(z − mean)ᵀ`` over them.
-    """
-
-    n_pairs: int
-    weight: float
-    gram: Any
-    moment: Any
-    n_items: int
-    mean: Any
-    scatter: Any
-
-    def plus(self, other: _Sums) -> _Sums:
-        n = self.n_items + other.n_items
-        share = other.n_items / max(n, 1)
-        apart = other.mean - self.mean
-        return _Sums(
-            self.n_pairs + other.n_pairs,
-            self.weight + other.weight,
-            self.gram + other.gram,
-            self.moment + other.moment,
-            n,
-            self.mean + share * apart,
-            self.scatter + other.scatter + self.n_items * share * np.multiply.outer(apart, apart),
-        )
-
-    def system(self, p: int, beta: float, is_cut: bool) -> tuple[Array, Array]:
-        """A and t of the loss of all blocks; L of one list is n times the centering matrix."""
-        A, t = self.gram, self.moment
-        weight = self.weight
-        if is_cut:
-            A, t = self.scatter[:p, :p], self.scatter[:p, p:]
-            weight = (self.n_items - 1) / 2
-        A, t = (1 - beta) / (weight or 1.0) * A, (1 - beta) / (weight or 1.0) * t
-        if beta > 0:
-            products = self.scatter + self.n_items * np.outer(self.mean, self.mean)
-            A = A + beta / self.n_items * products[:p, :p]
-            t = t + beta / self.n_items * products[:p, p:]
-        return np.asarray(A), np.asarray(t)
-
-
 def _add_up(
-    block: RowBlock,
-    features: FeatureMap,
-    options: dict[str, str],
-    has_pairs: bool,
-    needs_items: bool,
-) -> _Sums:
-    """On a worker: the sums of one block."""
-    n_items, n_outputs = block.y.shape
-    p = features.n_features
-    sums = _Sums(0, 0.0, np.zeros((p, p)), np.zeros((p, n_outputs)), n_items, 0.0, 0.0)
-    if not n_items:
-        return sums
-    R = features.features(block.X)
-    y = block.y[:, 0] if n_outputs == 1 else block.y
-    if has_pairs:
-        graph = ScoreGraph(y, block.groups, **options)
-        if graph.n_pairs:
-            gram, moment = SquaredLoss(graph).system(R)
-            weight = graph.total_weight
-            moment = moment.reshape(p, n_outputs) * weight
-            sums = sums._replace(
-                n_pairs=graph.n_pairs, weight=weight, gram=gram * weight, moment=moment
-            )
-    if needs_items:
-        Z = np.hstack([R.toarray() if sp.issparse(R) else R, block.y])
-        mean = Z.mean(axis=0)
-        sums = sums._replace(mean=mean, scatter=(Z - mean).T @ (Z - mean))
+    block: RowBlock, features: FeatureMap, settings: tuple[Any, ...], has_groups: bool
+) -> StreamingSums:
+    """On a worker: the sums of one block, whose groups are whole; one list may go on."""
+    sums = StreamingSums(*settings)
+    if len(block.y):
+        groups, keep = (block.groups, []) if has_groups else (None, [ONE_LIST])
+        sums.add(features.features(block.X), block.y, groups, keep=keep, remember=False)
     return sums
 
 
-def _merge(several: list[_Sums]) -> _Sums:
-    """On a worker: all sums in one."""
-    return functools.reduce(_Sums.plus, several)
+def _merge(several: list[StreamingSums]) -> StreamingSums:
+    """On a worker: all sums in one; those given may be read again if a worker dies."""
+    total = several[0].copy()
+    for other in several[1:]:
+        total.merge(other)
+    return total
 
 
 @dataclass(eq=False, repr=False)
