@@ -14,9 +14,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise import estimators
 from rankwise.arrays import Array
 from rankwise.dask.blocks import RowBlock, align, find_split_groups, gather_groups, whole_rows
+from rankwise.estimators import RankRLS as LocalRankRLS
+from rankwise.estimators import RankSVM as LocalRankSVM
 from rankwise.estimators.chunked import pair_rule
 from rankwise.estimators.kernel_model import KernelModel
 from rankwise.estimators.margin_ranker import (
@@ -184,7 +185,7 @@ class RankRLS(LazyModel):
     2
     """
 
-    local_class = estimators.RankRLS
+    local_class = LocalRankRLS
 
     alpha: float = 1e-3
     _: KW_ONLY
@@ -303,7 +304,7 @@ class RankSVM(LazyModel):
     True
     """
 
-    local_class = estimators.RankSVM
+    local_class = LocalRankSVM
 
     alpha: float = 1e-3
     _: KW_ONLY
