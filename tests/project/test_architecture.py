@@ -65,7 +65,7 @@ BUDGET = {
     ".": 1014,
     "_compiled": 227,
     "cli": 2450,
-    "dask": 635,
+    "dask": 390,
     "datasets": 2963,
     "estimators": 4468,
     "features": 650,
