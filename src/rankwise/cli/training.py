@@ -7,17 +7,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankwise.cli.data_file import DataFile
-from rankwise.cli.options import ModelName, TrainingTableOptions, split_names
+from rankwise.cli.data import DataFile, TrainingNotes
+from rankwise.cli.options import ModelName, ModelOptions, TrainingTableOptions, split_names
 from rankwise.cli.session import note
-from rankwise.cli.training_notes import TrainingNotes
 
 if TYPE_CHECKING:
-    from rankwise.datasets import ColumnKind
+    from rankwise.estimators import ColumnFacts, Columns
 
 SHOWN_NAMES = 8
 ROLES = {"id": "names of the items", "weight": "weights of the items"}
-NEED_SCORES = (ModelName.rankrls, ModelName.ranksvm, ModelName.ranklogistic, ModelName.auto)
+LEARN_UNSCORED = (ModelName.corankrls, ModelName.pursuit)
 
 
 @dataclass
@@ -28,14 +27,18 @@ class TrainingSet:
     ----------
     path : Path
         The file.
-    X : ndarray, sparse matrix or pyarrow.Table
-        Features: numbers, or a table if there are gaps or categories among them.
+    X : pyarrow.Table, ndarray or sparse matrix
+        The columns of a table that are learned from, or the features of svmlight rows.
     y, groups : ndarray
         Scores and labels of the groups, which may be None.
     roles : dict
         Names of the columns of scores, groups and names of the items, where there are some.
-    kinds : list of ColumnKind
-        What became of the other columns of a table.
+    scaler : transformer or None
+        What scales the features.
+    columns : Columns or None
+        What makes features of the columns of a table.
+    facts : list of ColumnFacts
+        What became of each column of a table that has no role.
     n_dropped : int
         Number of rows without score that were left out.
     weights : ndarray or None
@@ -49,36 +52,37 @@ class TrainingSet:
     y: Any
     groups: Any
     roles: dict[str, str | None]
-    kinds: list[ColumnKind] = field(default_factory=list)
+    scaler: Any
+    columns: Columns | None = None
+    facts: list[ColumnFacts] = field(default_factory=list)
     n_dropped: int = 0
     weights: Any = None
     zero_based: bool = False
 
-    @property
-    def is_sparse(self) -> bool:
-        """Whether the features are a sparse matrix."""
+    @cached_property
+    def steps(self) -> list[tuple[str, Any]]:
+        """What comes before the ranker in a Pipeline; `prepared` fits it."""
+        steps = [("columns", self.columns)] if self.columns is not None else []
+        is_scaled = self.columns is not None and self.columns.scale
+        return steps if self.scaler is None or is_scaled else [*steps, ("scale", self.scaler)]
+
+    @cached_property
+    def prepared(self) -> Any:
+        """The features as the ranker gets them."""
+        from rankwise.estimators.pipelines import fit_transform
+
+        X = self.X
+        for name, step in self.steps:
+            X = step.transform(X) if name == "columns" else fit_transform(step, X, self.groups)
+        return X
+
+    def notes(self, command: str, chosen: dict[str, Any]) -> TrainingNotes:
+        """What the model file should remember."""
         from scipy.sparse import issparse
 
-        return bool(issparse(self.X))
-
-    @property
-    def is_table(self) -> bool:
-        """Whether the features have yet to be made of the columns."""
-        return hasattr(self.X, "column_names")
-
-    def prepared_by(self, scaler: Any) -> Any:
-        """What makes features of X: the scaler, or a ColumnTransformer with it; None if nothing."""
-        from rankwise.datasets import column_transformer
-
-        return column_transformer(self.kinds, scaler=scaler) if self.is_table else scaler
-
-    def notes(self, command: str, chosen: dict[str, Any], fitted: Any) -> TrainingNotes:
-        """What the model file should remember."""
         from rankwise.datasets.row_sketch import sketch_rows
-        from rankwise.estimators.pipelines import transform_items
 
-        X = transform_items(fitted, self.X, self.groups) if self.is_table else self.X
-        others = [kind.name for kind in self.kinds if kind.use == "left out" and kind.name]
+        others = [column.name for column in self.facts if column.kind == "left out" and column.name]
         others += [name for name in [self.roles.get("weight")] if name]
         return TrainingNotes(
             command=command,
@@ -86,18 +90,18 @@ class TrainingSet:
             n_rows=len(self.y),
             target=self.roles.get("target") or "",
             group=self.roles.get("group") or "",
-            features=self._names,
-            categories=[kind.name for kind in self.kinds if kind.use == "category"],
             other_columns=others,
-            sparse=self.is_sparse,
+            sparse=bool(issparse(self.X)),
             zero_based=self.zero_based,
-            rows=sketch_rows(X, self.y),
+            rows=sketch_rows(
+                self.X if self.columns is None else self.columns.transform(self.X), self.y
+            ),
             chosen=chosen,
         )
 
-    @cached_property
+    @property
     def _names(self) -> list[str]:
-        return [kind.name for kind in self.kinds if kind.use != "left out"]
+        return [column.name for column in self.facts if column.kind != "left out"]
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -118,9 +122,12 @@ class TrainingSet:
             "target": self.roles.get("target"),
             "group": self.roles.get("group"),
             "weight": self.roles.get("weight"),
-            "n_features": int(self.X.shape[1]),
+            "n_features": len(self._names) or int(self.X.shape[1]),
             "features": self._names or None,
-            "columns": [kind._asdict() for kind in self.kinds],
+            "columns": [
+                {"name": c.name, "use": c.kind, "n_gaps": c.n_gaps, "why": c.why}
+                for c in self.facts
+            ],
             "groups": found.n_groups,
             "pairs": found.n_pairs,
             "tied_pairs": found.n_tied_pairs,
@@ -150,35 +157,31 @@ class TrainingSet:
         from rankwise.cli.output import print_table, say
         from rankwise.text_tables import Table
 
-        plain = [kind.name for kind in self.kinds if kind.words == "number" and not kind.why]
-        if len(plain) == len(self.kinds):
+        plain = [c.name for c in self.facts if c.words == "number" and not c.why]
+        if len(plain) == len(self.facts):
             return
-        rows = [
-            [name, ROLES.get(role, role), ""]
-            for role, name in self.roles.items()
-            if name is not None
-        ]
+        rows = [[name, ROLES.get(role, role), ""] for role, name in self.roles.items() if name]
         rows += [[_shortened(plain), "number", ""]] if plain else []
-        rows += [
-            [kind.name or "(no name)", kind.words, kind.why]
-            for kind in self.kinds
-            if kind.words != "number" or kind.why
-        ]
+        rows += [[c.name or "(no name)", c.words, c.why] for c in self.facts if c.name not in plain]
         say("")
         print_table(Table(["column", "used as", "because"], rows, names=(0, 1, 2)))
         say("")
 
 
 def read_training(
-    path: Path, table: TrainingTableOptions, model: ModelName, weight: str | None = None
+    path: Path,
+    table: TrainingTableOptions,
+    options: ModelOptions,
+    estimator: Any,
+    weight: str | None = None,
 ) -> TrainingSet:
     """Read a file to learn from; `weight` is the column of weights, if there is one."""
     file = DataFile(path, table)
     file.refuse_weights(weight)
     if file.is_letor:
-        data = _read_rows(file, table, model)
+        data = _training_rows(file, table, options, estimator)
     else:
-        data = _read_columns(file, table, model, weight)
+        data = _training_table(file, table, options, estimator, weight)
     if 0 < data.summary["pairs"] == data.summary["tied_pairs"]:
         raise ValueError(
             f"{path}: there is nothing to learn: all items of a group have the same score in "
@@ -187,54 +190,71 @@ def read_training(
     return data
 
 
-def _read_columns(
-    file: DataFile, table: TrainingTableOptions, model: ModelName, weight: str | None
+def _training_table(
+    file: DataFile,
+    table: TrainingTableOptions,
+    options: ModelOptions,
+    estimator: Any,
+    weight: str | None,
 ) -> TrainingSet:
     """A table, with text and gaps."""
-    from rankwise.datasets import read_frame
+    import numpy as np
+    from sklearn.preprocessing import StandardScaler
 
-    path = file.path
+    from rankwise.cli.models import make_scaler
+    from rankwise.estimators import ColumnFacts, Columns
+
     wanted, ignored = split_names(table.features), split_names(table.ignore)
     categorical, numeric = split_names(table.categorical), split_names(table.numeric)
     unnamed = [] if wanted else [at for at, name in enumerate(file.names) if not name]
     chosen = {"features": wanted or None, "ignore": [*ignored, *unnamed], "weight": weight}
-    found = read_frame(
-        path,
-        **{**file.given(), **file.layout, **chosen},
-        text=categorical,
-        numeric=numeric,
-        keep_unscored=model not in NEED_SCORES,
-    )
-    if found.n_without_score:
-        note(f"{found.n_without_score:,} rows of {path} have no score and are left out")
-    kinds = _kinds(path, found.X, categorical=categorical, numeric=numeric, wanted=wanted)
-    _check_gaps(path, table, kinds)
+    found = file.read_table(**chosen, text=categorical, numeric=numeric)
     roles = file.roles(**chosen)
-    return TrainingSet(
-        path,
-        _features(file, found.X, kinds),
-        found.y,
-        found.groups,
-        roles,
-        _with_others(file, kinds, roles),
-        found.n_without_score,
-        found.weight,
+    kept = np.arange(len(found.y))
+    if options.model not in LEARN_UNSCORED:
+        kept = np.flatnonzero(~np.isnan(found.y))
+    X = found.X.take(kept)
+    scaler = make_scaler(options, estimator, False)
+    columns = Columns(
+        categorical=categorical,
+        numeric=numeric,
+        wanted=wanted,
+        scale=isinstance(scaler, StandardScaler),
     )
-
-
-def _kinds(path: Path, X: Any, **asked: list[str]) -> list[ColumnKind]:
-    from rankwise.datasets import column_kinds
-
     try:
-        return column_kinds(X, **asked)
+        facts = list(columns.fit(X).facts_)
     except ValueError as error:
         remedy = "--categorical and --numeric say what columns are, --ignore leaves them out."
-        raise ValueError(f"{path}: {error} {remedy}") from None
+        raise ValueError(f"{file.path}: {error} {remedy}") from None
+    gaps = [f"{c.name} ({c.n_gaps:,})" for c in facts if c.kind == "number" and c.n_gaps]
+    if gaps and table.no_impute:
+        raise ValueError(
+            f"{file.path} has gaps in the columns {', '.join(gaps)}; fill them in, leave these "
+            "columns out with --ignore, or leave out --no-impute."
+        )
+    known = {*(column.name for column in facts), *roles.values()}
+    facts += [
+        ColumnFacts(name, "left out", why="as asked for" if name else "it has no name")
+        for name in file.names
+        if name not in known
+    ]
+    n_dropped = len(found.y) - len(kept)
+    if n_dropped:
+        note(f"{n_dropped:,} rows of {file.path} have no score and are left out")
+    y, groups, weights = (
+        None if values is None else values[kept] for values in (found.y, found.groups, found.weight)
+    )
+    return TrainingSet(file.path, X, y, groups, roles, scaler, columns, facts, n_dropped, weights)
 
 
-def _read_rows(file: DataFile, table: TrainingTableOptions, model: ModelName) -> TrainingSet:
+def _training_rows(
+    file: DataFile, table: TrainingTableOptions, options: ModelOptions, estimator: Any
+) -> TrainingSet:
     """Svmlight rows, which are numbers without names."""
     import numpy as np
+    from scipy.sparse import issparse
+
+    from rankwise.cli.models import make_scaler
 
     names = ("features", "ignore", "categorical", "numeric")
     asked = [f"--{name}" for name in names if getattr(table, name)]
@@ -243,57 +263,18 @@ def _read_rows(file: DataFile, table: TrainingTableOptions, model: ModelName) ->
             f"{file.path} has svmlight rows, whose columns have no names; leave out "
             f"{' and '.join(asked)}."
         )
-    data: Any = file.read()
+    data: Any = file.read_rows()
     n_unscored = int(np.isnan(data.y).sum())
-    if n_unscored and model in NEED_SCORES:
+    if n_unscored and options.model not in LEARN_UNSCORED:
         raise ValueError(
-            f"{file.path}: {n_unscored} items have no score, and {model} needs one for each; leave "
-            "these rows out, or use --model corankrls or pursuit, which learn from them, too."
+            f"{file.path}: {n_unscored} items have no score, and {options.model} needs one for "
+            "each; leave these rows out, or use --model corankrls or pursuit, which learn from "
+            "them, too."
         )
     roles = {"target": "label", "group": None if data.groups is None else "qid"}
+    scaler = make_scaler(options, estimator, bool(issparse(data.X)))
     counts = table.zero_based
-    return TrainingSet(file.path, data.X, data.y, data.groups, roles, zero_based=counts)
-
-
-def _features(file: DataFile, X: Any, kinds: list[ColumnKind]) -> Any:
-    """An array if all columns are numbers without gaps, else a table."""
-    import numpy as np
-
-    from rankwise.datasets.feature_columns import used_columns
-
-    used = [kind for kind in kinds if kind.use != "left out"]
-    table = used_columns(X, used)
-    numbers = [kind.name for kind in used if kind.use == "number"]
-    bad = [name for name in numbers if np.isinf(table[name].to_numpy()).any()]
-    if bad:
-        file.read(features=bad, target=None, group=None)  # says in which line
-        raise ValueError(f"{file.path}: infinite numbers in {', '.join(bad)}.")
-    if any(kind.words != "number" for kind in used):
-        return table
-    return np.column_stack([table[name].to_numpy() for name in numbers])
-
-
-def _check_gaps(path: Path, table: TrainingTableOptions, kinds: list[ColumnKind]) -> None:
-    gaps = [f"{k.name} ({k.n_gaps:,})" for k in kinds if k.use == "number" and k.n_gaps]
-    if gaps and table.no_impute:
-        raise ValueError(
-            f"{path} has gaps in the columns {', '.join(gaps)}; fill them in, leave these columns "
-            "out with --ignore, or leave out --no-impute."
-        )
-
-
-def _with_others(
-    file: DataFile, kinds: list[ColumnKind], roles: dict[str, str | None]
-) -> list[ColumnKind]:
-    """All columns but those with a role: first those that could be features."""
-    from rankwise.datasets import ColumnKind
-
-    known = {*(kind.name for kind in kinds), *roles.values()}
-    rest = [name for name in file.names if name not in known]
-    return kinds + [
-        ColumnKind(name, "left out", why="as asked for" if name else "it has no name")
-        for name in rest
-    ]
+    return TrainingSet(file.path, data.X, data.y, data.groups, roles, scaler, zero_based=counts)
 
 
 def _shortened(names: list[str]) -> str:
