@@ -79,7 +79,7 @@ BUDGET = {
     "model_selection": 2171,
     "persistence": 1211,
     "plot": 650,
-    "report": 1280,
+    "report": 1252,
     "solvers": 2083,
     "uncertainty": 947,
 }
