@@ -196,11 +196,11 @@ def test_the_delta_kernel_is_label_ranking(table, rng, gaps):
 
 def test_an_intercept_is_for_linear_kernels_unless_it_is_asked_for(table):
     rows, columns, Y = table
-    assert ConditionalRankRLS().fit(rows, columns, Y).shared_coef_.any()
-    assert not ConditionalRankRLS(row_kernel="rbf").fit(rows, columns, Y).shared_coef_.any()
-    assert not ConditionalRankRLS(intercept=False).fit(rows, columns, Y).shared_coef_.any()
+    assert ConditionalRankRLS().fit(rows, columns, Y).column_coef_.any()
+    assert not ConditionalRankRLS(row_kernel="rbf").fit(rows, columns, Y).column_coef_.any()
+    assert not ConditionalRankRLS(intercept=False).fit(rows, columns, Y).column_coef_.any()
     by_column = ConditionalRankRLS(ranked="rows", row_kernel="rbf").fit(rows, columns, Y)
-    assert by_column.shared_coef_.any()
+    assert by_column.row_coef_.any()
     with pytest.raises(ValueError, match="intercept='yes' is unknown"):
         ConditionalRankRLS(intercept="yes").fit(rows, columns, Y)
 

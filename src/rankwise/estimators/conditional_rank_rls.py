@@ -147,9 +147,10 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
     coef_ : ndarray of shape (n_row_functions, n_column_functions)
         Weights of products of features (linear kernels) and of kernel values to the training rows
         or columns (others).
-    shared_coef_ : ndarray of shape (n_column_functions,)
-        Weights of the order of the columns that all rows share; of the rows that all columns share,
-        shape (n_row_functions,), if rows are ranked.
+    column_coef_ : ndarray of shape (n_column_functions,)
+        Weights of the order that all rows share.
+    row_coef_ : ndarray of shape (n_row_functions,)
+        The same for the order of rows that all columns share.
     rows_fit_, columns_fit_ : array or sparse matrix
         The training rows and columns (not for linear kernels, nor precomputed ones of rows).
     n_columns_ : int
@@ -227,16 +228,17 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
             Scores. Kernel values are made in blocks of rows.
         """
         check_is_fitted(self)
-        kernels, names = self._kernels(), self.feature_names_
-        items = kernels[0].check(rows, self.n_features_in_, names[0]), self.columns_fit_
-        if columns is not None:
-            items = items[0], kernels[1].check(columns, self.n_column_features_, names[1])
-        fitted, coef = (getattr(self, "rows_fit_", None), self.columns_fit_), self.coef_
-        if self.ranked == "rows":
-            kernels, items, fitted, coef = kernels[::-1], items[::-1], fitted[::-1], coef.T
-        weights = kernels[0].scores(items[0], fitted[0], coef) + self.shared_coef_
-        scores = kernels[1].scores(items[1], fitted[1], np.ascontiguousarray(weights.T))
-        return scores if self.ranked == "rows" else np.asarray(scores.T)
+        of_rows, of_columns = self._kernels()
+        rows = of_rows.check(rows, self.n_features_in_, self.feature_names_[0])
+        if columns is None:
+            columns = self.columns_fit_
+        else:
+            columns = of_columns.check(columns, self.n_column_features_, self.feature_names_[1])
+        weights = np.column_stack([self.coef_, self.row_coef_])
+        by_row = of_rows.scores(rows, getattr(self, "rows_fit_", None), weights)
+        weights = np.ascontiguousarray((by_row[:, :-1] + self.column_coef_).T)
+        scores = of_columns.scores(columns, self.columns_fit_, weights).T
+        return np.asarray(scores + by_row[:, -1:])
 
     def leave_out(
         self,
@@ -361,10 +363,10 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
         kernels, items, table = data.kernels, data.items, data.table
         B, shared = kernels[0].split(found.coef[0], items[0], table.rows, data.added)
         both, _ = kernels[1].split(np.vstack([B, shared]).T, items[1], table.columns, 0.0)
-        coef = both.T[:-1]
-        self.shared_coef_ = both.T[-1].copy()
+        coef, self.row_coef_, self.column_coef_ = both.T[:-1], np.zeros(len(B)), both.T[-1].copy()
         if self.ranked == "rows":
             kernels, items, coef = kernels[::-1], items[::-1], coef.T
+            self.row_coef_, self.column_coef_ = self.column_coef_, self.row_coef_
         rows, columns = items
         self.coef_ = np.ascontiguousarray(coef)
         self.feature_names_ = data.names
@@ -435,8 +437,8 @@ group_weight, intercept, tol, max_iter
     model_class = ConditionalRankRLS
     lists = ("row_gamma", "column_gamma")
     shown = (
-        *("coef_", "shared_coef_", "rows_fit_", "columns_fit_", "feature_names_", "n_columns_"),
-        *("n_column_features_", "n_pairs_", "n_iter_", "n_features_in_"),
+        *("coef_", "row_coef_", "column_coef_", "rows_fit_", "columns_fit_", "feature_names_"),
+        *("n_columns_", "n_column_features_", "n_pairs_", "n_iter_", "n_features_in_"),
     )
 
     alphas: ArrayLike | None = None
