@@ -126,7 +126,7 @@ def searches():
 
 
 def combined_models():
-    yield "auto", AutoRanker(estimate_folds=0).fit(X, y), NEW
+    yield "auto", AutoRanker(n_resamples=0).fit(X, y), NEW
     yield "calibrated", CalibratedRanker(RankRLS()).fit(X, y, GROUPS), NEW
     yield "calibrated again", CalibratedRanker(RankSVM(), n_folds=3).fit(X, y, GROUPS), NEW
     labels = np.column_stack([Y, Y[:, 0] - Y[:, 1]])
