@@ -22,7 +22,6 @@ from rankwise.datasets import (
     write_scores,
     write_table_with_scores,
 )
-from rankwise.datasets.identifiers import find_identifiers
 from rankwise.errors import TableFormatError
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -268,24 +267,6 @@ def test_a_frame_without_scores(tmp_path):
     data = read_frame(save(path, "z,x\n1,a\n"), target_needed=False)
     assert data.y is None
     assert data.X.num_rows == 1
-
-
-def test_identifiers_are_found_by_name_and_by_content():
-    n = 40
-    X = pyarrow.table(
-        {
-            "userID": [1.5] * n,
-            "row": list(range(10, 10 + n)),
-            "key": [10**17 + 3 * k for k in range(n)],
-            "text": [f"t{k}" for k in range(n)],
-            "town": ["Rome", "Turku"] * (n // 2),
-            "bid": [3, 1] * (n // 2),
-            "gaps": pyarrow.array([None] * n, "int64"),
-            "x": list(np.linspace(0, 1, n)),
-        }
-    )
-    assert set(find_identifiers(X)) == {"userID", "row", "key", "text"}
-    assert find_identifiers(X)["text"] == "40 of its 40 texts are different"
 
 
 # Standard input and output ----------------------------------------------------------------------

@@ -1,172 +1,18 @@
-"""What becomes of the columns of a table, and how training rows are recognized."""
+"""Cells of tables as text and numbers, and how training rows are recognized."""
 
 from __future__ import annotations
-
-import datetime
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from numpy.testing import assert_array_equal
 
-from rankwise import RankRLS
-from rankwise.datasets import column_kinds, column_transformer, read_frame, read_table
-from rankwise.datasets.feature_columns import cast_columns, used_columns
+from rankwise.datasets import read_frame, read_table
 from rankwise.datasets.row_sketch import SIZE, sketch_rows, sketched_share
 from rankwise.errors import TableFormatError
 
 pyarrow = pytest.importorskip("pyarrow")
-
-N = 60
-RNG = np.random.default_rng(0)
-COLUMNS = {
-    "doc_id": (RNG.integers(0, 9, N).tolist(), "left out", "an identifier: its name says so"),
-    "row": (list(range(7, 7 + N)), "left out", "an identifier: it counts the rows"),
-    "key": ([10**17 + 3 * k for k in range(N)], "left out", "16 digits"),
-    "longer": ([float(10**25 + k * 10**12) for k in range(N)], "left out", "16 digits"),
-    "price": ([None, *RNG.normal(size=N - 1).tolist()], "number", ""),
-    "nan": ([float("nan"), *range(1, N)], "number", ""),
-    "size": (RNG.normal(size=N).tolist(), "number", ""),
-    "stars": (RNG.integers(0, 5, N).tolist(), "number", ""),
-    "odd": (RNG.permutation(10 * N)[:N].tolist(), "number", "whole numbers that are all different"),
-    "color": (["red", None, "blue"] * (N // 3), "category", ""),
-    "new": ([True, False] * (N // 2), "category", ""),
-    "name": ([f"n{k}" for k in range(N)], "left out", "60 different values, such as 'n0'"),
-    "day": ([datetime.date(2024, 1, 1 + k % 5) for k in range(N)], "left out", "dates or times"),
-    "day2": ([f"{1 + k % 28}.12.2024" for k in range(N)], "left out", "dates or times"),
-    "empty": ([None] * N, "left out", "it has no values"),
-    "list": ([[1, 2]] * N, "left out", "its type is list"),
-    "mixed": ([*map(str, range(N - 1)), "many"], "left out", "also words, such as 'many'"),
-    "commas": ([*(f"{k},5" for k in range(N - 1)), "k. A."], "left out", "words, such as 'k. A.'"),
-    "long": (["x" * 400, "y" * 400] * (N // 2), "left out", "long texts"),
-}
-
-
-def frame(*names):
-    return pyarrow.table({name: COLUMNS[name][0] for name in names or COLUMNS})
-
-
-@pytest.mark.parametrize("name", COLUMNS)
-def test_the_kind_of_each_column(name):
-    found = {kind.name: kind for kind in column_kinds(frame())}
-    _, use, why = COLUMNS[name]
-    assert found[name].use == use
-    assert why in found[name].why
-    assert bool(why) == bool(found[name].why)
-
-
-def test_words_tell_gaps_and_values():
-    found = {kind.name: kind.words for kind in column_kinds(frame())}
-    assert found["price"] == found["nan"] == "number with 1 gap"
-    assert found["size"] == "number"
-    assert found["color"] == "category of 2 values, 20 gaps"
-
-
-def test_data_frames_are_taken_as_they_are():
-    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
-    table = frame("doc_id", "price", "color", "new", "day")
-    expected = column_kinds(table)
-    assert column_kinds(table.to_pandas()) == expected
-    assert column_kinds(polars.from_arrow(table)) == expected
-    assert (
-        column_kinds(pandas.DataFrame({"a": pandas.Categorical(["x", "y"] * 9)}))[0].n_values == 2
-    )
-    with pytest.raises(ValueError, match="X is a ndarray; expected an Arrow table or a data frame"):
-        column_kinds(np.eye(2))
-
-
-def test_the_user_overrules():
-    X = frame("doc_id", "stars", "row", "size")
-    found = column_kinds(X, categorical=["stars", "doc_id"], wanted=["row"])
-    assert [kind.use for kind in found] == ["category", "category", "number", "number"]
-    assert column_kinds(X, numeric=["doc_id"])[0].use == "number"
-    with pytest.raises(ValueError, match="'stars' is asked for as a category and as a number"):
-        column_kinds(X, categorical=["stars"], numeric=["stars"])
-    with pytest.raises(ValueError, match="X has no column 'star'"):
-        column_kinds(X, numeric=["star"])
-
-
-def test_all_that_cannot_be_used_is_told_at_once():
-    with pytest.raises(ValueError, match=r"cannot be learned from: 'day' \(.*'empty' \(it has no"):
-        column_kinds(frame("size", "day", "empty"), wanted=["day", "empty"])
-    with pytest.raises(ValueError, match=r"no column can be learned from: 'doc_id'.*'day'"):
-        column_kinds(frame("doc_id", "day"))
-    with pytest.raises(
-        ValueError, match=r"'color' \(it has words, such as 'red', expected numbers"
-    ):
-        column_kinds(frame("color"), numeric=["color"])
-
-
-def test_a_category_with_a_million_values_is_refused():
-    many = pyarrow.array(np.arange(1_000_000)).cast(pyarrow.string())
-    X = pyarrow.table({"url": many, "x": np.zeros(1_000_000)})
-    assert column_kinds(X)[0].use == "left out"
-    with pytest.raises(ValueError, match=r"1,000,000 different values.*at most 1,000 make"):
-        column_kinds(X, categorical=["url"])
-
-
-def oracle_features(rows, seen):
-    """Medians, indicators and one-hot columns by loops over the rows."""
-    prices = [row["price"] for row in seen]
-    known = [price for price in prices if price is not None]
-    median = float(np.median(known))
-    colors = sorted({row["color"] for row in seen if row["color"] is not None})
-    colors += [None] * any(row["color"] is None for row in seen)
-    filled = [median if price is None else price for price in prices]
-    features = []
-    for row in rows:
-        price = median if row["price"] is None else row["price"]
-        features.append(
-            [
-                (price - np.mean(filled)) / np.std(filled),
-                float(row["price"] is None),
-                *(float(row["color"] == color) for color in colors),
-            ]
-        )
-    return np.array(features)
-
-
-def test_features_are_those_of_a_double_loop():
-    X = frame("price", "color")
-    transformer = column_transformer(column_kinds(X), scaler=StandardScaler())
-    assert_allclose(transformer.fit_transform(X), oracle_features(X.to_pylist(), X.to_pylist()))
-    new = pyarrow.table({"color": ["green", None, "red"], "price": [None, 1.5, -2.0]})
-    assert_allclose(transformer.transform(new), oracle_features(new.to_pylist(), X.to_pylist()))
-    names = ["price", "missingindicator_price", "color_blue", "color_red", "color_None"]
-    assert list(transformer.get_feature_names_out()) == names
-
-
-def test_a_pipeline_ranks_a_frame_by_names():
-    X = frame("price", "color", "size", "new")
-    y = np.where(np.array(X["color"].to_pylist()) == "red", 2.0, 1.0)
-    ranker = make_pipeline(column_transformer(column_kinds(X)), RankRLS(1e-3)).fit(X, y)
-    scores = ranker.predict(X)
-    assert scores[y == 2].min() > scores[y == 1].max()
-    assert_array_equal(ranker.predict(X.select(["new", "size", "color", "price"])), scores)
-
-
-def test_one_category_however_the_file_spells_it():
-    texts = pyarrow.table({"a": ["7", "true", None]})
-    numbers = pyarrow.table({"a": pyarrow.array([7.0, 7.0, None])})
-    truth = pyarrow.table({"a": pyarrow.array([True, False, None])})
-    assert cast_columns(texts, ["a"])["a"].to_pylist() == ["7", "true", None]
-    assert cast_columns(numbers, ["a"])["a"].to_pylist() == ["7", "7", None]
-    assert cast_columns(truth, ["a"])["a"].to_pylist() == ["true", "false", None]
-    spelled = pyarrow.table({"a": ["True", "FALSE", "Trueish"]})
-    assert cast_columns(spelled, ["a"])["a"].to_pylist() == ["true", "false", "Trueish"]
-    coded = pyarrow.table({"a": pyarrow.array(["x", "y", "x"]).dictionary_encode()})
-    assert cast_columns(coded, ["a"])["a"].to_pylist() == ["x", "y", "x"]
-
-
-def test_numbers_that_a_float_would_round_are_refused():
-    X = frame("key", "size")
-    odd = pyarrow.table({"key": [2**53 + 1, 5]})
-    with pytest.raises(ValueError, match="'key' has whole numbers that a float would round"):
-        used_columns(odd, column_kinds(odd, wanted=["key"]))
-    assert used_columns(X, column_kinds(X)).column_names == ["size"]
 
 
 def test_columns_are_read_as_text_or_numbers_on_demand(tmp_path):

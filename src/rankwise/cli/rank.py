@@ -59,7 +59,7 @@ Model = Annotated[
 ]
 TiesOption = Annotated[
     str,
-    option("How ties count: half; davidson or rao-kupper with bradley-terry.", "NAME", "--ties"),
+    option("How ties count: half; davidson with bradley-terry.", "NAME", "--ties"),
 ]
 FORMAT_OF = {".md": "markdown", ".json": "json", ".tex": "latex", ".html": "html", ".txt": "text"}
 
@@ -213,10 +213,10 @@ def rank(
 
 
 def _write_page(page: Path, boards: dict[Any, Leaderboard], pairs: Path) -> None:
-    from rankwise.report import write_board
+    from rankwise.report import board_page
 
     title = "Leaderboard" if str(pairs) == "-" else f"Leaderboard of {pairs.name}"
-    write_board(page, boards.get(None, boards), title=title)
+    board_page(boards.get(None, boards), title=title).save(page)
     note(f"the page was written to {page}")
 
 
@@ -317,8 +317,8 @@ def _listed(name: str, columns: str | None) -> list[str] | None:
 
 def _features(options: ComparisonOptions, pairs: PairData) -> Any:
     """Features of the items that were compared, if any, in the order of ``pairs.items``."""
-    from rankwise.datasets import column_kinds, column_transformer, read_frame
-    from rankwise.datasets.feature_columns import used_columns
+    from rankwise.datasets import read_frame
+    from rankwise.estimators import Columns
 
     file = options.features
     if file is None:
@@ -332,8 +332,8 @@ def _features(options: ComparisonOptions, pairs: PairData) -> Any:
         shown = ", ".join(missing[:10]) + (", …" if len(missing) > 10 else "")
         raise ValueError(f"{file} has no features of {len(missing)} compared items: {shown}.")
     X = table.X.take([row[str(item)] for item in pairs.items])
-    kinds = column_kinds(X)
-    for kind in kinds:
-        if kind.use == "left out":
-            note(f"column {kind.name} of {file} is left out: {kind.why}")
-    return column_transformer(kinds).fit_transform(used_columns(X, kinds))
+    columns = Columns().fit(X)
+    for column in columns.facts_:
+        if column.kind == "left out":
+            note(f"column {column.name} of {file} is left out: {column.why}")
+    return columns.transform(X)

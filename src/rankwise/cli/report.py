@@ -34,12 +34,11 @@ def report(
     """Write a page (HTML, needs no network) that shows how the model ranks scored items."""
     import numpy as np
 
-    from rankwise.cli.data_file import DataFile
-    from rankwise.cli.model_file import only_scored, open_model, open_ranker
+    from rankwise.cli.data import DataFile, only_scored, open_model, open_ranker
     from rankwise.cli.models import metrics_for
     from rankwise.cli.output import check_inputs, check_output, say
     from rankwise.cli.session import note
-    from rankwise.report import write_report
+    from rankwise.report import report as make_page
 
     check_inputs(model, data, train, previous)
     check_output(output, model, data, train, previous)
@@ -57,19 +56,19 @@ def report(
         before[scored] = values
     warning = ranker.flattery(found)
     metrics = [chosen.name for chosen in metrics_for(metric, found.y)]
-    write_report(
-        output,
+    page = make_page(
         ranker.model,
         found.X,
         found.y,
         found.groups,
         ids=None if found.ids is None else found.ids.tolist(),
-        feature_names=ranker.notes.features or [f"f{k + 1}" for k in range(ranker.n_features)],
+        feature_names=ranker.features or [f"f{k + 1}" for k in range(ranker.n_features)],
         training=training,
         previous=before,
         metrics=metrics,
         warning=warning,
         title=title or f"{model.stem} on {data.name}",
     )
+    page.save(output)
     note(warning)
     say(f"written to {output}")

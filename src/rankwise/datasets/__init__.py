@@ -7,9 +7,7 @@
 """
 
 from rankwise.datasets.any_format import read_ranking
-from rankwise.datasets.feature_columns import ColumnKind, column_kinds, column_transformer
 from rankwise.datasets.group_sizes import read_group_sizes, write_group_sizes
-from rankwise.datasets.identifiers import find_identifiers
 from rankwise.datasets.letor import read_letor
 from rankwise.datasets.letor_writer import write_letor
 from rankwise.datasets.pair_data import PairData
@@ -27,16 +25,12 @@ from rankwise.datasets.tables import RankingTable, read_frame, read_table
 from rankwise.groups import groups_from_sizes
 
 __all__ = [
-    "ColumnKind",
     "ItemFeatures",
     "PairData",
     "RankingData",
     "RankingProblem",
     "RankingTable",
     "ScoreTable",
-    "column_kinds",
-    "column_transformer",
-    "find_identifiers",
     "groups_from_sizes",
     "make_ranking",
     "pairs_from_frame",

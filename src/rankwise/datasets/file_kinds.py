@@ -27,7 +27,7 @@ _FORMAT_OF_SUFFIX: dict[str, Format] = {
 _HEAD_BYTES = 1 << 16
 _LETOR_WORD = re.compile(rb"(qid|[0-9]+):[^,;|]*")
 _BINARY: dict[bytes, Kind] = {b"PAR1": "parquet", b"ARROW1\0\0": "feather"}
-_MODEL = re.compile(rb"PK\x03\x04.{26}header\.json", re.DOTALL)
+_MODEL = re.compile(rb"PK\x03\x04.{26}model\.json", re.DOTALL)
 _FOREIGN = {
     b"PK\x03\x04": "an Excel workbook, a NumPy archive or another zip file",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook",

@@ -22,7 +22,7 @@ from rankwise.metrics.registry import Metric, get_metric
 from rankwise.options import check_option
 from rankwise.text_tables import Table
 
-DEFAULT_METRICS = ("ndcg@10", "map", "disagreement", "tau")
+FEW_GROUPS = 5  # with fewer an interval is a rough guess
 
 
 class EvaluationRow(NamedTuple):
@@ -49,6 +49,12 @@ class EvaluationRow(NamedTuple):
     n_undefined: int
     low: float = np.nan
     high: float = np.nan
+
+
+def usual_metrics(y: NDArray[Any], has_weights: bool = False) -> list[str]:
+    """The default metrics; without MAP where it takes no weights, or is 1 for every order."""
+    average_precision = ["map"] if y.min() <= 0 and not has_weights else []
+    return ["ndcg@10", *average_precision, "disagreement", "tau"]
 
 
 class ByMetric(dict[str, Any]):
@@ -99,9 +105,9 @@ class Evaluation:
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with the columns mean, groups, undefined, low and high."""
-        pandas = require("pandas", "Evaluation.to_frame")
         columns = ["metric", "mean", "groups", "undefined", "low", "high"]
-        return pandas.DataFrame(list(self.rows), columns=columns).set_index("metric")
+        frame = require("pandas", "Evaluation.to_frame").DataFrame(self.rows, columns=columns)
+        return frame.set_index("metric")
 
     def __repr__(self) -> str:
         return self.table().text()
@@ -115,10 +121,14 @@ class Evaluation:
         rows = []
         for row in self.rows:
             interval = "" if np.isnan(row.low) else f"{row.low:.4f} … {row.high:.4f}"
-            rows.append(
-                [row.name, f"{row.mean:.4f}", interval, str(row.n_groups), str(row.n_undefined)]
-            )
-        return Table(header, rows)
+            counts = [str(row.n_groups), str(row.n_undefined)]
+            rows.append([row.name, f"{row.mean:.4f}", interval, *counts])
+        n_fewest = min(
+            (row.n_groups - row.n_undefined for row in self.rows if not np.isnan(row.low)),
+            default=FEW_GROUPS,
+        )
+        note = f"an interval from {n_fewest} groups is a rough guess"
+        return Table(header, rows, notes=[note] if n_fewest < FEW_GROUPS else [])
 
 
 def evaluate(
@@ -143,7 +153,8 @@ def evaluate(
         Group label of each row, in any order; None puts all rows in one group.
     metrics : iterable of str or Metric, optional
         As `get_metric` reads them: ``"ndcg@10"``, ``"p(relevant=2)@5"``. By default NDCG of the
-        first ten, MAP (not with weights), the disagreement error and Kendall's tau.
+        first ten, MAP (not with weights, nor if all items are relevant, as ratings from 1 to 5
+        are), the disagreement error and Kendall's tau.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups where a metric is undefined; they are counted in any case. Unlike
         the single metrics, "skip" gives NaN where no group is left.
@@ -164,6 +175,7 @@ def evaluate(
     metric          mean     95% interval  groups  undefined
     ndcg@10       0.8155  0.0000 … 1.0000       3          1
     disagreement  0.5000  0.0000 … 1.0000       3          1
+    an interval from 2 groups is a rough guess
     """
     check_option("undefined", undefined, UNDEFINED)
     if not 0 < confidence < 1:
@@ -174,9 +186,8 @@ def evaluate(
             f"evaluate takes one list of scores, y_score has shape {score.shape}; "
             "call it for each column, or a single metric for all columns."
         )
-    if metrics is None:
-        metrics = [name for name in DEFAULT_METRICS if weights is None or name != "map"]
-    names = [metrics] if isinstance(metrics, (str, Metric)) else metrics
+    usual = usual_metrics(y, weights is not None) if metrics is None else metrics
+    names = [usual] if isinstance(usual, (str, Metric)) else usual
     ranking = Ranking(Targets(y, encoded, weights), score)
     rows, per_group = [], ByMetric()
     for metric in dict.fromkeys(get_metric(name) for name in names):
