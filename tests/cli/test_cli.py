@@ -528,7 +528,7 @@ def test_auto_refuses_what_it_would_not_look_at(tmp_path, table):
     assert "auto has no parameter alpha" in fail(*given, "--alpha", "1")
     assert "leave out --scale" in fail(*given, "--scale", "group")
     cv = ("cv", table, *TABLE, "--model", "auto")
-    assert "number of folds" in fail(*cv, "--leave", "pair")
+    assert "each group" in fail(*cv, "--leave", "pair")
     assert "no curve" in fail(*cv, "-o", tmp_path / "s.txt")
 
 
