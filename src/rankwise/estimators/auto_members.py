@@ -25,11 +25,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import column_or_1d
 
 from rankwise.arrays import Array, Indices
+from rankwise.estimators.anatomy import fit_transform, last_step
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.boosted_trees import BoostedTrees, grow_trees, staged_scores
 from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.hinge_features import HingeFeatures
-from rankwise.estimators.pipelines import fit_transform, last_step
 from rankwise.estimators.problem import ranking_losses
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.features import scale_in_groups
