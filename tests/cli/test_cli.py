@@ -102,27 +102,27 @@ def test_the_model_is_the_one_that_the_library_trains(tmp_path, letor, problem):
     [
         (["--alpha", "0.5"], "RankRLS(alpha=0.5, random_state=0)"),
         (
-            ["--alpha", "0.5", "--kernel", "rbf", "--gamma", "0.1", "--n-basis", "9"],
+            ["--alpha", "0.5", "--kernel", "rbf", "--set", "gamma=0.1", "--set", "n_basis=9"],
             "RankRLS(alpha=0.5, gamma=0.1, kernel='rbf', n_basis=9, random_state=0)",
         ),
         (
-            ["--alpha", "0.1,1", "--cost", "sign", "--group-weight", "groups"],
+            ["--alpha", "0.1,1", "--set", "cost=sign", "--set", "group_weight=groups"],
             "RankRLSCV(alphas=[0.1, 1.0], cost='sign', group_weight='groups', random_state=0)",
         ),
         (
-            ["--kernel", "rbf", "--gamma", "0.1,0.2", "--beta", "0.5"],
+            ["--kernel", "rbf", "--set", "gamma=0.1,0.2", "--set", "beta=0.5"],
             "RankRLSCV(beta=0.5, gamma=[0.1, 0.2], kernel='rbf', random_state=0)",
         ),
         (
-            ["--model", "ranksvm", "--loss", "squared_hinge", "--random-state", "3"],
+            ["--model", "ranksvm", "--set", "loss=squared_hinge", "--set", "random_state=3"],
             "RankSVMCV(loss='squared_hinge', random_state=3)",
         ),
         (
-            ["--model", "corankrls", "--nu", "2", "--views", "3", "--n-basis", "2"],
-            "CoRankRLSCV(n_basis=2, nus=[2.0], random_state=0, views=3)",
+            ["--model", "corankrls", "--set", "nu=2", "--set", "views=3", "--set", "n_basis=2"],
+            "CoRankRLSCV(n_basis=2, nus=[2], random_state=0, views=3)",
         ),
         (
-            ["--model", "pursuit", "--n-basis", "4", "--ties", "exclude"],
+            ["--model", "pursuit", "--set", "n_basis=4", "--set", "ties=exclude"],
             "RankingPursuitCV(n_basis=4, random_state=0, ties='exclude')",
         ),
     ],
@@ -154,15 +154,13 @@ def invoke(function, arguments):
 @pytest.mark.parametrize(
     "options, words",
     [
-        (["--model", "ranksvm", "--beta", "0.5"], ["ranksvm", "--beta", "rankrls and pursuit"]),
-        (["--model", "ranksvm", "--ties", "exclude"], ["ranksvm", "--ties"]),
-        (["--model", "rankrls", "--loss", "hinge"], ["rankrls", "--loss", "ranksvm has it"]),
-        (["--model", "rankrls", "--views", "2"], ["rankrls", "--views", "corankrls and pursuit"]),
-        (["--model", "pursuit", "--alpha", "1"], ["pursuit", "--alpha"]),
-        (["--model", "pursuit", "--nu", "1"], ["pursuit", "--nu", "--views"]),
-        (["--gamma", "1"], ["linear", "--gamma", "rbf"]),
-        (["--kernel", "rbf", "--degree", "2"], ["rbf", "--degree", "poly"]),
-        (["--kernel", "rbf", "--alpha", "1", "--gamma", "1,2"], ["--gamma 1,2", "one value"]),
+        (["--model", "ranksvm", "--set", "beta=0.5"], ["ranksvm", "beta", "loss"]),
+        (["--set", "n_basis"], ["n_basis", "NAME=VALUE"]),
+        (["--model", "auto", "--alpha", "1"], ["auto", "alpha"]),
+        (["--model", "pursuit", "--alpha", "1"], ["pursuit", "alpha"]),
+        (["--set", "gamma=1"], ["linear", "gamma", "rbf"]),
+        (["--kernel", "rbf", "--set", "degree=2"], ["rbf", "degree", "poly"]),
+        (["--kernel", "rbf", "--alpha", "1", "--set", "gamma=1,2"], ["gamma", "one value"]),
         (["--alpha", "1", "--metric", "map"], ["--metric map", "no effect", "--alpha 1"]),
         (["--alpha", "small"], ["--alpha small", "a number"]),
         (["--alpha", "-1"], ["alpha", "positive"]),
@@ -181,7 +179,7 @@ def test_options_without_effect_are_refused(tmp_path, letor, options, words):
 @pytest.mark.parametrize("name", ["rankrls", "ranksvm", "ranklogistic", "corankrls", "pursuit"])
 def test_every_model_is_trained_saved_and_used(tmp_path, letor, name):
     path = tmp_path / "m.rw"
-    few = ["--n-basis", "2"] if name == "corankrls" else []
+    few = ["--set", "n_basis=2"] if name == "corankrls" else []
     found = json.loads(succeed("train", letor, "--model", name, *few, "-o", path, "--json").stdout)
     assert found["data"]["groups"] == 12
     assert found["chosen"]["held_out_score"] <= 0.5
@@ -397,7 +395,7 @@ def test_items_without_score(tmp_path, table):
     found = [json.loads(succeed("cv", f, *TABLE, "--json").stdout) for f in (partly, scored)]
     assert found[0]["candidates"] == found[1]["candidates"]
     assert found[0]["data"]["rows_left_out"] == 10
-    done = succeed("train", partly, *options, "--model", "pursuit", "--n-basis", "3")
+    done = succeed("train", partly, *options, "--model", "pursuit", "--set", "n_basis=3")
     assert "10 without score" in done.stdout
     evaluation = ["evaluate", tmp_path / "m.rw"]
     assert succeed(*evaluation, partly).stdout == succeed(*evaluation, scored).stdout
@@ -526,7 +524,7 @@ def test_auto_trains_saves_and_works_in_every_command(tmp_path, table):
 
 def test_auto_refuses_what_it_would_not_look_at(tmp_path, table):
     given = ("train", table, *TABLE, "--model", "auto", "-o", tmp_path / "m.rw")
-    assert "auto has no option --kernel" in fail(*given, "--kernel", "rbf")
+    assert "auto has no parameter kernel" in fail(*given, "--kernel", "rbf")
     assert "auto has no option --alpha" in fail(*given, "--alpha", "1")
     assert "leave out --scale" in fail(*given, "--scale", "group")
     cv = ("cv", table, *TABLE, "--model", "auto")

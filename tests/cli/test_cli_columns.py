@@ -283,7 +283,7 @@ def judged(command, *arguments):
 def test_train_and_cv_judge_alike(tmp_path, table, name, groups):
     options = ["--target", "rating", "--model", name]
     options += ["--group", "shop"] if groups == "groups" else ["--ignore", "shop"]
-    options += ["--n-basis", "3"] if name in ("corankrls", "pursuit") else []
+    options += ["--set", "n_basis=3"] if name in ("corankrls", "pursuit") else []
     trained = judged("train", table, *options, "-o", tmp_path / "m.rw")
     assert judged("cv", table, *options) == pytest.approx(trained)
 

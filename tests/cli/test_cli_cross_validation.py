@@ -62,10 +62,10 @@ def test_semi_supervised_models_write_held_out_scores_and_groups(tmp_path, probl
         [*map(repr, x.tolist()), *rest] for x, *rest in zip(problem.X, queries, scored, strict=True)
     ]
     path.write_text("\n".join(",".join(row) for row in [names, *cells]))
-    given = ("--alpha", "0.1,1", "--nu", "1") if values else ("--n-basis", "4")
+    given = ("--alpha", "0.1,1", "--set", "nu=1") if values else ("--set", "n_basis=4")
     done = succeed(
         *("cv", path, "--model", name, *given, "--leave", "3", "-m", "ndcg@5"),
-        *("--kernel", "rbf", "--gamma", "0.1", "-o", out, "--per-group", per_group, "--json"),
+        *("--kernel", "rbf", "--set", "gamma=0.1", "-o", out, "--per-group", per_group, "--json"),
     )
     found = json.loads(done.stdout)
     scores = np.array([float(line) for line in lines_of(out)])
@@ -111,7 +111,7 @@ def test_models_without_a_shortcut_are_judged_by_their_search(letor, name, param
     from rankwise import CoRankRLSCV, RankingPursuitCV
     from rankwise.datasets import read_letor
 
-    few = ["--n-basis", "2"]
+    few = ["--set", "n_basis=2"]
     done = succeed("cv", letor, "--model", name, *few, "-m", "map", "-m", "tau", "--json")
     found = json.loads(done.stdout)
     search = CoRankRLSCV if name == "corankrls" else RankingPursuitCV
@@ -277,7 +277,7 @@ def test_boards_in_every_format(tmp_path, games):
     for name, format in {"a.md": "markdown", "a.tex": "latex", "a.csv": "csv"}.items():
         succeed("rank", games, *options, "-o", tmp_path / name)
         assert (tmp_path / name).read_text() == board.to_text(format)
-    assert "--anchor Zoe is not on the board" in fail("rank", games, "--anchor", "Zoe")
+    assert "Zoe' is not on the board" in fail("rank", games, "--anchor", "Zoe")
     shown = succeed("rank", games, "--judge", "judge", "--reweight").stdout
     assert "judges who stand out" in shown
     markdown = succeed("rank", games, "--group", "league", "--format", "markdown").stdout

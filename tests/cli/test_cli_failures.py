@@ -27,7 +27,7 @@ BAD_DATA = {
     "no column to learn from": ("y,qid,a\n1,1,\n2,1,\n", "{file}: no column can be learned from"),
     "file ends inside a quote": ('y,qid,a\n1,1,2\n2,1,"3\n', "{file}:3"),
     "mixed column counts": ("y,qid,a,b\n1,1,2,3\n2,1,4\n", "{file}:3"),
-    "no target column": ("height,qid,a\n1,1,2\n2,1,4\n", "--target"),
+    "no target column": ("height,qid,a\n1,1,2\n2,1,4\n", "target="),
     "column twice": ("y,a,a\n1,1,2\n2,1,4\n", "twice"),
     "only numbers": ("1,2,3\n4,5,6\n", "{file}"),
     "header only": ("y,qid,a\n", "{file}"),

@@ -222,17 +222,18 @@ def test_what_cannot_be_written_is_refused_before_the_data_are_read(tmp_path, mo
 @pytest.mark.parametrize("columns", [80, 50])
 def test_a_narrow_terminal_cuts_names_and_never_numbers(monkeypatch, capsys, columns):
     from rankwise.cli.output import print_table
+    from rankwise.text_tables import Table
 
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", str(columns))
     header = ["name", "mean", "interval"]
-    print_table(header, [["x" * 100, "0.1234", "-0.1234 … +0.5678"], ["y", "1", "2"]])
+    print_table(Table(header, [["x" * 100, "0.1234", "-0.1234 … +0.5678"], ["y", "1", "2"]]))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines[1:])) == columns
     assert lines[2].endswith("x…  0.1234  -0.1234 … +0.5678")
     assert lines[3].split() == ["y", "1", "2"]
     monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
-    print_table(header, [["x" * 100, "0.1234", "2"]])
+    print_table(Table(header, [["x" * 100, "0.1234", "2"]]))
     assert "x" * 100 in capsys.readouterr().out
 
 
@@ -274,13 +275,13 @@ def test_features_that_count_from_zero(tmp_path, problem):
     dump_svmlight_file(X, y, str(file), query_id=groups)
     said = run("train", file, "-o", model, code=1).stderr
     assert "zero.txt:1: feature id 0" in said
-    assert "--zero-based" in said
+    assert "zero_based=True" in said
     run("train", file, "--zero-based", "-o", model)
     first = run("predict", model, file).stdout
     dump_svmlight_file(X, y, str(file), query_id=groups, zero_based=False)
     run("train", file, "-o", tmp_path / "one.rw")
     assert run("predict", tmp_path / "one.rw", file).stdout == first
-    assert "leave out --zero-based" in run(
+    assert "leave out zero_based" in run(
         "train", write_table(tmp_path), "--zero-based", "-o", model, code=1
     ).stderr.replace("\n", " ")
 

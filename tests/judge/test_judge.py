@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -16,6 +17,7 @@ import time
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -33,13 +35,16 @@ from rankwise.judge import (
     ItemSet,
     JudgementStore,
     JudgingSession,
+    app,
     read_items,
+    storage,
 )
 from rankwise.judge.app import judging_app
 from rankwise.judge.items import Cell
 from rankwise.judge.storage import NotOpenError
 from tests.cli.shell import fail
 
+LOCAL = "http://127.0.0.1"
 FIVE = [Item(name, (Cell("", f"about {name}"),)) for name in "abcde"]
 
 
@@ -60,12 +65,17 @@ def session(store):
 @pytest.fixture
 def client(session):
     app = judging_app(session, hosts={"127.0.0.1"}, title="Best?")
-    with TestClient(app, base_url="http://127.0.0.1") as client:
+    with TestClient(app, base_url=LOCAL) as client:
         yield client
 
 
 def post(client, path, **body):
     return client.post(path, json={"judge": "Ann"} | body)
+
+
+def names(session, question):
+    """Of the two items, in the order of their sides."""
+    return tuple(session.items[place].name for place in session.places(question))
 
 
 # ---------------------------------------------------------------- items
@@ -103,13 +113,27 @@ def test_lines_and_folders_are_items_too(tmp_path):
     assert found.items[1].cells == (Cell("", "# y"),)
 
 
+def test_a_folder_does_not_follow_links_out_of_itself(tmp_path):
+    (tmp_path / "secret.txt").write_text("secret")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a.txt").write_text("about a")
+    (folder / "c.md").mkdir()
+    (folder / "d.txt").symlink_to(folder / "a.txt")  # a link inside is a file like others
+    assert read_items(folder).names == ["a", "d"]
+    for name in ("b.txt", "b.png"):
+        (folder / name).symlink_to(tmp_path / "secret.txt")
+        with pytest.raises(ValueError, match=f"{name} is outside"):
+            read_items(folder)
+        (folder / name).unlink()
+
+
 @pytest.mark.parametrize(
     "text, options, message",
     [
         ("name\nx\n", {}, "1 item; two are needed"),
         ("name,a\nx,1\nx,2\n", {}, "twice.*: x"),
         ("name,a\n,1\ny,2\n", {}, "without a name"),
-        ("name,a\nx,1\ny,1\n", {"show": ["a"]}, "look the same to a judge.*x = y"),
         ("name,a\nx,\ny,2\n", {"show": ["a"]}, "nothing to show.*x"),
         ("a,b\n1,1\n1,1\n", {}, "tells its rows apart"),
         ("name,a\nx,1\ny,2\n", {"name": "nme"}, "no column 'nme'; its columns are name, a"),
@@ -142,9 +166,9 @@ def test_an_open_question_waits_for_its_judge(store):
 
 def test_a_question_has_one_answer_by_its_own_judge(store):
     question = store.ask("Ann", lambda: (0, 1))
-    with pytest.raises(NotOpenError, match="another judge"):
+    with pytest.raises(NotOpenError, match="not yours"):
         store.answer("Bob", question.id, "first")
-    with pytest.raises(NotOpenError, match="not open"):
+    with pytest.raises(NotOpenError, match="the open one"):
         store.answer("Ann", 77, "first")
     with pytest.raises(ValueError, match="one of first, second, tie"):
         store.answer("Ann", question.id, "left")
@@ -155,18 +179,18 @@ def test_a_question_has_one_answer_by_its_own_judge(store):
 
 
 def test_undo_asks_the_same_question_again_and_keeps_the_history(store):
-    assert store.undo("Ann") is None
+    assert store.undo("Ann", None) is None
     for pair, outcome in (((0, 1), "first"), ((2, 3), "tie")):
         store.answer("Ann", store.ask("Ann", lambda pair=pair: pair).id, outcome)
     dropped = store.ask("Ann", lambda: (1, 4))
-    again = store.undo("Ann")
+    again = store.undo("Ann", None)
     assert again[2:] == (2, 3)
     with pytest.raises(NotOpenError):  # an answer to the question that was on the page before
         store.answer("Ann", dropped.id, "first")
     assert store.ask("Ann", lambda: (0, 4)) == again
     assert [c.outcome for c in store.comparisons()] == ["first"]
-    assert store.undo("Ann")[2:] == (0, 1)
-    assert store.undo("Ann") is None
+    assert store.undo("Ann", None)[2:] == (0, 1)
+    assert store.undo("Ann", None) is None
     assert store.n_answers() == 0
     kept = sqlite3.connect(store.path).execute("SELECT count(*) FROM question WHERE is_undone = 1")
     assert kept.fetchone() == (2,)
@@ -190,15 +214,57 @@ def test_other_items_are_told_and_accepted_by_choice(tmp_path):
     store.ask("Ann", lambda: (0, 4))
     store.close()
     others = [Item("a", (Cell("", "new text"),)), *FIVE[1:4], Item("f", (Cell("", "f"),))]
-    with pytest.raises(ValueError, match=r"1 new \(f\); 1 gone \(e\); 1 changed \(a\).*accept_ch"):
+    with pytest.raises(ValueError, match=r"1 new, 1 gone, 1 changed, such as 'f'.*accept_ch"):
         JudgementStore(path, others)
     store = JudgementStore(path, others, accept_changes=True)
     assert store.item_names() == ["a", "b", "c", "d", "e", "f"]
     assert len(store.comparisons()) == 1
     session = JudgingSession(ItemSet(others), store, random_state=0)
-    names = {name for k in range(40) for name in session.names_of(session.question(f"judge {k}"))}
-    assert names == {"a", "b", "c", "d", "f"}
+    asked = {name for k in range(40) for name in names(session, session.question(f"judge {k}"))}
+    assert asked == {"a", "b", "c", "d", "f"}
     session.close(), store.close()
+
+
+def test_undo_of_an_answer_about_an_item_that_is_gone_asks_about_others(tmp_path):
+    path = tmp_path / "a.db"
+    store = JudgementStore(path, FIVE)
+    store.answer("Ann", store.ask("Ann", lambda: (0, 4)).id, "first")
+    store.close()
+    store = JudgementStore(path, FIVE[:4], accept_changes=True)
+    session = JudgingSession(ItemSet(FIVE[:4]), store, random_state=0)
+    with TestClient(judging_app(session, hosts={"127.0.0.1"}), base_url=LOCAL) as client:
+        shown = post(client, "/api/undo")
+        assert shown.status_code == 200
+        assert {shown.json()[side]["name"] for side in ("first", "second")} < set("abcd")
+        assert post(client, "/api/question").json()["question"] == shown.json()["question"]
+    assert store.n_answers() == 0
+    session.close(), store.close()
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"no folder .*nowhere.*make it"):
+        JudgementStore(tmp_path / "nowhere" / "a.db", FIVE)
+    with pytest.raises(OSError, match="cannot be written"):
+        JudgementStore(tmp_path, FIVE)
+
+
+@pytest.mark.parametrize("ending", ["", "-wal"])
+@pytest.mark.parametrize("is_replaced", [True, False])
+def test_an_answer_to_a_deleted_file_is_not_acknowledged(store, ending, is_replaced):
+    store.answer("Ann", store.ask("Ann", lambda: (0, 1)).id, "first")
+    question = store.ask("Ann", lambda: (2, 3))
+    assert not store.is_gone()
+    file = store.path.with_name(store.path.name + ending)
+    content = file.read_bytes()
+    file.rename(file.with_name("moved"))
+    if is_replaced:
+        file.write_bytes(content)
+    with pytest.raises(OSError, match="gone; this answer is not kept"):
+        store.answer("Ann", question.id, "second")
+    assert store.is_gone()
+    assert "answers are in" in store.rescue()
+    rescued = store.path.with_name("answers.db.rescued.csv").read_text()
+    assert [row["outcome"] for row in csv.DictReader(io.StringIO(rescued))] == ["first", "second"]
 
 
 def test_files_of_others_and_damaged_files_are_left_alone(tmp_path):
@@ -256,19 +322,8 @@ def test_many_threads_lose_nothing(store):
 # ---------------------------------------------------------------- choice of questions
 
 
-def settle(session):
-    """Wait until the thread has seen all answers."""
-    for _ in range(500):
-        board = session.standing()
-        n = session.n_answers
-        if not n or (board["rows"] and sum(row["n"] for row in board["rows"]) == 2 * n):
-            return board
-        time.sleep(0.02)
-    raise AssertionError("the board does not follow")
-
-
 def test_the_first_round_connects_all_items(session):
-    pairs = [session.names_of(session.question(f"judge {k}")) for k in range(5)]
+    pairs = [names(session, session.question(f"judge {k}")) for k in range(5)]
     assert {name for pair in pairs for name in pair} == set("abcde")
     reached = {"a"}
     for _ in range(5):
@@ -280,11 +335,11 @@ def test_two_judges_are_not_asked_the_same_at_once_and_nobody_twice(session):
     asked = {"Ann": [], "Bob": []}
     for _ in range(5):
         questions = {judge: session.question(judge) for judge in asked}
-        assert len({frozenset(session.names_of(q)) for q in questions.values()}) == 2
+        assert len({frozenset(names(session, q)) for q in questions.values()}) == 2
         for judge, question in questions.items():
-            asked[judge].append(frozenset(session.names_of(question)))
+            asked[judge].append(frozenset(names(session, question)))
             session.answer(judge, question.id, "first")
-        settle(session)
+        session.refresh()
     assert all(len(set(pairs)) == 5 for pairs in asked.values())
 
 
@@ -304,22 +359,97 @@ def test_all_pairs_asked_still_gives_questions(store):
     session = JudgingSession(ItemSet(FIVE[:2]), store, random_state=0)
     for _ in range(4):
         session.answer("Ann", session.question("Ann").id, "first")
-    assert session.n_answers == 4
+    assert session.store.n_answers() == 4
     session.close()
 
 
-def test_a_judge_who_knows_the_order_gets_it(tmp_path):
+def knowing_judge(path, n_answers, level=0.9):
+    """A session in which Ann always takes the item that is later in the alphabet."""
     items = [Item(f"i{k:02}", (Cell("", str(k)),)) for k in range(12)]
-    store = JudgementStore(tmp_path / "a.db", items)
-    session = JudgingSession(ItemSet(items), store, goal="top", top=3, random_state=0)
+    store = JudgementStore(path, items)
+    session = JudgingSession(ItemSet(items), store, goal="top", top=3, level=level, random_state=0)
     question = session.question("Ann")
-    for _ in range(40):
-        first, second = session.names_of(question)
+    for _ in range(n_answers):
+        first, second = names(session, question)
+        session.refresh()
         question = session.answer("Ann", question.id, "first" if first > second else "second")
-        settle(session)
-    assert [row["item"] for row in settle(session)["rows"][:3]] == ["i11", "i10", "i09"]
-    assert session.progress("Ann")["settled"] > 0.5
+    session.refresh()
     session.close(), store.close()
+    return session
+
+
+def test_a_judge_who_knows_the_order_gets_it(tmp_path):
+    session = knowing_judge(tmp_path / "a.db", 40)
+    assert [row["item"] for row in session.standing()["rows"][:3]] == ["i11", "i10", "i09"]
+    again = knowing_judge(tmp_path / "b.db", 40)  # what is asked depends on the answers alone
+    assert again.standing() == session.standing()
+    assert again._settled == session._settled > 0.5
+
+
+def test_the_page_says_when_to_stop_and_not_before(tmp_path):
+    items = [Item(name, (Cell("", name),)) for name in "abc"]
+    store = JudgementStore(tmp_path / "a.db", items)
+    said = []
+    session = JudgingSession(ItemSet(items), store, goal="top", top=1, random_state=0)
+    question = session.question("Ann")
+    for _ in range(30):
+        outcome = "first" if names(session, question)[0] == "c" else "second"
+        if "c" not in names(session, question):
+            outcome = "tie"
+        question = session.answer("Ann", question.id, outcome)
+        session.refresh()
+        said.append((session.progress("Ann")["settled"], session.progress("Ann")["text"]))
+    assert said[0][0] < session.level <= said[-1][0]
+    for settled, text in said:
+        assert ("settled" in text) == ("you may stop" in text) == (settled >= session.level)
+    session.level = session._settled
+    assert "you may stop" in session.progress("Ann")["text"]
+    session.level = np.nextafter(session._settled, 2)
+    assert "you may stop" not in session.progress("Ann")["text"]
+    session.close(), store.close()
+
+
+def test_an_odd_number_in_a_column_does_not_end_the_board(tmp_path):
+    rows = [f"n{k},{k},{1e200 if k == 3 else k}" for k in range(8)]
+    found = read_items(write(tmp_path, "\n".join(["name,price,weight", *rows])))
+    assert np.isfinite(found.features).all()
+    store = JudgementStore(tmp_path / "a.db", found.items)
+    session = JudgingSession(found, store, random_state=0)
+    session.answer("Ann", session.question("Ann").id, "first")
+    session.refresh()
+    assert len(session.standing()["rows"]) == 8
+    session.close(), store.close()
+
+
+def test_the_rating_thread_survives_a_failure_and_says_what_it_was(session, monkeypatch):
+    whole = session._graph
+    monkeypatch.setattr(session, "_graph", lambda answers: 1 / 0)
+    session.answer("Ann", session.question("Ann").id, "first")
+    wait_for(lambda: "division by zero" in session.standing()["note"])
+    monkeypatch.setattr(session, "_graph", whole)
+    session.answer("Ann", session.question("Ann").id, "first")
+    wait_for(lambda: session.standing()["note"].startswith("From 2 answers"))
+
+
+def wait_for(condition):
+    for _ in range(500):
+        if condition():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it did not happen in 10 s")
+
+
+def test_a_judge_who_left_blocks_a_pair_for_some_minutes_only(store, monkeypatch):
+    two = FIVE[:2]
+    store.ask("gone", lambda: (0, 1))
+    assert store.open_pairs() == {(0, 1)}
+    monkeypatch.setattr(storage, "LENT", timedelta(0))
+    time.sleep(0.01)
+    assert store.open_pairs() == set()
+    assert store.ask("gone", lambda: (2, 3))[2:] == (0, 1)  # who comes back finds it open still
+    session = JudgingSession(ItemSet(two), store, random_state=0)
+    assert set(names(session, session.question("Ann"))) == {"a", "b"}
+    session.close()
 
 
 def test_the_export_is_what_rank_reads(session, tmp_path):
@@ -357,7 +487,7 @@ def test_a_session_over_http(client, session):
     assert "answered already" in twice.json()["message"]
     undone = post(client, "/api/undo").json()
     assert undone["first"]["name"] == found["first"]["name"]
-    assert session.n_answers == 0
+    assert session.store.n_answers() == 0
     assert post(client, "/api/undo").json()["message"].startswith("there is no answer")
 
 
@@ -365,7 +495,7 @@ def test_the_board_follows(client, session):
     assert client.get("/api/board").json()["rows"] == []
     found = post(client, "/api/question").json()
     post(client, "/api/answer", question=found["question"], outcome="first")
-    settle(session)
+    session.refresh()
     rows = client.get("/api/board").json()["rows"]
     assert rows[0]["item"] == found["first"]["name"]
     assert rows[-1]["item"] == found["second"]["name"]
@@ -381,6 +511,9 @@ def test_the_board_follows(client, session):
         ({"sec-fetch-site": "cross-site"}, 403),
         ({"sec-fetch-site": "same-site"}, 403),
         ({"host": "evil.example"}, 403),  # DNS that was made to point here
+        ({"host": "["}, 403),
+        ({"host": ""}, 403),
+        ({"origin": "http://["}, 403),
         ({"content-type": "text/plain"}, 403),
         ({"content-type": "application/x-www-form-urlencoded"}, 403),
     ],
@@ -413,11 +546,21 @@ def test_nonsense_is_refused_with_a_sentence(client, session, body):
     assert session.store.open_pairs() == set()
 
 
-@pytest.mark.parametrize("answer", [{}, {"question": "1"}, {"question": 1, "outcome": "left"}])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"question": "1"},
+        {"question": 1, "outcome": "left"},
+        {"question": 10**30, "outcome": "first"},
+        {"question": -(10**30), "outcome": "first"},
+        {"question": 1.5, "outcome": "first"},
+    ],
+)
 def test_an_answer_without_question_or_outcome_changes_nothing(client, session, answer):
     post(client, "/api/question")
     assert post(client, "/api/answer", **answer).status_code == 400
-    assert session.n_answers == 0
+    assert session.store.n_answers() == 0
 
 
 def test_other_computers_need_the_token(session):
@@ -443,7 +586,7 @@ def test_an_address_that_others_can_reach_gets_a_token():
     assert address.url.endswith(f"?token={address.token}")
     with pytest.raises(ValueError, match=f"port {address.port} is in use"):
         Address("0.0.0.0", address.port)
-    with pytest.raises(ValueError, match="0 to 65535"):
+    with pytest.raises(ValueError, match="0-65535"):
         Address(port=70000)
     with pytest.raises(ValueError, match="cannot serve"):
         Address("203.0.113.7", 0)
@@ -463,7 +606,7 @@ def test_markdown_lets_no_html_through(store):
     items = [Item(name, (Cell("", f"{name} {text}"),)) for name in "ab"]
     session = JudgingSession(ItemSet(items), store, random_state=0)
     app = judging_app(session, hosts={"127.0.0.1"}, is_markdown=True)
-    with TestClient(app, base_url="http://127.0.0.1") as client:
+    with TestClient(app, base_url=LOCAL) as client:
         html = post(client, "/api/question").json()["first"]["cells"][0]["html"]
     session.close()
     assert "<strong>bold</strong>" in html
@@ -477,10 +620,17 @@ def test_only_pictures_of_items_are_served(tmp_path, store):
     items = [Item("a", (), tmp_path / "a.png"), Item("b", (Cell("", "b"),))]
     session = JudgingSession(ItemSet(items), store, random_state=0)
     app = judging_app(session, hosts={"127.0.0.1"})
-    with TestClient(app, base_url="http://127.0.0.1") as client:
+    with TestClient(app, base_url=LOCAL) as client:
         assert client.get("/image/0").content == b"\x89PNG"
         assert client.get("/image/0").headers["content-type"] == "image/png"
-        for path in ("/image/1", "/image/2", "/image/../answers.db", "/image/x", "/answers.db"):
+        for path in (
+            "/image/1",
+            "/image/2",
+            f"/image/{'9' * 5000}",
+            "/image/../answers.db",
+            "/image/x",
+            "/answers.db",
+        ):
             assert client.get(path).status_code == 404
     session.close()
 
@@ -491,9 +641,9 @@ def test_only_pictures_of_items_are_served(tmp_path, store):
 class Program:
     """`rankwise judge` in a process of its own."""
 
-    def __init__(self, path, *options):
+    def __init__(self, path, *options, **pipes):
         command = [sys.executable, "-m", "rankwise", "judge", str(path), "--port", "0", *options]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **pipes)
         for line in self.process.stdout:
             if line.startswith("Open "):
                 self.url = line.split()[1]
@@ -557,10 +707,51 @@ def test_eight_clients_at_once_lose_nothing(tmp_path):
     store.close()
 
 
+def test_it_stops_when_its_file_is_deleted_and_saves_the_answers(tmp_path):
+    path = write(tmp_path, "name\n" + "\n".join("abcdef"))
+    program = Program(path, stderr=subprocess.PIPE)
+    found = program.post("question", judge="Ann")
+    program.post("answer", judge="Ann", question=found["question"], outcome="tie")
+    (tmp_path / "items.csv.judged.db").unlink()
+    said = program.process.communicate(timeout=30)[1]
+    assert program.process.returncode == 1
+    assert "deleted" in said
+    assert len(said.splitlines()) <= 3
+    rescued = (tmp_path / "items.csv.judged.db.rescued.csv").read_text()
+    assert [row["outcome"] for row in csv.DictReader(io.StringIO(rescued))] == ["tie"]
+
+
+def test_long_bodies_and_slow_headers_end_early(session, monkeypatch):
+    monkeypatch.setattr(app, "PATIENCE", 0.3)
+    address = Address(port=0)
+
+    def serve():
+        with contextlib.suppress(OSError):  # it stops because its file is gone
+            app.serve(session, address)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    head = f"POST /api/question HTTP/1.1\r\nHost: 127.0.0.1:{address.port}\r\n"
+    kind = "Content-Type: application/json\r\n"
+    for sent, reply in (
+        (f"{head}{kind}Content-Length: 1000000000\r\n\r\n" + "x" * 10_000, b"more than 4096"),
+        (head, b""),  # headers that never end
+        (f"{head}{kind}Content-Length: 20\r\n\r\n{{", b""),  # nor does this body
+    ):
+        with socket.create_connection(("127.0.0.1", address.port), timeout=20) as client:
+            client.sendall(sent.encode())
+            assert reply in b"".join(iter(lambda client=client: client.recv(65536), b""))
+    session.store.path.unlink()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
 def test_the_command_fails_in_one_line(tmp_path):
     path = write(tmp_path, "name\na\nb\n")
     taken = Address(port=0)
+    nowhere = tmp_path / "nowhere" / "a.db"
     for options, message in (
+        ([path, "--database", nowhere, "--port", "0"], "no folder"),
         ([tmp_path / "no.csv"], "there is no such file"),
         ([path, "--goal", "bottom"], "--goal is top or order"),
         ([path, "--level", "2"], "--level"),

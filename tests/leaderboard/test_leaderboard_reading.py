@@ -268,9 +268,9 @@ def test_every_format_has_every_item():
     markdown = board.to_text("markdown")
     assert r"x\|y" in markdown
     assert r"\<i\>" in markdown
-    assert markdown.splitlines()[1].startswith("| :-- | :-- | --: |")
+    assert markdown.splitlines()[1].startswith("| --: | :-- | --: |")
     latex = board.to_text("latex")
-    assert all(text in latex for text in (r"a\&b", r"50\%", r"\_z\_", r"\begin{tabular}{llrr"))
+    assert all(text in latex for text in (r"a\&b", r"50\%", r"\_z\_", r"\begin{tabular}{rlrr"))
     page = board.to_text("html")
     assert "&lt;i&gt;" in page
     assert "<i>" not in page

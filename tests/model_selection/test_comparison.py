@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
-import json
 import sys
 
 import numpy as np
@@ -14,7 +11,7 @@ import scipy.stats
 
 from rankwise.metrics import evaluate
 from rankwise.model_selection import Comparison, compare
-from rankwise.model_selection.paired_tests import randomization_test
+from rankwise.model_selection.comparison import _holm, _randomization_p
 
 
 @pytest.fixture
@@ -104,16 +101,16 @@ def test_randomization_tries_all_signs_of_few_groups(differences):
 
 def test_randomization_by_draws_is_close_to_all_signs_and_to_scipy(monkeypatch):
     differences = np.random.default_rng(3).normal(0.4, 1, 18)
-    exact = randomization_test(differences)
-    monkeypatch.setattr("rankwise.model_selection.paired_tests.ALL_SIGNS", 5)
-    drawn = randomization_test(differences)
+    exact = _randomization_p(differences)
+    monkeypatch.setattr("rankwise.model_selection.comparison.ALL_SIGNS", 5)
+    drawn = _randomization_p(differences)
     assert drawn == pytest.approx(exact, abs=5 * np.sqrt(exact * (1 - exact) / 1e5))
-    assert drawn == randomization_test(differences)
+    assert drawn == _randomization_p(differences)
     many = np.random.default_rng(4).normal(0.15, 1, 150)
     scipy_p = scipy.stats.permutation_test(
         (many,), np.mean, permutation_type="samples", n_resamples=99_999, rng=1
     ).pvalue
-    assert randomization_test(many) == pytest.approx(scipy_p, abs=0.01)
+    assert _randomization_p(many) == pytest.approx(scipy_p, abs=0.01)
 
 
 def test_randomization_is_the_test_of_the_mean_where_wilcoxon_is_of_ranks():
@@ -132,10 +129,7 @@ def test_formats_have_the_numbers_of_the_table(errors):
         assert "randomization" in result.to_text(name)
     assert r"a\_1 & b &" in result.to_text("latex")
     assert "| a\\_1 | b |" in result.to_text("markdown")
-    document = json.loads(result.to_text("json"))
-    assert document["comparisons"] == [row._asdict()]
-    header, line = csv.reader(io.StringIO(result.to_text("csv")))
-    assert dict(zip(header, line, strict=True))["p_holm"] == str(row.p_holm)
+    assert result.to_dict()["comparisons"] == [row._asdict()]
     with pytest.raises(ValueError, match="format='tex' is unknown; did you mean 'text'"):
         result.to_text("tex")
 
@@ -156,10 +150,8 @@ def test_interval_is_that_of_the_t_test(errors):
 
 
 def test_holm_correction_steps_down():
-    from rankwise.model_selection.paired_tests import holm
-
-    assert holm([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.09, 0.09, 0.5])
-    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
+    assert _holm([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.09, 0.09, 0.5])
+    assert _holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
 
 
 def test_correction_is_over_all_comparisons(errors):
@@ -227,8 +219,8 @@ def test_values_of_an_evaluation_can_be_compared():
 def test_table_is_aligned(errors):
     lines = repr(compare(errors)).splitlines()
     assert len(lines) == 5
-    at = lines[0].index("mean b")
-    assert all(line[at - 1] == " " and line[at].isdigit() for line in lines[1:4])
+    end = lines[0].index("mean b") + len("mean b")
+    assert all(line[end - 1].isdigit() and line[end] == " " for line in lines[1:4])
     assert lines[2].endswith("*")
     assert str(compare(errors)) == repr(compare(errors))
 

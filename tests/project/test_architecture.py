@@ -63,9 +63,9 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 899,
+    ".": 964,
     "_compiled": 227,
-    "cli": 3197,
+    "cli": 2628,
     "dask": 635,
     "datasets": 3204,
     "estimators": 4614,
@@ -73,10 +73,10 @@ BUDGET = {
     "graphs": 1765,
     "inspection": 364,
     "judge": 865,
-    "leaderboard": 2451,
+    "leaderboard": 2424,
     "losses": 355,
     "metrics": 1140,
-    "model_selection": 2288,
+    "model_selection": 2236,
     "persistence": 1674,
     "plot": 1060,
     "report": 1549,

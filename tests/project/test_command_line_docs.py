@@ -17,7 +17,6 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "command_line.md"
 WRITTEN = {
     "command_line.md": [
-        "drugs.html",
         "demo/report.html",
         "report.html",
         "with_scores.csv",
@@ -66,14 +65,6 @@ def write_tables(folder):
         games.append(f"{max(a, b)},{min(a, b)},{k % 7}" if k % 5 else f"{a},{b},{k % 7}")
         battles.append(f"{a},{b},{['left', 'right', 'tie'][k % 3]}")
     (folder / "games.csv").write_text("\n".join(games))
-    names = [f"t{k}" for k in range(5)]
-    drugs = [f"d{k},{rng.standard_normal():.3f},{rng.standard_normal():.3f}" for k in range(9)]
-    (folder / "drugs.csv").write_text("\n".join(["drug,mass,charge", *drugs]))
-    (folder / "new_drugs.csv").write_text("drug,mass,charge\nn0,0.1,0.2\nn1,0.3,-1")
-    targets = [f"{name},{rng.standard_normal():.3f}" for name in names]
-    (folder / "targets.csv").write_text("\n".join(["target,size", *targets]))
-    table = [f"d{k}," + ",".join(f"{x:.3f}" for x in rng.standard_normal(5)) for k in range(9)]
-    (folder / "affinities.csv").write_text("\n".join([",".join(["drug", *names]), *table]))
     (folder / "battles.csv").write_text("\n".join(battles))
 
 
@@ -102,4 +93,4 @@ def test_the_refusal_that_the_page_shows_is_what_the_command_says(tmp_path):
     arguments = shlex.split(shown[1])
     done = CliRunner().invoke(app, [*arguments[:-1], str(tmp_path / "model.rw")])
     assert done.exit_code == 1
-    assert done.stderr == shown[2] + "\n"
+    assert done.stderr.startswith(shown[2].removesuffix("…"))

@@ -7,8 +7,6 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, get_type_hints
 
-import typer
-
 from rankwise.cli.options import flag
 from rankwise.cli.session import DEBUG_HELP, QUIET_HELP, telling
 
@@ -30,11 +28,10 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         for name, bundle in bundles.items():
             own = {field.name: given.pop(field.name) for field in dataclasses.fields(bundle)}
             given[name] = bundle(**own)  # type: ignore[operator]
-        with telling(quiet=quiet, debug=debug, options=options):
+        with telling(quiet=quiet, debug=debug):
             function(**given)
 
     parameters = list(_parameters(function, hints, bundles))
-    options = frozenset(name for parameter in parameters for name in _option_names(parameter))
     run.__name__, run.__doc__ = function.__name__, function.__doc__
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -54,14 +51,6 @@ def _parameters(
             yield _keyword(field.name, types[field.name], field.default)
     yield _keyword("quiet", Quiet, False)
     yield _keyword("debug", Debug, False)
-
-
-def _option_names(parameter: inspect.Parameter) -> Iterator[str]:
-    """Names on the command line, without dashes."""
-    (about,) = parameter.annotation.__metadata__
-    if isinstance(about, typer.models.OptionInfo):
-        names = about.param_decls or [parameter.name.replace("_", "-")]
-        yield from (name.lstrip("-") for name in names)
 
 
 def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:

@@ -49,7 +49,7 @@ def compare(
     from rankwise.cli.output import check_inputs, print_json
     from rankwise.cli.session import note
     from rankwise.metrics import evaluate
-    from rankwise.model_selection.paired_tests import TESTS
+    from rankwise.model_selection.comparison import TESTS
     from rankwise.options import check_option
 
     check_option("--test", test, TESTS)
@@ -100,34 +100,13 @@ def paired_test(
 
 def print_comparison(test: Comparison) -> None:
     """One row for each two rankers."""
-    from rankwise.cli.output import print_table, shown
+    from rankwise.cli.output import print_table
     from rankwise.cli.session import note
 
-    interval = f"{100 * test.confidence:g}% interval"
     if test.n_groups == 1:
         note("there is one group only, so nothing can be said about chance")
-    print_table(
-        ["a", "b", "mean a", "mean b", "a − b", interval, "w/t/l", "p (Holm)"],
-        [
-            [
-                row.a,
-                row.b,
-                f"{row.mean_a:.4f}",
-                f"{row.mean_b:.4f}",
-                f"{row.difference:+.4f}",
-                f"{shown(row.low, '+.4f')} … {shown(row.high, '+.4f')}",
-                f"{row.wins}/{row.ties}/{row.losses}",
-                f"{row.p_holm:.3g}" + (" *" if row.significant else "  "),
-            ]
-            for row in test
-        ],
-        n_left=2,
-    )
-    left_out = f", {test.n_dropped} left out as undefined" if test.n_dropped else ""
-    groups = "1 group" if test.n_groups == 1 else f"{test.n_groups:,} groups"
-    way = f"; {test.test} test" * (test.test != "wilcoxon")
-    star = f"; * significant at {1 - test.confidence:.2g}" * any(row.significant for row in test)
-    typer.echo(f"{groups}{left_out}; w/t/l: groups where a won, tied, lost{way}{star}\n")
+    print_table(test.table())
+    typer.echo("")
 
 
 def unique_names(paths: list[Path]) -> list[str]:

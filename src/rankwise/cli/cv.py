@@ -18,7 +18,6 @@ from rankwise.cli.options import (
     TrainingTableOptions,
     WeightColumn,
 )
-from rankwise.cli.score_tables import ScoreTableOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,8 +31,7 @@ Leave = Annotated[
     str,
     typer.Option(
         metavar="auto|group|pair|N",
-        help="What is held out: one group or one pair of items at a time, or one of N folds; of a "
-        "table rows, columns, both or cells.",
+        help="What is held out: one group or one pair of items at a time, or one of N folds.",
     ),
 ]
 
@@ -42,7 +40,6 @@ def cv(
     file: DataArgument,
     model: ModelOptions,
     table: TrainingTableOptions,
-    cells: ScoreTableOptions,
     leave: Leave = "auto",
     metric: Metrics = None,
     output: Output = None,
@@ -67,13 +64,6 @@ def cv(
 
     check_output(output, file, per_group)
     check_output(per_group, file)
-    if cells.is_table:
-        cells.refuse_weights(weight)
-        from rankwise.cli.cv_table import cv_table
-
-        cv_table(file, cells, model, leave, metric, output, per_group, as_json)
-        return
-    cells.refuse()
     if leave == "pair" and output is not None:
         raise _gives_no_scores("--leave pair")
     if model.model is ModelName.auto and (output, per_group) != (None, None):
@@ -175,6 +165,7 @@ def print_summary(
 ) -> None:
     """Print it as a table."""
     from rankwise.cli.output import print_pairs, print_table, shown
+    from rankwise.text_tables import Table
 
     parameter = next(iter(summary["best"]))
     fixed = "".join(f", {name} {value:.4g}" for name, value in summary["fixed"].items())
@@ -194,4 +185,4 @@ def print_summary(
         cells = [shown(row[metric.name]) for metric in metrics]
         rows.append([f"{row[parameter]:.4g}", *cells, "best" if is_best else ""])
     header = [parameter, *(metric.name for metric in metrics), ""]
-    print_table(header, rows, n_left=0, best=best)
+    print_table(Table(header, rows, names=()), best=best)

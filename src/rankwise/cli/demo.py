@@ -107,6 +107,7 @@ def _evaluate(test: Any, rankers: dict[str, Any]) -> dict[str, Any]:
     from rankwise.cli.output import print_table
     from rankwise.metrics import evaluate
     from rankwise.model_selection.group_routing import predict_items
+    from rankwise.text_tables import Table
 
     results = {
         name: evaluate(test.y, predict_items(ranker, test.X, test.groups), test.groups, METRICS)
@@ -115,7 +116,7 @@ def _evaluate(test: Any, rankers: dict[str, Any]) -> dict[str, Any]:
     rows = [
         [name, *(f"{result[metric]:.4f}" for metric in METRICS)] for name, result in results.items()
     ]
-    print_table(["", *METRICS], rows)
+    print_table(Table(["", *METRICS], rows))
     return results
 
 

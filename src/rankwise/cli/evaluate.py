@@ -72,11 +72,10 @@ def evaluate(
 def print_evaluation(result: Evaluation) -> None:
     """The means as a table."""
     from rankwise.cli.output import print_table, shown
+    from rankwise.text_tables import Table
 
-    print_table(
-        ["metric", "mean", "groups", "undefined"],
-        [[row.name, shown(row.mean), str(row.n_groups), str(row.n_undefined)] for row in result],
-    )
+    rows = [[row.name, shown(row.mean), str(row.n_groups), str(row.n_undefined)] for row in result]
+    print_table(Table(["metric", "mean", "groups", "undefined"], rows))
 
 
 def write_groups(path: Path, result: Evaluation, groups: Any) -> None:

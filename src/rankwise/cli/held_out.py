@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rankwise.cli.models import make_model
+from rankwise.cli.models import make_model, settings
 from rankwise.cli.number_options import numbers_in
 from rankwise.cli.options import ModelName, ModelOptions
 
@@ -85,9 +85,11 @@ def hold_out(
     from rankwise.model_selection import held_out_curves
 
     cv, metric, found = _cv(options, leave, data.groups), metrics[0], []
-    gammas = [None] if options.gamma is None else options.gamma.split(",")
+    gammas = settings(options).get("gamma")
+    gammas = gammas if isinstance(gammas, list) else [gammas]
     for gamma in gammas:
-        model = make_model(replace(options, gamma=gamma), search=False)
+        one = [*(options.set or ()), f"gamma={gamma}"] if gammas[1:] else options.set
+        model = make_model(replace(options, set=one), search=False)
         given = {"scoring": metrics, "cv": cv, "candidates": _values(options)}
         known = {"groups": data.groups, "sample_weight": data.weights}
         curves, fixed = held_out_curves(model, X, data.y, **known, **given).line(metric)
@@ -113,7 +115,7 @@ def _values(options: ModelOptions) -> dict[str, Any]:
         return {"n_basis": None}
     is_auto = options.alpha == "auto"
     alphas = {"alpha": None if is_auto else numbers_in("--alpha", options.alpha)}
-    is_nu_open = options.model is ModelName.corankrls and options.nu is None
+    is_nu_open = options.model is ModelName.corankrls and "nu" not in settings(options)
     return {**alphas, "nu": None} if is_nu_open else alphas
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -109,22 +110,21 @@ def judge(
     found = read_items(
         *(items,), name=name, show=shown, image=image, images=images, use_features=not no_features
     )
-    address = Address(host, port, token) if output is None else None
-    store = JudgementStore(path, found.items, accept_changes=accept_changes)
-    if address is None:
-        write_text(output, store.csv())
-        store.close()
-        return
-    session = JudgingSession(
-        found, store, goal=goal, top=top, level=level, random_state=random_state
-    )
-    _tell(found, store, address)
-    if open_browser:
-        import webbrowser
+    with closing(JudgementStore(path, found.items, accept_changes=accept_changes)) as store:
+        if output is not None:
+            write_text(output, store.csv())
+            return
+        address = Address(host, port, token)
+        session = JudgingSession(
+            found, store, goal=goal, top=top, level=level, random_state=random_state
+        )
+        _tell(found, store, address)
+        if open_browser:
+            import webbrowser
 
-        webbrowser.open(address.url)
-    serve(session, address, title=title, is_markdown=markdown)
-    n = session.n_answers
+            webbrowser.open(address.url)
+        serve(session, address, title=title, is_markdown=markdown)
+        n = store.n_answers()
     say(f"\n{n:,} answer{'s' * (n != 1)} in {path}. The same command goes on where you were.")
     say(f"rankwise judge {items} -o comparisons.csv writes them for rankwise rank.")
 

@@ -33,6 +33,7 @@ def member_lines(chosen: dict[str, Any]) -> list[tuple[str, str]]:
 def print_members(ranker: Any) -> None:
     """One row for each member."""
     from rankwise.cli.output import print_table, say, shown
+    from rankwise.text_tables import Table
 
     def cells(row: dict[str, Any]) -> list[str]:
         if "score" not in row:
@@ -44,7 +45,7 @@ def print_members(ranker: Any) -> None:
 
     say("")
     header = ["member", ranker.scoring_, "95% interval", "alpha", "weight", "seconds", ""]
-    print_table(header, [cells(row) for row in ranker.members_], n_left=1)
+    print_table(Table(header, [cells(row) for row in ranker.members_]))
 
 
 def _finite(value: Any) -> Any:

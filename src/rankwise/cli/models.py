@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, Any
 
 from rankwise.cli.metric_choice import DEFAULT_METRIC
@@ -19,19 +20,26 @@ CLASSES = {
     ModelName.pursuit: ("RankingPursuit", "RankingPursuitCV"),
     ModelName.auto: ("AutoRanker", "AutoRanker"),
 }
-PASSED_ON = (
-    "kernel",
-    "degree",
-    "coef0",
-    "n_basis",
-    "cost",
-    "ties",
-    "group_weight",
-    "beta",
-    "loss",
-    "nu",
-    "views",
-)
+OF_KERNELS = ("gamma", "degree", "coef0")
+
+
+def settings(options: ModelOptions) -> dict[str, Any]:
+    """Parameters of the estimator: --kernel and --set NAME=VALUE, as Python values."""
+    values: dict[str, Any] = {"random_state": 0}
+    if options.kernel is not None:
+        values["kernel"] = options.kernel
+    for text in options.set or ():
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"--set {text}: expected NAME=VALUE, such as n_basis=300.")
+        try:
+            number = ast.literal_eval(value.strip())
+        except (ValueError, SyntaxError):  # a word
+            number = value.strip()
+        values[name.strip().replace("-", "_")] = (
+            list(number) if isinstance(number, tuple) else number
+        )
+    return values
 
 
 def make_model(
@@ -52,10 +60,10 @@ def make_model(
     from rankwise.metrics import get_metric
 
     plain, searching = (getattr(estimators, name) for name in CLASSES[options.model])
-    _refuse_foreign(options, plain)
+    values = settings(options)
+    _check_names(options, plain, values)
     if options.model is ModelName.auto:
-        return plain(scoring=metric and get_metric(metric).name, random_state=options.random_state)
-    _refuse_idle(options, plain)
+        return plain(scoring=metric and get_metric(metric).name, **values)
     alphas = None if options.alpha == "auto" else numbers_in("--alpha", options.alpha)
     if search is None:
         search = options.model is ModelName.pursuit or alphas is None or len(alphas) > 1
@@ -64,15 +72,40 @@ def make_model(
                 f"--metric {metric} has no effect with --alpha {options.alpha}, which "
                 "leaves nothing to choose; leave one of them out."
             )
-    given = _given(options, search)
+    takes_one = not search or options.model is ModelName.corankrls
+    if takes_one and isinstance(values.get("gamma"), list):
+        raise ValueError(
+            f"--set gamma={values['gamma']}: one value is needed here; several are chosen among "
+            "with --alpha auto, by all models but corankrls."
+        )
     if not search:
-        return plain(**given, **({"alpha": alphas[0]} if alphas else {}))
-    given["scoring"] = get_metric(metric or DEFAULT_METRIC).name
+        return plain(**values, **({"alpha": alphas[0]} if alphas else {}))
+    values["scoring"] = get_metric(metric or DEFAULT_METRIC).name
     if options.model is not ModelName.pursuit:
-        given["alphas"] = alphas
-    if options.model is ModelName.corankrls and "nu" in given:
-        given["nus"] = [given.pop("nu")]
-    return searching(**given)
+        values["alphas"] = alphas
+    if options.model is ModelName.corankrls and "nu" in values:
+        values["nus"] = [values.pop("nu")]
+    return searching(**values)
+
+
+def _check_names(options: ModelOptions, plain: Any, values: dict[str, Any]) -> None:
+    """Refuse parameters that the model does not have, or would not look at."""
+    from sklearn.metrics.pairwise import KERNEL_PARAMS
+
+    known = plain().get_params(deep=False)
+    asked = [*values, *(["alpha"] if options.alpha != "auto" else [])]
+    for name in asked:
+        if name not in known:
+            raise ValueError(
+                f"the model {options.model} has no parameter {name}; it has {', '.join(known)}."
+            )
+    kernel = options.kernel or known.get("kernel")
+    for name in OF_KERNELS:
+        if name in values and name not in KERNEL_PARAMS.get(kernel, (name,)):
+            having = [k for k, names in KERNEL_PARAMS.items() if name in names]
+            raise ValueError(
+                f"the kernel {kernel} has no {name}; add --kernel with one of {', '.join(having)}."
+            )
 
 
 def calibrated(estimator: Any) -> Any:
@@ -124,59 +157,3 @@ def fit_model(model: Any, preparation: Any, data: TrainingSet) -> Any:
 
     model.fit(fit_transform(preparation, X, data.groups, data.y), data.y, **known)
     return Pipeline([("features", preparation), ("rank", model)])
-
-
-def _given(options: ModelOptions, search: bool) -> dict[str, Any]:
-    """Parameters of estimators that were given, in plain types."""
-    given: dict[str, Any] = {"random_state": options.random_state}
-    for name in PASSED_ON:
-        value = getattr(options, name)
-        if value is not None:
-            given[name] = str(value) if isinstance(value, str) else value
-    if options.gamma is not None:
-        gammas = numbers_in("--gamma", options.gamma)
-        if len(gammas) > 1 and (options.model is ModelName.corankrls or not search):
-            raise ValueError(
-                f"--gamma {options.gamma}: one value is needed here; `train` with --alpha auto "
-                "chooses among several, for all models but corankrls."
-            )
-        given["gamma"] = gammas if len(gammas) > 1 else gammas[0]
-    return given
-
-
-def _refuse_foreign(options: ModelOptions, plain: Any) -> None:
-    """Refuse options that belong to other models."""
-    import rankwise.estimators as estimators
-
-    known = plain().get_params(deep=False)
-    asked = [name for name in (*PASSED_ON, "gamma") if getattr(options, name) is not None]
-    if options.alpha != "auto":
-        asked.append("alpha")
-    for name in asked:
-        if name in known:
-            continue
-        owners = [
-            str(model)
-            for model, (owner, _) in CLASSES.items()
-            if name in getattr(estimators, owner)().get_params(deep=False)
-        ]
-        raise ValueError(
-            f"the model {options.model} has no option --{name.replace('_', '-')}; "
-            f"{' and '.join(owners)} {'has' if len(owners) == 1 else 'have'} it."
-        )
-
-
-def _refuse_idle(options: ModelOptions, plain: Any) -> None:
-    """Refuse options that the model has but would not look at."""
-    from sklearn.metrics.pairwise import KERNEL_PARAMS
-
-    kernel = options.kernel or plain().kernel
-    for name in ("gamma", "degree", "coef0"):
-        if getattr(options, name) is not None and name not in KERNEL_PARAMS.get(kernel, (name,)):
-            having = [k for k, names in KERNEL_PARAMS.items() if name in names]
-            raise ValueError(
-                f"the kernel {kernel} of the model {options.model} has no --{name}; add --kernel "
-                f"with one of {', '.join(having)}."
-            )
-    if options.model is ModelName.pursuit and options.nu is not None and not options.views:
-        raise ValueError("the model pursuit looks at --nu only if it has several --views.")

@@ -37,10 +37,6 @@ class Scale(StrEnum):
 
 
 FileFormat = StrEnum("FileFormat", ["auto", "letor", "csv", "tsv", "parquet", "feather", "jsonl"])
-Cost = StrEnum("Cost", ["magnitude", "sign", "relative"])
-Ties = StrEnum("Ties", ["include", "exclude"])
-GroupWeight = StrEnum("GroupWeight", ["pairs", "groups"])
-Loss = StrEnum("Loss", ["hinge", "squared_hinge"])
 
 DataArgument = Annotated[
     Path,
@@ -193,30 +189,14 @@ class ModelOptions:
         str | None,
         _model(metavar="NAME", help="linear, rbf, poly, cosine, laplacian, …, precomputed."),
     ] = None
-    gamma: Annotated[
-        str | None,
-        _model(metavar="X|X,Y,…", help="Of the kernel; several are chosen among."),
+    set: Annotated[
+        list[str] | None,
+        _model(
+            metavar="NAME=VALUE",
+            help="Any other parameter of the model, such as n_basis=300, gamma=0.1,1, cost=sign; "
+            "may be repeated.",
+        ),
     ] = None
-    degree: Annotated[float | None, _model(metavar="X", help="Of the kernel.")] = None
-    coef0: Annotated[float | None, _model(metavar="X", help="Of the kernel.")] = None
-    n_basis: Annotated[
-        int | None,
-        _model(metavar="N", help="Basis items of a kernel model; largest number for pursuit."),
-    ] = None
-    cost: Annotated[Cost | None, _model(help="What a pair asks for.")] = None
-    ties: Annotated[Ties | None, _model(help="Whether pairs of equal score count.")] = None
-    group_weight: Annotated[
-        GroupWeight | None, _model(help="Whether pairs or groups count alike.")
-    ] = None
-    beta: Annotated[
-        float | None, _model(metavar="X", help="From ranking (0) to regression (1).")
-    ] = None
-    loss: Annotated[Loss | None, _model(help="Loss of ranksvm.")] = None
-    nu: Annotated[float | None, _model(metavar="X", help="How much the views must agree.")] = None
-    views: Annotated[
-        int | None, _model(metavar="N", help="Number of views of corankrls and pursuit.")
-    ] = None
-    random_state: Annotated[int, _model(metavar="N", help="Seed of everything that is random.")] = 0
 
 
 def split_names(texts: list[str] | None) -> list[str]:

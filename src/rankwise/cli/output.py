@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import errno
-import io
 import json
 import math
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,10 +16,9 @@ from typing import Any
 import typer
 
 from rankwise.cli.session import is_output_taken, take_output
+from rankwise.text_tables import Table, csv_text, one_line, plain, text_width
 
 CHUNK = 2**14
-GAP = "  "
-LEAST_NAME = 8
 
 
 def say(text: str, **style: Any) -> None:
@@ -87,24 +84,7 @@ def write_text(path: Path | None, text: str) -> None:
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write a table; missing numbers become empty cells."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(["" if plain(cell) is None else plain(cell) for cell in row] for row in rows)
-    write_text(path, text.getvalue())
-
-
-def plain(value: Any) -> Any:
-    """The value in types of JSON, which has no NaN and no arrays."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if hasattr(value, "tolist"):  # arrays and numbers of NumPy
-        value = value.tolist()
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return str(value) if isinstance(value, Path) else value
+    write_text(path, csv_text(header, rows))
 
 
 def shown(value: float, style: str = ".4f") -> str:
@@ -122,60 +102,28 @@ def print_pairs(rows: Iterable[tuple[str, str]]) -> None:
     shown = [(name, value) for name, value in rows if value]
     width = max((len(name) for name, _ in shown), default=0) + 2
     for name, value in shown:
-        say(_printable(f"{name:<{width}}{value}"))
+        say(one_line(f"{name:<{width}}{value}"))
 
 
-def _printable(text: str) -> str:
-    """Without what could steer a terminal: names may come from anybody's file."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
-def print_table(
-    header: Sequence[str], rows: Iterable[Sequence[str]], *, n_left: int = 1, best: int = -1
-) -> None:
-    """A table on standard output; on a narrow terminal names are cut, numbers never.
+def print_table(table: Table, *, best: int = -1) -> None:
+    """A table and its notes on standard output; on a narrow terminal names are cut.
 
     Parameters
     ----------
-    header : sequence of str
-        Names of the columns.
-    rows : iterable of sequences of str
-        Cells.
-    n_left : int
-        Number of columns aligned to the left; the others are numbers.
+    table : Table
+        What to print; its title is not printed.
     best : int
         Row to stress, if any.
     """
-    from rich.cells import cell_len
-
-    table = [list(header), *map(list, rows)]
-    widths = [max(map(cell_len, column)) for column in zip(*table, strict=True)]
-    if sys.stdout.isatty():  # a file has no width
-        _shrink_names(widths, n_left, shutil.get_terminal_size().columns)
-    for k, cells in enumerate(table):
-        fitted = [_fitted(cell, widths[at], at < n_left) for at, cell in enumerate(cells)]
-        line = GAP.join(fitted).rstrip()
-        say(_printable(line), **({"bold": True} if k in (0, best + 1) else {}))
+    # a file has no width
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    lines = table.lines(width)
+    for k, line in enumerate(lines):
+        say(line, **({"bold": True} if k in (0, best + 1) else {}))
         if k == 0:
-            say(_rule() * (sum(widths) + len(GAP) * (len(widths) - 1)))
-
-
-def _shrink_names(widths: list[int], n_left: int, limit: int) -> None:
-    """Make the widest columns of names narrower until the table fits, if that is enough."""
-    while n_left and sum(widths) + len(GAP) * (len(widths) - 1) > limit:
-        widest = max(range(n_left), key=widths.__getitem__)
-        if widths[widest] <= LEAST_NAME:
-            return
-        widths[widest] -= 1
-
-
-def _fitted(cell: str, width: int, is_name: bool) -> str:
-    from rich.cells import cell_len, set_cell_size
-
-    if cell_len(cell) > width:
-        return set_cell_size(cell, width - 1) + "…"
-    blanks = " " * (width - cell_len(cell))
-    return cell + blanks if is_name else blanks + cell
+            say(_rule() * max(map(text_width, lines)))
+    for note in table.notes:
+        say(one_line(note))
 
 
 def _rule() -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwise.cli.options import DataArgument, ModelArgument, Output, TableOptions, flag
-from rankwise.cli.table_side import ColumnsFile
 
 if TYPE_CHECKING:
     from rankwise.cli.model_file import TrainedModel
@@ -40,16 +39,11 @@ def predict(
         float | None,
         typer.Option(metavar="NUMBER", help="Level of the intervals of --intervals; 0.95."),
     ] = None,
-    columns: ColumnsFile = None,
 ) -> None:
-    """Score items: one number a line, in the order of the input.
-
-    With a model of tables DATA has the features of rows, and a table of their scores is written.
-    """
+    """Score items: one number a line, in the order of the input."""
     from rankwise.cli.data_file import DataFile
     from rankwise.cli.model_file import open_model
     from rankwise.cli.output import check_inputs, check_output, write_text
-    from rankwise.cli.table_model import is_table_model, predict_table
     from rankwise.datasets import write_table_with_scores
     from rankwise.estimators.base import ranks_in_groups
 
@@ -63,11 +57,6 @@ def predict(
         raise ValueError("--intervals has the ranks already; leave out --rank.")
     if level is not None and not intervals:
         raise ValueError("--level is the level of --intervals, which was not given.")
-    if is_table_model(model):
-        predict_table(model, data, columns, output, rank)
-        return
-    if columns is not None:
-        raise ValueError(f"--columns is for models of tables, and {model} is none; leave it out.")
     ranker = open_model(model)
     found = DataFile(data, table, target_needed=False).read_for(ranker)
     if intervals:

@@ -201,22 +201,22 @@ def _deliver(
 
 def _print(label: Any, board: Leaderboard) -> None:
     from rankwise.cli.output import print_table
-    from rankwise.leaderboard.formats import footnotes, tables
+    from rankwise.leaderboard.formats import tables
 
     if label is not None:
         typer.echo(str(label))
-    for title, (header, *rows), n_left in tables(board):
-        if title:
-            typer.echo(f"\n{title}")
-        print_table(header, rows, n_left=n_left)
-    typer.echo("\n".join(footnotes(board)) + "\n")
+    for table in tables(board):
+        if table.title:
+            typer.echo(f"\n{table.title}")
+        print_table(table)
+    typer.echo("")
 
 
 def _joined(boards: dict[Any, Leaderboard], format: str) -> str:
     """All boards in one text; in CSV with a column of the groups."""
-    import csv
-    import io
     import json
+
+    from rankwise.text_tables import csv_text
 
     if None in boards:
         return boards[None].to_text(format)
@@ -230,11 +230,6 @@ def _joined(boards: dict[Any, Leaderboard], format: str) -> str:
             for label, board in boards.items()
         ]
         return "\n".join(texts)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    for k, (label, board) in enumerate(boards.items()):
-        rows = list(csv.reader(io.StringIO(board.to_text("csv"))))
-        if k == 0:
-            writer.writerow(["group", *rows[0]])
-        writer.writerows([label, *row] for row in rows[1:])
-    return text.getvalue()
+    columns = next(iter(boards.values())).columns
+    rows = [[label, *row] for label, board in boards.items() for row in board.rows]
+    return csv_text(["group", *columns], rows)

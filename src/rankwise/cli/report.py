@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from rankwise.cli.options import DataArgument, Metrics, ModelArgument, TableOptions
-from rankwise.cli.table_side import SideFiles
 
 Page = Annotated[
     Path,
@@ -38,7 +37,6 @@ def report(
     data: DataArgument,
     output: Page,
     table: TableOptions,
-    sides: SideFiles,
     train: TrainingFile = None,
     previous: PreviousFile = None,
     metric: Metrics = None,
@@ -51,16 +49,11 @@ def report(
     from rankwise.cli.metric_choice import metrics_for
     from rankwise.cli.model_file import only_scored, open_model, open_ranker
     from rankwise.cli.output import check_inputs, check_output, say
-    from rankwise.cli.report_table import report_table
     from rankwise.cli.session import note
-    from rankwise.cli.table_model import is_table_model
     from rankwise.report import write_report
 
     check_inputs(model, data, train, previous)
     check_output(output, model, data, train, previous)
-    if is_table_model(model):
-        report_table(model, data, sides, output, title)
-        return
     ranker = open_model(model)
     file = DataFile(data, table)
     found = file.read_for(ranker)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import sys
 import traceback
 import warnings
@@ -21,7 +20,6 @@ INTERRUPTED, BROKEN_PIPE = 130, 141  # 128 + the number of the signal, as shells
 
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 _debug: ContextVar[bool] = ContextVar("debug", default=False)
-_options: ContextVar[frozenset[str]] = ContextVar("options", default=frozenset())
 _output_taken: ContextVar[bool] = ContextVar("output_taken", default=False)
 _told: set[str] = set()  # notes of this command
 
@@ -32,16 +30,6 @@ _REASONS = {
     errno.ENOSPC: "the disk is full, so nothing was written; make room, or write elsewhere",
     errno.EROFS: "the disk is read-only; write elsewhere",
     errno.ELOOP: "this is a loop of symbolic links; name another file",
-}
-_KEYWORD = re.compile(r"\b([a-z]\w*)=('[^']*'|\"[^\"]*\"|\w+)?")
-_OPTION_OF = {
-    **{"scoring": "metric", "alphas": "alpha", "nus": "nu", "n_resamples": "resamples"},
-    **{"text": "categorical", "header": "no-header"},
-}
-_KEYWORDS_OF_READERS = {
-    *("target", "group", "id", "weight", "ignore", "features", "text", "numeric", "n_features"),
-    *("zero_based", "delimiter", "decimal", "header", "format"),
-    *("winner", "loser", "sides", "magnitude", "tie"),
 }
 
 
@@ -85,21 +73,15 @@ def is_output_taken() -> bool:
 
 def note(text: str) -> None:
     """Say something, if there is something, on standard error; the same thing once."""
-    line = _in_words_of_the_shell(text)
+    line = " ".join(text.split())
     if line and not is_quiet() and line not in _told:
         _told.add(line)
         typer.echo(f"rankwise: note: {line}", err=True)
 
 
 @contextmanager
-def telling(
-    *, quiet: bool = False, debug: bool = False, options: frozenset[str] = frozenset()
-) -> Iterator[None]:
-    """Run the body of a command; what goes wrong becomes one line and an exit code.
-
-    `options` are the names of those that this command has: the library speaks of keywords.
-    """
-    _options.set(options)
+def telling(*, quiet: bool = False, debug: bool = False) -> Iterator[None]:
+    """Run the body of a command; what goes wrong becomes one line and an exit code."""
     begin(quiet=quiet or _quiet.get(), debug=debug or _debug.get())
     with ExitStack() as stack:
         if is_quiet():
@@ -144,36 +126,8 @@ def _fail(text: str) -> None:
     typer.echo(f"rankwise: {text}", err=True)
 
 
-def _in_words_of_the_shell(text: str) -> str:
-    """What the library says, with options of the running command in place of keywords of Python.
-
-    Advice that needs another keyword is a sentence of its own, which is left out.
-    """
-    sentences = re.split(r"(?<=[.?]) (?=[A-Z])", " ".join(text.split()))
-    fitting = [sentence for sentence in sentences[1:] if not _needs_more(sentence)]
-    return _KEYWORD.sub(_as_option, " ".join([sentences[0], *fitting]))
-
-
-def _needs_more(sentence: str) -> bool:
-    """Whether a sentence asks for a keyword that is no option of the command."""
-    keywords = {found[1] for found in _KEYWORD.finditer(sentence)} & _KEYWORDS_OF_READERS
-    return any(_option_name(keyword) not in _options.get() for keyword in keywords)
-
-
-def _option_name(keyword: str) -> str:
-    return _OPTION_OF.get(keyword, keyword).replace("_", "-")
-
-
-def _as_option(found: re.Match[str]) -> str:
-    name, value = _option_name(found[1]), (found[2] or "").strip("'\"")
-    if name not in _options.get():
-        return found[0]
-    value = {"None": "none", "False": "", "True": ""}.get(value, value)
-    return f"--{name} {value}".strip()
-
-
 def _one_line(error: Exception) -> str:
-    text = _in_words_of_the_shell(str(error))
+    text = " ".join(str(error).split())
     if isinstance(error, MemoryError):
         return f"not enough memory. {text}".strip()
     if isinstance(error, OSError) and error.errno is not None:

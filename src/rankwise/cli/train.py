@@ -20,7 +20,6 @@ from rankwise.cli.options import (
     WeightColumn,
     flag,
 )
-from rankwise.cli.score_tables import ScoreTableOptions
 
 if TYPE_CHECKING:
     from rankwise.cli.training_set import TrainingSet
@@ -60,7 +59,6 @@ def train(
     ],
     model: ModelOptions,
     table: TrainingTableOptions,
-    cells: ScoreTableOptions,
     metric: ChoosingMetric = None,
     calibrate: Calibrate = False,
     weight: WeightColumn = None,
@@ -82,9 +80,7 @@ def train(
 
       rankwise train clicks.csv --target clicked --weight inverse_propensity -o clicks.rw
 
-      rankwise train affinities.csv --table --rows drugs.csv --columns targets.csv -o drugs.rw
-
-      rankwise train queries.txt --kernel rbf --n-basis 300 --metric ndcg@10 -o rbf.rw
+      rankwise train queries.txt --kernel rbf --set n_basis=300 --metric ndcg@10 -o rbf.rw
 
       rankwise train queries.txt --calibrate -o sure.rw
     """
@@ -95,13 +91,6 @@ def train(
     from rankwise.estimators.pipelines import last_step
 
     check_output(output, file)
-    if cells.is_table:
-        cells.refuse_weights(weight)
-        from rankwise.cli.train_table import train_table
-
-        train_table(file, cells, model, metric, output, as_json)
-        return
-    cells.refuse()
     estimator = make_model(model, metric)
     data = read_training(file, table, model.model, weight)
     scaler = make_scaler(model, estimator, data.is_sparse)
@@ -138,7 +127,7 @@ def train(
 
 def describe(ranker: Any) -> dict[str, Any]:
     """Parameters that were chosen or given, and how good the chosen ones were."""
-    from rankwise.cli.output import plain
+    from rankwise.text_tables import plain
 
     search = getattr(ranker, "cv_results_", None)
     if hasattr(ranker, "members_"):

@@ -153,6 +153,7 @@ class TrainingSet:
     def print_columns(self) -> None:
         """One table that says what became of every column, if something needs saying."""
         from rankwise.cli.output import print_table, say
+        from rankwise.text_tables import Table
 
         plain = [kind.name for kind in self.kinds if kind.words == "number" and not kind.why]
         if len(plain) == len(self.kinds):
@@ -169,7 +170,7 @@ class TrainingSet:
             if kind.words != "number" or kind.why
         ]
         say("")
-        print_table(["column", "used as", "because"], rows, n_left=3)
+        print_table(Table(["column", "used as", "because"], rows, names=(0, 1, 2)))
         say("")
 
 

@@ -24,6 +24,7 @@ from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.group_routing import predict_items
 from rankwise.model_selection.measures import mean_defined, standard_error
 from rankwise.targets import split_target
+from rankwise.text_tables import Table
 
 SHOWN = 20
 
@@ -78,14 +79,13 @@ class PermutationImportance:
         return len(self.names)
 
     def __repr__(self) -> str:
-        rows = list(self)[:SHOWN]
-        width = max([8, *(len(row.name) + 2 for row in rows)])
-        lines = [f"{'column':<{width}} {'loss of ' + self.metric.name:<22} {'low':<8} high"]
-        for row in rows:
-            value = f"{row.importance:.4f} ± {row.standard_error:.4f}"
-            lines.append(f"{row.name:<{width}} {value:<22} {row.low:<8.4f} {row.high:.4f}")
+        header = ["column", f"loss of {self.metric.name}", "low", "high"]
+        rows = [
+            [name, f"{value:.4f} ± {error:.4f}", f"{low:.4f}", f"{high:.4f}"]
+            for name, value, error, low, high in list(self)[:SHOWN]
+        ]
         more = len(self) - len(rows)
-        return "\n".join([*lines, f"… and {more} more"] if more else lines)
+        return Table(header, rows, notes=[f"… and {more} more"] if more else []).text()
 
 
 def permutation_importance(

@@ -3,8 +3,8 @@
 Needs the extra ``judge`` (Starlette, uvicorn). Answers are kept by SQLite.
 """
 
+from rankwise.judge.app import Address, serve
 from rankwise.judge.items import Item, ItemSet, read_items
-from rankwise.judge.server import Address, serve
 from rankwise.judge.session import JudgingSession
 from rankwise.judge.storage import Comparison, JudgementStore, Question
 

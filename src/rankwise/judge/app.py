@@ -1,14 +1,20 @@
-"""The web application of `rankwise judge`: who may ask what, and how answers come in."""
+"""The web application of `rankwise judge`: who may ask what, how answers come in, where it runs."""
 
 from __future__ import annotations
 
+import errno
 import hmac
+import ipaddress
 import json
+import secrets
+import socket
 from collections.abc import Awaitable, Callable, Collection
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import h11
+import uvicorn
 from markdown_it import MarkdownIt
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -17,14 +23,17 @@ from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from rankwise.judge.items import Item
 from rankwise.judge.session import JudgingSession
-from rankwise.judge.storage import NotOpenError, Question
+from rankwise.judge.storage import NotOpenError
 
 LONGEST_BODY = 4096
 LONGEST_NAME = 60
+LARGEST_NUMBER = 2**63 - 1  # that SQLite can hold
+PATIENCE = 10.0  # seconds in which the headers of a request must be here, and then its body
 COOKIE = "rankwise_token"
+PAGES = ("judge.html", "judge.css", "judge.js")
 SAFETY = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -36,7 +45,95 @@ SAFETY = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
+
+
+class Address:
+    """Where the page is served, and who may reach it.
+
+    Parameters
+    ----------
+    host : str
+        Loopback by default. Another one needs a token.
+    port : int
+        0 takes any free one.
+    token : str, optional
+        Part of the address that judges open; made up if the host is not loopback.
+    """
+
+    def __init__(self, host: str = "127.0.0.1", port: int = 8765, token: str | None = None) -> None:
+        if token is not None and len(token) < 8:
+            raise ValueError("a token has at least 8 characters; leave it out to get a good one.")
+        is_local = host in ("127.0.0.1", "localhost", "::1")
+        self.token = token or (None if is_local else secrets.token_urlsafe(16))
+        self.socket = _bound(host, port)
+        self.port = self.socket.getsockname()[1]
+        self.shown_host = socket.gethostname() if host in ("0.0.0.0", "::") else host
+        self.hosts = {"localhost", host.lower(), self.shown_host.lower()}
+
+    @property
+    def url(self) -> str:
+        """What judges open."""
+        host = f"[{self.shown_host}]" if ":" in self.shown_host else self.shown_host
+        return f"http://{host}:{self.port}/" + (f"?token={self.token}" if self.token else "")
+
+
+def serve(session: JudgingSession, address: Address, **options: Any) -> None:
+    """Serve until interrupted, or until the file of the answers is gone.
+
+    Parameters
+    ----------
+    session : JudgingSession
+        Closed at the end.
+    address : Address
+        Bound already, so that a port in use is known before.
+    options
+        Of `rankwise.judge.app.judging_app`.
+
+    Raises
+    ------
+    OSError
+        If the file was deleted or replaced meanwhile. All answers are then in a CSV file beside it.
+    """
+    app = judging_app(session, hosts=address.hosts, token=address.token, **options)
+    config = uvicorn.Config(
+        app, http=_PatientProtocol, log_level="error", access_log=False, server_header=False
+    )
+    server = _Server(config)
+    server.store = session.store
+    try:
+        server.run(sockets=[address.socket])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        session.close()
+    if session.store.is_gone():
+        raise OSError(session.store.rescue())
+
+
+class _Server(uvicorn.Server):
+    """Stops by itself when answers could no longer be kept."""
+
+    store: Any
+
+    async def on_tick(self, counter: int) -> bool:
+        return await super().on_tick(counter) or self.store.is_gone()
+
+
+class _PatientProtocol(H11Protocol):
+    """Hangs up if a request does not arrive in time; uvicorn waits for ever."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self.loop.call_later(PATIENCE, self._hang_up, None)
+
+    def _hang_up(self, last_request: Any) -> None:
+        if self.transport.is_closing():
+            return
+        is_arriving = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+        if is_arriving and self.cycle is last_request:
+            self.transport.close()
+        else:
+            self.loop.call_later(PATIENCE, self._hang_up, self.cycle)
 
 
 def judging_app(
@@ -55,7 +152,8 @@ def judging_app(
         Who is asked what.
     hosts : collection of str
         Names by which the page may be reached, without port. A request for another name comes
-        from a page that wants to be taken for ours, and is refused.
+        from a page that wants to be taken for ours, and is refused. Numeric addresses are all
+        let in: no other page can have one of ours.
     token : str, optional
         Must be in the address of the first visit; a cookie keeps it.
     title : str
@@ -66,16 +164,13 @@ def judging_app(
     endpoints = _Endpoints(session, title, is_markdown)
     guard = Middleware(_Guard, hosts=frozenset(hosts), token=token)
     routes = [
-        Route("/", endpoints.page("judge.html")),
-        Route("/judge.css", endpoints.page("judge.css")),
-        Route("/judge.js", endpoints.page("judge.js")),
-        Route("/image/{code:int}", endpoints.image),
+        Route("/image/{number}", endpoints.image),
         Route("/api/board", endpoints.board),
-        Route("/api/question", endpoints.question, methods=["POST"]),
-        Route("/api/answer", endpoints.answer, methods=["POST"]),
-        Route("/api/undo", endpoints.undo, methods=["POST"]),
+        Route("/api/{action}", endpoints.act, methods=["POST"]),
         Route("/comparisons.csv", endpoints.comparisons),
         Route("/favicon.ico", lambda request: Response(status_code=204)),
+        Route("/", endpoints.page),
+        Route("/{name}", endpoints.page),
     ]
     return Starlette(routes=routes, middleware=[guard])
 
@@ -95,23 +190,23 @@ class _Guard(BaseHTTPMiddleware):
             response: Response = PlainTextResponse(reason, status_code=403)
         else:
             response = await call_next(request)
-            given = request.query_params.get("token")
-            if self.token and given:  # checked above
-                response.set_cookie(COOKIE, given, httponly=True, samesite="strict")
+            sent = request.query_params.get("token")
+            if self.token and sent:  # checked above
+                response.set_cookie(COOKIE, sent, httponly=True, samesite="strict")
         response.headers.update(SAFETY)
         return response
 
     def _refusal(self, request: Request) -> str:
-        address = urlsplit(f"//{request.headers.get('host', '')}")
-        if (address.hostname or "") not in self.hosts:
+        address = request.headers.get("host", "")
+        if not self._is_ours(address):
             return "This page is not served under that name."
         if self.token:
-            given = request.query_params.get("token") or request.cookies.get(COOKIE) or ""
-            if not hmac.compare_digest(given.encode(), self.token.encode()):
+            sent = request.query_params.get("token") or request.cookies.get(COOKIE) or ""
+            if not hmac.compare_digest(sent.encode(), self.token.encode()):
                 return "Open the whole address that rankwise judge printed, token included."
         if request.method == "POST":
             origin = request.headers.get("origin")
-            if origin is not None and urlsplit(origin).netloc != address.netloc:
+            if origin is not None and origin.partition("://")[2] != address:
                 return "Another site may not answer here."
             if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
                 return "Another site may not answer here."
@@ -119,44 +214,31 @@ class _Guard(BaseHTTPMiddleware):
                 return "An answer is JSON."
         return ""
 
+    def _is_ours(self, address: str) -> bool:
+        try:
+            host = urlsplit(f"//{address}").hostname or ""
+            return host in self.hosts or bool(ipaddress.ip_address(host))
+        except ValueError:
+            return False
+
 
 class _Endpoints:
     def __init__(self, session: JudgingSession, title: str, is_markdown: bool) -> None:
         self.session, self.title = session, title
         self.markdown = MarkdownIt("js-default", {"linkify": False}) if is_markdown else None
-        self.by_name = {item.name: item for item in session.items}
+        self.images = {str(k): item.image for k, item in enumerate(session.items)}
 
-    def page(self, name: str) -> Callable[[Request], Awaitable[Response]]:
-        text = files("rankwise.judge").joinpath(name).read_text("utf-8")
-        kind = TYPES[name.rpartition(".")[2]]
-
-        async def send(request: Request) -> Response:
-            return Response(text, media_type=kind)
-
-        return send
+    async def page(self, request: Request) -> Response:
+        name = request.path_params.get("name", "judge.html")
+        if name not in PAGES:
+            return PlainTextResponse("There is no such page.", status_code=404)
+        return FileResponse(Path(__file__).with_name(name))
 
     async def image(self, request: Request) -> Response:
-        code = request.path_params["code"]
-        items = self.session.items
-        file = items[code].image if code < len(items) else None
+        file = self.images.get(request.path_params["number"])
         if file is None or not file.is_file():
             return PlainTextResponse("There is no such picture.", status_code=404)
         return FileResponse(file)
-
-    async def question(self, request: Request) -> Response:
-        return await self._answered(request, lambda body, judge: self.session.question(judge))
-
-    async def answer(self, request: Request) -> Response:
-        def keep(body: dict[str, Any], judge: str) -> Question:
-            number, outcome = body.get("question"), body.get("outcome")
-            if not isinstance(number, int) or not isinstance(outcome, str):
-                raise ValueError('an answer has a "question" and an "outcome".')
-            return self.session.answer(judge, number, outcome)
-
-        return await self._answered(request, keep)
-
-    async def undo(self, request: Request) -> Response:
-        return await self._answered(request, lambda body, judge: self.session.undo(judge))
 
     async def board(self, request: Request) -> Response:
         return JSONResponse(await run_in_threadpool(self.session.standing))
@@ -166,59 +248,61 @@ class _Endpoints:
         headers = {"Content-Disposition": 'attachment; filename="comparisons.csv"'}
         return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
-    async def _answered(
-        self, request: Request, act: Callable[[dict[str, Any], str], Question]
-    ) -> Response:
-        """Do it in a thread, and reply with the question that is open then."""
+    async def act(self, request: Request) -> Response:
+        """Ask, keep an answer or take it back, and reply with the question that is open then."""
         try:
-            body = _object(await request.body())
-            judge = _judge(body)
-            return await run_in_threadpool(self._done, act, body, judge)
+            body = await _read_object(request)
+            return await run_in_threadpool(self._act, request.path_params["action"], body)
         except ValueError as error:
             return JSONResponse({"message": str(error)}, status_code=400)
         except OSError as error:  # the disk is full, or the file is gone
             return JSONResponse({"message": str(error)}, status_code=507)
 
-    def _done(
-        self, act: Callable[[dict[str, Any], str], Question], body: dict[str, Any], judge: str
-    ) -> Response:
+    def _act(self, action: str, body: dict[str, Any]) -> Response:
+        judge, status, message = _judge(body), 200, ""
         try:
-            question, status, message = act(body, judge), 200, ""
+            if action == "answer":
+                question = self.session.answer(judge, *_answer(body))
+            elif action == "undo":
+                question = self.session.undo(judge)
+            else:
+                question = self.session.question(judge)
         except NotOpenError as error:
             question, status, message = self.session.question(judge), 409, str(error)
-        return JSONResponse({**self._shown(question), "message": message}, status_code=status)
-
-    def _shown(self, question: Question) -> dict[str, Any]:
-        names = self.session.names_of(question)
-        first, second = (self._content(self.by_name[name]) for name in names)
-        return {
+        first, second = (self._content(place) for place in self.session.places(question))
+        content = {
             "question": question.id,
             "first": first,
             "second": second,
             "title": self.title,
-            "progress": self.session.progress(question.judge),
+            "progress": self.session.progress(judge),
+            "message": message,
         }
+        return JSONResponse(content, status_code=status)
 
-    def _content(self, item: Item) -> dict[str, Any]:
+    def _content(self, place: int) -> dict[str, Any]:
+        item = self.session.items[place]
         cells = []
         for cell in item.cells:
             kind = "html" if self.markdown else "text"
             text = self.markdown.render(cell.text) if self.markdown else cell.text
             cells.append({"column": cell.column, kind: text})
-        code = self.session.items.index(item) if item.image is not None else None
-        return {"name": item.name, "cells": cells, "image": code}
+        return {"name": item.name, "cells": cells, "image": place if item.image else None}
 
 
-def _object(body: bytes) -> dict[str, Any]:
-    if len(body) > LONGEST_BODY:
-        raise ValueError(f"more than {LONGEST_BODY} bytes.")
+async def _read_object(request: Request) -> dict[str, Any]:
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LONGEST_BODY:
+            raise ValueError(f"more than {LONGEST_BODY} bytes.")
     try:
-        found = json.loads(body)
+        read = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise ValueError("this is not JSON.") from error
-    if not isinstance(found, dict):
+    if not isinstance(read, dict):
         raise ValueError("an object is expected.")
-    return found
+    return read
 
 
 def _judge(body: dict[str, Any]) -> str:
@@ -227,3 +311,29 @@ def _judge(body: dict[str, Any]) -> str:
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         raise ValueError(f"give a name of 1 to {LONGEST_NAME} characters.")
     return name
+
+
+def _answer(body: dict[str, Any]) -> tuple[int, str]:
+    number, outcome = body.get("question"), body.get("outcome")
+    if not isinstance(number, int) or abs(number) > LARGEST_NUMBER or not isinstance(outcome, str):
+        raise ValueError('an answer has the number of a "question" and an "outcome".')
+    return number, outcome
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio sends at once, without the 40 ms of Nagle's rule, only if TCP is named here
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+        bound.listen(128)
+    except (OSError, OverflowError) as error:
+        bound.close()
+        if getattr(error, "errno", None) == errno.EADDRINUSE:
+            raise ValueError(
+                f"port {port} is in use, perhaps by another rankwise judge; take another, port=0 "
+                "for any that is free."
+            ) from error
+        raise ValueError(f"cannot serve at {host}:{port}: {error}") from error
+    return bound

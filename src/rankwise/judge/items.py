@@ -109,8 +109,8 @@ def read_items(
     Raises
     ------
     ValueError
-        If there are fewer than two items, or more than 2,000, or two of one name or content, or
-        empty ones, or a picture is missing.
+        If there are fewer than two items, or more than 2,000, or two of one name, or empty ones,
+        or a picture is missing or outside of its folder.
 
     Examples
     --------
@@ -137,14 +137,23 @@ def read_items(
 
 
 def _from_folder(path: Path) -> list[Item]:
-    files = sorted(file for file in path.iterdir() if file.suffix.lower() in IMAGES | TEXTS)
     items = []
-    for file in files:
-        if file.suffix.lower() in IMAGES:
+    for file in sorted(path.iterdir()):
+        is_image = file.suffix.lower() in IMAGES
+        if not (is_image or file.suffix.lower() in TEXTS) or not file.is_file():
+            continue
+        _check_inside(file, path, file.name)
+        if is_image:
             items.append(Item(file.stem, (), file.resolve()))
         else:
             items.append(Item(file.stem, (Cell("", file.read_text("utf-8-sig").strip()),)))
     return items
+
+
+def _check_inside(file: Path, folder: Path, what: str) -> None:
+    """Refuse a file that judges would see although it is elsewhere, by a link or by dots."""
+    if not file.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"{what} is outside of {folder}; copy it there, or leave it out.")
 
 
 def _from_lines(path: Path) -> list[Item]:
@@ -221,14 +230,11 @@ def _picture(value: Any, folder: Path, row: int) -> Path | None:
     if not name:
         return None
     file = (folder / name).resolve()
-    if not file.is_relative_to(folder.resolve()):
-        raise ValueError(f"the picture {name!r} of row {row + 1} is outside of {folder}.")
-    if file.suffix.lower() not in IMAGES:
-        known = ", ".join(sorted(IMAGES))
-        raise ValueError(f"{name!r} in row {row + 1} is no picture; a name ends in {known}.")
-    if not file.is_file():
+    _check_inside(file, folder, f"the picture {name!r} of row {row + 1}")
+    if file.suffix.lower() not in IMAGES or not file.is_file():
         raise ValueError(
-            f"there is no picture {file} (row {row + 1}); images= names the folder they are in."
+            f"row {row + 1}: {file} is no picture ({', '.join(sorted(IMAGES))}), or is not there; "
+            "images= names the folder they are in."
         )
     return file
 
@@ -247,6 +253,8 @@ def _features(table: Any) -> tuple[Array | None, list[str]]:
     used = used_columns(table, kinds)
     X = column_transformer(kinds).fit_transform(used)
     dense = np.asarray(X.todense() if hasattr(X, "todense") else X, dtype=np.float64)
+    largest = np.abs(dense).max(axis=0)
+    dense = dense / np.where(largest > 0, largest, 1.0)  # or the square of 1e200 is infinite
     return StandardScaler().fit_transform(dense), list(used.column_names)
 
 
@@ -266,14 +274,6 @@ def _check(items: list[Item], path: Path) -> None:
     _refuse(long, path, f"of more than {LONGEST_TEXT:,} characters")
     names = Counter(item.name for item in items)
     _refuse([name for name, n in names.items() if n > 1], path, "that are there twice")
-    seen: dict[tuple[Any, ...], str] = {}
-    same = []
-    for item in items:
-        content = (tuple(cell for cell in item.cells if cell.text != item.name), item.image)
-        if any(content) and content in seen:
-            same.append(f"{seen[content]} = {item.name}")
-        seen.setdefault(content, item.name)
-    _refuse(same, path, "that look the same to a judge")
 
 
 def _refuse(names: list[str], path: Path, what: str) -> None:

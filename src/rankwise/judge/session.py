@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -61,31 +60,28 @@ class JudgingSession:
         self.goal, self.level = goal, level
         self.top = min(top, len(self.items) - 1)
         self._rng = np.random.default_rng(random_state)
-        self._features = _with_own_rating(items)
-        self._names = store.item_names()
-        codes = {name: code for code, name in enumerate(self._names)}
-        self._codes = np.array([codes[item.name] for item in self.items])
-        self._position = {int(code): k for k, code in enumerate(self._codes)}
-        self._lock = threading.Lock()
+        self._seed = int(self._rng.integers(2**31))
+        self._features = _with_own_rating(items.features)
+        codes = {name: code for code, name in enumerate(store.item_names())}
+        self._codes = [codes[item.name] for item in self.items]
+        self._place = {code: place for place, code in enumerate(self._codes)}
+        self._lock, self._rating_lock = threading.Lock(), threading.Lock()
         self._queue: deque[tuple[int, int]] = deque(self._first_round())
         self._rows: list[dict[str, Any]] = []
         self._n_rated = 0
         self._settled = 0.0
+        self._trouble = ""
         self._asked: Counter[tuple[str, int, int]] = Counter()
         for answer in store.comparisons():
-            self._asked[(answer.judge, *_sorted(answer.first, answer.second))] += 1
+            low, high = sorted((answer.first, answer.second))
+            self._asked[(answer.judge, low, high)] += 1
         self._is_new, self._is_over = threading.Event(), threading.Event()
         self._is_new.set()
         self._worker = threading.Thread(target=self._keep_rating, daemon=True)
         self._worker.start()
 
-    @property
-    def n_answers(self) -> int:
-        """Number of answers that stand."""
-        return self.store.n_answers()
-
     def close(self) -> None:
-        """Stop the thread and close the file; answers are on the disk already."""
+        """Stop the thread; answers are on the disk already."""
         self._is_over.set()
         self._is_new.set()
         self._worker.join()
@@ -103,40 +99,82 @@ class JudgingSession:
 
     def undo(self, judge: str) -> Question:
         """Take back the last answer of the judge, and return that question."""
-        again = self.store.undo(judge)
+        again = self.store.undo(judge, lambda: self._choose(judge))
         if again is None:
             raise ValueError("there is no answer of yours to take back.")
         self._is_new.set()
         return again
 
-    def names_of(self, question: Question) -> tuple[str, str]:
-        """Names of the two items, in the order of their sides."""
-        return self._names[question.first], self._names[question.second]
+    def places(self, question: Question) -> tuple[int, int]:
+        """Where the two items are in `items`, in the order of their sides."""
+        return self._place[question.first], self._place[question.second]
 
     def progress(self, judge: str) -> dict[str, Any]:
         """How far it is, for the page."""
-        own, n = self.store.n_answers(judge), self.store.n_answers()
+        by_judge, n = self.store.n_answers(judge), self.store.n_answers()
         settled = self._settled
-        others = "" if own == n else f", {n:,} in all"
+        others = "" if by_judge == n else f", {n:,} in all"
         goal = f"the top {self.top}" if self.goal == "top" else "the order"
         if settled >= self.level:
             state = f"{goal} is settled ({settled:.0%} sure); you may stop"
         else:
             state = f"{settled:.0%} sure of {goal}"
-        answers = f"{own:,} answer{'s' * (own != 1)} of yours{others}"
-        return {"own": own, "all": n, "settled": settled, "text": f"{answers}; {state}."}
+        answers = f"{by_judge:,} answer{'s' * (by_judge != 1)} of yours{others}"
+        return {"own": by_judge, "all": n, "settled": settled, "text": f"{answers}; {state}."}
 
     def standing(self) -> dict[str, Any]:
         """Rows of the board so far, for the page."""
         with self._lock:
-            n, rows = self._n_rated, self._rows
-        if not n:
-            return {"rows": [], "note": "No answers yet."}
-        note = (
-            f"From {n:,} answer{'s' * (n != 1)}. A dot is a rating, a bar its {CONFIDENCE:.0%} "
-            "interval. Few answers leave all ratings near the middle and all intervals wide."
-        )
-        return {"rows": rows, "note": note}
+            n, rows, trouble = self._n_rated, self._rows, self._trouble
+        if trouble:
+            note = f"The items cannot be rated ({trouble}). Answers are kept all the same."
+        elif not n:
+            note = "No answers yet."
+        else:
+            note = (
+                f"From {n:,} answer{'s' * (n != 1)}. A dot is a rating, a bar its {CONFIDENCE:.0%} "
+                "interval. Few answers leave all ratings near the middle and all intervals wide."
+            )
+        return {"rows": rows if n else [], "note": note}
+
+    def refresh(self) -> None:
+        """Rate the items by all answers, and choose the next pairs; the thread does it, too.
+
+        The result depends on the answers and the seed, not on how often it was called before.
+        """
+        with self._rating_lock:
+            answers = self.store.comparisons()
+            here = [a for a in answers if a.first in self._place and a.second in self._place]
+            graph, X = self._graph(here), self._features
+            seed = self._seed + len(answers)
+            asked = next_pairs(
+                *(graph, X, QUEUE),
+                goal=self.goal,
+                top=self.top,
+                level=self.level,
+                prior=PRIOR,
+                random_state=seed,
+            )
+            rng = np.random.default_rng(seed)
+            rows = self._board(belief_of_comparisons(graph, X, PRIOR, rng), graph, rng)
+            with self._lock:
+                self._trouble = ""
+                self._settled = asked.confidence if here else 0.0
+                self._n_rated, self._rows = len(here), rows
+                if here:  # the first round goes on until there is something to choose by
+                    self._queue = deque((question.first, question.second) for question in asked)
+
+    def _keep_rating(self) -> None:
+        while self._is_new.wait() and not self._is_over.is_set():
+            self._is_new.clear()
+            start = time.perf_counter()
+            try:
+                with one_blas_thread():
+                    self.refresh()
+            except Exception as error:  # whatever it is, the next answer must be rated again
+                with self._lock:
+                    self._trouble = str(error).rstrip(".") or type(error).__name__
+            self._is_over.wait(REST * (time.perf_counter() - start))
 
     def _first_round(self) -> list[tuple[int, int]]:
         """A random circle: every item in two pairs, all of them connected."""
@@ -148,63 +186,31 @@ class JudgingSession:
         """Codes of two items, sides at random; called inside the transaction that keeps them."""
         taken = self.store.open_pairs()
 
+        def codes(pair: tuple[int, int]) -> tuple[int, int]:
+            first, second = (self._codes[place] for place in pair)
+            return (first, second) if first < second else (second, first)
+
         def is_free(pair: tuple[int, int]) -> bool:
-            key = _sorted(*self._codes[list(pair)].tolist())
-            return key not in taken and not self._asked[(judge, *key)]
+            return codes(pair) not in taken and not self._asked[(judge, *codes(pair))]
 
         with self._lock:
             pair = next(filter(is_free, self._queue), None)
             if pair is not None:
                 self._queue.remove(pair)
-            else:
-                pair = self._any_pair(is_free)
-            first, second = self._codes[self._rng.permutation(pair)].tolist()
-            self._asked[(judge, *_sorted(first, second))] += 1
+            else:  # a pair that this judge has not seen if chance finds one, or else any
+                for _ in range(50):
+                    first, second = self._rng.choice(len(self.items), 2, replace=False).tolist()
+                    pair = (first, second)
+                    if is_free(pair):
+                        break
+                assert pair is not None
+            self._asked[(judge, *codes(pair))] += 1
+            first, second = self._rng.permutation(codes(pair)).tolist()
         return first, second
 
-    def _any_pair(self, is_free: Callable[[tuple[int, int]], bool]) -> tuple[int, int]:
-        """Some pair that this judge has not seen if chance finds one, or else any."""
-        pair = (0, 1)
-        for _ in range(50):
-            i, j = self._rng.choice(len(self.items), 2, replace=False).tolist()
-            pair = (i, j)
-            if is_free(pair):
-                break
-        return pair
-
-    def _keep_rating(self) -> None:
-        while not self._is_over.is_set():
-            self._is_new.wait()
-            self._is_new.clear()
-            if not self._is_over.is_set():
-                start = time.perf_counter()
-                with one_blas_thread():
-                    self._rate(self.store.comparisons())
-                self._is_over.wait(REST * (time.perf_counter() - start))
-
-    def _rate(self, answers: list[Comparison]) -> None:
-        here = [a for a in answers if a.first in self._position and a.second in self._position]
-        graph, X = self._graph(here), self._features
-        seed = int(self._rng.integers(2**31))
-        asked = next_pairs(
-            *(graph, X, QUEUE),
-            goal=self.goal,
-            top=self.top,
-            level=self.level,
-            prior=PRIOR,
-            random_state=seed,
-        )
-        rng = np.random.default_rng(seed)
-        rows = self._board(belief_of_comparisons(graph, X, PRIOR, rng), graph, rng)
-        with self._lock:
-            self._settled = asked.confidence if here else 0.0
-            self._n_rated, self._rows = len(here), rows
-            if here:  # the first round goes on until there is something to choose by
-                self._queue = deque((question.first, question.second) for question in asked)
-
     def _graph(self, answers: list[Comparison]) -> PairGraph:
-        first = np.array([self._position[a.first] for a in answers], dtype=np.intp)
-        second = np.array([self._position[a.second] for a in answers], dtype=np.intp)
+        first = np.array([self._place[a.first] for a in answers], dtype=np.intp)
+        second = np.array([self._place[a.second] for a in answers], dtype=np.intp)
         outcome = np.array([a.outcome for a in answers])
         winner: Indices = np.where(outcome == "second", second, first)
         loser: Indices = np.where(outcome == "second", first, second)
@@ -235,14 +241,9 @@ class JudgingSession:
         ]
 
 
-def _with_own_rating(items: ItemSet) -> Array | None:
+def _with_own_rating(X: Array | None) -> Array | None:
     """Features of the items, and one for each item: what its features do not say of it."""
-    X = items.features
     if X is None or not X.any():
         return None
     scale = np.sqrt(np.mean(np.sum(X**2, axis=1)))
     return np.asarray(np.hstack([X / scale, np.eye(len(X))]) / np.sqrt(2))
-
-
-def _sorted(first: int, second: int) -> tuple[int, int]:
-    return (first, second) if first < second else (second, first)

@@ -7,16 +7,17 @@ import io
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import RLock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rankwise.judge.items import Item
 
 VERSION = 1
 APPLICATION = 0x72776A31  # "rwj1": tells our files from others
 OUTCOMES = ("first", "second", "tie")
+LENT = timedelta(minutes=10)  # so long nobody else is asked about a pair that waits for an answer
 
 SCHEMA = """
 CREATE TABLE item (code INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, digest TEXT NOT NULL);
@@ -49,7 +50,6 @@ class Question(NamedTuple):
 class Comparison(NamedTuple):
     """An answer; the outcome is "first", "second" or "tie"."""
 
-    id: int
     first: int
     second: int
     outcome: str
@@ -94,11 +94,18 @@ class JudgementStore:
         self, path: str | Path, items: Sequence[Item], *, accept_changes: bool = False
     ) -> None:
         self.path = Path(path)
+        if not self.path.parent.is_dir():
+            raise ValueError(
+                f"there is no folder {self.path.parent} to keep the answers in; make it, or name "
+                "another file."
+            )
         self._lock = RLock()
         is_new = not self.path.exists() or not self.path.stat().st_size
-        self._db = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None)
+        self._files: list[Any] = []
+        with self._reading():
+            self._db = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None)
         try:
-            with self._explained():
+            with self._reading():
                 self._open(is_new)
                 self._keep_items(items, is_new or accept_changes)
         except BaseException:
@@ -106,16 +113,35 @@ class JudgementStore:
             if is_new:
                 self.path.unlink(missing_ok=True)
             raise
+        self._files = self._files_now()
 
     def close(self) -> None:
         """Close the file; a copy of it then holds everything."""
         with self._lock:
             self._db.close()
 
+    def is_gone(self) -> bool:
+        """Whether the file, or its write-ahead log, was deleted or replaced since it was opened.
+
+        SQLite then goes on writing to a file that has no name any more.
+        """
+        return bool(self._files) and self._files_now() != self._files
+
+    def rescue(self) -> str:
+        """Write all answers to a CSV file, and say so; for a file that is gone."""
+        path = self.path.with_name(f"{self.path.name}.rescued.csv")
+        path.write_text(self.csv(), encoding="utf-8")
+        return f"{self.path} was deleted or replaced. All answers are in {path}, for rankwise rank."
+
     def ask(self, judge: str, choose: Callable[[], tuple[int, int]]) -> Question:
         """Return the open question of the judge, or a new one about what `choose` gives."""
         with self._writing():
-            return self._open_question(judge) or self._insert(judge, *choose())
+            row = self._db.execute(
+                "SELECT id, judge, first, second FROM question "
+                "WHERE judge = ? AND outcome IS NULL AND is_undone = 0",
+                (judge,),
+            ).fetchone()
+            return Question(*row) if row else self._insert(judge, *choose())
 
     def answer(
         self,
@@ -134,16 +160,20 @@ class JudgementStore:
             done = self._db.execute(
                 "UPDATE question SET outcome = ?, answered = ? WHERE id = ? AND judge = ? "
                 "AND outcome IS NULL AND is_undone = 0",
-                (outcome, _now(), question, judge),
+                (outcome, _time(), question, judge),
             )
             if done.rowcount != 1:
-                raise NotOpenError(self._why_not_open(judge, question))
+                raise NotOpenError(
+                    "This question was answered already, or was not yours. Nothing was changed; "
+                    "here is the open one."
+                )
             return None if choose is None else self._insert(judge, *choose())
 
-    def undo(self, judge: str) -> Question | None:
+    def undo(self, judge: str, choose: Callable[[], tuple[int, int]]) -> Question | None:
         """Take back the last answer of the judge and ask again; None if there is nothing to undo.
 
-        The answer stays in the file, marked as undone.
+        The answer stays in the file, marked as undone. If one of its items is gone, the next
+        question is about what `choose` gives.
         """
         with self._writing():
             row = self._db.execute(
@@ -155,34 +185,35 @@ class JudgementStore:
                 return None
             self._db.execute("UPDATE question SET is_undone = 1 WHERE id = ?", (row[0],))
             self._db.execute("DELETE FROM question WHERE judge = ? AND outcome IS NULL", (judge,))
-            return self._insert(judge, row[1], row[2])
+            is_here = {row[1], row[2]} <= self._codes
+            return self._insert(judge, *(row[1:] if is_here else choose()))
 
-    def comparisons(self, after: int = 0) -> list[Comparison]:
+    def comparisons(self) -> list[Comparison]:
         """Answers that stand, oldest question first."""
         with self._reading():
             rows = self._db.execute(
-                "SELECT id, first, second, outcome, judge, answered FROM question "
-                "WHERE outcome IS NOT NULL AND is_undone = 0 AND id > ? ORDER BY id",
-                (after,),
+                "SELECT first, second, outcome, judge, answered FROM question "
+                "WHERE outcome IS NOT NULL AND is_undone = 0 ORDER BY id"
             )
             return [Comparison(*row) for row in rows]
 
     def open_pairs(self) -> set[tuple[int, int]]:
-        """Pairs of items, the smaller code first, that somebody is looking at."""
+        """Pairs of items, the smaller code first, that somebody was asked about minutes ago."""
         with self._reading():
             rows = self._db.execute(
-                "SELECT first, second FROM question WHERE outcome IS NULL AND is_undone = 0"
+                "SELECT first, second FROM question "
+                "WHERE outcome IS NULL AND is_undone = 0 AND asked > ?",
+                (_time(before=LENT),),
             )
             return {(min(pair), max(pair)) for pair in rows}
 
     def n_answers(self, judge: str | None = None) -> int:
         """Number of answers that stand, of one judge or of all."""
         with self._reading():
-            condition, given = ("", ()) if judge is None else (" AND judge = ?", (judge,))
             (n,) = self._db.execute(
-                "SELECT count(*) FROM question WHERE outcome IS NOT NULL AND is_undone = 0"
-                + condition,
-                given,
+                "SELECT count(*) FROM question WHERE outcome IS NOT NULL AND is_undone = 0 "
+                "AND (? IS NULL OR judge = ?)",
+                (judge, judge),
             ).fetchone()
             return int(n)
 
@@ -227,66 +258,48 @@ class JudgementStore:
     def _keep_items(self, items: Sequence[Item], is_accepted: bool) -> None:
         with self._writing():
             known = dict(self._db.execute("SELECT name, digest FROM item ORDER BY code"))
-            given = {item.name: item.digest for item in items}
-            changes = {
-                "new": [name for name in given if name not in known],
-                "gone": [name for name in known if name not in given],
-                "changed": [n for n, digest in given.items() if known.get(n, digest) != digest],
-            }
-            if any(changes.values()) and not is_accepted:
-                said = "; ".join(
-                    f"{len(names)} {what} ({', '.join(names[:3])}{', …' * (len(names) > 3)})"
-                    for what, names in changes.items()
-                    if names
-                )
+            digests = {item.name: item.digest for item in items}
+            new = [name for name in digests if name not in known]
+            gone = [name for name in known if name not in digests]
+            changed = [n for n, digest in digests.items() if known.get(n, digest) != digest]
+            if (new or gone or changed) and not is_accepted:
                 raise ValueError(
-                    f"the items are not those that {self.path} was begun with: {said}. Take the "
-                    "old items, begin a new file, or pass accept_changes=True to go on with these."
+                    f"the items are not those that {self.path} was begun with: {len(new)} new, "
+                    f"{len(gone)} gone, {len(changed)} changed, such as "
+                    f"{(new + gone + changed)[0]!r}. Take the old items, begin a new file, or pass "
+                    "accept_changes=True to go on with these."
                 )
-            for name in changes["new"]:
-                self._db.execute(
-                    "INSERT INTO item (code, name, digest) VALUES (?, ?, ?)",
-                    (len(known), name, given[name]),
-                )
-                known[name] = given[name]
-            for name in changes["changed"]:
-                self._db.execute("UPDATE item SET digest = ? WHERE name = ?", (given[name], name))
-            if changes["gone"]:  # nobody can answer a question about an item that is gone
-                self._db.executemany(
-                    "DELETE FROM question WHERE outcome IS NULL AND "
-                    "? IN (SELECT name FROM item WHERE code IN (first, second))",
-                    [(name,) for name in changes["gone"]],
-                )
+            self._db.executemany(
+                "INSERT INTO item (code, name, digest) SELECT count(*), ?, ? FROM item",
+                [(name, digests[name]) for name in new],
+            )
+            self._db.executemany(
+                "UPDATE item SET digest = ? WHERE name = ?", [(digests[n], n) for n in changed]
+            )
+            self._db.executemany(  # nobody can answer a question about an item that is gone
+                "DELETE FROM question WHERE outcome IS NULL AND "
+                "? IN (SELECT name FROM item WHERE code IN (first, second))",
+                [(name,) for name in gone],
+            )
+            names = [*known, *new]
+            self._codes = {code for code, name in enumerate(names) if name in digests}
 
-    def _open_question(self, judge: str) -> Question | None:
-        row = self._db.execute(
-            "SELECT id, judge, first, second FROM question "
-            "WHERE judge = ? AND outcome IS NULL AND is_undone = 0",
-            (judge,),
-        ).fetchone()
-        return None if row is None else Question(*row)
+    def _files_now(self) -> list[Any]:
+        """What tells the file and its log from others of the same name."""
+        paths = [path for path in (self.path, Path(f"{self.path}-wal")) if path.exists()]
+        return [(path.stat().st_dev, path.stat().st_ino) for path in paths]
 
     def _insert(self, judge: str, first: int, second: int) -> Question:
         done = self._db.execute(
             "INSERT INTO question (judge, first, second, asked) VALUES (?, ?, ?, ?)",
-            (judge, first, second, _now()),
+            (judge, first, second, _time()),
         )
         return Question(int(done.lastrowid or 0), judge, first, second)
-
-    def _why_not_open(self, judge: str, question: int) -> str:
-        row = self._db.execute(
-            "SELECT judge, outcome, is_undone FROM question WHERE id = ?", (question,)
-        ).fetchone()
-        if row is None:
-            return "This question is not open. Nothing was changed; here is the open one."
-        if row[0] != judge:
-            return "This question was put to another judge. Nothing was changed."
-        return "This question was answered already. Nothing was changed; here is the open one."
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """One transaction, on the disk when it ends, or nothing at all."""
-        with self._lock, self._explained():
+        with self._reading():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -295,17 +308,15 @@ class JudgementStore:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
+            if self.is_gone():
+                raise OSError(f"{self.path} is gone; this answer is not kept.")
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        with self._lock, self._explained():
-            yield
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """What SQLite says, in words that say what to do."""
+        """One thread at a time; what SQLite says, in words that say what to do."""
         try:
-            yield
+            with self._lock:
+                yield
         except sqlite3.Error as error:
             said = str(error)
             if "full" in said:
@@ -313,7 +324,7 @@ class JudgementStore:
             elif "locked" in said:
                 remedy = "another program holds the file; close it and try again."
             elif "readonly" in said or "unable to open" in said:
-                remedy = "the file cannot be written; check the folder and its rights."
+                remedy = "the file cannot be written; check its rights."
             else:
                 remedy = (
                     f"the file is damaged or no database ({said}). Move it away and take a copy, "
@@ -322,5 +333,5 @@ class JudgementStore:
             raise OSError(f"{self.path}: {remedy}") from error
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+def _time(before: timedelta = timedelta()) -> str:
+    return (datetime.now(UTC) - before).isoformat(timespec="milliseconds")

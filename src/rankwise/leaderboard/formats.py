@@ -2,58 +2,59 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
-from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from unicodedata import category, east_asian_width
 
 import numpy as np
 
 from rankwise.options import check_option
-from rankwise.text_tables import TABLE_FORMATS, Table
+from rankwise.text_tables import TABLE_FORMATS, Table, csv_text, join_tables, one_line
 
 if TYPE_CHECKING:
     from rankwise.leaderboard.board import Leaderboard, LeaderboardRow
 
+FORMATS = (*TABLE_FORMATS, "csv", "json")
 WORST_JUDGES = 10
 
 
 def written(board: Leaderboard, format: str) -> str:
     """The board in a format, as `Leaderboard.to_text` has it."""
     check_option("format", format, FORMATS)
-    if format in TABLE_FORMATS:
-        return TABLE_FORMATS[format](tables(board), footnotes(board))
-    return _PLAIN[format](board)
+    if format == "csv":
+        return csv_text(list(board.columns), board.rows)
+    if format == "json":
+        return json.dumps(board.to_dict(), indent=2, ensure_ascii=False) + "\n"
+    return join_tables(tables(board), format)
 
 
 def tables(board: Leaderboard) -> list[Table]:
-    """The board, and the tables of effects and judges if there are any, as text."""
+    """The board, and effects and judges if there are any; the last table has the footnotes."""
     largest = float(np.ptp(board.ratings)) if len(board) > 1 else 0.0
     digits = min(9, max(0, 3 - math.floor(math.log10(largest)))) if largest > 0 else 3
     header = ["rank", "item", "rating"]
     if board.intervals:
         header += [f"{100 * board.confidence:g}% interval", "rank range", "tier"]
     header += ["n", "w/t/l"] + (["component"] if board.n_components > 1 else [])
-    rows, was_ranked = [header], False
+    rows, was_ranked = [], False
     for row in board.rows:
         if row.rank is None and was_ranked:
             rows.append(["–"] * 2 + [""] * (len(header) - 2))
         was_ranked = row.rank is not None
         rows.append(_cells(board, row, digits))
-    found: list[Table] = [("", rows, 2)]
+    shown = [Table(header, rows, names=(1,))]
     if board.effects:
-        found.append(("effects on the margin of the first item", _effects(board), 1))
+        shown.append(_effects(board))
     if board.judges:
-        found.append(("judges who stand out, or agree least", _judges(board), 1))
-    return found
+        shown.append(_judges(board))
+    shown[-1] = replace(shown[-1], notes=footnotes(board))
+    return shown
 
 
 def _cells(board: Leaderboard, row: LeaderboardRow, digits: int) -> list[str]:
     rank = "–" if row.rank is None else str(row.rank)
-    cells = [rank, f"{_one_line(row.item)}{' †' if row.thin else ''}", f"{row.rating:.{digits}f}"]
+    cells = [rank, f"{row.item}{' †' if row.thin else ''}", f"{row.rating:.{digits}f}"]
     if board.intervals:
         span = "–" if row.best_rank is None else f"{row.best_rank}–{row.worst_rank}"
         interval = f"{row.low:.{digits}f} … {row.high:.{digits}f}" if row.low is not None else "–"
@@ -63,30 +64,18 @@ def _cells(board: Leaderboard, row: LeaderboardRow, digits: int) -> list[str]:
     return cells + ([str(row.component)] if board.n_components > 1 else [])
 
 
-def _one_line(name: Any) -> str:
-    """A name without line breaks and other characters that steer a terminal."""
-    return "".join(" " if c in "\u2028\u2029" or category(c) == "Cc" else c for c in str(name))
+def _effects(board: Leaderboard) -> Table:
+    unit = "margin" if board.scale.name == "margin" else "log odds"
+    title = f"effects on the {unit} of the first item"
+    header, rows = ["covariate", "effect"], [[e.name, f"{e.value:.4g}"] for e in board.effects]
+    if board.effects[0].error is not None:
+        header += ["s.e.", f"{100 * board.confidence:g}% interval"]
+        for row, e in zip(rows, board.effects, strict=True):
+            row += [f"{e.error:.2g}", f"{e.low:.4g} … {e.high:.4g}"]
+    return Table(header, rows, title=title)
 
 
-def _width(text: str) -> int:
-    """Columns of a terminal: two for a wide character, none for a mark on the one before."""
-    wide = sum(east_asian_width(c) in "WF" for c in text)
-    return len(text) + wide - sum(category(c) in ("Mn", "Me", "Cf") for c in text)
-
-
-def _effects(board: Leaderboard) -> list[list[str]]:
-    header = ["covariate", "effect"]
-    if board.effects[0].error is None:
-        return [header, *([_one_line(e.name), f"{e.value:.4g}"] for e in board.effects)]
-    header += ["s.e.", f"{100 * board.confidence:g}% interval"]
-    rows = [
-        [_one_line(e.name), f"{e.value:.4g}", f"{e.error:.2g}", f"{e.low:.4g} … {e.high:.4g}"]
-        for e in board.effects
-    ]
-    return [header, *rows]
-
-
-def _judges(board: Leaderboard) -> list[list[str]]:
+def _judges(board: Leaderboard) -> Table:
     def span(low: float | None, high: float | None) -> str:
         return "–" if low is None or high is None else f"{low:.2f} … {high:.2f}"
 
@@ -97,14 +86,15 @@ def _judges(board: Leaderboard) -> list[list[str]]:
     n = max(WORST_JUDGES, sum(bool(judge.remark) for judge in shown))
     rows = [
         [
-            _one_line(j.name), str(j.n), "–" if j.agreement is None else f"{j.agreement:.2f}",
+            str(j.name), str(j.n), "–" if j.agreement is None else f"{j.agreement:.2f}",
             span(j.agreement_low, j.agreement_high), f"{j.side_bias:.2f}",
             span(j.side_low, j.side_high), f"{j.weight:.2f}", j.remark,
         ]
         for j in shown[:n]
     ]  # fmt: skip
     interval = f"{100 * board.confidence:g}%"
-    return [["judge", "n", "agrees", interval, "side bias", interval, "weight", ""], *rows]
+    header = ["judge", "n", "agrees", interval, "side bias", interval, "weight", ""]
+    return Table(header, rows, title="judges who stand out, or agree least")
 
 
 def footnotes(board: Leaderboard) -> list[str]:
@@ -122,7 +112,7 @@ def footnotes(board: Leaderboard) -> list[str]:
     anchor = (
         ""
         if board.scale.members is None
-        else f"; {_one_line(board.items[board.scale.at])} is the base"
+        else f"; {one_line(board.items[board.scale.at])} is the base"
     )
     unit = {"margin": "", "logit": "logits", "elo": "Elo points, 400 are odds of 10 to 1"}
     if anchor or unit[board.scale.name]:
@@ -139,34 +129,3 @@ def footnotes(board: Leaderboard) -> list[str]:
     noise = "" if board.cycle_ratio is None else f" ({board.cycle_ratio:.2f} times chance)"
     lines.append(f"unexplained {board.unexplained:.3f}, circles {board.cyclicity:.3f}{noise}")
     return lines
-
-
-def _text(board: Leaderboard) -> str:
-    blocks = []
-    for title, rows, n_left in tables(board):
-        widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
-        lines = []
-        for cells in rows:
-            gaps = [" " * (w - _width(cell)) for w, cell in zip(widths, cells, strict=True)]
-            lines.append("  ".join(
-                cell + gap if 0 < k < n_left or n_left == 1 > k else gap + cell
-                for k, (cell, gap) in enumerate(zip(cells, gaps, strict=True))
-            ).rstrip())  # fmt: skip
-        blocks.append("\n".join(([title] if title else []) + lines))
-    return "\n\n".join(blocks) + "\n" + "\n".join(footnotes(board))
-
-
-def _csv(board: Leaderboard) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(board.columns)
-    writer.writerows(["" if cell is None else cell for cell in row] for row in board.rows)
-    return text.getvalue()
-
-
-def _json(board: Leaderboard) -> str:
-    return json.dumps(board.to_dict(), indent=2, ensure_ascii=False) + "\n"
-
-
-_PLAIN: dict[str, Callable[[Leaderboard], str]] = {"text": _text, "csv": _csv, "json": _json}
-FORMATS = ("text", "markdown", "csv", "json", "latex", "html")

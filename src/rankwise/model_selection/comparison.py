@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.stats
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array
 from rankwise.environment import require
 from rankwise.frames import frame_columns
-from rankwise.model_selection.paired_tests import (
-    TESTS,
-    holm,
-    mean_interval,
-    randomization_test,
-    signed_rank_test,
-)
 from rankwise.options import check_option
 from rankwise.real_numbers import as_real
-from rankwise.text_tables import TABLE_FORMATS
+from rankwise.text_tables import TABLE_FORMATS, Table, count, join_tables, plain
 
-FORMATS = ("text", "markdown", "latex", "html", "csv", "json")
+TESTS = ("wilcoxon", "randomization")
+EXACT_LIMIT = 100  # groups of the signed-rank test; more are left to the normal approximation
+ALL_SIGNS = 20  # differences whose signs are all tried by the randomization test
+N_DRAWS, BATCH = 100_000, 1000  # signs drawn for more of them
 
 
 class ComparisonRow(NamedTuple):
@@ -105,62 +99,52 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers in types of JSON; NaN becomes None."""
-        rows = [
-            {name: None if value != value else value for name, value in row._asdict().items()}
-            for row in self.rows
-        ]
         return {
             "groups": self.n_groups,
             "left_out": self.n_dropped,
             "confidence": self.confidence,
             "test": self.test,
-            "comparisons": rows,
+            "comparisons": [plain(row._asdict()) for row in self.rows],
         }
+
+    def table(self) -> Table:
+        """What is printed: one row for each two rankers."""
+        interval = f"{100 * self.confidence:g}% interval"
+        header = ["a", "b", "mean a", "mean b", "a − b", interval, "w/t/l", "p", "p Holm", ""]
+        rows = [
+            [
+                *(row.a, row.b, f"{row.mean_a:.4f}", f"{row.mean_b:.4f}"),
+                f"{row.difference:+.4f}",
+                "–" if np.isnan(row.low) else f"{row.low:+.4f} … {row.high:+.4f}",
+                f"{row.wins}/{row.ties}/{row.losses}",
+                *(f"{row.p:.3g}", f"{row.p_holm:.3g}", "*" if row.significant else ""),
+            ]
+            for row in self.rows
+        ]
+        dropped = f", {self.n_dropped} left out as undefined" if self.n_dropped else ""
+        way = "" if self.test == "wilcoxon" else f"; {self.test} test"
+        note = (
+            f"{count(self.n_groups, 'group')}{dropped}; w/t/l: groups where a won, tied, lost{way}"
+            f"; * significant at {1 - self.confidence:.3g}"
+        )
+        return Table(header, rows, names=(0, 1), notes=[note])
 
     def to_text(self, format: str = "text") -> str:
         """Return the table in a format.
 
         Parameters
         ----------
-        format : {"text", "markdown", "latex", "html", "csv", "json"}
-            For a terminal, a README, a paper, a page, a spreadsheet, another program.
+        format : {"text", "markdown", "latex", "html"}
+            For a terminal, a README, a paper, a page.
         """
-        check_option("format", format, FORMATS)
-        if format in TABLE_FORMATS:
-            rows = [list(self._header), *(list(_cells(row)) for row in self.rows)]
-            return TABLE_FORMATS[format]([("", rows, 2)], [self._footer])
-        if format == "json":
-            return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
-        if format == "csv":
-            text = io.StringIO()
-            writer = csv.writer(text, lineterminator="\n")
-            writer.writerows([ComparisonRow._fields, *self.rows])
-            return text.getvalue()
-        return repr(self) + "\n"
+        check_option("format", format, TABLE_FORMATS)
+        return join_tables([self.table()], format)
 
     def __repr__(self) -> str:
-        table = [self._header, *(_cells(row) for row in self.rows)]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [
-            "  ".join(cell.ljust(w) for cell, w in zip(cells, widths, strict=True)).rstrip()
-            for cells in table
-        ]
-        return "\n".join([*lines, self._footer])
+        return self.to_text()
 
     def _repr_html_(self) -> str:
         return self.to_text("html")
-
-    @property
-    def _header(self) -> tuple[str, ...]:
-        interval = f"{100 * self.confidence:g}% interval"
-        return ("a", "b", "mean a", "mean b", "a − b", interval, "w/t/l", "p", "p Holm", "")
-
-    @property
-    def _footer(self) -> str:
-        dropped = f", {self.n_dropped} left out as undefined" if self.n_dropped else ""
-        groups = "1 group" if self.n_groups == 1 else f"{self.n_groups:,} groups"
-        way = "" if self.test == "wilcoxon" else f"; {self.test} test"
-        return f"{groups}{dropped}{way}; * significant at {1 - self.confidence:.3g}"
 
 
 def compare(
@@ -224,22 +208,44 @@ def compare(
     --------
     >>> from rankwise.model_selection import compare
     >>> print(compare({"linear": [0.1, 0.3, 0.2, 0.4, 0.2, 0.3], "rbf": [0, 0.1, 0.1, 0.1, 0, 0]}))
-    a       b    mean a  mean b  a − b   95% interval     w/t/l  p       p Holm
-    linear  rbf  0.2500  0.0500  0.2000  0.1061 … 0.2939  0/0/6  0.0312  0.0312  *
-    6 groups; * significant at 0.05
+    a       b    mean a  mean b    a − b       95% interval  w/t/l       p  p Holm
+    linear  rbf  0.2500  0.0500  +0.2000  +0.1061 … +0.2939  0/0/6  0.0312  0.0312  *
+    6 groups; w/t/l: groups where a won, tied, lost; * significant at 0.05
     """
     values, n_dropped = _check(errors)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
     check_option("test", test, TESTS)
     pairs = _pairs(list(values), baseline)
-    p_of = signed_rank_test if test == "wilcoxon" else randomization_test
-    p = [p_of(_rounded(values[a] - values[b], _scale(values))) for a, b in pairs]
-    rows = tuple(
-        _row(a, b, values, confidence, greater_is_better, p_value, corrected)
-        for (a, b), p_value, corrected in zip(pairs, p, holm(p), strict=True)
-    )
-    return Comparison(rows, len(next(iter(values.values()))), n_dropped, float(confidence), test)
+    largest = max(float(np.abs(array).max()) for array in values.values()) or 1.0
+    p_of = _signed_rank_p if test == "wilcoxon" else _randomization_p
+    # differences that only rounding errors tell apart become equal
+    rounded = [np.round((values[a] - values[b]) / largest, 12) for a, b in pairs]
+    p = [p_of(difference) for difference in rounded]
+    rows = []
+    for (a, b), units, p_value, p_holm in zip(pairs, rounded, p, _holm(p), strict=True):
+        difference = values[a] - values[b]
+        low, high = _mean_interval(difference, confidence)
+        sign = units if greater_is_better else -units
+        rows.append(
+            ComparisonRow(
+                a=a,
+                b=b,
+                mean_a=float(values[a].mean()),
+                mean_b=float(values[b].mean()),
+                difference=float(difference.mean()),
+                low=low,
+                high=high,
+                wins=int((sign > 0).sum()),
+                ties=int((sign == 0).sum()),
+                losses=int((sign < 0).sum()),
+                p=p_value,
+                p_holm=p_holm,
+                significant=p_holm <= 1 - confidence + 1e-12,
+            )
+        )
+    n_groups = len(next(iter(values.values())))
+    return Comparison(tuple(rows), n_groups, n_dropped, float(confidence), test)
 
 
 def _check(errors: Any) -> tuple[dict[str, Array], int]:
@@ -276,55 +282,60 @@ def _pairs(names: list[str], baseline: str | None) -> list[tuple[str, str]]:
     return [(name, baseline) for name in names if name != baseline]
 
 
-def _scale(values: dict[str, Array]) -> float:
-    """Largest value of all: differences are told apart down to 1e-12 of it."""
-    return max(float(np.abs(array).max()) for array in values.values()) or 1.0
+def _signed_rank_p(difference: Array) -> float:
+    """P-value of Wilcoxon's test; zeros are ranked and count for neither side (Pratt).
+
+    Exact for few groups, which SciPy is not if there are ties: the distribution of the sum of the
+    ranks with positive sign, one rank after the other. Ranks are doubled, so that those of tied
+    differences are whole numbers.
+    """
+    nonzero = difference != 0
+    if not nonzero.any():
+        return 1.0
+    if len(difference) > EXACT_LIMIT:
+        return float(scipy.stats.wilcoxon(difference, zero_method="pratt").pvalue)
+    ranks = np.rint(2 * scipy.stats.rankdata(np.abs(difference))).astype(int)[nonzero]
+    observed, total = int(ranks[difference[nonzero] > 0].sum()), int(ranks.sum())
+    chance = np.zeros(total + 1)
+    chance[0] = 1.0
+    for rank in ranks:
+        chance[rank:] += chance[:-rank].copy()
+        chance *= 0.5
+    as_far = np.abs(2 * np.arange(total + 1) - total) >= abs(2 * observed - total)
+    return float(min(1.0, chance[as_far].sum()))
 
 
-def _row(
-    a: str,
-    b: str,
-    values: dict[str, Array],
-    confidence: float,
-    greater_is_better: bool,
-    p: float,
-    p_holm: float,
-) -> ComparisonRow:
-    difference = values[a] - values[b]
-    low, high = mean_interval(difference, confidence)
-    sign = np.sign(_rounded(difference, _scale(values))) * (1 if greater_is_better else -1)
-    return ComparisonRow(
-        a=a,
-        b=b,
-        mean_a=float(values[a].mean()),
-        mean_b=float(values[b].mean()),
-        difference=float(difference.mean()),
-        low=low,
-        high=high,
-        wins=int((sign > 0).sum()),
-        ties=int((sign == 0).sum()),
-        losses=int((sign < 0).sum()),
-        p=p,
-        p_holm=p_holm,
-        significant=p_holm <= 1 - confidence + 1e-12,
-    )
+def _randomization_p(difference: Array) -> float:
+    """Chance of a mean as far from zero if the sign of each difference were thrown by a coin."""
+    size = np.abs(difference[difference != 0])
+    observed = abs(float(difference.sum())) - 1e-9 * float(size.sum())  # equal up to rounding
+    if len(size) <= ALL_SIGNS:
+        sums = np.zeros(1)
+        for each in size:
+            sums = np.concatenate([sums + each, sums - each])
+        return float((np.abs(sums) >= observed).mean())
+    rng = np.random.default_rng(0)
+    as_far = 1  # the signs that were observed are one of the draws, so that p is never 0
+    for _ in range(N_DRAWS // BATCH):
+        is_positive = rng.integers(2, size=(BATCH, len(size)), dtype=np.int8)
+        sums = 2 * (is_positive @ size) - size.sum()
+        as_far += int((np.abs(sums) >= observed).sum())
+    return as_far / (N_DRAWS + 1)
 
 
-def _rounded(difference: Array, scale: float) -> Array:
-    """Differences in units of the scale; those that rounding errors tell apart become equal."""
-    return np.round(difference / scale, 12)
+def _holm(p: list[float]) -> list[float]:
+    """Holm's step-down correction: the i-th smallest of n times n − i, never falling."""
+    order = np.argsort(p)
+    steps = np.asarray(p)[order] * np.arange(len(p), 0, -1)
+    corrected = np.empty(len(p))
+    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return [float(value) for value in corrected]
 
 
-def _cells(row: ComparisonRow) -> tuple[str, ...]:
-    return (
-        row.a,
-        row.b,
-        f"{row.mean_a:.4f}",
-        f"{row.mean_b:.4f}",
-        f"{row.difference:.4f}",
-        f"{row.low:.4f} … {row.high:.4f}",
-        f"{row.wins}/{row.ties}/{row.losses}",
-        f"{row.p:.3g}",
-        f"{row.p_holm:.3g}",
-        "*" if row.significant else "",
-    )
+def _mean_interval(difference: Array, confidence: float) -> tuple[float, float]:
+    """Student's interval of the mean; NaN for a single group."""
+    n = len(difference)
+    if n < 2:
+        return float("nan"), float("nan")
+    half = scipy.stats.t.ppf(0.5 + confidence / 2, n - 1) * difference.std(ddof=1) / np.sqrt(n)
+    return float(difference.mean() - half), float(difference.mean() + half)
