@@ -83,15 +83,15 @@ def choose_columns(
     for role, column in {"target": target, "group": group, "id": id, "weight": weight}.items():
         is_optional = role == "target" and not target_needed and column not in names
         if column not in (None, "auto") and not (is_optional and isinstance(column, str)):
-            roles[role] = position_of(table, column, role)  # type: ignore[arg-type]
+            roles[role] = position_of(table, column, role)
     taken = Counter([*roles.values(), *left_out, *wanted])
     for at, n in taken.items():
         if n > 1:
             raise table.error(f"the column {show(names[at])} is named for two things; choose one.")
     for role, column, usual in (("target", target, TARGET_NAMES), ("group", group, GROUP_NAMES)):
-        at = _usual_column(table, role, usual, set(taken)) if column == "auto" else None
-        if at is not None:
-            roles[role] = at
+        place = _usual_column(table, role, usual, set(taken)) if column == "auto" else None
+        if place is not None:
+            roles[role] = place
     if target == "auto" and target_needed and "target" not in roles:
         problem = f"no column is called {', '.join(TARGET_NAMES[:-1])} or {TARGET_NAMES[-1]}."
         raise table.error(f"{problem} {_listing(table)}. Pass target= with the right one.")

@@ -625,7 +625,9 @@ class _Rows:
         is_bad = (counts < 0) | (counts != np.round(counts))
         self._refuse(
             is_bad.any(axis=1),
-            lambda row: f"the number of wins is one of {counts[row]}, expected whole numbers from 0.",
+            lambda row: (
+                f"the number of wins is one of {counts[row]}, expected whole numbers from 0."
+            ),
         )
         if counts.sum() > _LARGEST:
             raise ValueError(

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from rankwise.datasets.columns import is_number, is_text
 from rankwise.datasets.files import import_arrow
-from rankwise.datasets.identifiers import find_identifiers
 from rankwise.datasets.labels import MAX_LABEL, as_text, finite_number, show
-from rankwise.datasets.number_text import is_text
-from rankwise.datasets.table_files import plain_types
+from rankwise.datasets.tables import plain_types
+from rankwise.text_tables import count, listed
 
 if TYPE_CHECKING:
     from sklearn.compose import ColumnTransformer
@@ -55,13 +55,11 @@ class ColumnKind(NamedTuple):
     @property
     def words(self) -> str:
         """The use in words, such as "number with 3 gaps" or "category of 4 values"."""
+        gaps = count(self.n_gaps, "gap") if self.n_gaps else ""
         if self.use == "category":
-            return f"category of {self.n_values:,} value{'s' * (self.n_values != 1)}" + (
-                f", {self.n_gaps:,} gap{'s' * (self.n_gaps != 1)}" if self.n_gaps else ""
-            )
-        if self.use == "number" and self.n_gaps:
-            return f"number with {self.n_gaps:,} gap{'s' * (self.n_gaps != 1)}"
-        return self.use
+            values = f"category of {count(self.n_values or 0, 'value')}"
+            return f"{values}, {gaps}" if gaps else values
+        return f"number with {gaps}" if gaps and self.use == "number" else self.use
 
 
 def column_kinds(
@@ -123,20 +121,17 @@ def column_kinds(
     identifiers = find_identifiers(X)
     kinds = []
     for name in X.column_names:
-        forced = "category" if name in categorical else "number" if name in numeric else ""
-        kind = _kind(name, X[name], forced)
+        is_code = bool(_NAME.search(name)) and name not in identifiers
+        forced = "category" if name in categorical or is_code else ""
+        kind = _kind(name, X[name], "number" if name in numeric else forced)
         if kind.use != "left out" and name in identifiers and name not in asked:
             kind = kind._replace(use="left out", why=f"an identifier: {identifiers[name]}")
         kinds.append(kind)
     refused = [k for k in kinds if k.use == "left out" and (k.name in asked)]
     if refused or all(kind.use == "left out" for kind in kinds):
-        listed = refused or kinds
-        shown = "; ".join(f"{show(k.name)} ({k.why})" for k in listed[:20])
-        more = f" and {len(listed) - 20} more" if len(listed) > 20 else ""
-        what = (
-            "these columns cannot be learned from" if refused else "no column can be learned from"
-        )
-        raise ValueError(f"{what}: {shown}{more}.")
+        shown = listed((f"{show(k.name)} ({k.why})" for k in refused or kinds), 20)
+        what = "these columns cannot" if refused else "no column can"
+        raise ValueError(f"{what} be learned from: {shown}.")
     return kinds
 
 
@@ -277,10 +272,9 @@ def _kind(name: str, column: Any, forced: str) -> ColumnKind:
         return ColumnKind(name, "left out", n_gaps, None, "it has no values")
     if types.is_nested(column.type) or types.is_binary(column.type):
         return ColumnKind(name, "left out", n_gaps, None, f"its type is {column.type}")
-    is_number = types.is_integer(column.type) or types.is_floating(column.type)
     if forced == "category" or types.is_boolean(column.type):
         return _category(name, column, n_gaps, MOST_VALUES)
-    if is_number:
+    if is_number(column.type):
         return ColumnKind(name, "number", n_gaps, None, _number_problem(column, types))
     sample = _sample(column)
     is_date = types.is_temporal(column.type) or all(_DATE.fullmatch(cell) for cell in sample)
@@ -337,14 +331,90 @@ def _sample(column: Any) -> list[str]:
 
 
 def _mostly_numbers(sample: list[str]) -> bool:
-    found = [_is_number(cell) for cell in sample]
-    return not all(found) and sum(found) > 0.8 * len(found)
+    n_numbers = sum(map(_spells_number, sample))
+    return 0.8 * len(sample) < n_numbers < len(sample)
 
 
 def _first_word(sample: list[str]) -> str:
-    return next((cell for cell in sample if not _is_number(cell)), sample[0])
+    return next((cell for cell in sample if not _spells_number(cell)), sample[0])
 
 
-def _is_number(cell: str) -> bool:
+def _spells_number(cell: str) -> bool:
     """Whether a text spells a number, with a decimal point or comma."""
     return finite_number(cell.replace(",", ".", 1)) is not None
+
+
+# Identifiers ------------------------------------------------------------------------------------
+
+_NAME = re.compile(
+    r"(^|[_. -])(id|ID|Id)$|[a-z](ID|Id)$|^([Ii]tem|ITEM|docid|uuid|UUID|index|Unnamed: \d+)$"
+)
+_LARGE = 10**15
+_LONG = "its whole numbers have 16 digits or more"
+_NEARLY_ALL = 0.9  # texts that are different in more rows than this name the rows
+_FEW_ROWS = 20  # too few to say that all are different by intent
+_ROWS_OF_A_CODE = 20  # rows for each value of a column that is called an id, but is a code
+
+
+def find_identifiers(X: Any) -> dict[str, str]:
+    """Say which columns number or name the rows: no model should learn from them.
+
+    Parameters
+    ----------
+    X : pyarrow.Table
+        Features of all rows of a file, as `read_ranking` gives them. A row counter is found even
+        if up to half of the rows are not there.
+
+    Returns
+    -------
+    dict of str to str
+        Reason by name of the column: its name says so (and its values are not codes that come back
+        in 20 rows each), it counts the rows, it holds whole numbers of 16 digits or more, or it
+        holds texts that are nearly all different.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> X = pyarrow.table({"doc_id": [3, 5] * 15, "row": range(30), "x": [1, 5, 2, 5, 4] * 6})
+    >>> find_identifiers(X)
+    {'doc_id': 'its name says so', 'row': 'it counts the rows'}
+    """
+    reasons = {name: _identifier_reason(name, X[name]) for name in X.column_names}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _identifier_reason(name: str, column: Any) -> str:
+    types, compute = import_arrow().types, import_arrow("pyarrow.compute")
+    n_rows = len(column) - column.null_count
+    if not n_rows or types.is_nested(column.type):
+        return ""
+    n_values = compute.count_distinct(column, mode="only_valid").as_py()
+    if _NAME.search(name) and (n_values > FEW_VALUES or n_rows < _ROWS_OF_A_CODE * n_values):
+        return "its name says so"
+    if types.is_integer(column.type):
+        if n_rows >= _FEW_ROWS and not column.null_count and _counts_rows(column):
+            return "it counts the rows"
+        ends = compute.min_max(column).as_py()
+        if max(-ends["min"], ends["max"]) >= _LARGE:
+            return _LONG
+    if types.is_floating(column.type) and _are_long(column):
+        return _LONG
+    if is_text(column) and n_rows >= _FEW_ROWS and n_values > _NEARLY_ALL * n_rows:
+        return f"{n_values} of its {n_rows} texts are different"
+    return ""
+
+
+def _are_long(column: Any) -> bool:
+    """Whether floats are whole, and all of the same length: an identifier beyond 64 bits."""
+    compute = import_arrow("pyarrow.compute")
+    ends = compute.min_max(column).as_py()
+    low, high = ends["min"], ends["max"]
+    is_long = low == low and _LARGE <= low <= high < 10 * low and high < 1e40
+    return is_long and bool(compute.all(compute.equal(compute.floor(column), column)).as_py())
+
+
+def _counts_rows(column: Any) -> bool:
+    """Whether the values go up from row to row, and at least every second one is there."""
+    compute = import_arrow("pyarrow.compute")
+    is_rising = bool(compute.all(compute.greater(column[1:], column[:-1])).as_py())
+    return is_rising and bool(column[-1].as_py() - column[0].as_py() < 2 * len(column))

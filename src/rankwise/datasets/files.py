@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 
 from rankwise.environment import require
 from rankwise.errors import DataFileError, LetorFormatError
+from rankwise.text_tables import listed
 
 PathLike: TypeAlias = str | os.PathLike[str]
 Watch: TypeAlias = Callable[[int], None]  # gets the number of bytes of the file read so far
@@ -90,11 +91,11 @@ def _unpacked(raw: IO[bytes]) -> IO[bytes]:
     head = raw.peek(10)[:10]  # type: ignore[attr-defined]
     stream: Any = raw
     if head.startswith(b"\x1f\x8b"):
-        stream = gzip.open(raw)
+        stream = gzip.GzipFile(fileobj=raw)
     elif head.startswith(b"BZh") and head[4:] in (b"1AY&SY", b"\x17rE8P\x90"):
-        stream = bz2.open(raw)
+        stream = bz2.BZ2File(raw)
     elif head.startswith(b"\xfd7zXZ\x00"):
-        stream = lzma.open(raw)
+        stream = lzma.LZMAFile(raw)
     elif head.startswith(b"\x28\xb5\x2f\xfd"):
         stream = import_arrow().CompressedInputStream(raw, "zstd")
     elif head.startswith(b"PK\x03\x04"):
@@ -107,8 +108,8 @@ def _only_file(archive: zipfile.ZipFile) -> IO[bytes]:
     names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
     if len(names) != 1:
         raise zipfile.BadZipFile(
-            f"a zip file of {len(names)} files ({', '.join(names[:5])}, ...), expected one file of data; of an Excel workbook "
-            "save a sheet as CSV, and a rankwise model is no data"
+            f"it is a zip file of {listed(names, 5)}, expected one file of data; save a sheet of "
+            "an Excel workbook as CSV; a rankwise model is no data"
         )
     return archive.open(names[0])
 

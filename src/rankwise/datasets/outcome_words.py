@@ -16,7 +16,8 @@ WORDS = {
     SECOND: ("model_b", "right", "second", "b", "away", "away_team", "loss", "loses", "lost",
              "lose", "false", "0-1", "b>a", "b>>a", "a<b"),
     TIE: ("tie", "tied", "draw", "drawn", "equal", "same", "both", "neither", "ties",
-          "both bad", "both good", "both are bad", "tie both bad", "1/2-1/2", "½-½", "a=b", "[[c]]"),
+          "both bad", "both good", "both are bad", "tie both bad", "1/2-1/2", "½-½", "a=b",
+          "[[c]]"),
 }  # fmt: skip
 _SIDES = {"a": FIRST, "1": FIRST, "b": SECOND, "2": SECOND}
 _NUMBERED = re.compile(

@@ -68,7 +68,7 @@ class RankingData(NamedTuple):
         X = self.X.take(kept) if hasattr(self.X, "column_names") else self.X[kept]
         rows = kept if self.rows is None else self.rows[kept]
         others = {name: getattr(self, name) for name in ("y", "groups", "ids", "weight")}
-        taken = {name: None if part is None else part[kept] for name, part in others.items()}
+        taken: Any = {name: None if part is None else part[kept] for name, part in others.items()}
         return self._replace(X=X, rows=rows, **taken)
 
 
@@ -199,12 +199,14 @@ def read_ranking(
         name = os.fspath(path)
         format = format_of(name, format)
         if format == "letor":
-            asked = {"target": target, "group": group, "delimiter": delimiter, "id": id}
+            asked: dict[str, Any] = {"target": target, "group": group, "delimiter": delimiter, "id": id}
             asked |= {"ignore": ignore, "features": features, "weight": weight}
             return _read_letor(name, asked, n_features, zero_based)
         path = open_table(name, delimiter, decimal, header, format)
     if zero_based:
-        raise ValueError(f"{path.path} is a table, whose columns have names; leave out zero_based=.")
+        raise ValueError(
+            f"{path.path} is a table, whose columns have names; leave out zero_based=."
+        )
     roles, used = choose_columns(
         path,
         target=target,

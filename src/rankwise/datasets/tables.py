@@ -23,7 +23,7 @@ from rankwise.datasets.files import (
     location,
     open_unpacked,
 )
-from rankwise.datasets.labels import GAPS, MISSING, as_text, show
+from rankwise.datasets.labels import GAPS, MISSING, show
 from rankwise.errors import TableFormatError
 
 Format: TypeAlias = Literal["auto", "letor", "csv", "tsv", "parquet", "feather", "json"]
@@ -454,7 +454,7 @@ class TextTable(Table):
 
 
 def _text_of(path: str) -> Any:
-    """The bytes of a whole text in UTF-8, as a buffer of Arrow; those of a plain file are mapped."""
+    """The bytes of a whole text in UTF-8 as a buffer of Arrow; a plain file is not copied."""
     with open_unpacked(path, TableFormatError) as (stream, raw):
         is_utf16 = raw.peek(2).startswith(_UTF16)  # type: ignore[attr-defined]
         if stream is raw and not is_utf16 and os.path.getsize(location(path)):

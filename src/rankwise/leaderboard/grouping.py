@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.arrays import Indices
 from rankwise.datasets import PairData
-from rankwise.datasets.pair_data import PairColumns
+from rankwise.datasets.comparisons import PairColumns
 from rankwise.leaderboard.arguments import check_features, check_pairs, encode_labels
 from rankwise.leaderboard.board import Leaderboard
 from rankwise.leaderboard.rating import rate
