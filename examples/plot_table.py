@@ -66,13 +66,13 @@ figure.colorbar(image, ax=axes, label="score, less the mean of the row", shrink=
 # %%
 # Choose by what will be new
 # --------------------------
-# Every alpha judged by cells, by new drugs, by new proteins and by both: the fewer of the two the
-# model knows, the worse it ranks.
+# Every alpha judged by new drugs, by new proteins and by both: the fewer of the two the model
+# knows, the worse it ranks.
 
 alphas = np.logspace(-5, 1, 13)
 learner = ConditionalRankRLS(row_kernel="rbf", row_gamma=0.1)
-styles = {"cells": "o-", "rows": "s--", "columns": "^-.", "both": "D:"}
-words = {"cells": "only the cell", "rows": "the drug", "columns": "the protein", "both": "both"}
+styles = {"rows": "s--", "columns": "^-.", "both": "D:"}
+words = {"rows": "the drug", "columns": "the protein", "both": "both"}
 known_cells = ~np.isnan(known)
 groups = np.nonzero(known_cells)[0]
 figure, ax = plt.subplots(figsize=(7.5, 4.4), layout="constrained")

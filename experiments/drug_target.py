@@ -135,16 +135,28 @@ def ridge_scores(G, K, Y, leave, k, split):
 
 def ranking_scores(G, K, Y, leave, k, split):
     """The same by ConditionalRankRLSCV."""
-    kernels = {"row_kernel": "precomputed", "column_kernel": "precomputed"}
-    cv = k if leave == "cells" else "auto"
-    model = ConditionalRankRLSCV(
-        ALPHAS, leave=leave, cv=cv, scoring="concordance", tol=1e-4, **kernels
-    )
+    options = {"row_kernel": "precomputed", "column_kernel": "precomputed", "tol": 1e-4}
+    part = part_of(G, K, Y, *split)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the best alpha may be at the end of so short a grid
-        model.fit(*part_of(G, K, Y, *split))
+        if leave == "cells":
+            model = ConditionalRankRLS(best_alpha_for_cells(part, k, options), **options)
+        else:
+            model = ConditionalRankRLSCV(ALPHAS, leave=leave, scoring="concordance", **options)
+        model.fit(*part)
     rows, columns, _ = split
     return model.predict(G[:, rows], K[:, columns])
+
+
+def best_alpha_for_cells(part, k, options):
+    """Alpha by folds of cells, each trained again with every alpha."""
+    G, K, Y = part
+    held = np.full((*Y.shape, len(ALPHAS)), np.nan)
+    for _, _, hidden in splits(Y.shape, "cells", k):
+        for j, alpha in enumerate(ALPHAS):
+            model = ConditionalRankRLS(alpha, **options).fit(G, K, np.where(hidden, np.nan, Y))
+            held[:, :, j][hidden] = model.predict(G, K)[hidden]
+    return ALPHAS[np.argmax([concordance(Y, held[:, :, j]) for j in range(len(ALPHAS))])]
 
 
 def concordance(Y, scores, by_row=True):

@@ -154,38 +154,6 @@ def weighted_ndcg(y, score, weights, k=None):
     return float(np.mean([dcg(order) for order in orders_of(score)])) / best if best else np.nan
 
 
-def weighted_average_precision(y, score, weights, k=None, normalizer="relevant"):
-    """Mean over orders of the precision at each relevant item times its weight."""
-    heavy = sorted((w for grade, w in zip(y, weights, strict=True) if grade > 0), reverse=True)
-    total = sum(heavy if normalizer == "relevant" else heavy[:k])
-    if not total:
-        return np.nan
-
-    def earned(order):
-        places = [p for p in range(len(order[:k])) if y[order[p]] > 0]
-        return sum(
-            weights[order[p]] * sum(y[i] > 0 for i in order[: p + 1]) / (p + 1) for p in places
-        )
-
-    return float(np.mean([earned(order) for order in orders_of(score)])) / total
-
-
-def weighted_precision(y, score, weights, k):
-    """Weight of relevant items among the first k over the weight of those, both means of orders."""
-    orders = list(orders_of(score))
-    total = sum(sum(weights[i] for i in order[:k]) for order in orders)
-    found = sum(sum(weights[i] for i in order[:k] if y[i] > 0) for order in orders)
-    return found / total * min(k, len(y)) / k if total else np.nan
-
-
-def weighted_recall(y, score, weights, k):
-    """Weight of relevant items among the first k over the weight of all of them."""
-    every = sum(w for w, grade in zip(weights, y, strict=True) if grade > 0)
-    orders = list(orders_of(score))
-    found = sum(sum(weights[i] for i in order[:k] if y[i] > 0) for order in orders)
-    return found / len(orders) / every if every else np.nan
-
-
 def weighted_tau(y, score, weights, variant="b"):
     """Kendall's tau by a double loop in which a pair counts the product of its weights."""
     surplus = pairs = y_pairs = score_pairs = 0.0
@@ -201,15 +169,3 @@ def weighted_tau(y, score, weights, variant="b"):
     if score_pairs == 0:
         return 0.0
     return surplus / (sqrt(y_pairs * score_pairs) if variant == "b" else pairs)
-
-
-def weighted_auc(y, score, weights, relevant):
-    """Share by weight of the pairs of a relevant and another item in the right order."""
-    won = total = 0.0
-    for i in range(len(y)):
-        for j in range(len(y)):
-            if y[i] >= relevant > y[j]:
-                w = weights[i] * weights[j]
-                won += w * ((score[i] > score[j]) + 0.5 * (score[i] == score[j]))
-                total += w
-    return won / total if total else np.nan

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 PLAIN = {"builtins", "numpy", "scipy", "rankwise"}  # packages that have no frames
 FLOATS = {np.dtype(np.float64), np.dtype(np.float32)}
 MOST_SHOWN = 50  # columns that a message names one by one
-ONE_HOT = {"text", "category", "true or false, with gaps"}  # kinds that make good categories
 
 
 def as_array(values: Any, name: str = "values") -> Any:
@@ -57,7 +56,7 @@ def column_names(X: Any) -> list[str] | None:
     return [str(name) for name in found.columns] if hasattr(found, "columns") else None
 
 
-def frame_matrix(name: str, X: Any, *, gaps: bool = True, ranker: str = "RankRLS") -> Any:
+def frame_matrix(name: str, X: Any, *, gaps: bool = True) -> Any:
     """The columns of a frame as one matrix, stored by columns as they are.
 
     Float32 if all columns fit into it, else float64. A frame of pandas or polars that is one matrix
@@ -71,14 +70,12 @@ def frame_matrix(name: str, X: Any, *, gaps: bool = True, ranker: str = "RankRLS
         Numbers, truth values and decimals.
     gaps : bool
         Whether a column may have gaps.
-    ranker : str
-        Class that the Pipeline in the message ends with.
 
     Raises
     ------
     ValueError
         If columns are of text, categories or dates, or have gaps they may not have: the message
-        names them all, and shows the Pipeline that makes numbers of them.
+        names them all.
     """
     frame = _known(X)
     native = frame.to_native()
@@ -91,7 +88,7 @@ def frame_matrix(name: str, X: Any, *, gaps: bool = True, ranker: str = "RankRLS
         wrong |= _gaps(frame, arrays)
     if wrong:
         in_order = {key: wrong[key] for key in kinds if key in wrong}
-        raise ValueError(_explain(name, in_order, list(kinds), ranker))
+        raise ValueError(_explain(name, in_order))
     return matrix
 
 
@@ -232,41 +229,14 @@ def _index(values: Any) -> Any:
     return nw.maybe_get_index(found)
 
 
-def _explain(name: str, kinds: dict[Any, str], names: list[Any], ranker: str) -> str:
-    """The message for columns that are no numbers or have gaps, with a Pipeline that can be run."""
+def _explain(name: str, kinds: dict[Any, str]) -> str:
+    """The message for columns that are no numbers or have gaps."""
     is_gaps = set(kinds.values()) == {"gaps"}
-    found = "contains NaN, in the columns" if is_gaps else "has columns that are not numbers:"
+    problem = "contains NaN, in the columns" if is_gaps else "has columns that are not numbers:"
     shown = [str(key) if is_gaps else f"{key} ({kind})" for key, kind in kinds.items()]
     if len(shown) > MOST_SHOWN:
         shown[MOST_SHOWN:] = [f"{len(shown) - MOST_SHOWN} more"]
-    dates = " Dates become numbers as days since a day." if "dates" in kinds.values() else ""
-    code = [
-        "from sklearn.impute import SimpleImputer",
-        "from sklearn.pipeline import make_pipeline",
-    ]
-    columns = 'SimpleImputer(strategy="median")'
-    if not is_gaps:
-        # scikit-learn takes whole numbers as places
-        key_of = {key: key if isinstance(key, str) else names.index(key) for key in kinds}
-        encoded = [key_of[key] for key, kind in kinds.items() if kind in ONE_HOT]
-        dropped = [key_of[key] for key, kind in kinds.items() if kind not in {*ONE_HOT, "gaps"}]
-        code += [
-            "from sklearn.compose import make_column_transformer",
-            "from sklearn.preprocessing import OneHotEncoder",
-        ]
-        steps = [f'(OneHotEncoder(handle_unknown="ignore"), {encoded}),'] if encoded else []
-        steps += [f'("drop", {dropped}),'] if dropped else []
-        lines = [*steps, f"remainder={columns},"]
-        columns = "\n        ".join(["make_column_transformer(", *lines]) + "\n    )"
-    code += [
-        f"from rankwise import {ranker}\n",
-        f"columns = {columns}",
-        f"model = make_pipeline(columns, {ranker}())",
-    ]
-    return "\n    ".join(
-        [
-            f"Input {name} {found} {', '.join(shown)}. Let a Pipeline make numbers of them (fit it "
-            f"to make_target(y, groups) if there are groups).{dates}\n",
-            *code,
-        ]
+    return (
+        f"Input {name} {problem} {', '.join(shown)}. Let a Pipeline make numbers of them: "
+        "SimpleImputer for gaps, OneHotEncoder for text."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -119,8 +120,8 @@ def _as_label_array(groups: ArrayLike) -> NDArray[Any]:
     if isinstance(groups, (list, tuple)) and any(isinstance(g, tuple) for g in groups):
         labels = np.empty(len(groups), dtype=object)
         labels[:] = groups
-    elif isinstance(groups, (list, tuple)) and len({type(g) for g in groups}) > 1:
-        labels = np.array(groups, dtype=object)  # NumPy would turn mixed labels into strings
+    elif isinstance(groups, (list, tuple)) and not _keeps_labels_apart(groups):
+        labels = np.array(groups, dtype=object)
     else:
         try:
             labels = np.asarray(groups)
@@ -134,6 +135,20 @@ def _as_label_array(groups: ArrayLike) -> NDArray[Any]:
             f"groups has shape {labels.shape}; pass one group label per row, shape (n_rows,)."
         )
     return labels.reshape(len(labels))
+
+
+def _keeps_labels_apart(groups: Sequence[Any]) -> bool:
+    """Whether different labels of a list stay different in an array.
+
+    NumPy turns mixed labels into text, whole numbers beyond 64 bits into floats, and drops the zero
+    bytes at the end of a text.
+    """
+    if len({type(label) for label in groups}) > 1:
+        return False
+    if groups and isinstance(groups[0], int):
+        return bool(min(groups) >= -(2**63) and max(groups) < 2**63)
+    words = (label for label in groups if isinstance(label, (str, bytes)))
+    return not any(word[-1:] in ("\0", b"\0") for word in words)
 
 
 def _check_length(labels: NDArray[Any], n_items: int) -> None:

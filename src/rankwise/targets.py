@@ -46,7 +46,8 @@ def make_target(
     scores = as_scores(y, allow_nan=True)
     codes, labels = encode_groups(groups, len(scores))
     if labels.dtype == object and all(isinstance(label, str) for label in labels):
-        labels = labels.astype(str)
+        words = labels.astype(str)
+        labels = words if (words == labels).all() else labels
     return _join(scores, labels[codes] if labels.dtype.kind in "iuU" else codes, sample_weight)
 
 
@@ -132,7 +133,11 @@ def split_target(y: Any, groups: ArrayLike | None) -> tuple[Any, ArrayLike | Non
 
 
 def as_weights(sample_weight: ArrayLike, n_items: int) -> Array:
-    """Weights of items as float64: finite numbers of at least 0, one for each item."""
+    """Weights of items as float64: finite numbers of at least 0, one for each item.
+
+    Only ratios count, so weights whose products would overflow or vanish are divided by a power of
+    two near the largest.
+    """
     weights = as_real("sample_weight", sample_weight)
     if weights.shape != (n_items,):
         raise ValueError(
@@ -146,7 +151,21 @@ def as_weights(sample_weight: ArrayLike, n_items: int) -> Array:
             f"sample_weight[{row}] is {weights[row]}; weights must be 0 or larger, and finite. "
             "Give 0 to a row that should not count."
         )
-    return weights
+    return near_one("sample_weight", weights)
+
+
+def near_one(name: str, weights: Array) -> Array:
+    """Weights whose products neither overflow nor vanish: as they are, or times a power of two."""
+    positive = weights[weights > 0]
+    if not len(positive) or (positive.min() > 1e-100 and positive.max() < 1e100):
+        return weights
+    smallest, largest = float(positive.min()), float(positive.max())
+    if smallest < 1e-150 * largest:
+        raise ValueError(
+            f"{name} has values from {smallest:g} to {largest:g}; weights must be within a factor "
+            "of 1e150. Give 0 to a row that should not count."
+        )
+    return np.asarray(np.ldexp(weights, -np.frexp(largest)[1]))
 
 
 def as_scores(y: Any, *, allow_nan: bool = False, keep: bool = False) -> Array:

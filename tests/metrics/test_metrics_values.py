@@ -8,6 +8,7 @@ from rankwise.metrics import (
     average_precision,
     disagreement_error,
     expected_reciprocal_rank,
+    get_metric,
     kendall_tau,
     ndcg,
     precision,
@@ -15,7 +16,6 @@ from rankwise.metrics import (
     reciprocal_rank,
     top_k,
 )
-from rankwise.metrics.pairwise import concordance
 from tests import oracle_metrics as oracle
 
 TIES = ["optimistic", "pessimistic", "order"]
@@ -233,7 +233,8 @@ def test_disagreement_of_two_levels_is_one_minus_auc(tied):
 
 def test_concordance_is_one_minus_disagreement(tied):
     np.testing.assert_allclose(
-        concordance(*tied, per_group=True), 1 - disagreement_error(*tied, per_group=True)
+        get_metric("concordance")(*tied, per_group=True),
+        1 - disagreement_error(*tied, per_group=True),
     )
 
 

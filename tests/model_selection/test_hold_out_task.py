@@ -156,7 +156,7 @@ def test_the_best_candidate_is_the_largest_gain_then_the_simplest_model(data):
     axes = {name: np.array(data.draw(numbers)) for name in names}
     table = Candidates(axes)
     gain = np.array([data.draw(st.integers(0, 2)) for _ in range(len(table))], dtype=float)
-    signs = np.array([-1 if name == "n_basis" else 1 for name in names])
+    signs = np.array([1 if name == "alpha" else -1 for name in names])
     at = table.best(gain)
     keys = [(g, *(signs * row)) for g, row in zip(gain, table.table, strict=True)]
     assert keys[at] == max(keys)

@@ -63,26 +63,26 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 964,
+    ".": 957,
     "_compiled": 227,
-    "cli": 2628,
+    "cli": 2626,
     "dask": 635,
     "datasets": 3204,
-    "estimators": 4614,
-    "features": 693,
-    "graphs": 1765,
+    "estimators": 4562,
+    "features": 701,
+    "graphs": 1827,
     "inspection": 364,
     "judge": 865,
     "leaderboard": 2424,
-    "losses": 355,
-    "metrics": 1140,
-    "model_selection": 2236,
+    "losses": 352,
+    "metrics": 1133,
+    "model_selection": 2233,
     "persistence": 1674,
     "plot": 1060,
-    "report": 1549,
-    "solvers": 2231,
+    "report": 1473,
+    "solvers": 2228,
     "sums": 332,
-    "uncertainty": 1174,
+    "uncertainty": 1172,
 }
 CODE_LINES_OF_A_FILE = 400
 

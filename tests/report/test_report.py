@@ -182,7 +182,7 @@ def test_means_are_those_of_evaluate_and_intervals_are_students():
         values = values[~np.isnan(values)]
         half = scipy.stats.t.ppf(0.95, len(values) - 1) * scipy.stats.sem(values)
         low, high = values.mean() - half, values.mean() + half
-        assert result.low == pytest.approx(max(low, result.worst_possible))
+        assert result.low == pytest.approx(max(low, result.metric.lowest))
         assert result.high == pytest.approx(min(high, 1.0))
         assert f"{row.mean:.3f}" in words_of(page)
 

@@ -70,7 +70,7 @@ def cv(
         raise ValueError("-o and --per-group: the model auto has no curve; use another model.")
     estimator = make_model(model, metric[0] if metric else None, search=True)
     data = read_training(file, table, model.model, weight)
-    names = held_out_metrics(metric, data.y, data.groups)
+    names = held_out_metrics(metric, data.y, data.groups, data.weights)
     scaler = make_scaler(model, estimator, data.is_sparse)
     preparation = data.prepared_by(scaler)
     X = data.X if preparation is None else fit_transform(preparation, data.X, data.groups)

@@ -36,7 +36,7 @@ def evaluate(
     from rankwise.cli.data_file import DataFile
     from rankwise.cli.metric_choice import metrics_for
     from rankwise.cli.model_file import open_ranker
-    from rankwise.cli.output import check_inputs, check_output, print_json
+    from rankwise.cli.output import check_inputs, check_output, print_json, print_table
     from rankwise.cli.session import note
 
     ranker, items = _what_is_evaluated(model, data, scores)
@@ -46,7 +46,7 @@ def evaluate(
     file = DataFile(items, table)
     weights = file.weights(weight)
     predicted, found, kept = opened.scores(file)
-    chosen = metrics_for(metric, found.y)
+    chosen = metrics_for(metric, found.y, weights)
     known = None if weights is None else weights[kept]
     result = library.evaluate(found.y, predicted, found.groups, chosen, sample_weight=known)
     if all(row.n_undefined == row.n_groups for row in result):
@@ -58,6 +58,8 @@ def evaluate(
             {
                 "metric": row.name,
                 "mean": row.mean,
+                "low": row.low,
+                "high": row.high,
                 "groups": row.n_groups,
                 "undefined": row.n_undefined,
             }
@@ -65,17 +67,8 @@ def evaluate(
         ]
         print_json({"ranker": ranker, "data": items, "items": len(found.y), "metrics": rows})
     else:
-        print_evaluation(result)
+        print_table(result.table())
     note(opened.flattery(found))
-
-
-def print_evaluation(result: Evaluation) -> None:
-    """The means as a table."""
-    from rankwise.cli.output import print_table, shown
-    from rankwise.text_tables import Table
-
-    rows = [[row.name, shown(row.mean), str(row.n_groups), str(row.n_undefined)] for row in result]
-    print_table(Table(["metric", "mean", "groups", "undefined"], rows))
 
 
 def write_groups(path: Path, result: Evaluation, groups: Any) -> None:

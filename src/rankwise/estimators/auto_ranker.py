@@ -33,7 +33,6 @@ from rankwise.estimators.auto_trees import judge_trees
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.checks import check_rows
 from rankwise.estimators.group_scaler import GroupScaler
-from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.frames import check_same_index
 from rankwise.model_selection.group_routing import predict_items
@@ -171,7 +170,6 @@ class AutoRanker(RankerMixin, BaseEstimator):
             The fitted estimator.
         """
         start = time.perf_counter()
-        warn_if_groups_were_lost(y, groups, "fit")
         check_option("combine", self.combine, ("stack", "mean", "best"))
         n_folds = as_whole("estimate_folds", self.estimate_folds, "0 for no estimate")
         self._check_limit()

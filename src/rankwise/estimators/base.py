@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
@@ -84,7 +83,6 @@ class RankerMixin:
                 y = y if sample_weight is None else y.weighted(sample_weight)
                 sample_weight = y.item_weights
             y, groups = y.scores, y.groups if groups is None else groups
-        warn_if_groups_were_lost(y, groups, "score")
         predicted = predict_items(self, X, split_weighted(y, groups)[1])
         error = disagreement_error(y, predicted, groups, sample_weight=sample_weight)
         return float(1.0 - np.mean(error))

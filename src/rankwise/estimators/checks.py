@@ -48,7 +48,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool = True, **options: Any) ->
     if frame is None:
         return validate_data(estimator, X, reset=reset, **options)
     validate_data(estimator, frame, reset=reset, skip_check_array=True)
-    matrix = frame_matrix("X", frame, gaps=False, ranker=type(estimator).__name__)
+    matrix = frame_matrix("X", frame, gaps=False)
     return check_array(matrix, estimator=estimator, input_name="X", **options)
 
 

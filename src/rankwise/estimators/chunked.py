@@ -19,6 +19,7 @@ from rankwise.graphs.score_graph import COSTS, GROUP_WEIGHTS, TIES
 from rankwise.memory import check_matrix_fits
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
+from rankwise.real_numbers import as_real
 from rankwise.solvers.closed_form import solve_shifted
 from rankwise.sums import PairRule, StreamingSums
 from rankwise.targets import as_scores, as_weights, split_weighted
@@ -285,7 +286,15 @@ def _chunk_target(
         raise ValueError(
             f"y has {len(scores)} entries but X has {n_rows} rows; pass one score per row."
         )
-    return scores, groups, None if weights is None else as_weights(weights, n_rows)
+    if weights is None:
+        return scores, groups, None
+    checked = as_weights(weights, n_rows)
+    if not np.array_equal(checked, as_real("sample_weight", weights)):
+        raise ValueError(
+            "sample_weight is so large or so small that products of weights cannot be held; "
+            "multiply the weights of all chunks by one common factor that brings them near 1."
+        )
+    return scores, groups, checked
 
 
 def _equal_items(one: Any, other: Any) -> bool:

@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array
 from rankwise.estimators.checks import check_rows
 from rankwise.estimators.co_problem import CoProblem, CoTask, fit_views, warn_about_flat_views
-from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.problem import ranking_losses
 from rankwise.estimators.unscored import SemiSupervisedMixin, split_unscored
 from rankwise.features import KernelParameters, View
@@ -138,7 +137,6 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         CoRankRLS
             The fitted estimator.
         """
-        warn_if_groups_were_lost(y, groups, "fit")
         y, groups = with_weights(y, groups, sample_weight, X)
         return self._fit_problem(self._prepare(X, y, groups))
 

@@ -265,15 +265,15 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
         ----------
         rows, columns, Y
             As in `fit`; the estimator is left as it is.
-        leave : {"rows", "columns", "both", "cells"}
-            What is new to the model: the row of a cell, its column, both, or only the cell.
+        leave : {"rows", "columns", "both"}
+            What is new to the model: the row of a cell, its column, or both.
         alphas : array-like of shape (n_alphas,), optional
             Several values of alpha; the estimator's own if not given.
         cv : "auto", None, int, splitter or iterable
             None leaves out one row or column at a time, as "auto" does if all cells are known; else
             "auto" makes five folds, which are trained again. Rows and columns at a time: "auto"
             makes ten folds of rows, in each of which every column is left out, if all cells are
-            known; else five folds of rows times five of columns. Cells are always in folds.
+            known; else five folds of rows times five of columns.
 
         Returns
         -------
@@ -293,7 +293,7 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
             raise ValueError(
                 f"leave={leave!r}: with column_kernel='delta' a column is like no other, so "
                 "nothing is known of one that was held out. Give features of the columns, or hold "
-                "out rows or cells."
+                "out rows."
             )
 
         def train(alpha: float) -> ConditionalRankRLS:

@@ -17,7 +17,7 @@ from rankwise.estimators.search import BaseSearch
 class ConditionalRankRLSCV(TableMixin, BaseSearch):
     """ConditionalRankRLS that chooses alpha, and kernel widths if lists are given.
 
-    Every alpha is judged on rows, columns, both or cells that the model has not seen: choose what
+    Every alpha is judged on rows, columns or both that the model has not seen: choose what
     will be new when the model is used. Exact, and without training again if all cells are known.
 
     Parameters
@@ -25,7 +25,7 @@ class ConditionalRankRLSCV(TableMixin, BaseSearch):
     alphas : array-like of shape (n_alphas,), optional
         Candidates; by default 31 values from 1e-8 to 1e2 times the mean squared distance in a pair,
         widened as in `RankRLSCV`.
-    leave : {"rows", "columns", "both", "cells"}
+    leave : {"rows", "columns", "both"}
         What is held out.
     cv : "auto", None, int, splitter or iterable
         As in `ConditionalRankRLS.leave_out`.

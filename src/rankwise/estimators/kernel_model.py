@@ -85,7 +85,7 @@ class KernelModel(RankerMixin, KernelParameters):
         """Forget an earlier fit with other parameters, keep the items of this one."""
         self._forget()
         if features.items is not None:
-            self.X_fit_ = _without_gaps(features.items)
+            self.X_fit_ = features.items
         if features.basis is not None:
             self.basis_indices_ = features.basis
 
@@ -113,12 +113,6 @@ class KernelModel(RankerMixin, KernelParameters):
     def _feature_map(self, n_coefficients: int) -> FeatureMap:
         basis, items = getattr(self, "basis_indices_", None), getattr(self, "X_fit_", None)
         return FeatureMap(self.make_kernel(), None, n_coefficients, basis, items)
-
-
-def _without_gaps(items: Any) -> Any:
-    """A view with steps keeps all of X alive, and BLAS rounds its products in another way."""
-    has_gaps = isinstance(items, np.ndarray) and not items.flags.forc
-    return items.copy() if has_gaps else items
 
 
 Model = TypeVar("Model", bound=KernelModel)

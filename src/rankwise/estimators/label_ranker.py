@@ -23,7 +23,7 @@ from rankwise.features.design import FITTING, HOLDING_OUT
 from rankwise.graphs import ScoreGraph
 from rankwise.losses import SquaredLoss, TableLoss
 from rankwise.metrics import get_metric
-from rankwise.metrics.arguments import check_cutoff
+from rankwise.metrics.averaging import check_cutoff
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.table_task import OVERFLOW, TableTask
 from rankwise.progress import IterationLine

@@ -14,7 +14,6 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from rankwise.arrays import Array
 from rankwise.estimators.callbacks import FitTask
 from rankwise.estimators.kernel_model import KernelModel, ModelPath
-from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.margin_training import MarginTrainer, report_solution
 from rankwise.estimators.problem import why_no_pairs
 from rankwise.features import Design, make_features
@@ -114,7 +113,6 @@ class MarginRanker(CallbackSupportMixin, KernelModel):
         RankSVM
             The fitted estimator.
         """
-        warn_if_groups_were_lost(y, groups, "fit")
         given = {"groups": groups, "sample_weight": sample_weight}
         y, groups = with_weights(y, groups, sample_weight, X)
         alpha = float(check_alphas([self.alpha], "alpha")[0])

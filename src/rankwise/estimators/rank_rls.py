@@ -13,7 +13,6 @@ from rankwise.arrays import Array
 from rankwise.estimators.checks import check_beta, check_finite, warn_of_solutions
 from rankwise.estimators.chunked import ChunkedFit
 from rankwise.estimators.kernel_model import ModelPath
-from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.problem import ranking_losses
 from rankwise.features import Design, is_read_once, make_design
 from rankwise.features.design import FITTING, HOLDING_OUT
@@ -165,7 +164,6 @@ class RankRLS(ChunkedFit):
         RankRLS
             The fitted estimator.
         """
-        warn_if_groups_were_lost(y, groups, "fit")
         y, groups = with_weights(y, groups, sample_weight, X)
         coefficients = self._solve_for(X, y, groups, check_alphas([self.alpha], "alpha"))
         self._store(coefficients[0])

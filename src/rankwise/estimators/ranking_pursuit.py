@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.checks import check_beta, check_rows
-from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.pursuit_path import (
     PursuitFunction,
     Validation,
@@ -205,7 +204,6 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         RankingPursuit
             The fitted estimator.
         """
-        warn_if_groups_were_lost(y, groups, "fit")
         y, groups = with_weights(y, groups, sample_weight, X)
         X, target = self._check_training_data(X, y, groups)
         rng = check_random_state(self.random_state)

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.arrays import Array
-from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.features import KernelParameters
 from rankwise.frames import as_frame
 from rankwise.model_selection.alpha_grid import (
@@ -246,7 +245,6 @@ class Search(BaseSearch, KernelParameters):
         Search
             The fitted estimator.
         """
-        warn_if_groups_were_lost(y, groups, "fit")
         y, groups = with_weights(y, groups, sample_weight, X)
         self._search(X, y, groups)
         frame = as_frame(X)

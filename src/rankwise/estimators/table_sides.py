@@ -77,6 +77,7 @@ class SideKernel(NamedTuple):
             accept_sparse=False if self.is_precomputed else "csr",
             dtype=[np.float64, np.float32],
             input_name=self.what,
+            copy=n_features is None,  # a model keeps them, and the caller may change them
         )
         if n_features is not None and checked.shape[1] != n_features:
             unit = "kernel values to the training items" if self.is_precomputed else "features"

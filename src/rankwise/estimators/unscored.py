@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import Groups, encode_groups
@@ -160,7 +159,6 @@ class SemiSupervisedMixin(RankerMixin):
             return super().score(X, y, groups, sample_weight)
         check_is_fitted(self)
         check_same_index(X=X, y=y, groups=groups)
-        warn_if_groups_were_lost(y, groups, "score")
         y, groups, weights = split_weighted(y, groups, sample_weight)
         y = as_scores(y, allow_nan=True)
         predicted = self.predict(X)  # type: ignore[attr-defined]

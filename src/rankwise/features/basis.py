@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
@@ -56,7 +57,7 @@ def basis_points(basis: Any, n_basis: int | None, n_features: int) -> Any:
         return None
     refuse_masked("basis", basis)
     points = check_array(
-        basis, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="basis"
+        basis, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="basis", copy=True
     )
     if points.shape[1] != n_features:
         raise ValueError(
@@ -90,6 +91,8 @@ def choose_basis(X: Any, n_basis: int, how: str | ArrayLike, random_state: Any) 
         return np.sort(rng.choice(X.shape[0], size=n_basis, replace=False)).astype(np.intp)
     from sklearn.cluster import kmeans_plusplus
 
+    if not sp.issparse(X):
+        X = X - X.mean(axis=0, dtype=np.float64)  # distances far from zero would cancel
     _, rows = kmeans_plusplus(X, n_basis, random_state=rng)
     return np.unique(rows).astype(np.intp)
 

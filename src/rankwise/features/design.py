@@ -187,7 +187,7 @@ def _kernel_design(kernel: Kernel, X: Any, solver: str, n_matrices: float) -> De
         )
     _check_square(kernel, X)
     _check_kernel_fits(X.shape[0], n_matrices)
-    items = None if kernel.is_precomputed else X
+    items = None if kernel.is_precomputed else X.copy()  # the caller may change X
     return Design("dual", kernel.matrix(X), FeatureMap(kernel, None, X.shape[0], None, items))
 
 

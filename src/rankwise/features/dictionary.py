@@ -127,10 +127,10 @@ def choose_functions(
 
 def _check_points(points: Any, n_features: int) -> Any:
     if sp.issparse(points):
-        points = points.tocsr().astype(np.float64)
+        points = points.tocsr().astype(np.float64, copy=True)
     else:
         try:
-            points = np.asarray(points, dtype=np.float64)
+            points = np.array(points, dtype=np.float64)
         except (TypeError, ValueError):
             raise ValueError(
                 f"dictionary={points!r}; expected one of {', '.join(map(repr, NAMES))}, a number "

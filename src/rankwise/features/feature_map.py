@@ -84,7 +84,7 @@ class FeatureMap(NamedTuple):
         """Scores of the rows of X for `coefficients` of shape (n,) or (n, k)."""
         seen = self._seen(X)
         if self.is_columns:
-            return row_products(seen, coef.astype(seen.dtype, copy=False))
+            return row_products(seen.astype(np.float64, copy=False), coef)
         return self.kernel.product(seen, self.items, coef)
 
     def take(self, chosen: Indices) -> FeatureMap:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
@@ -72,6 +73,11 @@ class Kernel:
         if first is not None:
             rows, place = np.unique(first, return_inverse=True)
             return self.matrix(X[rows])[np.ix_(place, place)]
+        X = X.astype(np.float64, copy=False)
+        if self.function == "rbf" and not sp.issparse(X) and not sp.issparse(Y):
+            # squared distances far from zero would cancel
+            center = (X if Y is None else Y).mean(axis=0, dtype=np.float64)
+            X, Y = X - center, None if Y is None else Y - center
         if callable(self.function):
             K = pairwise_kernels(X, Y, metric=self.function, **self.params)
         else:

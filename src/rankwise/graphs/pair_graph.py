@@ -10,15 +10,16 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
 from rankwise.frames import as_array
 from rankwise.graphs.base import BaseGraph
 from rankwise.graphs.protocol import GraphDescription, GraphRoot
 from rankwise.graphs.roots import ComponentRoot, items_of_components
-from rankwise.graphs.score_graph import COSTS
+from rankwise.graphs.score_graph import COSTS, GROUP_WEIGHTS
 from rankwise.groups import encode_groups
 from rankwise.options import check_option
 from rankwise.real_numbers import as_real, as_whole, refuse_masked
+from rankwise.targets import near_one
 
 
 class PairGraph(BaseGraph):
@@ -43,8 +44,12 @@ class PairGraph(BaseGraph):
         square (equation 22).
     groups : array-like of shape (n_items,), optional
         Labels of the items. Cross-validation holds out these groups, and with them the edges
-        that cross into others ([RankRLS09] section 3.3); training does not look at them. By
-        default connected components are held out.
+        that cross into others ([RankRLS09] section 3.3). By default connected components are
+        groups.
+    group_weight : {"pairs", "groups"}
+        "pairs": every edge counts by its weight; "groups": every group counts alike, the weight of
+        an edge is divided by the sum of the weights in its group, which is that of the winner
+        ([RankRLS09] end of section 2.4).
     items : array-like of shape (n_items,), optional
         Names of the items in the order of the rows of X; if winner and loser are names, their
         distinct names in increasing order if not given.
@@ -71,9 +76,11 @@ class PairGraph(BaseGraph):
         cost: str = "magnitude",
         groups: ArrayLike | None = None,
         items: ArrayLike | None = None,
+        group_weight: str = "pairs",
     ) -> None:
         check_option("cost", cost, COSTS)
-        self.cost = cost
+        check_option("group_weight", group_weight, GROUP_WEIGHTS)
+        self.cost, self.group_weight = cost, group_weight
         winner, loser, self._items = _numbered(winner, loser, items)
         if self._items is not None and n_items is None:
             n_items = len(self._items)
@@ -162,10 +169,14 @@ class PairGraph(BaseGraph):
     @cached_property
     def edge_weight(self) -> Array:
         """ω_k."""
+        weight = self.weight
+        if self.group_weight == "groups":
+            group = self.groups[self.winner]
+            weight = weight / np.bincount(group, weight)[group]
         if self.cost == "relative":
             with np.errstate(over="ignore", under="ignore", divide="ignore"):
-                return self.weight / self.magnitude**2
-        return self.weight
+                return weight / self.magnitude**2
+        return weight
 
     @cached_property
     def total_weight(self) -> float:
@@ -192,8 +203,10 @@ class PairGraph(BaseGraph):
         """L = Σ ω (e_winner − e_loser)(e_winner − e_loser)ᵀ as a sparse matrix."""
         i, j, w = self.winner, self.loser, self.edge_weight
         rows, columns = np.r_[i, j, i, j], np.r_[j, i, i, j]
-        shape = (self.n_items, self.n_items)
-        return sp.coo_matrix((np.r_[-w, -w, w, w], (rows, columns)), shape=shape).tocsr()
+        return self._square(np.r_[-w, -w, w, w], rows, columns)
+
+    def _square(self, values: Array, rows: Indices, columns: Indices) -> sp.csr_matrix:
+        return sp.coo_matrix((values, (rows, columns)), (self.n_items, self.n_items)).tocsr()
 
     @property
     def degrees(self) -> Array:
@@ -203,7 +216,9 @@ class PairGraph(BaseGraph):
     @cached_property
     def components(self) -> NDArray[np.intp]:
         """For each item the number of its connected component."""
-        labels = connected_components(self.laplacian_matrix, directed=False)[1]
+        labels = connected_components(
+            self._square(np.ones(self.n_pairs), self.winner, self.loser), directed=False
+        )[1]
         return np.asarray(labels, dtype=np.intp)
 
     def laplacian(self, V: Array) -> Array:
@@ -235,6 +250,7 @@ class PairGraph(BaseGraph):
             self.weight[kept],
             len(items),
             cost=self.cost,
+            group_weight=self.group_weight,
             groups=labels,
             items=None if self._items is None else self._items[items],
         )
@@ -252,6 +268,7 @@ class PairGraph(BaseGraph):
             weight[kept],
             self.n_items,
             cost=self.cost,
+            group_weight=self.group_weight,
             groups=None if self._groups is None else self.group_labels[self.groups],
             items=self._items,
         )
@@ -361,4 +378,4 @@ def _as_edge_values(
         )
         expected = "a positive number" if positive else "a number of at least 0"
         raise ValueError(f"{name}[{edge}] is {array[edge]}, expected {expected}; {advice}.")
-    return array
+    return near_one(name, array) if positive else array

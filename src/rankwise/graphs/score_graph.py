@@ -188,6 +188,8 @@ class ScoreGraph(BaseGraph):
         levels = self.levels
         higher = levels.group_size[levels.group] - levels.lower - levels.size
         balance = self.pair_weights[levels.group] * (levels.lower - higher)
+        if levels.weight is not None and not levels.is_lumped:
+            levels.balance(balance)
         return levels.to_items(balance)
 
     @property

@@ -19,7 +19,7 @@ from rankwise.graphs.roots import (
     connect_groups,
     items_of_components,
 )
-from rankwise.graphs.score_levels import ScoreLevels, deviations, score_differences
+from rankwise.graphs.score_levels import ScoreLevels, deviations, score_differences, sums_of_others
 
 
 class NestedLaplacian:
@@ -47,7 +47,7 @@ class NestedLaplacian:
         self.between: Array = np.zeros_like(self.within)
         if not has_ties:
             self.between = self.within
-            self.within = self.between - pair_weights[levels.group] * levels.size
+            self.within = pair_weights[levels.group] * levels.others
 
     @cached_property
     def total_weight(self) -> float:
@@ -65,7 +65,10 @@ class NestedLaplacian:
             own = self._pair_weights[levels.group[levels.of_item]]
         if levels.weight is None or levels.squares is None:
             return np.asarray(within - own)
-        return np.asarray(levels.weight * within - own * levels.squares)
+        if not self._has_ties or levels.is_lumped:
+            return np.asarray(levels.weight * within - own * levels.squares)
+        others = sums_of_others(levels.weight, levels.of_item, len(levels.group))
+        return np.asarray(own * levels.weight * others)
 
     def divergence(self, y: Array) -> Array:
         """``L y`` in place of y."""
@@ -76,9 +79,14 @@ class NestedLaplacian:
         levels = self._levels
         means = levels.means(V)
         out = deviations(V, levels.of_item, means, self.within, out, levels.weight)
+        is_weighted = levels.weight is not None and not levels.is_lumped
+        if is_weighted:
+            levels.balance_items(out)
         if not self._has_ties:
             pull = self.between if V.ndim == 1 else self.between[:, None]
             pull = pull * (means - levels.group_means(means)[levels.group])
+            if is_weighted:
+                levels.balance(pull)
             out += levels.to_items(pull)
         return out
 

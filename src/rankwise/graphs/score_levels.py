@@ -49,6 +49,7 @@ class ScoreLevels:
         self.group = group
         self.n_groups = n_groups
         self.weight = weight
+        self.is_lumped = squares is not None
         self.squares = weight**2 if weight is not None and squares is None else squares
 
     def weighted(self, weight: Array, squares: Array | None = None) -> ScoreLevels:
@@ -147,14 +148,51 @@ class ScoreLevels:
         size = self.group_size
         if self.squares is None:
             return 0.5 * size * (size - 1)
-        own = sums_by_code(self.squares, self.group[self.of_item], self.n_groups)
+        group = self.group[self.of_item]
+        if self.weight is not None and not self.is_lumped:
+            others = sums_of_others(self.weight, group, self.n_groups)
+            return sums_by_code(0.5 * self.weight * others, group, self.n_groups)
+        own = sums_by_code(self.squares, group, self.n_groups)
         return np.maximum(0.5 * (size**2 - own), 0.0)
 
     @property
     def untied_pairs(self) -> Array:
         """Number (or weight) of pairs of items of two levels in each group."""
-        others = self.group_size[self.group] - self.size
-        return sums_by_code(0.5 * self.size * others, self.group, self.n_groups)
+        return sums_by_code(0.5 * self.size * self.others, self.group, self.n_groups)
+
+    @cached_property
+    def others(self) -> Array:
+        """Number (or weight) of the items of the other levels of the group, for each level."""
+        return sums_of_others(self.size, self.group, self.n_groups)
+
+    @cached_property
+    def heaviest(self) -> NDArray[np.intp]:
+        """The heaviest level of each group."""
+        return heaviest_members(self.size, self.group, self.n_groups)
+
+    def balance(self, values: Array) -> Array:
+        """Values of the levels whose sums over items are zero in each group, in place.
+
+        That of the heaviest level follows from the others: it is a small difference of large
+        numbers.
+        """
+        values[self.heaviest] = 0.0
+        size = self.size if values.ndim == 1 else self.size[:, None]
+        sums = sums_of_families(size * values, self.group, self.n_groups)
+        values[self.heaviest] = -_divide(sums[self.group[self.heaviest]], self.size[self.heaviest])
+        return values
+
+    def balance_items(self, values: Array) -> None:
+        """The same for values of the items of each level, whose plain sums are zero."""
+        heaviest = self._heaviest_items
+        values[heaviest] = 0.0
+        sums = sums_of_families(values, self.of_item, len(self.group))
+        values[heaviest] = -sums[self.of_item[heaviest]]
+
+    @cached_property
+    def _heaviest_items(self) -> NDArray[np.intp]:
+        weight = np.ones(len(self.of_item)) if self.weight is None else self.weight
+        return heaviest_members(weight, self.of_item, len(self.group))
 
     def group_means(self, level_means: Array) -> Array:
         """Mean over each group, from the means of its levels."""
@@ -199,6 +237,31 @@ def sums_by_code(
 ) -> NDArray[np.float64]:
     """Sum of the values of each code in float64; their number if there are no values."""
     return np.bincount(code, weights=values, minlength=n_codes).astype(np.float64, copy=False)
+
+
+def heaviest_members(weight: Array, family: NDArray[np.intp], n_families: int) -> NDArray[np.intp]:
+    """The number of a member of largest weight of each family that has members."""
+    largest = np.full(n_families, -np.inf)
+    np.maximum.at(largest, family, weight)
+    member = np.full(n_families, -1, dtype=np.intp)
+    candidates = np.flatnonzero(weight == largest[family])
+    member[family[candidates]] = candidates
+    return member[member >= 0]
+
+
+def sums_of_others(weight: Array, family: NDArray[np.intp], n_families: int) -> Array:
+    """For each member the weight of the others of its family.
+
+    The sum of all less its own, but for the heaviest member: one that outweighs the others would
+    leave no digit of them, so they are added up without it.
+    """
+    heaviest = heaviest_members(weight, family, n_families)
+    without = weight.copy()
+    without[heaviest] = 0.0
+    rest = sums_by_code(without, family, n_families)
+    others = sums_by_code(weight, family, n_families)[family] - weight
+    others[heaviest] = rest[family[heaviest]]
+    return np.asarray(others)
 
 
 def sums_of_families(

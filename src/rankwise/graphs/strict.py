@@ -259,9 +259,9 @@ class StrictEdges:
 
     def __init__(self, graph: PairGraph) -> None:
         strict = graph.magnitude > 0
+        graph = graph if strict.all() else graph.with_edges(strict)
         self.n_items = graph.n_items
-        self.winner, self.loser = graph.winner[strict], graph.loser[strict]
-        self.weight = graph.edge_weight[strict]
+        self.winner, self.loser, self.weight = graph.winner, graph.loser, graph.edge_weight
         self.n_pairs = len(self.winner)
         self.total_weight = float(self.weight.sum())
 

@@ -19,7 +19,7 @@ from rankwise.graphs import PreferenceGraph
 from rankwise.groups import Groups
 from rankwise.inspection.model_parts import input_columns
 from rankwise.metrics import Metric, get_metric
-from rankwise.metrics.arguments import check_data
+from rankwise.metrics.averaging import check_data
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.group_routing import predict_items
 from rankwise.model_selection.measures import mean_defined, standard_error

@@ -94,11 +94,6 @@ class TableLoss:
         Y = Y if columns is None else Y[:, columns]
         return TableLoss(Y, ranked=self.ranked, **self._options)
 
-    def without(self, cells: NDArray[np.bool_]) -> TableLoss:
-        """The loss without the scores of some cells."""
-        Y = np.where(cells, np.nan, self.Y)
-        return TableLoss(Y, ranked=self.ranked, **self._options)
-
     def graph(self) -> ScoreGraph:
         """The pairs inside rows as a graph of the known cells, row by row."""
         return ScoreGraph(self.Y[self.known], np.nonzero(self.known)[0], **self._options)

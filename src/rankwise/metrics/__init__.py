@@ -4,13 +4,19 @@ Every metric is called ``metric(y_true, y_score, groups=None, *, ..., undefined=
 per_group=False)``. Rows may come in any order; larger y and larger scores are better.
 """
 
-from rankwise.metrics.binary import average_precision, precision, recall, reciprocal_rank
 from rankwise.metrics.evaluation import Evaluation, EvaluationRow, evaluate
-from rankwise.metrics.graded import expected_reciprocal_rank, ndcg
-from rankwise.metrics.pairwise import auc, disagreement_error, kendall_tau
+from rankwise.metrics.pairwise import auc, disagreement_error, kendall_tau, spearman
 from rankwise.metrics.registry import Metric, get_metric, metric_names
-from rankwise.metrics.top import top_k
-from rankwise.metrics.whole_order import hit_rate, spearman
+from rankwise.metrics.top_heavy import (
+    average_precision,
+    expected_reciprocal_rank,
+    hit_rate,
+    ndcg,
+    precision,
+    recall,
+    reciprocal_rank,
+    top_k,
+)
 
 __all__ = [
     "Evaluation",

@@ -1,18 +1,23 @@
-"""From one value per group to a mean: what happens to groups where a metric is undefined."""
+"""What all metrics share: the check of their data, and the mean of one value for each group."""
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+import scipy.special
+from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
-from rankwise.metrics.arguments import check_weighted_data
+from rankwise.frames import as_array, check_same_index
+from rankwise.groups import Groups, encode_groups
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.options import check_option
+from rankwise.real_numbers import refuse_masked
+from rankwise.targets import as_weights, split_target, split_weighted
 
 UNDEFINED = ("skip", "zero", "one", "nan", "raise")
 
@@ -40,7 +45,7 @@ class GroupMetric(NamedTuple):
     Attributes
     ----------
     name : str
-        As in messages.
+        As in messages: the name of its function.
     by_group : callable
         ``by_group(ranking, **options) -> GroupValues``.
     needs : str
@@ -61,8 +66,8 @@ def mean_over_groups(
     y_score: ArrayLike,
     groups: ArrayLike | None,
     *,
-    undefined: str,
-    per_group: bool,
+    undefined: str = "skip",
+    per_group: bool = False,
     sample_weight: ArrayLike | None = None,
     **options: Any,
 ) -> MetricValue:
@@ -83,20 +88,30 @@ def mean_over_groups(
     return np.stack([np.asarray(column) for column in columns], axis=-1)
 
 
-def check_has_weights(metric: GroupMetric) -> None:
-    """Raise a ValueError if weights of items have no meaning for a metric."""
-    if not metric.has_weights:
-        raise ValueError(
-            f"weights of items have no meaning for {metric.name}; leave out sample_weight, or use "
-            "ndcg, average_precision, precision or a metric of pairs."
+def _evaluate_one(
+    metric: GroupMetric, ranking: Ranking, undefined: str, per_group: bool, options: dict[str, Any]
+) -> MetricValue:
+    by_group = metric.by_group(ranking, **options)
+    values = fill_undefined(metric, by_group, undefined, ranking.targets)
+    if per_group:
+        return values
+    average = mean(values, by_group.weights, undefined)
+    if np.isnan(average) and undefined == "skip":
+        where = "the data" if len(values) == 1 else f"each of the {len(values)} groups"
+        raise UndefinedMetricError(
+            f"{metric.name} is undefined for {where}: it needs {metric.needs}. Check y_true and "
+            "groups, or pass undefined='nan', 'zero' or 'one' to get that value instead."
         )
+    return average
 
 
-def settle(metric: GroupMetric, found: GroupValues, undefined: str, targets: Targets) -> Array:
+def fill_undefined(
+    metric: GroupMetric, by_group: GroupValues, undefined: str, targets: Targets
+) -> Array:
     """Give groups without a value the one that ``undefined`` says, or raise."""
-    missing = np.isnan(found.values)
+    missing = np.isnan(by_group.values)
     if not missing.any() or undefined in ("skip", "nan"):
-        return found.values
+        return by_group.values
     if undefined == "raise":
         first = int(np.argmax(missing))
         label = targets.labels[first]
@@ -105,10 +120,10 @@ def settle(metric: GroupMetric, found: GroupValues, undefined: str, targets: Tar
             f"({targets.sizes[first]} items): it needs {metric.needs}. Pass undefined='skip' to "
             "leave such groups out of the mean, or 'zero', 'one' or 'nan' to give them that value."
         )
-    return np.where(missing, float(undefined == "one"), found.values)
+    return np.where(missing, float(undefined == "one"), by_group.values)
 
 
-def mean(values: Array, weights: Array | None, undefined: str) -> float:
+def mean(values: Array, weights: Array | None = None, undefined: str = "skip") -> float:
     """Mean over groups; with "skip" over those that have a value, NaN if none has."""
     if undefined == "skip":
         present = ~np.isnan(values)
@@ -121,18 +136,102 @@ def mean(values: Array, weights: Array | None, undefined: str) -> float:
     return float(np.average(values, weights=weights))
 
 
-def _evaluate_one(
-    metric: GroupMetric, ranking: Ranking, undefined: str, per_group: bool, options: dict[str, Any]
-) -> MetricValue:
-    found = metric.by_group(ranking, **options)
-    values = settle(metric, found, undefined, ranking.targets)
-    if per_group:
-        return values
-    result = mean(values, found.weights, undefined)
-    if np.isnan(result) and undefined == "skip":
-        where = "the data" if len(values) == 1 else f"each of the {len(values)} groups"
-        raise UndefinedMetricError(
-            f"{metric.name} is undefined for {where}: it needs {metric.needs}. Check y_true and "
-            "groups, or pass undefined='nan', 'zero' or 'one' to get that value instead."
+def half_width(values: Array, weights: Array | None, average: float, confidence: float) -> float:
+    """Half of Student's interval of a mean over groups; for weights of its linearization.
+
+    NaN if fewer than two groups have a value, or if all have the same, which shows no spread.
+    """
+    defined = ~np.isnan(values)
+    n = int(defined.sum())
+    if n < 2 or np.ptp(values[defined]) < 1e-12:  # nothing but rounding
+        return float("nan")
+    weight = np.ones(n) if weights is None or not weights.sum() else weights[defined]
+    spread = (weight * (values[defined] - average)) ** 2
+    error = np.sqrt(spread.sum() * n / (n - 1)) / weight.sum()
+    return float(scipy.special.stdtrit(n - 1, 0.5 + confidence / 2) * error)
+
+
+def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> Array:
+    """Quotient, NaN where there is nothing to divide by."""
+    quotient = np.full(len(numerator), np.nan)
+    np.divide(numerator, denominator, out=quotient, where=denominator > 0)
+    return quotient
+
+
+def check_has_weights(metric: GroupMetric) -> None:
+    """Raise a ValueError if weights of items have no meaning for a metric."""
+    if not metric.has_weights:
+        raise ValueError(
+            f"{metric.name} takes no weights of items; leave out sample_weight, or use ndcg or a "
+            "metric of pairs (disagreement, concordance, tau)."
         )
-    return result
+
+
+def check_data(
+    y_true: ArrayLike, y_score: ArrayLike, groups: ArrayLike | None
+) -> tuple[NDArray[Any], NDArray[Any], Groups]:
+    """Return relevance and scores as finite numeric arrays of fitting shapes, and the groups."""
+    y_true, groups = split_target(y_true, groups)  # refuses weights
+    return check_weighted_data(y_true, y_score, groups, None)[:3]
+
+
+def check_weighted_data(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+) -> tuple[NDArray[Any], NDArray[Any], Groups, Array | None]:
+    """Return what `check_data` does and the weights of the items, None without weights."""
+    y_true, groups, weights = split_weighted(y_true, groups, sample_weight)
+    check_same_index(y_true=y_true, y_score=y_score, groups=groups, sample_weight=weights)
+    y = _as_numbers("y_true", y_true)
+    score = _as_numbers("y_score", y_score)
+    if len(y) != len(score):
+        raise ValueError(
+            f"y_true has {len(y)} rows but y_score has {len(score)}; "
+            "pass one relevance and one score per item, in the same order."
+        )
+    if y.shape != score.shape and y.ndim == 2:
+        raise ValueError(
+            f"y_true has shape {y.shape} but y_score has shape {score.shape}; pass as many "
+            "score columns as y_true has, or flatten a single column with .ravel()."
+        )
+    checked = None if weights is None else as_weights(weights, len(y))
+    return y, score, encode_groups(groups, len(y)), checked
+
+
+def check_cutoff(k: object, *, required: bool = False) -> int | None:
+    """Return the cut-off as an int; None means no cut-off, unless one is required."""
+    if k is None and not required:
+        return None
+    if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k <= 0:
+        expected = "a whole number of at least 1" + ("" if required else ", or None for no cut-off")
+        raise ValueError(f"k={k!r} is not a cut-off; pass {expected}.")
+    return int(k)
+
+
+def _as_numbers(name: str, values: ArrayLike) -> NDArray[Any]:
+    refuse_masked(name, values)
+    array = np.asarray(as_array(values))
+    if array.dtype.kind == "O":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} has entries that are not numbers ({error}).") from None
+    if array.dtype.kind == "b":
+        array = array.astype(np.uint8)
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"{name} has dtype {array.dtype}; pass real numbers.")
+    if array.ndim not in (1, 2):
+        raise ValueError(
+            f"{name} has shape {array.shape}; pass shape (n_items,), or (n_items, n_outputs)."
+        )
+    if array.size == 0:
+        raise ValueError(f"{name} is empty (shape {array.shape}); there is nothing to evaluate.")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        where = tuple(int(index) for index in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(
+            f"{name} is {array[where]} in row {where[0]}; metrics need finite numbers, "
+            "so leave out the rows that have none, e.g. by mask = np.isfinite(y_true)."
+        )
+    return array

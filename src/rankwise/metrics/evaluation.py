@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.arrays import Array
 from rankwise.environment import require
-from rankwise.metrics.arguments import check_weighted_data
-from rankwise.metrics.averaging import UNDEFINED, check_has_weights, mean, settle
+from rankwise.metrics.averaging import (
+    UNDEFINED,
+    GroupValues,
+    check_has_weights,
+    check_weighted_data,
+    fill_undefined,
+)
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.metrics.registry import Metric, get_metric
 from rankwise.options import check_option
+from rankwise.text_tables import Table
+
+DEFAULT_METRICS = ("ndcg@10", "map", "disagreement", "tau")
 
 
 class EvaluationRow(NamedTuple):
@@ -32,34 +38,27 @@ class EvaluationRow(NamedTuple):
         Number of groups, those without a value among them.
     n_undefined : int
         Number of groups where the metric is undefined.
+    low, high : float
+        Confidence interval of the mean; NaN if fewer than two groups have a value, or all have the
+        same.
     """
 
     name: str
     mean: float
     n_groups: int
     n_undefined: int
+    low: float = np.nan
+    high: float = np.nan
 
 
-class ByMetric(Mapping[str, Array]):
-    """Arrays by metric, found under any spelling that `get_metric` reads."""
+class ByMetric(dict[str, Any]):
+    """What is known of each metric, found under any spelling that `get_metric` reads."""
 
-    def __init__(self, arrays: dict[str, Array]) -> None:
-        self._arrays = arrays
-
-    def __getitem__(self, name: str | Metric) -> Array:
+    def __missing__(self, name: str | Metric) -> Any:
         wanted = get_metric(name).name
-        if wanted not in self._arrays:
-            raise KeyError(f"{wanted} was not evaluated, only {', '.join(self._arrays)}")
-        return self._arrays[wanted]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._arrays)
-
-    def __len__(self) -> int:
-        return len(self._arrays)
-
-    def __repr__(self) -> str:
-        return f"ByMetric({self._arrays})"
+        if wanted not in self:
+            raise KeyError(f"{wanted} was not evaluated, only {', '.join(self)}")
+        return self[wanted]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -76,18 +75,17 @@ class Evaluation:
         In the order of ``groups``.
     groups : ndarray of shape (n_groups,)
         The distinct group labels, sorted.
+    confidence : float
+        Of the intervals.
     """
 
     rows: tuple[EvaluationRow, ...]
     per_group: ByMetric
     groups: NDArray[Any]
+    confidence: float = 0.95
 
     def __getitem__(self, name: str | Metric) -> float:
-        wanted = get_metric(name).name
-        means = self.to_dict()
-        if wanted not in means:
-            raise KeyError(f"{wanted} was not evaluated, only {', '.join(means)}")
-        return means[wanted]
+        return float(ByMetric(self.to_dict())[name])  # type: ignore[index]
 
     def __iter__(self) -> Iterator[EvaluationRow]:
         return iter(self.rows)
@@ -100,34 +98,38 @@ class Evaluation:
         return {row.name: row.mean for row in self.rows}
 
     def to_frame(self) -> Any:
-        """Return a pandas DataFrame with the columns mean, groups and undefined."""
+        """Return a pandas DataFrame with the columns mean, groups, undefined, low and high."""
         pandas = require("pandas", "Evaluation.to_frame")
-        table = pandas.DataFrame(list(self.rows), columns=["metric", "mean", "groups", "undefined"])
-        return table.set_index("metric")
+        columns = ["metric", "mean", "groups", "undefined", "low", "high"]
+        return pandas.DataFrame(list(self.rows), columns=columns).set_index("metric")
 
     def __repr__(self) -> str:
-        width = max([13, *(len(row.name) + 2 for row in self.rows)])
-        lines = [f"{'metric':<{width}} {'mean':<8} {'groups':<7} undefined"]
-        for name, value, n_groups, n_undefined in self.rows:
-            lines.append(f"{name:<{width}} {value:<8.4f} {n_groups:<7} {n_undefined}")
-        return "\n".join(lines)
+        return self.table().text()
 
     def _repr_html_(self) -> str:
-        lines = ["<tr><th>metric</th><th>mean</th><th>groups</th><th>undefined</th></tr>"]
-        for name, value, n_groups, n_undefined in self.rows:
-            cells = (html.escape(name), f"{value:.4f}", str(n_groups), str(n_undefined))
-            lines.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-        return f"<table>{''.join(lines)}</table>"
+        return self.table().html()
+
+    def table(self) -> Table:
+        """The rows as text, for a terminal, Markdown, LaTeX or HTML."""
+        header = ["metric", "mean", f"{100 * self.confidence:g}% interval", "groups", "undefined"]
+        rows = []
+        for row in self.rows:
+            interval = "" if np.isnan(row.low) else f"{row.low:.4f} … {row.high:.4f}"
+            rows.append(
+                [row.name, f"{row.mean:.4f}", interval, str(row.n_groups), str(row.n_undefined)]
+            )
+        return Table(header, rows)
 
 
 def evaluate(
     y_true: ArrayLike,
     y_score: ArrayLike,
     groups: ArrayLike | None = None,
-    metrics: str | Metric | Iterable[str | Metric] = ("ndcg@10", "map", "disagreement", "tau"),
+    metrics: str | Metric | Iterable[str | Metric] | None = None,
     *,
     undefined: str = "skip",
     sample_weight: ArrayLike | None = None,
+    confidence: float = 0.95,
 ) -> Evaluation:
     """Evaluate a ranking by several metrics; the items are sorted once for all of them.
 
@@ -139,13 +141,16 @@ def evaluate(
         Predicted scores.
     groups : array-like of shape (m,), optional
         Group label of each row, in any order; None puts all rows in one group.
-    metrics : iterable of str or Metric
-        As `get_metric` reads them: ``"ndcg@10"``, ``"p(relevant=2)@5"``.
+    metrics : iterable of str or Metric, optional
+        As `get_metric` reads them: ``"ndcg@10"``, ``"p(relevant=2)@5"``. By default NDCG of the
+        first ten, MAP (not with weights), the disagreement error and Kendall's tau.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups where a metric is undefined; they are counted in any case. Unlike
         the single metrics, "skip" gives NaN where no group is left.
     sample_weight : array-like of shape (m,), optional
         Weights of the items, for all metrics; each says what it makes of them.
+    confidence : float, default=0.95
+        Of the intervals of the means: Student's, over the groups.
 
     Returns
     -------
@@ -156,27 +161,33 @@ def evaluate(
     --------
     >>> y, scores = [2, 0, 1, 1, 0, 0, 0], [0.9, 0.3, 0.5, 0.1, 0.4, 0.2, 0.8]
     >>> evaluate(y, scores, ["a", "a", "a", "b", "b", "c", "c"], ["ndcg@10", "disagreement"])
-    metric        mean     groups  undefined
-    ndcg@10       0.8155   3       1
-    disagreement  0.5000   3       1
+    metric          mean     95% interval  groups  undefined
+    ndcg@10       0.8155  0.0000 … 1.0000       3          1
+    disagreement  0.5000  0.0000 … 1.0000       3          1
     """
     check_option("undefined", undefined, UNDEFINED)
-    chosen = [metrics] if isinstance(metrics, (str, Metric)) else metrics
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
     y, score, encoded, weights = check_weighted_data(y_true, y_score, groups, sample_weight)
     if score.ndim != 1:
         raise ValueError(
             f"evaluate takes one list of scores, y_score has shape {score.shape}; "
             "call it for each column, or a single metric for all columns."
         )
+    if metrics is None:
+        metrics = [name for name in DEFAULT_METRICS if weights is None or name != "map"]
+    names = [metrics] if isinstance(metrics, (str, Metric)) else metrics
     ranking = Ranking(Targets(y, encoded, weights), score)
-    rows, per_group = [], {}
-    for metric in dict.fromkeys(get_metric(name) for name in chosen):
+    rows, per_group = [], ByMetric()
+    for metric in dict.fromkeys(get_metric(name) for name in names):
         if weights is not None:
             check_has_weights(metric.core)
-        found = metric.by_group(ranking)
-        values = settle(metric.core, found, undefined, ranking.targets)
-        average = mean(values, found.weights, undefined)
-        n_undefined = int(np.isnan(found.values).sum())
-        rows.append(EvaluationRow(metric.name, average, len(values), n_undefined))
+        by_group = metric.by_group(ranking)
+        values = fill_undefined(metric.core, by_group, undefined, ranking.targets)
         per_group[metric.name] = values
-    return Evaluation(tuple(rows), ByMetric(per_group), encoded.labels)
+        missing = int(np.isnan(by_group.values).sum())
+        average, low, high = metric.interval(GroupValues(values, by_group.weights), confidence)
+        if undefined == "nan" and missing:
+            average = low = high = np.nan
+        rows.append(EvaluationRow(metric.name, average, len(values), missing, low, high))
+    return Evaluation(tuple(rows), per_group, encoded.labels, confidence)

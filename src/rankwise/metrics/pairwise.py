@@ -1,4 +1,4 @@
-"""Metrics that judge every pair of a group alike: disagreement error, Kendall's tau, AUC."""
+"""Metrics of the whole order: disagreement error, Kendall's tau, AUC, Spearman's correlation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise._compiled import count_inversions, weigh_inversions
 from rankwise.arrays import Array, Indices
-from rankwise.metrics.averaging import GroupMetric, GroupValues, MetricValue, mean_over_groups
+from rankwise.metrics.averaging import (
+    GroupMetric,
+    GroupValues,
+    MetricValue,
+    divide,
+    mean_over_groups,
+)
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.options import check_option
 
@@ -74,30 +80,6 @@ def disagreement_error(
     )  # fmt: skip
 
 
-def concordance(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    groups: ArrayLike | None = None,
-    *,
-    tied_scores: str = "half",
-    average: str = "groups",
-    sample_weight: ArrayLike | None = None,
-    undefined: str = "skip",
-    per_group: bool = False,
-) -> MetricValue:
-    """One minus the `disagreement_error`, with the same parameters: larger is better.
-
-    Examples
-    --------
-    >>> concordance([3, 2, 1], [0.9, 0.1, 0.5])
-    0.6666666666666667
-    """
-    return mean_over_groups(
-        CONCORDANCE, y_true, y_score, groups, undefined=undefined, per_group=per_group,
-        tied_scores=tied_scores, average=average, sample_weight=sample_weight,
-    )  # fmt: skip
-
-
 def kendall_tau(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -157,7 +139,6 @@ def auc(
     groups: ArrayLike | None = None,
     *,
     relevant: float | None = None,
-    sample_weight: ArrayLike | None = None,
     undefined: str = "skip",
     per_group: bool = False,
 ) -> MetricValue:
@@ -173,8 +154,6 @@ def auc(
     relevant : float, optional
         Items with ``y >= relevant`` are the positive ones. By default the larger of the two
         values in y; if y has more than two, this must be given.
-    sample_weight : array-like of shape (m,), optional
-        Weights of the items, 0 or larger; a pair counts the product of its two.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups that do not have both positive and negative items.
 
@@ -190,25 +169,74 @@ def auc(
     """
     return mean_over_groups(
         AUC, y_true, y_score, groups, undefined=undefined, per_group=per_group,
-        relevant=relevant, sample_weight=sample_weight,
+        relevant=relevant,
+    )  # fmt: skip
+
+
+def spearman(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    undefined: str = "skip",
+    per_group: bool = False,
+) -> MetricValue:
+    r"""Spearman's rank correlation between relevance and scores, inside groups.
+
+    Pearson's correlation of the ranks; items with equal values share the mean of their ranks.
+    Without ties, with d the differences of ranks among n items,
+
+    .. math:: \rho = 1 - \frac{6 \sum d^2}{n (n^2 - 1)}
+
+    Where relevance varies but all scores are equal we return 0, as `kendall_tau` does.
+
+    Parameters
+    ----------
+    y_true, y_score, groups, per_group
+        As in `disagreement_error`.
+    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+        What to do with groups whose y are all equal.
+
+    Returns
+    -------
+    float or ndarray
+        In [-1, 1]. One value per column for (m, v) input.
+
+    Examples
+    --------
+    >>> round(spearman([1, 2, 3, 4], [10, 20, 40, 30]), 3)
+    0.8
+    """
+    return mean_over_groups(
+        SPEARMAN, y_true, y_score, groups, undefined=undefined, per_group=per_group,
     )  # fmt: skip
 
 
 class PairCounts(NamedTuple):
-    """Pairs of each group, or their weights; all of shape (n_groups,)."""
+    """Pairs of each group, or their weights; all of shape (n_groups,).
+
+    Attributes
+    ----------
+    differing : ndarray
+        Pairs with different y.
+    discordant : ndarray
+        Pairs whose scores are in the opposite order of y.
+    undecided : ndarray
+        Pairs with different y and equal scores.
+    everything : ndarray
+        All pairs.
+    untied : ndarray
+        Pairs with different scores.
+    unit : ndarray
+        What the counts of a group are in units of.
+    """
 
     differing: NDArray[Any]
-    """Pairs with different y."""
     discordant: NDArray[Any]
-    """Pairs whose scores are in the opposite order of y."""
     undecided: NDArray[Any]
-    """Pairs with different y and equal scores."""
     everything: NDArray[Any]
-    """All pairs."""
     untied: NDArray[Any]
-    """Pairs with different scores."""
     unit: Array
-    """What the counts of a group are in units of."""
 
 
 def _count_pairs(ranking: Ranking) -> PairCounts:
@@ -226,20 +254,6 @@ def _count_pairs(ranking: Ranking) -> PairCounts:
         undecided, untied = tied - tied_twice, everything - tied
     unit = np.ones(targets.n_groups)
     return PairCounts(differing, discordant, undecided, everything, untied, unit)
-
-
-def _in_units(targets: Targets, order: Indices) -> tuple[Array, Array]:
-    """Weights of the items in units of the largest of each group; these units for pairs.
-
-    Sums run over all groups, and a light group must not lose its digits beside a heavy one. The
-    units are relative to the largest; the order is any order of the rows by group.
-    """
-    weights = np.asarray(targets.weights)
-    largest = np.maximum.reduceat(weights[order], targets.starts)
-    largest[largest == 0] = 1.0
-    scaled = np.empty_like(weights)
-    scaled[order] = weights[order] / np.repeat(largest, targets.sizes)
-    return scaled, (largest / largest.max()) ** 2
 
 
 def _weigh_pairs(ranking: Ranking) -> PairCounts:
@@ -260,6 +274,20 @@ def _weigh_pairs(ranking: Ranking) -> PairCounts:
         undecided = _weight_between(ranked, ranking.run_starts, inner, targets)
         untied = _weight_between(ranked, targets.starts, ranking.run_starts, targets)
     return PairCounts(differing, discordant, undecided, everything, untied, unit)
+
+
+def _in_units(targets: Targets, order: Indices) -> tuple[Array, Array]:
+    """Weights of the items in units of the largest of each group; these units for pairs.
+
+    Sums run over all groups, and a light group must not lose its digits beside a heavy one. The
+    units are relative to the largest; the order is any order of the rows by group.
+    """
+    weights = np.asarray(targets.weights)
+    largest = np.maximum.reduceat(weights[order], targets.starts)
+    largest[largest == 0] = 1.0
+    scaled = np.empty_like(weights)
+    scaled[order] = weights[order] / np.repeat(largest, targets.sizes)
+    return scaled, (largest / largest.max()) ** 2
 
 
 def _starts_of_equal_items(ranking: Ranking, order: Indices) -> Indices:
@@ -300,42 +328,39 @@ def _weight_between(
     return between
 
 
-def _divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> Array:
-    """Quotient, NaN where there is nothing to divide by."""
-    quotient = np.full(len(numerator), np.nan)
-    np.divide(numerator, denominator, out=quotient, where=denominator > 0)
-    return quotient
-
-
-def _disagreement_by_group(ranking: Ranking, *, tied_scores: str, average: str) -> GroupValues:
+def _disagreement_by_group(
+    ranking: Ranking, *, tied_scores: str = "half", average: str = "groups"
+) -> GroupValues:
     check_option("tied_scores", tied_scores, ("half", "wrong"))
     check_option("average", average, ("groups", "pairs"))
     pairs = _count_pairs(ranking)
     share = 0.5 if tied_scores == "half" else 1.0
-    error = _divide(pairs.discordant + share * pairs.undecided, pairs.differing)
+    error = divide(pairs.discordant + share * pairs.undecided, pairs.differing)
     counted = pairs.differing * pairs.unit if average == "pairs" else None
     return GroupValues(np.minimum(error, 1.0), counted)
 
 
-def _concordance_by_group(ranking: Ranking, **options: Any) -> GroupValues:
-    error, weights = _disagreement_by_group(ranking, **options)
+def _concordance_by_group(
+    ranking: Ranking, *, tied_scores: str = "half", average: str = "groups"
+) -> GroupValues:
+    error, weights = _disagreement_by_group(ranking, tied_scores=tied_scores, average=average)
     return GroupValues(1.0 - error, weights)
 
 
-def _tau_by_group(ranking: Ranking, *, variant: str) -> GroupValues:
+def _tau_by_group(ranking: Ranking, *, variant: str = "b") -> GroupValues:
     check_option("variant", variant, ("b", "a"))
     differing, discordant, undecided, everything, untied, _ = _count_pairs(ranking)
     surplus = differing - undecided - 2 * discordant  # C - D
     if variant == "a":
-        tau = _divide(surplus, everything)
+        tau = divide(surplus, everything)
     else:
-        tau = _divide(surplus, np.sqrt(differing.astype(np.float64) * untied))
+        tau = divide(surplus, np.sqrt(differing.astype(np.float64) * untied))
         tau[untied == 0] = 0.0
     tau[differing == 0] = np.nan
     return GroupValues(np.clip(tau, -1.0, 1.0))
 
 
-def _auc_by_group(ranking: Ranking, *, relevant: float | None) -> GroupValues:
+def _auc_by_group(ranking: Ranking, *, relevant: float | None = None) -> GroupValues:
     targets = ranking.targets
     y, low, high = targets.y, targets.y.min(), targets.y.max()
     if relevant is None and ((y != low) & (y != high)).any():
@@ -343,34 +368,34 @@ def _auc_by_group(ranking: Ranking, *, relevant: float | None) -> GroupValues:
             "y_true has more than two values; pass relevant=c to call items with y >= c positive, "
             "or use disagreement_error, which takes any number of levels."
         )
-    is_positive = y >= (high if relevant is None else relevant)
-    if targets.weights is not None:
-        return _weighted_auc(ranking, is_positive)
-    positive = is_positive[ranking.order()]
+    positive = y[ranking.order()] >= (high if relevant is None else relevant)
     n_positive = targets.sum(positive)
     n_negative = targets.sizes - n_positive
     place = ranking.average(targets.position)  # mid-ranks, 1 = top
     above = targets.sum(np.where(positive, 0.0, place))  # each negative: the items above it
     won = above - n_negative * (n_negative + 1) / 2
-    return GroupValues(_divide(won, n_positive * n_negative))
+    return GroupValues(divide(won, n_positive * n_negative))
 
 
-def _weighted_auc(ranking: Ranking, is_positive: NDArray[np.bool_]) -> GroupValues:
-    """Each run of tied scores: the others in it against the positive ones above and half of its."""
-    targets, order, runs = ranking.targets, ranking.order(), ranking.run_starts
-    weights, _ = _in_units(targets, order)
-    of_positive = np.add.reduceat(np.where(is_positive, weights, 0.0)[order], runs)
-    of_others = np.add.reduceat(np.where(is_positive, 0.0, weights)[order], runs)
-    first = np.searchsorted(runs, targets.starts)
-    above = np.cumsum(of_positive) - of_positive
-    above -= np.repeat(above[first], np.diff(first, append=len(runs)))
-    won = np.add.reduceat(of_others * (above + 0.5 * of_positive), first)
-    n_positive, n_others = np.add.reduceat(of_positive, first), np.add.reduceat(of_others, first)
-    return GroupValues(np.minimum(_divide(won, n_positive * n_others), 1.0))
+def _spearman_by_group(ranking: Ranking) -> GroupValues:
+    targets, by_y = ranking.targets, Ranking(ranking.targets, ranking.targets.y)
+    ranks, ranks_of_y = np.empty((2, len(targets.y)))
+    ranks[ranking.order()] = ranking.average(targets.position)
+    ranks_of_y[by_y.order()] = by_y.average(targets.position)
+    order = ranking.order()  # any one that goes through the groups
+    middle = np.repeat((targets.sizes + 1) / 2, targets.sizes)
+    a, b = ranks[order] - middle, ranks_of_y[order] - middle
+    squares, squares_of_y = targets.sum(a * a), targets.sum(b * b)
+    rho = divide(targets.sum(a * b), np.sqrt(squares * squares_of_y))
+    rho[squares == 0] = 0.0
+    rho[squares_of_y == 0] = np.nan
+    return GroupValues(np.clip(rho, -1.0, 1.0))
 
 
-_DIFFERENT = "two items with different y (and positive weights)"
-DISAGREEMENT = GroupMetric("disagreement_error", _disagreement_by_group, _DIFFERENT, True)
-CONCORDANCE = GroupMetric("concordance", _concordance_by_group, _DIFFERENT, True)
-TAU = GroupMetric("kendall_tau", _tau_by_group, _DIFFERENT, True)
-AUC = GroupMetric("auc", _auc_by_group, "both relevant and other items (of positive weight)", True)
+_DIFFERENT = "two items with different y"
+_WEIGHTED = f"{_DIFFERENT} (and positive weights)"
+DISAGREEMENT = GroupMetric("disagreement_error", _disagreement_by_group, _WEIGHTED, True)
+CONCORDANCE = GroupMetric("concordance", _concordance_by_group, _WEIGHTED, True)
+TAU = GroupMetric("kendall_tau", _tau_by_group, _WEIGHTED, True)
+AUC = GroupMetric("auc", _auc_by_group, "both relevant and other items")
+SPEARMAN = GroupMetric("spearman", _spearman_by_group, _DIFFERENT)

@@ -4,47 +4,94 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
-from rankwise.metrics import binary, graded, pairwise, whole_order
-from rankwise.metrics.arguments import check_cutoff
-from rankwise.metrics.averaging import GroupMetric, GroupValues, MetricValue
+from rankwise.metrics.averaging import (
+    GroupMetric,
+    GroupValues,
+    MetricValue,
+    check_cutoff,
+    half_width,
+    mean,
+    mean_over_groups,
+)
+from rankwise.metrics.pairwise import AUC, CONCORDANCE, DISAGREEMENT, SPEARMAN, TAU
 from rankwise.metrics.ranking import Ranking
+from rankwise.metrics.top_heavy import AP, ERR, HIT, NDCG, PRECISION, RECALL, RR
 from rankwise.options import suggestion
 
 
 class _Kind(NamedTuple):
-    """A metric that has a name: the public function, and its value before averaging."""
+    """What there is to say of a metric that has a name; "{first}" stands for its places."""
 
-    function: Callable[..., MetricValue]
     core: GroupMetric
+    title: str
+    meaning: str
+    short_title: str = ""
     greater_is_better: bool = True
-
-    def defaults(self) -> dict[str, Any]:
-        """Options with their defaults, except for what happens to the values of the groups."""
-        parameters = inspect.signature(self.function).parameters.values()
-        named = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-        general = ("undefined", "per_group", "sample_weight")
-        return {name: named[name] for name in named if name not in general}
+    lowest: float = 0.0
 
 
 _KINDS = {
-    "ndcg": _Kind(graded.ndcg, graded.NDCG),
-    "map": _Kind(binary.average_precision, binary.AP),
-    "p": _Kind(binary.precision, binary.PRECISION),
-    "recall": _Kind(binary.recall, binary.RECALL),
-    "mrr": _Kind(binary.reciprocal_rank, binary.RR),
-    "err": _Kind(graded.expected_reciprocal_rank, graded.ERR),
-    "auc": _Kind(pairwise.auc, pairwise.AUC),
-    "disagreement": _Kind(pairwise.disagreement_error, pairwise.DISAGREEMENT, False),
-    "concordance": _Kind(pairwise.concordance, pairwise.CONCORDANCE),
-    "tau": _Kind(pairwise.kendall_tau, pairwise.TAU),
-    "spearman": _Kind(whole_order.spearman, whole_order.SPEARMAN),
-    "hit": _Kind(whole_order.hit_rate, whole_order.HIT),
+    "ndcg": _Kind(
+        NDCG,
+        "NDCG",
+        "How much of what a perfect order has {first} hold; places further down count less. "
+        "1 is a perfect order.",
+    ),
+    "map": _Kind(
+        AP,
+        "Mean average precision",
+        "At each relevant item, the share of relevant items down to it; then the mean. "
+        "1 if all of them come first.",
+        "AP",
+    ),
+    "p": _Kind(PRECISION, "Precision", "Share of {first} that are relevant.", "P"),
+    "recall": _Kind(RECALL, "Recall", "Share of the relevant items that are among {first}."),
+    "mrr": _Kind(
+        RR,
+        "Mean reciprocal rank",
+        "One over the place of the first relevant item: 1 if it is first, 1/2 if second.",
+        "RR",
+    ),
+    "err": _Kind(
+        ERR,
+        "Expected reciprocal rank",
+        "A reader goes down the list until satisfied: one over the place, on average.",
+        "ERR",
+    ),
+    "auc": _Kind(AUC, "AUC", "Chance that a relevant item stands above one that is not."),
+    "disagreement": _Kind(
+        DISAGREEMENT,
+        "Disagreement error",
+        "Share of the pairs of a group that are in the wrong order. 0 is a perfect order, a coin "
+        "has 0.5.",
+        "Disagreement",
+        greater_is_better=False,
+    ),
+    "concordance": _Kind(
+        CONCORDANCE,
+        "Concordance",
+        "Share of the pairs of a group that are in the right order; a coin has 0.5.",
+    ),
+    "tau": _Kind(
+        TAU,
+        "Kendall τ",
+        "Pairs in the right order less those in the wrong one, as a share: 1 is the same order, "
+        "0 is chance, −1 is upside down.",
+        lowest=-1.0,
+    ),
+    "spearman": _Kind(
+        SPEARMAN,
+        "Spearman ρ",
+        "Correlation of predicted and true ranks: 1 is the same order, 0 is chance, −1 is upside "
+        "down.",
+        lowest=-1.0,
+    ),
+    "hit": _Kind(HIT, "Hit rate", "Share of the groups whose best item is among {first}."),
 }
 
 _ALIASES = {
@@ -62,7 +109,7 @@ _ALIASES = {
 _NAME = re.compile(r"(?P<kind>[a-z_]+)(?:\((?P<options>[^()]*)\))?(?:@(?P<k>[^@]*))?")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Metric:
     """A metric with its options; prints as the name that `get_metric` reads.
 
@@ -92,28 +139,64 @@ class Metric:
         self, y_true: ArrayLike, y_score: ArrayLike, groups: ArrayLike | None = None, **options: Any
     ) -> MetricValue:
         """Evaluate; further options are those of the metric's function."""
-        function = _KINDS[self._kind].function
-        return function(y_true, y_score, groups, **{**dict(self.options), **options})
+        return mean_over_groups(
+            self.core, y_true, y_score, groups, **{**dict(self.options), **options}
+        )
 
     def by_group(self, ranking: Ranking) -> GroupValues:
         """Value in each group of data that are sorted already, NaN where undefined."""
-        kind = _KINDS[self._kind]
-        return kind.core.by_group(ranking, **{**kind.defaults(), **dict(self.options)})
+        return self.core.by_group(ranking, **dict(self.options))
+
+    def interval(
+        self, by_group: GroupValues, confidence: float = 0.95
+    ) -> tuple[float, float, float]:
+        """Mean over the groups that have a value, and the two ends of its interval.
+
+        Student's interval, cut at the ends of the scale; NaN if fewer than two groups have a
+        value, or all have the same.
+        """
+        average = mean(*by_group)
+        half = half_width(*by_group, average, confidence)
+        low, high = max(average - half, self.lowest), min(average + half, 1.0)
+        return (average, low, high) if half >= 0 else (average, half, half)
 
     @property
     def core(self) -> GroupMetric:
         """The metric before its groups are averaged."""
-        return _KINDS[self._kind].core
+        return self._kind.core
 
-    def __str__(self) -> str:
-        return self.name
+    @property
+    def lowest(self) -> float:
+        """Lower end of its scale, which ends at 1: correlations go down to −1."""
+        return self._kind.lowest
+
+    @property
+    def title(self) -> str:
+        """What a person calls its mean: "Mean average precision"."""
+        return self.name.replace(self._word, self._kind.title, 1)
+
+    @property
+    def short_title(self) -> str:
+        """The same for its value in one group: "AP"."""
+        return self.name.replace(self._word, self._kind.short_title or self._kind.title, 1)
+
+    @property
+    def meaning(self) -> str:
+        """What it says, for a reader who does not know it."""
+        k = dict(self.options).get("k")
+        first = "the first place" if k == 1 else f"the first {k} places" if k else "all places"
+        return self._kind.meaning.format(first=first)
 
     def __repr__(self) -> str:
         return self.name
 
     @property
-    def _kind(self) -> str:
+    def _word(self) -> str:
         return re.split(r"[(@]", self.name)[0]
+
+    @property
+    def _kind(self) -> _Kind:
+        return _KINDS[self._word]
 
 
 def get_metric(name: str | Metric) -> Metric:
@@ -154,9 +237,9 @@ def get_metric(name: str | Metric) -> Metric:
             "a cut-off follows @ (ndcg@10), options go in parentheses (ndcg(gain=linear)@10)."
         )
     kind = _KINDS[word]
-    options = _read_options(name, parts["options"] or "", kind)
+    options = _read_options(name, parts["options"] or "", kind.core)
     written = f"({','.join(f'{key}={value}' for key, value in options)})" if options else ""
-    k = _read_cutoff(name, parts["k"], kind)
+    k = _read_cutoff(name, parts["k"], kind.core)
     if k is None:
         return Metric(word + written, kind.greater_is_better, options)
     return Metric(f"{word}{written}@{k}", kind.greater_is_better, (*options, ("k", k)))
@@ -174,28 +257,28 @@ def metric_names() -> tuple[str, ...]:
     return tuple(_KINDS)
 
 
-def _read_cutoff(name: str, text: str | None, kind: _Kind) -> int | None:
-    defaults = kind.defaults()
+def _read_cutoff(name: str, text: str | None, core: GroupMetric) -> int | None:
+    k = inspect.signature(core.by_group).parameters.get("k")
     if text is None:
-        if defaults.get("k") is inspect.Parameter.empty:
+        if k is not None and k.default is k.empty:
             raise ValueError(f"metric {name!r} needs a cut-off, such as {name}@10.")
         return None
-    if "k" not in defaults:
-        raise ValueError(f"metric {name!r}: {kind.core.name} has no cut-off; leave out @{text}.")
+    if k is None:
+        raise ValueError(f"metric {name!r}: {core.name} has no cut-off; leave out @{text}.")
     if not text.isdecimal():
         raise ValueError(f"metric {name!r}: the cut-off after @ must be a whole number.")
     return check_cutoff(int(text))
 
 
-def _read_options(name: str, text: str, kind: _Kind) -> tuple[tuple[str, Any], ...]:
-    known = [option for option in kind.defaults() if option != "k"]
+def _read_options(name: str, text: str, core: GroupMetric) -> tuple[tuple[str, Any], ...]:
+    known = sorted(inspect.signature(core.by_group).parameters.keys() - {"ranking", "k"})
     options: dict[str, Any] = {}
     for item in filter(None, text.split(",")):
         key, _, value = item.partition("=")
         if key not in known or not value:
             raise ValueError(
                 f"metric {name!r}: {item!r} is not an option; {suggestion(key, known)}"
-                f"{kind.core.name} has {', '.join(f'{option}=...' for option in known)}."
+                f"{core.name} has {', '.join(f'{option}=...' for option in known)}."
             )
         options[key] = _read_value(value)
     return tuple(sorted(options.items()))

@@ -13,7 +13,8 @@ from rankwise.arrays import Array
 from rankwise.model_selection.alpha_grid import AlphaGrid, Edges, edges_of
 from rankwise.real_numbers import as_real
 
-SIMPLER = {"alpha": 1, "nu": 1, "n_basis": -1}  # the sign of the direction of simpler models
+SIMPLER = {"alpha": 1, "nu": -1, "n_basis": -1}  # the sign of the direction of simpler models
+SAME = 1e-12  # scores that differ by less are equal but for rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +27,7 @@ class Candidates:
         Parameters and their values, such as {"alpha": ...}, {"alpha": ..., "nu": ...} or
         {"n_basis": ...}. In the table the first parameter changes fastest. Of candidates that score
         alike the one with the simplest value of the first is chosen, then of the second: large
-        alpha, large nu, few basis functions.
+        alpha, small nu, few basis functions.
     grid : AlphaGrid, optional
         Where the alphas come from, if they are default ones, which may be widened.
 
@@ -74,7 +75,12 @@ class Candidates:
         ties = np.flatnonzero(gain == np.nanmax(gain))
         signs = np.array([SIMPLER[name] for name in self.axes])
         simplest = np.lexsort((-signs * self.table[ties])[:, ::-1].T)
-        return int(ties[simplest[0]])
+        at = int(ties[simplest[0]])
+        if "nu" not in self.axes:
+            return at
+        line, _ = self.line(at, "nu")  # where nu makes no difference but for rounding: the smallest
+        same = line[gain[line] >= gain[at] - SAME]
+        return int(same[np.argmin(self.table[same, list(self.axes).index("nu")])])
 
     def line(self, at: int, name: str) -> tuple[NDArray[np.intp], int]:
         """The candidates that have every value of one parameter, all else as `at`; its place."""

@@ -184,7 +184,7 @@ def _hold_out_cut(
         for U, scores in hold_out_items(spectrum, y, folds, alphas, loss.beta):
             out[U] = scores
         return True
-    if graph.scores is None and design.method == "primal":
+    if has_fixed_edges(graph) and design.method == "primal":
         R, pairs = design.matrix, graph.pairs()
         if fits_edges(pairs, R.shape[1]):
             edges = edges_of_folds(pairs, folds)
@@ -322,13 +322,21 @@ def refit_without(
 def closed_folds(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
     """For each fold whether no edge leaves it."""
     fold = fold_numbers(folds, graph.n_items)
-    component = graph.components
-    low, high = np.full(component.max() + 1, len(folds)), np.full(component.max() + 1, -1)
-    np.minimum.at(low, component, fold)
-    np.maximum.at(high, component, fold)
     closed = np.ones(len(folds), dtype=bool)
-    closed[fold[(low != high)[component]]] = False
+    families = [graph.components]
+    if graph.scores is None and graph.group_weight == "groups":
+        families.append(graph.groups)  # without some of its edges, the others of a group weigh more
+    for family in families:
+        low, high = np.full(family.max() + 1, len(folds)), np.full(family.max() + 1, -1)
+        np.minimum.at(low, family, fold)
+        np.maximum.at(high, family, fold)
+        closed[fold[(low != high)[family]]] = False
     return closed
+
+
+def has_fixed_edges(graph: PreferenceGraph) -> bool:
+    """Whether there are explicit edges whose weights do not depend on which others there are."""
+    return graph.scores is None and (graph.group_weight == "pairs" or graph.n_groups == 1)
 
 
 def check_rest(enough: bool) -> None:

@@ -29,6 +29,7 @@ from rankwise.model_selection.exact_hold_out import (
     check_rest,
     closed_folds,
     dense_rows,
+    has_fixed_edges,
     item_spectrum,
     sort_folds,
     whitened_parts,
@@ -96,7 +97,7 @@ def way_without(loss: SquaredLoss, design: Design, units: Units) -> str:
         return "refit" if is_mixed else "closed"
     if graph.is_complete:
         return "items"
-    has_room = graph.scores is None and fits_edges(graph.pairs(), _n_features(design))
+    has_room = has_fixed_edges(graph) and fits_edges(graph.pairs(), _n_features(design))
     return "edges" if has_room else "refit"
 
 

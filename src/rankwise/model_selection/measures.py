@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
 from rankwise.graphs import PreferenceGraph
+from rankwise.groups import Groups
 from rankwise.losses import SquaredLoss
 from rankwise.metrics import Metric, get_metric
+from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.folds import Folds, fold_numbers
 
 
@@ -57,12 +59,16 @@ def score_groups(
             :, :, None
         ], graph.group_labels
     parts, unit = np.unique(graph.groups * len(folds) + fold, return_inverse=True)
-    Y = graph.scores.reshape(graph.n_items, -1)
-    options: dict[str, Any] = {"per_group": True, "undefined": "nan"}
-    if graph.item_weights is not None:
-        options["sample_weight"] = graph.item_weights
-    scores = [metric(Y[:, j], held[:, j], unit, **options) for j in range(Y.shape[1])]
-    return np.stack(scores, axis=2), graph.group_labels[parts // len(folds)]
+    groups, Y = Groups(unit, parts), graph.scores.reshape(graph.n_items, -1)
+    if not np.isfinite(held).all():
+        raise ValueError("held-out scores overflow; scale the features, or use larger alphas.")
+    scores = np.empty((len(parts), held.shape[2], Y.shape[1]))
+    for j in range(Y.shape[1]):
+        targets = Targets(np.ascontiguousarray(Y[:, j]), groups, graph.item_weights)
+        for k in range(held.shape[2]):
+            ranking = Ranking(targets, np.ascontiguousarray(held[:, j, k]))
+            scores[:, k, j] = metric.by_group(ranking).values
+    return scores, graph.group_labels[parts // len(folds)]
 
 
 def from_disagreement(metric: Measure, disagreement: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Scores of held-out rows, columns or cells of a table, as models without them would give. Exact.
+"""Scores of held-out rows or columns of a table, as models without them would give. Exact.
 
 =========  ==========================================  =========================================
 held out   complete table, one at a time               anything else
@@ -8,7 +8,6 @@ rows       `CompleteTable.without_rows`                folds of rows; one at a t
 columns    `CompleteTable.without_columns`             folds of columns
 both       folds of rows, in each of them              folds of rows times folds of columns
            `new_rows_without_columns`
-cells                                                  folds of cells
 =========  ==========================================  =========================================
 
 Folds are trained again. The scores of a row are counted from their mean over the columns that were
@@ -32,7 +31,7 @@ from rankwise.progress import track
 from rankwise.solvers.table_problem import TableProblem
 from rankwise.solvers.tables import table_shift
 
-LEAVE = ("rows", "columns", "both", "cells")
+LEAVE = ("rows", "columns", "both")
 EXACT_FOLDS, REFIT_FOLDS = 10, 5
 FEW_ENTRIES = 2**23  # of the features of all cells, for leave-row-out of incomplete tables
 
@@ -68,7 +67,7 @@ def hold_out_table(
     ----------
     problem : TableProblem
         The table.
-    leave : {"rows", "columns", "both", "cells"}
+    leave : {"rows", "columns", "both"}
         What is held out together.
     cv : "auto", None, int, splitter or iterable
         None holds out one row or column at a time. "auto" does so where that needs no training;
@@ -83,8 +82,6 @@ def hold_out_table(
         check_option("cv", cv, ("auto",))
     if leave == "both":
         return _both(problem, cv, alphas, progress)
-    if leave == "cells":
-        return _cells(problem, cv, alphas, progress)
     return _one_side(problem, leave, cv, alphas, progress)
 
 
@@ -151,18 +148,6 @@ def _both(problem: TableProblem, cv: Any, alphas: Array, progress: bool | None) 
     return HeldOutTable(out, "folds of rows and columns", len(pairs), True)
 
 
-def _cells(problem: TableProblem, cv: Any, alphas: Array, progress: bool | None) -> HeldOutTable:
-    known = np.flatnonzero(problem.loss.known)
-    n_folds = min(REFIT_FOLDS, len(known)) if cv is None or isinstance(cv, str) else cv
-    folds = _folds(n_folds, len(known))
-    out = np.full((*problem.loss.shape, len(alphas)), np.nan)
-    for U in track(folds, "training again without some cells", progress):
-        mask = np.zeros(problem.loss.shape, dtype=bool)
-        mask.flat[known[U]] = True
-        out[mask] = _scores(problem.without(mask), problem, None, None, None, None, alphas)[mask]
-    return HeldOutTable(out, "folds of cells", len(folds), True)
-
-
 def _refit(
     problem: TableProblem,
     U: Indices | None,
@@ -172,18 +157,7 @@ def _refit(
     alphas: Array,
 ) -> Array:
     """Scores of the rows U and columns V by a model of other rows and columns; None for all."""
-    return _scores(problem.part(rows, columns), problem, U, V, rows, columns, alphas)
-
-
-def _scores(
-    part: TableProblem,
-    problem: TableProblem,
-    U: Indices | None,
-    V: Indices | None,
-    rows: Indices | None,
-    columns: Indices | None,
-    alphas: Array,
-) -> Array:
+    part = problem.part(rows, columns)
     check_rest(part.loss.n_pairs > 0)
     q, t = problem.loss.shape
     every_row, every_column = np.arange(q), np.arange(t)

@@ -1,4 +1,4 @@
-"""Cross-validation of tables: rows, columns or cells are held out, each row is a group."""
+"""Cross-validation of tables: rows or columns are held out, each row is a group."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TableTask:
     ----------
     problem : TableProblem
         The table.
-    leave : {"rows", "columns", "both", "cells"}
+    leave : {"rows", "columns", "both"}
         What is held out.
     alpha : float
         The value that the learner has.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from html import escape
 
 import numpy as np
@@ -14,25 +13,6 @@ from rankwise.report.rivals import Rival
 from rankwise.report.scored_items import ScoredItems
 
 MARKS = {"random": "○", "feature": "◇", "previous": "□"}
-MEANINGS = {
-    "ndcg": "How much of what a perfect order has {first} hold; places further down count less. "
-    "1 is a perfect order.",
-    "map": "At each relevant item, the share of relevant items down to it; then the mean. "
-    "1 if all of them come first.",
-    "p": "Share of {first} that are relevant.",
-    "recall": "Share of the relevant items that are among {first}.",
-    "mrr": "One over the place of the first relevant item: 1 if it is first, 1/2 if second.",
-    "err": "A reader goes down the list until satisfied: one over the place, on average.",
-    "auc": "Chance that a relevant item stands above one that is not.",
-    "disagreement": "Share of the pairs of a group that are in the wrong order. 0 is a perfect "
-    "order, a coin has 0.5.",
-    "concordance": "Share of the pairs of a group that are in the right order; a coin has 0.5.",
-    "tau": "Pairs in the right order less those in the wrong one, as a share: 1 is the same "
-    "order, 0 is chance, −1 is upside down.",
-    "spearman": "Correlation of predicted and true ranks: 1 is the same order, 0 is chance, "
-    "−1 is upside down.",
-    "hit": "Share of the groups whose best item is among {first}.",
-}
 
 
 def metric_cards(
@@ -45,30 +25,24 @@ def metric_cards(
 def _card(result: MetricResult, rivals: list[Rival], scored: ScoredItems, confidence: float) -> str:
     if result.refusal:
         return (
-            f'<li class="card"><h3>{escape(result.title)}</h3><p class="value">–</p>'
+            f'<li class="card"><h3>{escape(result.metric.title)}</h3><p class="value">–</p>'
             f'<p class="hint">{escape(result.refusal)}</p></li>'
         )
-    direction = "higher is better" if result.metric.greater_is_better else "lower is better"
+    direction = "Higher is better" if result.metric.greater_is_better else "Lower is better"
+    meaning = f"{escape(result.metric.meaning)} {direction}{_undefined(result)}."
     value = "–" if np.isnan(result.mean) else number(result.mean)
     found = [(rival, *rival.measure(scored, result.metric)) for rival in rivals]
     known = [each for each in found if not np.isnan(each[1])]
     lines = [
-        f"<h3>{escape(result.title)}</h3>",
+        f"<h3>{escape(result.metric.title)}</h3>",
         f'<p class="value">{value}</p>',
         f'<p class="hint">{_interval_text(result, confidence)}</p>',
         _drawing(result, [(rival.kind, mean) for rival, mean, _ in known]),
         _rival_list(known),
         _against_previous(result, known, confidence),
-        f'<p class="hint">{_meaning(result)} {direction.capitalize()}{_undefined(result)}.</p>',
+        f'<p class="hint">{meaning}</p>',
     ]
     return f'<li class="card">{"".join(lines)}</li>'
-
-
-def _meaning(result: MetricResult) -> str:
-    k = dict(result.metric.options).get("k")
-    first = "all places" if k is None else "the first place" if k == 1 else f"the first {k} places"
-    word = re.split("[@(]", result.metric.name)[0]
-    return escape(MEANINGS.get(word, "").format(first=first))
 
 
 def _rival_list(known: list[tuple[Rival, float, Array]]) -> str:
@@ -121,7 +95,7 @@ def _drawing(result: MetricResult, rivals: list[tuple[str, float]]) -> str:
     """A line from the worst to the best possible value; on it the interval, the mean, rivals."""
     if np.isnan(result.mean):
         return ""
-    start = result.worst_possible
+    start = result.metric.lowest
 
     def place(value: float) -> float:
         return round(4 + 192 * (value - start) / (1 - start), 1)
@@ -136,7 +110,7 @@ def _drawing(result: MetricResult, rivals: list[tuple[str, float]]) -> str:
 
     low = result.mean if np.isnan(result.low) else result.low
     high = result.mean if np.isnan(result.high) else result.high
-    label = f"{result.title} {number(result.mean)} on a scale from {start:g} to 1"
+    label = f"{result.metric.title} {number(result.mean)} on a scale from {start:g} to 1"
     return (
         f'<svg viewBox="0 0 200 14" role="img" aria-label="{escape(label)}">'
         '<line class="rail" x1="4" y1="7" x2="196" y2="7"/>'

@@ -2,42 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.stats
 
 from rankwise.arrays import Array, Indices
 from rankwise.errors import UndefinedMetricError
 from rankwise.metrics import Metric, get_metric
-from rankwise.metrics.averaging import mean
 from rankwise.report.scored_items import ScoredItems, short_numbers
 
 LISTED_GROUPS = 20_000
 BINS = 20
-TITLES = {
-    "ndcg": "NDCG",
-    "map": "Mean average precision",
-    "p": "Precision",
-    "recall": "Recall",
-    "mrr": "Mean reciprocal rank",
-    "err": "Expected reciprocal rank",
-    "auc": "AUC",
-    "disagreement": "Disagreement error",
-    "concordance": "Concordance",
-    "tau": "Kendall τ",
-    "spearman": "Spearman ρ",
-    "hit": "Hit rate",
-}
-SHORT_TITLES = TITLES | {
-    "map": "AP",
-    "p": "P",
-    "mrr": "RR",
-    "err": "ERR",
-    "disagreement": "Disagreement",
-}
 
 
 class MetricResult(NamedTuple):
@@ -64,30 +40,9 @@ class MetricResult(NamedTuple):
     refusal: str = ""
 
     @property
-    def title(self) -> str:
-        """What a person calls it: "Mean average precision"."""
-        return metric_title(self.metric)
-
-    @property
-    def short_title(self) -> str:
-        """The same for a column of values of single groups: "AP"."""
-        return metric_title(self.metric, SHORT_TITLES)
-
-    @property
-    def worst_possible(self) -> float:
-        """Lower end of the scale: correlations go down to −1."""
-        return -1.0 if self.metric.name.startswith(("tau", "spearman")) else 0.0
-
-    @property
     def n_undefined(self) -> int:
         """Number of groups without a value."""
         return int(np.isnan(self.values).sum())
-
-
-def metric_title(metric: Metric, titles: dict[str, str] = TITLES) -> str:
-    """The name of a metric with its word spelled out."""
-    word = re.split("[@(]", metric.name)[0]
-    return metric.name.replace(word, titles.get(word, word), 1)
 
 
 def measure(
@@ -115,13 +70,13 @@ def measure(
 def describe_metric(result: MetricResult) -> dict[str, Any]:
     """A metric for the page, with a histogram of its values in all groups, listed or not."""
     values = result.values[~np.isnan(result.values)]
-    place = (values - result.worst_possible) / (1.0 - result.worst_possible)
+    place = (values - result.metric.lowest) / (1.0 - result.metric.lowest)
     bins = np.clip((place * BINS + 1e-9).astype(np.intp), 0, BINS - 1)
     return {
         "name": result.metric.name,
-        "title": result.short_title,
+        "title": result.metric.short_title,
         "greater": result.metric.greater_is_better,
-        "start": result.worst_possible,
+        "start": result.metric.lowest,
         "counts": np.bincount(bins, minlength=BINS).tolist(),
         "defined": len(values),
         "median": short_numbers(np.median(values))[0],
@@ -168,22 +123,4 @@ def _measure_one(scored: ScoredItems, metric: Metric, confidence: float) -> Metr
     except ValueError as error:  # the user's other metrics are worth a page all the same
         nothing = np.full(scored.groups.n_groups, np.nan)
         return MetricResult(metric, nothing, refusal=str(error))
-    average = mean(found.values, found.weights, "skip")
-    half = _half_width(found.values, found.weights, average, confidence)
-    result = MetricResult(metric, found.values, average)
-    low, high = max(average - half, result.worst_possible), min(average + half, 1.0)
-    return result._replace(low=low, high=high) if np.isfinite(half) else result
-
-
-def _half_width(values: Array, weights: Array | None, average: float, confidence: float) -> float:
-    """Half of Student's interval of the mean over groups; for weights its linearization."""
-    defined = ~np.isnan(values)
-    n = int(defined.sum())
-    if n < 2:
-        return float("nan")
-    weight = np.ones(n) if weights is None or not weights.sum() else weights[defined]
-    if np.ptp(values[defined]) < 1e-12:  # nothing but rounding
-        return float("nan")
-    spread = (weight * (values[defined] - average)) ** 2
-    error = np.sqrt(spread.sum() * n / (n - 1)) / weight.sum()
-    return float(scipy.stats.t.ppf(0.5 + confidence / 2, n - 1) * error)
+    return MetricResult(metric, found.values, *metric.interval(found, confidence))

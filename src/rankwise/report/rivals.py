@@ -128,4 +128,4 @@ def _evaluate(metric: Metric, targets: Targets, scores: Array) -> tuple[float, A
         found = metric.by_group(Ranking(targets, scores))
     except ValueError:  # a metric that does not take these true scores
         return np.nan, np.full(targets.n_groups, np.nan)
-    return mean(found.values, found.weights, "skip"), found.values
+    return mean(*found), found.values

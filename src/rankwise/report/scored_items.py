@@ -16,7 +16,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.frames import as_array
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import Groups, encode_groups
-from rankwise.metrics.arguments import check_data
+from rankwise.metrics.averaging import check_data
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.targets import as_scores, split_target
 

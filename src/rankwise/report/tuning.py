@@ -11,7 +11,6 @@ from rankwise.estimators import RankingPursuit, RankRLS, RankRLSCV
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection.measures import mean_defined, standard_error
 from rankwise.model_selection.search_curves import curves_of_search
-from rankwise.report.group_metrics import metric_title
 from rankwise.report.scored_items import short_numbers
 
 SHOWN_CURVES = 8
@@ -52,7 +51,7 @@ def describe_curves(search: Any, learner: Any) -> dict[str, Any] | None:
     return {
         "variable": variable,
         "isLog": variable == "alpha",
-        "metric": "loss" if is_loss else metric_title(get_metric(search.scoring)),
+        "metric": "loss" if is_loss else get_metric(search.scoring).title,
         "greater": greater,
         "way": str(search.cv_results_.get("cv", "folds")),
         "curves": [curves[k] for k in order],

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.losses import TableLoss
@@ -62,10 +61,6 @@ class TableProblem:
             rows=self.rows if rows is None else self.rows.part(rows),
             columns=self.columns if columns is None else self.columns.part(columns),
         )
-
-    def without(self, cells: NDArray[np.bool_]) -> TableProblem:
-        """The problem without the scores of some cells."""
-        return replace(self, loss=self.loss.without(cells))
 
     def sides(self) -> tuple[WeightedSide, WeightedSide]:
         """Features of both sides that suit the known cells."""

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rankwise.arrays import Array, Indices
 from rankwise.estimators import RankRLSCV
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.lost_groups import warn_if_groups_were_lost
 from rankwise.estimators.pipelines import last_step
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
@@ -140,7 +139,6 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         CalibratedRanker
             The fitted estimator.
         """
-        warn_if_groups_were_lost(y, groups, "fit")
         check_folds(self.n_folds)
         if not isinstance(self.max_pairs, Integral) or self.max_pairs < 1:
             raise ValueError(

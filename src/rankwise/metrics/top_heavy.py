@@ -1,0 +1,692 @@
+"""Metrics that weigh the top of a list: NDCG, AP, precision, recall, reciprocal ranks, hits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
+
+from rankwise.arrays import Array, Indices
+from rankwise.metrics.averaging import (
+    GroupMetric,
+    GroupValues,
+    MetricValue,
+    check_cutoff,
+    check_data,
+    divide,
+    mean_over_groups,
+)
+from rankwise.metrics.ranking import Ranking, Targets
+from rankwise.options import check_option
+
+LARGEST_GRADE = 50  # above it 2^y - 1 is no longer told from 2^y, and y is hardly a grade
+
+_TIED_SCORES = ("average", "optimistic", "pessimistic", "order")
+
+
+def ndcg(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    gain: str = "exponential",
+    tied_scores: str = "average",
+    sample_weight: ArrayLike | None = None,
+    undefined: str = "skip",
+    per_group: bool = False,
+) -> MetricValue:
+    r"""Normalized discounted cumulative gain inside groups.
+
+    .. math:: \mathrm{DCG@}k = \sum_{p=1}^{k} \frac{g(y_{(p)})}{\log_2(1 + p)}, \qquad
+              \mathrm{NDCG@}k = \mathrm{DCG@}k \,/\, \text{DCG@}k \text{ of the best order}
+
+    with the gain :math:`2^y - 1` [2]_ or y [1]_. Tied scores get the expectation over all orders
+    of the tied items [3]_, so that the value does not depend on the order of rows.
+
+    Libraries differ: scikit-learn and trec_eval use linear gain and count groups without
+    relevant items as 0 (``gain="linear", undefined="zero"``); LightGBM and XGBoost use
+    exponential gain, count such groups as 1 and leave ties in the order of rows
+    (``undefined="one", tied_scores="order"``).
+
+    Parameters
+    ----------
+    y_true : array-like of shape (m,) or (m, v), or structured target
+        Relevance, 0 or larger.
+    y_score : array-like of shape (m,) or (m, v)
+        Predicted scores.
+    groups : array-like of shape (m,), optional
+        Group label of each row, in any order; None puts all rows in one group.
+    k : int, optional
+        Cut-off; by default the whole list counts.
+    gain : {"exponential", "linear"}, default="exponential"
+        ``2**y - 1`` or ``y``.
+    tied_scores : {"average", "optimistic", "pessimistic", "order"}, default="average"
+        Expectation, or tied items by falling y, by rising y, or in the order of rows.
+    sample_weight : array-like of shape (m,), optional
+        Weights of the items, 0 or larger: the gain of an item is multiplied by its weight, in the
+        best order too. For clicks, the weight of a clicked item is one over its propensity.
+    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+        What to do with groups that have no item with y > 0.
+    per_group : bool, default=False
+        Return one value per group, in the order of the sorted labels, instead of the mean.
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1]. One value per column for (m, v) input.
+
+    References
+    ----------
+    .. [1] Järvelin, Kekäläinen: Cumulated gain-based evaluation of IR techniques. ACM TOIS, 2002.
+    .. [2] Burges et al.: Learning to rank using gradient descent. ICML 2005.
+    .. [3] McSherry, Najork: Computing information retrieval performance measures efficiently in
+       the presence of tied scores. ECIR 2008, sec. 3.
+
+    Examples
+    --------
+    >>> round(ndcg([3, 1, 2], [1, 3, 2]), 3)
+    0.681
+    >>> round(ndcg([3, 1, 2], [1, 3, 2], gain="linear"), 3)
+    0.79
+    """
+    return mean_over_groups(
+        NDCG, y_true, y_score, groups, undefined=undefined, per_group=per_group,
+        k=k, gain=gain, tied_scores=tied_scores, sample_weight=sample_weight,
+    )  # fmt: skip
+
+
+def expected_reciprocal_rank(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    max_grade: float | None = None,
+    tied_scores: str = "pessimistic",
+    undefined: str = "skip",
+    per_group: bool = False,
+) -> MetricValue:
+    r"""Expected reciprocal rank of the item where a user who reads from the top stops.
+
+    .. math:: \mathrm{ERR@}k = \sum_{p=1}^{k} \frac{R_{(p)}}{p} \prod_{q < p} (1 - R_{(q)}),
+              \qquad R_i = \frac{2^{y_i} - 1}{2^{y_\max}}
+
+    [1]_ eq. 4 and 5. It is not divided by its best value: a perfect order has less than 1. There
+    is no closed form for its expectation over the orders of tied items, so ties are pessimistic.
+
+    Parameters
+    ----------
+    y_score, groups, per_group
+        As in `ndcg`.
+    y_true : array-like of shape (m,) or (m, v), or structured target
+        Relevance grades, 0 or larger.
+    k : int, optional
+        Cut-off; by default the whole list counts.
+    max_grade : float, optional
+        Highest grade of the scale, :math:`y_\max`. By default the largest y of the data; give it
+        to compare values from different data.
+    tied_scores : {"pessimistic", "optimistic", "order"}, default="pessimistic"
+        Tied items by rising y, by falling y, or in the order of rows.
+    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+        What to do with groups that have no item with y > 0.
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1). One value per column for (m, v) input.
+
+    References
+    ----------
+    .. [1] Chapelle, Metzler, Zhang, Grinspan: Expected reciprocal rank for graded relevance.
+       CIKM 2009.
+
+    Examples
+    --------
+    >>> expected_reciprocal_rank([1, 0, 2], [3, 2, 1], max_grade=2)
+    0.4375
+    """
+    return mean_over_groups(
+        ERR, y_true, y_score, groups, undefined=undefined, per_group=per_group,
+        k=k, max_grade=max_grade, tied_scores=tied_scores,
+    )  # fmt: skip
+
+
+def average_precision(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    relevant: float | None = None,
+    normalizer: str = "relevant",
+    tied_scores: str = "average",
+    undefined: str = "skip",
+    per_group: bool = False,
+) -> MetricValue:
+    r"""Average precision inside groups; its mean over groups is MAP.
+
+    .. math:: \mathrm{AP@}k = \frac{1}{N} \sum_{p=1}^{k} [\text{item at } p \text{ is relevant}]
+              \cdot \frac{\text{relevant items among the first } p}{p}
+
+    N is the number of relevant items of the group, in the first k or not, as in trec_eval
+    (``map_cut``). With ``normalizer="attainable"`` it is min(N, k), so that a perfect order has 1
+    also where more than k items are relevant. Tied scores get the expectation over all orders of
+    the tied items, in closed form [1]_; scikit-learn instead lets them enter all at once.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (m,) or (m, v), or structured target
+        Relevance.
+    y_score : array-like of shape (m,) or (m, v)
+        Predicted scores.
+    groups : array-like of shape (m,), optional
+        Group label of each row, in any order; None puts all rows in one group.
+    k : int, optional
+        Cut-off; by default the whole list counts.
+    relevant : float, optional
+        Items with ``y >= relevant`` are relevant; by default those with ``y > 0``.
+    normalizer : {"relevant", "attainable"}, default="relevant"
+        Divide by the number of relevant items, or by no more than k. The same without k.
+    tied_scores : {"average", "optimistic", "pessimistic", "order"}, default="average"
+        Expectation, or tied items by falling y, by rising y, or in the order of rows.
+    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+        What to do with groups that have no relevant item; trec_eval has "zero".
+    per_group : bool, default=False
+        Return one value per group, in the order of the sorted labels, instead of the mean.
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1]. One value per column for (m, v) input.
+
+    References
+    ----------
+    .. [1] McSherry, Najork: Computing information retrieval performance measures efficiently in
+       the presence of tied scores. ECIR 2008, sec. 3.
+
+    Examples
+    --------
+    >>> round(average_precision([1, 0, 1, 0], [4, 3, 2, 1]), 4)
+    0.8333
+    """
+    return mean_over_groups(
+        AP, y_true, y_score, groups, undefined=undefined, per_group=per_group,
+        k=k, relevant=relevant, normalizer=normalizer, tied_scores=tied_scores,
+    )  # fmt: skip
+
+
+def precision(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    k: int,
+    relevant: float | None = None,
+    tied_scores: str = "average",
+    undefined: str = "skip",
+    per_group: bool = False,
+) -> MetricValue:
+    """Fraction of relevant items among the first k of each group.
+
+    It divides by k even if a group has fewer items, and a group without relevant items has 0:
+    both as trec_eval and the LETOR scripts do. So it is defined for every group.
+
+    Parameters
+    ----------
+    y_true, y_score, groups, relevant, tied_scores, per_group
+        As in `average_precision`.
+    k : int
+        Cut-off.
+    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+        Has no effect: precision is defined for every group.
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1]. One value per column for (m, v) input.
+
+    Examples
+    --------
+    >>> precision([1, 0, 1, 0], [4, 3, 2, 1], k=2)
+    0.5
+    """
+    return mean_over_groups(
+        PRECISION, y_true, y_score, groups, undefined=undefined, per_group=per_group,
+        k=k, relevant=relevant, tied_scores=tied_scores,
+    )  # fmt: skip
+
+
+def recall(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    k: int,
+    relevant: float | None = None,
+    tied_scores: str = "average",
+    undefined: str = "skip",
+    per_group: bool = False,
+) -> MetricValue:
+    """Fraction of the relevant items of each group that are among its first k.
+
+    It divides by the number of all relevant items, as trec_eval does, so it cannot reach 1 where
+    more than k items are relevant.
+
+    Parameters
+    ----------
+    y_true, y_score, groups, relevant, tied_scores, per_group
+        As in `average_precision`.
+    k : int
+        Cut-off.
+    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+        What to do with groups that have no relevant item; trec_eval has "zero".
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1]. One value per column for (m, v) input.
+
+    Examples
+    --------
+    >>> recall([1, 0, 1, 1], [4, 3, 2, 1], k=3)  # two of the three relevant ones
+    0.6666666666666666
+    """
+    return mean_over_groups(
+        RECALL, y_true, y_score, groups, undefined=undefined, per_group=per_group,
+        k=k, relevant=relevant, tied_scores=tied_scores,
+    )  # fmt: skip
+
+
+def reciprocal_rank(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    relevant: float | None = None,
+    tied_scores: str = "average",
+    undefined: str = "skip",
+    per_group: bool = False,
+) -> MetricValue:
+    r"""One over the place of the first relevant item of each group; its mean is MRR.
+
+    With tied scores, the expectation over all orders of the tied items: if n items share the
+    score of the first relevant one, r of them are relevant, and t items score higher [1]_,
+
+    .. math:: \binom{n}{r}^{-1} \sum_{i=1}^{n-r+1} \frac{1}{t + i} \binom{n - i}{r - 1}
+
+    Parameters
+    ----------
+    y_true, y_score, groups, relevant, tied_scores, per_group
+        As in `average_precision`.
+    k : int, optional
+        Cut-off: 0 if no relevant item is among the first k.
+    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+        What to do with groups that have no relevant item; trec_eval has "zero".
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1]. One value per column for (m, v) input.
+
+    References
+    ----------
+    .. [1] McSherry, Najork: Computing information retrieval performance measures efficiently in
+       the presence of tied scores. ECIR 2008, sec. 3.
+
+    Examples
+    --------
+    >>> reciprocal_rank([0, 1, 1], [3, 2, 1])
+    0.5
+    """
+    return mean_over_groups(
+        RR, y_true, y_score, groups, undefined=undefined, per_group=per_group,
+        k=k, relevant=relevant, tied_scores=tied_scores,
+    )  # fmt: skip
+
+
+def hit_rate(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    k: int = 1,
+    undefined: str = "skip",
+    per_group: bool = False,
+) -> MetricValue:
+    r"""Share of groups whose best item is among the k items of the highest scores (top-k).
+
+    If several items are best, one of them is enough. With tied scores, the expectation over all
+    orders of the tied items: if n items share the score of the k-th, r of them are best, none of
+    the best scores higher and s of the n are among the first k,
+
+    .. math:: 1 - \binom{n - r}{s} / \binom{n}{s}
+
+    Parameters
+    ----------
+    y_true, y_score, groups, per_group
+        As in `disagreement_error`.
+    k : int, default=1
+        Cut-off.
+    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+        What to do with groups whose y are all equal.
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1]. One value per column for (m, v) input.
+
+    Examples
+    --------
+    >>> hit_rate([3, 1, 2, 1, 2, 3], [0.9, 0.1, 0.5, 0.9, 0.5, 0.1], [1, 1, 1, 2, 2, 2])
+    0.5
+    """
+    return mean_over_groups(
+        HIT, y_true, y_score, groups, undefined=undefined, per_group=per_group, k=k,
+    )  # fmt: skip
+
+
+def top_k(y_score: ArrayLike, groups: ArrayLike | None = None, *, k: int) -> Indices:
+    """Rows of the k items with the highest scores of each group, best first.
+
+    Parameters
+    ----------
+    y_score : array-like of shape (m,)
+        Predicted scores.
+    groups : array-like of shape (m,), optional
+        Group label of each row, in any order; None puts all rows in one group.
+    k : int
+        Number of items; a group that has fewer gives all of them.
+
+    Returns
+    -------
+    ndarray of int
+        Numbers of rows, group after group in the order of the sorted labels. Rows with equal
+        scores stay in their order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> names = np.array(["tea", "milk", "rye", "oats"])
+    >>> names[top_k([0.1, 0.9, 0.3, 0.8], ["drink", "drink", "grain", "grain"], k=1)]
+    array(['milk', 'oats'], dtype='<U4')
+    """
+    check_cutoff(k, required=True)
+    _, score, encoded = check_data(np.zeros(np.shape(y_score)[:1]), y_score, groups)
+    if score.ndim != 1:
+        raise ValueError(f"y_score has shape {score.shape}; pass one column, as in scores[:, 0].")
+    rows = np.lexsort((-score.astype(np.float64), encoded.codes))
+    sizes = encoded.sizes
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    first: Indices = rows[place < k]
+    return first
+
+
+def _ndcg_by_group(
+    ranking: Ranking,
+    *,
+    k: int | None = None,
+    gain: str = "exponential",
+    tied_scores: str = "average",
+) -> GroupValues:
+    k = check_cutoff(k)
+    check_option("gain", gain, ("exponential", "linear"))
+    check_option("tied_scores", tied_scores, _TIED_SCORES)
+    targets = ranking.targets
+    _check_grades("ndcg", targets, exponential=gain == "exponential")
+    gains = targets.y.astype(np.float64)
+    if gain == "exponential":
+        gains = np.exp2(gains) - 1.0
+    best = targets.order
+    if targets.weights is not None:
+        gains *= targets.weights
+        best = targets.by_group(np.argsort(-gains))
+    places = np.arange(1, targets.sizes.max() + 1)
+    discounts = np.where(places <= (k or len(places)), 1 / np.log2(1 + places), 0.0)
+    discount = discounts[targets.position - 1]
+    ranked = gains[ranking.order(tied_scores)]
+    if tied_scores == "average":
+        ranked = ranking.average(ranked)
+    ideal = targets.sum(gains[best] * discount)
+    reached = targets.sum(ranked * discount)
+    return GroupValues(np.minimum(divide(reached, ideal), 1.0))
+
+
+def _err_by_group(
+    ranking: Ranking,
+    *,
+    k: int | None = None,
+    max_grade: float | None = None,
+    tied_scores: str = "pessimistic",
+) -> GroupValues:
+    k = check_cutoff(k)
+    if tied_scores == "average":
+        raise ValueError(
+            "tied_scores='average' is not available for expected_reciprocal_rank: its mean over "
+            "the orders of tied items has no closed form. Use 'pessimistic', 'optimistic' or "
+            "'order', or ndcg, which averages."
+        )
+    check_option("tied_scores", tied_scores, ("pessimistic", "optimistic", "order"))
+    targets = ranking.targets
+    _check_grades("expected_reciprocal_rank", targets, exponential=True)
+    highest = float(targets.y.max() if max_grade is None else max_grade)
+    if highest < targets.y.max():
+        raise ValueError(
+            f"max_grade={max_grade} but y_true has a grade of {targets.y.max()}; "
+            "pass the highest grade of the scale."
+        )
+    y = targets.y[ranking.order(tied_scores)].astype(np.float64)
+    stop = (np.exp2(y) - 1.0) / 2.0**highest
+    values = np.empty(targets.n_groups)
+    lengths = targets.sizes if k is None else np.minimum(targets.sizes, k)
+    for which, offset, valid in _pad_in_buckets(lengths):
+        stops = np.where(valid, stop[targets.starts[which, None] + offset], 0.0)
+        values[which] = (_stop_probability(stops) / (offset + 1)).sum(axis=1)
+    values[targets.sum(y) == 0] = np.nan
+    return GroupValues(values)
+
+
+def _check_grades(metric: str, targets: Targets, *, exponential: bool) -> None:
+    lowest, highest = targets.y.min(), targets.y.max()
+    if lowest < 0:
+        raise ValueError(
+            f"{metric} needs relevance of 0 or larger, y_true has {lowest}; shift y_true, or use "
+            "kendall_tau or disagreement_error, which take any numbers."
+        )
+    if exponential and highest > LARGEST_GRADE:
+        other = "pass gain='linear'" if metric == "ndcg" else "use ndcg(..., gain='linear')"
+        raise ValueError(
+            f"{metric} has the gain 2**y - 1, too large for y = {highest} "
+            f"(at most {LARGEST_GRADE}); {other}, or put y_true in grades such as 0..4."
+        )
+
+
+def _hits(ranking: Ranking, relevant: float | None, tied_scores: str) -> NDArray[np.bool_]:
+    """Which places of the ranked order have a relevant item."""
+    check_option("tied_scores", tied_scores, _TIED_SCORES)
+    y = ranking.targets.y[ranking.order(tied_scores)]
+    is_relevant: NDArray[np.bool_] = y > 0 if relevant is None else y >= relevant
+    return is_relevant
+
+
+def _ap_by_group(
+    ranking: Ranking,
+    *,
+    k: int | None = None,
+    relevant: float | None = None,
+    normalizer: str = "relevant",
+    tied_scores: str = "average",
+) -> GroupValues:
+    k = check_cutoff(k)
+    check_option("normalizer", normalizer, ("relevant", "attainable"))
+    hit = _hits(ranking, relevant, tied_scores)
+    targets = ranking.targets
+    if ranking.has_ties and tied_scores == "average":
+        hits_so_far = _expected_hits(ranking, hit)
+    else:
+        hits_so_far = np.where(hit, targets.cumulate(hit), 0)
+    earned = hits_so_far / targets.position
+    n_best = targets.sum(hit)
+    if k is not None:
+        earned[targets.position > k] = 0.0
+        n_best = np.minimum(n_best, k) if normalizer == "attainable" else n_best
+    return GroupValues(np.minimum(divide(targets.sum(earned), n_best), 1.0))
+
+
+def _expected_hits(ranking: Ranking, hit: NDArray[np.bool_]) -> Array:
+    """Mean, over the orders of tied items, of [relevant here] times relevant items so far.
+
+    In a run of n tied items with r relevant ones and b relevant ones above it, the item at
+    place i of the run is relevant with probability r / n, and then each of the i - 1 before it
+    in the run is so with probability (r - 1) / (n - 1).
+    """
+    first, n = ranking.run_starts, ranking.run_sizes
+    r = np.add.reduceat(hit, first, dtype=np.int64)
+    b = ranking.targets.cumulate(hit)[first] - hit[first]
+    per_place = (r - 1) / np.maximum(n - 1, 1)
+    before_in_run = np.arange(len(hit)) - np.repeat(first, n)
+    if_relevant = np.repeat(b + 1, n) + before_in_run * np.repeat(per_place, n)
+    expected: Array = np.repeat(r / n, n) * if_relevant
+    return expected
+
+
+def _first_hits(
+    ranking: Ranking, k: int, relevant: float | None, tied_scores: str
+) -> tuple[Array, Array]:
+    """Number of relevant items among the first k of each group, and of all of them."""
+    check_cutoff(k, required=True)
+    hit = _hits(ranking, relevant, tied_scores)
+    counted = ranking.average(hit) if tied_scores == "average" else hit
+    targets = ranking.targets
+    return targets.sum(np.where(targets.position <= k, counted, 0)), targets.sum(hit)
+
+
+def _precision_by_group(
+    ranking: Ranking, *, k: int, relevant: float | None = None, tied_scores: str = "average"
+) -> GroupValues:
+    return GroupValues(_first_hits(ranking, k, relevant, tied_scores)[0] / k)
+
+
+def _recall_by_group(
+    ranking: Ranking, *, k: int, relevant: float | None = None, tied_scores: str = "average"
+) -> GroupValues:
+    hits, n_relevant = _first_hits(ranking, k, relevant, tied_scores)
+    return GroupValues(np.minimum(divide(hits, n_relevant), 1.0))
+
+
+def _rr_by_group(
+    ranking: Ranking,
+    *,
+    k: int | None = None,
+    relevant: float | None = None,
+    tied_scores: str = "average",
+) -> GroupValues:
+    k = check_cutoff(k)
+    hit = _hits(ranking, relevant, tied_scores)
+    targets = ranking.targets
+    if ranking.has_ties and tied_scores == "average":
+        starts, sizes = ranking.run_starts, ranking.run_sizes
+    else:
+        starts, sizes = np.arange(len(hit)), np.ones(len(hit), dtype=np.intp)
+    n_hits = np.add.reduceat(hit, starts, dtype=np.int64)
+    # the first run of each group that has a relevant item
+    runs = np.flatnonzero(n_hits)
+    group = np.searchsorted(targets.starts, starts[runs], side="right") - 1
+    defined, first = np.unique(group, return_index=True)
+    runs = runs[first]
+    above = targets.position[starts[runs]] - 1
+    n, r = sizes[runs], n_hits[runs]
+    values = np.full(targets.n_groups, np.nan)
+    # the mean of 1 / place of the first of r relevant among n items in random order
+    for which, offset, valid in _pad_in_buckets(n - r + 1):
+        hit_if_none_before = np.where(valid, r[which, None] / (n[which, None] - offset), 0.0)
+        place = above[which, None] + offset + 1
+        earned = _stop_probability(hit_if_none_before) / place
+        if k is not None:
+            earned[place > k] = 0.0
+        values[defined[which]] = earned.sum(axis=1)
+    return GroupValues(values)
+
+
+def _hit_by_group(ranking: Ranking, *, k: int = 1) -> GroupValues:
+    check_cutoff(k)
+    targets, starts = ranking.targets, ranking.run_starts
+    sorted_y = targets.y[targets.order]
+    best = np.repeat(sorted_y[targets.starts], targets.sizes)
+    is_best = targets.y[ranking.order()] == best
+    n_best = np.add.reduceat(is_best, starts, dtype=np.int64)
+    above = targets.position[starts] - 1
+    taken = np.clip(k - above, 0, ranking.run_sizes)
+    missed = _none_taken(ranking.run_sizes, n_best, taken)
+    group = np.searchsorted(targets.starts, starts, side="right") - 1
+    first = np.searchsorted(group, np.arange(targets.n_groups))
+    values = 1.0 - np.multiply.reduceat(missed, first)
+    values[np.logical_and.reduceat(sorted_y == best, targets.starts)] = np.nan
+    return GroupValues(values)
+
+
+def _none_taken(n: Indices, r: NDArray[np.int64], s: Indices) -> Array:
+    """Probability that s of n items in random order have none of r: C(n − r, s)/C(n, s)."""
+    out = np.where(s > n - r, 0.0, 1.0)
+    some = (r > 0) & (s > 0) & (s <= n - r)
+    a, b, c = n[some], r[some], s[some]
+    out[some] = np.exp(
+        gammaln(a - b + 1) - gammaln(a - b - c + 1) - gammaln(a + 1) + gammaln(a - c + 1)
+    )
+    return np.asarray(out)
+
+
+def _stop_probability(stops_if_there: Array) -> Array:
+    """Probability of stopping at each place: of getting there, times of stopping if there.
+
+    Parameters
+    ----------
+    stops_if_there : ndarray of shape (n_lists, n_places)
+        One list a row.
+
+    Examples
+    --------
+    >>> _stop_probability(np.array([[0.5, 0.5, 1.0]]))
+    array([[0.5 , 0.25, 0.25]])
+    """
+    passed = np.cumprod(1.0 - stops_if_there, axis=1)
+    arrives = np.hstack([np.ones((len(passed), 1)), passed[:, :-1]])
+    return stops_if_there * arrives
+
+
+def _pad_in_buckets(
+    lengths: Indices,
+) -> Iterator[tuple[Indices, Indices, NDArray[np.bool_]]]:
+    """Put lists of like length together, to work on them as matrices.
+
+    Lists share a bucket if the same power of two is next above their length, so that padding at
+    most doubles them. Yields ``which`` lists (b,), the ``offset`` of each place from the start of
+    its list (b, width), 0 where the list has no such place, and which places are ``valid``.
+
+    Examples
+    --------
+    >>> for which, offset, valid in _pad_in_buckets(np.array([3, 1, 4])):
+    ...     print(which, offset.tolist())
+    [1] [[0]]
+    [0 2] [[0, 1, 2, 0], [0, 1, 2, 3]]
+    """
+    _, bucket = np.frexp(lengths - 0.5)
+    for exponent in np.unique(bucket):
+        which = np.flatnonzero(bucket == exponent)
+        place = np.arange(lengths[which].max())
+        valid = place < lengths[which, None]
+        yield which, np.where(valid, place, 0), valid
+
+
+_RELEVANT = "at least one relevant item"
+_POSITIVE = "at least one item with y > 0"
+NDCG = GroupMetric("ndcg", _ndcg_by_group, f"{_POSITIVE} (and positive weight)", True)
+ERR = GroupMetric("expected_reciprocal_rank", _err_by_group, _POSITIVE)
+AP = GroupMetric("average_precision", _ap_by_group, _RELEVANT)
+PRECISION = GroupMetric("precision", _precision_by_group, "nothing")
+RECALL = GroupMetric("recall", _recall_by_group, _RELEVANT)
+RR = GroupMetric("reciprocal_rank", _rr_by_group, _RELEVANT)
+HIT = GroupMetric("hit_rate", _hit_by_group, "two items with different y")

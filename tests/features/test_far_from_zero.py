@@ -1,0 +1,119 @@
+"""Data far from zero, and arrays that the caller changes afterwards."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from rankwise import (
+    ConditionalRankRLS,
+    CoRankRLS,
+    RankingPursuit,
+    RankLogistic,
+    RankRLS,
+    RankSVM,
+    View,
+)
+from rankwise.features import Kernel
+
+RBF = {"kernel": "rbf", "gamma": 0.3}
+LEARNERS = [
+    RankRLS(**RBF),
+    RankRLS(**RBF, n_basis=15, random_state=0),
+    RankRLS(**RBF, n_basis=15, basis="kmeans++", random_state=0),
+    RankSVM(**RBF),
+    RankLogistic(**RBF),
+    RankingPursuit(n_basis=10, **RBF),
+    RankingPursuit(n_basis=10, views=[View(slice(0, 2), **RBF), View(slice(1, 3), **RBF)]),
+    CoRankRLS(
+        views=[View(slice(0, 2), **RBF), View(slice(1, 3), **RBF)], n_basis=15, random_state=0
+    ),
+]
+NAMES = [f"{type(model).__name__}{k}" for k, model in enumerate(LEARNERS)]
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.integers(-40, 40, size=(60, 3)) / 16  # exact also far from zero
+    y = np.sin(X[:, 0]) + X[:, 1] ** 2 - X[:, 2] + 0.1 * rng.standard_normal(60)
+    return X, y, np.repeat(np.arange(10), 6)
+
+
+def spread(one, other):
+    one, other = one - one.mean(), other - other.mean()
+    return np.abs(one - other).max() / np.ptp(one)
+
+
+@pytest.mark.parametrize("model", LEARNERS, ids=NAMES)
+@pytest.mark.parametrize("offset", [1e6, 1e9])
+def test_a_kernel_of_distances_does_not_see_an_offset(model, offset, data):
+    X, y, groups = data
+    near = model.fit(X, y, groups).predict(X)
+    far = model.fit(X + offset, y, groups).predict(X + offset)
+    assert spread(near, far) < 1e-6
+    alone = [model.predict(X[k : k + 1] + offset)[0] for k in range(5)]
+    np.testing.assert_allclose(alone, far[:5], rtol=0, atol=1e-9 * np.ptp(far))
+
+
+def test_kernel_values_far_from_zero_are_those_near_it(data):
+    X, kernel = data[0], Kernel("rbf", 0.3)
+    near = kernel.matrix(X[:20], X[20:])
+    np.testing.assert_allclose(kernel.matrix(X[:20] + 2.0**30, X[20:] + 2.0**30), near, rtol=1e-12)
+
+
+@pytest.mark.parametrize("as_matrix", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize("kernel", ["linear", "polynomial"])
+def test_float32_features_far_from_zero_predict_in_float64(as_matrix, kernel):
+    rng = np.random.default_rng(1)
+    X = (rng.integers(-200, 200, size=(80, 3)) / 16 + 1e6).astype(np.float32)
+    X = X / np.float32(2**20) if kernel == "polynomial" else X
+    y = X.astype(float) @ [1.0, -2.0, 0.5]
+    model = RankRLS(1e-6, kernel=kernel, degree=2).fit(X, y)
+    single = model.predict(as_matrix(X))
+    assert single.dtype == np.float64
+    double = model.predict(as_matrix(X).astype(np.float64))
+    np.testing.assert_allclose(single, double, rtol=0, atol=1e-9 * np.ptp(double))
+
+
+@pytest.mark.parametrize("as_matrix", [np.array, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        RankRLS(kernel="rbf"),
+        RankSVM(kernel="rbf"),
+        RankLogistic(kernel="rbf"),
+        RankingPursuit(n_basis=5, kernel="rbf"),
+        CoRankRLS(kernel="rbf", n_basis=60),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_model_does_not_change_with_the_array_it_was_trained_on(model, as_matrix, data):
+    X, y, groups = data
+    items = as_matrix(X)
+    before = model.fit(items, y, groups).predict(X)
+    values = items if isinstance(items, np.ndarray) else items.data
+    values[:] = 0.0
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_a_model_does_not_change_with_the_basis_points_or_the_dictionary(data):
+    X, y, groups = data
+    for model in (
+        RankRLS(kernel="rbf", basis=X[:9].copy()),
+        RankingPursuit(n_basis=5, dictionary=X[:9].copy()),
+    ):
+        before = model.fit(X, y, groups).predict(X)
+        points = model.basis if isinstance(model, RankRLS) else model.dictionary
+        points[:] = 0.0
+        np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_a_table_model_does_not_change_with_its_sides(data):
+    rows, columns = data[0][:8].copy(), data[0][8:14].copy()
+    Y = np.random.default_rng(2).standard_normal((8, 6))
+    model = ConditionalRankRLS(row_kernel="rbf", column_kernel="rbf").fit(rows, columns, Y)
+    before = model.predict(data[0][:8], data[0][8:14])
+    rows[:], columns[:] = 0.0, 0.0
+    np.testing.assert_array_equal(model.predict(data[0][:8], data[0][8:14]), before)

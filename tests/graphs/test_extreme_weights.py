@@ -1,0 +1,135 @@
+"""Weights over many decades: sums over pairs that lose no digit, and no common factor matters."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from rankwise import (
+    CoRankRLS,
+    PairGraph,
+    RankingPursuit,
+    RankLogistic,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    ScoreGraph,
+    View,
+)
+from rankwise.graphs import PreferenceGraph
+
+FACTORS = [1e-300, 1e-162, 1e300, 5e-324 * 2**20]
+
+
+def exact(graph: ScoreGraph, v):
+    """W, d, the diagonal of L and L v in fractions."""
+    w, groups = [Fraction(x) for x in graph.sample_weight], graph.groups
+    edges = [
+        (i, j)
+        for i in range(graph.n_items)
+        for j in range(graph.n_items)
+        if groups[i] == groups[j]
+        and (
+            graph.y[i] > graph.y[j]
+            or (graph.ties == "include" and graph.y[i] == graph.y[j] and i < j)
+        )
+    ]
+    total = [Fraction(0)] * graph.n_groups
+    for i, j in edges:
+        total[groups[i]] += w[i] * w[j]
+    W, zeros = Fraction(0), [Fraction(0)] * graph.n_items
+    d, degrees, product = list(zeros), list(zeros), list(zeros)
+    for i, j in edges:
+        omega = w[i] * w[j] / (total[groups[i]] if graph.group_weight == "groups" else 1)
+        delta = 1 if graph.cost == "sign" else Fraction(graph.y[i]) - Fraction(graph.y[j])
+        gap = Fraction(v[i]) - Fraction(v[j])
+        W += omega
+        for item, sign in ((i, 1), (j, -1)):
+            d[item] += sign * omega * delta
+            degrees[item] += omega
+            product[item] += sign * omega * gap
+    return float(W), *(np.array([float(x) for x in one]) for one in (d, degrees, product))
+
+
+@pytest.mark.parametrize("group_weight", ["pairs", "groups"])
+@pytest.mark.parametrize(
+    ("cost", "ties"), [("magnitude", "include"), ("magnitude", "exclude"), ("sign", "exclude")]
+)
+def test_sums_over_pairs_lose_no_digit(cost, ties, group_weight):
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        n = int(rng.integers(3, 9))
+        y, groups = rng.integers(0, 4, n).astype(float), rng.integers(0, 2, n)
+        graph = ScoreGraph(
+            y,
+            groups,
+            cost=cost,
+            ties=ties,
+            group_weight=group_weight,
+            sample_weight=10.0 ** rng.uniform(-12, 12, n),
+        )
+        if not graph.n_pairs:
+            continue
+        v = rng.standard_normal(n)
+        W, d, degrees, product = exact(graph, v)
+        unit = np.where(degrees > 0, degrees, 1.0)
+        np.testing.assert_allclose(graph.total_weight, W, rtol=1e-13)
+        np.testing.assert_allclose(graph.degrees, degrees, rtol=1e-13)
+        np.testing.assert_allclose(graph.divergence / unit, d / unit, atol=1e-13)
+        np.testing.assert_allclose(graph.laplacian(v) / unit, product / unit, atol=1e-13)
+        columns = graph.laplacian(np.stack([v, 2 * v], axis=1))
+        np.testing.assert_allclose(columns[:, 1] / unit, 2 * product / unit, atol=1e-13)
+
+
+@pytest.mark.parametrize("options", [{}, {"solver": "dual"}, {"cost": "sign"}, {"ties": "exclude"}])
+def test_a_heavy_item_does_not_drop_its_pairs(options):
+    X, y, groups = [[1, 0], [0, 0], [0, 1], [0, 0]], [1, 0, 1, 0], [0, 0, 1, 1]
+    model = RankRLS(1e-3, group_weight="groups", **options)
+    model.fit(X, y, groups, sample_weight=[1e16, 1, 1, 1])
+    np.testing.assert_allclose(model.coef_, [0.998004, 0.998004], rtol=1e-6)
+
+
+LEARNERS = [
+    RankRLS(),
+    RankRLS(kernel="rbf", beta=0.3),
+    RankRLSCV(),
+    RankSVM(),
+    RankSVM(loss="squared_hinge"),
+    RankLogistic(),
+    RankingPursuit(n_basis=4),
+    CoRankRLS(views=[View([0, 1]), View([1, 2])]),
+]
+
+
+@pytest.mark.parametrize("factor", FACTORS)
+@pytest.mark.parametrize("model", LEARNERS, ids=lambda model: type(model).__name__)
+def test_a_common_factor_of_the_weights_does_not_matter(model, factor):
+    rng = np.random.default_rng(1)
+    X, groups = rng.standard_normal((40, 3)), np.repeat(np.arange(8), 5)
+    y, weight = X @ [1.0, 2.0, 3.0] + rng.standard_normal(40), rng.uniform(0.5, 2.0, 40)
+    weight = np.round(weight * 16) / 16  # a subnormal weight keeps these digits
+    before = model.fit(X, y, groups, sample_weight=weight).predict(X)
+    after = model.fit(X, y, groups, sample_weight=weight * factor).predict(X)
+    np.testing.assert_allclose(after, before, rtol=0, atol=1e-9 * np.ptp(before))
+
+
+def test_weights_of_edges_may_have_any_common_factor():
+    ends, X = ([0, 1, 2], [1, 2, 3]), np.eye(4)
+    before = RankRLS().fit(X, PairGraph(*ends, weight=[1.0, 2.0, 3.0])).coef_
+    for factor in FACTORS:
+        graph = PairGraph(*ends, weight=np.array([1.0, 2.0, 3.0]) * factor)
+        assert isinstance(graph, PreferenceGraph)
+        np.testing.assert_allclose(RankRLS().fit(X, graph).coef_, before, rtol=1e-9)
+
+
+def test_weights_too_far_apart_are_refused():
+    with pytest.raises(ValueError, match=r"sample_weight.*1e150"):
+        RankRLS().fit([[0.0], [1.0]], [0, 1], sample_weight=[1e-200, 1.0])
+
+
+def test_chunks_have_one_scale_of_weights():
+    model = RankRLS().partial_fit([[0.0], [1.0]], [0, 1], sample_weight=[1.0, 2.0])
+    with pytest.raises(ValueError, match="one common factor"):
+        model.partial_fit([[0.0], [1.0]], [0, 1], sample_weight=[1e-200, 1e-200])

@@ -1,0 +1,155 @@
+"""Every group of explicit preferences counts alike: [RankRLS09] end of section 2.4."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankwise import (
+    PairGraph,
+    RankingPursuit,
+    RankLogistic,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    ScoreGraph,
+)
+from rankwise.model_selection import cross_val_predict_groups, leave_group_out_predict
+from rankwise.uncertainty import jackknife
+
+
+@pytest.fixture(scope="module")
+def edges():
+    """Groups of 2, 5 and 9 items, many edges inside and a few across, ties among them."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["x", "y", "z"], [3, 5, 9])
+    winner, loser = [], []
+    for size, start in ((3, 0), (5, 3), (9, 8)):
+        for _ in range(size * 4):
+            one, two = start + rng.choice(size, 2, replace=False)
+            winner.append(one)
+            loser.append(two)
+    winner, loser = np.array([*winner, 0, 9]), np.array([*loser, 4, 5])
+    magnitude, weight = rng.integers(0, 4, len(winner)), rng.uniform(0.1, 3.0, len(winner))
+    return {
+        "winner": winner,
+        "loser": loser,
+        "magnitude": magnitude.astype(float),
+        "weight": weight,
+        "n_items": 17,
+        "groups": groups,
+    }
+
+
+X = np.random.default_rng(1).standard_normal((17, 4))
+
+
+def normalized(edges, strict=False):
+    """The same preferences with the weights that `group_weight="groups"` stands for."""
+    kept = edges["magnitude"] > 0 if strict else np.ones(len(edges["winner"]), dtype=bool)
+    group = edges["groups"][edges["winner"]]
+    total = {g: edges["weight"][kept & (group == g)].sum() for g in "xyz"}
+    return edges | {"weight": edges["weight"] / np.array([total[g] for g in group])}
+
+
+@pytest.mark.parametrize("cost", ["magnitude", "sign", "relative"])
+def test_every_group_weighs_the_same(edges, cost):
+    if cost == "relative":
+        edges = edges | {"magnitude": edges["magnitude"] + 1}
+    graph = PairGraph(**edges, cost=cost, group_weight="groups")
+    plain = PairGraph(**normalized(edges), cost=cost)
+    np.testing.assert_allclose(graph.edge_weight, plain.edge_weight)
+    np.testing.assert_allclose(graph.divergence, plain.divergence)
+    np.testing.assert_allclose(graph.laplacian(X), plain.laplacian(X))
+    if cost != "relative":
+        assert graph.total_weight == pytest.approx(3)
+
+
+def test_without_groups_the_components_count_alike():
+    graph = PairGraph([0, 0, 1, 3], [1, 2, 2, 4], group_weight="groups")
+    np.testing.assert_allclose(graph.edge_weight, [1 / 3, 1 / 3, 1 / 3, 1])
+
+
+def test_the_pairs_of_scores_in_groups_are_such_a_graph():
+    y, groups = [3, 1, 2, 5, 4], [0, 0, 0, 1, 1]
+    scored = ScoreGraph(y, groups, group_weight="groups")
+    plain = ScoreGraph(y, groups).pairs()
+    graph = PairGraph(
+        plain.winner,
+        plain.loser,
+        plain.magnitude,
+        groups=groups,
+        group_weight="groups",
+    )
+    np.testing.assert_allclose(graph.laplacian(np.eye(5)), scored.laplacian(np.eye(5)), atol=1e-15)
+
+
+LEARNERS = [
+    RankRLS(0.1),
+    RankRLS(0.1, solver="dual"),
+    RankRLS(0.1, solver="iterative"),
+    RankRLS(0.1, kernel="rbf", n_basis=6, random_state=0),
+    RankSVM(0.1, tol=1e-6),
+    RankSVM(0.1, loss="squared_hinge", tol=1e-6),
+    RankLogistic(0.1, tol=1e-9),
+    RankingPursuit(n_basis=4, kernel="rbf"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:19 of 70 edges have magnitude 0")
+@pytest.mark.parametrize("model", LEARNERS, ids=lambda model: type(model).__name__)
+def test_learners_take_it(model, edges):
+    strict = isinstance(model, RankSVM)  # ties are not among its pairs
+    graph, plain = (
+        PairGraph(**edges, group_weight="groups"),
+        PairGraph(**normalized(edges, strict)),
+    )
+    expected = model.fit(X, plain).predict(X)
+    found = model.fit(X, graph).predict(X)
+    np.testing.assert_allclose(found, expected, atol=1e-4 if strict else 1e-7)
+    again = model.set_params(group_weight="groups").fit(X, graph).predict(X)
+    np.testing.assert_array_equal(again, found)
+    model.set_params(group_weight="pairs")
+
+
+def refit_without(graph, held, alpha):
+    rest = np.setdiff1d(np.arange(17), held)
+    return RankRLS(alpha).fit(X[rest], graph.subset(rest)).predict(X[held])
+
+
+def test_held_out_groups_are_those_of_a_refit(edges):
+    graph = PairGraph(**edges, group_weight="groups")
+    found = leave_group_out_predict(RankRLS(0.1), X, graph)
+    for label in "xyz":
+        held = np.flatnonzero(edges["groups"] == label)
+        np.testing.assert_allclose(found[held], refit_without(graph, held, 0.1), atol=1e-9)
+
+
+def test_folds_that_cut_groups_are_those_of_a_refit(edges):
+    inside = edges["groups"][edges["winner"]] == edges["groups"][edges["loser"]]
+    inside &= (edges["winner"] != 8) & (edges["loser"] != 8)  # group z: an item without edges
+    edges = {
+        key: v[inside] if len(np.shape(v)) and len(v) == len(inside) else v
+        for key, v in edges.items()
+    }
+    graph = PairGraph(**edges, group_weight="groups")
+    folds = [np.r_[0:3, 8], np.r_[3:8], np.r_[9:13], np.r_[13:17]]
+    splits = [(np.setdiff1d(np.arange(17), U), U) for U in folds]
+    found = cross_val_predict_groups(RankRLS(0.1), X, graph, cv=splits)
+    for held in folds:
+        np.testing.assert_allclose(found[held], refit_without(graph, held, 0.1), atol=1e-9)
+
+
+def test_a_search_and_a_jackknife_train_again_where_weights_depend_on_the_others(edges):
+    graph = PairGraph(**edges, group_weight="groups")
+    search = RankRLSCV([0.01]).fit(X, graph)
+    held = leave_group_out_predict(RankRLS(0.01), X, graph)
+    assert search.best_score_ == pytest.approx(graph.disagreement(held, graph.groups).mean())
+    left_out = jackknife(RankRLS(0.1), X, graph, units="comparisons")
+    every, n = np.arange(graph.n_pairs), graph.n_pairs
+    whole = RankRLS(0.1).fit(X, graph).coef_
+    refits = [RankRLS(0.1).fit(X, graph.with_edges(np.delete(every, k))).coef_ for k in every]
+    moved = np.array(refits) - whole
+    np.testing.assert_allclose(
+        left_out.root @ left_out.root.T, (n - 1) / n * moved.T @ moved, rtol=1e-6
+    )
