@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import rankwise
-from rankwise.datasets import column_kinds, column_transformer, read_frame
+from rankwise.datasets import column_kinds, column_transformer, read_ranking
 from rankwise.persistence import load
 from tests.cli.shell import fail, lines_of, run, succeed
 
@@ -108,18 +108,18 @@ def test_a_messy_table_trains_with_one_command_and_its_report_opens(tmp_path, me
 
 
 def test_the_model_is_the_pipeline_of_the_library(messy, model):
-    data = read_frame(messy, target="Preis", group="Bezirk")
+    data = read_ranking(messy, target="Preis", group="Bezirk", as_frame=True)
     features = column_transformer(column_kinds(data.X), scaler=StandardScaler())
     twin = make_pipeline(features, rankwise.RankRLSCV(random_state=0))
     twin.fit(data.X, data.y, rankrlscv__groups=data.groups)
-    every = read_frame(messy, target=None, group="Bezirk").X
+    every = read_ranking(messy, target=None, group="Bezirk", as_frame=True).X
     scores = numbers(succeed("predict", model, messy).stdout)
     np.testing.assert_allclose(scores, twin.predict(every), rtol=1e-12)
     assert list(load(model)[0].feature_names_in_) == FEATURES
 
 
 def test_cv_holds_out_the_features_that_train_makes(messy):
-    data = read_frame(messy, target="Preis", group="Bezirk")
+    data = read_ranking(messy, target="Preis", group="Bezirk", as_frame=True)
     X = column_transformer(column_kinds(data.X), scaler=StandardScaler()).fit_transform(data.X)
     found = json.loads(succeed("cv", messy, *ROLES, "--alpha", "0.5", "--json").stdout)
     wrong = []
@@ -156,7 +156,7 @@ def test_predictions_stand_beside_the_messy_table(tmp_path, messy, model):
 def test_other_files_of_the_same_table_give_the_same(tmp_path, messy, model):
     import pyarrow.parquet as parquet
 
-    every = read_frame(messy, target=None, group=None).X
+    every = read_ranking(messy, target=None, group=None, as_frame=True).X
     parquet.write_table(every, tmp_path / "flats.parquet")
     done = succeed("predict", model, tmp_path / "flats.parquet")
     assert done.stdout == succeed("predict", model, messy).stdout

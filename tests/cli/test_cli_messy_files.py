@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from rankwise.datasets import make_ranking, read_frame, write_letor
+from rankwise.datasets import make_ranking, read_ranking, write_letor
 from rankwise.persistence import load
 
 pytest.importorskip("typer")
@@ -263,7 +263,7 @@ def test_prices_percents_dashes_and_the_names_of_a_spreadsheet(tmp_path):
     assert "scores          Rating\n" in done.stdout
     assert "Price, Sold" in done.stdout
     assert "number with 9 gaps" in done.stdout
-    assert read_frame(file).X["Reviews"].to_pylist()[1] > 1000
+    assert read_ranking(file, as_frame=True).X["Reviews"].to_pylist()[1] > 1000
     assert len(run("predict", tmp_path / "m.rw", file).stdout.split()) == 60
 
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from rankwise.datasets import letor_blocks, read_group_sizes, read_letor
+from rankwise.datasets import letor, read_group_sizes, read_letor
 from rankwise.errors import LetorFormatError
 
 GOOD = b"2 qid:1 1:0.5 2:1 # first\n# comment\n\n0 qid:1 2:0.25\n"  # four lines, two rows
@@ -85,7 +85,7 @@ def test_bad_first_row(tmp_path, name):
 
 
 def test_line_number_beyond_the_first_block(tmp_path, monkeypatch):
-    monkeypatch.setattr(letor_blocks, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(letor, "BLOCK_BYTES", 100)
     text = b"1 qid:1 1:1 2:2\n" * 50 + b"1 qid:1 1:oops\n" + b"1 qid:1 1:1\n" * 50
     refused(tmp_path / "long.txt", text, 51, "feature 1 is 'oops'")
 

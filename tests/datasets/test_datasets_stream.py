@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise import RankRLS
-from rankwise.datasets import letor_blocks, make_ranking, read_letor, write_group_sizes, write_letor
+from rankwise.datasets import letor, make_ranking, read_letor, write_group_sizes, write_letor
 from rankwise.datasets.files import line_blocks
 from rankwise.errors import LetorFormatError
 
@@ -38,7 +38,7 @@ def file(tmp_path):
 @pytest.mark.parametrize("n_rows", [1, 7, 8, 50, 10_000])
 @pytest.mark.parametrize("block", [100, 1 << 22])
 def test_chunks_are_whole_groups_and_together_the_file(file, n_rows, block, monkeypatch):
-    monkeypatch.setattr(letor_blocks, "BLOCK_BYTES", block)
+    monkeypatch.setattr(letor, "BLOCK_BYTES", block)
     whole = read_letor(file)
     chunks = list(read_letor(file, chunks=n_rows))
     for together, expected in zip(stacked(chunks), whole[:3], strict=True):
@@ -74,8 +74,8 @@ def test_the_file_is_read_as_the_chunks_are_asked_for(tmp_path, monkeypatch):
             lines.extend(range(number, number + block.count(b"\n")))
             yield number, block
 
-    monkeypatch.setattr(letor_blocks, "line_blocks", noted)
-    monkeypatch.setattr(letor_blocks, "BLOCK_BYTES", 30)
+    monkeypatch.setattr(letor, "line_blocks", noted)
+    monkeypatch.setattr(letor, "BLOCK_BYTES", 30)
     chunks = read_letor(path, chunks=10, n_features=1)
     assert lines == []
     assert len(next(chunks).y) == 10
@@ -222,7 +222,7 @@ def test_any_groups_and_chunk_lengths(tmp_path_factory, sizes, n_rows, block):
     rows = [b"%d qid:%d 1:%d\n" % (k % 2, q, k) for q, n in enumerate(sizes) for k in range(n)]
     path.write_bytes(b"".join(rows))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(letor_blocks, "BLOCK_BYTES", block)
+        patch.setattr(letor, "BLOCK_BYTES", block)
         chunks = list(read_letor(path, chunks=n_rows))
     np.testing.assert_array_equal(stacked(chunks)[2], np.repeat(np.arange(len(sizes)), sizes))
     for chunk in chunks:

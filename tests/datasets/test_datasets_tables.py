@@ -1,4 +1,4 @@
-"""read_table, read_ranking and the writers of scores: tables as arrays, and clear refusals."""
+"""read_ranking, read_ranking and the writers of scores: tables as arrays, and clear refusals."""
 
 import builtins
 import bz2
@@ -20,11 +20,9 @@ from numpy.testing import assert_array_equal
 
 from rankwise.datasets import (
     files,
-    read_frame,
     read_letor,
     read_ranking,
     read_scores,
-    read_table,
     write_letor,
     write_scores,
     write_table_with_scores,
@@ -70,7 +68,7 @@ def refused(read, path, line, *words, error=DataFileError, **options):
 @pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
 def test_delimiters_are_found(tmp_path, delimiter):
     path = save(tmp_path / "hotels", HOTELS.replace(",", delimiter))
-    check_hotels(read_table(path, id="hotel"))
+    check_hotels(read_ranking(path, id="hotel"))
 
 
 @pytest.mark.parametrize(
@@ -95,23 +93,23 @@ def test_delimiters_are_found(tmp_path, delimiter):
     ],
 )
 def test_harmless_variations(tmp_path, change):
-    check_hotels(read_table(save(tmp_path / "hotels.csv", change(HOTELS)), id="hotel"))
+    check_hotels(read_ranking(save(tmp_path / "hotels.csv", change(HOTELS)), id="hotel"))
 
 
 def test_quoted_cells_may_hold_marks_and_line_ends(tmp_path):
     text = 'y,id,x\n1,"a, ""b""\nc",2\n\n0,5" pipe,3\n0,"",4\n'
-    data = read_table(save(tmp_path / "a.csv", text), id="id")
+    data = read_ranking(save(tmp_path / "a.csv", text), id="id")
     assert data.ids.tolist() == ['a, "b"\nc', '5" pipe', ""]
     assert_array_equal(data.X, [[2], [3], [4]])
     with pytest.raises(TableFormatError) as caught:
-        read_table(save(tmp_path / "a.csv", f"{text}1,d,oops\n"), id="id")
+        read_ranking(save(tmp_path / "a.csv", f"{text}1,d,oops\n"), id="id")
     assert caught.value.line == 7
 
 
 @pytest.mark.parametrize("target", ["y", "LABEL", "relevance", "Target", "score"])
 @pytest.mark.parametrize("group", ["group", "qid", "query_id", "Groups", "user"])
 def test_usual_names_are_found(tmp_path, target, group):
-    data = read_table(save(tmp_path / "a.csv", f"a,{group},{target},b\n1,2,3,4\n"))
+    data = read_ranking(save(tmp_path / "a.csv", f"a,{group},{target},b\n1,2,3,4\n"))
     assert (data.X.tolist(), data.y.tolist(), data.groups.tolist()) == ([[1, 4]], [3], [2])
     assert data.ids is None
 
@@ -133,7 +131,7 @@ def test_usual_names_are_found(tmp_path, target, group):
     ],
 )
 def test_columns_by_option(tmp_path, options, X, y, groups):
-    data = read_table(save(tmp_path / "a.csv", "y,a,qid,b\n1,2,3,4\n"), **options)
+    data = read_ranking(save(tmp_path / "a.csv", "y,a,qid,b\n1,2,3,4\n"), **options)
     assert_array_equal(data.X, X)
     assert y == (None if data.y is None else data.y[0])
     assert groups == (None if data.groups is None else data.groups[0])
@@ -142,7 +140,7 @@ def test_columns_by_option(tmp_path, options, X, y, groups):
 
 
 def test_no_target_is_fine_when_none_is_needed(tmp_path):
-    data = read_table(save(tmp_path / "a.csv", "a,b\n1,2\n"), target_needed=False)
+    data = read_ranking(save(tmp_path / "a.csv", "a,b\n1,2\n"), target_needed=False)
     assert data.y is None
     assert data.groups is None
     assert_array_equal(data.X, [[1, 2]])
@@ -150,17 +148,17 @@ def test_no_target_is_fine_when_none_is_needed(tmp_path):
 
 @pytest.mark.parametrize("cell", ["", " ", "nan", "NaN", "NA", "null", '""'])
 def test_an_empty_target_is_an_item_without_a_score(tmp_path, cell):
-    data = read_table(save(tmp_path / "a.csv", f"a,y\n1,2\n3,{cell}\n"))
+    data = read_ranking(save(tmp_path / "a.csv", f"a,y\n1,2\n3,{cell}\n"))
     assert_array_equal(data.y, [2, np.nan])
 
 
 def test_group_labels_keep_their_type_and_spelling(tmp_path):
     rows = {"7": 7, "-3": -3, str(2**53 + 1): 2**53 + 1}
     text = "y,x,qid\n" + "".join(f"1,2,{label}\n" for label in rows)
-    groups = read_table(save(tmp_path / "a.csv", text)).groups
+    groups = read_ranking(save(tmp_path / "a.csv", text)).groups
     assert groups.dtype == np.int64
     assert groups.tolist() == list(rows.values())
-    groups = read_table(save(tmp_path / "a.csv", f"{text}1,2,007\n1,2, é b \n")).groups
+    groups = read_ranking(save(tmp_path / "a.csv", f"{text}1,2,007\n1,2, é b \n")).groups
     assert groups.tolist() == [*rows, "007", "é b"]
 
 
@@ -181,7 +179,7 @@ def test_any_table_round_trip(tmp_path, X, order, quoting, end, word):
         others = {"y": k / 3, "qid": k // 2, "id": f"{word}{k}", "skip": word}
         writer.writerow({"a": a, "b": b, "c": c, **others})
     path = save(tmp_path / "a.csv", text.getvalue())
-    data = read_table(path, id="id", ignore=["skip"], features=["c", "a", "b"])
+    data = read_ranking(path, id="id", ignore=["skip"], features=["c", "a", "b"])
     assert_array_equal(data.X, np.array(X)[:, [2, 0, 1]])
     assert_array_equal(data.y, np.arange(len(X)) / 3)
     assert data.groups.tolist() == [k // 2 for k in range(len(X))]
@@ -190,7 +188,7 @@ def test_any_table_round_trip(tmp_path, X, order, quoting, end, word):
 
 @pytest.mark.parametrize("other", ["1", "+1"], ids=["fast", "exact"])
 def test_minus_zero_is_zero(tmp_path, other):
-    data = read_table(save(tmp_path / "a.csv", f"y,x\n-0,-0.0\n{other},{other}\n"))
+    data = read_ranking(save(tmp_path / "a.csv", f"y,x\n-0,-0.0\n{other},{other}\n"))
     scores = read_scores(save(tmp_path / "a.txt", f"-0.0\n{other}\n"))
     assert not np.signbit([*data.X.ravel(), *data.y, *scores]).any()
 
@@ -202,7 +200,7 @@ def test_pandas_agrees(tmp_path):
     frame["f"] = (frame["f"] * 1e9).astype(int)
     frame["y"], frame["qid"] = rng.integers(0, 5, 300), np.repeat(np.arange(30), 10)
     frame.to_csv(tmp_path / "a.csv", index=False)
-    data = read_table(tmp_path / "a.csv")
+    data = read_ranking(tmp_path / "a.csv")
     assert_array_equal(data.X, frame[list("abcdef")].to_numpy())
     assert_array_equal(data.y, frame["y"])
     assert_array_equal(data.groups, frame["qid"])
@@ -249,7 +247,7 @@ def test_bad_row(tmp_path, name, pack):
     row = row if isinstance(row, bytes) else row.encode()
     good = b"y,a,b,qid\n1,2,3,4\n\n" + b"1,2,3,4\n" * 3
     path = save(tmp_path / "bad.csv", pack(good + row + b"\n1,2,3,4\n"))
-    refused(read_table, path, 7, *words)
+    refused(read_ranking, path, 7, *words)
 
 
 @pytest.mark.parametrize(
@@ -282,20 +280,20 @@ def test_bad_row(tmp_path, name, pack):
 def test_bad_header(tmp_path, header, options, words):
     width = header.count(",") + 1
     path = save(tmp_path / "bad.csv", f"\n{header}\n{','.join('1' * width)}\n")
-    refused(read_table, path, 2, *words, **options)
+    refused(read_ranking, path, 2, *words, **options)
 
 
 @pytest.mark.parametrize("delimiter", ["", ",,", "a", "1", '"', "\n", ".", 7])
 def test_delimiters_that_cannot_be(tmp_path, delimiter):
     path = save(tmp_path / "a.csv", HOTELS)
     with pytest.raises(ValueError, match=r"delimiter is .*single character"):
-        read_table(path, delimiter=delimiter)
+        read_ranking(path, delimiter=delimiter)
 
 
 def test_options_that_are_lists(tmp_path):
     for option in ("ignore", "features"):
         with pytest.raises(ValueError, match=f"{option} is 'price'; pass a list"):
-            read_table(save(tmp_path / "a.csv", HOTELS), **{option: "price"})
+            read_ranking(save(tmp_path / "a.csv", HOTELS), **{option: "price"})
 
 
 @pytest.mark.parametrize(
@@ -326,11 +324,11 @@ def test_options_that_are_lists(tmp_path):
     ],
 )
 def test_other_files(tmp_path, content, line, words):
-    refused(read_table, save(tmp_path / "a.csv", content), line, words)
+    refused(read_ranking, save(tmp_path / "a.csv", content), line, words)
 
 
 def test_files_that_cannot_be_opened(tmp_path, monkeypatch):
-    for read in (read_table, read_ranking, read_scores):
+    for read in (read_ranking, read_ranking, read_scores):
         with pytest.raises(FileNotFoundError, match=r"nowhere\.csv"):
             read(tmp_path / "nowhere.csv")
         with pytest.raises(IsADirectoryError, match=str(tmp_path)):
@@ -381,7 +379,7 @@ HOTEL_COLUMNS = {
 @pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a"])
 def test_parquet_is_told_by_its_content(tmp_path, pyarrow, name):
     path = save_parquet(tmp_path / name, HOTEL_COLUMNS, row_group_size=2)
-    check_hotels(read_table(path, id="hotel"))
+    check_hotels(read_ranking(path, id="hotel"))
     check_hotels(read_ranking(path, id="hotel"))
     packed = save(tmp_path / "b.parquet.gz", gzip.compress(path.read_bytes()))
     check_hotels(read_ranking(packed, id="hotel"))
@@ -395,7 +393,7 @@ def test_numeric_types_of_parquet(tmp_path, pyarrow, kind):
         "x": values,
         "d": values.dictionary_encode() if kind != "float16" else values,
     }
-    data = read_table(save_parquet(tmp_path / "a.parquet", columns))
+    data = read_ranking(save_parquet(tmp_path / "a.parquet", columns))
     assert_array_equal(data.X, [[1, 1], [3, 3]])
     assert_array_equal(data.y, [1, 3])
 
@@ -415,7 +413,7 @@ def test_numeric_types_of_parquet(tmp_path, pyarrow, kind):
 )
 def test_group_types_of_parquet(tmp_path, pyarrow, labels, expected):
     columns = {"qid": labels(pyarrow), "y": [1, None], "x": [1, 2]}
-    data = read_table(save_parquet(tmp_path / "a.parquet", columns))
+    data = read_ranking(save_parquet(tmp_path / "a.parquet", columns))
     assert_array_equal(data.y, [1, np.nan])
     if expected is not None:
         assert data.groups.tolist() == expected
@@ -442,7 +440,7 @@ def test_group_types_of_parquet(tmp_path, pyarrow, labels, expected):
 )
 def test_bad_parquet(tmp_path, pyarrow, make, line, words):
     columns = {"y": [1, 2], "x": [1, 2], "qid": [1, 1], **make(pyarrow)}
-    refused(read_table, save_parquet(tmp_path / "a.parquet", columns), line, words)
+    refused(read_ranking, save_parquet(tmp_path / "a.parquet", columns), line, words)
 
 
 def test_columns_of_parquet_that_are_numbers_by_another_type(tmp_path, pyarrow):
@@ -454,7 +452,7 @@ def test_columns_of_parquet_that_are_numbers_by_another_type(tmp_path, pyarrow):
         "category": pyarrow.array([7, 8]).dictionary_encode(),
         "bool": [False, True],
     }
-    data = read_table(save_parquet(tmp_path / "a.parquet", columns))
+    data = read_ranking(save_parquet(tmp_path / "a.parquet", columns))
     assert_array_equal(data.y, [1, 0])
     assert_array_equal(data.X, [[1, 0.5, 3, 7, 0], [2, 1, -4.5, 8, 1]])
 
@@ -462,36 +460,36 @@ def test_columns_of_parquet_that_are_numbers_by_another_type(tmp_path, pyarrow):
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
 def test_text_in_utf_16(tmp_path, encoding):
     text = "\ufeff" * (encoding != "utf-16") + "y,größe\n1,2\n0,3\n"
-    data = read_table(save(tmp_path / "a.csv", text.encode(encoding)))
+    data = read_ranking(save(tmp_path / "a.csv", text.encode(encoding)))
     assert list(data.feature_names) == ["größe"]
     assert_array_equal(data.X, [[2], [3]])
 
 
 def test_the_line_of_excel_that_names_the_delimiter(tmp_path):
     path = save(tmp_path / "a.csv", "sep=;\r\ny;a,b\r\n1;2,5\r\n0;x\r\n")
-    refused(read_table, path, 4, "column 'a,b' is 'x'")
+    refused(read_ranking, path, 4, "column 'a,b' is 'x'")
 
 
 def test_a_text_column_that_is_not_utf_8(tmp_path):
     path = save(tmp_path / "a.csv", "y,x,c\n1,2,blau\n0,3,grün\n".encode("cp1252"))
-    refused(read_frame, path, 3, "not text in UTF-8.*iconv")
+    refused(read_ranking, path, 3, "not text in UTF-8.*iconv")
 
 
 def test_parquet_without_rows_and_damaged(tmp_path, pyarrow):
     path = save_parquet(tmp_path / "a.parquet", {"y": pyarrow.array([], "double"), "x": []})
-    refused(read_table, path, None, "no rows")
+    refused(read_ranking, path, None, "no rows")
     path = save_parquet(path, {"y": pyarrow.array([], "double"), "x": pyarrow.array([], "double")})
-    refused(read_table, path, None, "no rows")
+    refused(read_ranking, path, None, "no rows")
     whole = save_parquet(path, HOTEL_COLUMNS).read_bytes()
-    refused(read_table, save(path, whole[:-9]), None, "damaged or cut short")
-    refused(read_table, save(path, b"PAR1"), None, "damaged or cut short")
+    refused(read_ranking, save(path, whole[:-9]), None, "damaged or cut short")
+    refused(read_ranking, save(path, b"PAR1"), None, "damaged or cut short")
     with pytest.raises(ValueError, match="Parquet file; leave out delimiter"):
-        read_table(save(path, whole), delimiter=",")
+        read_ranking(save(path, whole), delimiter=",")
 
 
 def test_index_columns_of_pandas_are_no_features(tmp_path, pyarrow):
     columns = {"x": [1, 2], "y": [1, 2], "__index_level_0__": [5, 9]}
-    data = read_table(save_parquet(tmp_path / "a.parquet", columns))
+    data = read_ranking(save_parquet(tmp_path / "a.parquet", columns))
     assert data.feature_names.tolist() == ["x"]
 
 
@@ -501,7 +499,7 @@ def test_missing_pyarrow_is_named_with_its_remedy(tmp_path, monkeypatch, content
         monkeypatch.setitem(sys.modules, name, None)
     path = save(tmp_path / "a", content)
     with pytest.raises(ImportError, match="pip install pyarrow"):
-        read_table(path)
+        read_ranking(path)
     assert read_ranking(save(path, LETOR)).y.tolist() == [2, 0]
 
 
@@ -636,14 +634,14 @@ def test_a_column_of_scores_leaves_the_rest_as_it_is(tmp_path, end):
     ]
     assert (tmp_path / "b.csv").read_bytes().decode() == end.join(added) + end
     assert path.read_bytes().decode() == end.join(rows) + end
-    data = read_table(tmp_path / "b.csv", id="id")
+    data = read_ranking(tmp_path / "b.csv", id="id")
     assert data.feature_names.tolist() == ["x", "prediction"]
 
 
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_an_empty_list_of_features_reads_the_target_and_groups_only(tmp_path, quote):
     rows = f"y,qid,word\n1,7,{quote}a{quote}\n,8,b\n"
-    data = read_table(save(tmp_path / "a.csv", rows), features=[])
+    data = read_ranking(save(tmp_path / "a.csv", rows), features=[])
     assert data.X.shape == (2, 0)
     np.testing.assert_array_equal(data.y, [1, np.nan])
     assert data.groups.tolist() == [7, 8]
@@ -657,7 +655,7 @@ def test_a_table_may_be_replaced_and_packed(tmp_path):
         'hotel,query,price,stars,relevance,"a,b"',
         "Ritz,7,310,5,1,1.0",
     ]
-    check_hotels(read_table(path, id="hotel", ignore=["a,b"]))
+    check_hotels(read_ranking(path, id="hotel", ignore=["a,b"]))
 
 
 def test_a_column_of_scores_in_parquet(tmp_path, pyarrow):
@@ -758,7 +756,7 @@ def test_full_device(tmp_path):
 def test_a_cell_longer_than_the_blocks_of_the_reader(tmp_path, cell):
     text = "y,x,t\n1,2,a\n" + f"2,3,{cell}\n" + "3,4,b\n" * 20
     path = save(tmp_path / "a.csv", text)
-    found = read_frame(path)
+    found = read_ranking(path, as_frame=True)
     assert_array_equal(found.X["x"].to_numpy()[:3], [2, 3, 4])
     write_table_with_scores(path, path, np.arange(22))
     assert path.read_text().startswith(f"y,x,t,prediction\n1,2,a,0\n2,3,{cell},1\n3,4,b,2\n")
@@ -766,5 +764,5 @@ def test_a_cell_longer_than_the_blocks_of_the_reader(tmp_path, cell):
 
 def test_an_object_longer_than_the_blocks_of_the_reader(tmp_path):
     lines = [json.dumps({"y": k, "x": 2 * k, "t": "x" * 3_000_000 * (k == 1)}) for k in range(3)]
-    found = read_frame(save(tmp_path / "a.jsonl", "\n".join(lines)))
+    found = read_ranking(save(tmp_path / "a.jsonl", "\n".join(lines)))
     assert found.X["x"].to_pylist() == [0, 2, 4]

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankwise import RankRLS
-from rankwise.datasets import column_kinds, column_transformer, read_frame, read_table
+from rankwise.datasets import column_kinds, column_transformer, read_ranking
 from rankwise.datasets.feature_columns import cast_columns, used_columns
 from rankwise.datasets.row_sketch import SIZE, sketch_rows, sketched_share
 from rankwise.errors import TableFormatError
@@ -172,17 +172,17 @@ def test_numbers_that_a_float_would_round_are_refused():
 def test_columns_are_read_as_text_or_numbers_on_demand(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("y,zip,n\n1,007, 3\n2,7,NA\n,8,4\n")
-    data = read_frame(file, text=["zip"], numeric=["n"])
+    data = read_ranking(file, text=["zip"], numeric=["n"], as_frame=True)
     assert data.X.to_pydict() == {"zip": ["007", "7"], "n": [3.0, None]}
     assert data.n_without_score == 1
-    kept = read_frame(file, keep_unscored=True)
+    kept = read_ranking(file, as_frame=True)
     assert kept.n_without_score == 0
     assert_array_equal(kept.y, [1, 2, np.nan])
     file.write_text("y,n\n1,3\n2,many\n")
     with pytest.raises(
         ValueError, match=r"a.csv:3: column 'n' is 'many', expected a finite number"
     ):
-        read_frame(file, numeric=["n"])
+        read_ranking(file, numeric=["n"], as_frame=True)
 
 
 # Rows that were seen before
@@ -234,17 +234,17 @@ def test_numbers_have_gaps_where_people_write_dashes(tmp_path, gap):
     path = tmp_path / "data.tsv"
     path.write_text(f"x\tz\ty\n1\t{gap}\t1\n{gap}\t5\t2\n3\t7\t{gap}\n", encoding="utf-8")
     for options in ({}, {"numeric": ["x"]}):
-        found = read_frame(path, **options, keep_unscored=True)
+        found = read_ranking(path, **options, as_frame=True)
         assert found.X["x"].to_pylist() == [1, None, 3]
         np.testing.assert_array_equal(found.y, [1, 2, np.nan])
     with pytest.raises(TableFormatError, match=r":3: the value of column 'x' is missing"):
-        read_table(path)
+        read_ranking(path)
 
 
 def test_a_dash_among_words_is_a_word(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("size,y\n-,1\nL,2\nXL,3\n", encoding="utf-8")
-    assert read_frame(path).X["size"].to_pylist() == ["-", "L", "XL"]
+    assert read_ranking(path, as_frame=True).X["size"].to_pylist() == ["-", "L", "XL"]
 
 
 @pytest.mark.parametrize(
@@ -263,13 +263,15 @@ def test_numbers_with_marks(tmp_path, cells, numbers):
     rows = [f'"{cell}",{k}\n' for k, cell in enumerate(cells * 500)]
     path.write_text("x,y\n" + "".join(rows), encoding="utf-8")
     for options in ({}, {"numeric": ["x"]}):
-        assert read_frame(path, **options).X["x"].to_pylist() == pytest.approx(numbers * 500)
+        assert read_ranking(path, **options, as_frame=True).X["x"].to_pylist() == pytest.approx(
+            numbers * 500
+        )
 
 
 def test_decimal_commas_leave_the_point_to_thousands(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("x;y\n1.234,5;1\n0,25;2\n", encoding="utf-8")
-    assert read_frame(path, decimal=",").X["x"].to_pylist() == [1234.5, 0.25]
+    assert read_ranking(path, decimal=",", as_frame=True).X["x"].to_pylist() == [1234.5, 0.25]
 
 
 @pytest.mark.parametrize(
@@ -289,6 +291,6 @@ def test_numbers_with_some_marks_are_refused_with_what_to_write(tmp_path, cell, 
     path = tmp_path / "data.tsv"
     path.write_text(f"x\ty\n1.5\t1\n{cell}\t2\n", encoding="utf-8")
     with pytest.raises(TableFormatError) as raised:
-        read_frame(path, numeric=["x"])
+        read_ranking(path, numeric=["x"], as_frame=True)
     assert f":3: column 'x' is '{cell}', expected a finite number. " in str(raised.value)
     assert remedy in str(raised.value)

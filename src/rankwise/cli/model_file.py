@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from rankwise.cli.data_file import DataFile
 
-TELLING_SHARE = 0.1
-
 
 @dataclass
 class TrainedModel:
@@ -40,12 +38,12 @@ class TrainedModel:
         """Whether it takes columns by name, text and gaps included."""
         return hasattr(self.model, "steps") and hasattr(self.model[0], "transformers")
 
-    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any, NDArray[np.intp]]:
-        """Predicted scores of the items that have a true one, these items, and where they are."""
+    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any]:
+        """Predicted scores of the items that have a true one, and these items."""
         found = file.read_for(self)
         predicted = self.predict(found)  # of all items: those without a score are in groups, too
-        kept, data = only_scored(found)
-        return predicted[kept], data, kept
+        kept = scored_items(found)
+        return (predicted, found) if kept is None else (predicted[kept], found.take(kept))
 
     def predict(self, data: Any) -> NDArray[np.float64]:
         """Predicted scores of items; a model that needs their groups says so."""
@@ -82,25 +80,25 @@ class TrainedModel:
             "rank_high": ranks.high,
         }
 
-    def flattery(self, data: Any) -> str:
-        """What is to be said if the model was trained on these rows, else nothing."""
+    def seen_items(self, file: DataFile) -> str:
+        """What is to be said if the model was trained on items of the file, else nothing."""
         import numpy as np
 
-        from rankwise.datasets.row_sketch import sketched_share
-        from rankwise.estimators.pipelines import transform_items
+        from rankwise.datasets.row_sketch import seen_shares, seen_words
 
-        if not self.notes.rows:
+        notes = self.notes
+        data: Any = file.read_for(self)
+        sketch, X = notes.rows, data.X
+        if notes.columns:
+            is_whole = set(notes.columns) <= set(file.names)
+            sketch = notes.whole_rows if is_whole else notes.rows
+            X = file.read_frame_for(self, notes.columns if is_whole else notes.features)
+        if not sketch:
             return ""
-        X = transform_items(self.model, data.X, data.groups) if self.takes_table else data.X
         scored = np.flatnonzero(~np.isnan(data.y))
-        share = sketched_share(self.notes.rows, X[scored], data.y[scored])
-        if share < TELLING_SHARE:
-            return ""
-        part = "all" if share > 0.99 else f"about {share:.0%}"
-        return (
-            f"{self.name} was trained on {part} of these items, so the figures flatter it; judge "
-            "it on items that it has not seen, or with rankwise cv"
-        )
+        X = X.take(scored) if hasattr(X, "column_names") else X[scored]
+        groups = None if data.groups is None else data.groups[scored]
+        return seen_words(seen_shares(sketch, X, data.y[scored], groups), self.name)
 
 
 @dataclass
@@ -109,38 +107,38 @@ class ScoreFile:
 
     path: Path
 
-    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any, NDArray[np.intp]]:
-        """The scores in the file, the items that they are for, and where these are."""
+    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any]:
+        """The scores in the file of the items that have a true one, and these items."""
         from rankwise.datasets import read_scores
 
         values = read_scores(self.path)
         data: Any = file.read_targets()
-        if len(values) != len(data.y):
+        n_items = len(data.y) if data.rows is None else file.n_rows
+        if len(values) != n_items:
             raise ValueError(
-                f"{self.path} has {len(values)} scores, but {file.path} has {len(data.y)} items; "
+                f"{self.path} has {len(values)} scores, but {file.path} has {n_items} items; "
                 "one score a line is needed, in the order of the items."
             )
-        kept, data = only_scored(data)
-        return values[kept], data, kept
+        values = values if data.rows is None else values[data.rows]
+        kept = scored_items(data)
+        return (values, data) if kept is None else (values[kept], data.take(kept))
 
-    def flattery(self, data: Any) -> str:
+    def seen_items(self, file: DataFile) -> str:
         """Nothing: who knows what these scores were trained on."""
         return ""
 
 
-def only_scored(data: Any) -> tuple[NDArray[np.intp], Any]:
-    """Where the items are that have a true score, and these items."""
+def scored_items(data: Any) -> NDArray[np.intp] | None:
+    """Where the items are that have a true score, None if all have."""
     import numpy as np
 
     kept = np.flatnonzero(~np.isnan(data.y))
     if len(kept) == len(data.y):
-        return kept, data
+        return None
     if not len(kept):
         raise ValueError("no item of the data has a score, so there is nothing to judge by.")
     note(f"{len(data.y) - len(kept)} items without score are left out")
-    groups = None if data.groups is None else data.groups[kept]
-    X = data.X.take(kept) if hasattr(data.X, "column_names") else data.X[kept]
-    return kept, data._replace(X=X, y=data.y[kept], groups=groups)
+    return kept
 
 
 def open_model(path: Path) -> TrainedModel:

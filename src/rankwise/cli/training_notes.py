@@ -31,8 +31,11 @@ class TrainingNotes:
         Whether the features were sparse.
     zero_based : bool
         Whether the features of svmlight rows were counted from 0.
-    rows : str
-        Sketch of the training rows, see `rankwise.datasets.row_sketch`.
+    rows, whole_rows : str
+        Sketches of the training rows by their features and by all `columns`, see
+        `rankwise.datasets.row_sketch`; the second is empty for svmlight rows.
+    columns : list of str
+        All columns of a table that are neither target, group, name nor weight.
     chosen : dict
         Parameters that were chosen or given.
     """
@@ -48,6 +51,8 @@ class TrainingNotes:
     sparse: bool = False
     zero_based: bool = False
     rows: str = ""
+    columns: list[str] = field(default_factory=list)
+    whole_rows: str = ""
     chosen: dict[str, Any] = field(default_factory=dict)
 
     def as_notes(self) -> dict[str, Any]:

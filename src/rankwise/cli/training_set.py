@@ -45,6 +45,8 @@ class TrainingSet:
         Number of rows without score that were left out.
     weights : ndarray or None
         Weights of the items, if a column of them was named.
+    columns : pyarrow.Table or None
+        All columns of a table that have no other role, by which its rows are recognized later.
     zero_based : bool
         Whether the features of svmlight rows count from 0.
     """
@@ -57,6 +59,7 @@ class TrainingSet:
     kinds: list[ColumnKind] = field(default_factory=list)
     n_dropped: int = 0
     weights: Any = None
+    columns: Any = None
     zero_based: bool = False
 
     @property
@@ -80,9 +83,9 @@ class TrainingSet:
     def notes(self, command: str, chosen: dict[str, Any], fitted: Any) -> TrainingNotes:
         """What the model file should remember."""
         from rankwise.datasets.row_sketch import sketch_rows
-        from rankwise.estimators.pipelines import transform_items
 
-        X = transform_items(fitted, self.X, self.groups) if self.is_table else self.X
+        is_named = self.columns is not None
+        features = self.columns.select(self._names) if is_named else self.X
         others = [kind.name for kind in self.kinds if kind.use == "left out" and kind.name]
         others += [name for name in [self.roles.get("weight")] if name]
         return TrainingNotes(
@@ -96,7 +99,9 @@ class TrainingSet:
             other_columns=others,
             sparse=self.is_sparse,
             zero_based=self.zero_based,
-            rows=sketch_rows(X, self.y),
+            rows=sketch_rows(features, self.y, self.groups),
+            columns=list(self.columns.column_names) if is_named else [],
+            whole_rows=sketch_rows(self.columns, self.y, self.groups) if is_named else "",
             chosen=chosen,
         )
 
@@ -178,12 +183,11 @@ def read_training(
     path: Path, table: TrainingTableOptions, model: ModelName, weight: str | None = None
 ) -> TrainingSet:
     """Read a file to learn from; `weight` is the column of weights, if there is one."""
-    file = DataFile(path, table)
-    file.refuse_weights(weight)
+    file = DataFile(path, table, weight=weight)
     if file.is_letor:
         data = _read_rows(file, table, model)
     else:
-        data = _read_columns(file, table, model, weight)
+        data = _read_columns(file, table, model)
     if 0 < data.summary["pairs"] == data.summary["tied_pairs"]:
         raise ValueError(
             f"{path}: there is nothing to learn: all items of a group have the same score in "
@@ -192,42 +196,48 @@ def read_training(
     return data
 
 
-def _read_columns(
-    file: DataFile, table: TrainingTableOptions, model: ModelName, weight: str | None
-) -> TrainingSet:
+def _read_columns(file: DataFile, table: TrainingTableOptions, model: ModelName) -> TrainingSet:
     """A table, with text and gaps."""
-    from rankwise.datasets import read_frame
+    import numpy as np
+
+    from rankwise.datasets import find_identifiers
 
     path = file.path
     wanted, ignored = split_names(table.features), split_names(table.ignore)
     categorical, numeric = split_names(table.categorical), split_names(table.numeric)
-    unnamed = [] if wanted else [at for at, name in enumerate(file.names) if not name]
-    chosen = {"features": wanted or None, "ignore": [*ignored, *unnamed], "weight": weight}
-    found = read_frame(
-        path,
-        **{**file.given(), **file.layout, **chosen},
+    found: Any = file.read(
+        as_frame=True,
+        features=wanted or None,
+        ignore=ignored,
         text=categorical,
         numeric=numeric,
-        keep_unscored=model not in NEED_SCORES,
     )
-    if found.n_without_score:
-        note(f"{found.n_without_score:,} rows of {path} have no score and are left out")
-    kinds = _kinds(path, found.X, categorical=categorical, numeric=numeric, wanted=wanted)
+    identifiers = find_identifiers(found.X)  # a row counter is one before rows are left out
+    kept = np.flatnonzero(~np.isnan(found.y))
+    n_dropped = len(found.y) - len(kept) if model in NEED_SCORES else 0
+    if n_dropped:
+        if not len(kept):
+            name = found.roles["target"]
+            raise ValueError(f"{path}: no row has a score: column {name} is empty.")
+        note(f"{n_dropped:,} rows of {path} have no score and are left out")
+        found = found.take(kept)
+    asked = {"categorical": categorical, "numeric": numeric, "wanted": wanted}
+    kinds = _kinds(path, found.X, identifiers=identifiers, **asked)
     _check_gaps(path, table, kinds)
-    roles = file.roles(**chosen)
     return TrainingSet(
         path,
         _features(file, found.X, kinds),
         found.y,
         found.groups,
-        roles,
-        _with_others(file, kinds, roles),
-        found.n_without_score,
+        found.roles,
+        _with_others(file, kinds, found.roles),
+        n_dropped,
         found.weight,
+        found.X,
     )
 
 
-def _kinds(path: Path, X: Any, **asked: list[str]) -> list[ColumnKind]:
+def _kinds(path: Path, X: Any, **asked: Any) -> list[ColumnKind]:
     from rankwise.datasets import column_kinds
 
     try:

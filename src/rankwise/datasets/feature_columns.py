@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rankwise.datasets.columns import is_number, is_text
@@ -68,6 +68,7 @@ def column_kinds(
     categorical: Iterable[str] = (),
     numeric: Iterable[str] = (),
     wanted: Iterable[str] = (),
+    identifiers: Mapping[str, str] | None = None,
 ) -> list[ColumnKind]:
     """Decide what to do with each column of a table of features.
 
@@ -83,6 +84,9 @@ def column_kinds(
         Columns that are to be categories or numbers, whatever they look like.
     wanted : iterable of str
         Columns that are not to be left out because they look like identifiers.
+    identifiers : mapping from str to str, optional
+        Reasons by name, as `find_identifiers` gives them for all rows of a file, if X has only
+        some of them.
 
     Returns
     -------
@@ -118,7 +122,7 @@ def column_kinds(
     categorical, numeric = set(categorical), set(numeric)
     asked = categorical | numeric | set(wanted)
     _check_asked(X, categorical, numeric, asked)
-    identifiers = find_identifiers(X)
+    identifiers = find_identifiers(X) if identifiers is None else identifiers
     kinds = []
     for name in X.column_names:
         is_code = bool(_NAME.search(name)) and name not in identifiers

@@ -95,7 +95,7 @@ def _unpacked(raw: IO[bytes]) -> IO[bytes]:
     elif head.startswith(b"BZh") and head[4:] in (b"1AY&SY", b"\x17rE8P\x90"):
         stream = bz2.BZ2File(raw)
     elif head.startswith(b"\xfd7zXZ\x00"):
-        stream = lzma.LZMAFile(raw)
+        stream = lzma.LZMAFile(raw)  # noqa: SIM115
     elif head.startswith(b"\x28\xb5\x2f\xfd"):
         stream = import_arrow().CompressedInputStream(raw, "zstd")
     elif head.startswith(b"PK\x03\x04"):

@@ -322,8 +322,9 @@ def _chunks(
 def _joined(blocks: list[Rows]) -> Rows:
     if len(blocks) == 1:
         return blocks[0]
-    arrays: list[Any] = [np.concatenate(parts) for parts in zip(*(b[:-1] for b in blocks))]
-    return Rows(*arrays, [text for block in blocks for text in block.comments])
+    parts: list[Any] = [np.concatenate([block[k] for block in blocks]) for k in range(5)]
+    parts.append([text for block in blocks for text in block.comments])
+    return Rows(*parts)
 
 
 def _end_of_chunk(codes: NDArray[np.int64], n_rows: int) -> int:

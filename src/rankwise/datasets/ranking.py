@@ -199,7 +199,12 @@ def read_ranking(
         name = os.fspath(path)
         format = format_of(name, format)
         if format == "letor":
-            asked: dict[str, Any] = {"target": target, "group": group, "delimiter": delimiter, "id": id}
+            asked: dict[str, Any] = {
+                "target": target,
+                "group": group,
+                "delimiter": delimiter,
+                "id": id,
+            }
             asked |= {"ignore": ignore, "features": features, "weight": weight}
             return _read_letor(name, asked, n_features, zero_based)
         path = open_table(name, delimiter, decimal, header, format)

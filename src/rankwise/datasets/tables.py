@@ -99,7 +99,7 @@ def open_table(
     format: Format = "auto",
 ) -> Table:
     """Open a table: its column names are read.  See `read_ranking` for the parameters."""
-    known = format_of(path, format)
+    known = format_of(path) if format == "auto" else format
     if known == "letor":
         raise TableFormatError(
             path,

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.arrays import Indices
 from rankwise.datasets.files import PathLike, replace_file
-from rankwise.datasets.row_sketch import sketch_rows, sketched_share
+from rankwise.datasets.row_sketch import seen_shares, seen_words, sketch_rows
 from rankwise.environment import describe_environment
 from rankwise.frames import as_array
 from rankwise.graphs import PreferenceGraph
@@ -209,7 +209,7 @@ def make_report(
         SCRIPTS,
         data,
         title=escape(as_text(usual if title is None else title, LONGEST_TITLE)),
-        warning=sentences.banner(warning or _flattery(training, X, y)),
+        warning=sentences.banner(warning or _seen_rows(training, X, y, groups)),
         cards=metric_cards(results, rivals, scored, confidence),
         interval_hint=sentences.interval_hint(results, scored, confidence),
         **_words(parts, scored, data),
@@ -294,17 +294,22 @@ def _shapes(model: Any, X: Any, groups: Any, names: list[str] | None) -> dict[st
     return {"scale": scale, "curves": shown, "total": len(curves)} if shown else None
 
 
-def _flattery(training: Any, X: Any, y: Any) -> str:
+def _seen_rows(training: Any, X: Any, y: Any, groups: Any) -> str:
     """What is to be said if these items were trained on, as far as training tells."""
     if not isinstance(training, (tuple, list)) or len(training) < 2 or X is None:
         return ""
     try:
         seen, new = (
-            (as_array(rows), as_scores(split_target(target, None)[0], allow_nan=True))
-            for rows, target in (training[:2], (X, y))
+            (as_array(rows), as_scores(target, allow_nan=True), labels)
+            for rows, (target, labels) in (
+                (training[0], split_target(training[1], (*training, None)[2])),
+                (X, split_target(y, groups)),
+            )
         )
         known = ~np.isnan(new[1])
-        return sentences.flattery(sketched_share(sketch_rows(*seen), new[0][known], new[1][known]))
+        rows: Any = [None if part is None else np.asarray(part)[known] for part in new]
+        words = seen_words(seen_shares(sketch_rows(*seen), *rows), "the model")
+        return f"{words[0].upper()}{words[1:]}." if words else ""
     except (TypeError, ValueError):  # graphs, text: nothing that can be compared
         return ""
 

@@ -16,7 +16,6 @@ from rankwise.report.model_words import list_defaults, list_parameters
 from rankwise.report.scored_items import ScoredItems, as_text
 
 LONGEST_BANNER = 400
-TELLING_SHARE = 0.1  # of the items; fewer may be alike by chance
 
 
 def subtitle(parts: ModelParts, scored: ScoredItems) -> str:
@@ -65,17 +64,6 @@ def banner(warning: str) -> str:
     """What a reader must know first."""
     text = as_text(warning, LONGEST_BANNER)
     return f'<p class="note banner" role="note">{escape(text)}</p>' if text else ""
-
-
-def flattery(share: float) -> str:
-    """What is to be said if the model was trained on this share of the items."""
-    if share < TELLING_SHARE:
-        return ""
-    part = "all" if share > 0.99 else f"about {share:.0%}"
-    return (
-        f"The model was trained on {part} of these items, so the figures flatter it: judge it on "
-        "items that it has not seen."
-    )
 
 
 def member_table(learner: Any) -> str:
