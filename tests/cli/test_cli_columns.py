@@ -109,6 +109,7 @@ def test_a_messy_table_trains_with_one_command_and_its_report_opens(tmp_path, me
 
 def test_the_model_is_the_pipeline_of_the_library(messy, model):
     data = read_ranking(messy, target="Preis", group="Bezirk", as_frame=True)
+    data = data.take(np.flatnonzero(~np.isnan(data.y)))
     features = column_transformer(column_kinds(data.X), scaler=StandardScaler())
     twin = make_pipeline(features, rankwise.RankRLSCV(random_state=0))
     twin.fit(data.X, data.y, rankrlscv__groups=data.groups)
@@ -120,6 +121,7 @@ def test_the_model_is_the_pipeline_of_the_library(messy, model):
 
 def test_cv_holds_out_the_features_that_train_makes(messy):
     data = read_ranking(messy, target="Preis", group="Bezirk", as_frame=True)
+    data = data.take(np.flatnonzero(~np.isnan(data.y)))
     X = column_transformer(column_kinds(data.X), scaler=StandardScaler()).fit_transform(data.X)
     found = json.loads(succeed("cv", messy, *ROLES, "--alpha", "0.5", "--json").stdout)
     wrong = []
@@ -173,7 +175,7 @@ def test_missing_columns_are_named_at_once(tmp_path, model, flats):
 def test_a_word_in_a_column_of_numbers_is_told_with_its_line(tmp_path, model, flats):
     flats[1] = flats[1] | {"Zimmer": "viele"}
     bad = write_flats(tmp_path / "bad.csv", flats)
-    assert f"{bad}:3: column 'Zimmer' is 'viele'" in fail("predict", model, bad)
+    assert f"{bad}:3: the feature, column 'Zimmer', is 'viele'" in fail("predict", model, bad)
 
 
 def test_svmlight_rows_for_a_model_of_a_table(letor, model):
@@ -205,9 +207,9 @@ def test_the_user_overrules_what_columns_are(tmp_path, messy):
         (["--no-impute"], "has gaps in the columns Fläche ("),
         (
             ["--features", "leer,Verkauft am"],
-            "'leer' (it has no values); 'Verkauft am' (dates or times)",
+            "'leer' (it has no values), 'Verkauft am' (dates or times)",
         ),
-        (["--numeric", "Heizung"], ":2: column 'Heizung' is"),
+        (["--numeric", "Heizung"], ":2: the feature, column 'Heizung', is"),
         (["--categorical", "leer"], "'leer' (it has no values)"),
         (["--categorical", "Zimmer", "--numeric", "Zimmer"], "as a category and as a number"),
     ],

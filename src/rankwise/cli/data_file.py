@@ -202,6 +202,8 @@ class DataFile:
 
     def _tell_missing_groups(self, trained: TrainedModel) -> None:
         """Say that the items are one list, unlike the training data; figures of it are refused."""
+        from rankwise.model_selection.group_routing import needs_groups
+
         group = trained.notes.group
         lacks = f"{trained.name} was trained on groups by {group}, which {self.path} does not have"
         if self.target_needed and not self.is_letor:
@@ -209,7 +211,8 @@ class DataFile:
                 f"{lacks}; name the column of groups with --group, or rank all items as one list "
                 "with --group none."
             )
-        note(f"{lacks}: all its items are one list")
+        if not needs_groups(trained.model):  # else it says so itself
+            note(f"{lacks}: all its items are one list")
 
     def _check_names(self, known: list[str], trained: TrainedModel) -> None:
         from rankwise.options import suggestion

@@ -72,7 +72,7 @@ def open_unpacked(
         raise OSError(errno.ESPIPE, "not a file on disk; save the data to a file first", path)
     with open(location(path), "rb") as raw:
         try:
-            yield _unpacked(raw), raw
+            yield _unpacked(raw, path, error), raw
         except _DAMAGED as problem:
             if getattr(problem, "errno", None) is not None:  # disk, network, a directory
                 raise
@@ -86,7 +86,7 @@ def damage(error: type[DataFileError], path: str, problem: Exception) -> DataFil
     return error(path, None, f"the file is damaged or cut short ({reason}). {remedy}")
 
 
-def _unpacked(raw: IO[bytes]) -> IO[bytes]:
+def _unpacked(raw: IO[bytes], path: str, error: type[DataFileError]) -> IO[bytes]:
     """The stream of the unpacked bytes, by the first bytes of the file."""
     head = raw.peek(10)[:10]  # type: ignore[attr-defined]
     stream: Any = raw
@@ -99,19 +99,14 @@ def _unpacked(raw: IO[bytes]) -> IO[bytes]:
     elif head.startswith(b"\x28\xb5\x2f\xfd"):
         stream = import_arrow().CompressedInputStream(raw, "zstd")
     elif head.startswith(b"PK\x03\x04"):
-        stream = _only_file(zipfile.ZipFile(raw))
+        archive = zipfile.ZipFile(raw)
+        names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
+        if len(names) != 1:
+            problem = f"a zip file of {listed(names, 5)}, expected one file of data."
+            remedy = "Save a sheet of an Excel workbook as CSV; a rankwise model is no data."
+            raise error(path, None, f"{problem} {remedy}")
+        stream = archive.open(names[0])
     return cast("IO[bytes]", stream)
-
-
-def _only_file(archive: zipfile.ZipFile) -> IO[bytes]:
-    """The file that a zip file holds; macOS adds a folder of its own."""
-    names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
-    if len(names) != 1:
-        raise zipfile.BadZipFile(
-            f"it is a zip file of {listed(names, 5)}, expected one file of data; save a sheet of "
-            "an Excel workbook as CSV; a rankwise model is no data"
-        )
-    return archive.open(names[0])
 
 
 def line_blocks(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
@@ -170,12 +170,11 @@ def read_letor(
     side_files = _side_files(paths, group_sizes)
     groups = _SizedGroups(paths, side_files) if side_files else _QidGroups(chunks is not None)
     if chunks is None:
-        whole = list(_blocks(paths, groups, kind, n_features, zero_based, ids, progress=False))
-        return _data(whole, groups, n_features, sparse, ids)
-    if n_features is None:
-        n_features = _largest_feature(paths, zero_based, progress)
+        blocks = _blocks(paths, groups, kind, n_features, zero_based, ids, progress=False)
+        return _data(_joined(blocks), groups, n_features, sparse, ids)
+    width = n_features or _largest_feature(paths, zero_based, progress)
     blocks = _blocks(paths, groups, kind, n_features, zero_based, ids, progress)
-    return _chunks(blocks, groups, chunks, n_features, sparse, ids)
+    return _chunks(blocks, groups, chunks, width, sparse, ids)
 
 
 def _as_paths(path: PathLike | Sequence[PathLike]) -> list[str]:
@@ -241,47 +240,52 @@ def _problem(line: bytes, n_features: int | None, zero_based: bool) -> str:
     )
 
 
+def _joined(blocks: Iterable[Rows]) -> Rows:
+    """The rows of all blocks; the arrays grow in place, so that nothing is in memory twice."""
+    arrays: list[Any] = []
+    lengths = [0] * 5
+    comments = []
+    for block in blocks:
+        arrays = arrays or [np.empty(0, dtype=part.dtype) for part in block[:5]]
+        for k, (array, part) in enumerate(zip(arrays, block[:5], strict=True)):
+            start, lengths[k] = lengths[k], lengths[k] + len(part)
+            if lengths[k] > len(array):
+                array.resize(lengths[k] + lengths[k] // 8, refcheck=False)
+            array[start : lengths[k]] = part
+        comments += block.comments
+    for array, length in zip(arrays, lengths, strict=True):
+        array.resize(length, refcheck=False)
+    return Rows(*[*arrays, comments])
+
+
 def _data(
-    blocks: list[Rows],
+    rows: Rows,
     groups: _QidGroups | _SizedGroups,
     n_features: int | None,
     sparse: bool | str,
     ids: bool,
 ) -> RankingData:
-    """The rows of these blocks, which are not kept."""
-    labels = np.concatenate([block.labels for block in blocks])
-    codes = np.concatenate([block.codes for block in blocks])
     comments = None
     if ids:
-        texts = [text for block in blocks for text in block.comments]
-        decoded = [text.decode("utf-8", "backslashreplace").strip() for text in texts]
-        comments = np.array(decoded, dtype=object)
-    X = _matrix(blocks, len(labels), n_features, sparse)
-    return RankingData(X, labels, groups.labels(codes), comments)
+        texts = [text.decode("utf-8", "backslashreplace").strip() for text in rows.comments]
+        comments = np.array(texts, dtype=object)
+    X = _matrix(rows, n_features, sparse)
+    return RankingData(X, rows.labels, groups.labels(rows.codes), comments)
 
 
-def _matrix(blocks: list[Rows], n_rows: int, width: int | None, sparse: bool | str) -> Any:
-    """The features of all blocks as a dense array or a CSR matrix."""
-    from scipy.sparse import csr_matrix, vstack
+def _matrix(rows: Rows, width: int | None, sparse: bool | str) -> Any:
+    """The features as a dense array or a CSR matrix."""
+    from scipy.sparse import csr_matrix
 
-    if width is None:
-        width = max((int(block.columns.max(initial=-1)) + 1 for block in blocks), default=0)
-    n_entries = sum(len(block.values) for block in blocks)
+    n_rows, n_entries = len(rows.labels), len(rows.values)
+    width = int(rows.columns.max(initial=-1)) + 1 if width is None else width
     if sparse == "auto":
         sparse = n_entries * _DENSE_SHARE < n_rows * width
-    X = None if sparse else _empty(n_rows, width, blocks[0].values.dtype)
-    kept, start = [], 0
-    for k, block in enumerate(blocks):
-        ends = np.concatenate([[0], np.cumsum(block.sizes)])
-        shape = (len(block.labels), width)
-        part = csr_matrix((block.values, block.columns, ends), shape=shape)
-        if X is None:
-            kept.append(part)
-        else:
-            part.toarray(out=X[start : start + shape[0]])
-            blocks[k] = block._replace(columns=block.columns[:0], values=block.values[:0])
-        start += shape[0]
-    return vstack(kept, format="csr") if X is None else X
+    if not sparse and n_entries == n_rows * width:  # every row has all features
+        return rows.values.reshape(n_rows, width)
+    ends = np.concatenate([[0], np.cumsum(rows.sizes)])
+    X = csr_matrix((rows.values, rows.columns, ends), shape=(n_rows, width))
+    return X if sparse else X.toarray(out=_empty(n_rows, width, rows.values.dtype))
 
 
 def _empty(n_rows: int, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -310,21 +314,14 @@ def _chunks(
     for block in blocks:
         waiting.append(block)
         while end := _end_of_chunk(np.concatenate([rows.codes for rows in waiting]), n_rows):
-            head, tail = _joined(waiting).cut(end)
+            head, tail = (_joined(waiting) if len(waiting) > 1 else waiting[0]).cut(end)
             waiting = [tail]
-            data = _data([head], groups, n_features, sparse, ids)
+            data = _data(head, groups, n_features, sparse, ids)
             sparse = hasattr(data.X, "toarray")
             yield data
-    if sum(len(rows.labels) for rows in waiting):
-        yield _data(waiting, groups, n_features, sparse, ids)
-
-
-def _joined(blocks: list[Rows]) -> Rows:
-    if len(blocks) == 1:
-        return blocks[0]
-    parts: list[Any] = [np.concatenate([block[k] for block in blocks]) for k in range(5)]
-    parts.append([text for block in blocks for text in block.comments])
-    return Rows(*parts)
+    rest = _joined(waiting)
+    if len(rest.labels):
+        yield _data(rest, groups, n_features, sparse, ids)
 
 
 def _end_of_chunk(codes: NDArray[np.int64], n_rows: int) -> int:

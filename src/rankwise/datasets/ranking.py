@@ -197,14 +197,10 @@ def read_ranking(
     """
     if not isinstance(path, Table):
         name = os.fspath(path)
-        format = format_of(name, format)
+        is_text = format == "auto" and delimiter is not None
+        format = format_of(name, "csv" if is_text else format)
         if format == "letor":
-            asked: dict[str, Any] = {
-                "target": target,
-                "group": group,
-                "delimiter": delimiter,
-                "id": id,
-            }
+            asked: dict[str, Any] = {"target": target, "group": group, "id": id}
             asked |= {"ignore": ignore, "features": features, "weight": weight}
             return _read_letor(name, asked, n_features, zero_based)
         path = open_table(name, delimiter, decimal, header, format)

@@ -72,8 +72,8 @@ def seen_shares(
     if not len(hashes) or not len(known):
         return 0.0, 0.0
     twins = float(np.isin(hashes, known).mean())
-    pooled = (twins * len(hashes) + among * len(known)) / (len(hashes) + len(known))
-    error = np.sqrt(pooled * (1 - pooled) * (1 / len(hashes) + 1 / len(known)))
+    expected = (among * len(known) + 1) / (len(known) + 2)  # never 0 or 1
+    error = np.sqrt(expected * (1 - expected) / len(hashes))
     if twins <= among or twins - among < STANDARD_ERRORS * error:
         return 0.0, twins
     return (twins - among) / (1 - among), twins

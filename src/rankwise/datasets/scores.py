@@ -22,7 +22,7 @@ from rankwise.datasets.files import (
     replace_file,
 )
 from rankwise.datasets.labels import finite_number, show
-from rankwise.datasets.tables import ArrowTable, TextTable, open_table
+from rankwise.datasets.tables import ArrowTable, TextTable, format_of_suffix, open_table
 from rankwise.errors import TableFormatError
 from rankwise.frames import as_array
 
@@ -167,6 +167,10 @@ def write_table_with_scores(
     columns = scores if isinstance(scores, Mapping) else {column: scores}
     added = {name: _as_scores(values, gaps=True) for name, values in columns.items()}
     table = open_table(os.fspath(source), delimiter)
+    kind = table.format if isinstance(table, ArrowTable) else "csv"
+    suffix = format_of_suffix(os.fspath(path))
+    if suffix not in (None, kind, "tsv" if kind == "csv" else None):
+        raise ValueError(f"{table.path} is a {kind} file, and so is its copy; rename {path}.")
     for name, values in added.items():
         if not name or name != name.strip() or not name.isprintable():
             raise ValueError(f"column is {name!r}; pass a name without surrounding blanks.")

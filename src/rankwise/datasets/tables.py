@@ -35,7 +35,9 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _LETOR_WORD = re.compile(rb"(qid|[0-9]+):[^,;|]*")
 _FORMAT_OF_SUFFIX: dict[str, Format] = {
     **dict.fromkeys((".letor", ".svm", ".svmlight", ".libsvm"), "letor"),
-    **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv"},
+    **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet"},
+    **{".feather": "feather", ".arrow": "feather"},
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "json"),
 }
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 _SEPARATOR = re.compile("sep=(.)", re.IGNORECASE)  # a line that Excel puts on top
@@ -62,9 +64,7 @@ def format_of(path: str, format: Format = "auto") -> Format:
     binary = {found, format} & {"parquet", "feather", "json"}
     if format not in ("auto", found) and binary:
         raise TableFormatError(path, None, f"this is no {format} file, but a {found} file.")
-    stem, suffix = os.path.splitext(path.lower())
-    suffix = os.path.splitext(stem)[1] if suffix in (*PACKED, ".zip") else suffix
-    chosen = format if format != "auto" else found or _FORMAT_OF_SUFFIX.get(suffix)
+    chosen = format if format != "auto" else found or format_of_suffix(path)
     if chosen is None:
         raise TableFormatError(
             path,
@@ -73,6 +73,13 @@ def format_of(path: str, format: Format = "auto") -> Format:
             f"feature:value ...' nor column names. Pass format= with one of {FORMATS[1:]}.",
         )
     return chosen
+
+
+def format_of_suffix(path: str) -> Format | None:
+    """What the name of a file, compressed or not, says about its kind."""
+    stem, suffix = os.path.splitext(path.lower())
+    suffix = os.path.splitext(stem)[1] if suffix in (*PACKED, ".zip") else suffix
+    return _FORMAT_OF_SUFFIX.get(suffix)
 
 
 def _format_of_bytes(head: bytes) -> Format | None:
@@ -99,20 +106,21 @@ def open_table(
     format: Format = "auto",
 ) -> Table:
     """Open a table: its column names are read.  See `read_ranking` for the parameters."""
-    known = format_of(path) if format == "auto" else format
-    if known == "letor":
+    if format == "auto":
+        format = format_of(path, "auto" if delimiter is None else "csv")
+    if format == "letor":
         raise TableFormatError(
             path,
             None,
             "this file is in the LETOR (svmlight) format, expected a table with a line of column "
             "names. Pass format='letor' to a reader that takes both.",
         )
-    if known in ("csv", "tsv"):
-        delimiter = "\t" if delimiter is None and known == "tsv" else delimiter
+    if format in ("csv", "tsv"):
+        delimiter = "\t" if delimiter is None and format == "tsv" else delimiter
         return TextTable(path, delimiter, decimal, header)
     if delimiter is not None:
-        raise ValueError(f"{path} is a {known} file; leave out delimiter=.")
-    return ArrowTable(path, known)
+        raise ValueError(f"{path} is a {format} file; leave out delimiter=.")
+    return ArrowTable(path, format)
 
 
 class Table:
