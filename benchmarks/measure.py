@@ -89,7 +89,7 @@ def objective(problem: Problem, model: Model) -> float | None:
         return float(graph.weight @ residual**2 / graph.total_weight + penalty)
     graph = ScoreGraph(problem.y, problem.groups)
     if problem.has_margin_loss:
-        loss = MARGIN_LOSSES[problem.loss](graph.strict())
+        loss = MARGIN_LOSSES[problem.loss](graph)
         return float(loss.at(f).value + penalty)
     residual = problem.y - f.reshape(problem.y.shape)
     return float(np.sum(residual * graph.laplacian(residual)) / graph.total_weight + penalty)

@@ -20,10 +20,10 @@ draws the curve, and then trains some of the models again to see whether that is
 import matplotlib.pyplot as plt
 import numpy as np
 
-from rankwise import RankRLS
+from rankwise import RankRLS, RankRLSCV
 from rankwise.datasets import make_ranking
 from rankwise.metrics import disagreement_error
-from rankwise.plot import AlphaPathDisplay
+from rankwise.plot import SearchCurveDisplay
 
 X, y, groups = make_ranking(
     n_queries=40, n_documents=4, n_features=90, n_informative=10, noise=0.3, random_state=0
@@ -39,9 +39,8 @@ alphas = np.logspace(-4, 2, 25)
 #
 # The crosses are the truth, from models that really were trained 40 times without a query.
 
-display = AlphaPathDisplay.from_data(
-    RankRLS(), X, y, groups, alphas=alphas, name="exact, one decomposition"
-)
+search = RankRLSCV(alphas).fit(X, y, groups)
+display = SearchCurveDisplay.from_estimator(search, X, y, groups, label="exact, one decomposition")
 
 
 def refit(alpha):

@@ -16,7 +16,8 @@ import numpy as np
 
 from rankwise import RankingPursuit, RankingPursuitCV
 from rankwise.datasets import make_ranking
-from rankwise.plot import StagedErrorDisplay
+from rankwise.metrics import disagreement_error
+from rankwise.plot import SearchCurveDisplay
 
 X, y, groups, coef, _ = make_ranking(
     n_queries=120, n_documents=8, n_features=60, n_informative=5, noise=1.2, random_state=0
@@ -28,26 +29,20 @@ model = RankingPursuit(40, **options).fit(X[train], y[train], groups[train])
 # %%
 # Error after each step
 # ---------------------
-# The held-out curve below is that of 70 queries that the model has never seen. Nobody has those
-# when a model is made, so `RankingPursuitCV` finds the number of steps by folds of training
-# queries alone; its choice is the dotted line.
+# `RankingPursuitCV` finds the number of steps by folds of training queries alone; the display has
+# its curve, with a band of one standard error over the queries, and its choice. The other lines
+# come from `staged_predict` of the model: the error on the training data, and that on 70 queries
+# that it has never seen. Nobody has those when a model is made.
 
 search = RankingPursuitCV(40, **options).fit(X[train], y[train], groups[train])
-
-_, left = plt.subplots(figsize=(6.5, 4.4), layout="constrained")
-StagedErrorDisplay.from_estimator(
-    model,
-    X[train],
-    y[train],
-    groups[train],
-    X_test=X[test],
-    y_test=y[test],
-    groups_test=groups[test],
-    ax=left,
-)
-left.axvline(search.n_basis_, color="black", ls=":", label=f"chosen by folds: {search.n_basis_}")
-left.set_ylim(top=0.38)
-left.legend(loc="upper left")
+display = SearchCurveDisplay.from_estimator(search)
+steps = np.arange(1, model.n_basis_ + 1)
+for rows, label, color in ((train, "training", "gray"), (test, "new queries", "#D55E00")):
+    stages = model.staged_predict(X[rows])
+    errors = [disagreement_error(y[rows], scores, groups[rows]) for scores in stages]
+    display.ax_.plot(steps, errors, color=color, label=label)
+display.ax_.set_ylim(top=0.38)
+display.ax_.legend(loc="upper left")
 
 # %%
 # What was chosen
@@ -57,7 +52,6 @@ left.legend(loc="upper left")
 # complains about.
 
 _, right = plt.subplots(figsize=(6.5, 4.4), layout="constrained")
-steps = np.arange(1, model.n_basis_ + 1)
 real = np.flatnonzero(coef)
 colors = dict(zip(real, ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"], strict=True))
 for j, path in zip(model.basis_indices_, model.coef_path_.T, strict=True):

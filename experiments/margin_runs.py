@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwise import RankSVM, ScoreGraph
 from rankwise.losses import HingeLoss
+from rankwise.solvers import margin_objective
 from rankwise.solvers.margin_loss import minimize_margin
-from rankwise.solvers.margin_objective import MarginObjective
 
 __all__ = ["Course", "Fit", "follow", "make_objective", "shortest_time", "standardize", "time_fit"]
 
@@ -45,7 +45,7 @@ def standardize(X):
 
 def make_objective(X, y, alpha, loss=HingeLoss):
     """The objective of RankSVM over all pairs of different y."""
-    return MarginObjective(X, loss(ScoreGraph(y, cost="sign").strict()), alpha)
+    return margin_objective.make_objective(X, loss(ScoreGraph(y)), alpha)
 
 
 def time_fit(model, X, y, clock=time.perf_counter):
@@ -63,10 +63,9 @@ def follow(objective, solver, *, tol, max_iter):
     """Minimize, and keep what every iteration reached and when."""
     seconds, states = [], []
 
-    def watch(now):
+    def watch(_, now):
         seconds.append(time.perf_counter() - start)
         states.append((now.objective, now.bound))
-        return False
 
     start = time.perf_counter()
     minimize_margin(objective, solver, tol=tol, max_iter=max_iter, watch=watch)

@@ -38,7 +38,7 @@ def at_random(graph, rng, X):
 
 def largest_variance(graph, rng, X):
     """The pairs whose difference is known least, whatever it is."""
-    belief = belief_of_comparisons(graph, X, 1.0, rng)
+    belief = belief_of_comparisons(graph, X, 1.0)
     i, j = np.triu_indices(graph.n_items, 1)
     chosen = []
     for _ in range(BATCH):
@@ -80,7 +80,7 @@ def play(shares, rule, n_pairs, rng, X=None):
 
 def judged(graph, truth, rng, X):
     """Kendall's τ and the share of the ten best."""
-    mean = belief_of_comparisons(graph, X, 1.0, rng).mean
+    mean = belief_of_comparisons(graph, X, 1.0).mean
     best = set(np.argsort(-truth)[:10]) & set(np.argsort(-mean)[:10])
     return [kendalltau(mean, truth).statistic, len(best) / 10]
 
@@ -200,7 +200,7 @@ def stopped(n_runs, level=0.9):
                 ends = [(a, b) if w else (b, a) for (a, b), w in zip(pairs, won, strict=True)]
                 a, b = np.array(ends).T
                 graph = PairGraph(np.r_[graph.winner, a], np.r_[graph.loser, b], n_items=30)
-            mean = belief_of_comparisons(graph, None, 1.0, rng).mean
+            mean = belief_of_comparisons(graph, None, 1.0).mean
             top = set(np.argsort(-mean)[:5])
             right.append(top == set(np.argsort(-skill)[:5]) if asked.settled else np.nan)
             used.append(graph.n_pairs)

@@ -24,9 +24,9 @@ from experiments.margin_runs import make_objective, shortest_time, standardize, 
 from experiments.tables import print_notes, print_table
 from rankwise import RankSVM
 from rankwise.losses import LossAt
+from rankwise.solvers import margin_objective
 from rankwise.solvers.bundle import Bundle
-from rankwise.solvers.cutting_plane import cutting_plane
-from rankwise.solvers.margin_objective import MarginObjective
+from rankwise.solvers.descent import cutting_planes
 
 SIZES = (1000, 2000, 4000, 8000, 16000, 20640)
 ITERATION_ALPHA = 1e-4
@@ -94,18 +94,18 @@ def measure_cost(objective, iterations=ITERATIONS):
 
     def run():
         first = objective.at(np.zeros(objective.R.shape[1]))
-        steps = cutting_plane(objective, first, Bundle(objective.R.shape[1]))
+        steps = cutting_planes(objective, first, Bundle(objective.magnitude, objective.n_items))
         found[:] = itertools.islice(steps, iterations)
 
     iteration = shortest_time(run, repeats, CLOCK) / iterations
     evaluation = [
         shortest_time(lambda w=w: objective.at(w), repeats, CLOCK) for w in _weights(found)
     ]
-    return Cost(float(np.mean(evaluation)), iteration, np.array([step.bound for step in found]))
+    return Cost(float(np.mean(evaluation)), iteration, np.array([bound for _, bound in found]))
 
 
 def _weights(steps):
-    return [step.point.w for step in steps]
+    return [point.w for point, _ in steps]
 
 
 def measure_costs(X, y, sizes):
@@ -113,7 +113,7 @@ def measure_costs(X, y, sizes):
     costs = []
     for m in sizes:
         sweep = make_objective(X[:m], y[:m], ITERATION_ALPHA)
-        pairs = MarginObjective(X[:m], AllPairsHinge(y[:m]), ITERATION_ALPHA)
+        pairs = margin_objective.make_objective(X[:m], AllPairsHinge(y[:m]), ITERATION_ALPHA)
         found = measure_cost(sweep), measure_cost(pairs)
         np.testing.assert_allclose(found[0].bounds, found[1].bounds, rtol=1e-6, atol=1e-9)
         costs.append(found)

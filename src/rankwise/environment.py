@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from rankwise._compiled import IS_COMPILED
-from rankwise.memory import available_bytes
+from rankwise.machine import available_bytes
 
 PACKAGES = ("rankwise", "numpy", "scipy", "scikit-learn")
 EXTRAS = {

@@ -128,7 +128,7 @@ def test_the_model_is_the_one_that_the_library_trains(tmp_path, letor, problem):
     ],
 )
 def test_options_become_parameters(options, expected):
-    from rankwise.cli.command import command
+    from rankwise.cli.app import command
     from rankwise.cli.models import make_model
     from rankwise.cli.options import ModelOptions
 
@@ -525,7 +525,7 @@ def test_auto_trains_saves_and_works_in_every_command(tmp_path, table):
 def test_auto_refuses_what_it_would_not_look_at(tmp_path, table):
     given = ("train", table, *TABLE, "--model", "auto", "-o", tmp_path / "m.rw")
     assert "auto has no parameter kernel" in fail(*given, "--kernel", "rbf")
-    assert "auto has no option --alpha" in fail(*given, "--alpha", "1")
+    assert "auto has no parameter alpha" in fail(*given, "--alpha", "1")
     assert "leave out --scale" in fail(*given, "--scale", "group")
     cv = ("cv", table, *TABLE, "--model", "auto")
     assert "number of folds" in fail(*cv, "--leave", "pair")

@@ -70,9 +70,7 @@ def test_wrong_kinds_of_files(tmp_path, table, model):
     packed = tmp_path / "cut.csv.gz"
     packed.write_bytes(gzip.compress(table.read_bytes())[:-20])
     assert "cut short" in fail("train", packed, "-o", tmp_path / "m.rw")
-    assert "no parquet file" in fail(
-        "train", table, "--format", "parquet", "-o", tmp_path / "m.rw"
-    )
+    assert "no parquet file" in fail("train", table, "--format", "parquet", "-o", tmp_path / "m.rw")
 
 
 BAD_PAIRS = {
@@ -268,14 +266,14 @@ def test_warnings_are_notes_of_one_line_told_once(tmp_path, table, monkeypatch):
 
 def test_quiet_work_draws_no_bars(monkeypatch):
     from rankwise.cli import session
-    from rankwise.progress import Meter
+    from rankwise.machine import Progress
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     session.begin(quiet=False, debug=False)
     with session.telling(quiet=False):
-        assert Meter("x", 1).is_shown
+        assert Progress("x", 1).is_shown
     with session.telling(quiet=True):
-        assert not Meter("x", 1).is_shown
+        assert not Progress("x", 1).is_shown
     session.begin(quiet=False, debug=False)
 
 

@@ -399,11 +399,11 @@ class TestCollections:
             with pytest.raises(TypeError, match="rank needs all rows of a group"):
                 estimator.rank(lazy[0])
 
-    def test_single_precision_is_kept(self):
+    def test_scores_of_single_precision_features_are_in_double_precision(self):
         X, y, groups = problem()
         lazy = lazily(X.astype(np.float32), y, groups)
         scores = RankRLS(0.1).fit(*lazy).predict(lazy[0])
-        assert scores.dtype == scores.compute().dtype == np.float32
+        assert scores.dtype == scores.compute().dtype == np.float64
 
     @pytest.mark.parametrize(
         "message, change",

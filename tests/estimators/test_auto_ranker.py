@@ -400,10 +400,10 @@ def test_the_simplest_member_is_trained_whatever_the_time_limit(data):
 
 
 def test_a_member_that_does_not_fit_in_memory_is_left_out(data, monkeypatch):
-    from rankwise import memory
+    from rankwise import machine
 
     X, y, groups = data
-    monkeypatch.setattr(memory, "available_bytes", lambda: 8 * len(y) * 4 * 3 + 1)
+    monkeypatch.setattr(machine, "available_bytes", lambda: 8 * len(y) * 4 * 3 + 1)
     model = AutoRanker(estimate_folds=0).fit(X, y, groups)
     assert "GiB" in model.members_[-1]["note"]
     assert "score" in model.members_[0]

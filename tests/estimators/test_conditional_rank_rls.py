@@ -362,13 +362,13 @@ def test_features_are_known_by_their_names(table, tmp_path):
 
 def test_a_table_too_large_for_its_kernels_is_refused_before_memory_is_taken(table, monkeypatch):
     rows, columns, Y = table
-    monkeypatch.setattr("rankwise.memory.available_bytes", lambda: 2000)
+    monkeypatch.setattr("rankwise.machine.available_bytes", lambda: 2000)
     with pytest.raises(ValueError, match="a table of 8 × 5 would take"):
         ConditionalRankRLS().fit(rows, columns, Y)
-    monkeypatch.setattr("rankwise.memory.available_bytes", lambda: 2600)
+    monkeypatch.setattr("rankwise.machine.available_bytes", lambda: 2600)
     ConditionalRankRLS().fit(rows, columns, Y)
     big = rows[np.zeros(20, dtype=int)]
-    monkeypatch.setattr("rankwise.memory.available_bytes", lambda: 8 * 20 * 5 * 8)
+    monkeypatch.setattr("rankwise.machine.available_bytes", lambda: 8 * 20 * 5 * 8)
     with pytest.raises(ValueError, match="a kernel matrix of the rows of 20 × 20 would take"):
         ConditionalRankRLS(row_kernel="rbf").fit(big, columns, Y[np.zeros(20, dtype=int)])
 

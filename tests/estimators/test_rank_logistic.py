@@ -13,8 +13,8 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise import PairGraph, RankLogistic, RankLogisticCV, RankSVM, ScoreGraph
-from rankwise.graphs import compared
-from rankwise.losses import LogisticLoss
+from rankwise.graphs import pair_blocks
+from rankwise.losses import LogisticLoss, margin
 from tests import oracle
 from tests.graphs.third_graph import ChampionGraph
 
@@ -89,10 +89,9 @@ def test_the_gap_is_the_bound_of_strong_convexity():
 def test_pairs_in_many_blocks_are_the_same_pairs(monkeypatch):
     X, y, groups = _scores(4)
     whole = RankLogistic(0.01, ties="include").fit(X, y, groups)
-    monkeypatch.setattr(compared, "BLOCK_PAIRS", 7)
-    monkeypatch.setattr(compared, "STORED_PAIRS", 5)
-    loss = LogisticLoss.of(ScoreGraph(y, groups))
-    assert len(list(loss.preferences.blocks)) > 10
+    monkeypatch.setattr(pair_blocks, "BLOCK_PAIRS", 7)
+    monkeypatch.setattr(margin, "KEPT_PAIRS", 5)
+    assert len(list(pair_blocks.pair_blocks(ScoreGraph(y, groups)))) > 10
     blocks = RankLogistic(0.01, ties="include").fit(X, y, groups)
     np.testing.assert_allclose(blocks.coef_, whole.coef_, rtol=1e-9)
 
@@ -140,7 +139,7 @@ def test_the_scale_of_the_features_and_alpha_go_together(seed, scale):
 
 
 def test_scores_that_would_overflow_have_a_finite_loss():
-    loss = LogisticLoss.of(PairGraph([0, 1], [1, 0]))
+    loss = LogisticLoss(PairGraph([0, 1], [1, 0]))
     at = loss.at(np.array([1e4, -1e4]))
     assert at.value == pytest.approx(1e4)
     assert np.isfinite(at.gradient).all()

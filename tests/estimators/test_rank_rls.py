@@ -18,8 +18,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
-from rankwise import PairGraph, RankRLS, ScoreGraph, make_target
-from rankwise import memory as memory_module
+from rankwise import PairGraph, RankRLS, ScoreGraph, machine, make_target
 from tests import oracle
 
 M, P, N = 26, 4, 9
@@ -484,7 +483,7 @@ def test_unknown_or_contradictory_parameters_are_refused(data, options, message)
 
 def test_kernel_matrix_that_would_not_fit_is_refused_before_it_is_allocated(data, monkeypatch):
     X, y, groups, _ = data
-    monkeypatch.setattr(memory_module, "available_bytes", lambda: 8 * M * M - 1)
+    monkeypatch.setattr(machine, "available_bytes", lambda: 8 * M * M - 1)
     refuse("GiB.*pass n_basis", X, y, groups, kernel="rbf")
     RankRLS(kernel="rbf", n_basis=10).fit(X, y, groups)
 

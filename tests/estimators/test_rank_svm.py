@@ -14,8 +14,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from rankwise import PairGraph, RankSVM, ScoreGraph, make_target
 from rankwise.datasets import make_ranking
-from rankwise.losses import HingeLoss
-from rankwise.solvers import curvature, margin_loss
+from rankwise.losses import HingeLoss, margin
+from rankwise.solvers import descent
 from tests import oracle
 
 LOSSES = ["hinge", "squared_hinge"]
@@ -291,7 +291,7 @@ def test_warm_start_after_data_of_another_shape_starts_anew():
 def test_a_start_from_a_sample_of_many_items_changes_only_the_time(loss, monkeypatch):
     X, y, groups = make_ranking(40, 50, 6, noise=0.5, random_state=0)[:3]
     plain = RankSVM(1e-3, loss=loss, tol=1e-6).fit(X, y, groups)
-    monkeypatch.setattr(margin_loss, "SAMPLED_FROM", 100)
+    monkeypatch.setattr(margin, "SMALLEST_SAMPLE", 10)
     sampled = RankSVM(1e-3, loss=loss, tol=1e-6).fit(X, y, groups)
     assert sampled.objective_ == pytest.approx(plain.objective_, rel=2e-6)
     assert not np.array_equal(sampled.coef_, plain.coef_)  # the sample was used
@@ -423,7 +423,7 @@ def test_features_on_very_different_scales():
 def test_many_features_go_by_the_diagonal_of_the_curvature(loss, monkeypatch):
     X, y, groups = small_problem(4, m=30, p=8, n_groups=3)
     few = RankSVM(0.01, loss=loss, tol=1e-5).fit(X, y, groups)
-    monkeypatch.setattr(curvature, "MAX_FEATURES", 4)
+    monkeypatch.setattr(descent, "MAX_FEATURES", 4)
     many = RankSVM(0.01, loss=loss, tol=1e-5).fit(X, y, groups)
     assert many.objective_ == pytest.approx(few.objective_, rel=2e-5)
     assert not np.array_equal(many.coef_, few.coef_)
@@ -516,34 +516,3 @@ def test_verbose_shows_progress_on_standard_error(capsys):
     assert err.startswith("RankSVM iteration 1: objective 1, gap ")
     RankSVM(verbose=1).fit(X, y)
     assert capsys.readouterr().err.count("\n") == 1
-
-
-def test_callbacks_of_scikit_learn_see_every_iteration_and_may_stop_the_fit():
-    pytest.importorskip("sklearn.callback")
-    X, y, groups = make_ranking(30, 10, 8, noise=1.0, random_state=0)[:3]
-
-    class Watcher:
-        def __init__(self, patience=None):
-            self.scores, self.patience = [], patience
-
-        def setup(self, estimator, context):
-            self.scores = []
-
-        def on_fit_task_begin(self, estimator, context):
-            pass
-
-        def on_fit_task_end(self, estimator, context, *, X, y, metadata, fitted_estimator):
-            if context.task_name == "iteration":
-                self.scores.append(fitted_estimator.score(X, y, **metadata))
-            return self.patience is not None and len(self.scores) >= self.patience
-
-        def teardown(self, estimator, context):
-            pass
-
-    watcher = Watcher()
-    model = RankSVM(1e-3).set_callbacks(watcher).fit(X, y, groups)
-    assert len(watcher.scores) == model.n_iter_
-    assert watcher.scores[-1] == pytest.approx(model.score(X, y, groups))
-    with pytest.warns(ConvergenceWarning, match="interrupted"):
-        stopped = RankSVM(1e-3).set_callbacks(Watcher(patience=3)).fit(X, y, groups)
-    assert stopped.n_iter_ == 3

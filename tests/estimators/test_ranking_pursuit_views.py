@@ -11,11 +11,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 
-from rankwise import PairGraph, RankingPursuit, View
-from rankwise import memory as memory_module
-from rankwise.estimators import pursuit_problem
-from rankwise.features import dictionary as dictionary_module
-from rankwise.solvers import pursuit_search
+from rankwise import PairGraph, RankingPursuit, View, machine
+from rankwise.solvers import pursuit
 from tests import oracle, oracle_pursuit, oracle_semi
 
 M, P, N = 16, 4, 6
@@ -124,39 +121,11 @@ def test_footnote_4_shared_indices_equal_naive_over_the_same_item_in_all_views(d
         np.testing.assert_allclose(coefficients(model, v, M, -1), a, rtol=1e-6, atol=1e-9)
 
 
-def test_cyclic_search_of_two_views_never_beats_all_pairs_and_ends_at_a_local_best(data):
-    X, y, groups, _ = data
-    cyclic = RankingPursuit(1, views=TWO, nu=0.5, backfit=None, search="cyclic").fit(X, y, groups)
-    gamma = tuple(cyclic.choice_path_[0].tolist())
-    *_, steps = naive(cyclic, X, y, groups, 1, follow=[gamma])
-    _, a, J, best = steps[0]
-    assert best <= J
-    for v in range(2):
-        np.testing.assert_allclose(coefficients(cyclic, v, M, 0), a[v], rtol=1e-8)
-        others = [(j, gamma[1]) if v == 0 else (gamma[0], j) for j in range(M)]
-        *_, steps = naive(cyclic, X, y, groups, 1, combinations=others, follow=[gamma])
-        assert steps[0][2] <= steps[0][3] + 1e-12
-
-
-@pytest.mark.parametrize("backfit", [None, "every"])
-def test_cyclic_search_of_three_views_takes_the_naive_coefficients_of_its_choice(data, backfit):
-    X, y, groups, _ = data
-    model = RankingPursuit(3, views=THREE, nu=0.5, search="cyclic", backfit=backfit)
-    model.fit(X, y, groups)
-    follow = [tuple(gamma) for gamma in model.choice_path_.tolist()]
-    *_, steps = naive(model, X, y, groups, 3, combinations=sorted(set(follow)), follow=follow)
-    for p, (_, a, _, _) in enumerate(steps):
-        for v in range(3):
-            np.testing.assert_allclose(coefficients(model, v, M, p), a[v], rtol=1e-6, atol=1e-9)
-
-
 def test_small_blocks_of_pairs_and_of_columns_change_nothing(data, monkeypatch):
     X, y, groups, X_new = data
     whole = RankingPursuit(4, views=TWO).fit(X, y, groups)
     three = RankingPursuit(4, views=THREE).fit(X, y, groups)
-    monkeypatch.setattr(pursuit_search, "BLOCK_ENTRIES", 3 * M)
-    monkeypatch.setattr(dictionary_module, "BLOCK_ENTRIES", 20)
-    monkeypatch.setattr(dictionary_module, "available_bytes", lambda: 100)
+    monkeypatch.setattr(pursuit, "BLOCK_ENTRIES", 3 * M)
     blocks = RankingPursuit(4, views=TWO).fit(X, y, groups)
     np.testing.assert_array_equal(blocks.choice_path_, whole.choice_path_)
     np.testing.assert_allclose(blocks.predict(X_new), whole.predict(X_new), atol=1e-9)
@@ -195,9 +164,6 @@ def test_a_number_of_views_deals_the_dictionary_out(data):
     assert not set(first) & set(second)
     again = RankingPursuit(20, views=2, backfit="every", random_state=1).fit(X, y, groups)
     np.testing.assert_array_equal(again.predict(X_new), model.predict(X_new))
-    three = RankingPursuit(3, views=3, random_state=1).fit(X, y, groups)
-    assert three.search_ == "cyclic"
-    assert three.predict_views(X_new).shape == (N, 3)
     one, none = (RankingPursuit(3, views=v).fit(X, y, groups) for v in (1, None))
     np.testing.assert_allclose(one.predict(X_new), none.predict(X_new))
 
@@ -231,7 +197,7 @@ def test_a_view_brings_its_own_dictionary(data):
     assert set(model.basis_indices_[0]) <= {1, 4, 7, 10}
     scores = linear_kernel(X_new, X[model.basis_indices_[1]]) @ model.dual_coef_[1]
     np.testing.assert_allclose(model.predict_views(X_new)[:, 1], scores)
-    with pytest.raises(ValueError, match="needs views with the same dictionary"):
+    with pytest.raises(ValueError, match="need the same dictionary, and theirs differ"):
         clone(model).set_params(search="shared").fit(X, y, groups)
 
 
@@ -280,17 +246,10 @@ def test_score_leaves_unscored_rows_out(data):
     assert model.score(X, y, groups) == model.score(X[scored], y[scored], groups[scored])
 
 
-def test_auto_does_not_try_pairs_that_would_take_for_ever(data, monkeypatch):
-    X, y, groups, _ = data
-    monkeypatch.setattr(pursuit_problem, "PAIRS_LIMIT", 100)
-    assert RankingPursuit(2, views=TWO).fit(X, y, groups).search_ == "cyclic"
-    assert RankingPursuit(2, views=TWO, search="pairs").fit(X, y, groups).search_ == "pairs"
-
-
 def test_all_pairs_of_large_dictionaries_are_refused_before_they_are_allocated(data, monkeypatch):
     X, y, groups, _ = data
-    monkeypatch.setattr(memory_module, "available_bytes", lambda: 1000)
-    with pytest.raises(ValueError, match=r"all pairs of functions.*search='cyclic'"):
+    monkeypatch.setattr(machine, "available_bytes", lambda: 1000)
+    with pytest.raises(ValueError, match=r"all pairs of functions.*search='shared'"):
         RankingPursuit(views=TWO).fit(X, y, groups)
 
 
@@ -302,6 +261,7 @@ BAD = [
     ({"views": [View([0]), View([9])]}, "names column 9"),
     ({"views": [View([0]), View([4])]}, "dictionary of view 1 tells the scored items"),
     ({"views": THREE, "search": "pairs"}, "search='pairs' is for two views, and there are 3"),
+    ({"views": 3}, "3 views that take the same item need the same dictionary"),
     ({"views": 3, "dictionary": 2}, "deals the 2 functions of the dictionary out"),
     ({"views": TWO, "dictionary": "features"}, "use kernel='linear' without n_basis"),
     ({"views": [View(kernel="precomputed"), View()]}, "needs the square matrix"),

@@ -16,8 +16,8 @@ from rankwise import (
     RankSVM,
     ScoreGraph,
     View,
+    machine,
 )
-from rankwise import memory as memory_module
 from rankwise.features import FeatureRows
 from rankwise.model_selection import leave_group_out_predict
 from tests import oracle
@@ -193,7 +193,7 @@ def test_training_never_holds_all_features_of_the_basis(data, monkeypatch):
     lazy = model.fit(X, y, groups).predict(X_new)
     assert max(heights) <= 9
     assert sum(heights) == M
-    monkeypatch.setattr(memory_module, "available_bytes", lambda: 8 * 6 * M - 1)
+    monkeypatch.setattr(machine, "available_bytes", lambda: 8 * 6 * M - 1)
     np.testing.assert_allclose(model.fit(X, y, groups).predict(X_new), lazy)
     with pytest.raises(ValueError, match=r"40 × 6 would take.*smaller n_basis"):
         leave_group_out_predict(model, X, y, groups)
@@ -230,7 +230,7 @@ def test_points_have_no_values_in_a_precomputed_kernel(data):
 
 def test_a_basis_whose_own_kernel_matrix_would_not_fit_is_refused(data, monkeypatch):
     X, y, groups, _ = data
-    monkeypatch.setattr(memory_module, "available_bytes", lambda: 8 * 9 - 1)
+    monkeypatch.setattr(machine, "available_bytes", lambda: 8 * 9 - 1)
     for options in ({"n_basis": 3}, {"basis": X[:3]}, {"basis": [0, 1, 2]}):
         with pytest.raises(ValueError, match="the kernel matrix of a basis of 3 × 3 would take"):
             RankRLS(kernel="rbf", **options).fit(X, y, groups)

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from rankwise import PairGraph, ScoreGraph
 from rankwise.graphs import strict
-from rankwise.losses import HingeLoss, SquaredHingeLoss
+from rankwise.losses import HingeLoss, SquaredHingeLoss, margin
 from tests import oracle
 from tests.graphs.third_graph import ChampionGraph
 
@@ -84,7 +84,7 @@ def test_violated_pairs_are_those_that_a_filter_of_the_edges_finds(case, scores)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_loss_is_the_sum_over_edges_of_equation_4(case, scores, loss):
     graph, edges = case
-    at = LOSSES[loss](graph.strict()).at(scores)
+    at = LOSSES[loss](graph).at(scores)
     assert at.value == pytest.approx(oracle.margin_objective(edges, scores, 0, 0, loss), rel=1e-12)
 
 
@@ -92,7 +92,7 @@ def test_loss_is_the_sum_over_edges_of_equation_4(case, scores, loss):
 def test_gradient_gives_a_plane_below_the_loss(case, scores, loss):
     """The inequality that equations 5 and 6 are made for; also where margins are exactly one."""
     graph, edges = case
-    at = LOSSES[loss](graph.strict()).at(scores)
+    at = LOSSES[loss](graph).at(scores)
     rng = np.random.default_rng(2)
     for size in (1e-6, 0.1, 3.0):
         other = scores + size * rng.normal(size=M)
@@ -102,7 +102,7 @@ def test_gradient_gives_a_plane_below_the_loss(case, scores, loss):
 
 def test_squared_hinge_hessian_is_the_laplacian_of_the_violated_pairs(case, scores):
     graph, _ = case
-    loss = SquaredHingeLoss(graph.strict())
+    loss = SquaredHingeLoss(graph)
     f = scores + np.random.default_rng(3).normal(size=M) * 1e-3
     v, h = np.random.default_rng(4).normal(size=M), 1e-7
     numeric = (loss.at(f + h * v).gradient - loss.at(f - h * v).gradient) / (2 * h)
@@ -112,7 +112,7 @@ def test_squared_hinge_hessian_is_the_laplacian_of_the_violated_pairs(case, scor
 def test_scores_far_from_zero_lose_no_digits(case, scores):
     graph, _ = case
     if isinstance(graph, ScoreGraph):
-        loss = SquaredHingeLoss(graph.strict())
+        loss = SquaredHingeLoss(graph)
         shifted = loss.at(scores + 2.0**30)
         assert shifted.value == pytest.approx(loss.at(scores).value, rel=1e-6)
 
@@ -123,40 +123,57 @@ def test_float32_scores_are_compared_exactly():
     assert graph.strict().violated(f).weight == 1
 
 
-def test_a_sample_has_whole_groups_or_every_so_many_levels():
-    many = ScoreGraph(np.tile([0, 1, 2], 1000), np.repeat(np.arange(1000), 3), cost="sign")
-    rows, part = many.strict().sample(10)
+def test_a_sample_has_whole_groups_or_every_so_many_scores(monkeypatch):
+    monkeypatch.setattr(margin, "SMALLEST_SAMPLE", 10)
+    many = ScoreGraph(np.tile([0, 1, 2], 1000), np.repeat(np.arange(1000), 3))
+    rows, part = HingeLoss(many).sample(10)
     assert len(rows) == 300
-    assert part.n_pairs == 300
-    one = ScoreGraph(np.arange(1000) % 50, cost="sign")
-    rows, part = one.strict().sample(10)
+    assert part.graph.n_pairs == 300
+    one = ScoreGraph(np.arange(1000) % 50)
+    rows, part = SquaredHingeLoss(one).sample(10)
     assert len(rows) == 100
     assert set(one.y[rows]) == set(range(50))
-    assert ScoreGraph([0, 1], cost="sign").strict().sample(10) is None
-    assert PairGraph([0], [1]).strict().sample(10) is None
+    f = np.random.default_rng(0).normal(size=100)
+    expected = SquaredHingeLoss(ScoreGraph(one.y[rows])).at(f)
+    assert part.at(f).value == pytest.approx(expected.value, rel=1e-12)
+    assert HingeLoss(ScoreGraph([0, 1])).sample(10) is None
+    assert HingeLoss(PairGraph([0], [1])).sample(10) is None
+
+
+def test_weights_of_any_size_are_added_up_without_cancellation():
+    """s² − Σ s² of the weights of a list would lose the pairs of all but the heaviest item."""
+    y, weight = np.array([0.0, 1.0, 2.0, 2.0]), np.array([1e-9, 1.0, 1e9, 1e9])
+    graph = ScoreGraph(y, sample_weight=weight)
+    edges = [(i, j, weight[i] * weight[j]) for i in range(4) for j in range(4) if y[i] > y[j]]
+    exact = sum(w for *_, w in edges)
+    assert graph.strict().total_weight == pytest.approx(exact, rel=1e-14)
+    f = np.array([0.0, 1.5, 0.1, 3.0])
+    value = sum(w * max(0.0, 1 - (f[i] - f[j])) for i, j, w in edges) / exact
+    assert HingeLoss(graph).at(f).value == pytest.approx(value, rel=1e-12)
 
 
 def test_second_moment_is_the_mean_over_the_pairs(case):
     graph, edges = case
     R = np.random.default_rng(5).normal(size=(M, 3))
     truth = sum(w * np.outer(R[i] - R[j], R[i] - R[j]) for i, j, _, w in edges)
-    found = graph.strict().second_moment(R)
+    found = HingeLoss(graph).second_moment(R)
     np.testing.assert_allclose(found, truth / sum(w for *_, w in edges), atol=1e-12)
-    sparse = graph.strict().second_moment(sp.csr_matrix(R))
+    sparse = HingeLoss(graph).second_moment(sp.csr_matrix(R))
     np.testing.assert_allclose(found, sparse, atol=1e-12)
 
 
 def test_second_moment_of_many_items_comes_from_a_sample(monkeypatch):
     rng = np.random.default_rng(0)
     R, y, groups = rng.normal(size=(4000, 2)), rng.normal(size=4000), rng.integers(0, 5, 4000)
-    preferences = ScoreGraph(y, groups, cost="sign").strict()
-    whole = preferences.second_moment(R)
-    monkeypatch.setattr(strict, "MOMENT_ITEMS", 500)
-    part = preferences.second_moment(R)
+    loss = HingeLoss(ScoreGraph(y, groups))
+    whole = loss.second_moment(R)
+    monkeypatch.setattr(margin, "MOMENT_ITEMS", 500)
+    monkeypatch.setattr(margin, "SMALLEST_SAMPLE", 100)
+    part = loss.second_moment(R)
     assert not np.array_equal(whole, part)
     np.testing.assert_allclose(part, whole, atol=0.3)
     edges = PairGraph(rng.integers(0, 2000, 4000), rng.integers(2000, 4000, 4000))
-    np.testing.assert_allclose(edges.strict().second_moment(R), whole, atol=0.3)
+    np.testing.assert_allclose(HingeLoss(edges).second_moment(R), whole, atol=0.3)
 
 
 def test_small_and_large_groups_are_sorted_alike(scores, monkeypatch):

@@ -7,34 +7,34 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from rankwise import RankRLS, RankRLSCV, RankSVM, memory
+from rankwise import RankRLS, RankRLSCV, RankSVM, machine
 from rankwise.features.design import FITTING, HOLDING_OUT, MAPPING
 from rankwise.graphs import roots
 
 
 def test_available_memory_is_a_plausible_number():
-    assert 10**7 < memory.available_bytes() < 10**15
+    assert 10**7 < machine.available_bytes() < 10**15
 
 
 def test_a_matrix_that_fits_passes_and_a_larger_one_names_its_size(monkeypatch):
-    monkeypatch.setattr(memory, "available_bytes", lambda: 8 * 2**30)
-    memory.check_matrix_fits(2**15, 2**15, "a kernel matrix", "pass n_basis")
+    monkeypatch.setattr(machine, "available_bytes", lambda: 8 * 2**30)
+    machine.check_matrix_fits(2**15, 2**15, "a kernel matrix", "pass n_basis")
     with pytest.raises(
         ValueError, match=r"65,536 × 65,536 would take 32\.0 GiB.*8\.0 GiB.*n_basis"
     ):
-        memory.check_matrix_fits(2**16, 2**16, "a kernel matrix", "pass n_basis")
+        machine.check_matrix_fits(2**16, 2**16, "a kernel matrix", "pass n_basis")
 
 
 def test_systems_that_do_not_tell_are_not_checked(monkeypatch):
-    monkeypatch.setattr(memory, "available_bytes", lambda: None)
-    memory.check_matrix_fits(10**9, 10**9, "a kernel matrix", "")
+    monkeypatch.setattr(machine, "available_bytes", lambda: None)
+    machine.check_matrix_fits(10**9, 10**9, "a kernel matrix", "")
 
 
 def test_several_matrices_are_counted_and_said(monkeypatch):
-    monkeypatch.setattr(memory, "available_bytes", lambda: 8 * 2**30)
-    memory.check_matrix_fits(2**14, 2**15, "a kernel matrix", "pass n_basis", n_matrices=2.0)
+    monkeypatch.setattr(machine, "available_bytes", lambda: 8 * 2**30)
+    machine.check_matrix_fits(2**14, 2**15, "a kernel matrix", "pass n_basis", n_matrices=2.0)
     with pytest.raises(ValueError, match=r"10\.0 GiB \(2\.5 matrices of that size at a time\)"):
-        memory.check_matrix_fits(2**14, 2**15, "a kernel matrix", "pass n_basis", n_matrices=2.5)
+        machine.check_matrix_fits(2**14, 2**15, "a kernel matrix", "pass n_basis", n_matrices=2.5)
 
 
 @pytest.mark.filterwarnings("ignore:the best alpha")
@@ -56,7 +56,7 @@ def test_the_peak_is_what_was_announced(monkeypatch, model, n_matrices):
     X, y, groups = rng.normal(size=(m, 5)), rng.normal(size=m).round(1), np.arange(m) // 10
     model.set_params(kernel="rbf")
     announced = []
-    check = memory.check_matrix_fits
+    check = machine.check_matrix_fits
     monkeypatch.setattr(
         "rankwise.features.design.check_matrix_fits",
         lambda *args, n_matrices: announced.append(n_matrices) or check(*args),

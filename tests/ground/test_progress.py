@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rankwise import RankRLS
+from rankwise.machine import track
 from rankwise.model_selection import cross_val_predict_groups
-from rankwise.progress import track
 
 
 def test_all_steps_are_passed_on_and_counted(capsys):
@@ -37,6 +37,6 @@ def test_short_work_leaves_no_line_on_a_terminal_and_long_work_does(capsys, monk
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     assert list(track([1, 2], "work")) == [1, 2]
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr("rankwise.progress.DELAY", 0.0)
+    monkeypatch.setattr("rankwise.machine.Progress.DELAY", 0.0)
     assert list(track([1, 2], "work")) == [1, 2]
     assert "2/2\n" in capsys.readouterr().err

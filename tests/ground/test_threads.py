@@ -1,4 +1,4 @@
-"""Loops of small systems run on one BLAS thread, and leave the pools as they were."""
+"""Public calls run in one thread of BLAS and OpenMP, and leave the pools as they were."""
 
 from __future__ import annotations
 
@@ -6,95 +6,167 @@ import threading
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+import scipy.linalg
+import sklearn.ensemble  # noqa: F401  # brings the threads of OpenMP
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from rankwise import RankRLS
-from rankwise.model_selection import leave_group_out_predict
-from rankwise.solvers import closed_form, hold_out
-from rankwise.solvers.closed_form import SMALL
-from rankwise.threads import one_blas_thread
+from rankwise import (
+    AutoRanker,
+    ConditionalRankRLS,
+    CoRankRLS,
+    LabelRanker,
+    PairGraph,
+    RankingPursuit,
+    RankLogistic,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    RankSVMCV,
+    machine,
+)
+from rankwise.leaderboard import rate
+from rankwise.machine import calm, idle_cores, one_thread
+from rankwise.model_selection import leave_group_out_predict, leave_pair_out
+
+POOLS = ThreadpoolController()
 
 
-def blas_threads():
-    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+def threads():
+    return {(pool["user_api"], pool["num_threads"]) for pool in POOLS.info()}
+
+
+ONE = {("blas", 1), ("openmp", 1)}
+TWO = {("blas", 2), ("openmp", 2)}
 
 
 @pytest.fixture(autouse=True)
 def two_threads():
-    with threadpool_limits(2, user_api="blas"):
-        if set(blas_threads()) != {2}:
-            pytest.skip("this BLAS has one thread only")
+    with threadpool_limits(2):
+        if threads() != TWO:
+            pytest.skip("these libraries have one thread only")
         yield
 
 
 def test_inside_every_pool_has_one_thread_and_outside_what_it_had():
-    with one_blas_thread():
-        assert set(blas_threads()) == {1}
-        with one_blas_thread():
-            assert set(blas_threads()) == {1}
-        assert set(blas_threads()) == {1}
-    assert set(blas_threads()) == {2}
+    with one_thread():
+        assert threads() == ONE
+        with one_thread():
+            assert threads() == ONE
+        assert threads() == ONE
+    assert threads() == TWO
 
 
 def test_an_error_inside_gives_the_threads_back():
-    with pytest.raises(RuntimeError, match="inside"), one_blas_thread():
+    @calm
+    def fail():
+        assert threads() == ONE
         raise RuntimeError("inside")
-    assert set(blas_threads()) == {2}
+
+    with pytest.raises(RuntimeError, match="inside"):
+        fail()
+    assert threads() == TWO
+    with pytest.raises(ValueError, match="alpha"):
+        RankRLS(-1.0).fit([[0.0], [1.0]], [0, 1])
+    assert threads() == TWO
 
 
 @pytest.mark.parametrize("stays_longer", ["first", "second"])
-def test_threads_that_overlap_give_everything_back(stays_longer):
+def test_python_threads_that_overlap_give_everything_back(stays_longer):
     second_in, second_out, first_out = threading.Event(), threading.Event(), threading.Event()
+    in_second = []
 
     def second():
-        with one_blas_thread():
+        with ThreadpoolController().select(user_api="openmp").limit(limits=2), one_thread():
+            in_second.append(threads())
             second_in.set()
             if stays_longer == "second":
                 first_out.wait(10)
         second_out.set()
 
     thread = threading.Thread(target=second)
-    with one_blas_thread():
+    with one_thread():
         thread.start()
         assert second_in.wait(10)
         if stays_longer == "first":
             assert second_out.wait(10)
-            assert set(blas_threads()) == {1}
+            assert threads() == ONE
     first_out.set()
     thread.join()
-    assert set(blas_threads()) == {2}
+    assert in_second == [ONE]
+    assert threads() == TWO
 
 
-@pytest.mark.parametrize(
-    "work, options, size",
-    [("_solve_definite", {}, 60), ("_downdate", {}, 3), ("_both_corners", {"kernel": "rbf"}, 40)],
-)
-def test_the_folds_of_leave_group_out_are_solved_on_one_thread(monkeypatch, work, options, size):
-    """Two were five to ten times slower from about 100 features on."""
-    seen = []
-    solve = getattr(hold_out, work)
+def test_a_large_step_has_the_idle_cores_and_never_more_than_the_user_has_set(monkeypatch):
+    monkeypatch.setattr(machine, "count_idle_cores", lambda work: 5 if work >= 2**30 else 1)
+    with one_thread():
+        with idle_cores(1000.0**3):
+            assert threads() == ONE
+        with idle_cores(1025.0**3):
+            assert threads() == TWO
+            with one_thread():
+                assert threads() == ONE
+            assert threads() == TWO
+        assert threads() == ONE
+    assert threads() == TWO
 
-    def watched(*args):
-        seen.extend(blas_threads())
-        return solve(*args)
 
-    monkeypatch.setattr(hold_out, work, watched)
+def test_idle_cores_are_those_that_no_other_program_uses(monkeypatch, tmp_path):
+    file = tmp_path / "loadavg"
+    monkeypatch.setattr("builtins.open", lambda path, **options: file.open(**options))
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(8)))
+    for n_running, n_idle in [(1, 8), (3, 6), (8, 1), (20, 1)]:
+        file.write_text(f"0.10 0.20 0.30 {n_running}/117 4711\n", encoding="ascii")
+        assert machine.count_idle_cores(2.0**30) == n_idle
+        assert machine.count_idle_cores(2.0**29) == 1
+
+
+STEPS = [
+    (np, "asarray"),
+    (np.linalg, "solve"),
+    (scipy.linalg, "eigh"),
+    (scipy.linalg.lapack, "dpotrf"),
+    (scipy.linalg.lapack, "dsytrd"),
+]
+
+
+def learn(X, y, groups):
+    edges = PairGraph([0, 1, 2], [1, 2, 0], n_items=3)
+    half = np.where(np.arange(len(y)) % 2, y, np.nan)
+    yield lambda: RankRLS().fit(X, y, groups)
+    yield lambda: RankRLS(kernel="rbf").path(X, y, groups, alphas=[0.1, 1.0])
+    yield lambda: RankRLSCV().fit(X, y, groups)
+    yield lambda: RankSVM().fit(X, y, groups)
+    yield lambda: RankSVMCV([0.1, 1.0]).fit(X, y, groups)
+    yield lambda: RankLogistic().fit(X, y, groups)
+    yield lambda: CoRankRLS(n_basis=5).fit(X, half, groups)
+    yield lambda: RankingPursuit(3).fit(X, y, groups)
+    yield lambda: LabelRanker().fit(X, np.argsort(X[:, :3], axis=1))
+    yield lambda: ConditionalRankRLS().fit(X, X[:5], X @ X[:5].T)
+    yield lambda: leave_group_out_predict(RankRLS(), X, y, groups, alphas=[0.1, 1.0])
+    yield lambda: leave_pair_out(RankRLS(), X, y)
+    yield lambda: AutoRanker().fit(X, y, groups)
+    yield lambda: rate(edges)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("which", range(14))
+def test_every_public_call_computes_in_one_thread(monkeypatch, which):
+    """Two were 2 to 25 times slower beside other programs."""
+    seen = set()
+
+    def watch(function):
+        def watched(*args, **options):
+            seen.update(threads())
+            return function(*args, **options)
+
+        return watched
+
     rng = np.random.default_rng(0)
-    X, y, groups = rng.normal(size=(120, 5)), rng.normal(size=120), np.arange(120) // size
-    leave_group_out_predict(RankRLS(**options), X, y, groups, alphas=[0.1, 1.0])
-    assert set(seen) == {1}
-    assert set(blas_threads()) == {2}
-
-
-@pytest.mark.parametrize("n", [SMALL, SMALL + 1])
-def test_small_systems_are_solved_on_one_thread_and_large_ones_on_all(monkeypatch, n):
-    seen = []
-    solve = closed_form.solve_symmetric
-
-    def watched(*args):
-        seen.extend(blas_threads())
-        return solve(*args)
-
-    monkeypatch.setattr(closed_form, "solve_symmetric", watched)
-    closed_form.solve_shifted(np.eye(n), np.ones(n), [1.0])
-    assert set(seen) == {1 if n == SMALL else 2}
+    X, groups = rng.normal(size=(40, 5)), np.arange(40) // 10
+    y = (X[:, 0] + rng.normal(size=40)).round(1)
+    calls = list(learn(X, y, groups))
+    for module, name in STEPS:
+        monkeypatch.setattr(module, name, watch(getattr(module, name)))
+    calls[which]()
+    assert seen == ONE
+    assert threads() == TWO

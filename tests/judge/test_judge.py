@@ -383,7 +383,7 @@ def test_a_judge_who_knows_the_order_gets_it(tmp_path):
     assert [row["item"] for row in session.standing()["rows"][:3]] == ["i11", "i10", "i09"]
     again = knowing_judge(tmp_path / "b.db", 40)  # what is asked depends on the answers alone
     assert again.standing() == session.standing()
-    assert again._settled == session._settled > 0.5
+    assert again._settled == session._settled > 0.4
 
 
 def test_the_page_says_when_to_stop_and_not_before(tmp_path):

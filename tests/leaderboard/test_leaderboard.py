@@ -23,9 +23,9 @@ from rankwise.leaderboard.choosing_alpha import (
 )
 from rankwise.leaderboard.resampling import resample
 from rankwise.leaderboard.solving import RatingSystem
-from rankwise.leaderboard.standing import ranks_within
 from rankwise.leaderboard.tally import Tally
 from rankwise.leaderboard.units import Units
+from rankwise.uncertainty.jackknife import ranks_within
 
 DATA = Path(os.environ.get("RANKWISE_DATA") or Path(__file__).parents[3] / "shared" / "data")
 

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import warnings
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -212,11 +213,9 @@ def test_possible_ranks_and_tiers_follow_from_the_differences():
 
 
 def test_possible_ranks_of_very_many_items_are_wider(monkeypatch):
-    from rankwise.leaderboard import standing
-
     games = consistent_games(np.linspace(1, -1, 8), 300, seed=3)
     exact = rate(games)
-    monkeypatch.setattr(standing, "COVARIANCE_LIMIT", 3)
+    monkeypatch.setattr(import_module("rankwise.uncertainty.jackknife"), "COVARIANCE_LIMIT", 3)
     wide = rate(games)
     for k in range(8):
         assert wide[k].best_rank <= exact[k].best_rank

@@ -49,12 +49,12 @@ def _margin(graph, loss, name):
     winner, loser, magnitude, weight = _edges_of(graph)
     edges = oracle.pair_edges(winner, loser, magnitude, weight)
     strict = [edge for edge in edges if edge[2] > 0]
-    return loss(graph.strict()), lambda f: oracle.margin_objective(strict, f, 0, 0, name)
+    return loss(graph), lambda f: oracle.margin_objective(strict, f, 0, 0, name)
 
 
 def _logistic(graph):
     edges = oracle.pair_edges(*_edges_of(graph))
-    return LogisticLoss.of(graph), lambda f: oracle.logistic_objective(edges, f, 0, 0)
+    return LogisticLoss(graph), lambda f: oracle.logistic_objective(edges, f, 0, 0)
 
 
 def _edges_of(graph):
@@ -117,18 +117,6 @@ def test_what_a_loss_says_of_its_tangent_is_so(case):
     if at.size is not None:
         assert at.size >= abs(at.offset)
         assert at.pull >= np.abs(at.gradient).sum() - 1e-12
-
-
-@pytest.mark.parametrize("loss", [HingeLoss, SquaredHingeLoss])
-def test_a_sample_of_a_margin_loss_is_the_same_loss_of_fewer_items(loss):
-    rng = np.random.default_rng(0)
-    y, groups = rng.integers(0, 3, 600), np.arange(600) // 3
-    rows, part = loss(ScoreGraph(y, groups).strict()).sample(2)
-    f = rng.normal(size=len(rows))
-    expected = loss(ScoreGraph(y[rows], groups[rows]).strict()).at(f)
-    assert type(part) is loss
-    assert part.at(f).value == pytest.approx(expected.value, rel=1e-12)
-    assert loss(PairGraph([0], [1]).strict()).sample(2) is None
 
 
 @pytest.fixture(params=[0.0, 0.3, 1.0])

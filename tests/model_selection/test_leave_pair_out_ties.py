@@ -151,7 +151,7 @@ def test_leave_pair_out_needs_two_and_a_half_kernel_matrices(kernel):
 
 
 def test_the_eigenvectors_are_counted_before_they_are_computed(monkeypatch):
-    monkeypatch.setattr("rankwise.memory.available_bytes", lambda: 8 * 40**2 + 1)
+    monkeypatch.setattr("rankwise.machine.available_bytes", lambda: 8 * 40**2 + 1)
     X, y = np.random.default_rng(7).normal(size=(40, 2)), np.arange(40.0)
     with pytest.raises(ValueError, match=r"2\.5 matrices of that size.*n_basis"):
         leave_pair_out(RankRLS(kernel="rbf"), X, y)

@@ -70,7 +70,7 @@ def piecewise_linear(seed, n_features, n_pieces):
 def test_bound_is_below_the_objective_everywhere_and_rises(seed, alpha):
     at = piecewise_linear(seed, 4, 12)
     rng = np.random.default_rng(seed)
-    planes, bound = Bundle(4), -np.inf
+    planes, bound = Bundle(np.zeros(4), 0), -np.inf
     w = np.zeros(4)
     for _ in range(15):
         value, slope = at(w)
@@ -87,7 +87,7 @@ def test_bound_is_below_the_objective_everywhere_and_rises(seed, alpha):
 def test_a_full_bundle_merges_planes_and_keeps_its_bound(monkeypatch):
     monkeypatch.setattr(module, "MAX_PLANES", 6)
     at = piecewise_linear(0, 3, 40)
-    planes, bound, w = Bundle(3), -np.inf, np.zeros(3)
+    planes, bound, w = Bundle(np.zeros(3), 0), -np.inf, np.zeros(3)
     for _ in range(60):
         value, slope = at(w)
         planes.add(slope, value - slope @ w)

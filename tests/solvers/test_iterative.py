@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwise import PairGraph, RankRLS, RankRLSCV, ScoreGraph
 from rankwise.losses import SquaredLoss
-from rankwise.progress import IterationLine
+from rankwise.machine import Progress
 from rankwise.solvers.iterative import conjugate_gradients
 from rankwise.solvers.squared_loss import minimize_iteratively
 
@@ -155,12 +155,11 @@ def test_a_million_edges_between_items_with_sparse_features(rng):
 
 
 def test_the_line_of_iterations_appears_only_for_long_work_and_a_person(capsys):
-    with IterationLine("RankRLS", show=True, delay=0.0) as line:
-        line(3, 0.5)
-        line(4, 0.25)
+    with Progress("RankRLS", show=True) as line:
+        line.iteration(3, 0.5)
+        line.iteration(4, 0.25)
     assert "RankRLS iteration 4, residual 2.5e-01" in (drawn := capsys.readouterr().err)
     assert drawn.endswith("\n")
-    for options in ({"delay": 0.0}, {"show": True, "delay": 60.0}):
-        with IterationLine("RankRLS", **options) as line:
-            line(1, 1.0)
+    with Progress("RankRLS") as line:
+        line.iteration(1, 1.0)
     assert capsys.readouterr().err == ""

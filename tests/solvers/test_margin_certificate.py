@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -14,16 +13,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from experiments import ranksvm_certificate
 from rankwise import RankSVM, RankSVMCV, ScoreGraph
-from rankwise.estimators.margin_training import REASONS
-from rankwise.graphs import strict
+from rankwise.estimators.margin_ranker import REASONS
 from rankwise.losses import HingeLoss
-from rankwise.solvers import columns as module
-from rankwise.solvers import curvature, margin_objective
+from rankwise.solvers import descent, margin_objective
 from rankwise.solvers.bundle import Bundle
-from rankwise.solvers.columns import Columns
-from rankwise.solvers.line_search import lowest_on_line, weak_wolfe
+from rankwise.solvers.descent import lowest_on_line, weak_wolfe
 from rankwise.solvers.margin_loss import STALLED, End, minimize_margin
-from rankwise.solvers.margin_objective import MarginObjective, Trial
+from rankwise.solvers.margin_objective import Line, Trial, make_objective
 
 ALPHA = 1e-3
 OFFSET = 1e6
@@ -136,8 +132,8 @@ def test_slopes_that_rounding_hides_are_allowed_for():
 def test_the_bound_is_lower_by_the_stated_rounding(seed):
     rng = np.random.default_rng(seed)
     R = rng.normal(size=(6, 3)) * 10.0 ** rng.integers(-3, 4, 3)
-    objective = MarginObjective(R, HingeLoss(ScoreGraph(np.arange(6)).strict()), 0.1)
-    plain, careful = Bundle(3), Bundle(3, objective.columns)
+    objective = make_objective(R, HingeLoss(ScoreGraph(np.arange(6))), 0.1)
+    plain, careful = Bundle(objective.magnitude, 0), Bundle(objective.magnitude, 6)
     point = objective.at(rng.normal(size=3))
     for bundle in (plain, careful):
         bundle.touch(point)
@@ -147,7 +143,7 @@ def test_the_bound_is_lower_by_the_stated_rounding(seed):
     pull = np.abs(point.loss.gradient).sum()
     eps = 2.0**-52
     eta = eps * (4 + math.sqrt(6 + 3)) * share
-    stated = eta * (point.offset + pull * magnitude @ np.abs(w)) + 4 * eps * 0.1 * w @ w
+    stated = eta * (point.loss.offset + pull * magnitude @ np.abs(w)) + 4 * eps * 0.1 * w @ w
     stated += np.sum((eta * pull * magnitude) ** 2) / (4 * 0.1)
     assert bound - lower == pytest.approx(stated, rel=1e-2, abs=4 * eps * (1 + abs(bound)))
 
@@ -180,7 +176,11 @@ class Mistaken(HingeLoss):
 
 def problem_with(loss):
     X, y = np.random.default_rng(0).normal(size=(12, 2)), np.arange(12) % 4
-    return MarginObjective(X, loss(ScoreGraph(y, cost="sign").strict()), 0.01)
+    return make_objective(X, loss(ScoreGraph(y)), 0.01)
+
+
+def interrupt(n_iter, now):
+    raise KeyboardInterrupt
 
 
 def test_a_bound_above_the_objective_is_said_and_not_cut_off():
@@ -209,7 +209,7 @@ def test_the_estimator_warns_of_a_contradiction(monkeypatch):
         ({"tol": 1e-3, "max_iter": 500}, End.CONVERGED),
         ({"tol": 1e-9, "max_iter": 2}, End.MAX_ITER),
         ({"tol": 1e-17, "max_iter": 900}, End.STALLED),
-        ({"tol": 1e-9, "max_iter": 500, "watch": lambda now: True}, End.INTERRUPTED),
+        ({"tol": 1e-9, "max_iter": 500, "watch": interrupt}, End.INTERRUPTED),
     ],
 )
 def test_every_ending_has_its_name(options, end):
@@ -282,68 +282,45 @@ class TestLineSearches:
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("offset", [0.0, 1e5])
 @pytest.mark.parametrize("make", [np.array, np.asfortranarray, sp.csr_matrix])
-def test_products_are_exact_up_to_a_constant(dtype, offset, make, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK_ENTRIES", 100)
+def test_products_are_exact_up_to_a_constant(dtype, offset, make):
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(50, 4)) + offset).astype(dtype)
     X[:, 2] = 0.1  # constant
-    columns, exact = Columns(make(X)), X.astype(np.longdouble)
+    objective = make_objective(make(X), HingeLoss(ScoreGraph(np.arange(50))), 0.1)
+    exact = X.astype(np.longdouble)
     w, u = rng.normal(size=4), rng.normal(size=50)
     u -= u.mean()
-    f, truth = columns.times(w), exact @ w
-    allowed = columns.rounding * (columns.magnitude @ np.abs(w))
+    f, truth = objective.scores(w), exact @ w
+    rounding = 2.0**-52 * (4 + math.sqrt(50 + 4))
+    allowed = rounding * (objective.magnitude @ np.abs(w))
     assert np.abs((f - f[0]) - (truth - truth[0])).max() <= 2 * allowed
-    allowed = columns.rounding * columns.magnitude * np.abs(u).sum()
+    allowed = rounding * objective.magnitude * np.abs(u).sum()
     slope = (exact - exact[0]).T @ u
-    assert (np.abs(columns.pull_back(u) - slope) <= 2 * allowed + 1e-30).all()
-    assert columns.pull_back(u)[2] == 0
-    both = columns.times(np.stack([w, -w], axis=1))
-    np.testing.assert_allclose(both[:, 0], f, rtol=1e-12)
+    assert (np.abs(objective.pull_back(u) - slope) <= 2 * allowed + 1e-30).all()
+    assert objective.pull_back(u)[2] == 0
 
 
-@pytest.mark.parametrize("offset, exact", [(0.0, False), (100.0, True)])
-def test_rough_products_of_float32_columns_near_zero_are_in_float32(offset, exact):
-    rng = np.random.default_rng(0)
-    X = (rng.normal(size=(40, 3)) + offset).astype("f4")
-    columns, w, u = Columns(X), rng.normal(size=3), rng.normal(size=40)
-    for fine, rough in (
-        (columns.times(w), columns.times(w, rough=True)),
-        (columns.pull_back(u), columns.pull_back(u, rough=True)),
-    ):
-        assert fine.dtype == rough.dtype == np.float64
-        assert np.array_equal(fine, rough) == exact
-        np.testing.assert_allclose(rough, fine, rtol=1e-4, atol=1e-5)
+def test_float64_features_near_zero_are_not_copied():
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    assert make_objective(X, HingeLoss(ScoreGraph(np.arange(50))), 0.1).R is X
 
 
 def test_columns_far_from_zero_lose_no_digits():
     rng = np.random.default_rng(0)
     X = np.round(rng.normal(size=(40, 3)), 3) + 2.0**40
-    columns = Columns(X)
+    objective = make_objective(X, HingeLoss(ScoreGraph(np.arange(40))), 0.1)
     w = rng.normal(size=3)
     truth = (X - X[0]) @ w
-    f = columns.times(w)
+    f = objective.scores(w)
     np.testing.assert_allclose(f - f[0], truth, atol=1e-14)
-    assert (columns.magnitude < 5).all()
-
-
-def test_float32_features_are_not_copied_to_float64():
-    X = np.ones((100_000, 20), dtype="f4")
-    X[::2] = 0
-    u = np.zeros(len(X))
-    tracemalloc.start()
-    columns = Columns(X)
-    columns.times(np.ones(20))
-    columns.pull_back(u)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 0.5 * X.nbytes
+    assert (objective.magnitude < 5).all()
 
 
 def test_scores_do_not_drift_along_many_lines():
     objective = problem_with(HingeLoss)
     point, ages = objective.at(np.ones(2)), []
     for k in range(3 * margin_objective.REFRESH):
-        line = objective.line(point, np.array([1.0, -1.0]) * (-1) ** k)
+        line = Line(objective, point, np.array([1.0, -1.0]) * (-1) ** k)
         point = line.point(line.at(0.1))
         ages.append(point.age)
     assert max(ages) == margin_objective.REFRESH
@@ -351,20 +328,20 @@ def test_scores_do_not_drift_along_many_lines():
     np.testing.assert_allclose(point.scores, objective.scores(point.w), atol=1e-14)
 
 
-def test_curvature_is_that_of_the_pairs_near_the_margin(monkeypatch):
-    monkeypatch.setattr(strict, "DRAWS", 2_000_000)
+def test_the_moment_near_the_margin_is_that_of_the_pairs_there(monkeypatch):
     rng = np.random.default_rng(0)
     m = 600
+    monkeypatch.setattr(descent, "NEIGHBORS", 400)
     R, y, groups = rng.normal(size=(m, 2)), rng.integers(0, 4, m), rng.integers(0, 3, m) ** 2
-    graph = ScoreGraph(y, groups, cost="sign", group_weight="groups")
+    graph = ScoreGraph(y, groups, group_weight="groups", ties="exclude")
     f = R @ [1.0, 0.5]
     i, j = np.nonzero((y[:, None] > y) & (groups[:, None] == groups))
     weight = 1 / np.array([np.sum(groups[i] == g) for g in range(5)])[groups[i]].astype(float)
-    near = np.abs(1 - (f[i] - f[j])) < curvature.WIDTH
+    near = np.abs(1 - (f[i] - f[j])) < descent.WIDTH
     D = (R[i] - R[j])[near]
     truth = (D * weight[near][:, None]).T @ D / weight.sum()
-    for preferences in (graph.strict(), graph.pairs().strict()):
-        found = preferences.near_margin(f, curvature.WIDTH)
-        np.testing.assert_allclose(found.moment(R), truth, atol=0.03 * truth.max())
-        np.testing.assert_allclose(found.moment(R), found.moment(sp.csr_matrix(R)))
-        assert (np.abs(1 - (f[found.winner] - f[found.loser])) < curvature.WIDTH).all()
+    truth /= 2 * descent.WIDTH * descent.NEAR_MARGIN
+    for X in (R, sp.csr_matrix(R)):
+        objective = make_objective(X, HingeLoss(graph), 0.1)
+        found = descent.moment_near_margin(objective, f, np.eye(2))
+        np.testing.assert_allclose(found, truth, atol=0.03 * truth.max())

@@ -24,10 +24,8 @@ from rankwise import (
 from rankwise.datasets import make_ranking
 from rankwise.model_selection.group_routing import predict_items
 from rankwise.persistence import load, save
-from rankwise.uncertainty.calibration import fit_map, reliability
-from rankwise.uncertainty.held_out_pairs import judged_pairs
-from rankwise.uncertainty.left_out import leave_units_out
-from rankwise.uncertainty.standard_errors import spreads_of
+from rankwise.uncertainty.calibrated_ranker import fit_map, held_out_pairs, reliability
+from rankwise.uncertainty.jackknife import leave_units_out
 from tests.oracle_uncertainty import refit_without
 
 X, Y, GROUPS = make_ranking(
@@ -38,8 +36,8 @@ NEW = np.random.default_rng(1).standard_normal((12, 4))
 
 def found_pairs(model, X, y, groups=None, units="auto", n_pairs=300):
     left = leave_units_out(model, X, y, groups, units=units)
-    found = spreads_of(left)[0][0]
-    return judged_pairs(left, found, X, n_pairs, np.random.default_rng(0)), left
+    (errors,) = left.jackknives()
+    return held_out_pairs(left, errors, X, groups, n_pairs, np.random.default_rng(0)), left
 
 
 @pytest.mark.parametrize("options", [{}, {"kernel": "rbf", "gamma": 0.3}, {"cost": "sign"}])
@@ -272,7 +270,7 @@ def test_intervals_of_differences_cover_the_truth():
         y = np.einsum("ij,ij->i", items, slopes) + rng.standard_normal(len(items))
         new = rng.standard_normal((10, 3))
         left = leave_units_out(RankRLS(1e-6), items, y, groups)
-        found = spreads_of(left)[0][0].predict_difference(new, np.arange(5), np.arange(5, 10))
+        found = left.jackknives()[0].predict_difference(new, np.arange(5), np.arange(5, 10))
         truth = (new[:5] - new[5:]) @ w
         covered.append(np.abs(found.value - truth) <= quantile * found.error)
     assert 0.92 < np.mean(covered) < 0.98

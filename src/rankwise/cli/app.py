@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -21,8 +24,58 @@ from rankwise.cli import (
     session,
     train,
 )
-from rankwise.cli.command import command
 from rankwise.cli.options import flag
+from rankwise.cli.session import DEBUG_HELP, QUIET_HELP, telling
+
+Quiet = Annotated[bool, flag("--quiet", "-q", help=QUIET_HELP)]
+Debug = Annotated[bool, flag("--debug", help=DEBUG_HELP)]
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a function the signature that typer reads.
+
+    A parameter annotated by a dataclass stands for the fields of that class: so commands share
+    their options. ``--quiet`` and ``--debug`` are added to every command.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    bundles = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
+
+    def run(**given: Any) -> None:
+        quiet, debug = given.pop("quiet"), given.pop("debug")
+        for name, bundle in bundles.items():
+            own = {field.name: given.pop(field.name) for field in dataclasses.fields(bundle)}
+            given[name] = bundle(**own)  # type: ignore[operator]
+        with telling(quiet=quiet, debug=debug):
+            function(**given)
+
+    parameters = list(_parameters(function, hints, bundles))
+    run.__name__, run.__doc__ = function.__name__, function.__doc__
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def _parameters(
+    function: Callable[..., None], hints: dict[str, Any], bundles: dict[str, Any]
+) -> Iterator[inspect.Parameter]:
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name not in bundles:
+            yield _keyword(parameter.name, hints[parameter.name], parameter.default)
+            continue
+        bundle = bundles[parameter.name]
+        types = get_type_hints(bundle, include_extras=True)
+        for field in dataclasses.fields(bundle):
+            yield _keyword(field.name, types[field.name], field.default)
+    yield _keyword("quiet", Quiet, False)
+    yield _keyword("debug", Debug, False)
+
+
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    if default is dataclasses.MISSING:
+        default = inspect.Parameter.empty
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
 
 
 class _PlainFlags:
@@ -80,15 +133,10 @@ def _print_version(wanted: bool) -> None:
 def rankwise(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version",
-            callback=_print_version,
-            is_eager=True,
-            help="Show the version.",
-        ),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
-    quiet: Annotated[bool, flag("--quiet", "-q", help=session.QUIET_HELP)] = False,
-    debug: Annotated[bool, flag("--debug", help=session.DEBUG_HELP)] = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
 ) -> None:
     """Learning to rank from scores, groups and pairwise preferences.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli.options import AsJson, Confidence, DataArgument, Metrics, TableOptions
+from rankwise.cli.options import AsJson, Confidence, DataArgument, Metrics, TableOptions, option
 
 if TYPE_CHECKING:
     from rankwise.metrics import Evaluation, Metric
@@ -25,27 +25,20 @@ def compare(
     table: TableOptions,
     metric: Metrics = None,
     baseline: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Compare the others with this one only."),
+        str | None, option("Compare the others with this one only.", "NAME")
     ] = None,
     test: Annotated[
         str,
-        typer.Option(
-            "--test",
-            metavar="NAME",
-            help="wilcoxon (ranks of differences) or randomization (their mean).",
-        ),
+        option("wilcoxon (ranks of differences) or randomization (their mean).", "NAME", "--test"),
     ] = "wilcoxon",
     confidence: Confidence = 0.95,
-    style: Annotated[
-        str, typer.Option("--as", metavar="NAME", help="text, markdown, latex or html.")
-    ] = "text",
+    style: Annotated[str, option("text, markdown, latex or html.", "NAME", "--as")] = "text",
     as_json: AsJson = False,
 ) -> None:
     """Compare models or files of scores on the same data by a paired test over the groups."""
     from rankwise.cli.data_file import DataFile
-    from rankwise.cli.metric_choice import metrics_for
     from rankwise.cli.model_file import open_ranker
+    from rankwise.cli.models import metrics_for
     from rankwise.cli.output import check_inputs, print_json
     from rankwise.cli.session import note
     from rankwise.metrics import evaluate

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
+from rankwise.cli.models import make_model, numbers_in, settings
 from rankwise.cli.options import (
     AsJson,
     DataArgument,
@@ -17,21 +17,25 @@ from rankwise.cli.options import (
     PerGroup,
     TrainingTableOptions,
     WeightColumn,
+    option,
 )
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rankwise.cli.held_out import HeldOut
+    import numpy as np
+    from numpy.typing import NDArray
+
     from rankwise.cli.training_set import TrainingSet
     from rankwise.metrics import Metric
+    from rankwise.model_selection import HeldOutCurves
 
 PREPARED = "features scaled and filled by all rows, without a look at the scores"
 Leave = Annotated[
     str,
-    typer.Option(
-        metavar="auto|group|pair|N",
-        help="What is held out: one group or one pair of items at a time, or one of N folds.",
+    option(
+        "What is held out: one group or one pair of items at a time, or one of N folds.",
+        "auto|group|pair|N",
     ),
 ]
 
@@ -53,9 +57,7 @@ def cv(
     data; the first --metric chooses. With -o the held-out scores of the best candidate are written,
     one a line, and nan for items without a score, which are never held out.
     """
-    from rankwise.cli.held_out import hold_out
-    from rankwise.cli.metric_choice import held_out_metrics
-    from rankwise.cli.models import make_model, make_scaler
+    from rankwise.cli.models import held_out_metrics, make_scaler
     from rankwise.cli.output import check_output, print_json
     from rankwise.cli.session import note
     from rankwise.cli.training_set import read_training
@@ -102,8 +104,8 @@ def cv(
 
 def _judge_members(ranker: Any, leave: str, X: Any, data: TrainingSet, as_json: bool) -> None:
     """Hold out every member of the model auto, and the combination itself by folds of groups."""
-    from rankwise.cli.member_table import describe_members, member_lines, print_members
     from rankwise.cli.output import print_json, print_pairs
+    from rankwise.cli.train import describe_members, member_lines, print_members
 
     if leave != "auto" and not leave.isdecimal():
         raise ValueError(f"--leave {leave}: the model auto takes a number of folds.")
@@ -186,3 +188,124 @@ def print_summary(
         rows.append([f"{row[parameter]:.4g}", *cells, "best" if is_best else ""])
     header = [parameter, *(metric.name for metric in metrics), ""]
     print_table(Table(header, rows, names=()), best=best)
+
+
+class HeldOut(NamedTuple):
+    """The curve through the best candidate, as the command shows it.
+
+    Attributes
+    ----------
+    curves : HeldOutCurves
+        Candidates of one parameter.
+    parameter : str
+        What the candidates are: "alpha" or "n_basis".
+    candidates : ndarray of shape (n_candidates,)
+        Their values.
+    by_group : dict from metric name to ndarray of shape (n_groups, n_candidates)
+        Metrics in each held-out group, or part of a group.
+    groups : ndarray
+        Labels of the groups.
+    way : str
+        Such as "exact leave-group-out".
+    predictions : ndarray of shape (n_items, n_candidates) or None
+        Held-out scores, if the way gives a score for each item.
+    fixed : dict
+        Other parameters that were chosen.
+    """
+
+    curves: HeldOutCurves
+    parameter: str
+    candidates: NDArray[Any]
+    by_group: dict[str, NDArray[np.float64]]
+    groups: NDArray[Any]
+    way: str
+    predictions: NDArray[np.float64] | None
+    fixed: dict[str, float]
+
+    def mean(self, metric: Metric) -> NDArray[np.float64]:
+        """Mean over the groups where the metric is defined, for each candidate."""
+        return self.curves.overall(metric)
+
+    def best(self, metric: Metric) -> int:
+        """Position of the best candidate; of equal ones that of the simplest model."""
+        return self.curves.best(metric)
+
+    def note(self, metric: Metric) -> str:
+        """What is to be said of it."""
+        return self.curves.note(metric)
+
+
+def hold_out(
+    options: ModelOptions, metrics: list[Metric], leave: str, X: Any, data: TrainingSet
+) -> HeldOut:
+    """Judge every candidate on held-out data.
+
+    Parameters
+    ----------
+    options : ModelOptions
+        The model; ``alpha="auto"`` takes the candidates of its search, and so does every other
+        parameter that is searched and not given.
+    metrics : list of Metric
+        How to judge; the first one chooses.
+    leave : str
+        "auto", "group", "pair", or a number of folds.
+    X : array or sparse matrix
+        Prepared features.
+    data : TrainingSet
+        Scores, groups and weights.
+    """
+    from rankwise.model_selection import held_out_curves
+
+    cv, metric, found = _cv(options, leave, data.groups), metrics[0], []
+    gammas = settings(options).get("gamma")
+    gammas = gammas if isinstance(gammas, list) else [gammas]
+    for gamma in gammas:
+        one = [*(options.set or ()), f"gamma={gamma}"] if gammas[1:] else options.set
+        model = make_model(replace(options, set=one), search=False)
+        given = {"scoring": metrics, "cv": cv, "candidates": _values(options)}
+        known = {"groups": data.groups, "sample_weight": data.weights}
+        curves, fixed = held_out_curves(model, X, data.y, **known, **given).line(metric)
+        found.append((curves, {**fixed, **({"gamma": model.gamma} if gammas[1:] else {})}))
+    sign = 1 if metric.greater_is_better else -1
+    best, fixed = max(found, key=lambda each: sign * each[0].overall(metric)[each[0].best(metric)])
+    ((name, values),) = best.candidates.axes.items()
+    return HeldOut(
+        best,
+        name,
+        values.astype(int) if name == "n_basis" else values,
+        {metric: scores[:, :, 0] for metric, scores in best.by_group.items()},
+        best.groups,
+        best.describe(),
+        None if best.predictions is None else best.predictions[:, 0],
+        fixed,
+    )
+
+
+def _values(options: ModelOptions) -> dict[str, Any]:
+    """Candidates that were given; None stands for those of the search."""
+    if options.model is ModelName.pursuit:
+        return {"n_basis": None}
+    is_auto = options.alpha == "auto"
+    alphas = {"alpha": None if is_auto else numbers_in("--alpha", options.alpha)}
+    is_nu_open = options.model is ModelName.corankrls and "nu" not in settings(options)
+    return {**alphas, "nu": None} if is_nu_open else alphas
+
+
+def _cv(options: ModelOptions, leave: str, groups: Any) -> Any:
+    """What `held_out_curves` calls it."""
+    if leave == "group":
+        if groups is None or len(set(groups)) < 2:
+            raise ValueError(
+                "--leave group: the data are one list; name the column of groups with --group, "
+                "or use --leave pair or a number of folds."
+            )
+        return None
+    if leave == "pair" and options.model is not ModelName.rankrls:
+        raise ValueError(f"--leave pair is for the model rankrls, not for {options.model}.")
+    if leave in ("auto", "pair"):
+        return "leave-pair-out" if leave == "pair" else "auto"
+    if not leave.isdecimal() or int(leave) < 2:
+        raise ValueError(
+            f"--leave {leave}: expected auto, group, pair or a number of folds from 2."
+        )
+    return int(leave)

@@ -12,12 +12,12 @@ from typing import Annotated, Any
 
 import typer
 
+from rankwise.cli.options import option
+
 METRICS = ["ndcg@10", "disagreement", "tau"]
 
 
-Folder = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the files go.")
-]
+Folder = Annotated[Path, option("Where the files go.", "FOLDER", "--output", "-o")]
 
 
 def demo(output: Folder = Path("rankwise-demo")) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli.options import AsJson, Metrics, PerGroup, TableOptions, WeightColumn
+from rankwise.cli.options import AsJson, Metrics, PerGroup, TableOptions, WeightColumn, option
 
 if TYPE_CHECKING:
     from rankwise.metrics import Evaluation
@@ -16,9 +16,7 @@ Ranker = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model, or a file with one score a line.")
 ]
 ScoredData = Annotated[Path | None, typer.Argument(metavar="DATA", help="Scored items.")]
-ScoresFile = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Scores, one a line, in place of MODEL.")
-]
+ScoresFile = Annotated[Path | None, option("Scores, one a line, in place of MODEL.", "FILE")]
 
 
 def evaluate(
@@ -34,8 +32,8 @@ def evaluate(
     """Evaluate a model, or a file of scores, on scored items."""
     import rankwise.metrics as library
     from rankwise.cli.data_file import DataFile
-    from rankwise.cli.metric_choice import metrics_for
     from rankwise.cli.model_file import open_ranker
+    from rankwise.cli.models import metrics_for
     from rankwise.cli.output import check_inputs, check_output, print_json, print_table
     from rankwise.cli.session import note
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from rankwise.cli.options import ModelArgument, Output, flag
+from rankwise.cli.options import ModelArgument, Output, flag, option
 
 Target = StrEnum("Target", ["json", "solr", "opensearch", "onnx"])
 
@@ -22,12 +22,10 @@ def export(
     ] = None,
     to: Annotated[
         Target | None,
-        typer.Option(
-            "--to", help="Who is to read it; onnx takes most models, the others linear ones."
-        ),
+        option("Who is to read it; onnx takes most models, the others linear ones.", None, "--to"),
     ] = None,
     name: Annotated[
-        str, typer.Option(metavar="NAME", help="Name of the model over there; not for onnx.")
+        str, option("Name of the model over there; not for onnx.", "NAME")
     ] = "rankwise",
     float32: Annotated[
         bool, flag("--float32", help="ONNX that takes and gives 32-bit numbers, not 64-bit ones.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankwise.cli.options import Output, flag
+from rankwise.cli.options import Output, flag, option
 from rankwise.cli.output import say
 
 if TYPE_CHECKING:
@@ -23,38 +23,22 @@ Items = Annotated[
     ),
 ]
 Database = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Where the answers are kept; ITEMS.judged.db if not given."),
+    Path | None, option("Where the answers are kept; ITEMS.judged.db if not given.", "FILE")
 ]
-Name = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that names the items.")]
-Show = Annotated[
-    str | None,
-    typer.Option(metavar="A,B,…", help="Columns that judges see; all if not given."),
-]
-Image = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Column with the file names of pictures.")
-]
+Name = Annotated[str | None, option("Column that names the items.", "COLUMN")]
+Show = Annotated[str | None, option("Columns that judges see; all if not given.", "A,B,…")]
+Image = Annotated[str | None, option("Column with the file names of pictures.", "COLUMN")]
 Images = Annotated[
-    Path | None,
-    typer.Option(metavar="FOLDER", help="Where the pictures are; beside ITEMS if not given."),
+    Path | None, option("Where the pictures are; beside ITEMS if not given.", "FOLDER")
 ]
-Title = Annotated[str, typer.Option(metavar="TEXT", help="The question on the page.")]
-Goal = Annotated[
-    str, typer.Option(metavar="top|order", help="Find the best items, or the whole order.")
-]
-Top = Annotated[int, typer.Option(metavar="N", help="How many best items to find.")]
-Level = Annotated[
-    float, typer.Option(metavar="P", help="How sure the page has to be to say that it is settled.")
-]
-Host = Annotated[
-    str,
-    typer.Option(metavar="ADDRESS", help="0.0.0.0 lets in other computers; they need the token."),
-]
-Port = Annotated[int, typer.Option(metavar="N", help="Port of the page; 0 for any free one.")]
-Token = Annotated[
-    str | None, typer.Option(metavar="WORD", help="Secret part of the address; made up if needed.")
-]
-Seed = Annotated[int | None, typer.Option(metavar="N", help="Seed of sides and ties.")]
+Title = Annotated[str, option("The question on the page.", "TEXT")]
+Goal = Annotated[str, option("Find the best items, or the whole order.", "top|order")]
+Top = Annotated[int, option("How many best items to find.", "N")]
+Level = Annotated[float, option("How sure the page has to be to say that it is settled.", "P")]
+Host = Annotated[str, option("0.0.0.0 lets in other computers; they need the token.", "ADDRESS")]
+Port = Annotated[int, option("Port of the page; 0 for any free one.", "N")]
+Token = Annotated[str | None, option("Secret part of the address; made up if needed.", "WORD")]
+Seed = Annotated[int | None, option("Seed of sides and ties.", "N")]
 
 
 def judge(

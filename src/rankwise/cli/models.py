@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from rankwise.cli.metric_choice import DEFAULT_METRIC
-from rankwise.cli.number_options import numbers_in
 from rankwise.cli.options import ModelName, ModelOptions, Scale
 
 if TYPE_CHECKING:
     from rankwise.cli.training_set import TrainingSet
+    from rankwise.metrics import Metric
 
 CLASSES = {
     ModelName.rankrls: ("RankRLS", "RankRLSCV"),
@@ -20,6 +19,10 @@ CLASSES = {
     ModelName.pursuit: ("RankingPursuit", "RankingPursuitCV"),
     ModelName.auto: ("AutoRanker", "AutoRanker"),
 }
+DEFAULT_METRIC = "disagreement"  # chooses parameters
+GRADED_METRICS = ("ndcg@10", "map", "disagreement", "tau")
+METRICS = ("disagreement", "tau")
+MOST_LEVELS = 32  # 2 ** y is the gain of NDCG
 OF_KERNELS = ("gamma", "degree", "coef0")
 
 
@@ -157,3 +160,47 @@ def fit_model(model: Any, preparation: Any, data: TrainingSet) -> Any:
 
     model.fit(fit_transform(preparation, X, data.groups, data.y), data.y, **known)
     return Pipeline([("features", preparation), ("rank", model)])
+
+
+def metrics_for(names: list[str] | None, y: Any, weights: Any = None) -> list[Metric]:
+    """The metrics asked for, or those that suit the scores and take the weights, if any."""
+    import numpy as np
+
+    from rankwise.metrics import get_metric
+
+    if names:
+        return list(dict.fromkeys(get_metric(name) for name in names))
+    known = y[~np.isnan(y)]
+    is_graded = (known >= 0).all() and (known < MOST_LEVELS).all() and (known % 1 == 0).all()
+    usual = map(get_metric, GRADED_METRICS if is_graded else METRICS)
+    return [metric for metric in usual if weights is None or metric.core.has_weights]
+
+
+def held_out_metrics(names: list[str] | None, y: Any, groups: Any, weights: Any) -> list[Metric]:
+    """The metrics asked for, or the one that chooses in training and then those that suit.
+
+    One list is held out pair by pair, of which no other metric has a value.
+    """
+    usual = [DEFAULT_METRIC]
+    if not names and groups is not None:
+        usual += [metric.name for metric in metrics_for(None, y, weights)]
+    return metrics_for(names or usual, y)
+
+
+def numbers_in(option: str, text: str) -> list[float]:
+    """Numbers separated by commas."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        auto = "auto, " if option == "--alpha" else ""
+        raise ValueError(
+            f"{option} {text}: expected {auto}a number, or numbers separated by commas."
+        ) from None
+
+
+def number_in(option: str, text: str) -> float:
+    """A single number."""
+    found = numbers_in(option, text)
+    if len(found) > 1:
+        raise ValueError(f"{option} {text}: expected auto or one number.")
+    return found[0]

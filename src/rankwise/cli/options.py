@@ -12,6 +12,11 @@ import typer
 DATA, MODEL, OUTPUT = "Data", "Model", "Output"
 
 
+def option(help: str, metavar: str | None = None, *names: str, panel: str | None = None) -> Any:
+    """An option with a value; `names` are those that differ from the name of the parameter."""
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel)
+
+
 def flag(*names: str, help: str, panel: str | None = None) -> Any:
     """An option without a value."""
     return typer.Option(*names, help=help, rich_help_panel=panel)
@@ -51,33 +56,24 @@ ModelArgument = Annotated[
 ]
 Output = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Where to write; - is standard output.",
-        rich_help_panel=OUTPUT,
-    ),
+    option("Where to write; - is standard output.", "FILE", "--output", "-o", panel=OUTPUT),
 ]
 PerGroup = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="Write the metrics of each group as CSV.", rich_help_panel=OUTPUT
-    ),
+    Path | None, option("Write the metrics of each group as CSV.", "FILE", panel=OUTPUT)
 ]
 AsJson = Annotated[bool, flag("--json", help="Print JSON for machines.", panel=OUTPUT)]
 Metrics = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        "ndcg@10, map, p@5, mrr, err, auc, disagreement, concordance or tau; may be repeated.",
+        "NAME",
         "--metric",
         "-m",
-        metavar="NAME",
-        help="ndcg@10, map, p@5, mrr, err, auc, disagreement, concordance or tau; may be repeated.",
-        rich_help_panel=OUTPUT,
+        panel=OUTPUT,
     ),
 ]
-Seed = Annotated[int, typer.Option(metavar="N", help="Seed of everything that is random.")]
-Confidence = Annotated[float, typer.Option(metavar="X", help="Level of the intervals.")]
+Seed = Annotated[int, option("Seed of everything that is random.", "N")]
+Confidence = Annotated[float, option("Level of the intervals.", "X")]
 
 
 def _data(*names: str, metavar: str, help: str) -> Any:
@@ -88,7 +84,7 @@ def _model(*names: str, metavar: str | None = None, help: str) -> Any:
     return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=MODEL)
 
 
-FormatOption = Annotated[FileFormat, typer.Option(help="Format of the data.", rich_help_panel=DATA)]
+FormatOption = Annotated[FileFormat, option("Format of the data.", None, panel=DATA)]
 DelimiterOption = Annotated[
     str | None, _data(metavar="CHARACTER", help="Between the columns of a text table.")
 ]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
-from rankwise.cli.options import DataArgument, ModelArgument, Output, TableOptions, flag
+from rankwise.cli.options import DataArgument, ModelArgument, Output, TableOptions, flag, option
 
 
 def predict(
@@ -15,10 +13,7 @@ def predict(
     table: TableOptions,
     output: Output = None,
     column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Write a copy of the table with a column of this name added."
-        ),
+        str | None, option("Write a copy of the table with a column of this name added.", "NAME")
     ] = None,
     rank: Annotated[
         bool, flag("--rank", help="Ranks inside the groups (1 is best), not scores.")
@@ -32,8 +27,7 @@ def predict(
         ),
     ] = False,
     level: Annotated[
-        float | None,
-        typer.Option(metavar="NUMBER", help="Level of the intervals of --intervals; 0.95."),
+        float | None, option("Level of the intervals of --intervals; 0.95.", "NUMBER")
     ] = None,
 ) -> None:
     """Score items: one number a line, in the order of the input."""

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from rankwise.cli.options import OUTPUT, AsJson, Confidence, Output, Seed, flag
-from rankwise.cli.pairs_file import ComparisonOptions
+from rankwise.cli.options import (
+    DATA,
+    OUTPUT,
+    AsJson,
+    Confidence,
+    Output,
+    Seed,
+    flag,
+    option,
+    split_names,
+)
+from rankwise.cli.session import note
 
 if TYPE_CHECKING:
+    from rankwise.datasets import PairData
     from rankwise.leaderboard import Leaderboard
 
 PairsFile = Annotated[
@@ -19,16 +30,16 @@ PairsFile = Annotated[
 ]
 Alpha = Annotated[
     str | None,
-    typer.Option(
-        metavar="auto|X",
-        help="Regularization; next to none if not given, auto leaves out one comparison at a time.",
+    option(
+        "Regularization; next to none if not given, auto leaves out one comparison at a time.",
+        "auto|X",
     ),
 ]
 Intervals = Annotated[
     str,
-    typer.Option(
-        metavar="jackknife|bootstrap",
-        help="Leave out every comparison or cluster in closed form, or draw them again.",
+    option(
+        "Leave out every comparison or cluster in closed form, or draw them again.",
+        "jackknife|bootstrap",
     ),
 ]
 Reweight = Annotated[
@@ -39,24 +50,16 @@ Side = Annotated[
 ]
 Resamples = Annotated[
     int | None,
-    typer.Option(
-        metavar="N",
-        help="Bootstrap resamples; 0 for no intervals. 1000 if not given, 200 above 2,000 items.",
+    option(
+        "Bootstrap resamples; 0 for no intervals. 1000 if not given, 200 above 2,000 items.", "N"
     ),
 ]
 Model = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME", help="How outcomes are explained: least-squares or bradley-terry."
-    ),
+    str, option("How outcomes are explained: least-squares or bradley-terry.", "NAME")
 ]
 TiesOption = Annotated[
     str,
-    typer.Option(
-        "--ties",
-        metavar="NAME",
-        help="How ties count: half; davidson or rao-kupper with bradley-terry.",
-    ),
+    option("How ties count: half; davidson or rao-kupper with bradley-terry.", "NAME", "--ties"),
 ]
 FORMAT_OF = {".md": "markdown", ".json": "json", ".tex": "latex", ".html": "html", ".txt": "text"}
 
@@ -65,49 +68,93 @@ FORMAT_OF = {".md": "markdown", ".json": "json", ".tex": "latex", ".html": "html
 class ReadingOptions:
     """How the board is shown."""
 
-    scale: Annotated[
-        str,
-        typer.Option(
-            metavar="margin|logit|elo", help="Unit of the ratings.", rich_help_panel=OUTPUT
-        ),
-    ] = "margin"
+    scale: Annotated[str, option("Unit of the ratings.", "margin|logit|elo", panel=OUTPUT)] = (
+        "margin"
+    )
     anchor: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ITEM", help="The item that has 0, or 1000 Elo points.", rich_help_panel=OUTPUT
-        ),
+        str | None, option("The item that has 0, or 1000 Elo points.", "ITEM", panel=OUTPUT)
     ] = None
     order: Annotated[
         str,
-        typer.Option(
-            metavar="rating|lower",
-            help="Rank by the rating, or by the lower end of its interval.",
-            rich_help_panel=OUTPUT,
+        option(
+            "Rank by the rating, or by the lower end of its interval.", "rating|lower", panel=OUTPUT
         ),
     ] = "rating"
     min_comparisons: Annotated[
-        int,
-        typer.Option(
-            metavar="N", help="Items with fewer stand below the line.", rich_help_panel=OUTPUT
-        ),
+        int, option("Items with fewer stand below the line.", "N", panel=OUTPUT)
     ] = 0
     format: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="text, markdown, csv, json, latex or html; by default text, or what the name of "
+        option(
+            "text, markdown, csv, json, latex or html; by default text, or what the name of "
             "the output says.",
-            rich_help_panel=OUTPUT,
+            "NAME",
+            panel=OUTPUT,
         ),
     ] = None
     page: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also write a page (HTML, needs no network) with pictures and how to read them.",
-            rich_help_panel=OUTPUT,
+        option(
+            "Also write a page (HTML, needs no network) with pictures and how to read them.",
+            "FILE",
+            panel=OUTPUT,
         ),
     ] = None
+
+
+def _column(help: str) -> Any:
+    return option(help, "COLUMN", panel="Data")
+
+
+def _columns(metavar: str, help: str) -> Any:
+    return option(help, metavar, panel="Data")
+
+
+@dataclass
+class ComparisonOptions:
+    """Which columns say what."""
+
+    winner: Annotated[str, _column("Item that won.")] = "winner"
+    loser: Annotated[str | None, _column("Item that lost; loser if not given.")] = None
+    sides: Annotated[str | None, _columns("A,B", "Two columns of items, the first side first.")] = (
+        None
+    )
+    outcome: Annotated[
+        str | None,
+        _column(
+            "With --sides, who won: left, first, a, 1, the name of the column or of the item, tie, "
+            "both bad, …; --winner if not given."
+        ),
+    ] = None
+    wins: Annotated[
+        str | None, _columns("A,B[,TIES]", "With --sides, how often each side won, and neither.")
+    ] = None
+    scores: Annotated[str | None, _columns("A,B", "With --sides, the points of each side.")] = None
+    margin: Annotated[
+        bool,
+        flag("--margin", help="The difference of scores counts, not only who won.", panel=DATA),
+    ] = False
+    magnitude: Annotated[str | None, _column("By how much; 0 is a tie.")] = None
+    weight: Annotated[str | None, _column("How much the comparison counts.")] = None
+    tie: Annotated[str | None, _column("Whether it was a tie.")] = None
+    group: Annotated[str | None, _column("One board for each value.")] = None
+    judge: Annotated[str | None, _column("Who judged; also what is left out as a whole.")] = None
+    cluster: Annotated[
+        str | None, _column("What is left out or resampled as a whole: users, matches.")
+    ] = None
+    covariates: Annotated[
+        list[str] | None,
+        _columns(
+            "COLUMNS", "What else may explain who won: numbers of the first side, categories."
+        ),
+    ] = None
+    delimiter: Annotated[str | None, typer.Option(metavar="CHARACTER", rich_help_panel="Data")] = (
+        None
+    )
+    features: Annotated[
+        Path | None, option("Table with features of the items.", "FILE", panel="Data")
+    ] = None
+    item: Annotated[str, _column("Column of the items in the table of features.")] = "item"
 
 
 def rank(
@@ -131,9 +178,8 @@ def rank(
     With a column of groups there is one board for each group. -o writes CSV, or the format that
     the name of the file says (.md, .json, .tex, .html, .txt).
     """
-    from rankwise.cli.number_options import number_in
+    from rankwise.cli.models import number_in
     from rankwise.cli.output import check_inputs, check_output
-    from rankwise.cli.pairs_file import read_comparisons
     from rankwise.leaderboard import rate, rate_groups
 
     check_inputs(pairs, columns.features)
@@ -167,7 +213,6 @@ def rank(
 
 
 def _write_page(page: Path, boards: dict[Any, Leaderboard], pairs: Path) -> None:
-    from rankwise.cli.session import note
     from rankwise.report import write_board
 
     title = "Leaderboard" if str(pairs) == "-" else f"Leaderboard of {pairs.name}"
@@ -233,3 +278,62 @@ def _joined(boards: dict[Any, Leaderboard], format: str) -> str:
     columns = next(iter(boards.values())).columns
     rows = [[label, *row] for label, board in boards.items() for row in board.rows]
     return csv_text(["group", *columns], rows)
+
+
+class Comparisons(NamedTuple):
+    """Comparisons, and what is known of the items."""
+
+    pairs: PairData
+    features: Any
+
+
+def read_comparisons(path: Path, options: ComparisonOptions) -> Comparisons:
+    """Read the comparisons and, if there is one, the table of features."""
+    from rankwise.datasets import read_pairs
+
+    alike = ("winner", "outcome", "margin", "magnitude", "weight", "tie", "group", "judge",
+             "cluster", "delimiter")  # fmt: skip
+    columns: dict[str, Any] = {name: getattr(options, name) for name in alike}
+    columns["covariates"] = split_names(options.covariates)
+    if options.sides is not None and options.loser is not None:
+        raise ValueError("--sides says who took part; leave out --loser.")
+    columns["loser"] = options.loser or "loser"
+    for name in ("sides", "wins", "scores"):
+        columns[name] = _listed(name, getattr(options, name))
+    pairs = read_pairs(path, **columns)
+    if pairs.read_as:
+        note(f"{pairs.read_as}; --sides and --outcome say it otherwise.")
+    return Comparisons(pairs, _features(options, pairs))
+
+
+def _listed(name: str, columns: str | None) -> list[str] | None:
+    if columns is None:
+        return None
+    names = [column.strip() for column in columns.split(",")]
+    if len(names) not in ((2, 3) if name == "wins" else (2,)) or not all(names):
+        raise ValueError(f"--{name} {columns}: expected two columns, such as left,right.")
+    return names
+
+
+def _features(options: ComparisonOptions, pairs: PairData) -> Any:
+    """Features of the items that were compared, if any, in the order of ``pairs.items``."""
+    from rankwise.datasets import column_kinds, column_transformer, read_ranking
+    from rankwise.datasets.feature_columns import used_columns
+
+    file = options.features
+    if file is None:
+        return None
+    table: Any = read_ranking(file, target=None, group=None, id=options.item, as_frame=True)
+    row = {str(label): k for k, label in enumerate(table.ids)}
+    if len(row) < len(table.ids):
+        raise ValueError(f"{file}: some item is there twice; give each item one row.")
+    missing = [str(item) for item in pairs.items if str(item) not in row]
+    if missing:
+        shown = ", ".join(missing[:10]) + (", …" if len(missing) > 10 else "")
+        raise ValueError(f"{file} has no features of {len(missing)} compared items: {shown}.")
+    X = table.X.take([row[str(item)] for item in pairs.items])
+    kinds = column_kinds(X)
+    for kind in kinds:
+        if kind.use == "left out":
+            note(f"column {kind.name} of {file} is left out: {kind.why}")
+    return column_transformer(kinds).fit_transform(used_columns(X, kinds))

@@ -5,31 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from rankwise.cli.options import DataArgument, Metrics, ModelArgument, TableOptions
+from rankwise.cli.options import DataArgument, Metrics, ModelArgument, TableOptions, option
 
 Page = Annotated[
-    Path,
-    typer.Option(
-        "--output", "-o", metavar="FILE", help="Where to write the page; - is standard output."
-    ),
+    Path, option("Where to write the page; - is standard output.", "FILE", "--output", "-o")
 ]
 TrainingFile = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Training data, for the path of coefficients and the curve of held-out scores.",
-    ),
+    option("Training data, for the path of coefficients and the curve of held-out scores.", "FILE"),
 ]
 PreviousFile = Annotated[
     Path | None,
-    typer.Option(
-        metavar="RANKER",
-        help="The model in use so far, or a file of its scores, to compare with.",
-    ),
+    option("The model in use so far, or a file of its scores, to compare with.", "RANKER"),
 ]
-Title = Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")]
+Title = Annotated[str | None, option("Title of the page.", "TEXT")]
 
 
 def report(
@@ -46,8 +35,8 @@ def report(
     import numpy as np
 
     from rankwise.cli.data_file import DataFile
-    from rankwise.cli.metric_choice import metrics_for
     from rankwise.cli.model_file import open_model, open_ranker, scored_items
+    from rankwise.cli.models import metrics_for
     from rankwise.cli.output import check_inputs, check_output, say
     from rankwise.cli.session import note
     from rankwise.report import write_report

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from rankwise.cli.member_table import describe_members, member_lines, print_members
 from rankwise.cli.options import (
     AsJson,
     DataArgument,
@@ -19,6 +17,7 @@ from rankwise.cli.options import (
     TrainingTableOptions,
     WeightColumn,
     flag,
+    option,
 )
 
 if TYPE_CHECKING:
@@ -29,12 +28,12 @@ HINT = "--model auto combines several models: often better, slower, harder to ex
 
 ChoosingMetric = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "Metric that chooses the parameters, such as ndcg@10; disagreement if not given.",
+        "NAME",
         "--metric",
         "-m",
-        metavar="NAME",
-        help="Metric that chooses the parameters, such as ndcg@10; disagreement if not given.",
-        rich_help_panel="Model",
+        panel="Model",
     ),
 ]
 
@@ -52,10 +51,7 @@ Calibrate = Annotated[
 def train(
     file: DataArgument,
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Where to write the model; - is standard output."
-        ),
+        Path, option("Where to write the model; - is standard output.", "FILE", "--output", "-o")
     ],
     model: ModelOptions,
     table: TrainingTableOptions,
@@ -218,3 +214,49 @@ def _calibration_lines(found: dict[str, Any] | None) -> list[tuple[str, str]]:
         what = f"{found['n_units']} folds of {found['units']}, trained again for each"
     pairs = f"{found['n_pairs']:,} held-out pairs, log loss {found['log_loss']:.3f} (a coin 0.693)"
     return [("errors", f"by leaving out {what}"), ("probabilities", f"from {pairs}")]
+
+
+def describe_members(ranker: Any) -> dict[str, Any]:
+    """What there is to note about a combination; JSON has no nan."""
+    return {
+        "metric": ranker.scoring_,
+        "held_out_score": _finite(ranker.score_),
+        "combine": ranker.combine_,
+        "best_member": ranker.best_member_,
+        "estimate": {name: _finite(value) for name, value in ranker.estimate_.items()},
+        "members": [{name: _finite(v) for name, v in row.items()} for row in ranker.members_],
+        "notes": list(ranker.notes_),
+    }
+
+
+def member_lines(chosen: dict[str, Any]) -> list[tuple[str, str]]:
+    """The combination in a few lines."""
+    what = {"stack": "a stack of", "mean": "the mean of the best of", "best": "the best of"}
+    judged = sum("score" in row for row in chosen["members"])
+    return [
+        ("chosen", f"{what[chosen['combine']]} {judged} members by {chosen['metric']}"),
+        ("best member", chosen["best_member"]),
+        *(("note", note) for note in chosen["notes"]),
+    ]
+
+
+def print_members(ranker: Any) -> None:
+    """One row for each member."""
+    from rankwise.cli.output import print_table, say, shown
+    from rankwise.text_tables import Table
+
+    def cells(row: dict[str, Any]) -> list[str]:
+        if "score" not in row:
+            return [row["name"], "", "", "", "", f"{row['seconds']:.1f}", row["note"]]
+        interval = f"{shown(row['low'])} … {shown(row['high'])}"
+        alpha = "" if math.isnan(row["alpha"]) else f"{row['alpha']:.3g}"
+        numbers = [shown(row["score"]), interval, alpha, f"{row['weight']:+.3f}"]
+        return [row["name"], *numbers, f"{row['seconds']:.1f}", row["note"]]
+
+    say("")
+    header = ["member", ranker.scoring_, "95% interval", "alpha", "weight", "seconds", ""]
+    print_table(Table(header, [cells(row) for row in ranker.members_]))
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 SHOWN_NAMES = 8
 ROLES = {"id": "names of the items", "weight": "weights of the items"}
-NEED_SCORES = (
-    ModelName.rankrls,
-    ModelName.ranksvm,
-    ModelName.ranklogistic,
-    ModelName.auto,
-)
+NEED_SCORES = (ModelName.rankrls, ModelName.ranksvm, ModelName.ranklogistic, ModelName.auto)
 
 
 @dataclass

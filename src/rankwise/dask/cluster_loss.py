@@ -15,8 +15,9 @@ from rankwise.dask.blocks import RowBlock
 from rankwise.features import FeatureMap
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.losses import LossAt, MarginLoss
-from rankwise.solvers.curvature import second_moment
-from rankwise.solvers.margin_objective import MarginObjective
+from rankwise.solvers.bundle import plane_at
+from rankwise.solvers.descent import second_moment
+from rankwise.solvers.margin_objective import MarginObjective, make_objective
 
 
 class _BlockLoss(NamedTuple):
@@ -45,7 +46,7 @@ def prepare_blocks(
     return list(dask.persist(*(prepare(block, shared, loss, group_weight) for block in blocks)))
 
 
-class ClusterLoss:
+class ClusterLoss(MarginLoss):
     """``loss(w)`` and its derivatives in the weights: the sum over the blocks.
 
     To the solvers it is a margin loss of items whose features are the identity, so that scores
@@ -80,11 +81,6 @@ class ClusterLoss:
         self.moment = sum(weighted) / self.total_weight if weighted else None
         self.magnitude = np.asarray(functools.reduce(np.maximum, (p.magnitude for p in found)))
         self.n_evaluations = 0
-
-    @property
-    def preferences(self) -> Any:
-        """What the solvers ask about the pairs: how many items there are."""
-        return self
 
     def sample(self, step: int) -> None:
         """No sample: its rows would have to come to the client."""
@@ -121,22 +117,21 @@ def _prepare(
         raise ValueError(f"y has {block.y.shape[1]} outputs; fit one RankSVM for each.")
     graph = ScoreGraph(block.y[:, 0], block.groups, cost="sign", group_weight=group_weight)
     found = loss(graph)
-    if not found.preferences.n_pairs:
+    if not found.graph.n_pairs:
         return _BlockLoss(len(block.y), None)
-    return _BlockLoss(len(block.y), MarginObjective(view.features(block.X), found, alpha=0.0))
+    return _BlockLoss(len(block.y), make_objective(view.features(block.X), found, alpha=0.0))
 
 
 def _summarize(block: _BlockLoss) -> _BlockSummary:
     objective = block.objective
     if objective is None:
         return _BlockSummary(block.n_items, 0, 0.0, None, 0.0)
-    pairs = objective.loss.preferences
     return _BlockSummary(
         block.n_items,
-        pairs.n_pairs,
-        pairs.total_weight,
+        objective.loss.graph.n_pairs,
+        objective.loss.total_weight,
         second_moment(objective),
-        objective.columns.magnitude,
+        objective.magnitude,
     )
 
 
@@ -145,8 +140,8 @@ def _evaluate(block: _BlockLoss, w: Array) -> tuple[Any, ...]:
     if block.objective is None:
         return (0.0,) * 5
     point = block.objective.at(w)
-    weight = block.objective.loss.preferences.total_weight
-    terms = point.loss.value, point.slope, point.offset, point.size, point.pull
+    weight = block.objective.loss.total_weight
+    terms = point.loss.value, point.slope, *plane_at(point)
     return tuple(weight * term for term in terms)
 
 
@@ -156,4 +151,4 @@ def _curvature(block: _BlockLoss, w: Array, v: Array) -> Array | float:
     objective = block.objective
     loss = objective.loss.at(objective.scores(w))
     curved = objective.pull_back(loss.curvature(objective.scores(v)))
-    return objective.loss.preferences.total_weight * curved
+    return objective.loss.total_weight * curved

@@ -52,13 +52,11 @@ class LazyModel(KernelModel):
             return X.map_partitions(_score_frame, model, meta=meta)
         self._check_columns(X.shape[1], None)
         X = whole_rows(X)
-        is_float32 = X.dtype == np.float32 and self.make_kernel().is_linear
-        dtype = np.float32 if is_float32 else np.float64
         layout: dict[str, Any] = {"drop_axis": 1}
         if shape:
             layout = {"chunks": (X.chunks[0], (shape[0],))}
-        empty = np.empty((0,) * (1 + len(shape)), dtype=dtype)
-        return da.map_blocks(_score_block, X, model=model, dtype=dtype, meta=empty, **layout)
+        empty = np.empty((0,) * (1 + len(shape)), dtype=np.float64)
+        return da.map_blocks(_score_block, X, model=model, dtype=np.float64, meta=empty, **layout)
 
     def rank(self, X: Any, groups: Any = None) -> Indices:
         """Rank the items inside their groups, for data in memory; see `rankwise`."""
@@ -157,8 +155,7 @@ class LazyModel(KernelModel):
 
 def _score_block(block: Any, model: Any) -> NDArray[Any]:
     if block.shape[0] == 0:
-        dtype = np.result_type(getattr(block, "dtype", np.float64), np.float32)
-        return np.zeros((0, *model.output_shape_), dtype=dtype)
+        return np.zeros((0, *model.output_shape_))
     return np.asarray(model.predict(block))
 
 

@@ -14,12 +14,16 @@ from rankwise.dask.cluster_loss import ClusterLoss, prepare_blocks
 from rankwise.dask.lazy_model import LazyModel
 from rankwise.dask.whole_groups import gather_groups
 from rankwise.estimators import RankSVM as LocalRankSVM
-from rankwise.estimators.margin_training import report_solution
-from rankwise.estimators.rank_svm import margin_trainer
+from rankwise.estimators.margin_ranker import (
+    check_stopping,
+    minimize_to_gap,
+    report_solution,
+    warn_unfinished,
+)
+from rankwise.estimators.rank_svm import LOSSES, choose_method
 from rankwise.graphs.score_graph import GROUP_WEIGHTS
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
-from rankwise.solvers.columns import Columns
 from rankwise.solvers.margin_objective import MarginObjective
 
 
@@ -110,8 +114,8 @@ class RankSVM(LazyModel):
         self._refuse_weights(sample_weight)
         alpha = float(check_alphas([self.alpha], "alpha")[0])
         check_option("group_weight", self.group_weight, GROUP_WEIGHTS)
-        method = "lbfgs" if self.solver == "auto" else self.solver
-        trainer = margin_trainer(self.loss, method, self.tol, self.max_iter, self.verbose)
+        self.solver_ = choose_method(self.loss, "lbfgs" if self.solver == "auto" else self.solver)
+        check_stopping(self.tol, self.max_iter)
         aligned = align(X, y, groups)
         self._learn_columns(X)
         seen = survey(aligned)
@@ -119,21 +123,19 @@ class RankSVM(LazyModel):
         self._check_whole(seen, grouped=groups is not None)
         view = self._fixed_map(aligned, seen)
         blocks = gather_groups(aligned.blocks, seen) if seen.split else aligned.blocks
-        loss = ClusterLoss(prepare_blocks(blocks, view, trainer.loss, self.group_weight))
+        loss = ClusterLoss(prepare_blocks(blocks, view, LOSSES[self.loss], self.group_weight))
         if not loss.n_pairs:
             raise ValueError(
                 f"there is nothing to rank: {loss.n_items} items make no pair of different "
                 "scores; give group labels that are shared by the items to be compared."
             )
-        n = view.n_features
-        weights = Columns(sp.identity(n, format="csr"), loss.magnitude, loss.n_items)
-        objective = MarginObjective(weights, loss, alpha)
-        solution = trainer.minimize(objective, moment=loss.moment)
-        self.solver_, self.n_pairs_ = trainer.method, loss.n_pairs
-        self.n_evaluations_ = loss.n_evaluations
+        identity = sp.identity(view.n_features, format="csr")
+        objective = MarginObjective(identity, loss, alpha, loss.magnitude, loss.n_items)
+        solution = minimize_to_gap(self, objective, moment=loss.moment)
+        self.n_pairs_, self.n_evaluations_ = loss.n_pairs, loss.n_evaluations
         report_solution(self, solution)
         self._store(view.coefficients(solution.best.w[:, None]))
-        trainer.warn_unfinished([solution], [alpha])
+        warn_unfinished(self, [solution], [alpha])
         return self
 
     def _check_whole(self, seen: Survey, grouped: bool) -> None:

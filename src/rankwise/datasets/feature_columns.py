@@ -79,7 +79,7 @@ def column_kinds(
     Parameters
     ----------
     X : pyarrow.Table or data frame
-        Features, as `read_frame` gives them, or a frame of pandas or polars.
+        Features, as `read_ranking(as_frame=True)` gives them, or a frame of pandas or polars.
     categorical, numeric : iterables of str
         Columns that are to be categories or numbers, whatever they look like.
     wanted : iterable of str

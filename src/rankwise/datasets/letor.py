@@ -18,8 +18,7 @@ from rankwise.datasets.labels import MAX_LABEL, distinct_labels, show
 from rankwise.datasets.letor_writer import read_group_sizes
 from rankwise.datasets.ranking import RankingData
 from rankwise.errors import LetorFormatError
-from rankwise.memory import available_bytes
-from rankwise.progress import Meter
+from rankwise.machine import Progress, available_bytes
 
 MIB = 2**20
 BLOCK_BYTES = 1 << 20
@@ -246,8 +245,9 @@ def _joined(blocks: Iterable[Rows]) -> Rows:
     lengths = [0] * 5
     comments = []
     for block in blocks:
-        arrays = arrays or [np.empty(0, dtype=part.dtype) for part in block[:5]]
-        for k, (array, part) in enumerate(zip(arrays, block[:5], strict=True)):
+        parts: list[Any] = list(block[:5])
+        arrays = arrays or [np.empty(0, dtype=part.dtype) for part in parts]
+        for k, (array, part) in enumerate(zip(arrays, parts, strict=True)):
             start, lengths[k] = lengths[k], lengths[k] + len(part)
             if lengths[k] > len(array):
                 array.resize(lengths[k] + lengths[k] // 8, refcheck=False)
@@ -359,7 +359,7 @@ class _FileMeter:
         sizes = [os.path.getsize(location(path)) for path in paths]
         self._start = dict(zip(paths, np.cumsum([0, *sizes]).tolist(), strict=False))
         name = os.path.basename(paths[0]) if len(paths) == 1 else f"{len(paths)} files"
-        meter = Meter(f"{what} {name} (MiB)", max(1, -(-sum(sizes) // MIB)), show)
+        meter = Progress(f"{what} {name} (MiB)", max(1, -(-sum(sizes) // MIB)), show)
         self._meter, self.close = meter, meter.close
 
     def watch(self, path: str) -> Watch | None:

@@ -13,7 +13,7 @@ from rankwise.datasets.columns import column_numbers, distinct_cells
 from rankwise.datasets.files import PathLike
 from rankwise.datasets.labels import show
 from rankwise.datasets.tables import Table, open_table
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import check_matrix_fits
 from rankwise.options import check_option
 
 LAYOUTS = ("auto", "wide", "long")
@@ -47,7 +47,7 @@ def read_score_table(
     delimiter: str | None = None,
     decimal: str | None = None,
 ) -> ScoreTable:
-    r"""Read a table of scores: CSV, TSV, Parquet, Feather or JSON lines.
+    r"""Read a table of scores: CSV, TSV, Parquet, Feather or JSON.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def read_score_table(
         "auto" takes a file for long if it has columns called row, column and score (or user, item
         and rating), or three columns of which the first names some rows twice.
     delimiter, decimal : str, optional
-        As in `read_table`.
+        As in `read_ranking`.
 
     Returns
     -------

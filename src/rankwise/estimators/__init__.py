@@ -8,22 +8,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rankwise.estimators.auto_ranker import AutoRanker
-    from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSPath
-    from rankwise.estimators.co_rank_rls_cv import CoRankRLSCV
+    from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSCV, CoRankRLSPath
     from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS
     from rankwise.estimators.conditional_rank_rls_cv import ConditionalRankRLSCV
     from rankwise.estimators.group_scaler import GroupScaler
     from rankwise.estimators.hinge_features import HingeFeatures
     from rankwise.estimators.label_ranker import LabelRanker
     from rankwise.estimators.label_ranker_cv import LabelRankerCV
-    from rankwise.estimators.rank_logistic import RankLogistic, RankLogisticPath
-    from rankwise.estimators.rank_logistic_cv import RankLogisticCV
+    from rankwise.estimators.rank_logistic import RankLogistic, RankLogisticCV, RankLogisticPath
     from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
     from rankwise.estimators.rank_rls_cv import RankRLSCV
-    from rankwise.estimators.rank_svm import RankSVM, RankSVMPath
-    from rankwise.estimators.rank_svm_cv import RankSVMCV
-    from rankwise.estimators.ranking_pursuit import RankingPursuit
-    from rankwise.estimators.ranking_pursuit_cv import RankingPursuitCV
+    from rankwise.estimators.rank_svm import RankSVM, RankSVMCV, RankSVMPath
+    from rankwise.estimators.ranking_pursuit import RankingPursuit, RankingPursuitCV
     from rankwise.features.view import View
 
 __all__ = [
@@ -54,7 +50,7 @@ __all__ = [
 _HOMES = {
     "AutoRanker": "estimators.auto_ranker",
     "CoRankRLS": "estimators.co_rank_rls",
-    "CoRankRLSCV": "estimators.co_rank_rls_cv",
+    "CoRankRLSCV": "estimators.co_rank_rls",
     "CoRankRLSPath": "estimators.co_rank_rls",
     "ConditionalRankRLS": "estimators.conditional_rank_rls",
     "ConditionalRankRLSCV": "estimators.conditional_rank_rls_cv",
@@ -63,16 +59,16 @@ _HOMES = {
     "GroupScaler": "estimators.group_scaler",
     "HingeFeatures": "estimators.hinge_features",
     "RankLogistic": "estimators.rank_logistic",
-    "RankLogisticCV": "estimators.rank_logistic_cv",
+    "RankLogisticCV": "estimators.rank_logistic",
     "RankLogisticPath": "estimators.rank_logistic",
     "RankRLS": "estimators.rank_rls",
     "RankRLSCV": "estimators.rank_rls_cv",
     "RankRLSPath": "estimators.rank_rls",
     "RankSVM": "estimators.rank_svm",
-    "RankSVMCV": "estimators.rank_svm_cv",
+    "RankSVMCV": "estimators.rank_svm",
     "RankSVMPath": "estimators.rank_svm",
     "RankingPursuit": "estimators.ranking_pursuit",
-    "RankingPursuitCV": "estimators.ranking_pursuit_cv",
+    "RankingPursuitCV": "estimators.ranking_pursuit",
     "View": "features.view",
 }
 

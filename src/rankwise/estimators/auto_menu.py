@@ -23,7 +23,7 @@ from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.hinge_features import HingeFeatures
 from rankwise.estimators.pipelines import fit_transform
 from rankwise.estimators.rank_rls import RankRLS
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import check_matrix_fits
 from rankwise.options import check_option
 
 N_BASIS = 300  # items of the basis of a kernel

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numbers
 import sys
 import time
-import warnings
-from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
+from rankwise.errors import warn_user
 from rankwise.estimators.auto_combine import Combination, combine_members
 from rankwise.estimators.auto_estimate import estimate_folds, held_out_once_more, interval
 from rankwise.estimators.auto_hold_out import HeldOutEdges, Units, is_worse, make_units
@@ -35,6 +34,7 @@ from rankwise.estimators.checks import check_rows
 from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.frames import check_same_index
+from rankwise.machine import Progress, calm
 from rankwise.model_selection.group_routing import predict_items
 from rankwise.model_selection.measures import (
     Measure,
@@ -43,12 +43,9 @@ from rankwise.model_selection.measures import (
 )
 from rankwise.model_selection.nested_hold_out import NestedFolds
 from rankwise.options import check_option
-from rankwise.progress import Meter
 from rankwise.real_numbers import as_whole
 from rankwise.rows import row_products
-from rankwise.threads import one_blas_thread
 
-MANY = 50_000  # items from which a second thread of BLAS gains more than it waits
 HOPELESS = 3.0  # standard errors: a scaling whose linear model is so much worse is not expanded
 
 
@@ -144,6 +141,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @calm
     def fit(
         self,
         X: Any,
@@ -187,16 +185,16 @@ class AutoRanker(RankerMixin, BaseEstimator):
         is_joined = isinstance(units, HeldOutEdges)
         nested = None if is_joined else estimate_folds(problem.graph, n_folds)
         features = Features(problem.X, problem.groups, seed)
-        with one_blas_thread() if X.shape[0] < MANY else nullcontext():
-            judged = self._judge(problem, features, units, nested, start)
-            if not judged:
-                self._keep_simplest(problem, features)
-                return self
-            self._keep(judged, combine_members(judged, units, self.combine), units, problem)
-            if nested is not None:
-                self._estimate(problem, units, nested, judged)
+        judged = self._judge(problem, features, units, nested, start)
+        if not judged:
+            self._keep_simplest(problem, features)
+            return self
+        self._keep(judged, combine_members(judged, units, self.combine), units, problem)
+        if nested is not None:
+            self._estimate(problem, units, nested, judged)
         return self
 
+    @calm
     def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[Any]:
         """Score items; larger is better, and only differences inside a group have a meaning.
 
@@ -254,7 +252,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         start: float,
     ) -> list[Member]:
         asked = asked_members(self.members, problem)
-        meter = Meter("AutoRanker", len(asked))
+        meter = Progress("AutoRanker", len(asked))
         judged: list[Member] = []
         for done, (name, what) in enumerate(asked):
             meter.update(done)
@@ -272,7 +270,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
                 except Exception as error:  # other people's models raise what they like
                     why = f"left out: {str(error).rstrip('.')}"
                     if not isinstance(what, Recipe) and "given up" not in why:
-                        warnings.warn(f"the member {name!r} is {why}.", stacklevel=3)
+                        warn_user(f"the member {name!r} is {why}.")
             row = self._row(judged[-1]) if not why else {"name": name, "note": why}
             self.members_.append({"seconds": time.perf_counter() - begun, **row})
             self._say(self.members_[-1])

@@ -14,6 +14,7 @@ from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.checks import check_rows
 from rankwise.graphs import ScoreGraph
+from rankwise.machine import ENTRY_OF_TREE, calm, idle_cores
 from rankwise.targets import split_weighted
 
 MAX_LEAVES = 15
@@ -51,6 +52,7 @@ class BoostedTrees(RankerMixin, BaseEstimator):
     def __init__(self, n_trees: int = 100) -> None:
         self.n_trees = n_trees
 
+    @calm
     def fit(
         self,
         X: Any,
@@ -151,7 +153,9 @@ def grow_trees(model: Any, n_trees: int, X: Any, graph: ScoreGraph) -> Any:
             random_state=0,
         )
     model.set_params(max_iter=n_trees)
-    return model.fit(X, order_targets(graph), sample_weight=graph.item_weights)
+    targets = order_targets(graph)
+    with idle_cores(ENTRY_OF_TREE * X.size):
+        return model.fit(X, targets, sample_weight=graph.item_weights)
 
 
 def staged_scores(model: Any, X: Any, stages: tuple[int, ...]) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import validate_data
 
+from rankwise.errors import warn_user
 from rankwise.frames import as_frame, frame_matrix
 from rankwise.real_numbers import check_items
 from rankwise.solvers import Solutions
@@ -52,24 +52,20 @@ def check_rows(estimator: Any, X: Any, *, reset: bool = True, **options: Any) ->
     return check_array(matrix, estimator=estimator, input_name="X", **options)
 
 
-def warn_of_solutions(
-    found: Sequence[Solutions], kernel: Any, tol: float, *, stacklevel: int
-) -> None:
+def warn_of_solutions(found: Sequence[Solutions], kernel: Any, tol: float) -> None:
     """Warn of kernels that are not positive semidefinite, and of iterations that did not finish."""
     if not all(solutions.is_definite for solutions in found):
-        warnings.warn(
+        warn_user(
             f"the kernel {kernel!r} is not positive semidefinite on these data: the "
             "model is a stationary point of the objective, not its minimum. A larger alpha or "
             "another kernel avoids this.",
-            stacklevel=stacklevel + 1,
         )
     unfinished = [alpha for solutions in found for alpha in solutions.unfinished]
     if unfinished:
         n_iter = max(solutions.n_iter for solutions in found)
-        warnings.warn(
+        warn_user(
             f"conjugate gradients stopped after {n_iter} iterations without reaching "
             f"tol={tol:g} at alpha={min(unfinished):g}; raise max_iter, tol or alpha, or "
             "scale the features.",
             ConvergenceWarning,
-            stacklevel=stacklevel + 1,
         )

@@ -16,7 +16,7 @@ from rankwise.features import FeatureMap, basis_map
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.score_graph import COSTS, GROUP_WEIGHTS, TIES
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import calm, check_matrix_fits
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
 from rankwise.real_numbers import as_real
@@ -67,6 +67,7 @@ class ChunkedFit(KernelModel):
     _features: FeatureMap
 
     @available_if(_learns_in_chunks)  # type: ignore[untyped-decorator]
+    @calm
     def partial_fit(
         self,
         X: Any,

@@ -4,27 +4,44 @@ from __future__ import annotations
 
 import copy
 import itertools
-import warnings
+import numbers
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
+from rankwise.errors import warn_user
 from rankwise.estimators.checks import check_rows
-from rankwise.estimators.co_problem import CoProblem, CoTask, fit_views, warn_about_flat_views
 from rankwise.estimators.problem import ranking_losses
-from rankwise.estimators.unscored import SemiSupervisedMixin, split_unscored
-from rankwise.features import KernelParameters, View
+from rankwise.estimators.search import Search
+from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, split_unscored
+from rankwise.features import FeatureMap, FeatureRows, KernelParameters, View, check_views, fit_view
 from rankwise.frames import check_same_index
-from rankwise.metrics import disagreement_error
-from rankwise.model_selection.candidates import check_alphas, check_nus
-from rankwise.model_selection.measures import mean_defined
+from rankwise.groups import encode_groups
+from rankwise.losses import SquaredLoss
+from rankwise.machine import calm, check_matrix_fits
+from rankwise.metrics import get_metric
+from rankwise.metrics.averaging import mean
+from rankwise.metrics.ranking import Ranking, Targets
+from rankwise.model_selection.alpha_grid import AlphaGrid, make_grid, median_share
+from rankwise.model_selection.candidates import Candidates, check_alphas, check_nus
+from rankwise.model_selection.curves import HeldOutCurves
+from rankwise.model_selection.exact_hold_out import check_rest
+from rankwise.model_selection.least_squares_task import alpha_candidates
+from rankwise.model_selection.measures import Measure
+from rankwise.model_selection.refit_task import RefitTask
+from rankwise.solvers.co_regularized import CoSystem, coupling, scored_system, solve_co_regularized
 from rankwise.targets import with_weights
+
+NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # with few scores large ones may be best
+FLAT = 1e-24  # scatter of a constant view, relative to the square of its features
 
 
 @dataclass(eq=False, repr=False)
@@ -112,6 +129,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
     group_weight: str = "pairs"
     random_state: Any = None
 
+    @calm
     def fit(
         self,
         X: Any,
@@ -138,8 +156,9 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
             The fitted estimator.
         """
         y, groups = with_weights(y, groups, sample_weight, X)
-        return self._fit_problem(self._prepare(X, y, groups))
+        return self._fit_task(self._prepare(X, y, groups))
 
+    @calm
     def path(
         self,
         X: Any,
@@ -183,7 +202,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         checked = check_alphas(alphas, "alphas")
         several = check_nus([self.nu], "nu") if nus is None else check_nus(nus, "nus")
         y, groups = with_weights(y, groups, sample_weight, X)
-        coef = model._solve_for(model._prepare(X, y, groups), several, checked)
+        coef = model._solve(model._prepare(X, y, groups), several, checked)
         return CoRankRLSPath(model, checked, several, coef, squeeze=nus is None)
 
     def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> CoTask:
@@ -192,15 +211,10 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         Its candidates are alphas and nus. X, y and groups as in `fit`; the estimator is left as
         it is.
         """
-        model = clone(self)
-        problem = model._prepare(X, y, groups)
-        return CoTask(
-            problem,
-            self.alpha,
-            self.nu,
-            lambda **values: model.set_params(**values)._fit_problem(problem),
-        )
+        task: CoTask = clone(self)._prepare(X, y, groups)
+        return task
 
+    @calm
     def predict(self, X: Any) -> NDArray[Any]:
         """Score items by the mean of all views; larger is better, inside a group.
 
@@ -249,47 +263,72 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
             groups; 0 if they always agree, about 0.5 if they know nothing of each other. Ties of
             one view only count one half; nan if a view ties everything.
         """
-        F = self.predict_views(X)
-        n = F.shape[1]
-        out = np.zeros((n, n))
-        for v, u in itertools.permutations(range(n), 2):
-            error = disagreement_error(F[:, v], F[:, u], groups, per_group=True, undefined="nan")
-            out[v, u] = mean_defined(np.asarray(error))
+        scores = np.ascontiguousarray(self.predict_views(X).T)
+        metric, encoded = get_metric("disagreement"), encode_groups(groups, scores.shape[1])
+        out = np.zeros((len(scores), len(scores)))
+        for v, u in itertools.permutations(range(len(scores)), 2):
+            ranking = Ranking(Targets(scores[v], encoded), scores[u])
+            out[v, u] = mean(metric.by_group(ranking).values)
         return 0.5 * (out + out.T)
 
-    def _prepare(self, X: Any, y: Any, groups: ArrayLike | None) -> CoProblem:
+    def _prepare(self, X: Any, y: Any, groups: ArrayLike | None) -> CoTask:
         """Check everything, choose the bases, and say what is to be minimized."""
         check_same_index(X=X, y=y, groups=groups)
         X = self._check_items(X, reset=True)
-        part = split_unscored(y, groups, X.shape[0])
+        target = split_unscored(y, groups, X.shape[0])
         options = (self.cost, self.ties, self.group_weight)
-        losses, _ = ranking_losses(len(part.y), *part.target, *options, beta=0.0)
-        shared = View(**self.kernel_arguments())
-        names = getattr(self, "feature_names_in_", None)
-        views = fit_views(self.views, shared, X, self.n_basis, self.random_state, names)
-        return CoProblem(X, views, part, losses[0])
+        losses, _ = ranking_losses(len(target.y), *target.target, *options, beta=0.0)
+        return CoTask(self, X, self._fit_views(X), target, losses[0])
 
-    def _solve_for(self, problem: CoProblem, nus: Array, alphas: Array) -> list[Array]:
+    def _fit_views(self, X: Any) -> list[FeatureMap]:
+        """The views that the user gave, or as many random bases of all items as asked for."""
+        rng, n_basis = check_random_state(self.random_state), self.n_basis
+        if isinstance(n_basis, bool) or not isinstance(n_basis, numbers.Integral) or n_basis < 1:
+            raise ValueError(f"n_basis={n_basis!r}; expected a whole number of at least 1.")
+        if isinstance(self.views, numbers.Integral) and not isinstance(self.views, bool):
+            views = self._random_bases(int(self.views), X, rng)
+        else:
+            views = check_views(self.views)
+        names = getattr(self, "feature_names_in_", None)
+        return [fit_view(view, X, rng, n_basis=int(n_basis), names=names) for view in views]
+
+    def _random_bases(self, n_views: int, X: Any, rng: np.random.RandomState) -> list[View]:
+        """Views that differ in their basis alone; no item is in two of them."""
+        n_items, n_features = X.shape
+        if not 1 <= n_views <= n_items:
+            raise ValueError(
+                f"views={n_views}; expected a number of views from 1 to {n_items}, the number of "
+                "training items, or a list of View."
+            )
+        size = min(self.n_basis, n_items // n_views)
+        if n_views > 1 and self.kernel == "linear" and size >= n_features:
+            warn_user(
+                f"{n_views} linear views of all {n_features} features with {size} basis items each "
+                "are the same view: all of them learn what RankRLS learns. Use a kernel, fewer "
+                "basis items than features, or a list of View with different columns.",
+            )
+        rows = rng.permutation(n_items)[: n_views * size].reshape(n_views, size)
+        return [View(**self.kernel_arguments(), basis=np.sort(basis)) for basis in rows]
+
+    def _fit_task(self, task: CoTask) -> Self:
+        alphas, nus = check_alphas([self.alpha], "alpha"), check_nus([self.nu], "nu")
+        self.view_coef_ = [coef[:, 0, 0] for coef in self._solve(task, nus, alphas)]
+        return self
+
+    def _solve(self, task: CoTask, nus: Array, alphas: Array) -> list[Array]:
         """Coefficients of each view, shape (n, n_nus, n_alphas); sets all attributes but them."""
-        warn_about_flat_views(problem)
-        coef, floor = problem.coefficients(nus, alphas)
+        task.warn_about_flat_views()
+        coef, floor = task.coefficients(nus, alphas)
         if alphas.min() < floor:
-            warnings.warn(
+            warn_user(
                 f"alpha={alphas.min():g} is lost in rounding beside nu={nus.max():g}; {floor:.2g} "
                 "is used instead. Use a larger alpha or a smaller nu.",
-                stacklevel=4,
             )
-        self.views_ = list(problem.views)
-        self.basis_indices_ = [view.basis for view in problem.views]
-        self.n_scored_, self.n_unscored_ = len(problem.part.scored), len(problem.part.unscored)
-        self.n_pairs_ = problem.loss.graph.n_pairs
+        self.views_ = list(task.views)
+        self.basis_indices_ = [view.basis for view in task.views]
+        self.n_scored_, self.n_unscored_ = len(task.target.scored), len(task.target.unscored)
+        self.n_pairs_ = task.loss.graph.n_pairs
         return coef
-
-    def _fit_problem(self, problem: CoProblem) -> Self:
-        alphas, nus = check_alphas([self.alpha], "alpha"), check_nus([self.nu], "nu")
-        coef = self._solve_for(problem, nus, alphas)
-        self.view_coef_ = [view[:, 0, 0] for view in coef]
-        return self
 
     def _check_items(self, X: Any, *, reset: bool) -> Any:
         sparse = False if self.kernel == "precomputed" else "csr"
@@ -332,6 +371,7 @@ class CoRankRLSPath:
     def __len__(self) -> int:
         return len(self.nus) * len(self.alphas)
 
+    @calm
     def predict(self, X: Any) -> NDArray[Any]:
         """Scores of all models, shape (n_items, n_nus, n_alphas), or without nus if none given."""
         flat = [coef.reshape(len(coef), -1) for coef in self.view_coef]
@@ -345,3 +385,237 @@ class CoRankRLSPath:
         model.alpha, model.nu = float(self.alphas[alpha]), float(self.nus[nu])
         model.view_coef_ = [coef[:, nu, alpha].copy() for coef in self.view_coef]
         return model
+
+
+class CoTask(RefitTask):
+    """What CoRankRLS minimizes, for every alpha and nu, and without some of the scored rows.
+
+    Only scored rows are held out. One reduction for each fold and nu serves all alphas.
+
+    Parameters
+    ----------
+    model : CoRankRLS
+        The learner with its parameters.
+    X : array or sparse matrix
+        All items.
+    views : list of FeatureMap
+        Views with their bases.
+    target : PartlyScored
+        Which rows are scored.
+    loss : SquaredLoss
+        Loss of the scored rows.
+    known_coupling : ndarray, optional
+        C, if it is known already.
+    """
+
+    parameters = ("alpha", "nu")
+
+    def __init__(
+        self,
+        model: CoRankRLS,
+        X: Any,
+        views: list[FeatureMap],
+        target: PartlyScored,
+        loss: SquaredLoss,
+        known_coupling: Array | None = None,
+    ) -> None:
+        super().__init__(loss.graph, X.shape[0], self.train, target.scored)
+        self._X, self._learner, self._known_coupling = X, model, known_coupling
+        self.views, self.target, self.loss = views, target, loss
+        self._sizes = [view.n_features for view in views]
+        self._starts = np.cumsum(self._sizes)[:-1]  # of the second and later views
+
+    @cached_property
+    def system(self) -> CoSystem:
+        """B, C and E of [CoRankRLS10] equation 18."""
+        n = sum(self._sizes)
+        advice = "give the views fewer columns or a smaller n_basis, linear ones, too"
+        check_matrix_fits(n, n, "the stacked system of all views", advice)
+        X = self._X[self.target.scored]
+        B, E = scored_system((view.features(X) for view in self.views), self.loss)
+        C = self._known_coupling
+        if C is None:
+            rows, graph = self.target.agreement(self.loss.graph.group_weight)
+            C = coupling(FeatureRows(self.views, self._X, rows), self._sizes, graph)
+        return CoSystem(B, C, E)
+
+    def coefficients(self, nus: Array, alphas: Array) -> tuple[list[Array], float]:
+        """Coefficients of each view, shape (n, n_nus, n_alphas), and the smallest usable alpha.
+
+        [CoRankRLS10] section 5: one reduction for each nu serves all alphas.
+        """
+        solutions = [solve_co_regularized(self.system, float(nu), alphas) for nu in nus]
+        w = np.stack([solution.T for solution, _ in solutions], axis=1)
+        coef = [
+            view.coefficients(weights.reshape(len(weights), -1)).reshape(-1, *w.shape[1:])
+            for view, weights in zip(self.views, np.split(w, self._starts), strict=True)
+        ]
+        return coef, max(floor for _, floor in solutions)
+
+    def warn_about_flat_views(self) -> None:
+        """Warn of views whose features are the same for all items of a group."""
+        B, C, _ = self.system
+        first = FeatureRows(self.views, self._X, np.arange(1))[:]
+        scatter, size = np.diag(B) + np.diag(C), first[0] ** 2
+        for k, view in enumerate(np.split(np.arange(len(scatter)), self._starts)):
+            if scatter[view].sum() <= FLAT * size[view].sum():
+                warn_user(
+                    f"view {k} sees the same features in all items of every group: it cannot "
+                    "order them, and agreement draws the other views to predicting ties, too. "
+                    "Leave it out or give it other columns.",
+                )
+
+    def candidates(self, **values: ArrayLike | None) -> Candidates:
+        """By default 31 alphas as for RankRLS, averaged over the views, and seven nus."""
+        alphas = alpha_candidates(values, self._learner.alpha, self._default_grid)
+        nus = values.get("nu", [self._learner.nu])
+        checked = check_nus(NUS if nus is None else nus, "nus")
+        return Candidates({**alphas.axes, "nu": checked}, alphas.grid)
+
+    def _default_grid(self) -> AlphaGrid:
+        """By the mean over the views of the squared distance between items of a pair."""
+        norms = np.split(np.diag(self.system.scored), self._starts)
+        shares = [
+            median_share(norm) if view.is_columns else 1.0
+            for view, norm in zip(self.views, norms, strict=True)
+        ]
+        scale = float(np.trace(self.system.scored)) / len(self.views)
+        return make_grid(scale, min(shares))
+
+    def scores_without(self, held: Indices, candidates: Candidates) -> Array:
+        """The mean of the views, trained without some of the scored rows, counted among these.
+
+        They are left out altogether, also of what views agree on. So where views agree on the
+        unscored rows, C stays as it is and is not computed again.
+        """
+        kept = np.setdiff1d(np.arange(len(self.target.scored)), held)
+        loss = SquaredLoss(self.loss.graph.subset(kept))
+        check_rest(loss.graph.n_pairs > 0)
+        C = self.system.coupling if self.target.agrees_on_unscored else None
+        rest = CoTask(self._learner, self._X, self.views, self.target.without(held), loss, C)
+        coef, _ = rest.coefficients(candidates.axes["nu"], candidates.axes["alpha"])
+        X = self._X[self.target.scored[held]]
+        views = zip(self.views, coef, strict=True)
+        scores = [view.scores(X, c.reshape(len(c), -1)) for view, c in views]
+        return np.asarray(np.mean(scores, axis=0))
+
+    def train(self, **values: Any) -> CoRankRLS:
+        """The learner trained on all data."""
+        model: CoRankRLS = self._learner.set_params(**values)
+        return model._fit_task(self)
+
+
+@dataclass(eq=False, repr=False)
+class CoRankRLSCV(SemiSupervisedMixin, Search):
+    """CoRankRLS that chooses alpha and nu by holding out scored groups.
+
+    For each fold and each nu one reduction of the stacked system serves all alphas
+    ([CoRankRLS10] section 5); what the unscored rows contribute is computed once for all folds.
+    Rows held out are left out altogether, also of what the views agree on, so each fold is judged
+    as new groups would be. The bases are chosen once, from all rows. The model is then trained on
+    all data with the best parameters.
+
+    Parameters
+    ----------
+    alphas : array-like of shape (n_alphas,), optional
+        Candidates. By default 31 values from 1e-8 to 1e2 times the mean squared distance between
+        the items of a scored pair, averaged over the views; widened as in `RankRLSCV`.
+    nus : array-like of shape (n_nus,), optional
+        Candidates; by default 0 and powers of ten from 0.1 to 10,000.
+    cv : "auto", None, int, splitter or iterable
+        "auto" makes up to five folds of whole groups of the scored rows, or of the scored rows if
+        they are one list; None holds out one group at a time. Splitters see the scored rows only,
+        and an iterable counts them from 0.
+    scoring : str or Metric
+        Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
+    store_predictions : bool
+        Keep the held-out scores in ``cv_results_["predictions"]``.
+    views, n_basis, kernel, gamma, degree, coef0, kernel_params, cost, ties, group_weight, \
+random_state
+        As in `CoRankRLS`.
+
+    Attributes
+    ----------
+    alpha_, nu_ : float
+        Chosen parameters.
+    best_score_ : float
+        Their score, in the units of the metric.
+    best_params_ : dict
+        Both.
+    cv_results_ : dict
+        "alphas", "nus", "params" (a list with one dict for each nu), "mean_score" of shape (n_nus,
+        n_alphas), "group_score" of shape (n_groups, n_nus, n_alphas), "groups" (their labels),
+        "n_undefined", "cv" (which way was taken), "note" (if the choice is at the edge, or most
+        alphas are as good; else empty), and "predictions" of shape (n_items, n_nus, n_alphas) if
+        asked for, nan in rows without a score.
+    best_estimator_ : CoRankRLS
+        The model trained on all data.
+    views_, view_coef_, basis_indices_, n_scored_, n_unscored_, n_pairs_
+        As in `CoRankRLS`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import CoRankRLSCV, View
+    >>> from rankwise.datasets import make_ranking
+    >>> X, y, groups = make_ranking(n_queries=40, noise=0.5, random_state=0)[:3]
+    >>> y = np.where(groups < 10, y, np.nan)
+    >>> views = [View(slice(0, 5)), View(slice(5, None))]
+    >>> model = CoRankRLSCV(views=views).fit(X, y, groups)
+    >>> model.cv_results_["mean_score"].shape
+    (7, 31)
+    >>> model.n_unscored_
+    600
+    """
+
+    model_class = CoRankRLS
+    axes = {"alpha": "alphas", "nu": "nus"}  # noqa: RUF012
+    lists = ()
+    shown = (
+        "views_",
+        "view_coef_",
+        "basis_indices_",
+        "n_scored_",
+        "n_unscored_",
+        "n_pairs_",
+    )
+
+    alphas: ArrayLike | None = None
+    _: KW_ONLY
+    nus: ArrayLike | None = None
+    cv: Any = "auto"
+    scoring: Any = "disagreement"
+    views: int | Sequence[View] = 2
+    n_basis: int = 100
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    random_state: Any = None
+    store_predictions: bool = False
+
+    def predict_views(self, X: Any) -> NDArray[Any]:
+        """Score items by each view; see ``CoRankRLS.predict_views``."""
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.predict_views(X))
+
+    def view_disagreement(self, X: Any, groups: ArrayLike | None = None) -> Array:
+        """How differently the views order items; see ``CoRankRLS.view_disagreement``."""
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.view_disagreement(X, groups))
+
+    def _tables(
+        self, runs: list[HeldOutCurves], points: list[dict[str, Any]], metric: Measure
+    ) -> dict[str, Any]:
+        """Scores for `cv_results_`: a row for each nu, a column for each alpha."""
+        (run,) = runs
+        axes, shape = run.candidates.axes, run.candidates.shape
+        tables = {
+            "alphas": axes["alpha"],
+            "nus": axes["nu"],
+            "params": [{"nu": float(nu)} for nu in axes["nu"]],
+            "mean_score": run.overall(metric).reshape(shape),
+            "group_score": run.by_group[metric.name].reshape(-1, *shape),
+        }
+        if self.store_predictions:
+            tables["predictions"] = np.asarray(run.predictions).reshape(-1, *shape)
+        return tables

@@ -21,12 +21,11 @@ from rankwise.estimators.table_sides import SideKernel, side_kernel
 from rankwise.frames import as_array, check_same_index
 from rankwise.losses import TableLoss
 from rankwise.losses.table import RANKED
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import Progress, calm, check_matrix_fits
 from rankwise.metrics import get_metric
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.table_task import TableTask
 from rankwise.options import check_option
-from rankwise.progress import IterationLine
 from rankwise.real_numbers import as_real
 from rankwise.solvers import Solutions
 from rankwise.solvers.table_problem import TableProblem
@@ -192,6 +191,7 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
     tol: float = 1e-8
     max_iter: int | None = None
 
+    @calm
     def fit(self, rows: Any, columns: Any, Y: Any) -> Self:
         """Learn from rows, columns and what is known about their cells.
 
@@ -211,12 +211,13 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
         """
         alphas = check_alphas([self.alpha], "alpha")
         data = self._check_data(rows, columns, Y)
-        with IterationLine("ConditionalRankRLS") as line:
-            found = data.problem.solve(alphas, watch=line)
+        with Progress("ConditionalRankRLS") as line:
+            found = data.problem.solve(alphas, watch=line.iteration)
         self._keep(data, found)
-        warn_of_solutions([found], (self.row_kernel, self.column_kernel), self.tol, stacklevel=3)
+        warn_of_solutions([found], (self.row_kernel, self.column_kernel), self.tol)
         return self
 
+    @calm
     def predict(self, rows: Any, columns: Any = None) -> Array:
         """Scores of cells; only differences inside a row (a column, if rows are ranked) count.
 
@@ -240,8 +241,6 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
             columns = self.columns_fit_
         else:
             columns = other.check(columns, self.n_column_features_, self.feature_names_[1])
-        n_columns = len(columns) if other.is_delta else columns.shape[0]
-        check_matrix_fits(rows.shape[0], n_columns, "a table of scores", "predict fewer rows")
         rows_fit = getattr(self, "rows_fit_", None)
         weights = np.column_stack([self.coef_, self.row_coef_])
         seen = side.scores(rows, rows_fit, weights)

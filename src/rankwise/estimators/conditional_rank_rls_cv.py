@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array
 from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS, TableMixin
 from rankwise.estimators.search import BaseSearch
+from rankwise.machine import calm
 
 
 @dataclass(eq=False, repr=False)
@@ -99,6 +100,7 @@ group_weight, intercept, tol, max_iter
     max_iter: int | None = None
     store_predictions: bool = False
 
+    @calm
     def fit(self, rows: Any, columns: Any, Y: Any) -> Self:
         """Choose the parameters, then learn from all data.
 

@@ -13,6 +13,7 @@ from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.checks import check_rows
 from rankwise.features import FeatureMap, KernelParameters
+from rankwise.machine import calm
 
 
 class KernelModel(RankerMixin, KernelParameters):
@@ -25,6 +26,7 @@ class KernelModel(RankerMixin, KernelParameters):
     output_shape_: tuple[int, ...] = ()
     intercept_: Any = 0.0  # as of linear models of scikit-learn without one
 
+    @calm
     def predict(self, X: Any) -> NDArray[Any]:
         """Score items; larger is better, and only differences (inside a group) have a meaning.
 
@@ -42,6 +44,7 @@ class KernelModel(RankerMixin, KernelParameters):
         X = self._check_items(X, accept_sparse="csr", reset=False)
         return self._scores(X, self._columns).reshape((X.shape[0], *self.output_shape_))
 
+    @calm
     def predict_by(self, X: Any, coefficients: Array) -> NDArray[Any]:
         """Score items by other coefficients than those of the fit.
 
@@ -60,6 +63,7 @@ class KernelModel(RankerMixin, KernelParameters):
         check_is_fitted(self)
         return self._scores(self._check_items(X, accept_sparse="csr", reset=False), coefficients)
 
+    @calm
     def regressors(self, X: Any) -> Any:
         """What the coefficients are coefficients of: scores are ``regressors(X) @ coefficients``.
 
@@ -137,6 +141,7 @@ class ModelPath(Generic[Model]):
     def __len__(self) -> int:
         return len(self.alphas)
 
+    @calm
     def predict(self, X: Any) -> NDArray[Any]:
         """Scores of all models, shape (n_items, n_alphas) or (n_items, n_outputs, n_alphas)."""
         model = self._template

@@ -22,11 +22,11 @@ from rankwise.features import Design, make_design
 from rankwise.features.design import FITTING, HOLDING_OUT
 from rankwise.graphs import ScoreGraph
 from rankwise.losses import SquaredLoss, TableLoss
+from rankwise.machine import Progress, calm
 from rankwise.metrics import get_metric
 from rankwise.metrics.averaging import check_cutoff
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.table_task import OVERFLOW, TableTask
-from rankwise.progress import IterationLine
 from rankwise.solvers import Solutions, minimize
 from rankwise.solvers.table_problem import TableProblem
 from rankwise.solvers.table_sides import Side
@@ -187,6 +187,7 @@ class LabelRanker(LabelMixin, KernelModel):
     max_iter: int | None = None
     random_state: Any = None
 
+    @calm
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from instances and what is known about the order of their labels.
 
@@ -326,9 +327,9 @@ class LabelRanker(LabelMixin, KernelModel):
     def _solve(self, loss: TableLoss, design: Design, alphas: Array) -> tuple[Solutions, float]:
         """B of all features (or items) and labels; the constant feature is the last of them."""
         problem, constant = self._problem(loss, design)
-        with IterationLine("LabelRanker") as line:
+        with Progress("LabelRanker") as line:
             if not loss.is_complete:
-                return problem.solve(alphas, watch=line), constant
+                return problem.solve(alphas, watch=line.iteration), constant
             Y = loss.Y - loss.Y.mean(axis=1, keepdims=True)
             plain = SquaredLoss(ScoreGraph(np.zeros(len(Y))), 1.0, Y)
             shifts = alphas * (Y.shape[1] - 1) / 2  # the loss is the mean over pairs, not items
@@ -339,7 +340,7 @@ class LabelRanker(LabelMixin, KernelModel):
                 shifts,
                 tol=self.tol,
                 max_iter=self.max_iter,
-                watch=line,
+                watch=line.iteration,
             )
         unfinished = tuple(shift * 2 / (Y.shape[1] - 1) for shift in found.unfinished)
         return found._replace(unfinished=unfinished), constant
@@ -353,7 +354,7 @@ class LabelRanker(LabelMixin, KernelModel):
         self._store_features(design.features)
         if not np.isfinite(found.coef).all():
             raise ValueError(OVERFLOW)
-        warn_of_solutions([found], self.kernel, self.tol, stacklevel=4)
+        warn_of_solutions([found], self.kernel, self.tol)
 
     def _keep(self, design: Design, B: Array, constant: float) -> None:
         self.intercept_ = np.zeros(B.shape[1])

@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 from rankwise.estimators.label_ranker import LabelMixin, LabelRanker
 from rankwise.estimators.search import Search
 from rankwise.frames import as_frame
+from rankwise.machine import calm
 
 
 @dataclass(eq=False, repr=False)
@@ -83,6 +84,7 @@ tol, max_iter, random_state
     random_state: Any = None
     store_predictions: bool = False
 
+    @calm
     def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
         """Choose the parameters, then learn from all data.
 

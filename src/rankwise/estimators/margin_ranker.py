@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-import warnings
+import numbers
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.arrays import Array
-from rankwise.estimators.callbacks import FitTask
+from rankwise.errors import warn_user
 from rankwise.estimators.kernel_model import KernelModel, ModelPath
-from rankwise.estimators.margin_training import MarginTrainer, report_solution
 from rankwise.estimators.problem import why_no_pairs
 from rankwise.features import Design, make_features
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph
 from rankwise.losses import MarginLoss
+from rankwise.machine import Progress, calm
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.refit_task import MarginTask
-from rankwise.solvers.margin_loss import MarginSolution
+from rankwise.solvers.margin_loss import End, Iterate, MarginSolution, minimize_margin
+from rankwise.solvers.margin_objective import MarginObjective, make_objective
 from rankwise.targets import with_weights
+
+REASONS = {
+    End.MAX_ITER: "reached max_iter; raise it, tol or alpha, or scale the features",
+    End.INTERRUPTED: "was interrupted; the model is the best one found so far",
+    End.STALLED: "cannot go on within rounding errors; raise tol or alpha, or scale the features",
+    End.CONTRADICTED: (
+        "found a lower bound above an objective by more than rounding explains: the loss is not "
+        "convex, or this is a mistake of rankwise; do not rely on lower_bound_, and report it"
+    ),
+}
 
 
 class MarginPath(ModelPath[Any]):
@@ -62,7 +74,7 @@ class MarginPath(ModelPath[Any]):
         return model
 
 
-class MarginRanker(CallbackSupportMixin, KernelModel):
+class MarginRanker(KernelModel):
     """A ranker that minimizes ``loss(f) + α ‖f‖²`` until a lower bound proves it near the minimum.
 
     A subclass declares the parameters, which graph it learns from and how it is trained.
@@ -72,19 +84,21 @@ class MarginRanker(CallbackSupportMixin, KernelModel):
 
     n_basis: int | None
     basis: Any
+    tol: float
     max_iter: int
     warm_start: bool
+    verbose: int
     random_state: Any
 
     @abstractmethod
-    def _make_trainer(self) -> MarginTrainer:
-        """The options that say how it is trained, checked."""
+    def _loss_and_method(self) -> tuple[type[MarginLoss], str]:
+        """The loss and the name of the solver, from checked parameters."""
 
     @abstractmethod
     def _make_graph(self, n_items: int, y: Any, groups: ArrayLike | None) -> PreferenceGraph:
         """What is known about the items; a graph is checked and taken as it is."""
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @calm
     def fit(
         self,
         X: Any,
@@ -113,29 +127,19 @@ class MarginRanker(CallbackSupportMixin, KernelModel):
         RankSVM
             The fitted estimator.
         """
-        given = {"groups": groups, "sample_weight": sample_weight}
         y, groups = with_weights(y, groups, sample_weight, X)
         alpha = float(check_alphas([self.alpha], "alpha")[0])
-        trainer = self._make_trainer()
-        graph, loss, design = self._prepare(X, y, groups, trainer)
-        task = FitTask(self, self.max_iter, X=X, y=y, metadata=given)
+        _, loss, design = self._prepare(X, y, groups)
         start = self._last_weights(design)
         self._store_features(design.features)
-        self.solver_ = trainer.method
-        solution = trainer.train(
-            loss,
-            design.matrix,
-            alpha,
-            start=start,
-            report=lambda w: task.iteration(lambda: self._attributes(design, w)),
-        )
+        solution = minimize_to_gap(self, make_objective(design.matrix, loss, alpha), start=start)
         report_solution(self, solution)
         self._store(design.coefficients(solution.best.w[:, None]))
-        task.end()
-        self._describe(graph, design.matrix, solution)
-        trainer.warn_unfinished([solution], [alpha])
+        self._describe(loss, design.matrix, solution)
+        warn_unfinished(self, [solution], [alpha])
         return self
 
+    @calm
     def path(
         self,
         X: Any,
@@ -173,21 +177,12 @@ class MarginRanker(CallbackSupportMixin, KernelModel):
         checked = check_alphas(alphas, "alphas")
         y, groups = with_weights(y, groups, sample_weight, X)
         model: Self = clone(self)
-        trainer = model._make_trainer()
-        _, loss, design = model._prepare(X, y, groups, trainer)
-        return model._follow(trainer, loss, design, checked)
+        _, loss, design = model._prepare(X, y, groups)
+        return model._follow(loss, design, checked)
 
-    def _follow(
-        self,
-        trainer: MarginTrainer,
-        loss: MarginLoss,
-        design: Design,
-        alphas: Array,
-    ) -> Any:
+    def _follow(self, loss: MarginLoss, design: Design, alphas: Array) -> Any:
         self._store_features(design.features)
-        self.solver_ = trainer.method
-        solutions = trainer.train_path(loss, design.matrix, alphas)
-        trainer.warn_unfinished(solutions, alphas, stacklevel=4)
+        solutions = self._solve_path(design.matrix, loss, alphas)
         W = np.stack([solution.best.w for solution in solutions], axis=1)
         return self.path_class(self, alphas, design.coefficients(W).T[:, :, None], solutions)
 
@@ -197,67 +192,124 @@ class MarginRanker(CallbackSupportMixin, KernelModel):
         Its candidates are alphas. X, y and groups as in `fit`; the estimator is left as it is.
         """
         model: Self = clone(self)
-        trainer = model._make_trainer()
-        graph, loss, design = model._prepare(X, y, groups, trainer)
+        graph, loss, design = model._prepare(X, y, groups)
 
         def weights(R: Any, loss: MarginLoss, alphas: Array) -> Array:
-            solutions = trainer.train_path(loss, R, alphas)
-            trainer.warn_unfinished(solutions, alphas, stacklevel=9)
+            solutions = model._solve_path(R, loss, alphas)
             return np.stack([solution.best.w for solution in solutions])
 
         def trained(alpha: float) -> MarginRanker:
-            path = model._follow(trainer, loss, design, np.array([alpha]))
-            found: MarginRanker = path.model(0)
-            found._describe(graph, design.matrix, path.solutions[0])
-            return found
+            path = model._follow(loss, design, np.array([alpha]))
+            ranker: MarginRanker = path.model(0)
+            ranker._describe(loss, design.matrix, path.solutions[0])
+            return ranker
 
-        return MarginTask(graph, design, self.alpha, trainer.loss, weights, trained)
+        return MarginTask(graph, design, self.alpha, type(loss), weights, trained)
 
     def _prepare(
-        self, X: Any, y: Any, groups: ArrayLike | None, trainer: MarginTrainer
+        self, X: Any, y: Any, groups: ArrayLike | None
     ) -> tuple[PreferenceGraph, MarginLoss, Design]:
         """Check everything, and say what is to be learned from which features."""
+        make_loss, self.solver_ = self._loss_and_method()
+        check_stopping(self.tol, self.max_iter)
         kernel = self.make_kernel()
         check_same_index(X=X, y=y, groups=groups)
         X = self._check_items(X, accept_sparse=False if kernel.is_precomputed else "csr")
         graph = self._make_graph(X.shape[0], y, groups)
         if not graph.strict().n_pairs:
             raise ValueError(f"there is nothing to rank: {why_no_pairs(graph)}.")
-        loss = trainer.loss(graph)
-        self.n_pairs_ = loss.preferences.n_pairs
+        loss = make_loss(graph)
+        self.n_pairs_ = loss.graph.n_pairs
         design = make_features(
             kernel, X, n_basis=self.n_basis, basis=self.basis, random_state=self.random_state
         )
         if not design.is_definite:
-            warnings.warn(
+            warn_user(
                 f"the kernel {self.kernel!r} is not positive semidefinite on these data; its "
                 "negative part is left out.",
-                stacklevel=4,
             )
         return graph, loss, design
 
-    def _describe(self, graph: PreferenceGraph, R: Any, solution: MarginSolution) -> None:
-        """Keep what else the model says about its pairs; nothing by default."""
+    def _solve_path(self, R: Any, loss: MarginLoss, alphas: Array) -> list[MarginSolution]:
+        """Solutions in the order of the alphas, found from the largest to the smallest."""
+        objective = make_objective(R, loss, 0.0)
+        solutions: dict[int, MarginSolution] = {}
+        last = None
+        for k in np.argsort(-alphas, kind="stable"):
+            last = minimize_to_gap(self, replace(objective, alpha=float(alphas[k])), warm=last)
+            solutions[k] = last
+        ordered = [solutions[k] for k in range(len(alphas))]
+        warn_unfinished(self, ordered, alphas)
+        return ordered
 
-    def _attributes(self, design: Design, w: Array) -> dict[str, Any]:
-        """What a model with these weights would have; for callbacks that want to predict."""
-        name = "coef_" if self.make_kernel().is_linear else "dual_coef_"
-        kept = ("X_fit_", "basis_indices_", "n_features_in_")
-        shared = {key: getattr(self, key) for key in kept if hasattr(self, key)}
-        return {name: design.coefficients(w[:, None])[:, 0], **shared}
+    def _describe(self, loss: MarginLoss, R: Any, solution: MarginSolution) -> None:
+        """Keep what else the model says about its pairs; nothing by default."""
 
     def _last_weights(self, design: Design) -> Array | None:
         """Weights of the last fit, for a warm start, if they belong to as many features."""
-        n = design.matrix.shape[1]
+        n_items, n_features = design.matrix.shape
         if not self.warm_start:
             return None
-        if hasattr(self, "coef_") and self.make_kernel().is_linear and len(self.coef_) == n:
-            return np.array(self.coef_)
+        if self.make_kernel().is_linear:
+            coef = getattr(self, "coef_", None)
+            return None if coef is None or len(coef) != n_features else np.array(coef)
         before = getattr(self, "dual_coef_", None)
-        if (
-            before is None
-            or design.features.basis is not None
-            or len(before) != design.matrix.shape[0]
-        ):
+        if before is None or design.features.basis is not None or len(before) != n_items:
             return None
         return np.asarray(design.matrix.T @ before)
+
+
+def check_stopping(tol: Any, max_iter: Any) -> None:
+    """Raise a ValueError unless these are a share and a number of iterations."""
+    if not isinstance(tol, numbers.Real) or not 0 < float(tol) < 1:
+        raise ValueError(f"tol={tol!r}; expected a number between 0 and 1, such as 1e-3.")
+    if not isinstance(max_iter, numbers.Integral) or max_iter < 1:
+        raise ValueError(f"max_iter={max_iter!r}; expected a whole number of at least 1.")
+
+
+def minimize_to_gap(model: Any, objective: MarginObjective, **options: Any) -> MarginSolution:
+    """Minimize as a model with checked parameters says, and show the progress if it is asked to."""
+    verbose = int(model.verbose)
+    with Progress(type(model).__name__, show=verbose > 0, in_place=verbose < 2) as line:
+
+        def watch(n_iter: int, now: Iterate) -> None:
+            line.update(n_iter, f": objective {now.objective:.6g}, gap {now.gap:.1e}   ")
+
+        return minimize_margin(
+            objective,
+            model.solver_,
+            tol=float(model.tol),
+            max_iter=int(model.max_iter),
+            watch=watch,
+            **options,
+        )
+
+
+def report_solution(model: Any, solution: MarginSolution) -> None:
+    """Set the attributes of a model that say how good its solution is."""
+    model.objective_ = solution.best.objective
+    model.lower_bound_ = solution.best.bound
+    model.gap_ = solution.best.gap
+    model.n_iter_ = len(solution.history)
+    model.history_ = {
+        "objective": np.array([step.objective for step in solution.history]),
+        "lower_bound": np.array([step.bound for step in solution.history]),
+        "gap": np.array([step.gap for step in solution.history]),
+    }
+
+
+def warn_unfinished(model: Any, solutions: list[MarginSolution], alphas: Any) -> None:
+    """Warn of the worst of the solutions that did not reach the tolerance."""
+    unfinished = [
+        (solution.end == End.CONTRADICTED, solution.best.gap, k)
+        for k, solution in enumerate(solutions)
+        if solution.end != End.CONVERGED
+    ]
+    if not unfinished:
+        return
+    _, gap, k = max(unfinished)
+    warn_user(
+        f"{type(model).__name__} {REASONS[solutions[k].end]}. After {len(solutions[k].history)} "
+        f"iterations at alpha={alphas[k]:g} the relative gap is {gap:.1e}, tol={model.tol:g}.",
+        ConvergenceWarning,
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 
 from rankwise.arrays import Array
+from rankwise.errors import warn_user
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.losses import SquaredLoss
 from rankwise.targets import as_scores, split_weighted
@@ -153,10 +153,9 @@ def _check_something_to_rank(loss: SquaredLoss) -> None:
             "cost='relative', nearer to 1 by one common factor."
         )
     if loss.beta == 0 and not loss.graph.divergence.any():
-        warnings.warn(
+        warn_user(
             "no item is preferred to any other (all scores of a group are equal, or preferences "
             "cancel): the model will predict the same score for every item.",
-            stacklevel=5,
         )
 
 

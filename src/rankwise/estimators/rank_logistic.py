@@ -1,21 +1,22 @@
-"""RankLogistic: probabilities of preferences, trained to a certified gap."""
+"""RankLogistic, probabilities of preferences trained to a certified gap, and its search."""
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from rankwise.arrays import Array
+from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.margin_ranker import MarginPath, MarginRanker
-from rankwise.estimators.margin_training import MarginTrainer
 from rankwise.estimators.problem import compared_graph
+from rankwise.estimators.search import Search
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.score_graph import TIES
-from rankwise.losses import LogisticLoss
+from rankwise.losses import LogisticLoss, MarginLoss
 from rankwise.options import check_option
 from rankwise.rows import row_products
 from rankwise.solvers.margin_loss import MarginSolution
@@ -170,19 +171,94 @@ class RankLogistic(MarginRanker):
         """
         return probability_above(self.predict(X), i, j)
 
-    def _make_trainer(self) -> MarginTrainer:
+    def _loss_and_method(self) -> tuple[type[MarginLoss], str]:
         check_option("ties", self.ties, TIES)
-        return MarginTrainer(
-            "RankLogistic", LogisticLoss.of, "newton-cg", self.tol, self.max_iter, self.verbose
-        )
+        return LogisticLoss, "newton-cg"
 
     def _make_graph(self, n_items: int, y: Any, groups: ArrayLike | None) -> PreferenceGraph:
         return compared_graph("RankLogistic", n_items, y, groups, self.group_weight, self.ties)
 
-    def _describe(self, graph: PreferenceGraph, R: Any, solution: MarginSolution) -> None:
+    def _describe(self, loss: MarginLoss, R: Any, solution: MarginSolution) -> None:
         scores = row_products(R, solution.best.w)
-        all_strict = graph.strict().n_pairs == graph.n_pairs
-        self.is_separable_ = all_strict and not graph.disagreement(scores, pooled=True).any()
+        self.is_separable_ = cast(LogisticLoss, loss).is_separated_by(scores)
+
+
+@dataclass(eq=False, repr=False)
+class RankLogisticCV(RankerMixin, Search):
+    """RankLogistic that chooses alpha, and kernel parameters if lists are given, by held-out data.
+
+    Every fold is trained once along the whole list of alphas, from the largest to the smallest:
+    the weights of one alpha start the next. The model is then trained on all data
+    with the best parameters.
+
+    Parameters
+    ----------
+    alphas : array-like of shape (n_alphas,), optional
+        Candidates. By default 15 values from 1e-7 to 1 times the mean squared distance between
+        the items of a pair, which suits any scale of features and any amount of data. The grid
+        starts lower where the columns of X are on different scales, and goes on by three decades
+        at a time while the best is at its end, at most to 1e6 times that distance and down to its
+        rounding; a choice there warns.
+    cv : "auto", int, splitter, iterable or None
+        "auto" makes up to five folds. A number makes as many folds of whole groups, of items if
+        there is one list only, or of edges if y is a connected PairGraph. None leaves out one
+        group at a time; anything else as in `rankwise.model_selection.cross_val_predict_groups`.
+    scoring : str or Metric
+        Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
+    gamma, degree, coef0
+        Kernel parameters; a list of values is searched.
+    store_predictions : bool
+        Keep the held-out scores in ``cv_results_["predictions"]``.
+    ties, kernel, kernel_params, group_weight, n_basis, basis, tol, max_iter, verbose, random_state
+        As in `RankLogistic`.
+
+    Attributes
+    ----------
+    alpha_ : float
+        Chosen alpha.
+    best_score_ : float
+        Its score, in the units of the metric.
+    best_params_ : dict
+        Alpha and the chosen kernel parameters.
+    cv_results_ : dict
+        "alphas", "params" (list of kernel parameters), "mean_score" of shape (n_params, n_alphas),
+        "group_score" (list of arrays of shape (n_groups, n_alphas)), "groups" (their labels),
+        "n_undefined", "cv" (which way was taken), "note" (if the choice is at the edge, or most
+        alphas are as good; else empty), and "predictions" if asked for.
+    best_estimator_ : RankLogistic
+        The model trained on all data; also gives `gap_` and `history_`.
+    coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_, n_iter_
+        As in `RankLogistic`.
+
+    Examples
+    --------
+    >>> from rankwise import RankLogisticCV
+    >>> from rankwise.datasets import make_ranking
+    >>> X, y, groups = make_ranking(n_queries=50, noise=0.5, random_state=0)[:3]
+    >>> model = RankLogisticCV(scoring="ndcg@10").fit(X, y, groups)
+    >>> round(model.best_score_, 2), model.cv_results_["cv"]
+    (0.93, 'folds of groups')
+    """
+
+    model_class = RankLogistic
+
+    alphas: ArrayLike | None = None
+    _: KW_ONLY
+    cv: Any = "auto"
+    scoring: Any = "disagreement"
+    ties: str = "exclude"
+    group_weight: str = "pairs"
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    tol: float = 1e-6
+    max_iter: int = 1000
+    verbose: int = 0
+    random_state: Any = None
+    store_predictions: bool = False
+
+    def predict_above(self, X: Any, i: ArrayLike, j: ArrayLike) -> Any:
+        """Probability that row i of X is preferred to row j; see `RankLogistic.predict_above`."""
+        return probability_above(self.predict(X), i, j)
 
 
 def probability_above(scores: Array, i: ArrayLike, j: ArrayLike) -> Any:

@@ -18,10 +18,10 @@ from rankwise.features import Design, is_read_once, make_design
 from rankwise.features.design import FITTING, HOLDING_OUT
 from rankwise.frames import check_same_index
 from rankwise.losses import SquaredLoss
+from rankwise.machine import Progress, calm
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.exact_hold_out import Refit
 from rankwise.model_selection.least_squares_task import LeastSquaresTask
-from rankwise.progress import IterationLine
 from rankwise.solvers import Solutions, minimize
 from rankwise.targets import with_weights
 
@@ -135,6 +135,7 @@ class RankRLS(ChunkedFit):
     max_iter: int | None = None
     random_state: Any = None
 
+    @calm
     def fit(
         self,
         X: Any,
@@ -169,6 +170,7 @@ class RankRLS(ChunkedFit):
         self._store(coefficients[0])
         return self
 
+    @calm
     def path(
         self,
         X: Any,
@@ -294,9 +296,15 @@ class RankRLS(ChunkedFit):
         copy = keep and design.method == "dual"  # the solver overwrites a kernel matrix
         matrix = design.matrix.copy() if copy else design.matrix
         tol, max_iter = self.tol, self.max_iter
-        with IterationLine("RankRLS") as line:
+        with Progress("RankRLS") as line:
             return minimize(
-                design.method, loss, matrix, alphas, tol=tol, max_iter=max_iter, watch=line
+                design.method,
+                loss,
+                matrix,
+                alphas,
+                tol=tol,
+                max_iter=max_iter,
+                watch=line.iteration,
             )
 
     def _check_found(self, design: Design, found: list[Solutions]) -> None:
@@ -318,7 +326,7 @@ class RankRLS(ChunkedFit):
         self.solver_ = design.method
         self.n_iter_ = max(solutions.n_iter for solutions in found)
         self._store_features(design.features)
-        warn_of_solutions(found, self.kernel, self.tol, stacklevel=4)
+        warn_of_solutions(found, self.kernel, self.tol)
 
 
 class RankRLSPath(ModelPath[RankRLS]):

@@ -1,16 +1,17 @@
-"""RankSVM: the ranking support vector machine, trained to a certified gap."""
+"""RankSVM, the ranking support vector machine trained to a certified gap, and its search."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+from rankwise.errors import warn_user
+from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.margin_ranker import MarginPath, MarginRanker
-from rankwise.estimators.margin_training import MarginTrainer
 from rankwise.estimators.problem import compared_graph
+from rankwise.estimators.search import Search
 from rankwise.graphs import PreferenceGraph
 from rankwise.losses import HingeLoss, PreferenceLoss, SquaredHingeLoss
 from rankwise.options import check_option
@@ -160,24 +161,23 @@ class RankSVM(MarginRanker):
 
     path_class = RankSVMPath
 
-    def _make_trainer(self) -> MarginTrainer:
-        return margin_trainer(self.loss, self.solver, self.tol, self.max_iter, self.verbose)
+    def _loss_and_method(self) -> tuple[type[PreferenceLoss], str]:
+        method = choose_method(self.loss, self.solver)
+        return LOSSES[self.loss], method
 
     def _make_graph(self, n_items: int, y: Any, groups: ArrayLike | None) -> PreferenceGraph:
         graph = compared_graph("RankSVM", n_items, y, groups, self.group_weight)
-        n_strict = graph.strict().n_pairs
-        if graph.scores is None and 0 < n_strict < graph.n_pairs:
-            warnings.warn(
-                f"{graph.n_pairs - n_strict} of {graph.n_pairs} edges have magnitude 0: they state "
-                "ties, which RankSVM cannot use and leaves out (RankRLS and RankLogistic use "
-                "them).",
-                stacklevel=5,
+        n_tied = graph.n_pairs - graph.strict().n_pairs if graph.scores is None else 0
+        if 0 < n_tied < graph.n_pairs:
+            warn_user(
+                f"{n_tied} of {graph.n_pairs} edges have magnitude 0: they state ties, which "
+                "RankSVM cannot use and leaves out (RankRLS and RankLogistic use them).",
             )
         return graph
 
 
-def margin_trainer(loss: str, solver: str, tol: Any, max_iter: Any, verbose: int) -> MarginTrainer:
-    """The options of a RankSVM that say how it is trained, checked."""
+def choose_method(loss: str, solver: str) -> str:
+    """The solver in use for a loss, both given by their checked names."""
     check_option("loss", loss, tuple(LOSSES))
     check_option("solver", solver, SOLVERS)
     if solver == "newton-cg" and loss == "hinge":
@@ -185,6 +185,82 @@ def margin_trainer(loss: str, solver: str, tol: Any, max_iter: Any, verbose: int
             "solver='newton-cg' needs a smooth loss; use loss='squared_hinge', or "
             "solver='lbfgs' for the hinge."
         )
-    by_loss = "lbfgs" if loss == "hinge" else "newton-cg"
-    method = by_loss if solver == "auto" else solver
-    return MarginTrainer("RankSVM", LOSSES[loss].of, method, tol, max_iter, verbose)
+    if solver != "auto":
+        return solver
+    return "lbfgs" if loss == "hinge" else "newton-cg"
+
+
+@dataclass(eq=False, repr=False)
+class RankSVMCV(RankerMixin, Search):
+    """RankSVM that chooses alpha, and kernel parameters if lists are given, by cross-validation.
+
+    Every fold is trained once along the whole list of alphas, from the largest to the smallest:
+    weights and cutting planes of one alpha serve the next. The model is then trained on all data
+    with the best parameters.
+
+    Parameters
+    ----------
+    alphas : array-like of shape (n_alphas,), optional
+        Candidates. By default 15 values from 1e-7 to 1 times the mean squared distance between
+        the items of a pair, which suits any scale of features and any amount of data. The grid
+        starts lower where the columns of X are on different scales, and goes on by three decades
+        at a time while the best is at its end, at most to 1e6 times that distance and down to its
+        rounding; a choice there warns.
+    cv : "auto", int, splitter, iterable or None
+        "auto" makes up to five folds. A number makes as many folds of whole groups, of items if
+        there is one list only, or of edges if y is a connected PairGraph. None leaves out one
+        group at a time; anything else as in `rankwise.model_selection.cross_val_predict_groups`.
+    scoring : str or Metric
+        Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
+    gamma, degree, coef0
+        Kernel parameters; a list of values is searched.
+    store_predictions : bool
+        Keep the held-out scores in ``cv_results_["predictions"]``.
+    loss, kernel, kernel_params, group_weight, n_basis, basis, tol, max_iter, solver, verbose, \
+random_state
+        As in `RankSVM`.
+
+    Attributes
+    ----------
+    alpha_ : float
+        Chosen alpha.
+    best_score_ : float
+        Its score, in the units of the metric.
+    best_params_ : dict
+        Alpha and the chosen kernel parameters.
+    cv_results_ : dict
+        "alphas", "params" (list of kernel parameters), "mean_score" of shape (n_params, n_alphas),
+        "group_score" (list of arrays of shape (n_groups, n_alphas)), "groups" (their labels),
+        "n_undefined", "cv" (which way was taken), "note" (if the choice is at the edge, or most
+        alphas are as good; else empty), and "predictions" if asked for.
+    best_estimator_ : RankSVM
+        The model trained on all data; also gives `gap_` and `history_`.
+    coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_, n_iter_
+        As in `RankSVM`.
+
+    Examples
+    --------
+    >>> from rankwise import RankSVMCV
+    >>> from rankwise.datasets import make_ranking
+    >>> X, y, groups = make_ranking(n_queries=50, noise=0.5, random_state=0)[:3]
+    >>> model = RankSVMCV(scoring="ndcg@10").fit(X, y, groups)
+    >>> round(model.best_score_, 2), model.cv_results_["cv"]
+    (0.93, 'folds of groups')
+    """
+
+    model_class = RankSVM
+
+    alphas: ArrayLike | None = None
+    _: KW_ONLY
+    cv: Any = "auto"
+    scoring: Any = "disagreement"
+    loss: str = "hinge"
+    group_weight: str = "pairs"
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    solver: str = "auto"
+    verbose: int = 0
+    random_state: Any = None
+    store_predictions: bool = False

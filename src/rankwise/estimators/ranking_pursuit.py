@@ -1,11 +1,12 @@
-"""RankingPursuit: sparse ranking functions by greedy choice from a dictionary."""
+"""RankingPursuit, sparse ranking functions by greedy choice from a dictionary, and its search."""
 
 from __future__ import annotations
 
+import copy
 import numbers
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,37 +16,90 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.checks import check_beta, check_rows
-from rankwise.estimators.pursuit_path import (
-    PursuitFunction,
-    Validation,
-    make_functions,
-    stop_early,
-)
 from rankwise.estimators.pursuit_problem import (
-    TargetOptions,
-    TrainingItems,
     choose_search,
-    dictionary_norms,
     list_views,
     make_dictionaries,
-    make_problem,
-    read_target,
+    make_loss,
+    make_search,
 )
-from rankwise.estimators.pursuit_task import (
-    PursuitTask,
-    measure_of,
-    scores_of,
-    validation_rows,
-    without_rows,
-)
+from rankwise.estimators.search import Search
 from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, split_unscored
-from rankwise.features import KernelParameters, View
+from rankwise.features import FeatureMap, KernelParameters, View
+from rankwise.features.dictionary import function_values
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.model_selection.measures import Measure
+from rankwise.losses import SquaredLoss
+from rankwise.machine import calm
+from rankwise.metrics import disagreement_error
+from rankwise.model_selection.candidates import Candidates
+from rankwise.model_selection.refit_task import RefitTask
 from rankwise.options import check_option
-from rankwise.solvers.pursuit import Step, make_search, pursue
+from rankwise.solvers.pursuit import PursuitProblem, Step, pursue
 from rankwise.targets import with_weights
+
+
+class PursuitFunction(NamedTuple):
+    """The function of one view after each step.
+
+    Attributes
+    ----------
+    basis : FeatureMap
+        The chosen functions.
+    choices : ndarray of int, shape (n_steps,)
+        The number of the function that each step chose.
+    coef_path : ndarray of shape (n_steps, n_functions)
+        Their coefficients after each step.
+    intercept_path : ndarray of shape (n_steps,)
+        The level after each step.
+    level : float
+        The level without any function.
+    """
+
+    basis: FeatureMap
+    choices: Indices
+    coef_path: Array
+    intercept_path: Array
+    level: float
+
+    @property
+    def coef(self) -> Array:
+        """Coefficients after the last step."""
+        return self.coef_path[-1] if len(self.coef_path) else np.empty(0)
+
+    @property
+    def intercept(self) -> float:
+        """Level after the last step."""
+        return float(self.intercept_path[-1]) if len(self.coef_path) else self.level
+
+    def staged_scores(self, X: Any) -> Array:
+        """Scores after each step, shape (n_items, n_steps)."""
+        if not len(self.coef_path):
+            return np.zeros((X.shape[0], 0))
+        return np.asarray(self.basis.scores(X, self.coef_path.T) + self.intercept_path)
+
+    def scores(self, X: Any) -> Array:
+        """Scores after the last step; the level if there was none."""
+        if not len(self.coef):
+            return np.full(X.shape[0], self.intercept)
+        return np.asarray(self.basis.scores(X, self.coef) + self.intercept)
+
+
+def make_functions(
+    dictionaries: list[FeatureMap], steps: list[Step], level: float | None
+) -> list[PursuitFunction]:
+    """Gather the coefficients of all steps; `level` is the mean score if there is an intercept."""
+    functions = []
+    for view, dictionary in enumerate(dictionaries):
+        chosen = steps[-1].basis[view] if steps else []
+        path = np.zeros((len(steps), len(chosen)))
+        for p, step in enumerate(steps):
+            path[p, : len(step.coef[view])] = step.coef[view]
+        intercepts = np.array([0.0 if level is None else level - s.means[view] for s in steps])
+        basis = dictionary.take(np.array(chosen, dtype=np.intp))
+        choices = dictionary.indices[np.array([s.chosen[view] for s in steps], dtype=np.intp)]
+        functions.append(PursuitFunction(basis, choices, path, intercepts, level or 0.0))
+    return functions
 
 
 @dataclass(eq=False, repr=False)
@@ -86,29 +140,24 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         all, in which case a later step may choose a function again.
     views : int, list of View, or None
         None is one function, from the scored items only. A number deals the dictionary out at
-        random to so many views, as the paper's experiments do. The `n_basis` or `basis` of a View
-        is a dictionary of its own.
+        random to one or two views, as the paper's experiments do. The `n_basis` or `basis` of a
+        View is a dictionary of its own.
     nu : float
         Weight of the agreement between views, 0 or more; the agreement is a mean over the pairs of
         unscored items inside groups (of scored items, if none is unscored) and summed over all
         ordered pairs of views.
-    search : {"auto", "pairs", "shared", "cyclic"}
+    search : {"auto", "pairs", "shared"}
         How several views choose: "pairs" tries every pair of functions of two views; "shared"
-        takes the same item in all views; "cyclic" improves one view after the other. "auto" is
-        "pairs" for two views, "shared" for more with the same dictionary, else "cyclic"; also
-        "cyclic" where pairs of functions times rows of the agreement exceed 10¹².
+        takes the same item in all views, which need the same dictionary. "auto" is "pairs" for two
+        views, "shared" for more.
     cost, ties, group_weight
         As in `RankRLS`.
     n_iter_no_change : int, optional
-        Hold out a part of the scored groups and stop when so many steps in a row have not improved
-        on it; the model is that of the best step. None makes all steps.
+        Hold out some of the scored groups and stop when so many steps in a row have not lowered
+        the disagreement error on them ([Pursuit13] figures 1 and 2); the model is that of the best
+        step. None makes all steps.
     validation_fraction : float
         Share of the groups (of the items, if there is one group) held out for `n_iter_no_change`.
-    scoring : str or Metric
-        How held-out rows are judged: a ranking metric such as "disagreement" or "ndcg@10", or
-        "loss" for the loss above.
-    tol : float
-        An improvement for `n_iter_no_change` is more than this.
     random_state : int, RandomState or None
         Seed of random dictionaries, random views and the held-out groups.
 
@@ -128,7 +177,8 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
     train_error_ : ndarray of shape (n_steps,)
         Loss of the prediction for the scored items after each step.
     validation_score_ : ndarray
-        Score on held-out rows after each step, those given up included (`n_iter_no_change`).
+        Disagreement error on held-out rows after each step, those given up included
+        (`n_iter_no_change`).
     coef_ : ndarray of shape (n_features,)
         Weights of all features, most of them 0 (``dictionary="features"``).
     n_basis_ : int
@@ -174,10 +224,9 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
     group_weight: str = "pairs"
     n_iter_no_change: int | None = None
     validation_fraction: float = 0.1
-    scoring: Any = "disagreement"
-    tol: float = 0.0
     random_state: Any = None
 
+    @calm
     def fit(
         self,
         X: Any,
@@ -208,10 +257,9 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         X, target = self._check_training_data(X, y, groups)
         rng = check_random_state(self.random_state)
         if self.n_iter_no_change is None:
-            return self._fit_rows(X, target, None, rng)
-        measure = measure_of(self.scoring, self.beta)
+            return self._fit_rows(X, target, rng)
         held = validation_rows(scores_of(target), self.validation_fraction, rng)
-        return self._fit_rows(X, target, held, rng, measure)
+        return self._fit_rows(X, target, rng, held)
 
     def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> PursuitTask:
         """The model and its data as a `rankwise.model_selection.HoldOutTask`.
@@ -221,25 +269,7 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         """
         model: RankingPursuit = clone(self)
         items, target = model._check_training_data(X, y, groups)
-        part = scores_of(target)
-
-        def staged(held: Indices, n_steps: int) -> Array:
-            model.set_params(n_basis=n_steps)
-            model._fit_rows(items, part, held, check_random_state(self.random_state))
-            return model._staged(items[held])
-
-        def trained(n_basis: int) -> RankingPursuit:
-            fresh: RankingPursuit = clone(self).set_params(n_basis=n_basis)
-            return fresh.fit(X, y, groups)
-
-        graph = model._graph_of(part, np.arange(len(part.scored)))
-        return PursuitTask(part, graph, self.n_basis, staged, trained)
-
-    def _graph_of(self, part: PartlyScored, rows: Indices) -> ScoreGraph:
-        """The pairs of some of the scored rows, counted among the scored."""
-        options = {"cost": self.cost, "ties": self.ties, "group_weight": self.group_weight}
-        weights = part.weights_of(part.scored[rows])
-        return ScoreGraph(part.y[rows], part.scored_labels[rows], **options, sample_weight=weights)
+        return PursuitTask(model, items, scores_of(target))
 
     def predict(self, X: Any) -> Array:
         """Score items by the mean of the views.
@@ -317,59 +347,80 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
 
     def _check_parameters(self) -> None:
         check_beta(self.beta)
-        for name in ("n_basis", "n_iter_no_change"):
-            value = getattr(self, name)
-            if name == "n_iter_no_change" and value is None:
-                continue
+        patience = 1 if self.n_iter_no_change is None else self.n_iter_no_change
+        for name, value in (("n_basis", self.n_basis), ("n_iter_no_change", patience)):
             if not isinstance(value, numbers.Integral) or value < 1:
                 raise ValueError(f"{name}={value!r}; expected a whole number of at least 1.")
         if self.backfit is not None:
             check_option("backfit", self.backfit, ("final", "every"))
-        for name in ("nu", "tol"):
-            value = getattr(self, name)
-            if not isinstance(value, numbers.Real) or not 0 <= float(value) < np.inf:
-                raise ValueError(f"{name}={value!r}; expected a finite number of at least 0.")
-
-    def _options(self) -> TargetOptions:
-        return TargetOptions(
-            self.cost, self.ties, self.group_weight, self.beta, bool(self.fit_intercept)
-        )
+        if not isinstance(self.nu, numbers.Real) or not 0 <= float(self.nu) < np.inf:
+            raise ValueError(f"nu={self.nu!r}; expected a finite number of at least 0.")
 
     def _fit_rows(
         self,
         X: Any,
         target: PreferenceGraph | PartlyScored,
-        held: Indices | None,
         rng: Any,
-        measure: Measure | None = None,
+        held: Indices | None = None,
     ) -> Self:
-        """Fit to checked data less the held-out rows; a measure watches over the steps by them."""
-        every = np.arange(X.shape[0])
-        kept, available = target, every
-        if held is not None:
-            kept, available = without_rows(target, held), np.delete(every, held)
-        views = list_views(self.views, View(**self.kernel_arguments()))
-        known = read_target(kept, self._options(), len(views))
-        items = TrainingItems(X, available, known.scored, getattr(self, "feature_names_in_", None))
-        is_dealt = isinstance(self.views, numbers.Integral)
-        dictionaries = make_dictionaries(items, self.dictionary, views, rng, is_dealt=is_dealt)
-        self.search_ = choose_search(self.search, dictionaries, len(known.agreeing))
-        problem = make_problem(X, known, dictionaries, self.nu)
-        search = make_search(problem, dictionary_norms(problem), self.search_)
-        stepping = pursue(problem, search, int(self.n_basis), self.backfit)
-        self.__dict__.pop("validation_score_", None)
-        if measure is None or held is None or self.n_iter_no_change is None:
-            steps = list(stepping)
+        """Fit to checked data. Scored rows that are held out say when to stop."""
+        known = target if held is None else scores_of(target).without(held)
+        if isinstance(known, PartlyScored):
+            rows, scored = np.sort(np.r_[known.scored, known.unscored]), known.scored
         else:
-            part = scores_of(target)
-            graph = self._graph_of(part, np.searchsorted(part.scored, held))
-            watch = Validation(measure, graph, X[held], dictionaries)
-            steps, self.validation_score_ = stop_early(
-                stepping, watch, known.level, int(self.n_iter_no_change), self.tol
-            )
-        self.n_pairs_ = known.loss.graph.n_pairs
-        self._store(steps, make_functions(dictionaries, steps, known.level))
+            rows = scored = np.arange(X.shape[0])
+        views = list_views(self.views, View(**self.kernel_arguments()))
+        names = getattr(self, "feature_names_in_", None)
+        is_dealt = isinstance(self.views, numbers.Integral)
+        dictionaries = make_dictionaries(
+            X, rows, scored, self.dictionary, views, names, rng, is_dealt=is_dealt
+        )
+        self.search_ = choose_search(self.search, dictionaries)
+        problem, level = self._make_problem(X, known, scored, dictionaries)
+        search = make_search(problem, self.search_)
+        steps: list[Step] = []
+        errors: list[float] = []
+        for step in pursue(problem, search, int(self.n_basis), self.backfit):
+            steps.append(step)
+            if held is None:
+                continue
+            functions = make_functions(dictionaries, [step], level)
+            errors.append(_held_out_error(functions, X, scores_of(target), held))
+            if len(errors) - 1 - int(np.argmin(errors)) >= int(self.n_iter_no_change or 1):
+                break
+        self.__dict__.pop("validation_score_", None)
+        if held is not None:
+            self.validation_score_ = np.array(errors)
+            steps = steps[: int(np.argmin(errors)) + 1] if errors else steps
+        self.n_pairs_ = problem.loss.graph.n_pairs
+        self._store(steps, make_functions(dictionaries, steps, level))
         return self
+
+    def _make_problem(
+        self,
+        X: Any,
+        known: PreferenceGraph | PartlyScored,
+        scored: Indices,
+        dictionaries: list[FeatureMap],
+    ) -> tuple[PursuitProblem, float | None]:
+        """What to minimize, and the mean score if there is an intercept."""
+        graph_options = (self.cost, self.ties, self.group_weight)
+        loss, level = make_loss(known, graph_options, self.beta), None
+        if loss.y is not None and self.beta > 0 and self.fit_intercept:
+            level = float(np.average(loss.y, weights=loss.graph.item_weights))
+            loss = SquaredLoss(loss.graph, loss.beta, loss.y - level)
+        items = X if len(scored) == X.shape[0] else X[scored]
+        at_scored = [function_values(functions, items) for functions in dictionaries]
+        at_agreeing: list[Any] = []
+        agreement = None
+        if len(dictionaries) > 1 and isinstance(known, PartlyScored):
+            rows, agreement = known.agreement(self.group_weight)
+            at_agreeing = at_scored
+            if not np.array_equal(rows, scored):
+                at_agreeing = [function_values(functions, X[rows]) for functions in dictionaries]
+        is_level_free = self.beta == 0 or level is not None
+        problem = PursuitProblem(loss, is_level_free, at_scored, at_agreeing, agreement, self.nu)
+        return problem, level
 
     def _store(self, steps: list[Step], functions: list[PursuitFunction]) -> None:
         self._functions = functions
@@ -390,3 +441,208 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
             self.coef_ = np.zeros(self.n_features_in_)
             for part, weights in zip(indices, coef, strict=True):
                 self.coef_[part] += weights / len(functions)
+
+
+@dataclass(eq=False, repr=False)
+class RankingPursuitCV(SemiSupervisedMixin, Search):
+    """RankingPursuit that chooses its number of steps, and parameters given as lists, by folds.
+
+    One pursuit for each fold serves all numbers of steps up to `n_basis`. The model is then trained
+    on all data with the best one; of equally good ones it is the smallest. Only scored items are
+    held out: unscored ones take part in every fold.
+
+    Parameters
+    ----------
+    n_basis : int
+        Largest number of steps to try.
+    cv : "auto", None, int, splitter or iterable
+        "auto" makes five folds of whole groups, or of items if there is one group; None leaves out
+        one group at a time; anything else as in `RankRLSCV`.
+    scoring : str or Metric
+        A ranking metric such as "disagreement" or "ndcg@10", averaged over the held-out groups.
+    gamma, degree, coef0, nu
+        As in `RankingPursuit`; a list of values is searched.
+    store_predictions : bool
+        Keep the held-out scores in ``cv_results_["predictions"]``.
+    kernel, kernel_params, dictionary, beta, fit_intercept, backfit, views, search, cost, ties, \
+group_weight, random_state
+        As in `RankingPursuit`.
+
+    Attributes
+    ----------
+    n_basis_ : int
+        Chosen number of steps.
+    best_score_ : float
+        Its score, in the units of `scoring`.
+    best_params_ : dict
+        "n_basis" and the chosen ones of the parameters given as lists.
+    cv_results_ : dict
+        "n_basis" (numbers of steps), "params" (list of dict), "mean_score" of shape (n_params,
+        n_basis), "group_score", a list of arrays of shape (n_groups, n_basis), nan where a group
+        has no score, "groups" (their labels), "n_undefined", "cv" (which way was taken), "note"
+        (if the choice is the largest number, or most are as good; else empty), and "predictions"
+        if asked for, nan in rows without a score.
+    best_estimator_ : RankingPursuit
+        The model trained on all data.
+    basis_indices_, choice_path_, coef_, coef_path_, dual_coef_, intercept_, n_pairs_, search_, \
+train_error_
+        As in `RankingPursuit`.
+
+    Examples
+    --------
+    >>> from rankwise import RankingPursuitCV
+    >>> from rankwise.datasets import make_ranking
+    >>> X, y, groups = make_ranking(n_queries=20, noise=0.5, random_state=0)[:3]
+    >>> model = RankingPursuitCV(30, gamma=[0.001, 0.01]).fit(X, y, groups)
+    >>> model.n_basis_ <= 30, model.best_params_["gamma"] in (0.001, 0.01)
+    (True, True)
+    """
+
+    model_class = RankingPursuit
+    axes = {"n_basis": None}  # noqa: RUF012
+    lists = ("gamma", "degree", "coef0", "nu")
+    shown = (
+        "basis_indices_",
+        "choice_path_",
+        "coef_",
+        "coef_path_",
+        "dual_coef_",
+        "intercept_",
+        "n_pairs_",
+        "search_",
+        "train_error_",
+    )
+
+    n_basis: int = 50
+    _: KW_ONLY
+    cv: Any = "auto"
+    scoring: Any = "disagreement"
+    kernel: str | Callable[..., float] = "rbf"
+    dictionary: str | int | ArrayLike = "items"
+    beta: float = 0.0
+    fit_intercept: bool = True
+    backfit: str | None = "final"
+    views: int | Sequence[View] | None = None
+    nu: Any = 1.0
+    search: str = "auto"
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    random_state: Any = None
+    store_predictions: bool = False
+
+    def predict_views(self, X: Any) -> Array:
+        """Scores by each view; see ``RankingPursuit.predict_views``."""
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.predict_views(X))
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """Scores after each step; see ``RankingPursuit.staged_predict``."""
+        check_is_fitted(self)
+        yield from self.best_estimator_.staged_predict(X)
+
+
+class PursuitTask(RefitTask):
+    """RankingPursuit with its data: one pursuit for each fold serves all numbers of steps.
+
+    Only scored rows are held out; unscored ones take part in every fold.
+
+    Parameters
+    ----------
+    learner : RankingPursuit
+        Its parameters; it has seen X.
+    X : array or sparse matrix of shape (n_items, n_features)
+        All items, checked.
+    part : PartlyScored
+        Scores and groups of all rows.
+    """
+
+    parameters = ("n_basis",)
+
+    def __init__(self, learner: RankingPursuit, X: Any, part: PartlyScored) -> None:
+        _units(part)  # refuses a single row
+        self._learner, self._X, self._part = learner, X, part
+        graph = ScoreGraph(
+            part.y,
+            part.scored_labels,
+            cost=learner.cost,
+            ties=learner.ties,
+            group_weight=learner.group_weight,
+            sample_weight=part.weights_of(part.scored),
+        )
+        super().__init__(graph, X.shape[0], self._trained, part.scored)
+
+    def candidates(self, **values: ArrayLike | None) -> Candidates:
+        """By default all numbers of steps up to `n_basis`."""
+        steps = values.get("n_basis", [self._learner.n_basis])
+        if steps is None:
+            steps = np.arange(1, int(self._learner.n_basis) + 1)
+        return Candidates({"n_basis": np.asarray(steps, dtype=np.float64)})
+
+    def scores_without(self, held: Indices, candidates: Candidates) -> Array:
+        """A pursuit that ended early stays as it is for the steps that are left."""
+        steps = candidates.axes["n_basis"].astype(np.intp)
+        model = self._trained(int(steps.max()), self._part.without(held))
+        staged = model._staged(self._X[self._part.scored[held]])
+        if not staged.shape[1]:
+            return np.zeros((len(held), len(steps)))
+        return staged[:, np.minimum(steps, staged.shape[1]) - 1]
+
+    def _trained(self, n_basis: int, part: PartlyScored | None = None) -> RankingPursuit:
+        model = copy.copy(self._learner)
+        model.n_basis = n_basis
+        rng = check_random_state(model.random_state)
+        return model._fit_rows(self._X, self._part if part is None else part, rng)
+
+
+def scores_of(target: PreferenceGraph | PartlyScored) -> PartlyScored:
+    """Scores and groups, from which rows can be held out; graphs are refused."""
+    if isinstance(target, PartlyScored):
+        return target
+    raise ValueError(
+        f"y is a {type(target).__name__}, from which no rows are held out to choose the number of "
+        "steps; pass scores and groups, or a fixed n_basis and n_iter_no_change=None to "
+        "RankingPursuit."
+    )
+
+
+def _held_out_error(
+    functions: list[PursuitFunction], X: Any, part: PartlyScored, held: Indices
+) -> float:
+    """Disagreement error of the mean of the views on some of the scored rows."""
+    rows = part.scored[held]
+    scores = np.mean([function.scores(X[rows]) for function in functions], axis=0)
+    labels, weights = part.scored_labels[held], part.weights_of(rows)
+    return float(disagreement_error(part.y[held], scores, labels, sample_weight=weights))
+
+
+def validation_rows(part: PartlyScored, fraction: float, rng: Any) -> Indices:
+    """A random share of the groups, or of the items if there is one group; numbers of scored rows.
+
+    Items of one list are taken evenly over the order of their scores (at least two of them), so
+    that the part that is held out has an order of its own.
+    """
+    if not isinstance(fraction, numbers.Real) or not 0 < fraction < 1:
+        raise ValueError(f"validation_fraction={fraction!r}; expected a number between 0 and 1.")
+    unit = _units(part)
+    n_units = int(unit.max()) + 1
+    n_held = min(max(1, round(fraction * n_units)), n_units - 1)
+    if n_units < len(unit):
+        return np.flatnonzero(np.isin(unit, rng.permutation(n_units)[:n_held]))
+    n_held = min(max(2, n_held), max(1, n_units - 2))
+    order = np.lexsort((rng.permutation(n_units), part.y))
+    places = ((np.arange(n_held) + rng.uniform()) * (n_units / n_held)).astype(np.intp)
+    return np.sort(order[places])
+
+
+def _units(part: PartlyScored) -> Indices:
+    """What is held out together: the group of each scored row, or the row if there is one group."""
+    codes = part.groups.codes[part.scored]
+    if len(codes) < 2:
+        raise ValueError(
+            "found 1 sample with a score (n_samples = 1), of which none can be held out; score at "
+            "least two items, or fix n_basis."
+        )
+    if (codes == codes[0]).all():
+        return np.arange(len(codes))
+    return np.unique(codes, return_inverse=True)[1].astype(np.intp)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rankwise.arrays import Array
 from rankwise.features import KernelParameters
 from rankwise.frames import as_frame
+from rankwise.machine import calm
 from rankwise.model_selection.alpha_grid import (
     Edges,
     warn_at_edge,
@@ -161,7 +162,7 @@ class BaseSearch(BaseEstimator):
         """Warn if values end where the score still improves: the user's, or any default ones."""
         run = runs[choice.point]
         if run.candidates.grid is not None:
-            warn_at_limit(run.candidates.grid, self._edges(runs, metric), stacklevel=5)
+            warn_at_limit(run.candidates.grid, self._edges(runs, metric))
         for name, given in self.axes.items():
             if given is None or getattr(self, given) is None:
                 continue
@@ -169,11 +170,11 @@ class BaseSearch(BaseEstimator):
             for scores, at in zip(self._columns(run, metric).T, choice.at, strict=True):
                 line, place = run.candidates.line(at, name)
                 if values[place] > 0:  # there is no nu below 0
-                    warn_at_edge(name, values, scores[line], place, stacklevel=5)
+                    warn_at_edge(name, values, scores[line], place)
         sign = 1.0 if metric.greater_is_better else -1.0
         gains = [np.nan_to_num(sign * self._columns(run, metric), nan=-np.inf) for run in runs]
         best = np.array([gain.max(axis=0).mean() for gain in gains])
-        warn_at_edge_of_gamma(points, best, points[choice.point], stacklevel=5)
+        warn_at_edge_of_gamma(points, best, points[choice.point])
 
     def _report(
         self,
@@ -226,6 +227,7 @@ class Search(BaseSearch, KernelParameters):
 
     lists: ClassVar[tuple[str, ...]] = ("gamma", "degree", "coef0")
 
+    @calm
     def fit(
         self,
         X: Any,

@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 from rankwise.arrays import Array
 from rankwise.features import FeatureMap, Kernel
 from rankwise.frames import as_array, column_names
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import check_matrix_fits
 from rankwise.real_numbers import check_items
 from rankwise.solvers.table_sides import Side
 

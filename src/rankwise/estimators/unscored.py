@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils.validation import column_or_1d
 
 from rankwise.arrays import Array
+from rankwise.errors import warn_user
 from rankwise.estimators.base import RankerMixin
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import Groups, encode_groups
-from rankwise.metrics import disagreement_error
 from rankwise.targets import as_scores, as_weights, split_weighted, with_weights
 
 
@@ -122,11 +122,10 @@ def split_unscored(y: Any, groups: ArrayLike | None, n_items: int) -> PartlyScor
     checked = None if weights is None else as_weights(weights, n_items)
     part = PartlyScored(scored, unscored, scores[scored], encode_groups(groups, n_items), checked)
     if len(unscored) and not part.agrees_on_unscored:
-        warnings.warn(
+        warn_user(
             f"no two of the {len(unscored)} unscored rows are in one group, so there is nothing "
             "to learn from them, and views agree on the scored rows instead. Give unscored rows "
             "group labels that they share with other unscored rows.",
-            stacklevel=4,
         )
     return part
 
@@ -155,24 +154,16 @@ class SemiSupervisedMixin(RankerMixin):
         float
             1 minus the disagreement error; tied predictions count one half.
         """
-        if isinstance(y, PreferenceGraph):
-            return super().score(X, y, groups, sample_weight)
-        check_is_fitted(self)
-        check_same_index(X=X, y=y, groups=groups)
-        y, groups, weights = split_weighted(y, groups, sample_weight)
-        y = as_scores(y, allow_nan=True)
-        predicted = self.predict(X)  # type: ignore[attr-defined]
-        if len(y) != len(predicted):
-            raise ValueError(f"y has {len(y)} entries but X has {len(predicted)} rows.")
-        scored = np.flatnonzero(~np.isnan(y.reshape(len(y), -1)).any(axis=1))
-        if not len(scored):
-            raise ValueError("score needs rows with a score, but y is all NaN.")
-        codes = encode_groups(groups, len(y)).codes
-        weight = None if weights is None else as_weights(weights, len(y))[scored]
-        error = disagreement_error(
-            y[scored],
-            predicted[scored],
-            codes[scored],
-            sample_weight=weight,
-        )
-        return float(1.0 - np.mean(error))
+        if not isinstance(y, PreferenceGraph):
+            check_same_index(X=X, y=y, groups=groups)
+            y, groups, sample_weight = split_weighted(y, groups, sample_weight)
+            y = as_scores(y, allow_nan=True)
+            check_consistent_length(X, y, groups, sample_weight)
+            scored = np.flatnonzero(~np.isnan(y.reshape(len(y), -1)).any(axis=1))
+            if not len(scored):
+                raise ValueError("score needs rows with a score, but y is all NaN.")
+            data = (X, y, groups, sample_weight)
+            X, y, groups, sample_weight = (
+                None if each is None else _safe_indexing(each, scored) for each in data
+            )
+        return super().score(X, y, groups, sample_weight)

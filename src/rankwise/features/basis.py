@@ -13,6 +13,7 @@ from sklearn.utils import check_array, check_random_state
 
 from rankwise.arrays import Array
 from rankwise.frames import as_array
+from rankwise.machine import idle_cores
 from rankwise.options import check_option
 from rankwise.real_numbers import refuse_masked
 
@@ -103,6 +104,7 @@ def basis_root(K_bb: Array) -> Array:
     With R = K_mb U the primal solution on R is that of sparse RankRLS, [RankRLS09] equations 41
     and 42, and U w are the coefficients of the basis items.
     """
-    values, vectors = scipy.linalg.eigh(K_bb)
+    with idle_cores(len(K_bb) ** 3):
+        values, vectors = scipy.linalg.eigh(K_bb)
     keep = values > values[-1] * len(values) * np.finfo(float).eps
     return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))

@@ -14,7 +14,7 @@ from rankwise.arrays import Array
 from rankwise.features.basis import basis_root
 from rankwise.features.feature_map import FeatureMap, FeatureRows, basis_map
 from rankwise.features.kernel import Kernel, center_kernel
-from rankwise.memory import available_bytes, check_matrix_fits
+from rankwise.machine import available_bytes, check_matrix_fits, idle_cores
 from rankwise.options import check_option
 from rankwise.rows import first_equal_rows
 
@@ -145,7 +145,8 @@ def _empirical_map(design: Design) -> Design:
     probe = np.random.default_rng(0).standard_normal(len(K))
     exact, diagonal = K @ probe, np.diagonal(K).copy()
     columns_first = K if K.flags.f_contiguous else K.T
-    factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(columns_first, lower=1, overwrite_a=1)
+    with idle_cores(len(K) ** 3):
+        factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(columns_first, lower=1, overwrite_a=1)
     order = pivots - 1
     R = np.zeros((len(K), rank))
     for row, item in enumerate(order):

@@ -1,92 +1,35 @@
-"""The dictionary of a pursuit: which functions to choose from, and their values by columns."""
+"""The dictionary of a pursuit: which functions to choose from, and their values as columns."""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from rankwise.arrays import Array, Indices
-from rankwise.features.feature_map import FeatureMap, take_columns
-from rankwise.features.kernel import Kernel
-from rankwise.memory import available_bytes
+from rankwise.arrays import Indices
+from rankwise.features.feature_map import FeatureMap
+from rankwise.machine import check_matrix_fits
 from rankwise.options import check_option
 
 NAMES = ("items", "scored", "features")
-BLOCK_ENTRIES = 2**20  # of columns at a time: what is done to a block stays in the cache
 
 
-@dataclass(frozen=True)
-class MatrixColumns:
-    """Functions whose values are there, dense or sparse."""
-
-    matrix: Any
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of functions."""
-        return (self.matrix.shape[0], self.matrix.shape[1])
-
-    def column(self, j: int) -> Array:
-        """Values of function j."""
-        return _dense(self.matrix[:, [j]])[:, 0]
-
-    def correlate(self, G: Array) -> Array:
-        """``Kᵀ G``."""
-        return np.asarray(self.matrix.T @ G)
-
-    def blocks(self, *, dense: bool = True) -> Iterator[tuple[slice, Any]]:
-        """The columns, a block at a time; sparse ones all at once if they need not be dense."""
-        if sp.issparse(self.matrix) and not dense:
-            yield slice(0, self.shape[1]), self.matrix
-            return
-        for columns in _slices(self.shape):
-            yield columns, _dense(self.matrix[:, columns])
-
-
-@dataclass(frozen=True)
-class KernelColumns:
-    """Functions ``k(x_j, ·)`` that are computed anew, in blocks, whenever they are asked for.
-
-    For dictionaries times rows that do not fit in memory.
-    """
-
-    kernel: Kernel
-    X: Any
-    items: Any
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of functions."""
-        return (self.X.shape[0], self.items.shape[0])
-
-    def column(self, j: int) -> Array:
-        """Values of function j."""
-        return self.kernel.matrix(self.X, self.items[[j]])[:, 0]
-
-    def correlate(self, G: Array) -> Array:
-        """``Kᵀ G``."""
-        return self.kernel.product(self.items, self.X, G)
-
-    def blocks(self, *, dense: bool = True) -> Iterator[tuple[slice, Any]]:
-        """The columns, a block at a time; always dense."""
-        for columns in _slices(self.shape):
-            yield columns, self.kernel.matrix(self.X, self.items[columns])
-
-
-def function_values(functions: FeatureMap, X: Any) -> MatrixColumns | KernelColumns:
-    """The functions at the rows of X, kept if they take at most half of the free memory."""
-    free = available_bytes()
-    too_large = free is not None and 16 * X.shape[0] * functions.n_features > free
-    if too_large and functions.items is not None:
-        seen = take_columns(X, functions.columns)
-        return KernelColumns(functions.kernel, seen, functions.items)
-    return MatrixColumns(_by_columns(functions.features(X)))
+def function_values(functions: FeatureMap, X: Any) -> Any:
+    """The functions at the rows of X: a float64 array, or a sparse matrix stored by columns."""
+    if not functions.is_columns:
+        check_matrix_fits(
+            X.shape[0],
+            functions.n_features,
+            "the values of a dictionary",
+            "choose from fewer functions, for example dictionary=2000",
+        )
+    values = functions.features(X)
+    if sp.issparse(values):
+        return values.tocsc().astype(np.float64, copy=False)
+    return np.asarray(values, dtype=np.float64)
 
 
 def choose_functions(
@@ -144,20 +87,3 @@ def _check_points(points: Any, n_features: int) -> Any:
     if not np.isfinite(points.data if sp.issparse(points) else points).all():
         raise ValueError("dictionary contains NaN or infinity; give points of finite features.")
     return points
-
-
-def _by_columns(matrix: Any) -> Any:
-    """A matrix whose columns are cheap to take and to multiply with float64."""
-    if sp.issparse(matrix):
-        return matrix.tocsc().astype(np.float64, copy=False)
-    return np.asarray(matrix, dtype=np.float64)
-
-
-def _dense(block: Any) -> Array:
-    return np.asarray(block.toarray() if sp.issparse(block) else block, dtype=np.float64)
-
-
-def _slices(shape: tuple[int, int]) -> Iterator[slice]:
-    width = max(1, BLOCK_ENTRIES // max(1, shape[0]))
-    for start in range(0, shape[1], width):
-        yield slice(start, min(start + width, shape[1]))

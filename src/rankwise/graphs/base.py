@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise.arrays import Array
 from rankwise.graphs.disagreement import edge_disagreement
 from rankwise.graphs.protocol import GraphDescription, GraphRoot, PreferenceGraph, system_by_columns
-from rankwise.graphs.strict import StrictEdges, StrictPreferences
+from rankwise.graphs.strict import StrictEdges, StrictOrder
 from rankwise.targets import as_weights
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class BaseGraph(ABC):
         """The graph of these items and the edges between them, numbered as given."""
         return self._edges.subset(items)
 
-    def strict(self) -> StrictPreferences:
+    def strict(self) -> StrictOrder | StrictEdges:
         """The edges that state no tie."""
         return StrictEdges(self._edges)
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import check_matrix_fits
 
 if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
-    from rankwise.graphs.strict import StrictPreferences
+    from rankwise.graphs.strict import StrictEdges, StrictOrder
 
 
 class GraphRoot(Protocol):
@@ -131,7 +131,7 @@ class PreferenceGraph(Protocol):
     def pairs(self) -> PairGraph:
         """The edges, explicitly: the slow truth, for tests and small data."""
 
-    def strict(self) -> StrictPreferences:
+    def strict(self) -> StrictOrder | StrictEdges:
         """The strict preferences, over which margin losses are taken; ties are left out."""
 
     def disagreement(

@@ -18,6 +18,7 @@ from rankwise.frames import narwhals_frame
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import Groups
 from rankwise.inspection.model_parts import input_columns
+from rankwise.machine import calm
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.averaging import check_data
 from rankwise.metrics.ranking import Ranking, Targets
@@ -88,6 +89,7 @@ class PermutationImportance:
         return Table(header, rows, notes=[f"… and {more} more"] if more else []).text()
 
 
+@calm
 def permutation_importance(
     model: Any,
     X: Any,

@@ -14,8 +14,9 @@ from rankwise.arrays import Array, Indices
 from rankwise.graphs import PairGraph
 from rankwise.judge.items import Item, ItemSet
 from rankwise.judge.storage import Comparison, JudgementStore, Question
-from rankwise.threads import one_blas_thread
+from rankwise.machine import one_thread
 from rankwise.uncertainty import Belief, belief_of_comparisons, next_pairs
+from rankwise.uncertainty.belief import check_number_of_items
 
 QUEUE = 20  # pairs chosen at a time
 PRIOR = 1.0  # every item begins as if it had tied with an average one
@@ -55,6 +56,7 @@ class JudgingSession:
         level: float = 0.9,
         random_state: int | None = None,
     ) -> None:
+        check_number_of_items(len(items.items))
         self.items: list[Item] = items.items
         self.store = store
         self.goal, self.level = goal, level
@@ -156,7 +158,7 @@ class JudgingSession:
                 random_state=seed,
             )
             rng = np.random.default_rng(seed)
-            rows = self._board(belief_of_comparisons(graph, X, PRIOR, rng), graph, rng)
+            rows = self._board(belief_of_comparisons(graph, X, PRIOR), graph, rng)
             with self._lock:
                 self._trouble = ""
                 self._settled = asked.confidence if here else 0.0
@@ -169,7 +171,7 @@ class JudgingSession:
             self._is_new.clear()
             start = time.perf_counter()
             try:
-                with one_blas_thread():
+                with one_thread():
                     self.refresh()
             except Exception as error:  # whatever it is, the next answer must be rated again
                 with self._lock:

@@ -16,9 +16,9 @@ from rankwise.frames import as_array
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.groups import Groups, encode_groups
 from rankwise.leaderboard.covariates import with_covariates
-from rankwise.leaderboard.jackknife import COVARIANCE_LIMIT
 from rankwise.options import check_option, suggestion
 from rankwise.real_numbers import check_items
+from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
 
 ORDERS = ("rating", "lower")
 LARGEST_MARGIN = 1e100

@@ -15,10 +15,10 @@ from rankwise.datasets import PairData
 from rankwise.environment import require
 from rankwise.leaderboard import formats
 from rankwise.leaderboard.effects import Effect
-from rankwise.leaderboard.jackknife import Spread
 from rankwise.leaderboard.judges import Judge
 from rankwise.leaderboard.meetings import HeadToHead, Meetings
 from rankwise.leaderboard.scales import Scale
+from rankwise.uncertainty.jackknife import Spread
 
 
 class LeaderboardRow(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +12,10 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.arrays import Array, Indices
+from rankwise.errors import warn_user
 from rankwise.estimators import RankLogistic
 from rankwise.leaderboard.choosing_alpha import AlphaCurve, alpha_grid
-from rankwise.leaderboard.jackknife import COVARIANCE_LIMIT, LeaveOut, Spread
+from rankwise.leaderboard.jackknife import LeaveOut
 from rankwise.leaderboard.least_squares import LeastSquares
 from rankwise.leaderboard.likelihood import Fit, maximize_likelihood
 from rankwise.leaderboard.model import Solution
@@ -24,9 +24,9 @@ from rankwise.leaderboard.solving import RatingSystem, Solutions
 from rankwise.leaderboard.tally import Tally
 from rankwise.leaderboard.units import Units
 from rankwise.leaderboard.verdicts import VERDICTS, HalfWins, Verdicts, verdicts_of
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import Progress, check_matrix_fits
 from rankwise.options import check_option
-from rankwise.progress import Meter
+from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
 
 EVERY = 2  # so many of the alphas of the grid are left out: each needs a fit
 
@@ -73,11 +73,10 @@ class BradleyTerry:
         """What the solver found; a warning if it is not as exact as it should be."""
         found = maximize_likelihood(self.system, self.verdicts, alpha, **options)  # type: ignore[arg-type]
         if not found.is_done:
-            warnings.warn(
+            warn_user(
                 f"the Bradley–Terry ratings stopped after {found.n_iter} steps at a relative gap "
                 f"of {found.gap:.1e}; a larger alpha makes them exact.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         return found
 
@@ -149,7 +148,7 @@ class BradleyTerry:
         means = None if self.system.X is not None else KeptMeans(solution.ratings, tally.components)
         ratings = np.empty((n_resamples, tally.n_items))
         effects = np.empty((n_resamples, tally.n_covariates))
-        meter = Meter("bootstrap", n_resamples)
+        meter = Progress("bootstrap", n_resamples)
         for k in range(n_resamples):
             count = to_outcomes.T @ units.draw(1, rng)[0]
             fit = self.fit(alpha, start=(start.unknowns, start.theta), count=count)

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwise.arrays import Array
 from rankwise.leaderboard.covariates import Covariates
-from rankwise.leaderboard.jackknife import Spread
+from rankwise.uncertainty.jackknife import Spread
 
 
 class Effect(NamedTuple):

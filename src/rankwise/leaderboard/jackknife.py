@@ -2,68 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.solving import RatingSystem, Solutions, SparseSystem
 from rankwise.leaderboard.tally import Tally
 from rankwise.leaderboard.units import Units
-from rankwise.memory import check_matrix_fits
-from rankwise.progress import Meter
+from rankwise.machine import Progress, check_matrix_fits
+from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
 
-COVARIANCE_LIMIT = 2000  # items; above, the covariance is estimated from draws
 N_DRAWS = 200
 N_SKETCHES = 64
 SKETCH_TOLERANCE = 1e-4
 DRAW_TOLERANCE = 1e-3
 ALONE = 1e-3  # 1 − leverage of a comparison that the others cannot check
 BLOCK = 2**22  # numbers
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Covariance V = F Fᵀ of ratings and effects, kept as its root.
-
-    Attributes
-    ----------
-    root : ndarray of shape (n_items, n_columns)
-        F of the ratings.
-    effects : ndarray of shape (n_covariates, n_columns)
-        F of the effects of the covariates.
-    freedom : int
-        Degrees of freedom of Student's t for the intervals.
-    is_exact : bool
-        Whether V is that of the jackknife, or an estimate of it from draws.
-    """
-
-    root: Array
-    effects: Array
-    freedom: int
-    is_exact: bool
-
-    @property
-    def errors(self) -> Array:
-        """Standard error of each rating."""
-        return np.asarray(np.sqrt(np.einsum("ij,ij->i", self.root, self.root)))
-
-    def error_of_difference(self, i: int, j: int) -> float:
-        """Standard error of r_i − r_j."""
-        return float(np.linalg.norm(self.root[i] - self.root[j]))
-
-    def quantile(self, probability: float) -> float:
-        """Of Student's t."""
-        return float(student.ppf(probability, self.freedom))
-
-    def probability(self, ratio: float) -> float:
-        """Distribution function of Student's t."""
-        return float(student.cdf(ratio, self.freedom))
 
 
 def jackknife(
@@ -102,7 +60,7 @@ def jackknife(
     items, effects = np.split(root, [system.n_ratings])
     if system.X is not None:
         items = (system.X - system.X.mean(axis=0)) @ items
-    return Spread(items, effects, max(1, n_units - 1), is_exact=True)
+    return Spread(items, max(1, n_units - 1), effects)
 
 
 class LeaveOut:
@@ -226,7 +184,7 @@ def _over_clusters(exact: LeaveOut, units: Units) -> Array:
     """Σ (u^(−g) − u)(u^(−g) − u)ᵀ of the unknowns u over the clusters g, exact."""
     V = np.zeros_like(exact.inverse)
     n_units = units.weights.shape[0]
-    meter = Meter("jackknife", n_units)
+    meter = Progress("jackknife", n_units)
     size = max(1, BLOCK // len(V))
     for start in range(0, n_units, size):
         numbers = range(start, min(n_units, start + size))
@@ -277,7 +235,7 @@ def _by_draws(
     if thin is not None:
         more = np.sqrt(missing_noise(tally, margins, resistances, thin))
     root = np.empty((N_DRAWS, system.size))
-    meter = Meter("jackknife", N_DRAWS)
+    meter = Progress("jackknife", N_DRAWS)
     for k in range(N_DRAWS):
         if clusters is None:
             flows = scale * _signs(tally.n_distinct, rng)
@@ -289,7 +247,7 @@ def _by_draws(
     meter.close()
     root *= np.sqrt(max(1, n_units - 1) / n_units / N_DRAWS)
     items, effects = np.split(root.T, [tally.n_items])
-    return Spread(items, effects, max(1, min(n_units, N_DRAWS) - 1), is_exact=False)
+    return Spread(items, max(1, min(n_units, N_DRAWS) - 1), effects, is_exact=False)
 
 
 def _sketched_leverages(
@@ -307,7 +265,7 @@ def _sketched_leverages(
     tally = system.tally
     root = np.sqrt(weights)
     inside, outside = np.zeros((2, tally.n_distinct))
-    meter = Meter("leverages", N_SKETCHES)
+    meter = Progress("leverages", N_SKETCHES)
     for k in range(N_SKETCHES):
         signs, own = _signs(tally.n_distinct, rng), _signs(system.size, rng)
         own[: tally.n_items] = tally.centered(own[: tally.n_items])

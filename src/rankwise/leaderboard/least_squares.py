@@ -15,12 +15,13 @@ from rankwise.leaderboard.choosing_alpha import (
     leave_one_out_errors,
     tenfold_errors,
 )
-from rankwise.leaderboard.jackknife import COVARIANCE_LIMIT, LeaveOut, Spread, jackknife
+from rankwise.leaderboard.jackknife import LeaveOut, jackknife
 from rankwise.leaderboard.model import Solution
 from rankwise.leaderboard.resampling import KeptMeans, resample
 from rankwise.leaderboard.solving import RatingSystem, Solutions
 from rankwise.leaderboard.tally import Tally
 from rankwise.leaderboard.units import Units
+from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
 
 
 class LeastSquares:

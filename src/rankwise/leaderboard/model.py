@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.leaderboard.jackknife import Spread
 from rankwise.leaderboard.solving import Solutions
 from rankwise.leaderboard.tally import Tally
+from rankwise.uncertainty.jackknife import Spread
 
 
 class Solution(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
+from rankwise.errors import warn_user
 from rankwise.groups import Groups
 from rankwise.leaderboard.arguments import (
     check_clusters,
@@ -34,6 +34,7 @@ from rankwise.leaderboard.scales import scale_of
 from rankwise.leaderboard.solving import RatingSystem, Solutions
 from rankwise.leaderboard.standing import ordered_columns, records_of, standing_of
 from rankwise.leaderboard.tally import Tally
+from rankwise.machine import calm
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
 
@@ -44,6 +45,7 @@ MODELS: dict[str, Callable[..., RatingModel]] = {
 LEAST_ALPHA = 1e-13  # less is lost in rounding, and the system singular
 
 
+@calm
 def rate(
     pairs: Any,
     *,
@@ -318,9 +320,8 @@ def _warn_of_components(components: Indices, labels: NDArray[Any]) -> None:
     n_components = int(components.max())
     if n_components > 1:
         smallest = labels[np.argmax(components)]
-        warnings.warn(
+        warn_user(
             f"the items fall in {n_components} components that were never compared with each other "
             f"(the item {smallest!s} is in the smallest); ratings and ranks hold inside each only. "
             "Comparisons across them, or features of the items, would join them.",
-            stacklevel=3,
         )

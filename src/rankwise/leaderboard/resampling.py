@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.solving import DENSE_LIMIT, RatingSystem, Solutions
 from rankwise.leaderboard.units import Units
-from rankwise.memory import check_matrix_fits
-from rankwise.progress import Meter
+from rankwise.machine import Progress, check_matrix_fits
 
 BATCH = 2**22  # numbers
 
@@ -61,7 +60,7 @@ def resample(
     check_matrix_fits(n_resamples, n_items, "the resampled ratings", "pass a smaller n_resamples")
     ratings = np.empty((n_resamples, n_items))
     effects = np.empty((n_resamples, system.tally.n_covariates))
-    meter = Meter("bootstrap", n_resamples)
+    meter = Progress("bootstrap", n_resamples)
     for start, stop in _batches(n_resamples, _batch_size(system, units)):
         weights, flows = units.pair_sums(units.draw(stop - start, rng))
         found, effects[start:stop] = system.solve(weights, flows, alpha)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.leaderboard.jackknife import Spread
 from rankwise.options import check_option
+from rankwise.uncertainty.jackknife import Spread
 
 ELO = 400 / math.log(10)  # points for a logit
 SCALES = ("margin", "logit", "elo")

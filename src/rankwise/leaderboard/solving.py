@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy.linalg import qr
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.arrays import Array
+from rankwise.errors import warn_user
 from rankwise.leaderboard.tally import Tally
 from rankwise.solvers.iterative import conjugate_gradients
 
@@ -212,11 +212,10 @@ class SparseSystem:
             start=None if start is None else start[:, None].astype(dtype),
         )
         if not found.converged:
-            warnings.warn(
+            warn_user(
                 f"conjugate gradients stopped after {MAX_ITERATIONS} iterations before the "
                 "ratings were exact; a larger alpha makes the system easier.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         return np.asarray(found.x[:, 0])
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from rankwise.arrays import Array, Indices
-from rankwise.leaderboard.jackknife import COVARIANCE_LIMIT, Spread
 from rankwise.leaderboard.tally import Tally
+from rankwise.uncertainty.jackknife import (
+    EQUAL,
+    Spread,
+    items_of_lists,
+    possible_ranks,
+    ranks_within,
+)
 
-EQUAL = 1e-7  # of the largest rating; a smaller difference is rounding, or the work of alpha
 FEW = 5  # comparisons; an item with fewer is thin
 
 
@@ -44,18 +49,6 @@ def records_of(tally: Tally) -> Records:
     won, lost = tally.target > 0, tally.target < 0
     wins, losses, ties = count(won, lost), count(lost, won), count(*[tally.target == 0] * 2)
     return Records(wins + ties + losses, wins, ties, losses)
-
-
-def ranks_within(ratings: Array, components: Indices) -> Indices:
-    """Rank of each item in its component, 1 for the highest rating; equal ones share the best."""
-    ranks = np.empty(len(ratings), dtype=np.intp)
-    least = EQUAL * np.abs(ratings).max(initial=0.0)
-    for members in _members(components):
-        order = members[np.argsort(-ratings[members], kind="stable")]
-        is_lower = -np.diff(ratings[order], prepend=np.inf) > least
-        place = np.where(is_lower, np.arange(1, len(members) + 1), 0)
-        ranks[order] = np.maximum.accumulate(place)
-    return ranks
 
 
 class Standing(NamedTuple):
@@ -95,13 +88,6 @@ def standing_of(
     """Ranks and intervals; items that are not counted stand below the line.
 
     An item that nothing is known of has no interval.
-
-    The possible ranks of an item follow from its differences to the others: j is surely above i if
-    the interval of ``r_j − r_i`` is above 0. The best rank is 1 + the number of items surely above,
-    the worst rank leaves out those surely below. To miss the true rank k, more items must be
-    wrongly above than are rightly above but not surely so. So the true ranks are inside for at
-    least the confidence on average over the items of a board (98–99 % for 95 % in simulations); not
-    for all items at once, and not for the true winner of a field of equals.
     """
     counted = np.ones(len(ratings), bool) if counted is None else counted
     places = np.where(counted, components, -components)
@@ -112,61 +98,35 @@ def standing_of(
     elif len(samples):
         low, high = np.quantile(samples, [tail, 1 - tail], axis=0)
         root = (samples - samples.mean(axis=0)).T / np.sqrt(len(samples))
-        spread = Spread(root, root[:0], len(samples) - 1 or 1, is_exact=False)
+        spread = Spread(root, len(samples) - 1 or 1, is_exact=False)
     else:
         return Standing(np.where(counted, ranks_within(ratings, places), 0))
     if known is not None:
         low, high = np.where(known, low, np.nan), np.where(known, high, np.nan)
     key = low if order == "lower" else ratings
     best, worst, tier = np.zeros((3, len(ratings)), np.intp)
-    for members in _members(places[counted]):
-        at = np.flatnonzero(counted)[members]
-        at = at[np.argsort(-ratings[at], kind="stable")]
-        sure = _Certainty(ratings[at], spread.root[at], spread.freedom, tail)
-        best[at], worst[at], tier[at] = *sure.ranks(), sure.tiers()
+    of_counted = replace(spread, root=spread.root[counted])
+    best[counted], worst[counted] = possible_ranks(
+        ratings[counted], of_counted, components[counted], confidence
+    )
+    tier[counted] = _tiers(ratings[counted], of_counted, components[counted], confidence)
     rank = np.where(counted, ranks_within(key, places), 0)
     return Standing(rank, low, high, best, worst, tier)
 
 
-class _Certainty:
-    """Which of some items, by falling rating, are surely above which."""
-
-    def __init__(self, ratings: Array, root: Array, freedom: int, tail: float) -> None:
-        self.ratings, self.root = ratings, root
-        self.errors = np.linalg.norm(root, axis=1)
-        self.quantile = float(student.isf(tail, freedom))
-        self.least = EQUAL * np.abs(ratings).max(initial=0.0)
-
-    def ranks(self) -> tuple[Indices, Indices]:
-        """Best and worst rank; above 2,000 items s_i + s_j stands for s_ij, which is wider."""
-        n, ratings = len(self.ratings), self.ratings
-        if n > COVARIANCE_LIMIT:
-            width = self.quantile * self.errors
-            low, high = ratings - width, ratings + width + self.least
-            above = n - np.searchsorted(np.sort(low), high, side="right")
-            below = np.searchsorted(np.sort(high), low, side="left")
-            return 1 + above, n - below
-        G = self.root @ self.root.T
-        variance = G.diagonal()[:, None] + G.diagonal() - 2 * G
-        bound = self.quantile * np.sqrt(np.maximum(variance, 0.0)) + self.least
-        is_above = ratings - ratings[:, None] > bound  # [i, j]: j above i
-        return 1 + is_above.sum(axis=1), n - is_above.sum(axis=0)
-
-    def tiers(self) -> Indices:
-        """A tier ends before the first item that is surely below the first of the tier."""
-        tier, leader = np.ones(len(self.ratings), np.intp), 0
-        for k in range(1, len(tier)):
-            error = float(np.linalg.norm(self.root[leader] - self.root[k]))
-            is_below = self.ratings[leader] - self.ratings[k] > self.quantile * error + self.least
-            tier[k] = tier[k - 1] + is_below
-            leader = k if is_below else leader
-        return tier
-
-
-def _members(components: Indices) -> list[Indices]:
-    """The items of each component."""
-    order = np.argsort(components, kind="stable")
-    return np.split(order, 1 + np.flatnonzero(np.diff(components[order])))
+def _tiers(ratings: Array, spread: Spread, components: Indices, confidence: float) -> Indices:
+    """A tier ends before the first item that is surely below the first one of the tier."""
+    tiers, quantile = np.ones(len(ratings), np.intp), spread.quantile((1 + confidence) / 2)
+    for items in items_of_lists(components):
+        order = items[np.argsort(-ratings[items], kind="stable")]
+        least = EQUAL * np.abs(ratings[items]).max(initial=0.0)
+        tier, leader = 1, order[0]
+        for k in order:
+            error = spread.error_of_difference(leader, k)
+            if ratings[leader] - ratings[k] > quantile * error + least:
+                tier, leader = tier + 1, k
+            tiers[k] = tier
+    return tiers
 
 
 def ordered_columns(

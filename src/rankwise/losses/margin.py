@@ -1,75 +1,112 @@
-"""Margin losses over strict preferences: the hinge and its square."""
+"""Losses of the differences of scores: the hinge, its square, and the logistic loss."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.arrays import Array
-from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.strict import StrictPreferences
-from rankwise.losses.interface import Loss, LossAt
+from rankwise.arrays import Array, Indices
+from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.graphs.pair_blocks import PairBlock, pair_blocks
+
+SMALLEST_SAMPLE = 1250
+MOMENT_ITEMS = 20_000  # so many items tell the second moment of the pairs
+KEPT_PAIRS = 2**21  # so many pairs are kept in memory between two looks at them
 
 
-class Pairs(Protocol):
-    """What the solvers ask about the pairs of a loss."""
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-
-    @property
-    def n_pairs(self) -> int:
-        """Number of pairs."""
-
-    @property
-    def total_weight(self) -> float:
-        """W, the sum of the weights of the pairs."""
-
-    def second_moment(self, R: Any) -> Array:
-        """Mean of ``(r_i − r_j)(r_i − r_j)ᵀ`` over the pairs, or over a part of them if many."""
-
-
-class MarginLoss(Loss, Protocol):
-    """What the solvers of losses of score differences need."""
-
-    @property
-    def preferences(self) -> Pairs:
-        """The pairs."""
-
-    def sample(self, step: int) -> tuple[NDArray[np.intp], MarginLoss] | None:
-        """About one of `step` items and the loss of the pairs among them; None if there are few."""
-
-
-@dataclass(frozen=True)
-class PreferenceLoss(ABC):
-    """A margin loss that is given by its pairs; a subclass says what the loss is.
+class LossAt(NamedTuple):
+    """A loss at one vector of scores.
 
     Attributes
     ----------
-    preferences : StrictPreferences
-        The pairs.
+    value : float
+        The loss.
+    gradient : ndarray, of the shape of the scores
+        The gradient with respect to the scores, all of it; a subgradient at a kink.
+    curvature : callable
+        Product of the (generalized) Hessian with a vector; zero for the hinge.
+    offset : float, optional
+        ``value − gradientᵀ f``, of the plane that touches the loss here. A loss that knows it
+        without this difference says it, since far from the minimum the difference loses digits.
+    size, pull : float, optional
+        Sizes of the terms that were added up for the offset and for the gradient, from which
+        rounding is judged; ``|offset|`` and ``Σ |gradient|`` if not given.
     """
 
-    preferences: StrictPreferences
+    value: float
+    gradient: Array
+    curvature: Callable[[Array], Array]
+    offset: float | None = None
+    size: float | None = None
+    pull: float | None = None
 
-    @classmethod
-    def of(cls, graph: PreferenceGraph) -> Self:
-        """The loss of the strict preferences of a graph; ties are left out."""
-        return cls(graph.strict())
+
+class MarginLoss(ABC):
+    """The mean over pairs of a convex function of the difference of their scores.
+
+    Parameters
+    ----------
+    graph : PreferenceGraph
+        The pairs.
+
+    Attributes
+    ----------
+    graph : PreferenceGraph
+        The pairs that count: without ties, unless the loss has a use for them.
+    total_weight : float
+        W, the sum of their weights.
+    """
+
+    def __init__(self, graph: PreferenceGraph) -> None:
+        self.graph, self.total_weight = graph, graph.total_weight
 
     @abstractmethod
     def at(self, f: NDArray[Any]) -> LossAt:
         """Value and derivatives at the scores f."""
 
-    def sample(self, step: int) -> tuple[NDArray[np.intp], MarginLoss] | None:
-        """About one of `step` items and the loss of the pairs among them; None if there are few."""
-        found = self.preferences.sample(step)
-        return None if found is None else (found[0], replace(self, preferences=found[1]))
+    def sample(self, step: int) -> tuple[Indices, Self] | None:
+        """About one of `step` items and the loss of the pairs among them; None if there are few.
+
+        Every so many groups if there are enough of them, else every so many items of each in the
+        order of their scores. Explicit edges have no sample: few would be left.
+        """
+        graph = self.graph
+        if not isinstance(graph, ScoreGraph) or graph.n_items < SMALLEST_SAMPLE * step:
+            return None
+        if graph.n_groups >= 100 * step:
+            rows = np.flatnonzero(graph.groups % step == 0)
+        else:
+            rows = np.sort(np.lexsort((graph.y.ravel(), graph.groups))[::step])
+        loss = type(self)(graph.subset(rows))
+        return (rows, loss) if loss.graph.n_pairs else None
+
+    def second_moment(self, R: Any) -> Array:
+        """Mean of ``(r_i − r_j)(r_i − r_j)ᵀ`` over the pairs, of a sample if there are many."""
+        step = self.graph.n_items // MOMENT_ITEMS
+        sample = self.sample(step) if step > 1 else None
+        if sample is not None:
+            rows, loss = sample
+            return loss.second_moment(R[rows])
+        return self.graph.gram(R) / self.graph.total_weight
+
+
+class PreferenceLoss(MarginLoss):
+    """A margin loss over strict preferences; ties are left out.
+
+    Attributes
+    ----------
+    preferences : StrictOrder or StrictEdges
+        The pairs, known by which of them a vector of scores violates.
+    """
+
+    def __init__(self, graph: PreferenceGraph) -> None:
+        self.preferences = graph.strict()
+        super().__init__(self.preferences.graph)
+        self.total_weight = self.preferences.total_weight
 
 
 class HingeLoss(PreferenceLoss):
@@ -82,7 +119,7 @@ class HingeLoss(PreferenceLoss):
 
     def at(self, f: NDArray[Any]) -> LossAt:
         """One sort and one sweep."""
-        violated, total = self.preferences.violated(f), self.preferences.total_weight
+        violated, total = self.preferences.violated(f), self.total_weight
         value = max(violated.slack / total, 0.0)
         gradient = violated.divergence / -total
         return LossAt(value, gradient, np.zeros_like, violated.weight / total)
@@ -97,13 +134,88 @@ class SquaredHingeLoss(PreferenceLoss):
 
     def at(self, f: NDArray[Any]) -> LossAt:
         """One sort and two sweeps; every product with the Hessian is one more."""
-        violated, total = self.preferences.violated(f), self.preferences.total_weight
-        squares = violated.squares()
+        violated, total = self.preferences.violated(f), self.total_weight
+        value, flow, offset, size, pull = violated.squares()
         return LossAt(
-            max(squares.value / total, 0.0),
-            squares.flow * (-2 / total),
+            max(value / total, 0.0),
+            flow * (-2 / total),
             lambda v: violated.laplacian(v) * (2 / total),
-            squares.offset / total,
-            squares.size / total,
-            2 * squares.pull / total,
+            offset / total,
+            size / total,
+            2 * pull / total,
         )
+
+
+class LogisticLoss(MarginLoss):
+    """``loss(f) = 1/W Σ_k ω_k log(1 + exp(−(f_i − f_j)))`` over the pairs k = (i → j).
+
+    The loss is minus the mean log likelihood if i is preferred to j with the probability
+    ``σ(f_i − f_j) = 1/(1 + exp(−(f_i − f_j)))`` (Bradley and Terry, Rank analysis of incomplete
+    block designs, 1952). A tie counts as half a preference in each direction. Magnitudes do not
+    count.
+
+    With g = f_i − f_j the derivative of a pair is −σ(−g), and its second derivative is
+    ``h = σ(g) σ(−g)``: the Hessian is the Laplacian of the graph with the weights ω h, over W.
+    There is no shortcut over sorted scores. Every pair is looked at, a block of them at a time.
+    """
+
+    def __init__(self, graph: PreferenceGraph) -> None:
+        super().__init__(graph)
+        self._kept = list(pair_blocks(graph)) if graph.n_pairs <= KEPT_PAIRS else None
+        if graph.item_weights is not None:
+            self.total_weight = float(sum(block.weight.sum() for block in self._blocks()))
+
+    def at(self, f: NDArray[Any]) -> LossAt:
+        """One pass over the pairs; so is every product with the Hessian."""
+        f = np.asarray(f, dtype=np.float64)
+        flow, sums = np.zeros_like(f), np.zeros(4)
+        for block in self._blocks():
+            sums += _add_logistic(block, f, flow)
+        value, offset, size, pull = (sums / self.total_weight).tolist()
+        bends: list[Array] = []
+
+        def curvature(v: Array) -> Array:
+            out = np.zeros_like(v)
+            for number, block in enumerate(self._blocks()):
+                if number < len(bends):
+                    bend = bends[number]
+                else:
+                    away = np.exp(-np.abs(block.differences(f)))
+                    bend = block.weight * away / (1 + away) ** 2  # ω σ(g) σ(−g)
+                    if self._kept is not None:
+                        bends.append(bend)
+                block.add_flows(bend * block.differences(v), out)
+            return np.asarray(out / self.total_weight)
+
+        return LossAt(value, flow / -self.total_weight, curvature, offset, size, pull)
+
+    def is_separated_by(self, f: Array) -> bool:
+        """Whether every pair has a preferred item, and it has the larger score."""
+        return all(
+            not block.lost.any() and bool((block.differences(f) > 0).all())
+            for block in self._blocks()
+        )
+
+    def _blocks(self) -> Iterable[PairBlock]:
+        return pair_blocks(self.graph) if self._kept is None else self._kept
+
+
+def _add_logistic(block: PairBlock, f: Array, flow: Array) -> tuple[float, float, float, float]:
+    """Add minus the gradient of a block to `flow`; tell value, offset, size and pull.
+
+    A pair of weight ω, of which the share b prefers the second item, costs ``ω ℓ(g) + b g``.
+    """
+    g = block.differences(f)
+    away = np.exp(-np.abs(g))  # never overflows
+    loss = np.log1p(away) - np.minimum(g, 0.0)
+    wrong = np.where(g >= 0, away, 1.0) / (1 + away)  # σ(−g)
+    pull = block.weight * wrong
+    along = pull * g
+    cost = float(block.weight @ loss)
+    block.add_flows(pull - block.lost, flow)
+    return (
+        cost + float(block.lost @ g),
+        cost + float(along.sum()),
+        cost + float(np.abs(along).sum()),
+        2 * float(pull.sum() + block.lost.sum()),
+    )

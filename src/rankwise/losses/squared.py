@@ -14,7 +14,7 @@ from rankwise.arrays import Array
 from rankwise.graphs import GraphRoot, PreferenceGraph
 from rankwise.graphs.gram_blocks import plain_gram, plain_system
 from rankwise.graphs.protocol import sums_of_squares
-from rankwise.losses.interface import LossAt
+from rankwise.losses.margin import LossAt
 
 
 class LossPart(NamedTuple):

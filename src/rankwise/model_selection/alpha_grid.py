@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rankwise.arrays import Array
+from rankwise.errors import warn_user
 
 STEP = 3  # decades by which a grid is widened at a time
 CEILING = 6  # decades above the scale where it ends; far below, all models order items alike
@@ -115,18 +115,17 @@ def edges_of(grid: Array, scores: Array, at: int) -> Edges:
     return Edges(alone and at == order[0], alone and at == order[-1])
 
 
-def warn_at_edge(name: str, grid: Array, scores: Array, at: int, *, stacklevel: int) -> None:
+def warn_at_edge(name: str, grid: Array, scores: Array, at: int) -> None:
     """Warn if the grid of the user ends at the choice `at`, where the score still improves."""
     if any(edges_of(grid, scores, at)):
-        warnings.warn(
+        warn_user(
             f"the best {name} {grid[at]:g} is at the edge of the grid from {grid.min():g} to "
             f"{grid.max():g}; extend the grid.",
-            stacklevel=stacklevel,
         )
 
 
 def warn_at_edge_of_gamma(
-    points: Sequence[dict[str, Any]], scores: Array, chosen: dict[str, Any], *, stacklevel: int
+    points: Sequence[dict[str, Any]], scores: Array, chosen: dict[str, Any]
 ) -> None:
     """The same for widths of a kernel, if there are more than two.
 
@@ -143,10 +142,10 @@ def warn_at_edge_of_gamma(
     gammas = [point.get("gamma") for point, others in zip(points, same, strict=True) if others]
     if len(gammas) > 2 and None not in gammas:
         grid, at = np.array(gammas, dtype=np.float64), gammas.index(chosen["gamma"])
-        warn_at_edge("gamma", grid, scores[same], at, stacklevel=stacklevel + 1)
+        warn_at_edge("gamma", grid, scores[same], at)
 
 
-def warn_at_limit(grid: AlphaGrid, edges: Edges, *, stacklevel: int) -> None:
+def warn_at_limit(grid: AlphaGrid, edges: Edges) -> None:
     """Warn if the choice is where no default grid goes on, or the columns need a wider one."""
     alphas = grid.alphas
     at_edge = "the best alpha {:g} is at the edge of the default grid: "
@@ -166,7 +165,7 @@ def warn_at_limit(grid: AlphaGrid, edges: Edges, *, stacklevel: int) -> None:
         )
     else:
         return
-    warnings.warn(message, stacklevel=stacklevel)
+    warn_user(message)
 
 
 def flat_note(name: str, grid: Array, mean: Array, error: Array, at: int) -> str:

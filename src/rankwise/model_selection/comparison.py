@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from rankwise.arrays import Array
 from rankwise.environment import require
 from rankwise.frames import frame_columns
+from rankwise.machine import calm
 from rankwise.options import check_option
 from rankwise.real_numbers import as_real
 from rankwise.text_tables import TABLE_FORMATS, Table, count, join_tables, plain
@@ -147,6 +148,7 @@ class Comparison:
         return self.to_text("html")
 
 
+@calm
 def compare(
     errors: Mapping[str, ArrayLike] | Any,
     *,

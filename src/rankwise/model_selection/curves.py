@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
+from rankwise.machine import calm, track
 from rankwise.metrics import Metric
 from rankwise.metrics.averaging import check_has_weights
 from rankwise.model_selection.alpha_grid import Edges, flat_note
@@ -27,7 +28,6 @@ from rankwise.model_selection.measures import (
 )
 from rankwise.model_selection.task import HoldOutTask, hold_out_task
 from rankwise.model_selection.ways import EDGES, PAIR, PAIRWISE, Way, choose_way
-from rankwise.progress import track
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +124,7 @@ class HeldOutCurves:
         return replace(self, candidates=candidates, by_group=by_group, predictions=held)
 
 
+@calm
 def held_out_curves(
     estimator: Any,
     X: Any,

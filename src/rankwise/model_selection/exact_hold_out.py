@@ -27,13 +27,13 @@ from rankwise.arrays import Array
 from rankwise.features import Design
 from rankwise.graphs import PreferenceGraph
 from rankwise.losses import SquaredLoss
+from rankwise.machine import track
 from rankwise.model_selection.exact_hold_out_edges import (
     edges_of_folds,
     fits_edges,
     hold_out_with_edges,
 )
 from rankwise.model_selection.folds import Folds, fold_numbers
-from rankwise.progress import track
 from rankwise.rows import first_equal_rows
 from rankwise.solvers import minimize
 from rankwise.solvers.hold_out import Part, hold_out_dual, hold_out_few, hold_out_primal

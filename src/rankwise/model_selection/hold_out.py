@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.machine import calm
 from rankwise.model_selection.curves import by_row, hold_out_folds
 from rankwise.model_selection.task import hold_out_task
 
 
+@calm
 def leave_group_out_predict(
     estimator: Any,
     X: Any,
@@ -64,6 +66,7 @@ def leave_group_out_predict(
     )
 
 
+@calm
 def cross_val_predict_groups(
     estimator: Any,
     X: Any,

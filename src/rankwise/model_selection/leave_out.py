@@ -23,7 +23,7 @@ from rankwise.arrays import Array
 from rankwise.features import Design
 from rankwise.graphs import PreferenceGraph
 from rankwise.losses import SquaredLoss
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import check_matrix_fits, track
 from rankwise.model_selection.exact_hold_out import (
     Refit,
     check_rest,
@@ -36,7 +36,6 @@ from rankwise.model_selection.exact_hold_out import (
 )
 from rankwise.model_selection.exact_hold_out_edges import edges_of_folds, fits_edges
 from rankwise.model_selection.folds import Folds
-from rankwise.progress import track
 from rankwise.solvers import minimize
 from rankwise.solvers.hold_out import Part
 from rankwise.solvers.leave_out import (

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
+from rankwise.machine import calm
 from rankwise.model_selection.task import HeldOutPairs, HoldOutTask
 from rankwise.targets import with_weights
 
@@ -65,6 +66,7 @@ class LeavePairOut:
             yield rows, block.reshape(*block.shape[:2], *self._shape)
 
 
+@calm
 def leave_pair_out(
     estimator: Any,
     X: Any,

@@ -1,8 +1,8 @@
-"""How held-out scores are judged: a metric in each group, or the loss in each fold."""
+"""How held-out scores are judged: a metric in each group."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,37 +11,11 @@ from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import Groups
-from rankwise.losses import SquaredLoss
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.folds import Folds, fold_numbers
 
-
-class HeldOutLoss(NamedTuple):
-    """The squared loss of held-out items as a measure, one value for each fold.
-
-    Attributes
-    ----------
-    beta : float
-        Between ranking (0) and regression (1).
-    """
-
-    beta: float
-    name: str = "loss"
-    greater_is_better: bool = False
-
-    def by_fold(self, graph: PreferenceGraph, held: Array, folds: Folds) -> Array:
-        """Shape (n_folds, n_candidates); nan where a fold has no pair."""
-        out = np.full((len(folds), held.shape[1]), np.nan)
-        for row, U in zip(out, folds, strict=True):
-            part = graph.subset(U)
-            if self.beta == 1 or part.n_pairs:
-                loss = SquaredLoss(part, self.beta, part.scores)
-                row[:] = [loss.at(f).value for f in held[U].T]
-        return out
-
-
-Measure = Metric | HeldOutLoss
+Measure = Metric
 
 
 def score_groups(
@@ -51,8 +25,6 @@ def score_groups(
 
     Shape (n_groups, n_candidates, n_outputs), and the labels of the groups.
     """
-    if isinstance(metric, HeldOutLoss):
-        return metric.by_fold(graph, held[:, 0], folds)[:, :, None], np.arange(len(folds))
     fold = fold_numbers(folds, graph.n_items)
     if graph.scores is None:
         return from_disagreement(metric, graph.disagreement(held[:, 0], fold))[

@@ -15,6 +15,7 @@ from rankwise.arrays import Array
 from rankwise.features import Design
 from rankwise.graphs import PreferenceGraph
 from rankwise.losses import SquaredLoss
+from rankwise.machine import one_thread
 from rankwise.model_selection.exact_hold_out import (
     Refit,
     check_rest,
@@ -25,7 +26,6 @@ from rankwise.model_selection.exact_hold_out import (
 )
 from rankwise.model_selection.folds import Folds, make_folds
 from rankwise.solvers.hold_out import Part, weights_of_blocks
-from rankwise.threads import one_blas_thread
 
 ROOM = 3  # times the features: what the Gram matrices of the blocks may take
 
@@ -102,6 +102,6 @@ def nested_scores(
     (part,) = white or whitened_parts(loss, R)
     for kept, _ in models:
         check_rest(bool(part.amount[nested.rows(kept)].sum() > 0))
-    with one_blas_thread():
+    with one_thread():
         weights = weights_of_blocks(R, part, nested.blocks, [kept for kept, _ in models], alphas)
         return [R[nested.rows(new)] @ w[:, 0] for (_, new), w in zip(models, weights, strict=True)]

@@ -16,6 +16,7 @@ from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.machine import calm
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection.curves import judge
 from rankwise.model_selection.folds import make_folds
@@ -57,6 +58,7 @@ class PermutationTest:
         )
 
 
+@calm
 def permutation_test(
     estimator: Any,
     X: Any,

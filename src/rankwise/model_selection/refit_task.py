@@ -13,11 +13,11 @@ from rankwise.arrays import Array, Indices
 from rankwise.features import Design
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.losses import MarginLoss, SquaredLoss
+from rankwise.machine import track
 from rankwise.model_selection.alpha_grid import make_grid
 from rankwise.model_selection.candidates import Candidates
 from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.least_squares_task import alpha_candidates, pair_distance
-from rankwise.progress import track
 from rankwise.rows import row_products
 
 SVM_DECADES = (-7, 0)
@@ -143,7 +143,7 @@ class MarginTask(RefitTask):
 
     def _scores(self, R: Any, graph: PreferenceGraph, candidates: Candidates, new: Any) -> Array:
         loss = self._loss(graph)
-        if not loss.preferences.n_pairs:
+        if not loss.graph.n_pairs:
             raise ValueError(
                 "a fold leaves no preference to train on: they are all in one group (or fold). Use "
                 "more or smaller folds."

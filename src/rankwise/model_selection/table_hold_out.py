@@ -24,10 +24,10 @@ from rankwise.arrays import Array, Indices
 from rankwise.features import Design, FeatureMap, Kernel
 from rankwise.graphs import ScoreGraph
 from rankwise.losses import SquaredLoss
+from rankwise.machine import track
 from rankwise.model_selection.exact_hold_out import Refit, check_rest, held_out_scores
 from rankwise.model_selection.folds import Folds, make_folds
 from rankwise.options import check_option
-from rankwise.progress import track
 from rankwise.solvers.table_problem import TableProblem
 from rankwise.solvers.tables import table_shift
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
-from rankwise.memory import check_matrix_fits
+from rankwise.machine import check_matrix_fits
 from rankwise.metrics import Metric
 from rankwise.model_selection.alpha_grid import AlphaGrid, make_grid, median_share
 from rankwise.model_selection.candidates import Candidates

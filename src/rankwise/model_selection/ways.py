@@ -53,7 +53,7 @@ def choose_way(task: HoldOutTask, cv: Any, metrics: Sequence[Any]) -> Way:
     cv : "auto", "leave-pair-out", None, int, splitter or iterable
         None holds out one group at a time; a number makes so many folds of groups, of items if
         there is one list, or of edges if there are connected preferences without groups.
-    metrics : sequence of Metric or HeldOutLoss
+    metrics : sequence of Metric
         How held-out data will be judged.
     """
     graph = task.graphs[0]

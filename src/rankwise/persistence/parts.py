@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from rankwise.estimators.boosted_trees import BoostedTrees
-from rankwise.estimators.pursuit_path import PursuitFunction
+from rankwise.estimators.ranking_pursuit import PursuitFunction
 from rankwise.features import FeatureMap, Kernel
 from rankwise.metrics import Metric, get_metric
 

@@ -5,23 +5,18 @@ only then. The class methods ``from_...`` compute the numbers and draw them.
 """
 
 from rankwise.inspection.feature_curves import FeatureCurve
-from rankwise.plot.alpha_path import AlphaPathDisplay
-from rankwise.plot.curves import Curve
 from rankwise.plot.feature_curves import FeatureCurvesDisplay
 from rankwise.plot.group_comparison import GroupComparisonDisplay
 from rankwise.plot.preference_graph import PreferenceGraphDisplay
 from rankwise.plot.reliability import ReliabilityDisplay
-from rankwise.plot.staged_error import StagedErrorDisplay
-from rankwise.plot.unscored_curve import UnscoredCurveDisplay
+from rankwise.plot.search_curve import Curve, SearchCurveDisplay
 
 __all__ = [
-    "AlphaPathDisplay",
     "Curve",
     "FeatureCurve",
     "FeatureCurvesDisplay",
     "GroupComparisonDisplay",
     "PreferenceGraphDisplay",
     "ReliabilityDisplay",
-    "StagedErrorDisplay",
-    "UnscoredCurveDisplay",
+    "SearchCurveDisplay",
 ]

@@ -8,26 +8,31 @@ from typing import Any
 import numpy as np
 
 from rankwise.environment import require
+from rankwise.metrics import get_metric
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
 GOOD, BAD, NEUTRAL = "#0072B2", "#D55E00", "#808080"
 
 
-def import_pyplot(caller: str) -> Any:
-    """Return pyplot, or raise an ImportError that names the remedy."""
-    return require("matplotlib.pyplot", caller)
-
-
-def axes_for(ax: Any, caller: str) -> Any:
-    """Return the axes given, or those of a new figure."""
-    pyplot = import_pyplot(caller)
+def axes_for(ax: Any, caller: str, n: int = 1) -> Any:
+    """Return the axes of the caller, or those of a new figure: n below each other."""
+    pyplot = require("matplotlib.pyplot", caller)
     if ax is None:
-        return pyplot.subplots(layout="constrained")[1]
-    if not hasattr(ax, "get_figure"):
-        raise TypeError(
-            f"ax is a {type(ax).__name__}; expected matplotlib axes, as plt.subplots() gives them."
-        )
+        size = (6.4, 2.0 + 2.4 * n) if n > 1 else None
+        return pyplot.subplots(n, 1, sharex=True, figsize=size, layout="constrained")[1]
+    for each in np.atleast_1d(ax):
+        if not hasattr(each, "get_figure"):
+            raise TypeError(
+                f"ax is a {type(each).__name__}; expected matplotlib axes, as plt.subplots() gives "
+                "them."
+            )
     return ax
+
+
+def describe_metric(metric: str) -> str:
+    """Return the label of an axis: the metric and which way is better."""
+    is_greater = get_metric(metric).greater_is_better
+    return f"{metric} ({'higher' if is_greater else 'lower'} is better)"
 
 
 def ordered_colors(n: int) -> list[Any]:

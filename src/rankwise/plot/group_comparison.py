@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.estimators.pipelines import last_step
@@ -16,8 +16,7 @@ from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection import ComparisonRow, compare
 from rankwise.model_selection.group_routing import predict_items
 from rankwise.options import check_option
-from rankwise.plot.curves import describe_metric
-from rankwise.plot.figure import BAD, GOOD, NEUTRAL, axes_for
+from rankwise.plot.figure import BAD, GOOD, NEUTRAL, axes_for, describe_metric
 from rankwise.targets import split_target
 
 KINDS = ("scatter", "difference")
@@ -132,10 +131,30 @@ class GroupComparisonDisplay:
         self.ax_ = axes_for(ax, "GroupComparisonDisplay.plot")
         self.figure_ = self.ax_.get_figure()
         self.interval_ = None
-        if kind == "scatter":
-            self._scatter(kwargs)
+        is_scatter = kind == "scatter"
+        difference = self.values_a - self.values_b
+        place = np.argsort(np.argsort(difference, kind="stable"))
+        a, b = self.names
+        outcomes = [
+            (self.winner == 1, f"{a} better: {self.row.wins}", GOOD, "o"),
+            (self.winner == -1, f"{b} better: {self.row.losses}", BAD, "s"),
+            (self.winner == 0, f"equal: {self.row.ties}", NEUTRAL, "D"),
+        ]
+        self.points_ = []
+        for rows, label, color, marker in outcomes:
+            options: dict[str, Any] = {"label": label, "color": color}
+            if is_scatter:
+                options |= {"marker": marker, "s": 28, "alpha": 0.75, "linewidth": 0, **kwargs}
+                x, y = self.values_a[rows], self.values_b[rows]
+                self.points_.append(self.ax_.scatter(x, y, **options))
+            else:
+                options |= {"width": 0.9, **kwargs}
+                self.points_.append(self.ax_.bar(place[rows], difference[rows], **options))
+        if is_scatter:
+            self._draw_diagonal()
         else:
-            self._differences(kwargs)
+            self._draw_mean()
+        self.ax_.legend(fontsize="small")
         self.ax_.set_title("\n".join(filter(None, [name, self._summary()])), fontsize="medium")
         return self
 
@@ -237,48 +256,24 @@ class GroupComparisonDisplay:
         first, second = (predict_items(estimator, X, known) for estimator in (a, b))
         return cls.from_predictions(y, first, second, groups, names=names, **kwargs)
 
-    def _outcomes(self) -> list[tuple[NDArray[np.bool_], str, str, str]]:
-        """For each outcome its groups, label, color and marker."""
-        a, b = self.names
-        return [
-            (self.winner == 1, f"{a} better: {self.row.wins}", GOOD, "o"),
-            (self.winner == -1, f"{b} better: {self.row.losses}", BAD, "s"),
-            (self.winner == 0, f"equal: {self.row.ties}", NEUTRAL, "D"),
-        ]
-
-    def _scatter(self, kwargs: dict[str, Any]) -> None:
-        ax, values = self.ax_, np.concatenate([self.values_a, self.values_b])
+    def _draw_diagonal(self) -> None:
+        values = np.concatenate([self.values_a, self.values_b])
         margin = 0.05 * (np.ptp(values) or 1.0)
         ends = [values.min() - margin, values.max() + margin]
-        (self.line_,) = ax.plot(ends, ends, color="black", linewidth=1, linestyle="--")
-        self.points_ = []
-        for rows, label, color, marker in self._outcomes():
-            options = {"color": color, "marker": marker, "s": 28, "alpha": 0.75, "linewidth": 0}
-            x, y = self.values_a[rows], self.values_b[rows]
-            self.points_.append(ax.scatter(x, y, label=label, **{**options, **kwargs}))
-        what = describe_metric(self.metric)
-        ax.set(xlim=ends, ylim=ends, aspect="equal")
-        ax.set(xlabel=f"{self.names[0]}: {what}", ylabel=f"{self.names[1]}: {what}")
-        ax.legend(fontsize="small")
+        (self.line_,) = self.ax_.plot(ends, ends, color="black", linewidth=1, linestyle="--")
+        a, b = (f"{name}: {describe_metric(self.metric)}" for name in self.names)
+        self.ax_.set(xlim=ends, ylim=ends, aspect="equal", xlabel=a, ylabel=b)
 
-    def _differences(self, kwargs: dict[str, Any]) -> None:
+    def _draw_mean(self) -> None:
         ax, row = self.ax_, self.row
-        difference = self.values_a - self.values_b
-        place = np.empty(len(difference))
-        place[np.argsort(difference, kind="stable")] = np.arange(len(difference))
-        self.points_ = []
-        for rows, label, color, _ in self._outcomes():
-            options = {"color": color, "width": 0.9, "label": label}
-            self.points_.append(ax.bar(place[rows], difference[rows], **{**options, **kwargs}))
-        mean = f"mean {row.difference:+.3g}"
-        self.line_ = ax.axhline(row.difference, color="black", linewidth=1.5, label=mean)
+        label = f"mean {row.difference:+.3g}"
+        self.line_ = ax.axhline(row.difference, color="black", linewidth=1.5, label=label)
         if np.isfinite(row.low):
-            level = f"{100 * self.confidence:g} % interval"
-            self.interval_ = ax.axhspan(row.low, row.high, color="black", alpha=0.15, label=level)
+            label = f"{100 * self.confidence:g} % interval"
+            self.interval_ = ax.axhspan(row.low, row.high, color="black", alpha=0.15, label=label)
         ax.axhline(0.0, color="black", linewidth=0.8)
         a, b = self.names
         ax.set(xlabel="groups, in order of the difference", ylabel=f"{self.metric}: {a} − {b}")
-        ax.legend(fontsize="small")
 
     def _summary(self) -> str:
         row, level = self.row, 100 * self.confidence

@@ -10,12 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.graphs import PairGraph, PreferenceGraph
-from rankwise.options import check_option
 from rankwise.plot.figure import BAD, GOOD, NEUTRAL, axes_for
 
 LIMIT = 50  # items; a drawing of more would be unreadable
 BEND = 0.08  # of arrows, so that two opposite ones do not cover each other
-LAYOUTS = ("layered", "circular")
 NEAR = 0.09  # of the range of scores: items of one side closer than this step inwards
 OUTCOMES = {"agrees": GOOD, "disagrees": BAD, "equal scores": NEUTRAL, "tie": NEUTRAL}
 
@@ -97,17 +95,13 @@ class PreferenceGraphDisplay:
         self.scores = np.asarray(scores, dtype=np.float64)
         self.labels = [str(label) for label in labels]
 
-    def plot(
-        self, ax: Any = None, *, layout: str = "layered", name: str | None = None, **kwargs: Any
-    ) -> Self:
-        """Draw the graph.
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw the graph; the height of an item is its score.
 
         Parameters
         ----------
         ax : axes, optional
             Where to draw; by default a new figure.
-        layout : {"layered", "circular"}
-            "layered": the height is the score; "circular": clockwise by score, the best on top.
         name : str, optional
             Title.
         **kwargs
@@ -118,26 +112,29 @@ class PreferenceGraphDisplay:
         PreferenceGraphDisplay
             The display itself.
         """
-        check_option("layout", layout, LAYOUTS)
         self.ax_ = axes_for(ax, "PreferenceGraphDisplay.plot")
         self.figure_ = self.ax_.get_figure()
-        is_layered = layout == "layered"
-        self.positions_ = _layers(self.scores) if is_layered else _circle(self.scores)
-        x, y = self.positions_.T
-        options = {"s": 260, "color": "white", "edgecolor": "black", "zorder": 3}
-        self.nodes_ = self.ax_.scatter(x, y, **{**options, **kwargs})
-        self.texts_ = [self._name(i, is_layered) for i in range(len(self.labels))]
+        self.positions_ = _layers(self.scores)
+        options = {"s": 260, "color": "white", "edgecolor": "black", "zorder": 3, **kwargs}
+        self.nodes_ = self.ax_.scatter(*self.positions_.T, **options)
+        is_short = all(len(label) <= 2 for label in self.labels)
+        self.texts_ = []
+        for label, place in zip(self.labels, self.positions_, strict=True):
+            side = 0 if is_short else int(np.sign(place[0]))  # in the point, or beside it
+            text = self.ax_.annotate(
+                label,
+                place,
+                xytext=(13.0 * side, 0.0),
+                textcoords="offset points",
+                ha={0: "center", 1: "left", -1: "right"}[side],
+                va="center",
+                zorder=4,
+            )
+            self.texts_.append(text)
         self.arrows_ = self._draw_edges()
-        self.ax_.margins(self._side_margin(), 0.1)
-        self.ax_.set_xticks([])
-        if is_layered:
-            self.ax_.set_ylabel("score")
-            self.ax_.spines[["top", "right", "bottom"]].set_visible(False)
-        else:
-            self.ax_.set_axis_off()
-            self.ax_.set_aspect("equal")
-        if name is not None:
-            self.ax_.set_title(name)
+        self.ax_.margins(0.22 if is_short else 0.6, 0.1)
+        self.ax_.set(xticks=[], ylabel="score", title=name or "")
+        self.ax_.spines[["top", "right", "bottom"]].set_visible(False)
         return self
 
     @classmethod
@@ -185,31 +182,6 @@ class PreferenceGraphDisplay:
         edges = _merge_edges(graph.pairs(), placed)
         return cls(edges=edges, scores=placed, labels=names).plot(ax, **kwargs)
 
-    def _side_margin(self) -> float:
-        """So much of the width on either side that the longest name fits, if it is not too long."""
-        inches = float(self.ax_.bbox.width / self.figure_.dpi)
-        longest = max(len(label) for label in self.labels)
-        side = min((0.2 + 0.085 * longest) / inches, 0.35)
-        return max(0.22, side / (1.0 - 2.0 * side))
-
-    def _name(self, item: int, is_layered: bool) -> Any:
-        """Short names in the point, long ones beside it, on the outer side."""
-        label, (x, y) = self.labels[item], self.positions_[item]
-        if len(label) <= 2:
-            return self.ax_.text(x, y, label, ha="center", va="center", fontsize=9, zorder=4)
-        direction = np.array([np.sign(x), 0.0]) if is_layered else self.positions_[item]
-        side = "center" if abs(direction[0]) < 0.3 else ("left" if direction[0] > 0 else "right")
-        up = 13.0 if side == "center" and is_layered else 14.0 * direction[1]
-        return self.ax_.annotate(
-            label,
-            (x, y),
-            xytext=(13.0 * direction[0], up),
-            textcoords="offset points",
-            ha=side,
-            va="center",
-            zorder=4,
-        )
-
     def _draw_edges(self) -> list[Any]:
         from matplotlib.lines import Line2D
         from matplotlib.patches import FancyArrowPatch
@@ -236,16 +208,19 @@ class PreferenceGraphDisplay:
                 zorder=2 if outcome == "disagrees" else 1,
             )
             arrows.append(self.ax_.add_patch(arrow))
-        count = {outcome: int((edges.outcome == outcome).sum()) for outcome in OUTCOMES}
+        drawn = [outcome for outcome in OUTCOMES if (edges.outcome == outcome).any()]
         handles = [
-            Line2D([], [], color=color, ls="--" if outcome == "tie" else "-", lw=2)
-            for outcome, color in OUTCOMES.items()
-            if count[outcome]
+            Line2D(
+                *([], []),
+                color=OUTCOMES[outcome],
+                linestyle="--" if outcome == "tie" else "-",
+                label=f"{outcome}: {(edges.outcome == outcome).sum()}",
+            )
+            for outcome in drawn
         ]
-        texts = [f"{outcome}: {n}" for outcome, n in count.items() if n]
         if handles:
             place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "frameon": False}
-            self.ax_.legend(handles, texts, ncols=len(handles), **place)
+            self.ax_.legend(handles=handles, ncols=len(handles), **place)
         return arrows
 
 
@@ -290,14 +265,6 @@ def _merge_edges(graph: PairGraph, scores: Array) -> Edges:
     against = np.where(scores[a] == scores[b], "equal scores", decided)
     outcome = np.where(is_tie == 1, "tie", against)
     return Edges(a, b, total / weight, weight, outcome)
-
-
-def _circle(scores: Array) -> Array:
-    """Clockwise from the top, the best item first."""
-    place = np.empty(len(scores))
-    place[np.argsort(-scores, kind="stable")] = np.arange(len(scores))
-    angle = 2 * np.pi * place / len(scores)
-    return np.stack([np.sin(angle), np.cos(angle)], axis=1)
 
 
 def _layers(scores: Array) -> Array:

@@ -11,7 +11,7 @@ from rankwise.arrays import Array
 from rankwise.estimators.pipelines import last_step
 from rankwise.plot.figure import COLORS, NEUTRAL, axes_for
 from rankwise.uncertainty import CalibratedRanker
-from rankwise.uncertainty.calibration import reliability
+from rankwise.uncertainty.calibrated_ranker import reliability
 
 
 class ReliabilityDisplay:

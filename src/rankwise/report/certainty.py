@@ -13,7 +13,7 @@ from rankwise.estimators.pipelines import transform_step
 from rankwise.inspection.model_parts import ModelParts
 from rankwise.report.scored_items import ScoredItems
 from rankwise.uncertainty import CalibratedRanker, Reliability
-from rankwise.uncertainty.left_out import in_groups, take_rows
+from rankwise.uncertainty.jackknife import take_rows
 
 LONGEST_RUN = 200  # items of a group that are compared with each other
 SIDE = 260  # of the figure
@@ -80,9 +80,9 @@ def find_certainty(
     seen = take_rows(seen, scored.rows) if scored.n_unscored else seen
     ranks = ranker.rank_interval(seen, scored.groups.codes, confidence)
     found = ranker.jackknife()
-    items = in_groups(ranker.estimator_, seen, scored.groups.codes)
     quantile = float(student.ppf((1 + confidence) / 2, found.freedom))
-    return Certainty(ranks.low, ranks.high, scored.scores, found.spread(items).root, quantile)
+    root = found.spread(seen, scored.groups.codes).root
+    return Certainty(ranks.low, ranks.high, scored.scores, root, quantile)
 
 
 def reliability_figure(found: Reliability, log_loss: float) -> str:

@@ -33,8 +33,7 @@ def describe_curves(search: Any, learner: Any) -> dict[str, Any] | None:
     if search is None:
         return _training_curve(learner)
     found = curves_of_search(search)
-    is_loss = search.scoring == "loss"
-    greater = not is_loss and get_metric(search.scoring).greater_is_better
+    metric = get_metric(search.scoring)
     curves = [
         {
             "label": ", ".join(f"{name} = {value}" for name, value in each.params.items()),
@@ -43,7 +42,7 @@ def describe_curves(search: Any, learner: Any) -> dict[str, Any] | None:
         }
         for each in found
     ]
-    peaks = [_peak(curve["mean"], greater) for curve in curves]
+    peaks = [_peak(curve["mean"], metric.greater_is_better) for curve in curves]
     known = [k for k, peak in enumerate(peaks) if np.isfinite(peak)]
     order = sorted(known, key=lambda k: (not found[k].is_chosen, -peaks[k]))[:SHOWN_CURVES]
     variable = found[0].parameter
@@ -51,8 +50,8 @@ def describe_curves(search: Any, learner: Any) -> dict[str, Any] | None:
     return {
         "variable": variable,
         "isLog": variable == "alpha",
-        "metric": "loss" if is_loss else get_metric(search.scoring).title,
-        "greater": greater,
+        "metric": metric.title,
+        "greater": metric.greater_is_better,
         "way": str(search.cv_results_.get("cv", "folds")),
         "curves": [curves[k] for k in order],
         "total": len(curves),

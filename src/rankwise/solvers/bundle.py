@@ -18,6 +18,8 @@ scores (|b_t| and ‖u_t‖₁ for the hinge), that is
 with ``η = ε (4 + √(n_items + n_features))`` and ε = 2⁻⁵²,
 since a_t is a sum of products of u_t and R. Offsets and u_t of the hinge are shares of pairs, hence
 exact, and a plane is one below the loss whatever rounding did to the scores that it was taken at.
+Rounding errors of either sign grow with the square root of their number (Higham, Accuracy and
+Stability of Numerical Algorithms, section 2.8).
 """
 
 from __future__ import annotations
@@ -25,7 +27,6 @@ from __future__ import annotations
 import numpy as np
 
 from rankwise.arrays import Array
-from rankwise.solvers.columns import Columns
 from rankwise.solvers.margin_objective import Point
 
 MAX_PLANES = 250
@@ -40,28 +41,34 @@ class Bundle:
 
     Parameters
     ----------
-    n_features : int
-        Length of w.
-    columns : Columns, optional
-        The features, which say how much rounding to allow for; none if not given.
+    magnitude : ndarray of shape (n_features,)
+        |R|, the largest absolute values of the columns.
+    n_items : int
+        Number of terms of a sum over items; 0 allows for no rounding.
     """
 
-    def __init__(self, n_features: int, columns: Columns | None = None) -> None:
+    def __init__(self, magnitude: Array, n_items: int) -> None:
+        n_features = len(magnitude)
         self._capacity = max(4, min(MAX_PLANES, MAX_ENTRIES // max(1, n_features)))
         self._slopes = np.zeros((1, n_features))  # the first plane says that no loss is negative
         self._offsets = np.zeros(1)
         self._sizes, self._pulls = np.zeros(1), np.zeros(1)
         self._gram = np.zeros((1, 1))
         self._mix = np.ones(1)
-        self._rounding = 0.0 if columns is None else columns.rounding
-        self._magnitude = np.zeros(n_features) if columns is None else columns.magnitude
+        self._magnitude = magnitude
+        self._rounding = EPSILON * (4 + np.sqrt(n_items + n_features)) if n_items else 0.0
 
     def __len__(self) -> int:
         return len(self._offsets)
 
+    def rounding_of(self, point: Point) -> float:
+        """By how much the objective at a point may be wrong."""
+        reach = float(self._magnitude @ np.abs(point.w))
+        return float(self._rounding * (1 + point.value + plane_at(point)[2] * reach))
+
     def touch(self, point: Point) -> None:
         """Add the plane that touches the loss at a point."""
-        self.add(point.slope, point.offset, point.size, point.pull)
+        self.add(point.slope, *plane_at(point))
 
     def add(self, slope: Array, offset: float, size: float = 0.0, pull: float = 0.0) -> None:
         """Add the plane ``slopeᵀ w + offset``; a full bundle first merges what it needs least.
@@ -120,6 +127,21 @@ class Bundle:
         self._mix = np.zeros(len(kept))
         self.add(slope, offset, size, pull)
         self._mix[-1] = 1.0
+
+
+def plane_at(point: Point) -> tuple[float, float, float]:
+    """Offset of the plane that touches the loss at a point, and s and p of its rounding.
+
+    Where the loss does not tell the offset it is a difference, whose terms count for its size.
+    """
+    loss = point.loss
+    offset, size, pull = loss.offset, loss.size, loss.pull
+    if offset is None:
+        offset = loss.value - float(loss.gradient @ point.scores)
+        size = abs(offset) + 2 * abs(loss.value)
+    size = abs(offset) if size is None else size
+    pull = float(np.abs(loss.gradient).sum()) if pull is None else pull
+    return offset, size, pull
 
 
 def maximize_on_simplex(

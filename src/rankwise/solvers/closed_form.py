@@ -7,7 +7,6 @@ kernel with ``A = Fᵀ K F`` where ``F Fᵀ = L`` (equation 17 made symmetric).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +14,9 @@ import scipy.linalg
 from scipy.linalg import lapack
 
 from rankwise.arrays import Array
-from rankwise.threads import one_blas_thread
+from rankwise.machine import idle_cores
 
 BLOCK = 64  # columns that LAPACK takes at a time at most
-SMALL = 512  # systems up to this size gain nothing from a second thread
 
 
 class Reduction(NamedTuple):
@@ -50,7 +48,7 @@ def solve_shifted(A: Array, t: Array, shifts: Sequence[float] | Array) -> tuple[
     t = t.reshape(len(t), -1)
     if not np.isfinite(np.diagonal(A)).all():
         return np.full((len(shifts), *t.shape), np.nan), True
-    with one_blas_thread() if len(A) <= SMALL else nullcontext():
+    with idle_cores(len(A) ** 3):
         if len(shifts) == 1:
             x, is_definite = solve_symmetric(A, t, float(shifts[0]))
             return x[None], is_definite

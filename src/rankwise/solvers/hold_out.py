@@ -7,7 +7,7 @@ All functions here are exact (docs/exact_cross_validation.md). They take the obj
 A fold that no edge leaves can be taken out of A and of T: A becomes A − A_U, and T becomes T − T_U.
 The pairs of a graph are one part (T = W), the items of a regression are another (T = m).
 Scores go to `out`, of shape (m, n_outputs, n_alphas).
-The systems of the folds are small, so one BLAS thread solves them (`rankwise.threads`).
+The systems of the folds are small, so one BLAS thread solves them (`rankwise.machine`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.graphs import GraphRoot
+from rankwise.machine import idle_cores, one_thread
 from rankwise.solvers.closed_form import solve_shifted
-from rankwise.threads import one_blas_thread
 
 Fold = Indices
 BATCH_ENTRIES = 2**18  # numbers in a batch of folds: as many as fit in a cache
@@ -56,7 +56,8 @@ class Part:
     @cached_property
     def gram(self) -> Array:
         """``Rᵀ A R``; not to be written to."""
-        return self.white.T @ self.white
+        with idle_cores(self.white.size * self.white.shape[1]):
+            return self.white.T @ self.white
 
 
 def hold_out_primal(
@@ -70,7 +71,7 @@ def hold_out_primal(
     p × p rest serves all alphas. If a fold holds most of the Gram matrix, the rest is added up
     instead, so that no digits cancel.
     """
-    with one_blas_thread():
+    with one_thread():
         for U, coef in zip(folds, weights_primal(R, parts, folds, alphas), strict=True):
             out[U] = (R[U] @ coef.reshape(len(coef), -1)).reshape(len(U), -1, len(alphas))
 
@@ -149,7 +150,7 @@ def hold_out_few(R: Array, part: Part, folds: Sequence[Fold], alphas: Array, out
     Folds of one size go together, for all alphas at once.
     """
     few = FewWeights(R, part)
-    with one_blas_thread():
+    with one_thread():
         for numbers, u in few.without(folds, alphas):
             U = np.stack([folds[k] for k in numbers])
             found = few.features[U] @ u.reshape(*u.shape[:2], -1)
@@ -268,7 +269,7 @@ def hold_out_dual(
     eigen = _Eigen(values, K, mean_KF @ K.T, K @ root.solve(target))
     shift = amount.sum() - np.array([amount[U].sum() for U in folds])
     r, means = np.zeros_like(out), np.zeros((len(mean_KF), *out.shape[1:]))
-    with one_blas_thread():
+    with one_thread():
         for k in np.lexsort(([len(U) for U in folds], shift)):
             U = folds[k]
             inside = np.unique(component[U])
@@ -281,7 +282,8 @@ def hold_out_dual(
 
 def transposed_eigh(S: Array) -> tuple[Array, Array]:
     """Λ and Qᵀ; S is overwritten."""
-    values, Q = scipy.linalg.eigh(S.T, overwrite_a=True, check_finite=False)
+    with idle_cores(len(S) ** 3):
+        values, Q = scipy.linalg.eigh(S.T, overwrite_a=True, check_finite=False)
     return values, Q.T
 
 

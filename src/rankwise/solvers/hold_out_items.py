@@ -23,6 +23,7 @@ import scipy.linalg
 
 from rankwise.arrays import Array, Indices
 from rankwise.features import center_kernel
+from rankwise.machine import idle_cores
 
 
 class Spectrum(NamedTuple):
@@ -120,7 +121,8 @@ def spectrum_of_kernel(
     a = (
         K.T if K.flags.c_contiguous else K
     )  # symmetric; LAPACK can only overwrite a matrix stored by columns
-    values, vectors = scipy.linalg.eigh(a, check_finite=False, overwrite_a=True)
+    with idle_cores(len(a) ** 3):
+        values, vectors = scipy.linalg.eigh(a, check_finite=False, overwrite_a=True)
     values[np.abs(values) <= noise] = 0.0
     return _spectrum(values, vectors, weight)
 

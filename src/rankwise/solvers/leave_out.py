@@ -17,6 +17,7 @@ import scipy.linalg
 
 from rankwise.arrays import Array, Indices
 from rankwise.graphs import GraphRoot
+from rankwise.machine import one_thread
 from rankwise.solvers.hold_out import FewWeights, Part, transposed_eigh, weights_primal
 from rankwise.solvers.hold_out_items import (
     Resolvent,
@@ -25,7 +26,6 @@ from rankwise.solvers.hold_out_items import (
     resolvent,
     rest_without,
 )
-from rankwise.threads import one_blas_thread
 
 
 def leave_out_primal(
@@ -33,7 +33,7 @@ def leave_out_primal(
 ) -> Array:
     """Weights of the features as in `rankwise.solvers.hold_out.hold_out_primal`."""
     out = _empty(R.shape[1], units, parts[0].target, alphas)
-    with one_blas_thread():
+    with one_thread():
         for k, w in enumerate(weights_primal(R, parts, units, alphas)):
             out[:, k] = w
     return out
@@ -43,7 +43,7 @@ def leave_out_few(R: Array, part: Part, units: Sequence[Indices], alphas: Array)
     """The same for one part and units that are small beside p: downdates of one decomposition."""
     out = _empty(R.shape[1], units, part.target, alphas)
     few = FewWeights(R, part)
-    with one_blas_thread():
+    with one_thread():
         for numbers, u in few.without(units, alphas):
             out[:, numbers] = u.transpose(1, 0, 2, 3)
     return np.asarray(few.rotation @ out.reshape(len(out), -1)).reshape(out.shape)
@@ -70,7 +70,7 @@ def leave_out_dual(
     z = K @ root.solve(target)
     total = amount.sum()
     out = _empty(len(K), units, target, alphas)
-    with one_blas_thread():
+    with one_thread():
         for k, U in enumerate(units):
             V = np.ascontiguousarray(K[:, U])  # Q_Uᵀ
             for a, alpha in enumerate(alphas):
@@ -104,7 +104,7 @@ def leave_out_items(
     left = _Left(basis, R)
     out = _empty(left.size, units, y, alphas)
     rests = [(len(U), rest_without(basis, U)) for U in units]
-    with one_blas_thread():
+    with one_thread():
         for size, rest in sorted(set(rests)):
             numbers = [k for k, other in enumerate(rests) if other == (size, rest)]
             for a, alpha in enumerate(alphas):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -11,19 +11,17 @@ import numpy as np
 
 from rankwise.arrays import Array
 from rankwise.solvers.bundle import Bundle
-from rankwise.solvers.curvature import (
-    curvature_near_margin,
-    inverse_curvature,
+from rankwise.solvers.descent import (
+    Steps,
+    cutting_planes,
+    moment_near_margin,
+    quasi_newton,
     second_moment,
-    usual_curvature,
+    truncated_newton,
 )
-from rankwise.solvers.cutting_plane import cutting_plane
-from rankwise.solvers.margin_objective import BoundedPoint, MarginObjective, Point
-from rankwise.solvers.quasi_newton import InverseHessian, quasi_newton
-from rankwise.solvers.truncated_newton import truncated_newton
+from rankwise.solvers.margin_objective import MarginObjective, Point, make_objective
 
-SAMPLE_STEP = 16  # a first solution is found on one sixteenth of the items
-SAMPLED_FROM = 20_000  # if there are at least so many
+SAMPLE_STEP = 16  # a first solution is found on one sixteenth of the items, if they are many
 SAMPLE_ITERATIONS = 102  # enough for a first point
 STALLED = 20  # iterations without any change: rounding allows no more
 
@@ -34,7 +32,7 @@ class End(StrEnum):
     CONVERGED = "converged"  # the gap is at most the tolerance
     MAX_ITER = "max_iter"  # the limit of iterations came first
     STALLED = "stalled"  # nothing changes any more: rounding allows no smaller gap
-    INTERRUPTED = "interrupted"  # by Ctrl-C or by `watch`
+    INTERRUPTED = "interrupted"  # by Ctrl-C
     CONTRADICTED = "contradicted"  # the bound is above the objective by more than rounding
 
 
@@ -62,16 +60,8 @@ class Iterate(NamedTuple):
         return 1.0 - self.bound / self.objective if self.objective > 0 else 0.0
 
 
-class Warm(NamedTuple):
-    """What one solution leaves to the next one on the same data and loss, at another α."""
-
-    w: Array
-    bundle: Bundle
-    moment: Array
-
-
 class MarginSolution(NamedTuple):
-    """The best point found.
+    """The best point of a search.
 
     Attributes
     ----------
@@ -81,14 +71,17 @@ class MarginSolution(NamedTuple):
         After each iteration, without the weights.
     end : End
         Why it stopped.
-    warm : Warm
-        For the next α.
+    bundle : Bundle
+        The planes, which stay valid for another α.
+    moment : ndarray
+        Second moment of the differences of pairs, or its diagonal.
     """
 
     best: Iterate
     history: list[Iterate]
     end: End
-    warm: Warm
+    bundle: Bundle
+    moment: Array
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # the search goes around them
@@ -99,9 +92,9 @@ def minimize_margin(
     tol: float,
     max_iter: int,
     start: Array | None = None,
-    warm: Warm | None = None,
+    warm: MarginSolution | None = None,
     moment: Array | None = None,
-    watch: Callable[[Iterate], bool] | None = None,
+    watch: Callable[[int, Iterate], None] | None = None,
 ) -> MarginSolution:
     """Iterate until the gap is at most `tol`.
 
@@ -117,12 +110,12 @@ def minimize_margin(
         Limit of iterations on all items.
     start : ndarray of shape (n_features,), optional
         First weights; zero, or the solution on a sample of the items, if not given.
-    warm : Warm, optional
-        From a solution with the same loss and features at another α; its planes stay valid.
+    warm : MarginSolution, optional
+        Of the same loss and features at another α.
     moment : ndarray of shape (n_features, n_features) or (n_features,), optional
         Second moment of the differences of pairs, or its diagonal; computed if not given.
     watch : callable, optional
-        Called after each iteration; True stops.
+        Called with the number and the state of each iteration.
 
     Returns
     -------
@@ -130,110 +123,104 @@ def minimize_margin(
         Also after Ctrl-C, which ends the search and nothing else.
     """
     zero = np.zeros(objective.R.shape[1])
-    bundle = Bundle(len(zero), objective.columns) if warm is None else warm.bundle
+    if warm is not None:
+        start, moment, bundle = warm.best.w, warm.moment, warm.bundle
+    else:
+        bundle = Bundle(objective.magnitude, objective.n_items)
     if moment is None:
-        moment = _first_moment(objective, method) if warm is None else warm.moment
-    run = _Run(tol, max_iter, objective.rounding, Iterate(zero, np.inf, 0.0), watch)
+        moment = zero if method == "bmrm" else second_moment(objective)  # BMRM does not use it
+    run = _Run(bundle, tol, max_iter, Iterate(zero, np.inf, 0.0), watch)
     try:
+        first_moment = moment
         if start is None:
-            start = warm.w if warm is not None else _solve_sample(objective, method, tol, moment)
-        run.follow(_steps(method, objective, objective.at(start), bundle, moment))
+            start, first_moment = _solve_sample(objective, method, tol, moment)
+        run.follow(_steps(method, objective, objective.at(start), bundle, first_moment))
     except KeyboardInterrupt:
         run.end = End.INTERRUPTED
     if not run.history:  # interrupted before the first look at all items
-        run.take(BoundedPoint(objective.at(zero if start is None else start), 0.0))
+        run.take(objective.at(zero if start is None else start), 0.0)
     if not run.best.w.any():
-        _leave_zero(run, objective, bundle)
-    return MarginSolution(run.best, run.history, run.end, Warm(run.best.w, bundle, moment))
-
-
-def _first_moment(objective: MarginObjective, method: str) -> Array:
-    """What the solvers estimate the curvature from; BMRM does not use it."""
-    return np.ones(objective.R.shape[1]) if method == "bmrm" else second_moment(objective)
+        run.leave_zero(objective)
+    return MarginSolution(run.best, run.history, run.end, bundle, moment)
 
 
 @dataclass
 class _Run:
     """The best point of a search so far, and why the search ended."""
 
+    bundle: Bundle
     tol: float
     max_iter: int
-    rounding: Callable[[Point], float]
     best: Iterate
-    watch: Callable[[Iterate], bool] | None = None
+    watch: Callable[[int, Iterate], None] | None = None
     history: list[Iterate] = field(default_factory=list)
     end: End = End.STALLED
 
-    def follow(self, steps: Iterator[BoundedPoint]) -> None:
+    def follow(self, steps: Steps) -> None:
         """Take steps until one of the reasons to stop."""
         unchanged = 0
-        for step in steps:
+        for point, bound in steps:
             before = self.best
-            self.take(step)
+            self.take(point, bound)
+            if self.watch is not None:
+                self.watch(len(self.history), self.best)
             unchanged = unchanged + 1 if before[1:] == self.best[1:] else 0
-            end = self._reason(self.watch is not None and self.watch(self.best))
-            if end is not None or unchanged >= STALLED:
-                self.end = end or End.STALLED
-                return
+            if self.best.bound > self.best.objective:
+                self.end = End.CONTRADICTED
+            elif self.best.gap <= self.tol:
+                self.end = End.CONVERGED
+            elif len(self.history) >= self.max_iter:
+                self.end = End.MAX_ITER
+            elif unchanged < STALLED:
+                continue
+            return
 
-    def _reason(self, stop: bool) -> End | None:
-        if self.best.bound > self.best.objective:
-            return End.CONTRADICTED
-        if self.best.gap <= self.tol:
-            return End.CONVERGED
-        if stop:
-            return End.INTERRUPTED
-        return End.MAX_ITER if len(self.history) >= self.max_iter else None
-
-    def take(self, step: BoundedPoint) -> None:
+    def take(self, point: Point, bound: float) -> None:
         """Keep what is better than before; a bound is cut at the objective only within rounding."""
-        w, objective, bound = self.best
-        if step.point.value < objective:
-            w, objective = step.point.w, step.point.value
-        bound = max(bound, step.bound)
-        if objective < bound <= objective + self.rounding(step.point):
+        w, objective, _ = self.best
+        if point.value < objective:
+            w, objective = point.w, point.value
+        bound = max(bound, self.best.bound)
+        if objective < bound <= objective + self.bundle.rounding_of(point):
             bound = objective
         self.best = Iterate(w, objective, bound)
         self.history.append(self.best._replace(w=np.zeros(0)))
 
+    def leave_zero(self, objective: MarginObjective) -> None:
+        """Move to the lowest point of the planes if it is as good: zero weights order nothing.
 
-def _leave_zero(run: _Run, objective: MarginObjective, bundle: Bundle) -> None:
-    """Move to the lowest point of the planes if it is as good: zero weights order nothing.
-
-    With a large α zero is within the tolerance, and its neighbors differ from it by rounding.
-    """
-    point = objective.at(bundle.solve(objective.alpha)[1])
-    candidate = Iterate(point.w, point.value, min(run.best.bound, point.value))
-    if run.end != End.CONTRADICTED and candidate.gap <= max(run.best.gap, run.tol):
-        run.best = candidate
-        run.history[-1] = candidate._replace(w=np.zeros(0))
+        With a large α zero is within the tolerance, and its neighbors differ from it by rounding.
+        """
+        point = objective.at(self.bundle.solve(objective.alpha)[1])
+        candidate = Iterate(point.w, point.value, min(self.best.bound, point.value))
+        if self.end != End.CONTRADICTED and candidate.gap <= max(self.best.gap, self.tol):
+            self.best = candidate
+            self.history[-1] = candidate._replace(w=np.zeros(0))
 
 
 def _steps(
     method: str, objective: MarginObjective, point: Point, bundle: Bundle, moment: Array
-) -> Iterator[BoundedPoint]:
+) -> Steps:
     if method == "bmrm":
-        return cutting_plane(objective, point, bundle)
-    curvature = usual_curvature(moment)
-    if method == "newton-cg":
-        guess = inverse_curvature(curvature, objective.alpha)
-        return truncated_newton(objective, point, bundle, guess)
-    if objective.loss.preferences.n_items >= SAMPLED_FROM and point.w.any():
-        curvature = curvature_near_margin(objective, point.scores, moment)
-    guess = inverse_curvature(curvature, objective.alpha)
-    return quasi_newton(objective, point, bundle, InverseHessian(guess))
+        return cutting_planes(objective, point, bundle)
+    descend = truncated_newton if method == "newton-cg" else quasi_newton
+    return descend(objective, point, bundle, moment)
 
 
-def _solve_sample(objective: MarginObjective, method: str, tol: float, moment: Array) -> Array:
-    """Weights from a part of the items; zero if there are too few."""
+def _solve_sample(
+    objective: MarginObjective, method: str, tol: float, moment: Array
+) -> tuple[Array, Array]:
+    """Weights from a sample of the items, zero if there are too few, and a better moment."""
     zero = np.zeros(objective.R.shape[1])
-    if method == "bmrm" or objective.loss.preferences.n_items < SAMPLED_FROM:
-        return zero
-    sample = objective.loss.sample(SAMPLE_STEP)
+    sample = None if method == "bmrm" else objective.loss.sample(SAMPLE_STEP)
     if sample is None:
-        return zero
+        return zero, moment
     rows, loss = sample
-    small = MarginObjective(objective.R[rows], loss, objective.alpha)
-    run = _Run(tol, SAMPLE_ITERATIONS, small.rounding, Iterate(zero, np.inf, 0.0))
-    run.follow(_steps(method, small, small.at(zero), Bundle(len(zero), small.columns), moment))
-    return run.best.w
+    small = make_objective(objective.R[rows], loss, objective.alpha)
+    bundle = Bundle(small.magnitude, small.n_items)
+    run = _Run(bundle, tol, SAMPLE_ITERATIONS, Iterate(zero, np.inf, 0.0))
+    run.follow(_steps(method, small, small.at(zero), bundle, moment))
+    w = run.best.w
+    if method == "lbfgs":
+        moment = moment_near_margin(small, small.scores(w), moment)
+    return w, moment

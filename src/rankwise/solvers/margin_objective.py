@@ -1,16 +1,21 @@
-"""The objective of RankSVM as a function of the weights, its points and its lines."""
+"""The objective of RankSVM and RankLogistic as a function of the weights, its points and lines.
+
+A loss over pairs sees differences of scores only. A constant added to a column changes none of
+them, but it costs digits: columns far from zero are shifted, and constant ones are left out.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from rankwise.arrays import Array
 from rankwise.losses import LossAt, MarginLoss
-from rankwise.solvers.columns import Columns
 
+FAR = 1e3  # columns this many times half their range away from zero are shifted
 REFRESH = 16  # after so many points of lines in a row scores are computed anew: rounding adds up
 
 
@@ -28,8 +33,7 @@ class Point(NamedTuple):
     value : float
         The objective, loss + α ‖w‖².
     slope : ndarray of shape (n_features,)
-        Subgradient of the loss; the plane ``slopeᵀ w + offset`` touches the loss here and lies
-        below it everywhere.
+        Subgradient of the loss.
     gradient : ndarray of shape (n_features,)
         Subgradient of the objective, slope + 2 α w.
     age : int
@@ -44,34 +48,79 @@ class Point(NamedTuple):
     gradient: Array
     age: int = 0
 
-    @property
-    def offset(self) -> float:
-        """Of the plane that touches the loss here; a function of the scores, not of w."""
-        if self.loss.offset is not None:
-            return self.loss.offset
-        return self.loss.value - float(self.loss.gradient @ self.scores)
 
-    @property
-    def size(self) -> float:
-        """Size of the terms of the offset."""
-        if self.loss.size is not None:
-            return self.loss.size
-        known = self.loss.offset is not None
-        return abs(self.offset) + (0.0 if known else 2 * abs(self.loss.value))
+@dataclass(frozen=True)
+class MarginObjective:
+    """``J(w) = loss(R w) + α ‖w‖²``, in float64.
 
-    @property
-    def pull(self) -> float:
-        """Size of the terms of the derivatives in the scores."""
-        if self.loss.pull is not None:
-            return self.loss.pull
-        return float(np.abs(self.loss.gradient).sum())
+    Attributes
+    ----------
+    R : array or sparse matrix of shape (n_items, n_features)
+        Features of the items, in float64 and near zero; `make_objective` makes them so.
+    loss : MarginLoss
+        A function of the scores R w that a constant added to all of them does not change.
+    alpha : float
+        Regularization.
+    magnitude : ndarray of shape (n_features,)
+        Largest absolute value of each column; 0 for constant columns.
+    n_items : int
+        Number of terms of a sum over items.
+    """
+
+    R: Any
+    loss: MarginLoss
+    alpha: float
+    magnitude: Array
+    n_items: int
+
+    def scores(self, w: Array) -> Array:
+        """``R w``, up to a constant."""
+        return np.asarray(self.R @ np.where(self.magnitude > 0, w, 0.0))
+
+    def pull_back(self, u: Array) -> Array:
+        """``Rᵀ u`` for a u that sums to zero: from derivatives in scores to those in weights."""
+        return np.where(self.magnitude > 0, self.R.T @ u, 0.0)
+
+    def at(self, w: Array) -> Point:
+        """Two products with R and one sweep."""
+        scores = self.scores(w)
+        return self.point(w, scores, self.loss.at(scores), 0)
+
+    def point(self, w: Array, scores: Array, loss: LossAt, age: int) -> Point:
+        """The point of weights whose scores and loss are known: one product with Rᵀ."""
+        slope = self.pull_back(loss.gradient)
+        value = loss.value + self.alpha * float(w @ w)
+        return Point(w, scores, loss, value, slope, slope + 2 * self.alpha * w, age)
 
 
-class BoundedPoint(NamedTuple):
-    """What a solver reports after each iteration: its point, and a bound for all points."""
+def make_objective(R: Any, loss: MarginLoss, alpha: float) -> MarginObjective:
+    """The objective for features of any type; they are copied if they must be shifted or widened.
 
-    point: Point
-    bound: float
+    Parameters
+    ----------
+    R : array or sparse matrix of shape (n_items, n_features)
+        Features of the items. Sparse ones are not shifted.
+    loss : MarginLoss
+        Over the pairs of these items.
+    alpha : float
+        Regularization.
+    """
+    low, high = _extreme(R, "min"), _extreme(R, "max")
+    middle = 0.5 * low + 0.5 * high
+    half = np.maximum(high - middle, middle - low)
+    magnitude = np.maximum(np.abs(low), np.abs(high))
+    if sp.issparse(R):
+        R = R.astype(np.float64, copy=False)
+    elif R.dtype != np.float64 or ((half > 0) & (magnitude > FAR * half)).any():
+        R, magnitude = R - middle, half
+    return MarginObjective(R, loss, alpha, np.where(low == high, 0.0, magnitude), R.shape[0])
+
+
+def _extreme(R: Any, which: str) -> Array:
+    """Smallest or largest entry of each column."""
+    values = getattr(R, which)(axis=0)
+    values = values.toarray().ravel() if sp.issparse(values) else values
+    return np.asarray(values, dtype=np.float64)
 
 
 class Trial(NamedTuple):
@@ -83,76 +132,19 @@ class Trial(NamedTuple):
     loss: LossAt
 
 
-@dataclass(frozen=True)
-class MarginObjective:
-    """``J(w) = loss(R w) + α ‖w‖²``, in float64.
+class Line:
+    """The points ``start + t direction`` of an objective.
 
-    Attributes
-    ----------
-    R : array, sparse matrix or Columns of shape (n_items, n_features)
-        Features of the items.
-    loss : MarginLoss
-        A function of the scores R w that a constant added to all of them does not change.
-    alpha : float
-        Regularization.
-    columns : Columns
-        R, ready for products.
+    On cached scores: one product with R for all of them, then one sweep a trial.
     """
 
-    R: Any
-    loss: MarginLoss
-    alpha: float
-    columns: Columns = field(init=False)
-
-    def __post_init__(self) -> None:
-        columns = self.R if isinstance(self.R, Columns) else Columns(self.R)
-        object.__setattr__(self, "columns", columns)
-        object.__setattr__(self, "R", columns.R)
-
-    def scores(self, w: Array) -> Array:
-        """``R w``, up to a constant."""
-        return self.columns.times(w)
-
-    def pull_back(self, u: Array) -> Array:
-        """``Rᵀ u``: from a derivative in the scores to one in the weights."""
-        return self.columns.pull_back(u)
-
-    def at(self, w: Array) -> Point:
-        """Two products with R and one sweep."""
-        scores = self.scores(w)
-        return self.point(w, scores, self.loss.at(scores), 0)
-
-    def line(self, start: Point, direction: Array) -> Line:
-        """The points ``start + t direction``; one product with R for all of them."""
-        return Line(self, start, direction)
-
-    def rounding(self, point: Point) -> float:
-        """By how much the value of a point may be wrong: see `Bundle`."""
-        reach = float(self.columns.magnitude @ np.abs(point.w))
-        return self.columns.rounding * (1 + point.value + point.pull * reach)
-
-    def point(self, w: Array, scores: Array, loss: LossAt, age: int) -> Point:
-        """The point of weights whose scores and loss are known: one product with Rᵀ."""
-        slope = self.pull_back(loss.gradient)
-        value = loss.value + self.alpha * float(w @ w)
-        return Point(w, scores, loss, value, slope, slope + 2 * self.alpha * w, age)
-
-
-class Line:
-    """The objective along a line, on cached scores: one sweep a trial, no product with R."""
-
     def __init__(self, objective: MarginObjective, start: Point, direction: Array) -> None:
-        self.start = start
-        self.direction = direction
+        self.start, self.direction = start, direction
+        self.slope = float(start.gradient @ direction)
         self._objective = objective
         self._change = objective.scores(direction)
         w = start.w
         self._norms = float(w @ w), float(w @ direction), float(direction @ direction)
-
-    @property
-    def slope(self) -> float:
-        """Slope at the start."""
-        return float(self.start.gradient @ self.direction)
 
     def at(self, t: float) -> Trial:
         """The objective at ``start + t direction``."""

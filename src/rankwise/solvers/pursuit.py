@@ -1,4 +1,13 @@
-"""Ranking pursuit: greedy choice of the functions of a dictionary, [Pursuit13] figures 1 and 2."""
+"""Ranking pursuit: greedy choice of the functions of a dictionary, [Pursuit13] figures 1 and 2.
+
+A step finds the functions, one for each view, that lower the objective most. With
+e_v = k_vᵀ (t − A f) a choice γ = (γ_1 … γ_M) has the coefficients ``a = S⁻¹ e`` and lowers the
+objective by ``eᵀ S⁻¹ e``, where S is the matrix B + C of figure 2:
+
+    S_vv = k_vᵀ A k_v + 2ν(M−1) k̄_vᵀ L̄ k̄_v,        S_vu = −2ν k̄_vᵀ L̄ k̄_u
+
+S never changes, so it is computed once, before the first step.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from rankwise.arrays import Array
@@ -14,17 +24,11 @@ from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.protocol import sums_of_squares
 from rankwise.losses import SquaredLoss
 from rankwise.solvers.orthogonal_basis import OrthogonalBasis
-from rankwise.solvers.pursuit_search import (
-    AllPairs,
-    Choice,
-    Cyclic,
-    DictionaryColumns,
-    Search,
-    SharedIndices,
-    Single,
-)
 
+Mask = NDArray[np.bool_]
 NOISE = 64 * np.finfo(float).eps
+BLOCK_ENTRIES = 2**20  # of columns at a time: what is done to a block stays in the cache
+SINGULAR = 1e-14
 
 
 @dataclass(frozen=True)
@@ -41,10 +45,10 @@ class PursuitProblem:
         Of the scored rows; with its scores centered if the level is free.
     is_level_free : bool
         Whether an intercept is minimized away: the loss then does not see constants.
-    scored : list of DictionaryColumns
-        For each view its dictionary at the scored rows.
-    agreeing : list of DictionaryColumns
-        For each view its dictionary at the rows of the agreement; empty for a single view.
+    scored : list of array or sparse matrix
+        For each view its functions, as columns, at the scored rows.
+    agreeing : list of array or sparse matrix
+        For each view its functions at the rows of the agreement; empty for a single view.
     agreement : PreferenceGraph or None
         The graph L̄.
     nu : float
@@ -53,8 +57,8 @@ class PursuitProblem:
 
     loss: SquaredLoss
     is_level_free: bool
-    scored: list[DictionaryColumns]
-    agreeing: list[DictionaryColumns]
+    scored: list[Any]
+    agreeing: list[Any]
     agreement: PreferenceGraph | None = None
     nu: float = 0.0
 
@@ -62,10 +66,6 @@ class PursuitProblem:
     def n_views(self) -> int:
         """M."""
         return len(self.scored)
-
-    def center(self, V: Array) -> Array:
-        """V less the mean of each column, if the loss does not see it."""
-        return V - self.means(V) if self.is_level_free else V
 
     def means(self, V: Any) -> Array:
         """Mean of each column, dense or sparse, over the scored rows by their weights."""
@@ -75,19 +75,23 @@ class PursuitProblem:
         return np.asarray(V.T @ weight / weight.sum())
 
     def product(self, V: Array) -> Array:
-        """``A V`` at the scored rows."""
-        return self.loss.times_A(self.center(V))
+        """``A V`` at the scored rows; a free level takes the mean of each column off first."""
+        return self.loss.times_A(V - self.means(V) if self.is_level_free else V)
 
-    def squared_norms(self, V: Any) -> tuple[Array, Array]:
-        """``vᵀ A v`` and ``vᵀ v`` for every (centered) column v, dense or sparse."""
-        if not issparse(V):
-            V = self.center(V)
-            norms = np.einsum("ij,ij->j", V, self.loss.times_A(V))
-            return norms, np.einsum("ij,ij->j", V, V)
-        norms, size = self.loss.sparse_norms(V), sums_of_squares(V)
-        if self.is_level_free:
-            norms -= self.loss.beta * self.means(V) ** 2
-        return norms, size
+    def norms(self, view: int) -> Array:
+        """``kᵀ A k`` of every function of a view; 0 for those that vary by rounding only."""
+        K = self.scored[view]
+        if issparse(K):
+            norms, size = self.loss.sparse_norms(K), sums_of_squares(K)
+            if self.is_level_free:
+                norms = norms - self.loss.beta * self.means(K) ** 2
+        else:
+            norms, size = np.empty((2, K.shape[1]))
+            for columns, V in _blocks(K):
+                centered = V - self.means(V) if self.is_level_free else V
+                norms[columns] = np.einsum("ij,ij->j", centered, self.loss.times_A(centered))
+                size[columns] = np.einsum("ij,ij->j", centered, centered)
+        return np.where(norms <= NOISE * size / K.shape[0], 0.0, norms)
 
     def agree(self, V: Array) -> Array:
         """``2ν/W̄ L̄ V`` at the rows of the agreement."""
@@ -95,22 +99,13 @@ class PursuitProblem:
             return np.zeros_like(V)
         return self.agreement.laplacian(V) * (2.0 * self.nu / self.agreement.total_weight)
 
-    def residual(self, f: Array) -> Array:
-        """``t − A f`` for scores f of the scored rows: what a function must correlate with."""
-        return np.asarray(self.loss.target - self.product(f))
-
-    def error(self, f: Array, residual: Array) -> float:
-        """The loss of scores f with this residual, and not below zero by rounding."""
-        return max(0.0, self.loss.at_zero - float(self.center(f) @ (self.loss.target + residual)))
-
-    def stack(self, view: int, scored: Array, agreeing: Array) -> Array:
-        """The functions of all views at all their rows as one vector; all zero but this one."""
-        out = np.zeros((self.n_views, len(scored) + len(agreeing)))
-        out[view] = np.concatenate([scored, agreeing])
-        return out.ravel()
+    def inner_products(self, v: int, u: int) -> Array:
+        """``2ν/W̄ k̄_vᵀ L̄ k̄_u`` of the functions that have the same index in both views."""
+        pairs = zip(_blocks(self.agreeing[v]), _blocks(self.agreeing[u]), strict=True)
+        return np.concatenate([np.einsum("ij,ij->j", V, self.agree(U)) for (_, V), (_, U) in pairs])
 
     def stacked_product(self, x: Array) -> Array:
-        """Half the Hessian of J at stacked functions."""
+        """Half the Hessian of J at the functions of all views at all their rows, as one vector."""
         F = x.reshape(self.n_views, -1).T
         n = len(self.loss.target)
         parts = [self.product(F[:n])]
@@ -124,6 +119,97 @@ class PursuitProblem:
         n_agreeing = self.agreeing[0].shape[0] if self.agreeing else 0
         target = np.concatenate([self.loss.target, np.zeros(n_agreeing)])
         return np.tile(target, self.n_views)
+
+
+def _blocks(K: Any) -> Iterator[tuple[slice, Array]]:
+    """The columns of a dense or sparse matrix, dense, a block at a time."""
+    width = max(1, BLOCK_ENTRIES // max(1, K.shape[0]))
+    for start in range(0, K.shape[1], width):
+        columns = slice(start, start + width)
+        block = K[:, columns]
+        yield columns, block.toarray() if issparse(block) else block
+
+
+def _column(K: Any, j: int) -> Array:
+    return np.asarray(K[:, [j]].toarray()[:, 0] if issparse(K) else K[:, j])
+
+
+class Choice(NamedTuple):
+    """One function for each view, with its coefficient; the objective falls by `gain`."""
+
+    indices: tuple[int, ...]
+    coef: Array
+    gain: float
+
+
+class SharedIndices:
+    """One view, or several on the same items, which all take the same one.
+
+    [Pursuit13] figure 1, and figure 2 with footnote 4.
+    """
+
+    def __init__(self, problem: PursuitProblem, norms: list[Array]) -> None:
+        n_views = problem.n_views
+        S = np.empty((len(norms[0]), n_views, n_views))
+        for v in range(n_views):
+            S[:, v, v] = norms[v]
+            if n_views > 1:
+                S[:, v, v] += (n_views - 1) * problem.inner_products(v, v)
+            for u in range(v):
+                S[:, v, u] = S[:, u, v] = -problem.inner_products(v, u)
+        self._inverses = np.asarray(np.linalg.pinv(S, hermitian=True), dtype=np.float64)
+
+    def best(self, e: list[Array], spent: list[Mask]) -> Choice:
+        """The choice of the largest gain, other than those whose functions are all spent."""
+        E = np.stack(e, axis=1)
+        coef = np.einsum("nvu,nu->nv", self._inverses, E)
+        gain = np.einsum("nv,nv->n", E, coef)
+        gain[np.logical_and.reduce(spent)] = -1.0
+        j = int(np.argmax(gain))
+        return Choice((j,) * len(e), coef[j], float(gain[j]))
+
+
+class AllPairs:
+    """Two views: every pair of functions, by vectorized arithmetic on the 2 × 2 systems.
+
+    Takes memory for a matrix of one dictionary times the other: −S_12 of every pair.
+    """
+
+    def __init__(self, problem: PursuitProblem, norms: list[Array]) -> None:
+        self._norms = [norms[v] + problem.inner_products(v, v) for v in range(2)]
+        self._cross = np.empty([len(norms) for norms in self._norms])
+        for columns, block in _blocks(problem.agreeing[1]):
+            self._cross[:, columns] = problem.agreeing[0].T @ problem.agree(block)
+
+    def best(self, e: list[Array], spent: list[Mask]) -> Choice:
+        """The choice of the largest gain, by a pass over all pairs, some rows at a time."""
+        height = max(1, BLOCK_ENTRIES // self._cross.shape[1])
+        i, j, best_gain = 0, 0, -1.0
+        for top in range(0, self._cross.shape[0], height):
+            rows = slice(top, top + height)
+            gain = self._gains(rows, e)
+            gain[np.ix_(spent[0][rows], spent[1])] = -1.0
+            at = int(np.argmax(gain))
+            if gain.flat[at] > best_gain:
+                best_gain = float(gain.flat[at])
+                i, j = top + at // gain.shape[1], at % gain.shape[1]
+        S = np.diag([self._norms[0][i], self._norms[1][j]])
+        S[0, 1] = S[1, 0] = -self._cross[i, j]
+        coef = np.linalg.pinv(S, hermitian=True) @ [e[0][i], e[1][j]]
+        return Choice((i, j), coef, best_gain)
+
+    def _gains(self, rows: slice, e: list[Array]) -> Array:
+        """``(S_22 e_1² − 2 S_12 e_1 e_2 + S_11 e_2²) / det S``; 0 where S is singular."""
+        p, q, r = self._norms[0][rows, None], self._cross[rows], self._norms[1]
+        e1, e2 = e[0][rows, None], e[1]
+        product = p * r
+        determinant = product - q * q
+        numerator = q * (2.0 * e1)
+        numerator *= e2
+        numerator += r * e1**2
+        numerator += p * e2**2
+        regular = determinant > SINGULAR * product
+        return np.divide(numerator, determinant, out=np.zeros_like(q), where=regular)
 
 
 class Step(NamedTuple):
@@ -150,109 +236,92 @@ class Step(NamedTuple):
     error: float
 
 
-class _Plain:
-    """Coefficients as each step finds them, [Pursuit13] figure 1 line 8."""
-
-    def __init__(self, problem: PursuitProblem) -> None:
-        self._coef: list[dict[int, float]] = [{} for _ in problem.scored]
-        self.scores = np.zeros((len(problem.loss.target), problem.n_views))
-
-    def add(self, view: int, j: int, values: Array, a: float) -> None:
-        self._coef[view][j] = self._coef[view].get(j, 0.0) + a
-        self.scores[:, view] += a * values
-
-    def coefficients(self, basis: list[list[int]]) -> list[Array]:
-        return [
-            np.array([coef[j] for j in part]) for coef, part in zip(self._coef, basis, strict=True)
-        ]
-
-
-class _BackFitted:
-    """All coefficients of all views minimize J together after each step."""
-
-    def __init__(self, problem: PursuitProblem) -> None:
-        self._problem = problem
-        self._basis = OrthogonalBasis(problem.stacked_product, problem.stacked_target())
-        self._functions: list[tuple[int, int]] = []
-
-    def add(self, view: int, j: int, values: Array) -> bool:
-        """Tell whether the function is not a combination of those before."""
-        problem = self._problem
-        agreeing = problem.agreeing[view].column(j) if problem.agreeing else np.empty(0)
-        is_new = self._basis.add(problem.stack(view, values, agreeing))
-        if is_new:
-            self._functions.append((view, j))
-        return is_new
-
-    @property
-    def scores(self) -> Array:
-        n = len(self._problem.loss.target)
-        return self._basis.fitted.reshape(self._problem.n_views, -1).T[:n]
-
-    def coefficients(self, basis: list[list[int]]) -> list[Array]:
-        """One for each function; 0 for those that the earlier ones span."""
-        value = dict(zip(self._functions, self._basis.coefficients(), strict=True))
-        return [
-            np.array([value.get((view, j), 0.0) for j in part]) for view, part in enumerate(basis)
-        ]
-
-
 class _Expansion:
     """The functions that were chosen, with coefficients as `backfit` asks for.
 
     Attributes
     ----------
-    guide : _Plain or _BackFitted
-        Whose residual the next step is to explain.
-    result : _Plain or _BackFitted
-        Whose coefficients are reported.
     basis : list of list of int
         For each view the chosen functions.
-    spent : list of set of int
-        For each view functions whose choice would change nothing.
+    spent : list of ndarray of bool
+        For each view which functions would change nothing if they were chosen.
     """
 
     def __init__(self, problem: PursuitProblem, backfit: str | None) -> None:
-        self._problem = problem
-        self._plain, self._fitted = _Plain(problem), _BackFitted(problem)
-        self.guide = self._fitted if backfit == "every" else self._plain
-        self.result = self._plain if backfit is None else self._fitted
+        self._problem, self._backfit = problem, backfit
+        self._coef: list[dict[int, float]] = [{} for _ in problem.scored]
+        self._scores = np.zeros((len(problem.loss.target), problem.n_views))
+        self._least_squares = OrthogonalBasis(problem.stacked_product, problem.stacked_target())
+        self._fitted: list[tuple[int, int]] = []  # (view, function) in the order of that basis
         self.basis: list[list[int]] = [[] for _ in problem.scored]
-        self.spent: list[set[int]] = [set() for _ in problem.scored]
+        self.spent: list[Mask] = [np.zeros(K.shape[1], dtype=bool) for K in problem.scored]
 
     def take(self, choice: Choice) -> bool:
-        """Add the chosen functions; tell whether the residual of the guide has changed."""
-        is_changed = self.guide is self._plain
+        """Add the chosen functions; tell whether the scores that guide the search changed."""
+        is_guided_by_fit = self._backfit == "every"
+        is_changed = not is_guided_by_fit
         for view, (j, a) in enumerate(zip(choice.indices, choice.coef, strict=True)):
-            values = self._problem.scored[view].column(j)
-            self._plain.add(view, j, values, float(a))
+            values = _column(self._problem.scored[view], j)
+            self._coef[view][j] = self._coef[view].get(j, 0.0) + float(a)
+            self._scores[:, view] += a * values
             if j in self.basis[view]:
                 continue
-            is_new = self.result is self._fitted and self._fitted.add(view, j, values)
-            if is_new or self.guide is self._plain:
+            is_new = self._backfit is not None and self._add_to_fit(view, j, values)
+            if is_new or not is_guided_by_fit:
                 self.basis[view].append(j)
-            if self.guide is self._fitted:
-                self.spent[view].add(j)
+            if is_guided_by_fit:
+                self.spent[view][j] = True
                 is_changed |= is_new
         return is_changed
 
-    def step(self, chosen: tuple[int, ...], residual: Array) -> Step:
-        """What there is now; the residual is that of the guide."""
-        problem, scores = self._problem, self.result.scores
-        f = scores.mean(axis=1)
-        if self.result is not self.guide:
-            residual = problem.residual(f)
-        return Step(
-            chosen,
-            [list(part) for part in self.basis],
-            self.result.coefficients(self.basis),
-            problem.means(scores),
-            problem.error(f, residual),
-        )
+    def _add_to_fit(self, view: int, j: int, values: Array) -> bool:
+        """Tell whether the function is not a combination of those before."""
+        problem = self._problem
+        agreeing = _column(problem.agreeing[view], j) if problem.agreeing else np.empty(0)
+        stacked = np.zeros((problem.n_views, len(values) + len(agreeing)))
+        stacked[view] = np.concatenate([values, agreeing])
+        is_new = self._least_squares.add(stacked.ravel())
+        if is_new:
+            self._fitted.append((view, j))
+        return is_new
+
+    def scores(self, is_fitted: bool) -> Array:
+        """Of the scored rows by each view: by least squares, or as the steps found them."""
+        if not is_fitted:
+            return self._scores
+        n_rows, n_views = self._scores.shape
+        return self._least_squares.fitted.reshape(n_views, -1).T[:n_rows]
+
+    def residual(self) -> Array:
+        """``t − A f`` for the mean f of the views: what the next functions must correlate with."""
+        f = self.scores(self._backfit == "every").mean(axis=1)
+        return np.asarray(self._problem.loss.target - self._problem.product(f))
+
+    def step(self, chosen: tuple[int, ...]) -> Step:
+        """What there is now; 0 for functions that earlier ones span."""
+        problem, is_fitted = self._problem, self._backfit is not None
+        values = self._coef
+        if is_fitted:
+            values = [{} for _ in problem.scored]
+            for (view, j), a in zip(self._fitted, self._least_squares.coefficients(), strict=True):
+                values[view][j] = a
+        coef = [
+            np.array([known.get(j, 0.0) for j in functions])
+            for known, functions in zip(values, self.basis, strict=True)
+        ]
+        scores = self.scores(is_fitted)
+        f, means = scores.mean(axis=1), problem.means(scores)
+        explained = 2 * problem.loss.target - problem.product(f)
+        level = means.mean() if problem.is_level_free else 0.0
+        error = max(0.0, problem.loss.at_zero - float((f - level) @ explained))
+        return Step(chosen, [list(functions) for functions in self.basis], coef, means, error)
 
 
 def pursue(
-    problem: PursuitProblem, search: Search, n_steps: int, backfit: str | None
+    problem: PursuitProblem,
+    search: SharedIndices | AllPairs,
+    n_steps: int,
+    backfit: str | None,
 ) -> Iterator[Step]:
     """Add one function to each view, step by step, until nothing lowers the objective.
 
@@ -260,7 +329,7 @@ def pursue(
     ----------
     problem : PursuitProblem
         What to minimize.
-    search : Search
+    search : SharedIndices or AllPairs
         How a step finds its functions.
     n_steps : int
         At most so many steps.
@@ -270,69 +339,13 @@ def pursue(
         that fit is made after each step and the next one starts from its residual.
     """
     expansion = _Expansion(problem, backfit)
-    residual = problem.loss.target
     tiny = np.finfo(float).eps * problem.loss.at_zero
     done = 0
     while done < n_steps:
-        e = [columns.correlate(residual) for columns in problem.scored]
-        spent = [np.array(sorted(part), dtype=np.intp) for part in expansion.spent]
-        choice = search.best(e, spent)
+        residual = expansion.residual()
+        choice = search.best([np.asarray(K.T @ residual) for K in problem.scored], expansion.spent)
         if not choice.gain > tiny:
             return
         if expansion.take(choice):
             done += 1
-            residual = problem.residual(expansion.guide.scores.mean(axis=1))
-            yield expansion.step(choice.indices, residual)
-
-
-def make_search(problem: PursuitProblem, norms: list[Array], how: str) -> Search:
-    """Compute once what every step needs.
-
-    Parameters
-    ----------
-    problem : PursuitProblem
-        With one view or more.
-    norms : list of ndarray
-        `scored_norms` of each view.
-    how : {"pairs", "shared", "cyclic"}
-        For several views; "pairs" takes memory for a matrix of one dictionary times the other.
-    """
-    if problem.n_views == 1:
-        return Single(norms[0])
-    weight = problem.n_views - 1
-    diagonal = [own + weight * _inner_products(problem, v, v) for v, own in enumerate(norms)]
-    if how == "pairs":
-        cross = np.empty((len(norms[0]), len(norms[1])))
-        for columns, block in problem.agreeing[1].blocks():
-            cross[:, columns] = problem.agreeing[0].correlate(problem.agree(block))
-        return AllPairs((diagonal[0], diagonal[1]), cross)
-    if how == "shared":
-        S = np.empty((len(norms[0]), problem.n_views, problem.n_views))
-        for v, own in enumerate(diagonal):
-            S[:, v, v] = own
-            for u in range(v):
-                S[:, v, u] = S[:, u, v] = -_inner_products(problem, v, u)
-        return SharedIndices(np.asarray(np.linalg.pinv(S, hermitian=True), dtype=np.float64))
-
-    def cross_of(v: int, u: int, j: int) -> Array:
-        return -problem.agreeing[v].correlate(problem.agree(problem.agreeing[u].column(j)))
-
-    return Cyclic(tuple(diagonal), cross_of)
-
-
-def scored_norms(problem: PursuitProblem, view: int) -> Array:
-    """``kᵀ A k`` of every function; 0 for those that vary by rounding only."""
-    norms = np.empty(problem.scored[view].shape[1])
-    for columns, block in problem.scored[view].blocks(dense=False):
-        value, size = problem.squared_norms(block)
-        value[value <= NOISE * size / block.shape[0]] = 0.0
-        norms[columns] = value
-    return norms
-
-
-def _inner_products(problem: PursuitProblem, v: int, u: int) -> Array:
-    """``2ν/W̄ k̄_vᵀ L̄ k̄_u`` of the functions that have the same index in both views."""
-    pairs = zip(problem.agreeing[v].blocks(), problem.agreeing[u].blocks(), strict=True)
-    return np.concatenate(
-        [np.einsum("ij,ij->j", block, problem.agree(other)) for (_, block), (_, other) in pairs]
-    )
+            yield expansion.step(choice.indices)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.features import center_kernel
+from rankwise.machine import idle_cores
 from rankwise.solvers.hold_out_items import Spectrum, spectrum_of_features, spectrum_of_kernel
 
 SPARSE_DIRECT_LIMIT = 5000  # sparse features with more rows and columns stay as they are
@@ -118,7 +119,9 @@ class Side:
 def _of_kernel(K: Array, weight: Array) -> WeightedSide:
     """With ``H^½ K H^½ = V Σ Vᵀ``: ``R = H^(−½) V Σ^½``; negative eigenvalues are left out."""
     root = np.sqrt(weight)[:, None]
-    values, vectors = scipy.linalg.eigh(root * K * root.T, check_finite=False, overwrite_a=True)
+    with idle_cores(len(K) ** 3):
+        S = root * K * root.T
+        values, vectors = scipy.linalg.eigh(S, check_finite=False, overwrite_a=True)
     keep = _are_positive(values)
     scale = np.sqrt(values[keep])
     features = np.ascontiguousarray(vectors[:, keep] / root * scale)

@@ -1,10 +1,9 @@
 """How sure a ranking is: standard errors, probabilities, intervals of ranks, the next question."""
 
 from rankwise.uncertainty.belief import Belief, belief_of_comparisons
-from rankwise.uncertainty.calibrated_ranker import CalibratedRanker, RankInterval
-from rankwise.uncertainty.calibration import Reliability
-from rankwise.uncertainty.questions import NextPairs, Question, next_pairs
-from rankwise.uncertainty.standard_errors import Difference, Jackknife, jackknife
+from rankwise.uncertainty.calibrated_ranker import CalibratedRanker, RankInterval, Reliability
+from rankwise.uncertainty.jackknife import Difference, Jackknife, jackknife
+from rankwise.uncertainty.next_pairs import NextPairs, Question, next_pairs
 
 __all__ = [
     "Belief",

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -17,15 +19,24 @@ from rankwise.estimators import RankRLSCV
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.pipelines import last_step
 from rankwise.graphs import PreferenceGraph
+from rankwise.graphs.roots import items_of_components
 from rankwise.groups import encode_groups
-from rankwise.leaderboard.standing import standing_of
-from rankwise.model_selection.group_routing import needs_groups
+from rankwise.machine import calm
+from rankwise.model_selection.group_routing import needs_groups, predict_items
 from rankwise.targets import split_weighted, with_weights
-from rankwise.uncertainty.calibration import ProbabilityMap, Reliability, fit_map, reliability
-from rankwise.uncertainty.held_out_pairs import judged_pairs
-from rankwise.uncertainty.left_out import in_groups, leave_units_out, scores_of
-from rankwise.uncertainty.standard_errors import Difference, Jackknife, check_folds, spreads_of
+from rankwise.uncertainty.jackknife import (
+    BLOCK,
+    Difference,
+    Jackknife,
+    LeftOut,
+    leave_units_out,
+    possible_ranks,
+    ranks_within,
+)
 
+SURE = 1e4  # slope per typical difference from which on every probability is 0 or 1
+FEWEST, MOST = 4, 1500  # items of a list of which every pair is held out in turn
+N_FOLDS = 10  # of the items of other lists
 SHOWN = ("coef_", "dual_coef_", "X_fit_", "basis_indices_", "alpha_", "cv_results_", "solver_")
 """Attributes of the ranker inside that this one has, too."""
 
@@ -120,6 +131,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     max_pairs: int = 20_000
     random_state: Any = 0
 
+    @calm
     def fit(
         self,
         X: Any,
@@ -139,7 +151,6 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         CalibratedRanker
             The fitted estimator.
         """
-        check_folds(self.n_folds)
         if not isinstance(self.max_pairs, Integral) or self.max_pairs < 1:
             raise ValueError(
                 f"max_pairs={self.max_pairs!r}; expected a whole number of at least 1."
@@ -147,19 +158,19 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         _check_one_output(y)
         y, groups = with_weights(y, groups, sample_weight, X)
         estimator = RankRLSCV() if self.estimator is None else self.estimator
-        left = leave_units_out(estimator, X, y, groups, units=self.units, n_folds=self.n_folds)
-        found = spreads_of(left)[0][0]
+        left_out = leave_units_out(estimator, X, y, groups, units=self.units, n_folds=self.n_folds)
+        (errors,) = left_out.jackknives()
         labels = None if isinstance(y, PreferenceGraph) else split_weighted(y, groups)[1]
-        seen = in_groups(found.model, X, labels)
-        pairs = judged_pairs(left, found, seen, int(self.max_pairs), self._rng())
+        rng = np.random.default_rng(self.random_state)
+        pairs = held_out_pairs(left_out, errors, X, labels, int(self.max_pairs), rng)
         curve = fit_map(pairs.difference, pairs.error)
         probability = curve.probability(pairs.difference, pairs.error)
-        self.estimator_: Any = found.model
-        self.units_: str = found.units
-        self.n_units_: int = found.n_units
-        self.root_: Array | None = found.root
-        self.coefficients_: Array | None = found.coefficients
-        self.members_: list[Any] | None = found.members
+        self.estimator_: Any = errors.model
+        self.units_: str = errors.units
+        self.n_units_: int = errors.n_units
+        self.root_: Array | None = errors.root
+        self.coefficients_: Array | None = errors.coefficients
+        self.members_: list[Any] | None = errors.members
         self.slope_: float = curve.slope
         self.error_weight_: float = curve.error_weight
         self.n_pairs_: int = len(pairs.first)
@@ -175,7 +186,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         `AutoRanker`.
         """
         check_is_fitted(self)
-        scores: NDArray[Any] = scores_of(self.estimator_, in_groups(self.estimator_, X, groups))
+        scores: NDArray[Any] = predict_items(self.estimator_, X, groups)
         return scores
 
     def predict_difference(
@@ -198,9 +209,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
             `value` and `error`, each of shape (n_pairs,). ``value ± t · error`` is an interval,
             with a quantile t of Student's t distribution of ``n_units_ − 1`` degrees of freedom.
         """
-        check_is_fitted(self)
-        seen = in_groups(self.estimator_, X, groups)
-        return self.jackknife().predict_difference(seen, i, j)
+        return self.jackknife().predict_difference(X, i, j, groups)
 
     def predict_above(
         self, X: Any, i: ArrayLike, j: ArrayLike, groups: ArrayLike | None = None
@@ -238,14 +247,11 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         """
         if not 0 < level < 1:
             raise ValueError(f"level={level!r}; expected a number between 0 and 1.")
-        found = self.jackknife()
-        seen = in_groups(self.estimator_, X, groups)
-        scores, spread = found.predict(seen), found.spread(seen)
-        within = encode_groups(groups, len(scores)).codes + 1
-        found_ranks = standing_of(scores, spread, np.empty((0, len(scores))), within, level)
-        assert found_ranks.best_rank is not None
-        assert found_ranks.worst_rank is not None
-        return RankInterval(found_ranks.rank, found_ranks.best_rank, found_ranks.worst_rank)
+        errors = self.jackknife()
+        scores = errors.predict(X, groups)
+        lists = encode_groups(groups, len(scores)).codes
+        best, worst = possible_ranks(scores, errors.spread(X, groups), lists, level)
+        return RankInterval(ranks_within(scores, lists), best, worst)
 
     def predict_error(self, X: Any, groups: ArrayLike | None = None) -> Array:
         """Standard error of each score about the mean score of its group.
@@ -253,7 +259,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         The level of the scores of a group means nothing, so it is the distance to the mean that has
         an error. X and groups are as in `rank_interval`.
         """
-        root = self.jackknife().spread(in_groups(self.estimator_, X, groups)).root
+        root = self.jackknife().spread(X, groups).root
         codes = encode_groups(groups, len(root)).codes
         sizes = np.bincount(codes)
         sums = np.zeros((len(sizes), root.shape[1]))
@@ -282,9 +288,6 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
             return getattr(last_step(self.estimator_), name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _rng(self) -> np.random.Generator:
-        return np.random.default_rng(self.random_state)
-
     def get_metadata_routing(self) -> Any:
         """Groups are asked for in `predict` if the estimator asks for them."""
         request = super().get_metadata_routing()
@@ -306,3 +309,229 @@ def _check_one_output(y: Any) -> None:
         raise ValueError(
             f"y has shape {shape}; CalibratedRanker has one output, so fit one for each column."
         )
+
+
+class HeldOutPairs(NamedTuple):
+    """Held-out pairs, the better item first.
+
+    Attributes
+    ----------
+    first, second : ndarray of int, shape (n_pairs,)
+        Rows of X.
+    difference : ndarray of shape (n_pairs,)
+        Score of the first less that of the second, by a model trained without both, or without
+        their comparison.
+    error : ndarray of shape (n_pairs,)
+        Standard error of the difference as a new pair would have it: the changes by the units of
+        the pair itself are not in the sum.
+    """
+
+    first: Indices
+    second: Indices
+    difference: Array
+    error: Array
+
+
+def held_out_pairs(
+    left_out: LeftOut,
+    errors: Jackknife,
+    X: Any,
+    groups: Any,
+    n_pairs: int,
+    rng: np.random.Generator,
+) -> HeldOutPairs:
+    """At most `n_pairs` pairs of different score, drawn at random from those held out together.
+
+    Those are the pairs inside a group that are inside a unit, too. Where the units are the items of
+    one list, every pair is held out in turn, or ten folds of the items for long lists.
+    """
+    graph, members, of_edges = left_out.graph, left_out.units.members, left_out.units.of_edges
+    unit_of = np.full(graph.n_pairs if of_edges else graph.n_items, -1, dtype=np.intp)
+    for k, U in enumerate(members):
+        unit_of[U] = k
+    is_list = not of_edges and left_out.task is not None and max(map(len, members)) == 1
+    if of_edges:
+        pairs = graph.pairs()
+        chosen = _drawn(np.flatnonzero(pairs.magnitude > 0), n_pairs, rng)
+        first, second, units = pairs.winner[chosen], pairs.loser[chosen], [unit_of[chosen]]
+    else:
+        fold = _folds_of_list(left_out.task, graph.n_items, rng) if is_list else unit_of
+        first, second = _strict_pairs(graph, fold, n_pairs, rng)
+        units = [unit_of[first], unit_of[second]] if is_list else [unit_of[first]]
+    if not len(first):
+        raise ValueError(
+            "no pair of items with different scores is held out as a whole, so probabilities "
+            f"cannot be fitted; leave out other units than {left_out.units.kind} (units=...), or "
+            "give more data."
+        )
+    without = [left_out.differences(X, groups, first, second, unit) for unit in units]
+    difference = _list_differences(left_out.task, first, second, fold) if is_list else without[0]
+    of_all = left_out.differences(X, groups, first, second, np.full(len(first), -1))
+    own = sum((one - of_all) ** 2 for one in without)
+    n, kept = len(members), max(1, len(members) - len(units))
+    error = errors.predict_difference(X, first, second, groups).error
+    others = np.maximum(n / (n - 1) * error**2 - own, 0.0)
+    return HeldOutPairs(first, second, difference, np.sqrt((kept - 1) / kept * others))
+
+
+def _folds_of_list(task: Any, n_items: int, rng: np.random.Generator) -> Indices:
+    """One fold if every pair can be held out in turn, else ten."""
+    if n_items < FEWEST:
+        raise ValueError(
+            f"one list of {n_items} items has no pair that can be held out: at least {FEWEST} "
+            "items are needed."
+        )
+    if task.has_pairs and n_items <= MOST:
+        return np.zeros(n_items, dtype=np.intp)
+    return np.asarray(rng.permutation(n_items) % max(2, min(N_FOLDS, n_items // 2)), np.intp)
+
+
+def _list_differences(task: Any, first: Indices, second: Indices, fold: Indices) -> Array:
+    """Differences of pairs of one list, each by a model without the fold of both items.
+
+    If there is one fold only, without these two items: leave-pair-out.
+    """
+    candidates = task.candidates()
+    pairs = None if fold.max() else task.pairs()
+    if pairs is None:
+        scores = task.held_out(0, items_of_components(fold), candidates)[:, 0, 0]
+        return np.asarray(scores[first] - scores[second])
+    out = np.empty(len(first))
+    if pairs.items is not None:  # those of weight 0 are left out
+        first, second = (np.searchsorted(pairs.items, end) for end in (first, second))
+    for rows, block in pairs.differences(float(candidates.axes["alpha"][0]), BLOCK):
+        at = np.flatnonzero((first >= rows.start) & (first < rows.stop))
+        out[at] = block[first[at] - rows.start, second[at], 0]
+    return out
+
+
+def _drawn(numbers: Indices, n: int, rng: np.random.Generator) -> Indices:
+    """At most n of the numbers."""
+    return numbers if len(numbers) <= n else rng.choice(numbers, n, replace=False)
+
+
+def _strict_pairs(
+    graph: PreferenceGraph, fold: Indices, n: int, rng: np.random.Generator
+) -> tuple[Indices, Indices]:
+    """Pairs of one group and fold, the preferred item first; all of them if there are few."""
+    if graph.scores is None:
+        pairs = graph.pairs()
+        inside = (fold[pairs.winner] == fold[pairs.loser]) & (fold[pairs.winner] >= 0)
+        chosen = _drawn(np.flatnonzero(inside & (pairs.magnitude > 0)), n, rng)
+        return pairs.winner[chosen], pairs.loser[chosen]
+    y = np.asarray(graph.scores).reshape(graph.n_items)
+    kept = np.flatnonzero(fold >= 0)
+    _, cell = np.unique(graph.groups[kept] * (fold.max() + 1) + fold[kept], return_inverse=True)
+    order = kept[np.argsort(cell, kind="stable")]
+    sizes = np.bincount(cell)
+    starts = np.cumsum(sizes) - sizes
+    n_pairs = sizes * (sizes - 1) // 2
+    if n_pairs.sum() <= 4 * n:
+        ends = zip(sizes, starts, strict=True)
+        every = [np.stack(np.triu_indices(size, 1)) + start for size, start in ends]
+        a, b = order[np.concatenate(every, axis=1)]
+    else:
+        at = rng.choice(len(sizes), 6 * n, p=n_pairs / n_pairs.sum())
+        a = rng.integers(sizes[at])
+        b = (a + 1 + rng.integers(sizes[at] - 1)) % sizes[at]
+        a, b = np.sort(order[np.stack([a, b]) + starts[at]], axis=0)
+        a, b = np.divmod(np.unique(a * graph.n_items + b), graph.n_items)
+    strict = _drawn(np.flatnonzero(y[a] != y[b]), n, rng)
+    a, b = a[strict], b[strict]
+    weight = getattr(graph, "item_weights", None)
+    if weight is not None:
+        has_weight = (weight[a] > 0) & (weight[b] > 0)
+        a, b = a[has_weight], b[has_weight]
+    swap = y[a] < y[b]
+    return np.where(swap, b, a), np.where(swap, a, b)
+
+
+class ProbabilityMap(NamedTuple):
+    """``P(i above j) = σ(s d / √(1 + c e²))`` for a difference d with standard error e.
+
+    A logistic curve, flatter where the difference is not known well; MacKay's formula for a
+    logistic curve averaged over a normal distribution of d is this with c = π s²/8. It is
+    ½ for d = 0, rises with d, and P(i above j) + P(j above i) = 1.
+
+    Attributes
+    ----------
+    slope : float
+        s.
+    error_weight : float
+        c.
+    """
+
+    slope: float
+    error_weight: float
+
+    def probability(self, difference: Array, error: Array) -> Array:
+        """P for each difference and its standard error."""
+        return np.asarray(
+            expit(self.slope * difference / np.sqrt(1 + self.error_weight * error**2))
+        )
+
+
+def fit_map(difference: Array, error: Array) -> ProbabilityMap:
+    """The map of least logarithmic loss on pairs whose first item is the better one.
+
+    The targets are (n + 1)/(n + 2) instead of 1 for n pairs, as in Platt's scaling, so that pairs
+    without a mistake do not make the slope infinite.
+    """
+    scale = float(np.sqrt(np.mean(difference**2)))
+    if scale == 0:
+        return ProbabilityMap(0.0, 0.0)
+    d, e = difference / scale, error / scale
+    target = (len(d) + 1) / (len(d) + 2)
+
+    def loss(parameters: Array) -> tuple[float, Array]:
+        s, c = parameters
+        width = 1 + c * e**2
+        z = s * d / np.sqrt(width)
+        pull = expit(z) - target
+        value = np.mean(np.logaddexp(0, -z) + (1 - target) * z)
+        by_s, by_c = pull * d / np.sqrt(width), -0.5 * pull * z * e**2 / width
+        return float(value), np.array([np.mean(by_s), np.mean(by_c)])
+
+    bounds = [(0.0, SURE), (0.0, SURE)]
+    starts = [(1.0, 0.0), (2.0, 1.0)]
+    found = [minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B") for start in starts]
+    s, c = min(found, key=lambda result: float(result.fun)).x
+    return ProbabilityMap(float(s / scale), float(c / scale**2))
+
+
+class Reliability(NamedTuple):
+    """How often the better item was the one of which a probability said so, by probability.
+
+    Attributes
+    ----------
+    predicted, observed : ndarray of shape (n_bins,)
+        Mean probability and share of a bin. Of each pair that item is looked at which has a
+        probability of at least one half.
+    n_pairs : ndarray of shape (n_bins,)
+        Pairs in the bin.
+    """
+
+    predicted: Array
+    observed: Array
+    n_pairs: Array
+
+
+def reliability(probability: Array, n_bins: int = 10) -> Reliability:
+    """Bins of about equal size of pairs whose first item is the better one.
+
+    Parameters
+    ----------
+    probability : ndarray of shape (n_pairs,)
+        That the first item is above.
+    n_bins : int
+        At most so many.
+    """
+    sure = np.maximum(probability, 1 - probability)
+    right = np.where(probability == 0.5, 0.5, probability > 0.5)
+    order = np.argsort(sure, kind="stable")
+    bins = [some for some in np.array_split(order, n_bins) if len(some)]
+    return Reliability(
+        np.array([sure[some].mean() for some in bins]),
+        np.array([right[some].mean() for some in bins]),
+        np.array([float(len(some)) for some in bins]),
+    )

@@ -9,26 +9,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 from sklearn.utils import check_array
+from sklearn.utils.validation import _num_samples
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.graphs import PairGraph
-from rankwise.leaderboard import Leaderboard
+from rankwise.machine import calm
 from rankwise.options import check_option
-from rankwise.uncertainty.belief import DENSE_LIMIT, Belief, belief_of_comparisons
-from rankwise.uncertainty.calibrated_ranker import CalibratedRanker
-from rankwise.uncertainty.calibration import ProbabilityMap
+from rankwise.uncertainty.belief import Belief, belief_of_comparisons, check_number_of_items
+from rankwise.uncertainty.calibrated_ranker import CalibratedRanker, ProbabilityMap
 
 GOALS = ("order", "top")
 CANDIDATES = 4096  # pairs that are looked at again after each choice
-NEIGHBORS, PARTNERS = 32, 32  # of an item that has no place for all others
 N_DRAWS = 1000
 CONTENDERS = 200  # items near the edge of the top; with more the top is anything but settled
 OPEN = 1e-3  # probability of being on the other side of the edge, from which on an item matters
 JITTER = 1e-5  # relative: breaks ties at random
-BLOCK = 2**18  # pairs
 
 
 class Question(NamedTuple):
@@ -86,6 +84,7 @@ class NextPairs:
         return self.questions[k]
 
 
+@calm
 def next_pairs(
     model_or_board: Any,
     X: Any = None,
@@ -134,10 +133,8 @@ def next_pairs(
 
     Notes
     -----
-    Up to 3,000 items all pairs are looked at, which takes memory for a matrix of that size: tens of
-    milliseconds for 1,000 items. Above, each item is looked at with 64 others, those next to it in
-    the order and random ones, and variances are estimated from 64 draws, with an error of about a
-    sixth.
+    All pairs are looked at, so that there may be at most 3,000 items: tens of milliseconds for
+    1,000 of them.
 
     A ranker's errors come from the jackknife, which cannot see what no unit of its data has shown:
     a feature that never differed has no error.
@@ -153,7 +150,7 @@ def next_pairs(
     """
     check_option("goal", goal, GOALS)
     rng = np.random.default_rng(random_state)
-    belief, labels = _belief(model_or_board, X, prior, rng)
+    belief, labels = _belief(model_or_board, X, prior)
     n = belief.n_items
     if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
         raise ValueError(f"k={k!r}; expected a whole number of at least 1.")
@@ -175,20 +172,17 @@ def next_pairs(
     )
 
 
-def _belief(
-    known: Any, X: Any, prior: float, rng: np.random.Generator
-) -> tuple[Belief, NDArray[Any]]:
+def _belief(known: Any, X: Any, prior: float) -> tuple[Belief, NDArray[Any]]:
     if isinstance(known, CalibratedRanker):
         if X is None:
             raise ValueError("pass X, the items to choose from: a ranker knows no items.")
-        found = known.jackknife()
-        mean, root = found.predict(X), found.spread(X).root
+        check_number_of_items(_num_samples(X))
+        errors = known.jackknife()
+        mean, root = errors.predict(X), errors.spread(X).root
         curve = ProbabilityMap(known.slope_, known.error_weight_)
-        n = len(mean)
-        dense = {"covariance": root @ root.T} if n <= DENSE_LIMIT else {"root": root}
-        return Belief(mean, curve, **dense), np.arange(n)
+        return Belief(mean, root @ root.T, curve), np.arange(len(mean))
     labels = getattr(known, "items", None)
-    graph = known.comparisons if isinstance(known, Leaderboard) else known
+    graph = getattr(known, "comparisons", known)  # of a board
     if isinstance(graph, PairData):
         graph = graph.graph()
     if not isinstance(graph, PairGraph):
@@ -207,7 +201,7 @@ def _belief(
                 f"X has {len(features)} rows, but the comparisons are of {graph.n_items} items; "
                 "pass one row for each item."
             )
-    belief = belief_of_comparisons(graph, features, float(prior), rng)
+    belief = belief_of_comparisons(graph, features, float(prior))
     return belief, np.arange(graph.n_items) if labels is None else np.asarray(labels)
 
 
@@ -232,7 +226,7 @@ def _choose(
             break
         fresh = True
         while len(chosen) < k and len(i):
-            worth = _jittered(_worth(belief, i, j, edge), rng)
+            worth = _worth(belief, i, j, edge, rng)
             best = int(np.argmax(worth))
             if not fresh and worth[best] < bound * (1 - JITTER):
                 break
@@ -243,34 +237,23 @@ def _choose(
     return chosen
 
 
-def _worth(belief: Belief, i: Any, j: Any, edge: float | None) -> Array:
-    """``v p (1 − p)``, times the chance of the two to be on the other side of the edge."""
-    is_block = isinstance(i, slice)
+def _worth(
+    belief: Belief, i: Indices, j: Indices, edge: float | None, rng: np.random.Generator
+) -> Array:
+    """``v p (1 − p)``, times the chance of the two to be on the other side of the edge.
+
+    Equal values come out in random order.
+    """
     v = belief.variances(i, j)
-    r = belief.mean.astype(v.dtype)
-    margin = (r[i, None] if is_block else r[i]) - r[j]
-    z = belief.curve.error_weight * v
-    z += 1
-    np.sqrt(z, out=z)
-    np.divide(margin, z, out=z)
-    z *= -belief.curve.slope
-    np.abs(z, out=z)
-    np.negative(z, out=z)
-    e = np.exp(z, out=z)  # p (1 − p) is e/(1 + e)² for p = σ(±z)
-    worth = v * e
-    e += 1
-    worth /= e
-    worth /= e
+    margin = (belief.mean[i] - belief.mean[j]).astype(v.dtype)
+    z = belief.curve.slope * margin / np.sqrt(1 + belief.curve.error_weight * v)
+    p = expit(-np.abs(z))
+    worth = v * p * (1 - p)
     if edge is not None:
-        doubt = _doubt(belief, edge).astype(v.dtype)
-        worth = worth * ((doubt[i, None] if is_block else doubt[i]) + doubt[j])
-    return np.asarray(worth)
-
-
-def _doubt(belief: Belief, edge: float) -> Array:
-    """q(1 − q), with q the probability of each item to be in the top."""
-    q = _inside(belief, edge)
-    return q * (1 - q)
+        q = _inside(belief, edge)
+        doubt = (q * (1 - q)).astype(v.dtype)
+        worth *= doubt[i] + doubt[j]
+    return np.asarray(worth * (1 + JITTER * rng.random(len(worth), dtype=np.float32)))
 
 
 def _inside(belief: Belief, edge: float) -> Array:
@@ -289,60 +272,17 @@ def _candidates(
     rng: np.random.Generator,
 ) -> tuple[Indices, Indices, float]:
     """The pairs of greatest worth that were not chosen, and what all others are worth at most."""
-    if belief.is_dense:
-        found = list(_best_of_rows(belief, edge, size, rng))
-        i, j, worth = (np.concatenate(part) for part in zip(*found, strict=True))
-        bound = max((float(w.min()) for _, _, w in found if len(w) >= size), default=0.0)
-    else:
-        i, j = _near_and_random(belief.mean, rng)
-        worth, bound = _jittered(_worth(belief, i, j, edge), rng), 0.0
+    n, bound = belief.n_items, 0.0
+    i, j = np.triu_indices(n, 1)
+    if chosen:
+        kept = ~np.isin(i * n + j, [a * n + b for a, b in chosen])
+        i, j = i[kept], j[kept]
+    worth = _worth(belief, i, j, edge, rng)
     if len(worth) > size:
         best = np.argpartition(-worth, size)
-        bound = max(bound, float(worth[best[size]]))
+        bound = float(worth[best[size]])
         i, j = i[best[:size]], j[best[:size]]
-    n = belief.n_items
-    done = [a * n + b for a, b in chosen]
-    kept = ~np.isin(i * n + j, done)
-    return i[kept], j[kept], bound
-
-
-def _best_of_rows(
-    belief: Belief, edge: float | None, size: int, rng: np.random.Generator
-) -> Iterator[tuple[Indices, Indices, Array]]:
-    """The best pairs i < j of each block of rows, and their worth."""
-    n = belief.n_items
-    height = max(1, BLOCK // n)
-    for start in range(0, n - 1, height):
-        rows, columns = slice(start, min(n - 1, start + height)), slice(start + 1, n)
-        worth = _jittered(_worth(belief, rows, columns, edge), rng)
-        worth[np.tril_indices(len(worth), -1)] = -1.0
-        flat, count = worth.ravel(), min(size, worth.size)
-        best = np.argpartition(flat, len(flat) - count)[len(flat) - count :]
-        best = best[flat[best] >= 0]
-        a, b = np.divmod(best, worth.shape[1])
-        yield a + start, b + start + 1, flat[best]
-
-
-def _jittered(worth: Array, rng: np.random.Generator) -> Array:
-    """Equal values in random order."""
-    noise = rng.random(worth.shape, dtype=np.float32)
-    noise *= JITTER
-    noise += 1.0
-    return worth * noise
-
-
-def _near_and_random(mean: Array, rng: np.random.Generator) -> tuple[Indices, Indices]:
-    """Each item with some next to it in the order, and with some at random; i < j, each once."""
-    n = len(mean)
-    order = np.argsort(-mean + 0.0, kind="stable")
-    near = [np.stack([order[:-step], order[step:]]) for step in range(1, NEIGHBORS // 2 + 1)]
-    others = rng.integers(n - 1, size=(n, PARTNERS // 2))
-    own = np.arange(n)[:, None]
-    random = np.stack([np.broadcast_to(own, others.shape), others + (others >= own)])
-    pairs = np.concatenate([*near, random.reshape(2, -1)], axis=1)
-    i, j = np.sort(pairs, axis=0)
-    keys = np.unique(i * n + j)
-    return keys // n, keys % n
+    return i, j, bound
 
 
 def _settled(

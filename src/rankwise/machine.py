@@ -1,0 +1,236 @@
+"""What the machine has to give: threads, memory, and a line on the terminal.
+
+**Threads.** The threads of BLAS and OpenMP wait for each other in a loop that never sleeps. Beside
+other programs they take the cores from the very threads they wait for: two threads then take five
+to a hundred times as long as one. So every public call that computes runs in one thread (`calm`).
+Only large steps, in which a second thread gains at least 1.5 times on an idle machine, have as many
+threads as there are idle cores (`idle_cores`), and never more than the user has set.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, ParamSpec, Self, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LARGE = 2**30  # multiplications in one step, such as a product of 1,000 × 1,000 matrices
+ENTRY_OF_TREE = 512  # multiplications that take as long as one entry of X while a tree grows
+
+_lock = threading.Lock()
+_wishes: dict[int, int] = {}  # threads of BLAS that each Python thread asks for
+_blas_before: list[tuple[Any, int]] = []  # what the user has set; BLAS has one for the process
+_here = threading.local()  # OpenMP has one for each Python thread
+_pools: tuple[int, list[Any]] = (0, [])
+
+
+def calm(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a public function: it runs in one thread of BLAS and of OpenMP.
+
+    Examples
+    --------
+    >>> from rankwise.machine import calm
+    >>> @calm
+    ... def solve(matrix):
+    ...     return matrix
+    """
+
+    @functools.wraps(function)
+    def run(*args: P.args, **options: P.kwargs) -> T:
+        with one_thread():
+            return function(*args, **options)
+
+    return run
+
+
+def one_thread() -> AbstractContextManager[None]:
+    """A context in which BLAS and OpenMP have one thread; afterwards they have what they had.
+
+    It holds for this Python thread and, as there is only one BLAS, for all others that use it. It
+    costs ten microseconds, and almost nothing inside another one.
+    """
+    return _threads(1)
+
+
+def idle_cores(n_multiplications: float) -> AbstractContextManager[None]:
+    """A context for a step of a calm call; a large step may use the cores that are idle now."""
+    return _threads(count_idle_cores(n_multiplications))
+
+
+def count_idle_cores(n_multiplications: float) -> int:
+    """How many threads a step of so many multiplications should have: one if it is not large."""
+    if n_multiplications < LARGE:
+        return 1
+    try:
+        n_cores = len(os.sched_getaffinity(0))
+        with open("/proc/loadavg", encoding="ascii") as file:
+            n_running = int(file.read().split()[3].partition("/")[0])  # now, this thread included
+    except (AttributeError, OSError):  # another system than Linux
+        return os.cpu_count() or 1
+    return max(1, n_cores - n_running + 1)
+
+
+@contextmanager
+def _threads(n: int) -> Iterator[None]:
+    before = getattr(_here, "wish", None)
+    if n == before:
+        yield
+        return
+    _ask_for(n)
+    try:
+        yield
+    finally:
+        _ask_for(before)
+
+
+def _ask_for(n: int | None) -> None:
+    """Give this Python thread n threads, or what the user has set."""
+    pools = _thread_pools()
+    with _lock:
+        if not _wishes:
+            _blas_before[:] = _threads_of(pools, "blas")
+        if n is None:
+            _wishes.pop(threading.get_ident(), None)
+        else:
+            _wishes[threading.get_ident()] = n
+        _limit(_blas_before, min(_wishes.values(), default=None))
+    if getattr(_here, "wish", None) is None:
+        _here.openmp_before = _threads_of(pools, "openmp")
+    _limit(_here.openmp_before, n)
+    _here.wish = n
+
+
+def _threads_of(pools: list[Any], kind: str) -> list[tuple[Any, int]]:
+    return [(pool, pool.num_threads) for pool in pools if pool.user_api == kind]
+
+
+def _limit(before: list[tuple[Any, int]], n: int | None) -> None:
+    for pool, n_before in before:
+        pool.set_num_threads(n_before if n is None else min(n, n_before))
+        if hasattr(pool, "clear_controlling_thread"):
+            pool.clear_controlling_thread()  # so that another Python thread can set it, too
+
+
+def _thread_pools() -> list[Any]:
+    """The pools of all libraries that are loaded. To look for them takes milliseconds."""
+    global _pools
+    if _pools[0] != len(sys.modules):  # a module that was imported since may have brought one
+        import scipy.linalg  # noqa: F401  # its pool comes with it
+        from threadpoolctl import ThreadpoolController
+
+        _pools = (len(sys.modules), ThreadpoolController().lib_controllers)
+    return _pools[1]
+
+
+def available_bytes() -> int | None:
+    """Free memory without swapping, or None if the system does not tell."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def check_matrix_fits(
+    n_rows: int, n_columns: int, what: str, advice: str, *, n_matrices: float = 1.0
+) -> None:
+    """Raise a ValueError that names the size if float64 matrices exceed the available memory.
+
+    Parameters
+    ----------
+    n_rows, n_columns : int
+        Size of a matrix.
+    what, advice : str
+        What it is, and what to do instead.
+    n_matrices : float
+        How many of that size are in memory at a time.
+    """
+    free = available_bytes()
+    needed = 8 * n_rows * n_columns * n_matrices
+    if free is not None and needed > free:
+        times = "" if n_matrices == 1 else f" ({n_matrices:g} matrices of that size at a time)"
+        raise ValueError(
+            f"{what} of {n_rows:,} × {n_columns:,} would take {needed / 2**30:,.1f} GiB{times} but "
+            f"only {free / 2**30:,.1f} GiB of memory are available; {advice}."
+        )
+
+
+class Progress:
+    """One line on standard error that tells how far a long work is, in a ``with`` block.
+
+    Parameters
+    ----------
+    what : str
+        What is being done, in front of the line.
+    total : int, optional
+        How many steps there are. Then the line is a bar, else it counts iterations.
+    show : bool, optional
+        Whether to draw; by default only if standard error is a terminal, and after a second.
+    in_place : bool
+        Whether the line is drawn over the last one.
+    """
+
+    WIDTH = 30
+    DELAY = 1.0  # seconds; short work shows no line
+
+    def __init__(
+        self, what: str, total: int | None = None, show: bool | None = None, in_place: bool = True
+    ) -> None:
+        self.is_shown = sys.stderr.isatty() if show is None else show
+        self._what, self._total, self._in_place = what, total, in_place
+        self._start = time.monotonic() + (self.DELAY if show is None else 0.0)
+        self._drawn: int | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def update(self, done: int, detail: str = "") -> None:
+        """Draw the line anew: so many steps are done."""
+        if not self.is_shown or done == self._drawn or time.monotonic() < self._start:
+            return
+        self._drawn = done
+        text = f"iteration {done}{detail}"
+        if self._total is not None:
+            filled = self.WIDTH * done // self._total
+            text = "█" * filled + "·" * (self.WIDTH - filled) + f" {done}/{self._total}"
+        line = f"{self._what} {text}"
+        sys.stderr.write(f"\r{line}" if self._in_place else f"{line}\n")
+        sys.stderr.flush()
+
+    def iteration(self, n_iter: int, residual: float) -> None:
+        """Draw the line after an iteration of a solver."""
+        self.update(n_iter, f", residual {residual:.1e}   ")
+
+    def close(self) -> None:
+        """Fill the bar, if it is one, and end the line."""
+        if self._total is not None:
+            self.update(self._total)
+        if self._drawn is not None and self._in_place:
+            sys.stderr.write("\n")
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def track(steps: Sequence[T], what: str, show: bool | None = None) -> Iterator[T]:
+    """Yield the steps and draw a bar that tells how many are done; see `Progress`."""
+    if not steps:
+        return
+    line = Progress(what, len(steps), show)
+    for done, step in enumerate(steps):
+        line.update(done)
+        yield step
+    line.close()

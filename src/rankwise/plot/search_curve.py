@@ -1,0 +1,289 @@
+"""SearchCurveDisplay: held-out score over alpha or the number of steps, and the coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.arrays import Array
+from rankwise.estimators.pipelines import last_step, transform_items
+from rankwise.frames import column_names
+from rankwise.metrics import get_metric
+from rankwise.model_selection.measures import mean_defined, standard_error
+from rankwise.model_selection.search_curves import curves_of_search
+from rankwise.plot.figure import COLORS, axes_for, describe_metric, ordered_colors
+from rankwise.targets import split_target
+
+MEANS = {
+    "leave-group-out": "mean over groups",
+    "leave-pair-out": "all pairs",
+    "folds of groups": "mean over groups",
+}
+AXES = {"alpha": "alpha", "n_basis": "number of basis functions"}
+N_NAMED = 5  # coefficients with a color and a name; the others are gray
+MOST_INSIDE = 3  # curves whose names find a place inside the axes
+
+
+class Curve(NamedTuple):
+    """Mean of a metric as a function of one parameter.
+
+    Attributes
+    ----------
+    label : str
+        Name in the legend.
+    x : ndarray of shape (n,)
+        Values of the parameter, ascending.
+    mean : ndarray of shape (n,)
+        Mean over the groups (folds) where the metric is defined.
+    error : ndarray of shape (n,)
+        Standard error of that mean; nan where there are fewer than two values.
+    best : int or None
+        Where the chosen value is, if this curve holds it.
+    """
+
+    label: str
+    x: Array
+    mean: Array
+    error: Array
+    best: int | None = None
+
+
+class SearchCurveDisplay:
+    """Held-out score of a search, its spread over the groups, and what was chosen.
+
+    Make it by `from_estimator`. The curve runs over alpha, or over the number of steps for a
+    `RankingPursuitCV`. All else that was searched (kernel parameters, nu) gives more lines.
+
+    Parameters
+    ----------
+    curves : list of Curve
+        One for each setting or output.
+    metric : str
+        Name of the metric.
+    parameter : {"alpha", "n_basis"}
+        What `x` of the curves is.
+    coefficients : ndarray of shape (n_alphas, n_features), optional
+        Weights of the features at the alphas of the curve that holds the chosen one.
+    coefficient_names : sequence of str, optional
+        Names of the features; by default their numbers.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Axes of the curves, and their figure.
+    lines_, bands_, marks_ : list
+        Lines of the curves, bands of one standard error, markers of the chosen value.
+    coefficient_ax_, coefficient_lines_, coefficient_mark_
+        Axes and lines of the coefficients, and the line at the chosen alpha; None, [] and None if
+        there are none.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> import matplotlib.pyplot as plt
+    >>> from rankwise import RankRLSCV
+    >>> from rankwise.datasets import make_ranking
+    >>> from rankwise.plot import SearchCurveDisplay
+    >>> X, y, groups = make_ranking(n_queries=20, noise=0.5, random_state=0)[:3]
+    >>> model = RankRLSCV(scoring="ndcg@10").fit(X, y, groups)
+    >>> display = SearchCurveDisplay.from_estimator(model)
+    >>> display.ax_.get_ylabel()
+    'held-out ndcg@10 (higher is better)'
+    >>> plt.close(display.figure_)
+    """
+
+    ax_: Any
+    figure_: Any
+    lines_: list[Any]
+    bands_: list[Any]
+    marks_: list[Any]
+    coefficient_ax_: Any
+    coefficient_lines_: list[Any]
+    coefficient_mark_: Any
+
+    def __init__(
+        self,
+        *,
+        curves: Sequence[Curve],
+        metric: str,
+        parameter: str = "alpha",
+        coefficients: Array | None = None,
+        coefficient_names: Sequence[str] | None = None,
+    ) -> None:
+        self.curves = list(curves)
+        self.metric = metric
+        self.parameter = parameter
+        self.coefficients = coefficients
+        self.coefficient_names = coefficient_names
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw the curves, and below them the coefficients if there are any.
+
+        Parameters
+        ----------
+        ax : axes, or two axes if there are coefficients
+            Where to draw; by default a new figure.
+        name : str, optional
+            Title.
+        **kwargs
+            Options of the lines of the curves, as for ``ax.plot``.
+
+        Returns
+        -------
+        SearchCurveDisplay
+            The display itself.
+        """
+        n_axes = 1 if self.coefficients is None else 2
+        if n_axes == 2 and ax is not None and np.size(ax) != 2:
+            raise ValueError("a display with coefficients needs two axes: plt.subplots(2, 1)[1].")
+        axes = axes_for(ax, "SearchCurveDisplay.plot", n_axes)
+        self.ax_, self.coefficient_ax_ = (axes, None) if n_axes == 1 else axes
+        self.figure_ = self.ax_.get_figure()
+        self.lines_, self.bands_, self.marks_ = [], [], []
+        for curve, color in zip(self.curves, ordered_colors(len(self.curves)), strict=True):
+            self._draw_curve(curve, {"color": color, **kwargs})
+        self.ax_.set_ylabel(f"held-out {describe_metric(self.metric)}")
+        self.ax_.set_title(name or "")
+        if len(self.curves) > MOST_INSIDE:
+            self.ax_.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+        else:
+            self.ax_.legend()
+        self.coefficient_lines_, self.coefficient_mark_ = [], None
+        if self.coefficients is not None:
+            self._draw_coefficients(self.coefficients)
+        lowest = self.coefficient_ax_ or self.ax_
+        lowest.set_xlabel(AXES[self.parameter])
+        if self.parameter == "alpha":
+            self.ax_.set_xscale("log")
+            lowest.set_xscale("log")
+        else:
+            lowest.xaxis.get_major_locator().set_params(integer=True)
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        groups: ArrayLike | None = None,
+        *,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw what a search has found.
+
+        Parameters
+        ----------
+        estimator : fitted search, or a Pipeline that ends in one
+            RankRLSCV, RankSVMCV, RankLogisticCV, CoRankRLSCV or RankingPursuitCV. Of several
+            outputs those of the chosen kernel are shown.
+        X, y, groups : optional
+            Training data. If given, the paths of the coefficients are computed and drawn, too, for
+            a linear RankRLSCV, RankSVMCV or RankLogisticCV of one output.
+        ax, name, **kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        SearchCurveDisplay
+        """
+        search = last_step(estimator)
+        check_is_fitted(search)
+        if "mean_score" not in getattr(search, "cv_results_", ()):
+            raise TypeError(
+                f"estimator is a {type(search).__name__}; expected a fitted search of rankwise, "
+                "such as RankRLSCV or RankingPursuitCV, or a Pipeline that ends in one."
+            )
+        display = cls(
+            curves=_curves(search),
+            metric=get_metric(search.scoring).name,
+            parameter=curves_of_search(search)[0].parameter,
+        )
+        model: Any = getattr(search, "best_estimator_", None)
+        if X is not None and hasattr(model, "path") and model.kernel == "linear":
+            items = transform_items(estimator, X, split_target(y, groups)[1])
+            path = model.path(items, y, groups, alphas=display._chosen.x).coefficients
+            if path.shape[2] == 1:
+                columns = column_names(X)
+                display.coefficients = path[:, :, 0]
+                is_whole = columns is not None and len(columns) == path.shape[1]
+                display.coefficient_names = columns if is_whole else None
+        return display.plot(ax, name=name, **kwargs)
+
+    @property
+    def _chosen(self) -> Curve:
+        return next(curve for curve in self.curves if curve.best is not None)
+
+    def _draw_curve(self, curve: Curve, options: dict[str, Any]) -> None:
+        """A line; for a curve with the chosen value also its band and a marker."""
+        width = 1.3 if curve.best is None else 2.2
+        style = {"label": curve.label, "linewidth": width, **options}
+        (line,) = self.ax_.plot(curve.x, curve.mean, **style)
+        self.lines_.append(line)
+        if curve.best is None:
+            return
+        if np.isfinite(curve.error).any():
+            low, high = curve.mean - curve.error, curve.mean + curve.error
+            style = {"color": line.get_color(), "alpha": 0.2, "lw": 0}
+            self.bands_.append(self.ax_.fill_between(curve.x, low, high, **style))
+        x, y = curve.x[curve.best], curve.mean[curve.best]
+        style = {"color": line.get_color(), "mec": "black", "ms": 9, "zorder": 5}
+        self.marks_ += self.ax_.plot([x], [y], "o", label=f"chosen: {x:.3g}", **style)
+
+    def _draw_coefficients(self, coefficients: Array) -> None:
+        curve, ax = self._chosen, self.coefficient_ax_
+        n = coefficients.shape[1]
+        names = self.coefficient_names or [f"feature {j}" for j in range(n)]
+        largest = np.argsort(-np.abs(coefficients[curve.best]), kind="stable")[:N_NAMED].tolist()
+        self.coefficient_lines_ = ax.plot(curve.x, coefficients, color="#BBBBBB")
+        for j, color in zip(largest, COLORS, strict=False):  # on top of the gray ones
+            self.coefficient_lines_[j].set(color=color, label=str(names[j]), zorder=3)
+        self.coefficient_mark_ = ax.axvline(
+            curve.x[curve.best], color="black", linestyle=":", linewidth=1
+        )
+        ax.set_ylabel("coefficient")
+        title = f"largest {N_NAMED} of {n}" if n > N_NAMED else None
+        handles = [self.coefficient_lines_[j] for j in largest]
+        place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
+        ax.legend(handles=handles, title=title, **place)
+
+
+def _curves(search: Any) -> list[Curve]:
+    """One curve for each kernel or nu, or for each output of the chosen kernel."""
+    every = curves_of_search(search)
+    chosen = next(each for each in every if each.is_chosen)
+    value = search.best_params_[chosen.parameter]
+    if chosen.by_group.ndim == 3:
+        picked = np.broadcast_to(value, chosen.by_group.shape[2])
+        return [
+            _curve(f"output {j}", chosen.x, chosen.by_group[:, :, j], chosen.place(alpha))
+            for j, alpha in enumerate(picked)
+        ]
+    usual = MEANS.get(search.cv_results_.get("cv", ""), "mean over folds")
+    return [
+        _curve(
+            ", ".join(f"{name} = {_short(param)}" for name, param in each.params.items()) or usual,
+            each.x,
+            each.by_group,
+            each.place(value) if each.is_chosen else None,
+        )
+        for each in every
+    ]
+
+
+def _short(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, (int, float)) else str(value)
+
+
+def _curve(label: str, x: Array, by_group: Array, best: int | None) -> Curve:
+    """Average over the groups, and sort by x."""
+    order = np.argsort(x, kind="stable")
+    place = None if best is None else int(np.flatnonzero(order == best)[0])
+    mean, error = mean_defined(by_group)[order], standard_error(by_group)[order]
+    return Curve(label, np.asarray(x, dtype=np.float64)[order], mean, error, place)

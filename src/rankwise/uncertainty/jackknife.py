@@ -1,0 +1,549 @@
+"""jackknife: standard errors of whatever a ranker says, from leaving out every unit.
+
+RankRLS, also as the choice of a `RankRLSCV` or at the end of a Pipeline, gives the coefficients of
+the models without each unit by the algebra of exact cross-validation. Any other ranker is trained
+again without each of a few folds of units. The steps of a Pipeline before the ranker, and an alpha
+that a search chose, stay as they are for all data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from scipy.stats import t as student
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from rankwise.arrays import Array, Indices
+from rankwise.estimators import RankRLS
+from rankwise.estimators.pipelines import fit_ranker, last_step, transform_items
+from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.groups import encode_groups
+from rankwise.machine import calm, check_matrix_fits, track
+from rankwise.model_selection.candidates import Candidates
+from rankwise.model_selection.group_routing import needs_groups, predict_items
+from rankwise.model_selection.least_squares_task import LeastSquaresTask
+from rankwise.model_selection.leave_out import Units
+from rankwise.options import check_option
+from rankwise.targets import as_scores, split_weighted, with_weights
+
+BLOCK = 2**22  # numbers
+COVARIANCE_LIMIT = 2000  # items of which all differences are looked at
+EQUAL = 1e-7  # of the largest score; a smaller difference is rounding, or the work of alpha
+FEW_COMPONENTS = 10  # of explicit preferences: fewer are parts of one list, not groups
+KINDS = ("auto", "groups", "items", "comparisons")
+MAX_REFITS = 200  # of RankRLS, where there is no shortcut; more units are joined to folds
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Covariance V = F Fᵀ of scores or ratings, kept as its root.
+
+    Attributes
+    ----------
+    root : ndarray of shape (n_items, n_columns)
+        F of the ratings.
+    freedom : int
+        Degrees of freedom of Student's t for the intervals.
+    effects : ndarray of shape (n_covariates, n_columns)
+        F of the effects of the covariates of a board; None for a ranker.
+    is_exact : bool
+        Whether V is that of the jackknife, or an estimate of it from draws.
+    """
+
+    root: Array
+    freedom: int
+    effects: Any = None
+    is_exact: bool = True
+
+    @property
+    def errors(self) -> Array:
+        """Standard error of each rating."""
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", self.root, self.root)))
+
+    def error_of_difference(self, i: int, j: int) -> float:
+        """Standard error of r_i − r_j."""
+        return float(np.linalg.norm(self.root[i] - self.root[j]))
+
+    def quantile(self, probability: float) -> float:
+        """Of Student's t."""
+        return float(student.ppf(probability, self.freedom))
+
+    def probability(self, ratio: float) -> float:
+        """Distribution function of Student's t."""
+        return float(student.cdf(ratio, self.freedom))
+
+
+def ranks_within(scores: Array, lists: Indices) -> Indices:
+    """Rank of each item in its list, 1 for the highest score; equal ones share the best."""
+    ranks = np.empty(len(scores), dtype=np.intp)
+    least = EQUAL * np.abs(scores).max(initial=0.0)
+    for items in items_of_lists(lists):
+        order = items[np.argsort(-scores[items], kind="stable")]
+        is_lower = -np.diff(scores[order], prepend=np.inf) > least
+        place = np.where(is_lower, np.arange(1, len(items) + 1), 0)
+        ranks[order] = np.maximum.accumulate(place)
+    return ranks
+
+
+def possible_ranks(
+    scores: Array, spread: Spread, lists: Indices, confidence: float
+) -> tuple[Indices, Indices]:
+    """Best and worst rank of each item in its list.
+
+    Item j is surely above i if the interval of ``f_j − f_i`` is above 0. The best rank is 1 + the
+    number of items surely above, the worst rank leaves out those surely below. To miss the true
+    rank k, more items must be wrongly above than are rightly above but not surely so. So the true
+    ranks are inside for at least the confidence on average over the items (98–99 % for 95 % in
+    simulations); not for all items at once, and not for the true winner of a field of equals. In
+    lists of more than 2,000 items s_i + s_j stands for the error of a difference, which is wider.
+    """
+    best, worst = np.empty((2, len(scores)), np.intp)
+    quantile = spread.quantile((1 + confidence) / 2)
+    for items in items_of_lists(lists):
+        f, root, n = scores[items], spread.root[items], len(items)
+        least = EQUAL * np.abs(f).max(initial=0.0)
+        if n > COVARIANCE_LIMIT:
+            width = quantile * np.linalg.norm(root, axis=1)
+            low, high = f - width, f + width + least
+            best[items] = 1 + n - np.searchsorted(np.sort(low), high, side="right")
+            worst[items] = n - np.searchsorted(np.sort(high), low, side="left")
+            continue
+        G = root @ root.T
+        variance = G.diagonal()[:, None] + G.diagonal() - 2 * G
+        bound = quantile * np.sqrt(np.maximum(variance, 0.0)) + least
+        is_above = f - f[:, None] > bound  # [i, j]: j above i
+        best[items], worst[items] = 1 + is_above.sum(axis=1), n - is_above.sum(axis=0)
+    return best, worst
+
+
+def items_of_lists(lists: Indices) -> list[Indices]:
+    """The items of each list."""
+    order = np.argsort(lists, kind="stable")
+    return np.split(order, 1 + np.flatnonzero(np.diff(lists[order])))
+
+
+class Difference(NamedTuple):
+    """By how much items i are above items j, and the standard error of that.
+
+    Attributes
+    ----------
+    value : ndarray of shape (n_pairs,)
+        Differences of the scores.
+    error : ndarray of shape (n_pairs,)
+        Their standard errors.
+    """
+
+    value: Array
+    error: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Jackknife:
+    """Standard errors of a ranker; what `jackknife` returns.
+
+    Attributes
+    ----------
+    model : estimator
+        Trained on all data.
+    units : {"groups", "items", "comparisons", "clusters"}
+        What was left out.
+    n_units : int
+        How many of them; for rankers that are trained again the number of folds.
+    coefficients : ndarray of shape (n_coefficients,) or None
+        Of the model of all data, its `coef_` or `dual_coef_`; None if it was trained again.
+    root : ndarray of shape (n_coefficients, n_columns) or None
+        F with F Fᵀ the covariance of the coefficients. At most one column for each unit.
+    members : list of estimator or None
+        Models without each fold, for rankers that are trained again.
+    """
+
+    model: Any
+    units: str
+    n_units: int
+    coefficients: Array | None = None
+    root: Array | None = None
+    members: list[Any] | None = None
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom of Student's t: one less than there are units."""
+        return self.n_units - 1
+
+    @property
+    def coefficient_errors(self) -> Array:
+        """Standard error of each of the `coefficients`."""
+        if self.root is None:
+            name = type(self.model).__name__
+            raise ValueError(f"{name} was trained again without folds and has no coefficients.")
+        return np.asarray(np.linalg.norm(self.root, axis=1))
+
+    @calm
+    def predict(self, X: Any, groups: ArrayLike | None = None) -> Array:
+        """Scores of items by the model of all data.
+
+        `groups` are for models that compare an item with the others of its group.
+        """
+        if self.coefficients is None:
+            return np.asarray(predict_items(self.model, X, groups), dtype=np.float64)
+        return self._by(X, groups, self.coefficients[:, None])[:, 0]
+
+    def spread(self, X: Any, groups: ArrayLike | None = None) -> Spread:
+        """Covariance of the scores of items, as its root: errors of scores, and of differences.
+
+        The level of the scores means nothing, so it is the differences that matter.
+        """
+        n_columns = self.n_units if self.root is None else self.root.shape[1]
+        advice = "ask for fewer items at a time"
+        check_matrix_fits(_num_samples(X), n_columns, "the changes of the scores", advice)
+        if self.root is not None:
+            return Spread(self._by(X, groups, self.root), self.freedom)
+        scores = [predict_items(member, X, groups) for member in self.members or []]
+        changes = np.stack(scores, axis=1) - self.predict(X, groups)[:, None]
+        return Spread(changes * np.sqrt(self.freedom / self.n_units), self.freedom)
+
+    def predict_difference(
+        self, X: Any, i: ArrayLike, j: ArrayLike, groups: ArrayLike | None = None
+    ) -> Difference:
+        """By how much items i are above items j, with the standard error.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_items, n_features)
+            Items.
+        i, j : int or array-like of int
+            Rows of X; as many of the one as of the other.
+        groups : array-like of shape (n_items,), optional
+            As in `predict`; X has whole groups then.
+
+        Returns
+        -------
+        Difference
+            ``value ± t · error`` is an interval, with a quantile t of Student's t distribution of
+            `freedom` degrees of freedom. Equal items: 0 and 0.
+        """
+        first, second = _check_rows(_num_samples(X), i, j)
+        items, labels, a, b = rows_of_pairs(self.model, X, groups, first, second)
+        scores, root = self.predict(items, labels), self.spread(items, labels).root
+        error = np.empty(len(first))
+        size = max(1, BLOCK // root.shape[1])
+        for start in range(0, len(first), size):
+            at = slice(start, start + size)
+            error[at] = np.linalg.norm(root[a[at]] - root[b[at]], axis=1)
+        return Difference(scores[a] - scores[b], error)
+
+    def _by(self, X: Any, groups: ArrayLike | None, columns: Array) -> Array:
+        ranker = exact_ranker(self.model)
+        assert ranker is not None
+        scores = ranker.predict_by(transform_items(self.model, X, groups), columns)
+        return np.asarray(scores, dtype=np.float64)
+
+
+@calm
+def jackknife(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    groups: ArrayLike | None = None,
+    *,
+    units: Any = "auto",
+    n_folds: int = 10,
+    progress: bool | None = None,
+) -> Any:
+    """Standard errors of differences, scores and coefficients by leaving out every unit.
+
+    With w the model of all data and w^(−u) the one without unit u, of U units,
+
+        V = (U − 1)/U Σ_u (w^(−u) − w)(w^(−u) − w)ᵀ
+
+    is a covariance of w that assumes nothing but independent units: inside a unit, errors may be
+    correlated and of any size (it is cluster-robust). RankRLS needs no refit for it: the models
+    w^(−u) come from the algebra of exact cross-validation ([RankRLS09] section 3.3). V is kept as
+    its root.
+
+    Parameters
+    ----------
+    estimator : RankRLS, RankRLSCV, a Pipeline that ends in one, or any other ranker
+        Fitted or not; it is left as it is. Other rankers are trained again without each of
+        `n_folds` folds of units. The steps of a Pipeline and an alpha that a search chose stay as
+        they are for all data.
+    X, y, groups
+        As in its ``fit``.
+    units : {"auto", "groups", "items", "comparisons"} or array-like
+        What is independent. "auto": groups if there are several, else the items of a list; for a
+        `PairGraph` its groups if there are at least ten and none has half of the comparisons, else
+        the comparisons. Labels name clusters, one for each comparison if y is a `PairGraph`, else
+        one for each item.
+    n_folds : int
+        Number of folds for rankers that are trained again.
+    progress : bool, optional
+        Whether to draw a bar while models are trained again; by default only on a terminal.
+
+    Returns
+    -------
+    Jackknife, or list of Jackknife
+        One; one for each output if y has several.
+
+    Examples
+    --------
+    >>> from rankwise import RankRLS
+    >>> from rankwise.datasets import make_ranking
+    >>> from rankwise.uncertainty import jackknife
+    >>> X, y, groups = make_ranking(n_queries=30, noise=0.5, random_state=0)[:3]
+    >>> errors = jackknife(RankRLS(), X, y, groups)
+    >>> errors.units, errors.n_units
+    ('groups', 30)
+    >>> value, error = errors.predict_difference(X, [0, 0], [1, 0])
+    >>> value.round(2), error.round(2)
+    (array([...]), array([..., 0.  ]))
+    """
+    left_out = leave_units_out(
+        estimator, X, y, groups, units=units, n_folds=n_folds, progress=progress
+    )
+    by_output = left_out.jackknives()
+    has_outputs = getattr(exact_ranker(left_out.model), "output_shape_", ())
+    return by_output if has_outputs else by_output[0]
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """The models without each unit, and the model of all data; made by `leave_units_out`.
+
+    Attributes
+    ----------
+    model : estimator
+        Trained on all data.
+    graph : PreferenceGraph
+        What is known about the items.
+    units : Units
+        What each of the other models lacks.
+    coefficients : ndarray of shape (n_coefficients, n_units + 1, n_outputs) or None
+        Of the models without each unit, and last of the model of all data.
+    members : list of estimator or None
+        The models without each unit, where they were trained again.
+    task : LeastSquaresTask or None
+        The RankRLS and its data.
+    """
+
+    model: Any
+    graph: PreferenceGraph
+    units: Units
+    coefficients: Array | None = None
+    members: list[Any] | None = None
+    task: LeastSquaresTask | None = None
+
+    def jackknives(self) -> list[Jackknife]:
+        """The standard errors of each output."""
+        n_units, kind = len(self.units.members), self.units.kind
+        if self.coefficients is None:
+            return [Jackknife(self.model, kind, n_units, members=self.members)]
+        by_output = []
+        for columns in np.moveaxis(self.coefficients, 2, 0):
+            w = columns[:, -1].copy()
+            root = (columns[:, :-1] - w[:, None]) * np.sqrt((n_units - 1) / n_units)
+            if root.shape[1] > root.shape[0]:  # a root with no more columns than rows
+                (R,) = scipy.linalg.qr(root.T, mode="r", check_finite=False, overwrite_a=True)
+                root = R[: root.shape[0]].T
+            root = np.ascontiguousarray(root)
+            by_output.append(Jackknife(self.model, kind, n_units, coefficients=w, root=root))
+        return by_output
+
+    def differences(
+        self, X: Any, groups: ArrayLike | None, first: Indices, second: Indices, unit: Indices
+    ) -> Array:
+        """Difference of each pair by the model without a unit; by that of all data for unit −1."""
+        items, labels, a, b = rows_of_pairs(self.model, X, groups, first, second)
+        if self.members is not None:
+            models = [*self.members, self.model]
+            scores = np.stack([predict_items(model, items, labels) for model in models])
+            return np.asarray(scores[unit, a] - scores[unit, b])
+        ranker = exact_ranker(self.model)
+        assert ranker is not None
+        assert self.coefficients is not None
+        Z = ranker.regressors(transform_items(self.model, items, labels))
+        w = np.ascontiguousarray(self.coefficients[:, :, 0].T)
+        out = np.empty(len(first))
+        size = max(1, BLOCK // w.shape[1])
+        for start in range(0, len(first), size):
+            at = slice(start, start + size)
+            difference = Z[a[at]] - Z[b[at]]
+            if sp.issparse(difference):
+                difference = difference.toarray()
+            out[at] = np.einsum("ij,ij->i", difference, w[unit[at]])
+        return out
+
+
+def exact_ranker(model: Any) -> RankRLS | None:
+    """The RankRLS inside a fitted Pipeline or search; None for other rankers."""
+    ranker = last_step(model)
+    ranker = getattr(ranker, "best_estimator_", ranker)
+    return ranker if isinstance(ranker, RankRLS) else None
+
+
+def take_rows(X: Any, rows: Indices) -> Any:
+    """Some rows of an array, a sparse matrix, a data frame or a list."""
+    if sp.issparse(X):
+        return X.tocsr()[rows]
+    return _safe_indexing(X if hasattr(X, "__getitem__") else np.asarray(X), rows)
+
+
+def rows_of_pairs(
+    model: Any, X: Any, groups: Any, first: Indices, second: Indices
+) -> tuple[Any, Any, Indices, Indices]:
+    """The items that occur in pairs, their groups, and where the pairs are in them.
+
+    All items if the model looks at whole groups.
+    """
+    if groups is not None and needs_groups(model):
+        return X, groups, first, second
+    rows, ends = np.unique(np.stack([first, second]), return_inverse=True)
+    a, b = ends.reshape(2, -1)
+    return take_rows(X, rows), None, a, b
+
+
+def leave_units_out(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    groups: ArrayLike | None,
+    *,
+    units: Any = "auto",
+    n_folds: int = 10,
+    progress: bool | None = None,
+) -> LeftOut:
+    """Fit a copy of the estimator, and find the models without each unit."""
+    if not isinstance(n_folds, Integral) or isinstance(n_folds, bool) or n_folds < 2:
+        raise ValueError(f"n_folds={n_folds!r}; expected a whole number of at least 2.")
+    model = fit_ranker(estimator, X, y, groups)
+    ranker = exact_ranker(model)
+    if ranker is None:
+        return _train_again(estimator, model, X, y, groups, units, n_folds, progress)
+    labels = groups if isinstance(y, PreferenceGraph) else split_weighted(y, groups)[1]
+    copied = clone(ranker)
+    if hasattr(ranker, "basis_indices_"):  # the same basis items, not others
+        copied.set_params(basis=ranker.basis_indices_, n_basis=None)
+    task = copied.hold_out_task(transform_items(model, X, labels), y, groups)
+    chosen = make_units(task.graphs, units, beta=ranker.beta)
+    if task.way_without(chosen) == "refit" and len(chosen.members) > MAX_REFITS:
+        chosen = folds_of_units(chosen, MAX_REFITS)
+    alpha = Candidates({"alpha": np.array([float(ranker.alpha)])})
+    coefficients = task.coefficients_without(chosen, alpha)[..., 0]
+    return LeftOut(model, task.graphs[0], chosen, coefficients, task=task)
+
+
+def _train_again(
+    estimator: Any,
+    model: Any,
+    X: Any,
+    y: Any,
+    groups: ArrayLike | None,
+    units: Any,
+    n_folds: int,
+    progress: bool | None,
+) -> LeftOut:
+    if isinstance(y, PreferenceGraph):
+        graph = y
+    else:
+        scores, labels, weights = split_weighted(y, groups)
+        graph = ScoreGraph(as_scores(scores), labels, cost="sign", sample_weight=weights)
+    folds = folds_of_units(make_units([graph], units), n_folds)
+    members = []
+    for U in track(folds.members, "training again without a fold", progress):
+        if folds.of_edges:
+            pairs = graph.pairs()
+            kept = np.setdiff1d(np.arange(pairs.n_pairs), U)
+            members.append(fit_ranker(estimator, X, pairs.with_edges(kept), None))
+            continue
+        kept = np.setdiff1d(np.arange(graph.n_items), U)
+        target, labels = graph.subset(kept), None
+        if graph.scores is not None:
+            labels = None if graph.n_groups == 1 else target.group_labels[target.groups]
+            weights = getattr(graph, "sample_weight", None)
+            weights = None if weights is None else weights[kept]
+            target, labels = with_weights(np.asarray(graph.scores)[kept], labels, weights)
+        members.append(fit_ranker(estimator, take_rows(X, kept), target, labels))
+    return LeftOut(model, graph, folds, members=members)
+
+
+def make_units(graphs: list[Any], units: Any, *, beta: float = 0.0) -> Units:
+    """The units of a graph, or of one graph for each output, as `jackknife` has them.
+
+    Without regression (beta = 0) a unit without a pair has no effect and is no unit.
+    """
+    graph = graphs[0]
+    kind = "clusters"
+    if isinstance(units, str):
+        check_option("units", units, KINDS)
+        kind = _automatic(graph) if units == "auto" else units
+    of_edges = kind == "comparisons" or (kind == "clusters" and graph.scores is None)
+    if of_edges and graph.scores is not None:
+        raise ValueError(
+            "units='comparisons' is for explicit preferences (y is a PairGraph), but y has scores; "
+            "use units='groups' or 'items'."
+        )
+    size = graph.n_pairs if of_edges else graph.n_items
+    if kind == "groups":
+        labels = graph.groups
+    elif kind != "clusters":
+        labels = np.arange(size)
+    elif np.shape(units) == (size,):
+        labels = encode_groups(units, size).codes
+    else:
+        raise ValueError(
+            f"units has shape {np.shape(units)}, but there are {size} "
+            f"{'comparisons' if of_edges else 'items'}; pass one label of a cluster for each."
+        )
+    members = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
+    if not of_edges and beta == 0:
+        degree = np.sum([one.degrees for one in graphs], axis=0)
+        members = [U for U in members if degree[U].any()]
+    if len(members) < 2:
+        raise ValueError(
+            f"standard errors need at least two {kind} with pairs to leave out, and there is "
+            f"{'one' if members else 'none'}; use smaller units, such as units='items' for one "
+            "list or units='comparisons' for a PairGraph."
+        )
+    return Units(kind, members, of_edges)
+
+
+def _automatic(graph: PreferenceGraph) -> str:
+    if graph.scores is not None:
+        return "groups" if graph.n_units > 1 else "items"
+    weight = np.bincount(graph.groups, graph.degrees)
+    is_even = weight.max() < weight.sum() / 2
+    return "groups" if graph.n_units >= FEW_COMPONENTS and is_even else "comparisons"
+
+
+def folds_of_units(units: Units, n_folds: int) -> Units:
+    """The units in at most `n_folds` folds of about equal size, in a fixed random order."""
+    n = min(n_folds, len(units.members))
+    sizes = np.array([len(U) for U in units.members])
+    order = np.random.default_rng(0).permutation(len(sizes))
+    order = order[np.argsort(-sizes[order], kind="stable")]
+    filled, folds = np.zeros(n), [[] for _ in range(n)]  # type: ignore[var-annotated]
+    for k in order:
+        least = int(np.argmin(filled))
+        folds[least].append(units.members[k])
+        filled[least] += sizes[k]
+    return units._replace(members=[np.sort(np.concatenate(fold)) for fold in folds])
+
+
+def _check_rows(n_items: int, i: ArrayLike, j: ArrayLike) -> tuple[Indices, Indices]:
+    """Row numbers, one of j for each of i."""
+    first, second = np.broadcast_arrays(np.atleast_1d(i), np.atleast_1d(j))
+    for name, rows in (("i", first), ("j", second)):
+        if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+            raise ValueError(
+                f"{name} has dtype {rows.dtype} and shape {rows.shape}; expected row numbers of X."
+            )
+        if rows.size and not 0 <= rows.min() <= rows.max() < n_items:
+            bad = rows[(rows < 0) | (rows >= n_items)][0]
+            raise ValueError(f"{name} has {bad}, but X has the rows 0 to {n_items - 1}.")
+    return first.astype(np.intp), second.astype(np.intp)
