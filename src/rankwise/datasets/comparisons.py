@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +15,11 @@ from rankwise.arrays import Array, Indices
 from rankwise.datasets.columns import Column, column_numbers, distinct_cells, position_of
 from rankwise.datasets.files import PathLike
 from rankwise.datasets.labels import MISSING, distinct_labels, finite_number, is_gap, show
-from rankwise.datasets.outcome_words import SECOND, TIE, WORDS, meanings
+from rankwise.datasets.outcome_words import FIRST, SECOND, TIE, WORDS, meanings
 from rankwise.datasets.ranking import complete_rows
 from rankwise.datasets.tables import Table, open_table
 from rankwise.frames import frame_columns
+from rankwise.text_tables import count, listed
 
 if TYPE_CHECKING:
     from rankwise.graphs import PairGraph
@@ -100,19 +101,13 @@ class PairData:
         """The comparisons as a preference graph, which a ranker takes as its `y`."""
         from rankwise.graphs import PairGraph
 
-        return PairGraph(
-            self.winner,
-            self.loser,
-            magnitude=self.magnitude,
-            weight=self.weight,
-            n_items=self.n_items,
-        )
+        return PairGraph(self.winner, self.loser, self.magnitude, self.weight, self.n_items)
 
     def take(self, rows: NDArray[Any]) -> PairData:
         """Some of the comparisons, by their numbers or a mask, each as often as it is named."""
         per_row = ("first", "second", "outcome", "weight", "groups", "judges", "clusters")
-        values: dict[str, Any] = {name: getattr(self, name) for name in per_row}
-        taken: dict[str, Any] = {name: None if v is None else v[rows] for name, v in values.items()}
+        known = {name: getattr(self, name) for name in per_row}
+        taken = {name: values[rows] for name, values in known.items() if values is not None}
         covariates = {name: column[rows] for name, column in self.covariates.items()}
         return replace(self, **taken, covariates=covariates)
 
@@ -162,11 +157,8 @@ class PairColumns:
             there = [words for words in usual if all(plain.count(word) == 1 for word in words)]
             return [[names[plain.index(word)] for word in words] for words in there]
 
-        sides, outcomes, scores = (
-            found(SIDES),
-            found([(name,) for name in OUTCOMES]),
-            found(SCORES),
-        )
+        sides, scores = found(SIDES), found(SCORES)
+        outcomes = found([(name,) for name in OUTCOMES])
         if len(sides) == 1 and len(outcomes) == 1:
             return replace(self, sides=sides[0], outcome=outcomes[0][0])
         if len(sides) == 1 and not outcomes and len(scores) == 1:
@@ -346,11 +338,6 @@ class FrameTable(Table):
             read[at] = to_list() if to_list else list(column)
         return read
 
-    def has_text(self, positions: Sequence[int]) -> bool:
-        """Whether one of these columns has text in its first row."""
-        columns = self.read(positions, [])
-        return any(isinstance(column[0], str) for column in columns.values())
-
     def error(self, problem: str, row: int | None = None) -> Exception:
         """A ValueError that names the row."""
         where = self.path if row is None else f"row {row} of {self.path}"
@@ -415,7 +402,7 @@ class _Rows:
             numbers.append(self._at["outcome"])
         used = {*self._at.values(), *(at for pair in self._controls.values() for at in pair)}
         texts = [*self._ends, *sorted(used - {*numbers, *self._ends})]
-        columns = self._table.read(texts, numbers)
+        self._columns = columns = self._table.read(texts, numbers)
         self._numbers = {at: self._as_numbers(at, columns[at]) for at in numbers}
         self._texts = {at: distinct_cells(columns[at]) for at in texts}
         kept = complete_rows(self._table, self._gaps())
@@ -461,11 +448,12 @@ class _Rows:
             has_gap[self._table.names[magnitude]] &= ~is_tie
         return has_gap
 
-    def _refuse(self, is_bad: NDArray[np.bool_], problem: Callable[[int], str]) -> None:
-        """Raise an error about the first bad row, if there is one."""
+    def _refuse(self, is_bad: NDArray[np.bool_], problem: str, values: Array | None = None) -> None:
+        """Raise an error about the first bad row, if there is one; {} stands for its value."""
         if is_bad.any():
             row = int(is_bad.argmax())
-            raise self._table.error(problem(row), int(self._rows[row]))
+            text = problem if values is None else problem.format(f"{values[row]:g}")
+            raise self._table.error(text, int(self._rows[row]))
 
     def data(self) -> PairData:
         """Check every row and make arrays of them."""
@@ -492,15 +480,14 @@ class _Rows:
         place = {label: k for k, label in enumerate(labels)}
         first = np.array([place[label] for label in one_labels])[one]
         second = np.array([place[label] for label in two_labels])[two]
-        self._refuse(
-            first == second,
-            lambda row: f"{show(labels[first[row]])} is compared with itself. Leave out the row.",
-        )
+        same = listed((show(labels[k]) for k in np.unique(first[first == second])), 5)
+        self._refuse(first == second, f"{same} is compared with itself. Leave out the row.")
         return first, second, labels
 
     def _as_labels(self, texts: list[str], columns: list[int]) -> NDArray[Any]:
         """Labels as they were in these columns: whole numbers or strings."""
-        if isinstance(self._table, FrameTable) and self._table.has_text(columns):
+        firsts = [self._columns[at][0] for at in columns]  # a text of a file is one of Arrow
+        if any(isinstance(first, str) for first in firsts):
             return np.array(texts, dtype=np.str_)
         return distinct_labels(texts, canonical=True)
 
@@ -533,79 +520,61 @@ class _Rows:
         place = {label: k for k, label in enumerate(labels)}
         item = np.array([place.get(word, -1) for word in words])[codes]
         is_first, is_second = item == first, item == second
-        is_item = np.bincount(codes, is_first | is_second) == np.bincount(codes)  # in all its rows
+        counts = np.bincount(codes)
+        is_item = np.bincount(codes, is_first | is_second) == counts  # in all its rows
         said: list[int | None] = []
         for word, meaning, is_always_item in zip(words, meanings(words), is_item, strict=True):
             side = {names[0]: 1, names[1]: -1}.get(word.lower())
             said.append(side if side is not None else None if is_always_item else meaning)
         unknown = [k for k, side in enumerate(said) if side is None and not is_item[k]]
-        self._refuse(np.isin(codes, unknown), lambda row: self._unknown(unknown, codes, words))
+        shown = listed((f"{show(words[k])} ({count(counts[k], 'row')})" for k in unknown), 20)
+        sides = ", ".join(show(self._table.names[end]) for end in self._ends)
+        others = ", ".join(WORDS[FIRST][1:4] + WORDS[SECOND][1:4] + WORDS[TIE][2:5:2])
+        self._refuse(
+            np.isin(codes, unknown),
+            f"the winner is {shown}, expected {sides}, one of the two items or 'tie'; also "
+            f"understood: {others}, 1, 2, 0.5.",
+        )
         by_item = np.where(is_first, 1, np.where(is_second, -1, 2))
         meant = np.array([2 if side is None else side for side in said])[codes]
         verdict = np.where(meant == 2, by_item, meant)
+        is_unclear = (by_item != 2) & (by_item != verdict)
+        shown = listed((show(words[k]) for k in np.unique(codes[is_unclear])), 5)
         self._refuse(
-            (by_item != 2) & (by_item != verdict),
-            lambda row: (
-                f"the winner {show(words[codes[row]])} can be understood in two ways: as an item, "
-                "and as a word for a side or a tie. Rename the item or the column."
-            ),
+            is_unclear,
+            f"the winner {shown} can be understood in two ways: as an item, and as a word for a "
+            "side or a tie. Rename the item or the column.",
         )
         return verdict
-
-    def _unknown(self, unknown: list[int], codes: Indices, words: list[str]) -> str:
-        """All words that are neither understood nor the items of their rows."""
-        counts = np.bincount(codes)
-        shown = ", ".join(f"{show(words[k])} ({counts[k]} rows)" for k in unknown[:20])
-        more = f" and {len(unknown) - 20} more" if len(unknown) > 20 else ""
-        sides = ", ".join(show(self._table.names[end]) for end in self._ends)
-        others = ", ".join(WORDS[1][1:4] + WORDS[SECOND][1:4] + WORDS[TIE][2:5:2])
-        return (
-            f"the winner is {shown}{more}, expected {sides}, one of the two items or 'tie'; also "
-            f"understood: {others}, 1, 2, 0.5."
-        )
 
     def _ties(self, n_rows: int) -> NDArray[np.bool_]:
         if "tie" not in self._at:
             return np.zeros(n_rows, dtype=bool)
         codes, texts = self._texts[self._at["tie"]]
-        words = [text.lower() for text in texts]
+        is_bad = np.array([text.lower() not in _TRUE | _FALSE for text in texts])
+        shown = listed((show(texts[k]) for k in np.flatnonzero(is_bad)), 5)
         self._refuse(
-            np.array([word not in _TRUE | _FALSE for word in words])[codes],
-            lambda row: (
-                f"the tie is {show(texts[codes[row]])}, expected 1 or 0, true or false, yes or no."
-            ),
+            is_bad[codes], f"the tie is {shown}, expected 1 or 0, true or false, yes or no."
         )
-        is_tie: NDArray[np.bool_] = np.array([word in _TRUE for word in words])[codes]
+        is_tie: NDArray[np.bool_] = np.array([text.lower() in _TRUE for text in texts])[codes]
         return is_tie
 
     def _magnitudes(self, is_tie: NDArray[np.bool_]) -> Array:
         if "magnitude" not in self._at:
             return np.where(is_tie, 0.0, 1.0)
         magnitude = self._numbers[self._at["magnitude"]]
-        self._refuse(
-            magnitude < 0,
-            lambda row: (
-                f"the magnitude is {magnitude[row]:g}, expected 0 (a tie) or more. "
-                "Swap winner and loser instead."
-            ),
-        )
-        self._refuse(
-            is_tie & (magnitude > 0),
-            lambda row: (
-                f"the row is a tie, but its magnitude is {magnitude[row]:g}. "
-                "Write the magnitude 0 or leave it empty, or correct the tie."
-            ),
-        )
+        problem = "the magnitude is {}, expected 0 (a tie) or more. Swap winner and loser instead."
+        self._refuse(magnitude < 0, problem, magnitude)
+        problem = "the row is a tie, but its magnitude is {}. Write 0 or nothing, or no tie."
+        self._refuse(is_tie & (magnitude > 0), problem, magnitude)
         return np.where(np.isnan(magnitude), 0.0, magnitude)
 
     def _weights(self) -> Array:
         if "weight" not in self._at:
             return np.ones(len(self._rows))
         weight = self._numbers[self._at["weight"]]
-        self._refuse(
-            weight <= 0,
-            lambda row: f"the weight is {weight[row]:g}, expected more than 0. Leave out the row.",
-        )
+        problem = "the weight is {}, expected more than 0. Leave out the row."
+        self._refuse(weight <= 0, problem, weight)
         return weight
 
     def _covariate(self, at: list[int]) -> NDArray[Any]:
@@ -622,22 +591,18 @@ class _Rows:
     def _expanded(self, data: PairData) -> PairData:
         """As many comparisons as the counts of wins and ties say."""
         counts = np.column_stack([self._numbers[at] for at in self._counts])
-        is_bad = (counts < 0) | (counts != np.round(counts))
-        self._refuse(
-            is_bad.any(axis=1),
-            lambda row: (
-                f"the number of wins is one of {counts[row]}, expected whole numbers from 0."
-            ),
-        )
+        for column in counts.T:
+            problem = "the number of wins is {}, expected a whole number from 0."
+            self._refuse((column < 0) | (column != np.round(column)), problem, column)
         if counts.sum() > _LARGEST:
             raise ValueError(
                 f"the wins count {counts.sum():.0f} comparisons, at most {_LARGEST} are read; "
                 "divide the counts, or pass one row for each outcome with a weight."
             )
-        n_rows, n_kinds = counts.shape
-        each = np.repeat(np.arange(n_rows * n_kinds), counts.ravel().astype(np.intp))
-        taken = data.take(each // n_kinds)
-        return replace(taken, outcome=np.array([1.0, -1.0, 0.0])[each % n_kinds])
+        n_kinds = counts.shape[1]
+        each = np.repeat(np.arange(counts.size), counts.ravel().astype(np.intp))
+        outcome = np.array([1.0, -1.0, 0.0])[each % n_kinds]
+        return replace(data.take(each // n_kinds), outcome=outcome)
 
 
 def _used(codes: Indices, texts: list[str]) -> tuple[Indices, list[str]]:
