@@ -12,10 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from rankwise import LabelRanker
 from rankwise.losses import TableLoss
-from rankwise.model_selection.table_hold_out import hold_out_table
-from rankwise.solvers.table_iterations import minimize_table
-from rankwise.solvers.table_problem import TableProblem
-from rankwise.solvers.table_sides import Side
+from rankwise.solvers.tables import Side, Table
 
 Work = Callable[[], Any]
 ALPHAS = np.logspace(-6, 2, 31)
@@ -28,9 +25,9 @@ def complete(size: str) -> tuple[Work, Work]:
 
     def hold_out() -> None:
         sides = Side(G, True), Side(K, True, is_centered=True)
-        problem = TableProblem(TableLoss(Y), *sides)
-        hold_out_table(problem, "rows", None, ALPHAS)
-        hold_out_table(problem, "columns", None, ALPHAS)
+        table = Table(TableLoss(Y), *sides)
+        table.without_rows(ALPHAS)
+        table.without_columns(ALPHAS)
 
     def floor() -> None:
         _, U = scipy.linalg.eigh(G)
@@ -49,14 +46,14 @@ def incomplete(size: str) -> tuple[Work, Work]:
     G, K, Y = _table(*{"tiny": (20, 10), "short": (600, 300), "full": (2000, 1000)}[size])
     Y[np.random.default_rng(1).random(Y.shape) < 0.5] = np.nan
     sides = Side(G, True), Side(K, True, is_centered=True)
-    problem = TableProblem(TableLoss(Y), *sides)
-    rows, columns = problem.sides()
+    table = Table(TableLoss(Y), *sides, tol=0.0, max_iter=ITERATIONS)
+    rows, columns = table.sides()
     alpha = np.array([1e-6])
     R, S = rows.features, columns.features
     B = np.ones((R.shape[1], S.shape[1]))
 
     def iterate() -> None:
-        minimize_table(problem.loss, rows, columns, alpha, tol=0.0, max_iter=ITERATIONS)
+        table.iterate(rows, columns, alpha)
 
     def products() -> None:
         for _ in range(ITERATIONS):

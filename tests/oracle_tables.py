@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise import PairGraph, RankRLS, ScoreGraph
+from rankwise import RankRLS, ScoreGraph
 
 
 def explicit_dyads(G, K, Y, alpha, *, ranked="columns", **options):
@@ -14,14 +14,7 @@ def explicit_dyads(G, K, Y, alpha, *, ranked="columns", **options):
     """
     i, j = np.nonzero(~np.isnan(Y))
     y = Y[i, j]
-    groups = {"columns": [i], "rows": [j], "both": [i, j]}[ranked]
-    parts = [ScoreGraph(y, labels, **options).pairs() for labels in groups]
-    winner, loser, magnitude, weight = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("winner", "loser", "magnitude", "weight")
-    )
-    cost = options.get("cost", "magnitude")
-    graph = PairGraph(winner, loser, magnitude, weight, n_items=len(y), cost=cost)
+    graph = ScoreGraph(y, i if ranked == "columns" else j, **options).pairs()
     dyads = G[np.ix_(i, i)] * K[np.ix_(j, j)]
     A = np.zeros(Y.shape)
     A[i, j] = RankRLS(alpha, kernel="precomputed").fit(dyads, graph).dual_coef_
@@ -57,6 +50,4 @@ def refit_without(G, K, Y, alpha, leave, **options):
 
 def count_from_mean(F, ranked="columns"):
     """Scores without what pairs do not see."""
-    if ranked == "both":
-        return F - F.mean()
     return F - F.mean(axis=1 if ranked == "columns" else 0, keepdims=True)

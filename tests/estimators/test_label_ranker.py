@@ -215,7 +215,7 @@ def test_the_search_chooses_by_leave_one_instance_out(data):
 
 def test_large_incomplete_data_are_judged_by_folds(data, rng, monkeypatch):
     X, Y = data
-    monkeypatch.setattr("rankwise.model_selection.table_hold_out.FEW_ENTRIES", 1)
+    monkeypatch.setattr("rankwise.model_selection.tables.FEW_ENTRIES", 1)
     found = held_out_curves(LabelRanker(tol=1e-12), X, with_gaps(Y, rng), scoring="tau")
     assert found.way == "folds of rows"
     assert found.refits

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from benchmarks import bars, co_rank_rls, out_of_core, run, surface
+from benchmarks import bars, busy, co_rank_rls, out_of_core, run, surface
 from benchmarks.libraries import LIBRARIES, boosting
 from benchmarks.measure import COLUMNS, measure, objective
 from benchmarks.problems import PROBLEMS
@@ -168,3 +168,11 @@ def test_surface_refuses_readers_that_disagree(monkeypatch):
     monkeypatch.setattr(surface, "read_letor", lambda path: wrong)
     with pytest.raises(SystemExit, match="scikit-learn disagrees about read LETOR"):
         surface.main(["--size", "tiny", "--repeat", "1", "--only", "LETOR"])
+
+
+def test_busy_compares_default_threads_with_one(capsys):
+    busy.main(["--size", "tiny", "--repeat", "1", "--spinners", "1", "--only", "^Rank|rate|trees"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("|")[1].strip() for line in lines[4:]] == [
+        "RankRLS", "RankRLSCV", "RankSVM", "boosted trees", "rate"
+    ]  # fmt: skip

@@ -203,6 +203,20 @@ def test_sparse_features_and_structured_targets_give_the_same(rng):
     np.testing.assert_allclose(given, plain, atol=1e-9)
 
 
+@pytest.mark.parametrize("alpha", [1e-6, 0.01, 1.0, 1e3, 1e9])
+@pytest.mark.parametrize("kernel", ["rbf", "indefinite"])
+def test_one_alpha_of_a_kernel_takes_an_inverse_and_gives_the_same(rng, alpha, kernel):
+    X, groups = rng.normal(size=(40, 3)), np.arange(40) // 8
+    y = rng.normal(size=(40, 2))
+    K = np.exp(-0.2 * ((X[:, None] - X) ** 2).sum(axis=2))
+    if kernel == "indefinite":
+        K -= 0.5 * np.outer(X[:, 0], X[:, 0])
+    model = RankRLS(alpha, kernel="precomputed")
+    one = leave_group_out_predict(model, K, y, groups)
+    many = leave_group_out_predict(model, K, y, groups, alphas=[alpha, 1.0])
+    np.testing.assert_allclose(one, many[..., 0], rtol=1e-7, atol=1e-9 * np.abs(one).max())
+
+
 def test_a_fold_that_holds_nearly_everything_keeps_its_digits(rng):
     X, y, groups = items(rng, 3)
     X[groups == 5] *= 1e6

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rankwise.estimators.auto_ranker import AutoRanker
     from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSCV, CoRankRLSPath
-    from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS
-    from rankwise.estimators.conditional_rank_rls_cv import ConditionalRankRLSCV
+    from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS, ConditionalRankRLSCV
     from rankwise.estimators.group_scaler import GroupScaler
     from rankwise.estimators.hinge_features import HingeFeatures
-    from rankwise.estimators.label_ranker import LabelRanker
-    from rankwise.estimators.label_ranker_cv import LabelRankerCV
+    from rankwise.estimators.label_ranker import LabelRanker, LabelRankerCV
     from rankwise.estimators.rank_logistic import RankLogistic, RankLogisticCV, RankLogisticPath
     from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
     from rankwise.estimators.rank_rls_cv import RankRLSCV
@@ -53,9 +51,9 @@ _HOMES = {
     "CoRankRLSCV": "estimators.co_rank_rls",
     "CoRankRLSPath": "estimators.co_rank_rls",
     "ConditionalRankRLS": "estimators.conditional_rank_rls",
-    "ConditionalRankRLSCV": "estimators.conditional_rank_rls_cv",
+    "ConditionalRankRLSCV": "estimators.conditional_rank_rls",
     "LabelRanker": "estimators.label_ranker",
-    "LabelRankerCV": "estimators.label_ranker_cv",
+    "LabelRankerCV": "estimators.label_ranker",
     "GroupScaler": "estimators.group_scaler",
     "HingeFeatures": "estimators.hinge_features",
     "RankLogistic": "estimators.rank_logistic",

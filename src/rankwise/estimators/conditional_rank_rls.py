@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_array
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.checks import warn_of_solutions
-from rankwise.estimators.label_targets import check_table
-from rankwise.estimators.table_sides import SideKernel, side_kernel
-from rankwise.frames import as_array, check_same_index
+from rankwise.estimators.search import BaseSearch
+from rankwise.features import FeatureMap, Kernel
+from rankwise.frames import as_array, check_same_index, column_names
 from rankwise.losses import TableLoss
-from rankwise.losses.table import RANKED
 from rankwise.machine import Progress, calm, check_matrix_fits
 from rankwise.metrics import get_metric
 from rankwise.model_selection.candidates import check_alphas
-from rankwise.model_selection.table_task import TableTask
+from rankwise.model_selection.tables import TableTask
 from rankwise.options import check_option
-from rankwise.real_numbers import as_real
-from rankwise.solvers import Solutions
-from rankwise.solvers.table_problem import TableProblem
+from rankwise.real_numbers import as_real, check_items
+from rankwise.solvers.tables import Side, Table
+from rankwise.text_tables import listed
 
+DELTA = "delta"
 TABLES = 8.0  # tables of the size of Y in memory at a time
+MATRICES = 4.0  # kernel matrices in memory at a time: values, vectors, and what is made of them
 
 
 class TableMixin(RankerMixin):
@@ -52,8 +54,7 @@ class TableMixin(RankerMixin):
         Returns
         -------
         ndarray of shape (n_rows, n_columns)
-            Ranks; equal scores share the smallest of their ranks. If both are ranked, those of the
-            columns.
+            Ranks; equal scores share the smallest of their ranks.
         """
         scores = self.predict(rows, columns)  # type: ignore[attr-defined]
         axis = 0 if self.ranked == "rows" else 1
@@ -76,30 +77,30 @@ class TableMixin(RankerMixin):
         Returns
         -------
         float
-            The metric; its mean over the columns if rows are ranked, over both if both are.
+            The metric; its mean over the columns if rows are ranked.
         """
         scores = self.predict(rows, columns)  # type: ignore[attr-defined]
         truth = as_real("Y", as_array(Y, "Y"))
         if truth.shape != scores.shape:
             raise ValueError(f"Y has shape {truth.shape}; expected {scores.shape}.")
         known = ~np.isnan(truth)
-        units = {"columns": (0,), "rows": (1,), "both": (0, 1)}[self.ranked]
-        cells = np.nonzero(known)
-        judge = get_metric(metric)
-        values = [float(judge(truth[known], scores[known], cells[unit])) for unit in units]
-        return sum(values) / len(values)
+        groups = np.nonzero(known)[1 if self.ranked == "rows" else 0]
+        return float(get_metric(metric)(truth[known], scores[known], groups))
 
 
-class _Checked(NamedTuple):
-    """The data of a fit, checked."""
+class _Data(NamedTuple):
+    """The data of a fit, checked.
 
-    rows: Any
-    columns: Any
+    If rows are ranked, the table is turned: `kernels` and `items` are those of the columns first,
+    and those of what is ranked second; `names` stay in the order of the user. `added` is the
+    constant that is added to the first kernel.
+    """
+
+    kernels: tuple[SideKernel, SideKernel]
+    items: tuple[Any, Any]
     names: list[list[str] | None]
-    row_kernel: SideKernel
-    column_kernel: SideKernel
-    problem: TableProblem
-    is_turned: bool
+    table: Table
+    added: float
 
 
 @dataclass(eq=False, repr=False)
@@ -129,8 +130,8 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
         Width of the named kernels.
     row_kernel_params, column_kernel_params : dict, optional
         "degree" and "coef0" of named kernels, keyword arguments of callable ones.
-    ranked : {"columns", "rows", "both"}
-        Which pairs are learned from: columns of one row, rows of one column, or both.
+    ranked : {"columns", "rows"}
+        Which pairs are learned from: columns of one row, or rows of one column.
     cost, ties, group_weight : str
         As in `RankRLS`; the groups are the rows. Anything but ``cost="magnitude",
         ties="include"`` is solved by conjugate gradients.
@@ -146,10 +147,9 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
     coef_ : ndarray of shape (n_row_functions, n_column_functions)
         Weights of products of features (linear kernels) and of kernel values to the training rows
         or columns (others).
-    column_coef_ : ndarray of shape (n_column_functions,)
-        Weights of the order that all rows share.
-    row_coef_ : ndarray of shape (n_row_functions,)
-        The same for the order of rows that all columns share.
+    shared_coef_ : ndarray of shape (n_column_functions,)
+        Weights of the order of the columns that all rows share; of the rows that all columns share,
+        shape (n_row_functions,), if rows are ranked.
     rows_fit_, columns_fit_ : array or sparse matrix
         The training rows and columns (not for linear kernels, nor precomputed ones of rows).
     n_columns_ : int
@@ -172,8 +172,6 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
     >>> model.score(drugs[15:], targets, Y[15:])
     1.0
     """
-
-    learned: ClassVar[tuple[str, ...]] = ("rows_fit_", "columns_fit_")
 
     alpha: float = 1e-3
     _: KW_ONLY
@@ -209,13 +207,7 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
         ConditionalRankRLS
             The fitted estimator.
         """
-        alphas = check_alphas([self.alpha], "alpha")
-        data = self._check_data(rows, columns, Y)
-        with Progress("ConditionalRankRLS") as line:
-            found = data.problem.solve(alphas, watch=line.iteration)
-        self._keep(data, found)
-        warn_of_solutions([found], (self.row_kernel, self.column_kernel), self.tol)
-        return self
+        return self._fit_data(self._check_data(rows, columns, Y))
 
     @calm
     def predict(self, rows: Any, columns: Any = None) -> Array:
@@ -235,18 +227,16 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
             Scores. Kernel values are made in blocks of rows.
         """
         check_is_fitted(self)
-        side, other = self._kernels()
-        rows = side.check(rows, self.n_features_in_, self.feature_names_[0])
-        if columns is None:
-            columns = self.columns_fit_
-        else:
-            columns = other.check(columns, self.n_column_features_, self.feature_names_[1])
-        rows_fit = getattr(self, "rows_fit_", None)
-        weights = np.column_stack([self.coef_, self.row_coef_])
-        seen = side.scores(rows, rows_fit, weights)
-        across = seen[:, :-1] + self.column_coef_
-        scores = other.scores(columns, self.columns_fit_, np.ascontiguousarray(across.T)).T
-        return np.asarray(scores + seen[:, -1:])
+        kernels, names = self._kernels(), self.feature_names_
+        items = kernels[0].check(rows, self.n_features_in_, names[0]), self.columns_fit_
+        if columns is not None:
+            items = items[0], kernels[1].check(columns, self.n_column_features_, names[1])
+        fitted, coef = (getattr(self, "rows_fit_", None), self.columns_fit_), self.coef_
+        if self.ranked == "rows":
+            kernels, items, fitted, coef = kernels[::-1], items[::-1], fitted[::-1], coef.T
+        weights = kernels[0].scores(items[0], fitted[0], coef) + self.shared_coef_
+        scores = kernels[1].scores(items[1], fitted[1], np.ascontiguousarray(weights.T))
+        return scores if self.ranked == "rows" else np.asarray(scores.T)
 
     def leave_out(
         self,
@@ -283,23 +273,31 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
         task = self.hold_out_task(rows, columns, Y, leave)
         checked = check_alphas([self.alpha] if alphas is None else alphas, "alphas")
         held = task.held_out(checked, cv).scores
+        held = held.swapaxes(0, 1) if self.ranked == "rows" else held
         return held if alphas is not None else np.asarray(held[:, :, 0])
 
     def hold_out_task(self, rows: Any, columns: Any, Y: Any, leave: str = "rows") -> TableTask:
         """The model and its data, ready to be cross-validated; see `rankwise.model_selection`."""
-        data = clone(self)._check_data(rows, columns, Y)
-        if data.column_kernel.is_delta and leave in ("columns", "both"):
+        model = clone(self)
+        data = model._check_data(rows, columns, Y)
+        if model.column_kernel == DELTA and leave in ("columns", "both"):
             raise ValueError(
                 f"leave={leave!r}: with column_kernel='delta' a column is like no other, so "
                 "nothing is known of one that was held out. Give features of the columns, or hold "
                 "out rows."
             )
+        names = ("row", "column")
+        if self.ranked == "rows":
+            names, leave = (
+                ("column", "row"),
+                {"rows": "columns", "columns": "rows"}.get(leave, leave),
+            )
 
         def train(alpha: float) -> ConditionalRankRLS:
-            model: ConditionalRankRLS = clone(self).set_params(alpha=alpha)
-            return model.fit(rows, columns, Y)
+            trained: ConditionalRankRLS = model.set_params(alpha=alpha)
+            return trained._fit_data(data)
 
-        return TableTask(data.problem, leave, self.alpha, train, is_turned=data.is_turned)
+        return TableTask(data.table, leave, self.alpha, train, names)
 
     def _kernels(self) -> tuple[SideKernel, SideKernel]:
         return (
@@ -309,51 +307,38 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
             ),
         )
 
-    @property
-    def _constants(self) -> tuple[bool, bool]:
-        """Whether a constant is added to the kernel of the rows, and to that of the columns."""
+    def _check_data(self, rows: Any, columns: Any, Y: Any) -> _Data:
+        check_option("ranked", self.ranked, ("columns", "rows"))
         if not isinstance(self.intercept, bool):
             check_option("intercept", self.intercept, ("auto",))
-        kernels = (self.row_kernel, "rows"), (self.column_kernel, "columns")
-        on_rows, on_columns = (
-            self.ranked != what
-            and (self.intercept is True or (self.intercept == "auto" and kernel == "linear"))
-            for kernel, what in kernels
-        )
-        return on_rows, on_columns
-
-    def _check_data(self, rows: Any, columns: Any, Y: Any) -> _Checked:
-        check_option("ranked", self.ranked, RANKED)
-        side, other = self._kernels()
         if sp.issparse(Y):
             raise ValueError(
                 "Y is a sparse matrix, where an unknown cell looks like a score of 0; pass an "
                 "array with NaN where a score is unknown."
             )
-        table = as_real("Y", as_array(Y, "Y"), "pass real numbers, NaN where a score is unknown")
-        if table.ndim != 2:
-            raise ValueError(
-                f"Y has shape {table.shape}; expected the table of scores, (n_rows, n_columns)."
-            )
-        is_turned = self.ranked == "rows"
-        table = (
-            check_table(table.T, "column", "row").T
-            if is_turned
-            else check_table(table, "row", "column")
-        )
-        if other.is_delta and columns is None:
-            columns = np.arange(table.shape[1])
-        names = [side.names(rows), other.names(columns)]
         check_same_index(rows=rows, Y=Y)
-        rows, columns = side.check(rows), other.check(columns)
-        for kernel, items, n in ((side, rows, table.shape[0]), (other, columns, table.shape[1])):
-            kernel.check_count(items, n)
-        n_rows, n_columns = table.shape
+        Y = as_real("Y", as_array(Y, "Y"), "pass real numbers, NaN where a score is unknown")
+        if Y.ndim != 2:
+            raise ValueError(
+                f"Y has shape {Y.shape}; expected the table of scores, (n_rows, n_columns)."
+            )
+        if self.column_kernel == DELTA and columns is None:
+            columns = np.arange(Y.shape[1])
+        n_rows, n_columns = Y.shape
         advice = "train on fewer rows or columns"
         check_matrix_fits(n_rows, n_columns, "a table", advice, n_matrices=TABLES)
+        kernels = self._kernels()
+        names = [
+            kernel.names(items) for kernel, items in zip(kernels, (rows, columns), strict=True)
+        ]
+        items = kernels[0].check(rows), kernels[1].check(columns)
+        for kernel, each, n in zip(kernels, items, Y.shape, strict=True):
+            kernel.check_count(each, n)
+        words = "row", "column"
+        if self.ranked == "rows":
+            kernels, items, words, Y = kernels[::-1], items[::-1], words[::-1], Y.T
         loss = TableLoss(
-            table.T if is_turned else table,
-            ranked="columns" if is_turned else self.ranked,
+            check_table(Y, *words),
             cost=self.cost,
             ties=self.ties,
             group_weight=self.group_weight,
@@ -363,32 +348,338 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
                 "there is nothing to rank: no two known cells can be compared (equal scores do not "
                 "count if ties are left out)."
             )
-        on_rows, on_columns = self._constants
-        row_side = side.make(rows, constant=on_rows, is_centered=is_turned)
-        is_centered = self.ranked == "columns"
-        column_side = other.make(columns, constant=on_columns, is_centered=is_centered)
-        sides = (column_side, row_side) if is_turned else (row_side, column_side)
-        problem = TableProblem(loss, *sides, self.tol, self.max_iter)
-        return _Checked(rows, columns, names, side, other, problem, is_turned)
+        has_constant = kernels[0].is_linear if self.intercept == "auto" else bool(self.intercept)
+        instances, added = kernels[0].make(items[0], constant=has_constant)
+        ranked, _ = kernels[1].make(items[1], is_centered=True)
+        table = Table(loss, instances, ranked, self.tol, self.max_iter)
+        return _Data(kernels, items, names, table, added)
 
-    def _keep(self, data: _Checked, found: Solutions) -> None:
-        for name in self.learned:
-            self.__dict__.pop(name, None)
-        B, problem = found.coef[0], data.problem
-        sides = problem.rows, problem.columns
-        if data.is_turned:
-            B, sides = B.T, (sides[1], sides[0])
-        on_rows, on_columns = self._constants
-        B, shared = data.row_kernel.split(B, data.rows, sides[0], constant=on_rows)
-        both = np.vstack([B, shared]).T
-        C, down = data.column_kernel.split(both, data.columns, sides[1], constant=on_columns)
-        self.coef_ = np.ascontiguousarray(C.T[:-1])
-        self.column_coef_, self.row_coef_ = C.T[-1].copy(), down[:-1].copy()
+    def _fit_data(self, data: _Data) -> Self:
+        alphas = check_alphas([self.alpha], "alpha")
+        with Progress("ConditionalRankRLS") as line:
+            found = data.table.solve(alphas, watch=line.iteration)
+        kernels, items, table = data.kernels, data.items, data.table
+        B, shared = kernels[0].split(found.coef[0], items[0], table.rows, data.added)
+        both, _ = kernels[1].split(np.vstack([B, shared]).T, items[1], table.columns, 0.0)
+        coef = both.T[:-1]
+        self.shared_coef_ = both.T[-1].copy()
+        if self.ranked == "rows":
+            kernels, items, coef = kernels[::-1], items[::-1], coef.T
+        rows, columns = items
+        self.coef_ = np.ascontiguousarray(coef)
         self.feature_names_ = data.names
-        self.n_features_in_ = data.rows.shape[1]
-        self.n_column_features_ = 0 if data.column_kernel.is_delta else data.columns.shape[1]
-        self.n_columns_ = problem.loss.shape[0 if data.is_turned else 1]
-        self.n_pairs_, self.n_iter_ = problem.loss.n_pairs, found.n_iter
-        self.columns_fit_ = data.columns
-        if not (data.row_kernel.is_precomputed or data.row_kernel.is_linear):
-            self.rows_fit_ = data.rows
+        self.n_features_in_ = rows.shape[1]
+        self.n_column_features_ = 0 if kernels[1].is_delta else columns.shape[1]
+        self.n_columns_ = columns.shape[0]
+        self.n_pairs_, self.n_iter_ = table.loss.n_pairs, found.n_iter
+        self.columns_fit_ = columns
+        self.__dict__.pop("rows_fit_", None)
+        if not (kernels[0].is_precomputed or kernels[0].is_linear):
+            self.rows_fit_ = rows
+        warn_of_solutions([found], (self.row_kernel, self.column_kernel), self.tol)
+        return self
+
+
+@dataclass(eq=False, repr=False)
+class ConditionalRankRLSCV(TableMixin, BaseSearch):
+    """ConditionalRankRLS that chooses alpha, and kernel widths if lists are given.
+
+    Every alpha is judged on rows, columns or both that the model has not seen: choose what
+    will be new when the model is used. Exact, and without training again if all cells are known.
+
+    Parameters
+    ----------
+    alphas : array-like of shape (n_alphas,), optional
+        Candidates; by default 31 values from 1e-8 to 1e2 times the mean squared distance in a pair,
+        widened as in `RankRLSCV`.
+    leave : {"rows", "columns", "both"}
+        What is held out.
+    cv : "auto", None, int, splitter or iterable
+        As in `ConditionalRankRLS.leave_out`.
+    scoring : str or Metric
+        Any name of `rankwise.metrics`; each row is a group.
+    row_gamma, column_gamma
+        Kernel widths; a list of values is searched.
+    store_predictions : bool
+        Keep the held-out scores in ``cv_results_["predictions"]``: a list of arrays of shape
+        (n_rows · n_columns, n_alphas).
+    row_kernel, column_kernel, row_kernel_params, column_kernel_params, ranked, cost, ties, \
+group_weight, intercept, tol, max_iter
+        As in `ConditionalRankRLS`.
+
+    Attributes
+    ----------
+    alpha_ : float
+        Chosen alpha.
+    best_score_ : float
+        Its score, in the units of the metric.
+    best_params_ : dict
+        Alpha and the chosen kernel widths.
+    cv_results_ : dict
+        As in `RankRLSCV`; each row is a group.
+    best_estimator_ : ConditionalRankRLS
+        The model trained on all data; its attributes are those of the search, too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import ConditionalRankRLSCV
+    >>> rng = np.random.default_rng(0)
+    >>> drugs, targets = rng.standard_normal((20, 3)), rng.standard_normal((8, 2))
+    >>> Y = drugs @ rng.standard_normal((3, 2)) @ targets.T + rng.standard_normal((20, 8))
+    >>> model = ConditionalRankRLSCV(leave="columns").fit(drugs, targets, Y)
+    >>> model.cv_results_["cv"], round(model.best_score_, 2)
+    ('leave-column-out', 0.15)
+    """
+
+    model_class = ConditionalRankRLS
+    lists = ("row_gamma", "column_gamma")
+    shown = (
+        *("coef_", "shared_coef_", "rows_fit_", "columns_fit_", "feature_names_", "n_columns_"),
+        *("n_column_features_", "n_pairs_", "n_iter_", "n_features_in_"),
+    )
+
+    alphas: ArrayLike | None = None
+    _: KW_ONLY
+    leave: str = "rows"
+    cv: Any = "auto"
+    scoring: Any = "disagreement"
+    row_kernel: Any = "linear"
+    column_kernel: Any = "linear"
+    row_gamma: Any = None
+    column_gamma: Any = None
+    row_kernel_params: dict[str, Any] | None = None
+    column_kernel_params: dict[str, Any] | None = None
+    ranked: str = "columns"
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    intercept: bool | str = "auto"
+    tol: float = 1e-8
+    max_iter: int | None = None
+    store_predictions: bool = False
+
+    @calm
+    def fit(self, rows: Any, columns: Any, Y: Any) -> Self:
+        """Choose the parameters, then learn from all data.
+
+        Parameters
+        ----------
+        rows, columns, Y
+            As in `ConditionalRankRLS.fit`.
+
+        Returns
+        -------
+        ConditionalRankRLSCV
+            The fitted estimator.
+        """
+        self._search(rows, columns, Y, self.leave)
+        if self.ranked == "rows" and self.store_predictions:
+            turned = (np.shape(Y)[1], np.shape(Y)[0], -1)
+            self.cv_results_["predictions"] = [
+                held.reshape(turned).swapaxes(0, 1).reshape(len(held), -1)
+                for held in self.cv_results_["predictions"]
+            ]
+        return self
+
+    def predict(self, rows: Any, columns: Any = None) -> Array:
+        """Scores of cells; see `ConditionalRankRLS.predict`."""
+        check_is_fitted(self)
+        scores: Array = self.best_estimator_.predict(rows, columns)
+        return scores
+
+
+class SideKernel(NamedTuple):
+    """The kernel of one side.
+
+    Attributes
+    ----------
+    what : {"rows", "columns"}
+        For messages.
+    kernel : Kernel or None
+        None for "delta": an item is like itself only.
+    """
+
+    what: str
+    kernel: Kernel | None
+
+    @property
+    def is_delta(self) -> bool:
+        """Whether the items have names only."""
+        return self.kernel is None
+
+    @property
+    def is_precomputed(self) -> bool:
+        """Whether kernel values are given."""
+        return self.kernel is not None and self.kernel.is_precomputed
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the model has weights of features."""
+        return self.kernel is not None and self.kernel.is_linear
+
+    def names(self, items: Any) -> list[str] | None:
+        """Names of the features, if the items are a frame of them."""
+        return None if self.kernel is None or self.is_precomputed else column_names(items)
+
+    def check(
+        self, items: Any, n_features: int | None = None, names: list[str] | None = None
+    ) -> Any:
+        """Features or kernel values of items, checked; names for "delta".
+
+        `n_features` and `names` are what a fitted model expects.
+        """
+        if self.kernel is None:
+            return _check_names(items)
+        if items is None:
+            raise ValueError(f"{self.what} is None; only column_kernel='delta' needs no features.")
+        check_items(self.what, items)
+        found = self.names(items)
+        if names is not None and found is not None and found != names:
+            raise ValueError(
+                f"{self.what} has the features {listed(found, 6)}; the model was trained with "
+                f"{listed(names, 6)}, in this order: pass {self.what}[names] with these names."
+            )
+        items = as_array(items, self.what)
+        checked = check_array(
+            items,
+            accept_sparse=False if self.is_precomputed else "csr",
+            dtype=[np.float64, np.float32],
+            input_name=self.what,
+            copy=n_features is None,  # a model keeps them, and the caller may change them
+        )
+        if n_features is not None and checked.shape[1] != n_features:
+            unit = "kernel values to the training items" if self.is_precomputed else "features"
+            raise ValueError(
+                f"{self.what} has {checked.shape[1]} columns; the model was trained with "
+                f"{n_features} {unit}."
+            )
+        return checked
+
+    def check_count(self, items: Any, n: int) -> None:
+        """As many items as the table has; square if kernel values are given."""
+        shape = items.shape
+        side = "rows" if self.what == "rows" else "columns"
+        if self.is_precomputed and shape != (n, n):
+            raise ValueError(
+                f"{self.what} has shape {shape}, but Y has {n} {side}; a precomputed kernel of the "
+                f"{self.what} is the square matrix of kernel values between them, ({n}, {n})."
+            )
+        if shape[0] != n:
+            other = "columns" if self.what == "rows" else "rows"
+            raise ValueError(
+                f"{self.what} has {shape[0]} items but Y has {n} {side}; give one for each, and "
+                f"look whether {self.what} and {other} were swapped."
+            )
+
+    def make(
+        self, items: Any, *, constant: bool = False, is_centered: bool = False
+    ) -> tuple[Side, float]:
+        """What the solver sees, and the constant that is added to the kernel, the mean of k(x, x).
+
+        Features if they are fewer than items, else kernel values. Refused before memory is taken if
+        a kernel matrix would not fit.
+        """
+        n = items.shape[0]
+        if self.is_linear and items.shape[1] < n:
+            R = np.asarray(items.toarray() if sp.issparse(items) else items, dtype=np.float64)
+            added = float(np.vdot(R, R)) / n or 1.0
+            column = np.full((n, int(constant)), np.sqrt(added))
+            return Side(np.hstack([R, column]), False, is_centered), constant * added
+        what, advice = (
+            f"a kernel matrix of the {self.what}",
+            f"fewer features, or fewer {self.what}",
+        )
+        check_matrix_fits(n, n, what, f"use a linear kernel on {advice}", n_matrices=MATRICES)
+        K = np.eye(n) if self.kernel is None else self.kernel.matrix(items)
+        added = constant * (float(np.trace(K)) / n or 1.0)
+        return Side(K + added, True, is_centered), added
+
+    def split(self, B: Array, items: Any, side: Side, added: float) -> tuple[Array, Array]:
+        """Weights of the functions of this side, and what the constant among them adds.
+
+        B has a row for each column of ``side.matrix``.
+        """
+        if side.is_kernel:
+            shared = added * B.sum(axis=0)
+            return np.asarray(items.T @ B) if self.is_linear else B, shared
+        return (B[:-1], np.sqrt(added) * B[-1]) if added else (B, np.zeros(B.shape[1]))
+
+    def scores(self, items: Any, fitted: Any, weights: Array) -> Array:
+        """``k(items, fitted) weights``, kernel values in blocks; weights of features if linear."""
+        if self.kernel is None:
+            place = {name: k for k, name in enumerate(fitted.tolist())}
+            unknown = [name for name in items.tolist() if name not in place]
+            if unknown:
+                raise ValueError(
+                    f"the column {unknown[0]!r} is unknown to the model, which was trained with "
+                    f"{len(place)} columns without features; give columns of these, or train with "
+                    "features of the columns."
+                )
+            return np.asarray(weights[[place[name] for name in items.tolist()]])
+        kept = None if self.is_precomputed or self.is_linear else fitted
+        features = FeatureMap(self.kernel, None, len(weights), None, kept)
+        return np.asarray(features.scores(items, weights))
+
+
+def side_kernel(what: str, function: Any, gamma: Any, params: dict[str, Any] | None) -> SideKernel:
+    """The kernel that these parameters name, checked."""
+    params = dict(params or {})
+    if isinstance(function, str) and function == DELTA:
+        if what == "rows":
+            raise ValueError(
+                "row_kernel='delta': rows without features teach nothing about other rows. If the "
+                "columns have features, swap rows and columns, with column_kernel='delta' and "
+                "ranked='rows'."
+            )
+        if gamma is not None or params:
+            raise ValueError("column_kernel='delta' has no parameters; leave them out.")
+        return SideKernel(what, None)
+    if callable(function):
+        return SideKernel(what, Kernel(function, params=params))
+    unknown = sorted(set(params) - {"degree", "coef0"})
+    if unknown:
+        raise ValueError(
+            f"{what[:-1]}_kernel_params has {unknown[0]!r}; a named kernel takes 'degree' and "
+            f"'coef0' there, and {what[:-1]}_gamma."
+        )
+    return SideKernel(what, Kernel(function, gamma, **params))
+
+
+def _check_names(items: Any) -> NDArray[Any]:
+    """Names of columns without features, each once."""
+    names = np.asarray(as_array(items, "columns"))
+    if names.ndim != 1 or names.dtype.kind not in "iuUO":
+        raise ValueError(
+            f"columns has dtype {names.dtype} and shape {names.shape}; with column_kernel='delta' "
+            "give a name (text or whole number) for each column, or None."
+        )
+    names = names if names.dtype.kind in "iu" else names.astype(str)
+    if len(np.unique(names)) < len(names):
+        raise ValueError("columns names a column twice; give each name once.")
+    return names
+
+
+def check_table(Y: Array, row: str, column: str) -> Array:
+    """Two columns or more, no infinity, and in each row and column a known score."""
+    if Y.shape[1] < 2:
+        raise ValueError(
+            f"Y has the scores of {Y.shape[1]} {column}{'' if Y.shape[1] == 1 else 's'}; expected "
+            f"at least two {column}s to rank for each {row}. One score for each {row} is a list of "
+            "items: RankRLS ranks those."
+        )
+    if np.isinf(Y).any():
+        i, j = np.argwhere(np.isinf(Y))[0]
+        raise ValueError(
+            f"Y contains infinity, the first in row {i}, column {j}; give finite scores, and NaN "
+            "where a score is unknown."
+        )
+    known = ~np.isnan(Y)
+    for axis, what in ((1, row), (0, column)):
+        empty = np.flatnonzero(~known.any(axis=axis))
+        if len(empty):
+            raise ValueError(
+                f"Y has no score for {len(empty)} {what}{'s' if len(empty) > 1 else ''}, the first "
+                f"is number {empty[0]}; leave {'them' if len(empty) > 1 else 'it'} out."
+            )
+    return Y

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,25 +11,27 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.checks import check_finite, warn_of_solutions
+from rankwise.estimators.conditional_rank_rls import check_table
 from rankwise.estimators.kernel_model import KernelModel
-from rankwise.estimators.label_targets import LabelTarget, read_labels
+from rankwise.estimators.search import Search
 from rankwise.features import Design, make_design
-from rankwise.features.design import FITTING, HOLDING_OUT
-from rankwise.graphs import ScoreGraph
-from rankwise.losses import SquaredLoss, TableLoss
+from rankwise.features.design import HOLDING_OUT
+from rankwise.frames import as_array, as_frame, column_names
+from rankwise.losses import TableLoss
 from rankwise.machine import Progress, calm
 from rankwise.metrics import get_metric
 from rankwise.metrics.averaging import check_cutoff
 from rankwise.model_selection.candidates import check_alphas
-from rankwise.model_selection.table_task import OVERFLOW, TableTask
-from rankwise.solvers import Solutions, minimize
-from rankwise.solvers.table_problem import TableProblem
-from rankwise.solvers.table_sides import Side
+from rankwise.model_selection.tables import OVERFLOW, TableTask
+from rankwise.options import check_option
+from rankwise.real_numbers import as_real, refuse_masked
+from rankwise.solvers.tables import Side, Table
+from rankwise.text_tables import listed
 
 
 class LabelMixin(RankerMixin):
@@ -102,6 +104,11 @@ class LabelMixin(RankerMixin):
         known = ~np.isnan(target.Y)
         rows = np.nonzero(known)[0]
         return float(get_metric(metric)(target.Y[known], scores[known], rows))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
 
 @dataclass(eq=False, repr=False)
@@ -204,13 +211,7 @@ class LabelRanker(LabelMixin, KernelModel):
         LabelRanker
             The fitted estimator.
         """
-        alphas = check_alphas([self.alpha], "alpha")
-        X, target, loss = self._check_data(X, y)
-        design = self._make_design(X, FITTING)
-        found, constant = self._solve(loss, design, alphas)
-        self._describe(target, loss, design, found)
-        self._keep(design, found.coef[0], constant)
-        return self
+        return self._fit_data(self._check_data(X, y))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Scores of all labels; only their differences for one instance have a meaning.
@@ -261,17 +262,15 @@ class LabelRanker(LabelMixin, KernelModel):
         if groups is not None:
             raise ValueError("each instance is a group of its labels; leave out groups.")
         model = clone(self)
-        items, _, loss = model._check_data(X, y)
-        design = model._make_design(items, HOLDING_OUT)
-        problem, _ = model._problem(loss, design)
+        data = model._check_data(X, y)
 
         def train(alpha: float) -> LabelRanker:
-            trained: LabelRanker = clone(self).set_params(alpha=alpha).fit(X, y)
-            return trained
+            trained: LabelRanker = model.set_params(alpha=alpha)
+            return trained._fit_data(data)
 
-        return TableTask(problem, "rows", self.alpha, train)
+        return TableTask(data.table, "rows", self.alpha, train)
 
-    def _check_data(self, X: Any, y: Any) -> tuple[Any, LabelTarget, TableLoss]:
+    def _check_data(self, X: Any, y: Any) -> _Data:
         kernel = self.make_kernel()
         sparse = False if kernel.is_precomputed else "csr"
         X = self._check_items(X, accept_sparse=sparse, ensure_all_finite=False)
@@ -292,80 +291,298 @@ class LabelRanker(LabelMixin, KernelModel):
                 "there is nothing to rank: no instance has two labels to compare (two known "
                 "scores, which must differ if ties are left out)."
             )
-        return X, target, loss
-
-    def _make_design(self, X: Any, n_matrices: float) -> Design:
-        return make_design(
-            self.make_kernel(),
+        design = make_design(
+            kernel,
             X,
             self.solver,
             n_basis=self.n_basis,
             basis=self.basis,
             random_state=self.random_state,
-            n_matrices=n_matrices,
+            n_matrices=HOLDING_OUT,
         ).stored()
+        matrix, constant = design.matrix, 0.0
+        if self.intercept:
+            matrix, constant = _with_constant(matrix, is_kernel=design.method == "dual")
+        rows = Side(matrix, design.method == "dual", is_decomposed=design.method != "iterative")
+        table = Table(loss, rows, Side(None, False), self.tol, self.max_iter)
+        return _Data(target.labels, design, table, constant)
 
-    def _problem(self, loss: TableLoss, design: Design) -> tuple[TableProblem, float]:
-        """The table of instances and labels, and the constant that was added."""
-        matrix, is_kernel, constant = design.matrix, design.method == "dual", 0.0
-        if self.intercept and is_kernel:
-            constant = float(np.diagonal(matrix).mean()) or 1.0
-            matrix = matrix + constant
-        elif self.intercept:
-            is_sparse = sp.issparse(matrix)
-            squares = (
-                matrix.multiply(matrix).sum()
-                if is_sparse
-                else np.einsum("ij,ij->", matrix, matrix, dtype=np.float64)
-            )
-            constant = float(squares) / matrix.shape[0] or 1.0
-            columns = [matrix, np.full((matrix.shape[0], 1), np.sqrt(constant))]
-            matrix = sp.hstack(columns, format="csr") if is_sparse else np.hstack(columns)
-        rows = Side(matrix, is_kernel)
-        return TableProblem(loss, rows, Side(None, False), self.tol, self.max_iter), constant
-
-    def _solve(self, loss: TableLoss, design: Design, alphas: Array) -> tuple[Solutions, float]:
-        """B of all features (or items) and labels; the constant feature is the last of them."""
-        problem, constant = self._problem(loss, design)
+    def _fit_data(self, data: _Data) -> Self:
+        alphas, design = check_alphas([self.alpha], "alpha"), data.design
         with Progress("LabelRanker") as line:
-            if not loss.is_complete:
-                return problem.solve(alphas, watch=line.iteration), constant
-            Y = loss.Y - loss.Y.mean(axis=1, keepdims=True)
-            plain = SquaredLoss(ScoreGraph(np.zeros(len(Y))), 1.0, Y)
-            shifts = alphas * (Y.shape[1] - 1) / 2  # the loss is the mean over pairs, not items
-            found = minimize(
-                design.method,
-                plain,
-                problem.rows.matrix,
-                shifts,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                watch=line.iteration,
-            )
-        unfinished = tuple(shift * 2 / (Y.shape[1] - 1) for shift in found.unfinished)
-        return found._replace(unfinished=unfinished), constant
-
-    def _describe(
-        self, target: LabelTarget, loss: TableLoss, design: Design, found: Solutions
-    ) -> None:
-        self.labels_ = target.labels
-        self.output_shape_ = (len(target.labels),)
-        self.n_pairs_, self.solver_, self.n_iter_ = loss.n_pairs, design.method, found.n_iter
-        self._store_features(design.features)
-        if not np.isfinite(found.coef).all():
+            found = data.table.solve(alphas, watch=line.iteration)
+        B = found.coef[0]
+        if not np.isfinite(B).all():
             raise ValueError(OVERFLOW)
         warn_of_solutions([found], self.kernel, self.tol)
-
-    def _keep(self, design: Design, B: Array, constant: float) -> None:
+        self.labels_ = data.labels
+        self.output_shape_ = (len(data.labels),)
+        self.n_pairs_ = data.table.loss.n_pairs
+        self.solver_, self.n_iter_ = design.method, found.n_iter
         self.intercept_ = np.zeros(B.shape[1])
         if design.method == "dual":
-            self.intercept_ += constant * B.sum(axis=0)
+            self.intercept_ += data.constant * B.sum(axis=0)
         elif self.intercept:
-            self.intercept_ += np.sqrt(constant) * B[-1]
+            self.intercept_ += np.sqrt(data.constant) * B[-1]
             B = B[:-1]
+        self._store_features(design.features)
         self._store(design.coefficients(B))
+        return self
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
+
+class _Data(NamedTuple):
+    """The data of a fit, checked: labels, features, table, and the constant that was added."""
+
+    labels: NDArray[Any]
+    design: Design
+    table: Table
+    constant: float
+
+
+def _with_constant(matrix: Any, *, is_kernel: bool) -> tuple[Any, float]:
+    """The mean of k(x, x) is added to the kernel, or its root as a feature."""
+    if is_kernel:
+        constant = float(np.diagonal(matrix).mean()) or 1.0
+        return matrix + constant, constant
+    values = matrix.data if sp.issparse(matrix) else matrix.ravel()
+    constant = float(np.einsum("i,i->", values, values, dtype=np.float64)) / matrix.shape[0] or 1.0
+    columns = [matrix, np.full((matrix.shape[0], 1), np.sqrt(constant))]
+    stacked = sp.hstack(columns, format="csr") if sp.issparse(matrix) else np.hstack(columns)
+    return stacked, constant
+
+
+@dataclass(eq=False, repr=False)
+class LabelRankerCV(LabelMixin, Search):
+    """LabelRanker that chooses alpha, and kernel parameters if lists are given.
+
+    Every alpha is judged by leave-one-instance-out: exact, and without training again if all scores
+    are known or the data are small ([RankRLS09] section 3.3); else by five folds of instances.
+
+    Parameters
+    ----------
+    alphas : array-like of shape (n_alphas,), optional
+        Candidates; by default 31 values from 1e-8 to 1e2 times the mean squared distance in a pair,
+        widened as in `RankRLSCV`.
+    cv : "auto", None, int, splitter or iterable
+        As in `LabelRanker.leave_out`; splitters get the instances.
+    scoring : str or Metric
+        Any name of `rankwise.metrics`, such as "tau", "spearman", "hit@1" or "ndcg@5".
+    gamma, degree, coef0
+        Kernel parameters; a list of values is searched.
+    store_predictions : bool
+        Keep the held-out scores in ``cv_results_["predictions"]``: a list of arrays of shape
+        (n_instances · n_labels, n_alphas).
+    values, cost, ties, group_weight, intercept, kernel, kernel_params, n_basis, basis, solver, \
+tol, max_iter, random_state
+        As in `LabelRanker`.
+
+    Attributes
+    ----------
+    alpha_ : float
+        Chosen alpha.
+    best_score_ : float
+        Its score, in the units of the metric.
+    best_params_ : dict
+        Alpha and the chosen kernel parameters.
+    cv_results_ : dict
+        As in `RankRLSCV`; each instance is a group.
+    best_estimator_ : LabelRanker
+        The model trained on all data; its attributes are those of the search, too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import LabelRankerCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 3))
+    >>> Y = X @ rng.standard_normal((3, 4)) + 0.1 * rng.standard_normal((60, 4))
+    >>> model = LabelRankerCV().fit(X, Y)
+    >>> model.cv_results_["cv"], round(model.best_score_, 2)
+    ('leave-row-out', 0.96)
+    """
+
+    model_class = LabelRanker
+    shown = (*Search.shown, "intercept_", "labels_")
+
+    alphas: ArrayLike | None = None
+    _: KW_ONLY
+    cv: Any = "auto"
+    scoring: Any = "tau"
+    values: str = "scores"
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    intercept: bool = True
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    solver: str = "auto"
+    tol: float = 1e-8
+    max_iter: int | None = None
+    random_state: Any = None
+    store_predictions: bool = False
+
+    @calm
+    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
+        """Choose the parameters, then learn from all data.
+
+        Parameters
+        ----------
+        X, y
+            As in `LabelRanker.fit`.
+
+        Returns
+        -------
+        LabelRankerCV
+            The fitted estimator.
+        """
+        self._search(X, y)
+        frame = as_frame(X)
+        validate_data(self, X if frame is None else frame, skip_check_array=True)
+        return self
+
+
+class LabelTarget(NamedTuple):
+    """Scores of the labels.
+
+    Attributes
+    ----------
+    Y : ndarray of shape (n_instances, n_labels)
+        Larger is better, nan where unknown.
+    labels : ndarray of shape (n_labels,)
+        Names of the columns.
+    is_class : bool
+        Whether each instance has one class, which is preferred to all others.
+    """
+
+    Y: Array
+    labels: NDArray[Any]
+    is_class: bool
+
+
+def read_labels(Y: Any, values: str, known: NDArray[Any] | None = None) -> LabelTarget:
+    """Scores of the labels from whatever the user has; `known` are the labels of a fitted model.
+
+    A flat Y holds one class for each instance. Columns of a data frame are brought into the order
+    of the known labels.
+    """
+    check_option("values", values, ("scores", "ranks"))
+    if Y is None:
+        raise ValueError(
+            "this ranker requires y to be passed, but the target y is None; give scores or ranks "
+            "of the labels, one row for each instance."
+        )
+    if sp.issparse(Y):
+        Y = Y.toarray()
+    names = column_names(Y)
+    refuse_masked("Y", Y)
+    _refuse_lists(Y)
+    Y = as_array(Y, "Y")
+    array = np.asarray(Y)
+    if array.ndim == 1 and names is None:
+        return _classes(array, known)
+    if array.ndim != 2:
+        raise ValueError(
+            f"Y has shape {array.shape}; expected a score for each instance and label, shape "
+            "(n_instances, n_labels), or one class for each instance."
+        )
+    labels = np.arange(array.shape[1]) if names is None else _names(names)
+    scores = as_real(
+        "Y", Y, "map what is said of a label to numbers, larger ones for better labels"
+    )
+    if values == "ranks":
+        scores = _from_ranks(scores)
+    target = LabelTarget(check_table(scores, "instance", "label"), labels, False)
+    return target if known is None else _in_order(target, known)
+
+
+def _refuse_lists(Y: Any) -> None:
+    """Sets of labels by name, which NumPy would take for a ragged array or for text."""
+    rows = Y if isinstance(Y, (list, tuple)) else []
+    if any(isinstance(label, str) for row in rows if not np.isscalar(row) for label in row) or (
+        any(isinstance(row, (set, frozenset)) for row in rows)
+    ):
+        raise ValueError(
+            "Y has a list of labels for each instance; pass the table of zeros and ones that "
+            "sklearn.preprocessing.MultiLabelBinarizer makes of it, with ties='exclude'."
+        )
+
+
+def _classes(y: NDArray[Any], known: NDArray[Any] | None) -> LabelTarget:
+    """One class for each instance: 1 for it, 0 for all others."""
+    if y.dtype.kind == "c":
+        raise ValueError("Complex data not supported: Y must hold real numbers or classes.")
+    if y.dtype.kind == "f":
+        if not np.isfinite(y).all():
+            raise ValueError("Input y contains NaN or infinity; give each instance a class.")
+        if (y != np.rint(y)).any():
+            raise ValueError(
+                f"Y has shape {y.shape} and fractions; expected scores of all labels, shape "
+                "(n_instances, n_labels), or one class for each instance. Unknown label type: "
+                "continuous."
+            )
+    try:
+        found, code = np.unique(y, return_inverse=True)
+    except TypeError:
+        raise ValueError("Y mixes classes of different types; give all as strings.") from None
+    labels = found if known is None else known
+    if known is not None:
+        place = {label: k for k, label in enumerate(known.tolist())}
+        code = np.array([_place(label, place) for label in found.tolist()])[code]
+    if len(labels) < 2:
+        raise ValueError(
+            f"all instances are of one class, {labels.tolist()[0]!r}; expected at least two "
+            "classes, or scores of all labels."
+        )
+    Y = np.zeros((len(y), len(labels)))
+    Y[np.arange(len(y)), code] = 1.0
+    return LabelTarget(Y, _names(labels.tolist()), True)
+
+
+def _from_ranks(ranks: Array) -> Array:
+    """Scores, minus the ranks; ranks of a row are 1, 2, … without gap or duplicate."""
+    order = np.sort(ranks, axis=1)  # nan is last
+    wanted = np.arange(1.0, ranks.shape[1] + 1)
+    wrong = (order != wanted) & ~np.isnan(order)
+    if wrong.any():
+        row = int(np.argmax(wrong.any(axis=1)))
+        seen = ranks[row][~np.isnan(ranks[row])]
+        what = "duplicates" if len(np.unique(seen)) < len(seen) else "gaps"
+        raise ValueError(
+            f"the ranks of row {row} have {what}: {', '.join(f'{each:g}' for each in seen[:12])}; "
+            "expected 1 (best), 2, … up to the number of ranked labels, each once. For ties and "
+            "gaps pass -ranks with values='scores'."
+        )
+    return -ranks
+
+
+def _in_order(target: LabelTarget, known: NDArray[Any]) -> LabelTarget:
+    place = {label: k for k, label in enumerate(target.labels.tolist())}
+    if sorted(map(str, place)) != sorted(map(str, known.tolist())):
+        plain = np.array_equal(target.labels, np.arange(len(target.labels)))
+        if plain and len(place) == len(known):  # an array, its columns as in fit
+            return target._replace(labels=known)
+        names = [listed(map(repr, labels.tolist()), 5) for labels in (target.labels, known)]
+        raise ValueError(
+            f"Y has the labels {names[0]}, but the model was trained with {names[1]}; give a "
+            "column for each of these."
+        )
+    order = [place[label] for label in known.tolist()]
+    return target._replace(Y=target.Y[:, order], labels=known)
+
+
+def _place(label: Any, place: dict[Any, int]) -> int:
+    if label not in place:
+        raise ValueError(
+            f"the class {label!r} is unknown to the model, which knows "
+            f"{listed(map(repr, place), 5)}."
+        )
+    return place[label]
+
+
+def _names(names: list[Any]) -> NDArray[Any]:
+    if len(set(names)) < len(names):
+        raise ValueError("two columns of Y have the same name; give each label one column.")
+    is_whole = all(
+        isinstance(name, (int, np.integer)) and not isinstance(name, bool) for name in names
+    )
+    return np.array(names if is_whole else [str(name) for name in names])

@@ -291,25 +291,23 @@ def report_solution(model: Any, solution: MarginSolution) -> None:
     model.lower_bound_ = solution.best.bound
     model.gap_ = solution.best.gap
     model.n_iter_ = len(solution.history)
-    model.history_ = {
-        "objective": np.array([step.objective for step in solution.history]),
-        "lower_bound": np.array([step.bound for step in solution.history]),
-        "gap": np.array([step.gap for step in solution.history]),
-    }
+    objective, bound = np.array(solution.history).T
+    reached = np.divide(bound, objective, out=np.ones_like(bound), where=objective > 0)
+    model.history_ = {"objective": objective, "lower_bound": bound, "gap": 1 - reached}
 
 
 def warn_unfinished(model: Any, solutions: list[MarginSolution], alphas: Any) -> None:
     """Warn of the worst of the solutions that did not reach the tolerance."""
-    unfinished = [
-        (solution.end == End.CONTRADICTED, solution.best.gap, k)
-        for k, solution in enumerate(solutions)
-        if solution.end != End.CONVERGED
-    ]
-    if not unfinished:
-        return
-    _, gap, k = max(unfinished)
-    warn_user(
-        f"{type(model).__name__} {REASONS[solutions[k].end]}. After {len(solutions[k].history)} "
-        f"iterations at alpha={alphas[k]:g} the relative gap is {gap:.1e}, tol={model.tol:g}.",
-        ConvergenceWarning,
-    )
+    worst: tuple[bool, float, int] | None = None
+    for k, solution in enumerate(solutions):
+        if solution.end != End.CONVERGED:
+            this = (solution.end == End.CONTRADICTED, solution.best.gap, k)
+            worst = this if worst is None else max(worst, this)
+    if worst is not None:
+        _, gap, k = worst
+        warn_user(
+            f"{type(model).__name__} {REASONS[solutions[k].end]}. After "
+            f"{len(solutions[k].history)} iterations at alpha={alphas[k]:g} the relative gap is "
+            f"{gap:.1e}, tol={model.tol:g}.",
+            ConvergenceWarning,
+        )

@@ -47,29 +47,26 @@ class StrictOrder:
         self.group = graph.groups.astype(np.int32)
         self.size = np.bincount(graph.groups, minlength=graph.n_groups)
         self.starts = np.cumsum(self.size) - self.size
-
-    @cached_property
-    def total_weight(self) -> float:
-        """W, the sum of the weights of the pairs, added up as those of violated pairs are."""
-        if self.item_weights is None:
-            return self.graph.total_weight
-        return self.violated(np.zeros(self.n_items)).weight
-
-    @cached_property
-    def weight_of_item(self) -> Array | float:
-        """What the pairs of an item weigh, before the weight of the other item."""
-        weight = 1.0 if self.item_weights is None else self.item_weights
-        if self.graph.group_weight == "pairs":
-            return weight
-        return np.asarray(self.graph.pair_weights[self.graph.groups] * weight)
+        self._by_group = sort_by_group(np.arange(self.n_items), self.group, self.starts)
+        weight = np.ones(self.n_items) if self.item_weights is None else self.item_weights
+        self.weight_of_item = graph.pair_weights[graph.groups] * weight  # before the other item's
+        self.total_weight = graph.total_weight
+        if self.item_weights is not None:  # added up as the weights of violated pairs are
+            self.total_weight = self.violated(np.zeros(self.n_items)).weight
 
     def violated(self, f: NDArray[Any]) -> ViolatedOrder:
         """The pairs whose scores differ by less than one, or in the wrong direction.
 
         One sort and one sweep: [TreeRSVM11] algorithm 2.
         """
-        scores = self.center(f)
-        return ViolatedOrder(self, scores, self._sort(scores))
+        scores, n_groups = self.center(f), len(self.size)
+        if n_groups * SMALL_GROUP > self.n_items:
+            order = sort_in_groups(scores, self._by_group, self.starts)
+        else:
+            order = np.argsort(scores)
+            if n_groups > 1:
+                order = sort_by_group(order, self.group, self.starts)
+        return ViolatedOrder(self, scores, order)
 
     def center(self, v: NDArray[Any]) -> Array:
         """Subtract the mean of each group."""
@@ -78,19 +75,6 @@ class StrictOrder:
             return np.asarray(v - v.mean())
         means = np.bincount(self.group, weights=v) / self.size
         return np.asarray(v - means[self.group])
-
-    def _sort(self, scores: Array) -> Indices:
-        n_groups = len(self.size)
-        if n_groups * SMALL_GROUP > self.n_items:
-            order: Indices = sort_in_groups(scores, self._by_group, self.starts)
-            return order
-        order = np.argsort(scores)
-        return order if n_groups == 1 else sort_by_group(order, self.group, self.starts)
-
-    @cached_property
-    def _by_group(self) -> Indices:
-        order: Indices = sort_by_group(np.arange(self.n_items), self.group, self.starts)
-        return order
 
 
 class ViolatedOrder:
@@ -104,8 +88,7 @@ class ViolatedOrder:
         else:
             self._lost, self._won = sum_violated(*self._sorted, pairs.item_weights[order])
         self.divergence = self._scatter(self._won - self._lost)
-        weight = pairs.weight_of_item
-        self.weight = float((self._lost * np.broadcast_to(weight, len(order))[order]).sum())
+        self.weight = float(self._lost @ pairs.weight_of_item[order])
         self.slack = self.weight - float(scores @ self.divergence)
 
     def squares(self) -> tuple[float, Array, float, float, float]:

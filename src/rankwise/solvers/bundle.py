@@ -101,7 +101,8 @@ class Bundle:
         self._mix = maximize_on_simplex(Q, self._offsets, self._mix, best)
         newest = np.zeros(len(self))
         newest[-1] = 1.0  # near the minimum of a smooth loss more exact than the master problem
-        if self._value(Q, newest) > self._value(Q, self._mix):
+        value = float(self._offsets @ self._mix - 0.5 * (self._mix @ Q @ self._mix))
+        if self._offsets[-1] - 0.5 * Q[-1, -1] > value:
             self._mix = newest
         used = self._mix > 0
         mix, slope = self._mix[used], self._mix[used] @ self._slopes[used]
@@ -110,9 +111,6 @@ class Bundle:
         rounding = self._rounding * float(mix @ self._sizes[used]) + 4 * EPSILON * norm
         rounding += float(wrong @ np.abs(w)) + float(wrong @ wrong) / (4 * alpha)
         return float(mix @ self._offsets[used]) - norm - rounding, w
-
-    def _value(self, Q: Array, mix: Array) -> float:
-        return float(self._offsets @ mix - 0.5 * (mix @ Q @ mix))
 
     def _merge(self) -> None:
         """Keep the half that the solution uses most, and their mixture: the bound stays."""
@@ -182,10 +180,11 @@ def maximize_on_simplex(
             first = int(np.argmin(ratio))
             x[face] += ratio[first] * (target - x[face])
             active[face[first]] = False
-            x = _on_simplex(np.where(active, x, 0.0))
+            x = np.where(active, np.maximum(x, 0.0), 0.0)
+            x /= x.sum()
             continue
         x[face] = target
-        x = _on_simplex(x)
+        x /= x.sum()
         gain = c - Q @ x
         best, reached = int(np.argmax(gain)), float(x @ gain)
         improved = float(c @ x - 0.5 * (x @ Q @ x))
@@ -222,8 +221,3 @@ def _on_face(Q: Array, c: Array) -> Array:
     for _ in range(CORRECTIONS):
         x += inverse @ (right - bordered @ x)
     return np.asarray(x[:n] * scale)
-
-
-def _on_simplex(x: Array) -> Array:
-    x = np.maximum(x, 0.0)
-    return np.asarray(x / x.sum())

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -171,9 +170,10 @@ def truncated_newton(
 def second_moment(objective: MarginObjective) -> Array:
     """Second moment of the differences of pairs: a matrix, or its diagonal for many features."""
     R = objective.R
-    variance = _variance(R)
+    squares = R.multiply(R).sum(axis=0) if sp.issparse(R) else np.einsum("ij,ij->j", R, R)
+    variance = np.ravel(squares) / R.shape[0] - np.ravel(R.mean(axis=0)) ** 2
     if R.shape[1] > MAX_FEATURES:
-        return 2 * variance
+        return np.asarray(2 * np.maximum(variance, 0.0))
     M = objective.loss.second_moment(R)
     M[np.diag_indices_from(M)] = np.maximum(M.diagonal(), RARE * variance)
     return M
@@ -204,13 +204,6 @@ def moment_near_margin(objective: MarginObjective, f: Array, moment: Array) -> A
     D = D.toarray() if sp.issparse(D) else D
     D *= np.sqrt(weight[near] / (2 * WIDTH * NEAR_MARGIN * weight.sum()))[:, None]
     return np.asarray(D.T @ D + moment * (len(moment) / near.sum()))
-
-
-def _variance(R: Any) -> Array:
-    """Of the columns, which are near zero."""
-    squares = R.multiply(R).sum(axis=0) if sp.issparse(R) else np.einsum("ij,ij->j", R, R)
-    mean = np.asarray(R.mean(axis=0)).ravel()
-    return np.asarray(np.maximum(np.ravel(squares) / R.shape[0] - mean**2, 0.0))
 
 
 def inverse_curvature(moment: Array, alpha: float) -> Callable[[Array], Array]:

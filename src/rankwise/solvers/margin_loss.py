@@ -67,8 +67,8 @@ class MarginSolution(NamedTuple):
     ----------
     best : Iterate
         Weights, objective and bound.
-    history : list of Iterate
-        After each iteration, without the weights.
+    history : list of tuple
+        Objective and bound after each iteration.
     end : End
         Why it stopped.
     bundle : Bundle
@@ -78,7 +78,7 @@ class MarginSolution(NamedTuple):
     """
 
     best: Iterate
-    history: list[Iterate]
+    history: list[tuple[float, float]]
     end: End
     bundle: Bundle
     moment: Array
@@ -153,7 +153,7 @@ class _Run:
     max_iter: int
     best: Iterate
     watch: Callable[[int, Iterate], None] | None = None
-    history: list[Iterate] = field(default_factory=list)
+    history: list[tuple[float, float]] = field(default_factory=list)
     end: End = End.STALLED
 
     def follow(self, steps: Steps) -> None:
@@ -184,7 +184,7 @@ class _Run:
         if objective < bound <= objective + self.bundle.rounding_of(point):
             bound = objective
         self.best = Iterate(w, objective, bound)
-        self.history.append(self.best._replace(w=np.zeros(0)))
+        self.history.append((objective, bound))
 
     def leave_zero(self, objective: MarginObjective) -> None:
         """Move to the lowest point of the planes if it is as good: zero weights order nothing.
@@ -195,7 +195,7 @@ class _Run:
         candidate = Iterate(point.w, point.value, min(self.best.bound, point.value))
         if self.end != End.CONTRADICTED and candidate.gap <= max(self.best.gap, self.tol):
             self.best = candidate
-            self.history[-1] = candidate._replace(w=np.zeros(0))
+            self.history[-1] = candidate[1:]
 
 
 def _steps(

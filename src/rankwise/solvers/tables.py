@@ -1,7 +1,7 @@
-"""Complete tables: all alphas from two decompositions, and rows or columns held out. Exact.
+"""Tables: closed forms for all alphas and for rows or columns held out; else conjugate gradients.
 
 Y is a table (q × t), F = G A K its scores by kernels of the rows and of the columns. RankRLS over
-the pairs of cells of each row minimizes
+the pairs of cells of each row minimizes, if all cells are known,
 
     Σ_i ‖C (y_i − f_i)‖² + ρ ‖f‖²,      ρ = α W/t = α q (t − 1)/2,   C = I − 11ᵀ/t
 
@@ -9,145 +9,358 @@ With ``G = U Γ Uᵀ``, ``C K C = V Σ Vᵀ`` and ``Z = Uᵀ Y V``,
 
     A = U [Z_ab / (ρ + γ_a σ_b)] Vᵀ
 
-so that every alpha is elementwise arithmetic. Labels instead of columns (``K = I``) have no V: the
-functions here take None for the spectrum of the columns.
+so that every alpha is elementwise arithmetic. Labels instead of columns have ``K = I`` and no V.
+
+With unknown cells or other costs, features of the two sides, ``G = R Rᵀ`` and ``K = S Sᵀ``, give
+the scores ``F = R B Sᵀ`` and the system
+
+    Rᵀ A(R B Sᵀ) S + α B = Rᵀ T S
+
+A product takes four matrix products of the size of the table; the q t × q t kernel matrix of the
+cells is never formed. If A were a Kronecker product ``H ⊗ L`` of diagonal matrices, features with
+diagonal ``Rᵀ H R`` and ``Sᵀ L S`` would make the system diagonal. That is the preconditioner: the
+solution of a complete table, with weights for rows and columns of fewer scores.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
 
-from rankwise.arrays import Array
-from rankwise.solvers.hold_out_items import Spectrum
+from rankwise.arrays import Array, Indices
+from rankwise.features import center_kernel
+from rankwise.losses import TableLoss
+from rankwise.machine import idle_cores
+from rankwise.solvers.closed_form import solve_shifted
+from rankwise.solvers.hold_out_items import Spectrum, spectrum_of_features, spectrum_of_kernel
+from rankwise.solvers.iterative import Watch, conjugate_gradients
+from rankwise.solvers.squared_loss import Solutions
+
+INDEFINITE = -1e-8  # of the largest eigenvalue: more negative than rounding makes them
+FLOOR = 0.1  # of the mean weight: rows and columns of few scores are weighed as much
 
 
-def table_shift(alpha: float, n_rows: int, n_columns: int) -> float:
-    """ρ of a table of this size."""
-    return alpha * n_rows * (n_columns - 1) / 2
+class WeightedSide(NamedTuple):
+    """Features R of one side that suit weights H of its items.
 
-
-class CompleteTable:
-    """A table with the spectra of its two sides.
-
-    Parameters
+    Attributes
     ----------
-    rows : Spectrum
-        Of the kernel of the rows; only eigenvalues that are not zero.
-    columns : Spectrum or None
-        Of the kernel of the columns, centered; None for labels, which are all different.
-    Y : ndarray of shape (q, t)
-        Scores, none missing.
+    features : array, sparse matrix or None
+        R, shape (n, r); None for the identity.
+    norms : ndarray of shape (r,)
+        Diagonal of ``Rᵀ H R``.
+    back : ndarray of shape (n_functions, r) or None
+        From weights of R to those of the functions of the side; None for the identity.
     """
 
-    def __init__(self, rows: Spectrum, columns: Spectrum | None, Y: Array) -> None:
-        self._rows, self._columns = rows, columns
-        self._Y = Y - Y.mean(axis=1, keepdims=True)
-        self.values = rows.values[:, None] * (1.0 if columns is None else columns.values)
+    features: Any
+    norms: Array
+    back: Array | None = None
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a table, with as many functions as there are columns in `matrix`.
+
+    Attributes
+    ----------
+    matrix : array, sparse matrix or None
+        Features of the items, shape (n, p); or kernel values between them, (n, n). None if every
+        item is only itself (labels).
+    is_kernel : bool
+        Which of the two.
+    is_centered : bool
+        Whether scores count up to a constant on this side, so that the mean of the items has no
+        effect.
+    is_decomposed : bool
+        Whether `spectrum` is used; False for features that only conjugate gradients look at.
+    """
+
+    matrix: Any
+    is_kernel: bool
+    is_centered: bool = False
+    is_decomposed: bool = True
+
+    def part(self, items: Indices) -> Side:
+        """Some of the items; the side itself, with what it has decomposed, if these are all."""
+        if self.matrix is None or len(items) == self.matrix.shape[0]:
+            return self
+        rows = self.matrix[items]
+        return replace(self, matrix=rows[:, items] if self.is_kernel else rows)
+
+    def seen_from(self, new: Indices, items: Indices) -> Any:
+        """The functions of a part, at other items: their features, or kernel values to it."""
+        return self.matrix[np.ix_(new, items)] if self.is_kernel else self.matrix[new]
 
     @cached_property
-    def _down(self) -> Array:
-        """``Uᵀ Y C``."""
-        return np.asarray(self._rows.vectors.T @ self._Y)
+    def spectrum(self) -> Spectrum:
+        """Of the kernel matrix, centered if scores count up to a constant; no zero values."""
+        if self.is_kernel:
+            values, vectors = spectrum_of_kernel(self.matrix, centered=self.is_centered)[:2]
+        elif self.matrix.shape[1] < self.matrix.shape[0]:
+            values, vectors = spectrum_of_features(self._features)[:2]
+        else:
+            R = self._features
+            values, vectors = spectrum_of_kernel(R @ R.T, overwrite=True)[:2]
+        rounding = len(vectors) * np.finfo(np.float64).eps * np.abs(values).max(initial=0.0)
+        keep = np.abs(values) > rounding
+        return Spectrum(values[keep], np.ascontiguousarray(vectors[:, keep]))
+
+    @property
+    def back(self) -> Array:
+        """From weights of the vectors of the spectrum to those of the functions."""
+        U = self.spectrum.vectors
+        return U if self.is_kernel else self._features.T @ U
+
+    def weighted(self, weight: Array) -> WeightedSide:
+        """Features that make ``Rᵀ H R`` diagonal, for H = diag(weight)."""
+        if self.matrix is None:
+            return WeightedSide(None, weight)
+        if self.is_kernel:
+            K = center_kernel(self.matrix.copy()) if self.is_centered else self.matrix
+            features, norms, back = _of_kernel(K, weight)
+            return WeightedSide(
+                features, norms, back - back.mean(axis=0) if self.is_centered else back
+            )
+        if not self.is_decomposed:
+            squares = self.matrix**2 if not sp.issparse(self.matrix) else self.matrix.power(2)
+            return WeightedSide(self.matrix, np.asarray(squares.T @ weight))
+        R = self._features
+        if R.shape[1] > R.shape[0]:
+            features, norms, back = _of_kernel(R @ R.T, weight)
+            return WeightedSide(features, norms, R.T @ back)
+        values, P = scipy.linalg.eigh(R.T @ (weight[:, None] * R), check_finite=False)
+        keep = values > _rounding(values)
+        return WeightedSide(R @ P[:, keep], values[keep], P[:, keep])
 
     @cached_property
-    def _across(self) -> Array:
-        """``Y C V``."""
-        return self._Y if self._columns is None else np.asarray(self._Y @ self._columns.vectors)
+    def _features(self) -> Array:
+        R = self.matrix.toarray() if sp.issparse(self.matrix) else self.matrix
+        R = np.asarray(R, dtype=np.float64)
+        return R - R.mean(axis=0) if self.is_centered else R
 
-    @cached_property
-    def _both(self) -> Array:
-        """Z."""
-        return self._down if self._columns is None else self._down @ self._columns.vectors
 
-    @cached_property
-    def _row_squares(self) -> Array:
-        return self._rows.vectors**2
+@dataclass(frozen=True)
+class Table:
+    """Minimize ``loss(F) + α ‖f‖²`` over scores ``F = R B Sᵀ`` of a table.
 
-    @cached_property
-    def _beyond_rows(self) -> tuple[Array, Array]:
-        """What U does not span: of ``Y C V``, and of the length of each row."""
-        rest = 1.0 - self._row_squares.sum(axis=1, keepdims=True)
-        return self._across - self._rows.vectors @ self._both, np.maximum(rest, 0.0)
+    Attributes
+    ----------
+    loss : TableLoss
+        What is known about the cells.
+    rows, columns : Side
+        R and S: features, or kernel values.
+    tol, max_iter
+        Limits of the conjugate gradients, if there is no closed form.
+    """
 
-    @cached_property
-    def _beyond_columns(self) -> tuple[Array, Array]:
-        """What V and the constant do not span: of ``Uᵀ Y C``, and of each column."""
-        assert self._columns is not None
-        k = 1.0 - 1.0 / self._Y.shape[1]
-        rest = k - self._column_squares.sum(axis=1)
-        return self._down - self._both @ self._columns.vectors.T, np.maximum(rest, 0.0)
+    loss: TableLoss
+    rows: Side
+    columns: Side
+    tol: float = 1e-8
+    max_iter: int | None = None
 
-    @cached_property
-    def _column_squares(self) -> Array:
-        if self._columns is None:
-            raise ValueError("labels have no kernel by which a new one could be scored.")
-        return self._columns.vectors**2
+    @property
+    def has_closed_form(self) -> bool:
+        """Whether two decompositions give everything."""
+        return self.loss.is_complete and self.rows.is_decomposed
 
-    def coefficients(self, shift: float) -> Array:
-        """``Uᵀ A V``."""
-        return np.asarray(self._both / (shift + self.values))
+    def part(self, rows: Indices, columns: Indices) -> Table:
+        """The problem of a smaller table."""
+        return replace(
+            self,
+            loss=self.loss.part(rows, columns),
+            rows=self.rows.part(rows),
+            columns=self.columns.part(columns),
+        )
 
-    def without_rows(self, shift: float) -> Array:
-        """Scores of each row by a model without it; `shift` is that of q − 1 rows.
+    def sides(self) -> tuple[WeightedSide, WeightedSide]:
+        """Features of both sides with weights by the known cells, ``A ≈ diag(h) ⊗ diag(g)``."""
+        degrees, count = self.loss.degrees(), self.loss.known.sum(axis=1)
+        across, down = degrees.sum(axis=1), degrees.sum(axis=0)
+        gain = count.sum() / max(
+            count.sum() - np.count_nonzero(count), 1
+        )  # n/(n − 1) of a full row
+        h = np.maximum(across / across.mean(), FLOOR)
+        g = np.maximum(down, FLOOR * down.mean()) * (gain / len(h))
+        return self.rows.weighted(h), self.columns.weighted(g)
+
+    def solve(self, alphas: Array, watch: Watch | None = None) -> Solutions:
+        """B for every alpha, shape (n_alphas, n_row_functions, n_column_functions)."""
+        if not self.has_closed_form:
+            return self.iterate(*self.sides(), alphas, watch)
+        if self.columns.matrix is None:
+            return self._ridge(alphas)
+        _, _, Z, values = self._decomposed()
+        coef = [
+            self.rows.back @ (Z / (shift + values)) @ self.columns.back.T
+            for shift in self._shifts(alphas)
+        ]
+        is_definite = values.min(initial=0.0) >= INDEFINITE * np.abs(values).max(initial=0.0)
+        return Solutions(np.stack(coef), bool(is_definite))
+
+    def without_rows(self, alphas: Array) -> Array:
+        """Scores of each row by models without it, shape (q, t, n_alphas); all cells are known.
 
         Each direction V_b is a ridge regression over the rows. With ``R = γσ/(ρ + γσ)`` and the
         leverages ``H = (U∘U) R``,
 
             F V = (U (R∘Z) − H∘(Y V)) / (1 − H)
         """
-        U, squares, target = self._rows.vectors, self._row_squares, self._across
-        if self._is_large(shift):
-            R = self.values / (shift + self.values)
-            H = squares @ R
-            scores = (U @ (R * self._both) - H * target) / (1.0 - H)
-        else:  # 1 − H from its own terms, which do not cancel
-            S = shift / (shift + self.values)
-            beyond, rest = self._beyond_rows
-            scores = target - (beyond + U @ (S * self._both)) / (rest + squares @ S)
-        return scores if self._columns is None else np.asarray(scores @ self._columns.vectors.T)
+        U, V, Z, values = self._decomposed()
+        target = self._centered if V is None else self._centered @ V
+        squares = U**2
+        beyond = target - U @ Z  # what U does not span: of the target, and of the length of rows
+        short = np.maximum(1.0 - squares.sum(axis=1, keepdims=True), 0.0)
+        out = np.empty((len(alphas), *self.loss.shape))
+        for held, shift in zip(out, self._shifts(alphas, n_rows=-1), strict=True):
+            if shift > np.abs(values).max(initial=0.0):
+                R = values / (shift + values)
+                H = squares @ R
+                scores = (U @ (R * Z) - H * target) / (1.0 - H)
+            else:  # 1 − H from its own terms, which do not cancel
+                S = shift / (shift + values)
+                scores = target - (beyond + U @ (S * Z)) / (short + squares @ S)
+            held[:] = scores if V is None else scores @ V.T
+        return out.transpose(1, 2, 0)
 
-    def without_columns(self, shift: float) -> Array:
-        """Scores of each column by a model without it, less the mean score of the others.
+    def without_columns(self, alphas: Array, new_rows: Any = None) -> Array:
+        """Scores of each column by models without it, less the mean score of the others.
 
-        `shift` is that of t − 1 columns. Each direction U_a is a ridge regression over the columns
-        with a free intercept. With R as above, ``H = R (V∘V)ᵀ`` and ``k = 1 − 1/t``,
+        Shape (q, t, n_alphas); all cells are known. Each direction U_a is a ridge regression over
+        the columns with a free intercept. With R as above, ``H = R (V∘V)ᵀ`` and ``k = 1 − 1/t``,
 
             Uᵀ F = ((R∘Z) Vᵀ − H∘(Uᵀ Y C)/k) / (k − H)
+
+        For rows that the table does not have, such as `new_rows` (n, n_row_functions), the same
+        divided by γ_a; where γ_a is small, from ``R/γ = σ/(ρ + γσ)``.
         """
-        return np.asarray(self._rows.vectors @ self._without_columns(shift))
+        U, V, Z, values = self._decomposed()
+        gamma, sigma = self.rows.spectrum.values, self.columns.spectrum.values
+        target, squares = U.T @ self._centered, (V**2).T
+        k = 1.0 - 1.0 / self.loss.shape[1]
+        beyond = target - Z @ V.T  # what V and the constant do not span
+        short = np.maximum(k - squares.sum(axis=0), 0.0)
+        features = U if new_rows is None else np.asarray(new_rows @ self.rows.back)
+        out = np.empty((len(alphas), len(features), self.loss.shape[1]))
+        for held, shift in zip(out, self._shifts(alphas, n_columns=-1), strict=True):
+            if shift > np.abs(values).max(initial=0.0):
+                R = values / (shift + values)
+                H = R @ squares
+                scores = ((R * Z) @ V.T - H * target / k) / (k - H)
+            else:
+                S = shift / (shift + values)
+                scores = target / k - (beyond + (S * Z) @ V.T) / (short + S @ squares)
+            if new_rows is not None:
+                small = np.abs(gamma) * np.abs(sigma).max(initial=0.0) < shift
+                scores[~small] /= gamma[~small, None]
+                R = sigma / (shift + values[small])
+                H = R @ squares
+                fitted = (R * Z[small]) @ V.T
+                scores[small] = (fitted - H * target[small] / k) / (k - gamma[small, None] * H)
+            held[:] = features @ scores
+        return out.transpose(1, 2, 0)
 
-    def _without_columns(self, shift: float) -> Array:
-        assert self._columns is not None
-        V, squares, target = self._columns.vectors, self._column_squares, self._down
-        k = 1.0 - 1.0 / self._Y.shape[1]
-        if self._is_large(shift):
-            R = self.values / (shift + self.values)
-            H = R @ squares.T
-            return np.asarray(((R * self._both) @ V.T - H * target / k) / (k - H))
-        S = shift / (shift + self.values)
-        beyond, rest = self._beyond_columns
-        residual = (beyond + (S * self._both) @ V.T) / (rest + S @ squares.T)
-        return np.asarray(target / k - residual)
+    @cached_property
+    def _centered(self) -> Array:
+        """``Y C``."""
+        return np.asarray(self.loss.Y - self.loss.Y.mean(axis=1, keepdims=True))
 
-    def new_rows_without_columns(self, features: Array, shift: float) -> Array:
-        """As `without_columns` for rows that the table does not have, such as `features`.
+    def _shifts(self, alphas: Array, n_rows: int = 0, n_columns: int = 0) -> Array:
+        """ρ of a table with so many more rows and columns."""
+        q, t = self.loss.shape
+        return alphas * (q + n_rows) * (t + n_columns - 1) / 2
 
-        What `without_columns` finds for the direction U_a, divided by γ_a; where γ_a is small, from
-        ``R/γ = σ/(ρ + γσ)``.
-        """
-        assert self._columns is not None
-        sigma, gamma = self._columns.values, self._rows.values
-        scores = self._without_columns(shift)
-        small = np.abs(gamma) * np.abs(sigma).max(initial=0.0) < shift
-        scores[~small] /= gamma[~small, None]
-        k = 1.0 - 1.0 / self._Y.shape[1]
-        R = sigma / (shift + self.values[small])
-        H = R @ self._column_squares.T
-        fitted = (R * self._both[small]) @ self._columns.vectors.T
-        scores[small] = (fitted - H * self._down[small] / k) / (k - gamma[small, None] * H)
-        return np.asarray(features @ scores)
+    def _decomposed(self) -> tuple[Array, Any, Array, Array]:
+        """U, V (None for labels), Z and the products γσ."""
+        gamma, U = self.rows.spectrum[:2]
+        Z = U.T @ self._centered
+        if self.columns.matrix is None:
+            return U, None, Z, gamma[:, None] * np.ones(Z.shape[1])
+        sigma, V = self.columns.spectrum[:2]
+        return U, V, Z @ V, gamma[:, None] * sigma
 
-    def _is_large(self, shift: float) -> bool:
-        return bool(shift > np.abs(self.values).max(initial=0.0))
+    def _ridge(self, alphas: Array) -> Solutions:
+        """Labels: ridge regression on the scores of each row less their mean."""
+        R = self.rows.matrix.astype(np.float64)  # a copy: kernel values are overwritten
+        system, target = R, self._centered
+        if not self.rows.is_kernel:
+            system, target = R.T @ R, R.T @ target
+            system = system.toarray() if sp.issparse(system) else system
+        return Solutions(*solve_shifted(system, target, self._shifts(alphas)))
+
+    def iterate(
+        self, rows: WeightedSide, columns: WeightedSide, alphas: Array, watch: Watch | None = None
+    ) -> Solutions:
+        """Conjugate gradients; the largest alpha first, each the start of the next."""
+        shape = (len(rows.norms), len(columns.norms))
+        target = _to_features(self.loss.target, rows, columns).reshape(-1, 1)
+        curvature = np.outer(rows.norms, columns.norms).reshape(-1)
+        coef = np.empty((len(alphas), *shape))
+        start, n_iter, unfinished = None, 1, []
+        for k in np.argsort(alphas)[::-1]:
+            alpha = float(alphas[k])
+
+            def product(b: Array, alpha: float = alpha) -> Array:
+                F = _scores(b.reshape(shape), rows, columns)
+                return _to_features(self.loss.times_A(F), rows, columns).reshape(-1, 1) + alpha * b
+
+            found = conjugate_gradients(
+                product,
+                target,
+                curvature + alpha,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                start=start,
+                watch=watch,
+            )
+            start, n_iter = found.x, max(n_iter, found.n_iter)
+            coef[k] = found.x.reshape(shape)
+            if not found.converged:
+                unfinished.append(alpha)
+        coef = coef if rows.back is None else rows.back @ coef
+        coef = coef if columns.back is None else coef @ columns.back.T
+        return Solutions(coef, True, n_iter, tuple(unfinished))
+
+
+def _of_kernel(K: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """With ``H^½ K H^½ = V Σ Vᵀ``: ``R = H^(−½) V Σ^½``; negative eigenvalues are left out."""
+    root = np.sqrt(weight)[:, None]
+    with idle_cores(len(K) ** 3):
+        S = root * K * root.T
+        values, vectors = scipy.linalg.eigh(S, check_finite=False, overwrite_a=True)
+    keep = values > _rounding(values)
+    scale = np.sqrt(values[keep])
+    features = np.ascontiguousarray(vectors[:, keep] / root * scale)
+    return features, values[keep], vectors[:, keep] * root / scale
+
+
+def _rounding(values: Array) -> float:
+    return float(len(values) * np.finfo(np.float64).eps * values.max(initial=0.0))
+
+
+def _scores(B: Array, rows: WeightedSide, columns: WeightedSide) -> Array:
+    """``R B Sᵀ``, the cheaper product first."""
+    R, S = rows.features, columns.features
+    if S is None:
+        return np.asarray(R @ B)
+    (q, r), (t, s) = R.shape, S.shape
+    if q * s * (r + t) <= t * r * (s + q):
+        return np.asarray((R @ B) @ S.T)
+    return np.asarray(R @ (B @ S.T))
+
+
+def _to_features(F: Array, rows: WeightedSide, columns: WeightedSide) -> Array:
+    """``Rᵀ F S``, the cheaper product first."""
+    R, S = rows.features, columns.features
+    if S is None:
+        return np.asarray(R.T @ F)
+    (q, r), (t, s) = R.shape, S.shape
+    if r * t * (q + s) <= q * s * (t + r):
+        return np.asarray((R.T @ F) @ S)
+    return np.asarray(R.T @ (F @ S))

@@ -1,0 +1,288 @@
+"""Cross-validation of tables: rows, columns or both are held out, each row is a group. Exact.
+
+=========  ==========================================  =========================================
+held out   complete table, one at a time               anything else
+=========  ==========================================  =========================================
+rows       `Table.without_rows`                        folds of rows; one at a time from the
+                                                       features of all cells, if these are few
+columns    `Table.without_columns`                     folds of columns
+both       folds of rows, in each of them              folds of rows times folds of columns
+           `Table.without_columns` for new rows
+=========  ==========================================  =========================================
+
+Folds are trained again. The scores of a row are counted from their mean over the columns that were
+trained on, so that those of different folds can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from rankwise.arrays import Array, Indices
+from rankwise.features import Design, FeatureMap, Kernel
+from rankwise.graphs import ScoreGraph
+from rankwise.groups import encode_groups
+from rankwise.losses import SquaredLoss
+from rankwise.machine import check_matrix_fits, track
+from rankwise.metrics import Metric
+from rankwise.metrics.ranking import Ranking, Targets
+from rankwise.model_selection.alpha_grid import AlphaGrid, make_grid, median_share
+from rankwise.model_selection.candidates import Candidates
+from rankwise.model_selection.curves import HeldOutCurves
+from rankwise.model_selection.exact_hold_out import Refit, check_rest, held_out_scores
+from rankwise.model_selection.folds import Folds, make_folds, read_splits
+from rankwise.model_selection.least_squares_task import alpha_candidates
+from rankwise.options import check_option
+from rankwise.solvers.tables import Side, Table
+
+OVERFLOW = (
+    "the squares of some features or kernel values overflow; scale the features, for example with "
+    "sklearn.preprocessing.StandardScaler."
+)
+ROUNDING = 1e-14  # of a squared length: no spread, but what rounding leaves
+EXACT_FOLDS, REFIT_FOLDS = 10, 5
+FEW_ENTRIES = 2**23  # of the features of all cells, for leave-row-out of incomplete tables
+
+
+class HeldOutTable(NamedTuple):
+    """Held-out scores of a table.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (q, t, n_alphas)
+        Scores by models without the row or the column; nan in unknown cells if only the known ones
+        were scored.
+    way : str
+        What was held out, such as "leave-row-out" or "folds of columns".
+    n_folds : int
+        Number of folds.
+    refits : bool
+        Whether each fold was trained again.
+    """
+
+    scores: Array
+    way: str
+    n_folds: int
+    refits: bool
+
+
+class TableTask:
+    """A learner of tables with its data; judges all alphas at once.
+
+    Parameters
+    ----------
+    table : Table
+        The table; the columns of each row are ranked.
+    leave : {"rows", "columns", "both"}
+        What is held out.
+    alpha : float
+        The value that the learner has.
+    model : callable
+        From an alpha to the learner trained on all data.
+    names : tuple of str
+        What the user calls a row and a column of the table.
+    """
+
+    parameters = ("alpha",)
+
+    def __init__(
+        self,
+        table: Table,
+        leave: str,
+        alpha: float,
+        model: Callable[..., Any],
+        names: tuple[str, str] = ("row", "column"),
+    ) -> None:
+        check_option("leave", leave, ("rows", "columns", "both"))
+        self._table, self._leave, self._alpha = table, leave, alpha
+        self._model, self._names = model, names
+
+    def candidates(self, **values: ArrayLike | None) -> Candidates:
+        """By default 31 alphas from 1e-8 to 1e2 times the mean squared distance in a pair."""
+        return alpha_candidates(values, self._alpha, self._default_grid)
+
+    def held_out(self, alphas: Array, cv: Any, progress: bool | None = None) -> HeldOutTable:
+        """Held-out scores of all cells.
+
+        Parameters
+        ----------
+        alphas : ndarray of shape (n_alphas,)
+            Positive.
+        cv : "auto", None, int, splitter or iterable
+            None holds out one row or column at a time. "auto" does so where that needs no training;
+            else it makes five folds.
+        progress : bool, optional
+            Whether to draw a bar while folds are trained again.
+        """
+        q, t = self._table.loss.shape
+        check_matrix_fits(q * t, len(alphas), "a table of held-out scores", "give fewer alphas")
+        cv = read_splits(cv)
+        if isinstance(cv, str):
+            check_option("cv", cv, ("auto",))
+        if self._leave == "both":
+            return self._leave_both(alphas, cv, progress)
+        return self._leave_one_side(alphas, cv, progress)
+
+    def judge(
+        self,
+        candidates: Candidates,
+        cv: Any,
+        metrics: Sequence[Metric],
+        progress: bool | None = None,
+    ) -> HeldOutCurves:
+        """Hold out, and score each row by its known cells."""
+        held = self.held_out(candidates.axes["alpha"], cv, progress)
+        Y = self._table.loss.Y
+        known = ~np.isnan(Y) & ~np.isnan(held.scores).any(axis=2)
+        groups = encode_groups(np.nonzero(known)[0], int(known.sum()))
+        targets = Targets(Y[known], groups)
+        rankings = [Ranking(targets, held.scores[known, k]) for k in range(len(candidates))]
+        by_group = {
+            metric.name: np.stack([metric.by_group(each).values for each in rankings], axis=1)
+            for metric in metrics
+        }
+        return HeldOutCurves(
+            candidates,
+            {name: values[:, :, None] for name, values in by_group.items()},
+            groups.labels,
+            held.way,
+            held.n_folds,
+            held.refits,
+            held.scores.reshape(-1, 1, len(candidates)),
+        )
+
+    def train(self, **values: Any) -> Any:
+        """The learner of one alpha."""
+        return self._model(**values)
+
+    def _leave_one_side(self, alphas: Array, cv: Any, progress: bool | None) -> HeldOutTable:
+        table, is_rows = self._table, self._leave == "rows"
+        shape = table.loss.shape
+        n = shape[0 if is_rows else 1]
+        name = self._names[0 if is_rows else 1]
+        is_auto, has_few = isinstance(cv, str), is_rows and _has_few_features(table)
+        if (cv is None or is_auto) and (table.has_closed_form or has_few):
+            check_rest(n > 1 if is_rows else n > 2)
+            if not table.has_closed_form:
+                scores = _from_features(table, alphas)
+            else:
+                scores = table.without_rows(alphas) if is_rows else table.without_columns(alphas)
+            return HeldOutTable(scores, f"leave-{name}-out", n, False)
+        folds = _folds(min(REFIT_FOLDS, n) if is_auto else cv, n)
+        scores = np.empty((*shape, len(alphas)))
+        for U in track(folds, f"training again without some {name}s", progress):
+            if is_rows:
+                scores[U] = _refit(table, U, None, alphas)
+            else:
+                scores[:, U] = _refit(table, None, U, alphas)
+        way = f"leave-{name}-out" if cv is None else f"folds of {name}s"
+        return HeldOutTable(scores, way, len(folds), True)
+
+    def _leave_both(self, alphas: Array, cv: Any, progress: bool | None) -> HeldOutTable:
+        table, is_auto = self._table, isinstance(cv, str)
+        (q, t), (row, column) = table.loss.shape, self._names
+        scores = np.empty((q, t, len(alphas)))
+        if table.has_closed_form and (cv is None or isinstance(cv, (int, str))):
+            check_rest(t > 2)
+            folds = _folds(min(EXACT_FOLDS, q) if is_auto else cv, q)
+            for U in track(folds, f"training again without some {row}s", progress):
+                rest = np.setdiff1d(np.arange(q), U)
+                new_rows = table.rows.seen_from(U, rest)
+                scores[U] = table.part(rest, np.arange(t)).without_columns(alphas, new_rows)
+            way = f"folds of {row}s, leave-{column}-out"
+            return HeldOutTable(scores, way, len(folds), False)
+        row_folds = _folds(min(REFIT_FOLDS, q) if is_auto else cv, q)
+        column_folds = _folds(min(REFIT_FOLDS, t) if is_auto else cv, t)
+        pairs = [(U, V) for U in row_folds for V in column_folds]
+        for U, V in track(pairs, f"training again without {row}s and {column}s", progress):
+            scores[np.ix_(U, V)] = _refit(table, U, V, alphas)
+        return HeldOutTable(scores, f"folds of {row}s and {column}s", len(pairs), True)
+
+    def _default_grid(self) -> AlphaGrid:
+        with np.errstate(over="ignore", invalid="ignore"):
+            size, share = _spread(self._table.rows)
+            width, columns_share = _spread(self._table.columns)
+        if not np.isfinite(size * width):
+            raise ValueError(OVERFLOW)
+        return make_grid(size * width, share * columns_share)
+
+
+def _refit(table: Table, U: Indices | None, V: Indices | None, alphas: Array) -> Array:
+    """Scores of the rows U and columns V by models without them; None for all, which are kept."""
+    every_row, every_column = (np.arange(n) for n in table.loss.shape)
+    rows = every_row if U is None else np.setdiff1d(every_row, U)
+    columns = every_column if V is None else np.setdiff1d(every_column, V)
+    part = table.part(rows, columns)
+    check_rest(part.loss.n_pairs > 0)
+    R = table.rows.seen_from(every_row if U is None else U, rows)
+    scores = []
+    for B in part.solve(alphas).coef:
+        new = trained = np.asarray(R @ B)
+        if table.columns.matrix is not None:
+            held = table.columns.seen_from(every_column if V is None else V, columns)
+            new = new @ np.asarray(held).T
+            trained = trained @ np.asarray(table.columns.seen_from(columns, columns)).T
+        scores.append(new - trained.mean(axis=1, keepdims=True))
+    return np.stack(scores, axis=2)
+
+
+def _has_few_features(table: Table) -> bool:
+    """Whether the features of all known cells fit in little memory."""
+    if not table.rows.is_decomposed:
+        return False
+    columns = table.columns.matrix
+    width = min(table.rows.matrix.shape)
+    width *= table.loss.shape[1] if columns is None else min(columns.shape)
+    return bool(width * table.loss.known.sum() <= FEW_ENTRIES)
+
+
+def _from_features(table: Table, alphas: Array) -> Array:
+    """Leave-row-out as leave-group-out of RankRLS on the features of all known cells."""
+    rows, columns = table.sides()
+    i, j = np.nonzero(table.loss.known)
+    S = np.eye(table.loss.shape[1]) if columns.features is None else columns.features
+    features = (rows.features[i][:, :, None] * S[j][:, None, :]).reshape(len(i), -1)
+    design = Design("primal", features, FeatureMap(Kernel("linear"), None, features.shape[1]))
+    folds = np.split(np.arange(len(i)), np.flatnonzero(np.diff(i)) + 1)
+    refit = Refit(table.tol, table.max_iter)
+    scores = np.full((*table.loss.shape, len(alphas)), np.nan)
+    loss = SquaredLoss(table.loss.graph())
+    scores[i, j] = held_out_scores(loss, design, folds, alphas, refit)[:, 0]
+    return scores
+
+
+def _folds(cv: Any, n: int) -> Folds:
+    """Folds of n rows or columns; None for one at a time."""
+    if cv is None:
+        return list(np.arange(n)[:, None])
+    return make_folds(cv, ScoreGraph(np.zeros(n)))
+
+
+def _spread(side: Side) -> tuple[float, float]:
+    """Mean squared distance of the items from their mean, and the share of the median column.
+
+    Twice that, the mean squared distance in a pair, if scores count up to a constant on the side.
+    What all items have in common is left out: an offset of the features does not tell how much
+    alpha their differences need. If the items do not differ, it is their mean squared length.
+    """
+    R = side.matrix
+    if R is None:
+        return 2.0, 1.0
+    n = R.shape[0]
+    factor = 2 * n / max(n - 1, 1) if side.is_centered else 1.0
+    if side.is_kernel:
+        length = np.trace(R) / n
+        lengths, spreads = np.array([length]), np.array([length - R.mean()])
+    else:
+        mean = np.asarray(R.mean(axis=0)).ravel()
+        squares = np.square(R) if not sp.issparse(R) else R.multiply(R)
+        lengths = np.asarray(squares.mean(axis=0)).ravel()
+        spreads = lengths - mean**2 if sp.issparse(R) else np.square(R - mean).mean(axis=0)
+    spreads = np.where(spreads > ROUNDING * lengths, spreads, 0.0)
+    spreads = spreads if spreads.any() else lengths
+    return factor * float(spreads.sum()), median_share(spreads)
