@@ -35,7 +35,7 @@ from benchmarks.problems import SIZES
 from rankwise import RankRLS
 from rankwise.datasets import make_ranking, read_letor, read_ranking
 from rankwise.persistence import load, save
-from rankwise.report import write_report
+from rankwise.report import report
 
 N_ROWS = {"tiny": 200, "short": 20_000, "full": 200_000}
 N_FEATURES = 50
@@ -133,7 +133,7 @@ def _models(folder: Path, X: np.ndarray, y: np.ndarray, groups: np.ndarray) -> I
     yield Row("load a model", "joblib (pickle)", lambda: joblib.load(theirs), sum_of_scores)
     linear = RankRLS().fit(X, y, groups)
     page = folder / "report.html"
-    yield Row("report page", "rankwise", lambda: write_report(page, linear, X, y, groups))
+    yield Row("report page", "rankwise", lambda: report(linear, X, y, groups).save(page))
 
 
 def _process(*arguments: str) -> Callable[[], Any]:

@@ -99,3 +99,20 @@ def set_screen(driver, width=1200, scheme="light"):
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def find(page, selector):
+    return page.find_element("css selector", selector)
+
+
+def texts(page, selector):
+    return page.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].map((node) => node.textContent)",
+        selector,
+    )
+
+
+def wait_for(page, condition):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    return WebDriverWait(page, 20).until(lambda _: condition())

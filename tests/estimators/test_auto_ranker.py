@@ -34,7 +34,7 @@ from rankwise.metrics import get_metric
 from rankwise.model_selection.folds import fold_numbers
 from rankwise.model_selection.nested_hold_out import make_nested_folds
 from rankwise.persistence import load, save
-from rankwise.report import make_report
+from rankwise.report import report
 from tests.oracle import scaled_in_groups
 
 LINEAR = ["linear, standard, magnitude", "linear, group, magnitude without ties"]
@@ -568,7 +568,7 @@ def test_the_report_draws_the_curves_of_an_additive_model(data):
     X, y, groups = data
     model = make_pipeline(StandardScaler(), HingeFeatures(2), RankRLS(0.1))
     model.fit(X, make_target(y, groups))
-    page = make_report(model, X, y, groups, feature_names=["height", "b", "c", "d"])
+    page = str(report(model, X, y, groups, feature_names=["height", "b", "c", "d"]))
     shapes = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])["shapes"]
     assert shapes["scale"] == "value"
     assert shapes["total"] == 4
@@ -578,17 +578,17 @@ def test_the_report_draws_the_curves_of_an_additive_model(data):
         total += np.interp(X[:, at], curve["x"], curve["mean"])
     scores = model.predict(X)
     np.testing.assert_allclose(total, scores - scores.mean(), atol=0.01)
-    plain = make_report(RankRLS().fit(X, y, groups), X, y, groups)
+    plain = str(report(RankRLS().fit(X, y, groups), X, y, groups))
     assert '"shapes":null' in plain
 
 
 def test_the_report_has_what_is_lost_without_each_feature(data, fitted):
     X, y, groups = data
-    page = make_report(fitted, X, y, groups, feature_names=["height", "b", "c", "d"])
+    page = str(report(fitted, X, y, groups, feature_names=["height", "b", "c", "d"]))
     found = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])["losses"]
     expected = permutation_importance(fitted, X, y, groups, scoring="ndcg@10", n_repeats=2)
     order = np.argsort(-expected.importance, kind="stable")
     assert found["names"] == [["height", "b", "c", "d"][j] for j in order]
     np.testing.assert_allclose(found["losses"], expected.importance[order], rtol=1e-3, atol=1e-6)
     assert "shuffled inside the groups" in page
-    assert '"losses":null' in make_report(RankRLS().fit(X, y, groups), X, y, groups)
+    assert '"losses":null' in str(report(RankRLS().fit(X, y, groups), X, y, groups))

@@ -47,7 +47,7 @@ from rankwise.model_selection import (
     leave_group_out_predict,
     permutation_test,
 )
-from rankwise.report import make_report
+from rankwise.report import report
 
 NAMES = ["price", "weight", "age", "size"]
 X, Y, GROUPS = make_ranking(n_queries=6, n_documents=6, n_features=4, random_state=0)[:3]
@@ -214,8 +214,8 @@ def test_graphs_take_columns(kind):
 def test_reports_and_comparisons_take_frames(kind):
     items, y, groups = data(kind)
     model = RankRLS().fit(items, y, groups)
-    plain = make_report(model, pd.DataFrame(X, columns=NAMES), Y, LABELS, ids=np.arange(len(Y)))
-    assert make_report(model, items, y, groups, ids=column(kind, np.arange(len(Y)))) == plain
+    plain = str(report(model, pd.DataFrame(X, columns=NAMES), Y, LABELS, ids=np.arange(len(Y))))
+    assert str(report(model, items, y, groups, ids=column(kind, np.arange(len(Y))))) == plain
     assert '"weight"' in plain
     errors = {"a": [0.1, 0.3, 0.2, np.nan], "b": [0.0, 0.1, 0.1, 0.2]}
     assert str(compare(FRAMES[kind](errors))) == str(compare(errors))

@@ -16,7 +16,7 @@ from rankwise.datasets import make_ranking
 from rankwise.metrics import evaluate
 from rankwise.model_selection import compare, make_ranking_scorer
 from rankwise.persistence import export_onnx, load, save
-from rankwise.report import make_report
+from rankwise.report import report
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_other_peoples_rankers_are_compared_and_reported(data, name):
     assert compare(values, greater_is_better=True).rows[0].mean_b == pytest.approx(
         np.nanmean(values["linear"])
     )
-    page = make_report(trees, X, y, groups, previous=linear, metrics="ndcg@5")
+    page = str(report(trees, X, y, groups, previous=linear, metrics="ndcg@5"))
     assert f"{type(trees).__name__} on {len(y)} items in 8 groups" in page
     assert f"<b>{np.nanmean(values['linear']):.3f}</b>" in page
     assert "best single feature:" in page
@@ -80,7 +80,7 @@ def test_frames_through_the_whole_path(data, name, tmp_path):
         again = load(tmp_path / "model.rw")
         np.testing.assert_array_equal(again.predict(new, **options), scores)
         found = evaluate(truth, scores, new_queries, "ndcg@5")
-        page = make_report(again, new, truth, new_queries, metrics="ndcg@5")
+        page = str(report(again, new, truth, new_queries, metrics="ndcg@5"))
         assert f'<p class="value">{found["ndcg@5"]:.3f}</p>' in page
         assert any(f"<bdi>{column}" in page for column in columns)
 

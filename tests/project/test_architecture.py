@@ -80,7 +80,7 @@ BUDGET = {
     "model_selection": 2171,
     "persistence": 1674,
     "plot": 650,
-    "report": 1472,
+    "report": 1280,
     "solvers": 1884,
     "sums": 332,
     "uncertainty": 947,

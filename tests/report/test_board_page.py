@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 
 from rankwise.cli.app import app
 from rankwise.leaderboard import rate, rate_groups
-from rankwise.report import board_data, make_board, write_board
+from rankwise.report import board_page
+from rankwise.report.board import headline
 
 HOSTILE = [
     "</script><img src=x onerror=alert(1)>",
@@ -58,7 +59,7 @@ def board_of(rows, **options):
 def test_records_and_meetings_on_the_page_are_those_of_the_raw_comparisons(model):
     rows = make_battles()
     board = board_of(rows, model=model, side=True, covariates=["length"], judge="judge")
-    (found,) = data_of(make_board(board))["boards"]
+    (found,) = data_of(str(board_page(board)))["boards"]
     names = found["rows"]["item"]
     rating = dict(zip(names, found["rows"]["rating"], strict=True))
     effect = {each["name"]: each["value"] for each in found["effects"]}
@@ -93,9 +94,9 @@ def test_records_and_meetings_on_the_page_are_those_of_the_raw_comparisons(model
 
 
 def test_surprises_are_the_largest_deviations_for_their_number_of_comparisons(monkeypatch):
-    monkeypatch.setattr(board_data, "SURPRISES", 4)
+    monkeypatch.setattr("rankwise.report.board.SURPRISES", 4)
     board = board_of(make_battles(seed=1))
-    (found,) = data_of(make_board(board))["boards"]
+    (found,) = data_of(str(board_page(board)))["boards"]
     pairs, most = found["meetings"], found["surprises"]
     sizes = []
     for n, seen, expected in zip(pairs["n"], pairs["observed"], pairs["expected"], strict=True):
@@ -108,7 +109,7 @@ def test_surprises_are_the_largest_deviations_for_their_number_of_comparisons(mo
 
 def test_ranks_intervals_effects_and_judges_are_those_of_the_board():
     board = board_of(make_battles(), judge="judge", side=True, scale="elo", min_comparisons=5)
-    (found,) = data_of(make_board(board))["boards"]
+    (found,) = data_of(str(board_page(board)))["boards"]
     for k, row in enumerate(board):
         for name in ("rank", "best_rank", "worst_rank", "tier", "n", "component"):
             assert found["rows"][name][k] == getattr(row, name)
@@ -126,10 +127,10 @@ def test_ranks_intervals_effects_and_judges_are_those_of_the_board():
 
 def test_thin_items_stand_below_the_line_and_a_board_without_intervals_has_none():
     rows = [*make_battles(), ("Zoe", "Ann", "left", "j1", 0.0)]
-    (found,) = data_of(make_board(board_of(rows, min_comparisons=3)))["boards"]
+    (found,) = data_of(str(board_page(board_of(rows, min_comparisons=3))))["boards"]
     last = found["rows"]["item"].index("Zoe")
     assert (last, found["rows"]["rank"][last], found["rows"]["thin"]) == (5, None, [5])
-    (plain,) = data_of(make_board(board_of(rows, n_resamples=0)))["boards"]
+    (plain,) = data_of(str(board_page(board_of(rows, n_resamples=0))))["boards"]
     assert plain["rows"]["low"] is plain["rows"]["best_rank"] is None
     assert not plain["hasIntervals"]
     assert "nothing says how sure that is" in plain["headline"]
@@ -138,21 +139,17 @@ def test_thin_items_stand_below_the_line_and_a_board_without_intervals_has_none(
 def test_headline_says_who_may_be_the_best():
     sure = rate({"winner": ["a"] * 40 + ["b"] * 4, "loser": ["b"] * 40 + ["a"] * 4},
                 winner="winner", loser="loser")  # fmt: skip
-    assert (
-        board_data.headline(sure) == "\u2068a\u2069 is above each other item with 95% confidence."
-    )
+    assert headline(sure) == "\u2068a\u2069 is above each other item with 95% confidence."
     open_ = rate({"winner": ["a"], "loser": ["b"]}, winner="winner", loser="loser")
-    assert board_data.headline(open_) == (
-        "2 of 2 items may be the best: \u2068a\u2069, \u2068b\u2069."
-    )
+    assert headline(open_) == ("2 of 2 items may be the best: \u2068a\u2069, \u2068b\u2069.")
 
 
 def test_margins_are_told_as_they_are():
     games = {"home": ["a", "b", "c"], "away": ["b", "c", "a"], "x": [3, 2, 1], "y": [0, 1, 2]}
     options = {"sides": ("home", "away"), "scores": ("x", "y")}
     margins = rate(games, margin=True, **options)
-    assert not data_of(make_board(margins))["boards"][0]["areVerdicts"]
-    assert data_of(make_board(rate(games, **options)))["boards"][0]["areVerdicts"]
+    assert not data_of(str(board_page(margins)))["boards"][0]["areVerdicts"]
+    assert data_of(str(board_page(rate(games, **options))))["boards"][0]["areVerdicts"]
 
 
 def test_page_of_many_boards_has_all_of_them_in_order():
@@ -160,14 +157,14 @@ def test_page_of_many_boards_has_all_of_them_in_order():
     boards = rate_groups(
         columns_of(rows), [k % 3 for k in range(300)], sides=("left", "right"), outcome="better"
     )
-    found = data_of(make_board(boards))["boards"]
+    found = data_of(str(board_page(boards)))["boards"]
     assert [each["label"] for each in found] == ["0", "1", "2"]
     assert [each["nComparisons"] for each in found] == [100, 100, 100]
 
 
 def test_only_the_meetings_of_the_first_items_are_on_the_page(monkeypatch):
-    monkeypatch.setattr("rankwise.report.board_page.MATRIX_ITEMS", 3)
-    (found,) = data_of(make_board(board_of(make_battles())))["boards"]
+    monkeypatch.setattr("rankwise.report.board.MATRIX_ITEMS", 3)
+    (found,) = data_of(str(board_page(board_of(make_battles()))))["boards"]
     assert found["nMatrix"] == 3
     assert max(found["meetings"]["first"] + found["meetings"]["second"]) == 2
     assert len(found["meetings"]["n"]) == 3
@@ -186,7 +183,7 @@ class Elements(HTMLParser):
 def test_hostile_names_stay_data_and_the_policy_allows_one_script_and_one_style():
     rows = make_battles(names=HOSTILE)
     board = board_of(rows, judge="judge")
-    page = make_board({HOSTILE[0]: board, HOSTILE[3]: board}, title=HOSTILE[0])
+    page = str(board_page({HOSTILE[0]: board, HOSTILE[3]: board}, title=HOSTILE[0]))
     page.encode("utf-8")
     found = Elements(page).found
     tags = [tag for tag, _ in found]
@@ -207,7 +204,7 @@ def test_hostile_names_stay_data_and_the_policy_allows_one_script_and_one_style(
 def test_what_is_no_board_is_refused(tmp_path):
     for wrong, words in ((3, "a int came"), ({}, "no board"), ({"a": []}, "a list came")):
         with pytest.raises(TypeError, match=words):
-            write_board(tmp_path / "x.html", wrong)
+            board_page(wrong).save(tmp_path / "x.html")
     assert not (tmp_path / "x.html").exists()
 
 

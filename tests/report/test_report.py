@@ -40,9 +40,9 @@ from rankwise.datasets import make_ranking
 from rankwise.errors import UndefinedMetricError
 from rankwise.metrics import evaluate, get_metric, kendall_tau, ndcg
 from rankwise.model_selection import compare
-from rankwise.report import group_items, group_metrics, make_report, margins, write_report
-from rankwise.report.margins import pair_margins
-from rankwise.report.scored_items import as_text, make_scored_items
+from rankwise.report import report, sections
+from rankwise.report.items import as_text, make_scored_items
+from rankwise.report.sections import pair_margins
 
 HOSTILE = [
     "</script><img src=x onerror=alert(1)>",
@@ -57,6 +57,11 @@ HOSTILE = [
 ODD = "<>&\"'/\\!- aé🏳\u2028\ud800\x00\n"
 X, y, groups = make_ranking(n_queries=12, n_documents=(3, 9), n_features=5, random_state=0)[:3]
 MODEL = RankRLS().fit(X, y, groups)
+
+
+def make_report(*arguments, **options):
+    """The page as text."""
+    return str(report(*arguments, **options))
 
 
 def data_of(page):
@@ -141,12 +146,12 @@ def test_too_many_pairs_are_sampled_evenly_and_the_page_says_so(monkeypatch):
     truth, scores, labels = rng.integers(0, 3, 60), rng.normal(size=60), rng.integers(0, 4, 60)
     scored = make_scored_items(scores, truth, labels, None)
     every = np.sort(pair_margins(scored, rng))
-    monkeypatch.setattr(margins, "EXACT_PAIRS", 10)
-    monkeypatch.setattr(margins, "SAMPLED_PAIRS", 50 * len(every))
+    monkeypatch.setattr(sections, "EXACT_PAIRS", 10)
+    monkeypatch.setattr(sections, "SAMPLED_PAIRS", 50 * len(every))
     values, counts = np.unique(pair_margins(scored, rng), return_counts=True)
     np.testing.assert_array_equal(values, np.unique(every))
     assert scipy.stats.chisquare(counts).pvalue > 0.001
-    monkeypatch.setattr(margins, "SAMPLED_PAIRS", 20)
+    monkeypatch.setattr(sections, "SAMPLED_PAIRS", 20)
     page = make_report(scores, None, truth, labels, metrics="tau")
     assert f"random sample of 20 of the {len(every)} pairs" in words_of(page)
 
@@ -174,7 +179,7 @@ def test_means_are_those_of_evaluate_and_intervals_are_students():
     page = make_report(scores, None, y, groups, confidence=0.9)
     table = evaluate(y, scores, groups)
     scored = make_scored_items(scores, y, groups, None)
-    results = group_metrics.measure(scored, ("ndcg@10", "map", "disagreement", "tau"), 0.9)
+    results = sections.measure(scored, ("ndcg@10", "map", "disagreement", "tau"), 0.9)
     for result, row in zip(results, table, strict=True):
         assert result.mean == pytest.approx(row.mean)
         assert result.n_undefined == row.n_undefined
@@ -192,6 +197,41 @@ def test_a_value_that_all_groups_share_has_no_interval():
     n_groups = len(np.unique(groups)) - sum(len(set(y[groups == g])) == 1 for g in set(groups))
     assert f"the same in all {n_groups} groups: no interval" in words
     assert "95%:" not in words
+
+
+def test_an_interval_from_few_groups_is_called_a_rough_guess(rng):
+    for n_groups in (2, 4, 5):
+        truth, labels = np.tile(np.arange(9), n_groups), np.repeat(np.arange(n_groups), 9)
+        scores = truth + 3 * rng.normal(size=len(truth))
+        words = words_of(make_report(scores, None, truth, labels, metrics="tau"))
+        assert "95%:" in words
+        assert (f"a rough guess from {n_groups} groups" in words) == (n_groups < 5)
+
+
+def test_ratings_from_1_to_5_have_no_average_precision_by_default(rng):
+    ratings, labels = rng.integers(1, 6, 40), np.repeat(np.arange(4), 10)
+    scores = rng.normal(size=40)
+    names = [
+        each["name"] for each in data_of(make_report(scores, None, ratings, labels))["metrics"]
+    ]
+    assert names == ["ndcg@10", "disagreement", "tau"]
+    assert [row.name for row in evaluate(ratings, scores, labels)] == names
+    assert evaluate(ratings, scores, labels, "map")["map"] == 1.0  # whoever asks gets it
+    assert "map" in evaluate(ratings - 1, scores, labels).to_dict()
+
+
+def test_no_error_at_all_is_a_question(rng):
+    X, y, groups = rng.normal(size=(60, 3)), rng.normal(size=60), np.repeat(np.arange(6), 10)
+    leaking = np.c_[X, 10 + 2 * y]
+    model = RankRLS(1e-9).fit(leaking, y, groups)
+    names = ["a", "b", "c", "<d>"]
+    words = words_of(make_report(model, leaking, y, groups, feature_names=names, metrics="tau"))
+    assert "No error at all: is the true score, or what follows from it, a feature?" in words
+    assert "<d> alone has no error either." in words
+    model = RankRLS().fit(X, y, groups)
+    assert "No error at all" not in words_of(make_report(model, X, y, groups, metrics="tau"))
+    small = words_of(make_report([1.0, 2.0, 3.0], None, [1, 2, 3], metrics="tau"))
+    assert "No error at all" not in small  # three pairs are right by luck
 
 
 def test_one_defined_group_of_several_is_not_called_one_list():
@@ -222,9 +262,7 @@ def test_interval_of_a_weighted_mean_is_that_of_equal_weights_when_all_groups_ha
     truth, scores = np.tile([0, 1, 2], 8), np.random.default_rng(0).normal(size=24)
     labels = np.repeat(np.arange(8), 3)
     scored = make_scored_items(scores, truth, labels, None)
-    plain, pooled = group_metrics.measure(
-        scored, ["disagreement", "disagreement(average=pairs)"], 0.95
-    )
+    plain, pooled = sections.measure(scored, ["disagreement", "disagreement(average=pairs)"], 0.95)
     assert pooled.mean == pytest.approx(plain.mean)
     assert (pooled.low, pooled.high) == pytest.approx((plain.low, plain.high))
 
@@ -244,7 +282,7 @@ def test_groups_come_worst_first_with_their_values():
 
 @pytest.mark.parametrize("name", ["tau", "disagreement", "ndcg@5"])
 def test_histogram_and_median_are_of_all_groups_even_if_few_are_listed(monkeypatch, name):
-    monkeypatch.setattr("rankwise.report.page.LISTED_GROUPS", 5)
+    monkeypatch.setattr(sections, "LISTED_GROUPS", 5)
     scores = MODEL.predict(X) + np.random.default_rng(0).normal(size=len(y))
     data = data_of(make_report(scores, None, y, groups, metrics=name))
     values = evaluate(y, scores, groups, name).per_group[name]
@@ -574,15 +612,15 @@ def test_long_groups_are_cut_and_the_page_says_so():
     page = make_report(scores, None, truth, metrics="tau")
     group = data_of(page)["items"][0]
     assert group["total"] == 1000
-    assert len(group["names"]) == group_items.ITEMS_A_GROUP
+    assert len(group["names"]) == sections.ITEMS_A_GROUP
     assert set(range(1, 51)) <= set(group["predicted"])
     assert set(range(1, 51)) <= set(group["true"])
     assert "1 group of more than 200 items is cut" in words_of(page)
 
 
 def test_many_groups_are_cut_and_the_page_says_so(monkeypatch):
-    monkeypatch.setattr("rankwise.report.page.LISTED_GROUPS", 40)
-    monkeypatch.setattr(group_items, "SHOWN_ITEMS", 45)
+    monkeypatch.setattr(sections, "LISTED_GROUPS", 40)
+    monkeypatch.setattr(sections, "SHOWN_ITEMS", 45)
     labels = np.repeat(np.arange(60), 3)
     rng = np.random.default_rng(0)
     truth, scores = rng.integers(0, 3, 180), rng.normal(size=180)
@@ -625,7 +663,7 @@ def test_page_of_large_data_is_at_most_five_megabytes():
         ((MODEL, X, np.full(len(y), np.nan), groups), {}, "every y is NaN"),
         ((MODEL, X, np.where(y == 1, np.inf, y), groups), {}, "infinity"),
         ((MODEL, X, np.c_[y, y], groups), {}, "one output"),
-        ((np.c_[y, y], X, y, groups), {}, "predicted scores have shape"),
+        ((np.c_[y, y], X, y, groups), {}, "the predicted scores: the shape"),
         ((np.where(y == 1, np.nan, y), X, y, groups), {}, "y_score is nan"),
         ((MODEL, X, y, groups), {"ids": ["a"]}, "ids has 1 entries"),
         ((MODEL, X, y, groups), {"feature_names": ["a"]}, "feature_names has 1 entries"),
@@ -656,14 +694,21 @@ def test_no_defined_group_is_refused():
 
 def test_file_appears_whole_or_not_at_all(tmp_path):
     path = tmp_path / "report.html"
-    write_report(path, MODEL, X, y, groups, title="First")
+    report(MODEL, X, y, groups, title="First").save(path)
     assert path.read_text(encoding="utf-8") == make_report(MODEL, X, y, groups, title="First")
     with pytest.raises(ValueError, match="groups has"):
-        write_report(path, MODEL, X, y, groups[:-1])
+        report(MODEL, X, y, groups[:-1]).save(path)
     assert "First" in path.read_text(encoding="utf-8")
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
     with pytest.raises(FileNotFoundError, match="does not exist"):
-        write_report(tmp_path / "nowhere" / "report.html", MODEL, X, y, groups)
+        report(MODEL, X, y, groups).save(tmp_path / "nowhere" / "report.html")
+
+
+def test_a_notebook_shows_the_page_in_a_frame_of_its_own():
+    page = report(MODEL, X, y, groups, title=HOSTILE[0])
+    shown = Outline(page._repr_html_())
+    assert shown.tags == ["iframe"]
+    assert shown.attributes[0][1]["srcdoc"] == str(page)
 
 
 @pytest.mark.parametrize("outside", [False, True])
@@ -690,11 +735,12 @@ def test_a_calibrated_model_shows_how_sure_it_is(outside):
     errors = np.linalg.norm(ranker.root_, axis=1)
     listed = [int(name[1:]) for name in data["features"]["names"]]
     np.testing.assert_allclose(data["features"]["errors"], errors[listed], rtol=1e-3)
-    n_circles = page.count("<circle") - make_report(MODEL, X, y, groups).count("<circle")
-    assert n_circles == len(ranker.reliability().predicted)
-    assert f"Log loss {ranker.log_loss_:.3f}" in page
-    assert "May be" in page
-    assert 'id="reliability"' not in make_report(MODEL, X, y, groups)
+    bins = ranker.reliability()
+    np.testing.assert_allclose(data["reliability"]["said"], bins.predicted, rtol=1e-4)
+    np.testing.assert_allclose(data["reliability"]["was"], bins.observed, rtol=1e-4)
+    assert data["reliability"]["pairs"] == bins.n_pairs.sum()
+    assert data["reliability"]["loss"] == pytest.approx(ranker.log_loss_, rel=1e-4)
+    assert data_of(make_report(MODEL, X, y, groups))["reliability"] is None
 
 
 def runs_by_hand(ranker, X, rows):

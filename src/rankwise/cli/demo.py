@@ -28,7 +28,7 @@ def demo(output: Folder = Path("rankwise-demo")) -> None:
     from rankwise.datasets import read_letor
     from rankwise.graphs import ScoreGraph
     from rankwise.persistence import save
-    from rankwise.report import write_report
+    from rankwise.report import report
 
     output.mkdir(parents=True, exist_ok=True)
     train: Any
@@ -45,14 +45,14 @@ def demo(output: Folder = Path("rankwise-demo")) -> None:
     notes = TrainingNotes(command="rankwise demo", data="train.txt")
     import_skops()
     save(rank_rls, output / "model.rw", notes=notes.as_notes())
-    write_report(
-        output / "report.html",
+    page = report(
         rank_rls,
         *(test.X, test.y, test.groups),
         training=(train.X, train.y, train.groups),
         metrics=METRICS,
         title="rankwise demo",
     )
+    page.save(output / "report.html")
     _heading("5. Files to look at")
     print_pairs(
         [

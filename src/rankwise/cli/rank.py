@@ -213,10 +213,10 @@ def rank(
 
 
 def _write_page(page: Path, boards: dict[Any, Leaderboard], pairs: Path) -> None:
-    from rankwise.report import write_board
+    from rankwise.report import board_page
 
     title = "Leaderboard" if str(pairs) == "-" else f"Leaderboard of {pairs.name}"
-    write_board(page, boards.get(None, boards), title=title)
+    board_page(boards.get(None, boards), title=title).save(page)
     note(f"the page was written to {page}")
 
 

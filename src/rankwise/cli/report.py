@@ -39,7 +39,7 @@ def report(
     from rankwise.cli.models import metrics_for
     from rankwise.cli.output import check_inputs, check_output, say
     from rankwise.cli.session import note
-    from rankwise.report import write_report
+    from rankwise.report import report as make_page
 
     check_inputs(model, data, train, previous)
     check_output(output, model, data, train, previous)
@@ -58,8 +58,7 @@ def report(
         before[~np.isnan(found.y)] = open_ranker(previous).scores(file)[0]
     warning = ranker.seen_items(file)
     metrics = [chosen.name for chosen in metrics_for(metric, found.y)]
-    write_report(
-        output,
+    page = make_page(
         ranker.model,
         found.X,
         found.y,
@@ -72,5 +71,6 @@ def report(
         warning=warning,
         title=title or f"{model.stem} on {data.name}",
     )
+    page.save(output)
     note(warning)
     say(f"written to {output}")

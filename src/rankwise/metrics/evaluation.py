@@ -22,8 +22,6 @@ from rankwise.metrics.registry import Metric, get_metric
 from rankwise.options import check_option
 from rankwise.text_tables import Table
 
-DEFAULT_METRICS = ("ndcg@10", "map", "disagreement", "tau")
-
 
 class EvaluationRow(NamedTuple):
     """One line of an `Evaluation`.
@@ -49,6 +47,12 @@ class EvaluationRow(NamedTuple):
     n_undefined: int
     low: float = np.nan
     high: float = np.nan
+
+
+def usual_metrics(y: NDArray[Any], has_weights: bool = False) -> list[str]:
+    """The default metrics; without MAP where it takes no weights, or is 1 for every order."""
+    average_precision = ["map"] if y.min() <= 0 and not has_weights else []
+    return ["ndcg@10", *average_precision, "disagreement", "tau"]
 
 
 class ByMetric(dict[str, Any]):
@@ -99,9 +103,9 @@ class Evaluation:
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with the columns mean, groups, undefined, low and high."""
-        pandas = require("pandas", "Evaluation.to_frame")
         columns = ["metric", "mean", "groups", "undefined", "low", "high"]
-        return pandas.DataFrame(list(self.rows), columns=columns).set_index("metric")
+        frame = require("pandas", "Evaluation.to_frame").DataFrame(self.rows, columns=columns)
+        return frame.set_index("metric")
 
     def __repr__(self) -> str:
         return self.table().text()
@@ -115,9 +119,8 @@ class Evaluation:
         rows = []
         for row in self.rows:
             interval = "" if np.isnan(row.low) else f"{row.low:.4f} … {row.high:.4f}"
-            rows.append(
-                [row.name, f"{row.mean:.4f}", interval, str(row.n_groups), str(row.n_undefined)]
-            )
+            counts = [str(row.n_groups), str(row.n_undefined)]
+            rows.append([row.name, f"{row.mean:.4f}", interval, *counts])
         return Table(header, rows)
 
 
@@ -143,7 +146,8 @@ def evaluate(
         Group label of each row, in any order; None puts all rows in one group.
     metrics : iterable of str or Metric, optional
         As `get_metric` reads them: ``"ndcg@10"``, ``"p(relevant=2)@5"``. By default NDCG of the
-        first ten, MAP (not with weights), the disagreement error and Kendall's tau.
+        first ten, MAP (not with weights, nor if all items are relevant, as ratings from 1 to 5
+        are), the disagreement error and Kendall's tau.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups where a metric is undefined; they are counted in any case. Unlike
         the single metrics, "skip" gives NaN where no group is left.
@@ -174,9 +178,8 @@ def evaluate(
             f"evaluate takes one list of scores, y_score has shape {score.shape}; "
             "call it for each column, or a single metric for all columns."
         )
-    if metrics is None:
-        metrics = [name for name in DEFAULT_METRICS if weights is None or name != "map"]
-    names = [metrics] if isinstance(metrics, (str, Metric)) else metrics
+    usual = usual_metrics(y, weights is not None) if metrics is None else metrics
+    names = [usual] if isinstance(usual, (str, Metric)) else usual
     ranking = Ranking(Targets(y, encoded, weights), score)
     rows, per_group = [], ByMetric()
     for metric in dict.fromkeys(get_metric(name) for name in names):

@@ -31,8 +31,8 @@ def axes_for(ax: Any, caller: str, n: int = 1) -> Any:
 
 def describe_metric(metric: str) -> str:
     """Return the label of an axis: the metric and which way is better."""
-    is_greater = get_metric(metric).greater_is_better
-    return f"{metric} ({'higher' if is_greater else 'lower'} is better)"
+    way = "higher" if get_metric(metric).greater_is_better else "lower"
+    return f"{metric} ({way} is better)"
 
 
 def ordered_colors(n: int) -> list[Any]:

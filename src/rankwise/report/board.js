@@ -1,6 +1,6 @@
 // The page: which board is shown, its words, effects and judges.
 
-let judgeTable = null;
+const JUDGE_ROWS = 25;
 
 function drawWords(board) {
   const { rows } = board;
@@ -40,7 +40,13 @@ function cardsOf(board) {
     const tiers = Math.max(...rows.tier.map((tier, i) => (rows.component[i] === 1 ? tier : 0)));
     found.push(
       card("May be first", rows.best_rank.filter(isFirst).length, "as far as can be told"),
-      card("Tiers", tiers, tiers > 1 ? "groups that can be told apart" : "all are like the first"),
+      card(
+        "Tiers",
+        tiers,
+        tiers > 1
+          ? "each begins with an item that is surely below the first of the one before"
+          : "no item is surely below the first",
+      ),
     );
   }
   const each = (2 * board.nComparisons) / rows.item.length;
@@ -129,16 +135,13 @@ function drawJudges(board) {
     ...range("Weight", "weight", "weight_low", "weight_high"),
     textColumn("Remark", (k) => judges[k].remark, { isAscending: false }),
   ];
-  judgeTable = new SortableTable(byId("judge-table"), columns, {
-    onDraw: () => {
-      byId("more-judges").hidden = judgeTable.limit >= judges.length;
-    },
-  });
+  const options = { more: byId("more-judges"), step: JUDGE_ROWS };
+  const table = new SortableTable(byId("judge-table"), columns, options);
   const worst = ({ agreement_high: high }) => high ?? 1;
   const order = judges.map((_, k) => k);
   order.sort((a, b) => worst(judges[a]) - worst(judges[b]));
-  Object.assign(judgeTable, { limit: 25, column: columns.length - 1, isAscending: false });
-  judgeTable.setRows(order); // those with a remark, then those that agree least
+  Object.assign(table, { column: columns.length - 1, isAscending: false });
+  table.setRows(order); // those with a remark, then those that agree least
 }
 
 // --- the choice of a board --------------------------------------------------------------------
@@ -161,12 +164,7 @@ function setUpBoards() {
     drawBoard();
   });
   byId("board-choice").hidden = data.boards.length === 1;
-  byId("more-judges").addEventListener("click", () => {
-    judgeTable.limit += MORE_ROWS;
-    judgeTable.draw();
-  });
   isPhone.addEventListener("change", drawBoard);
-  setUpRatings();
   setUpMeetings();
   drawBoard();
 }

@@ -1,64 +1,72 @@
-"""Put the page together: words, data, style and script in one file."""
+"""One file with words, data, style and script; nothing else may run in it."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 from collections.abc import Iterable, Sequence
 from html import escape
+from importlib.resources import files
+from string import Template
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.arrays import Indices
 from rankwise.datasets.files import PathLike, replace_file
 from rankwise.datasets.row_sketch import seen_shares, seen_words, sketch_rows
 from rankwise.environment import describe_environment
 from rankwise.frames import as_array
-from rankwise.graphs import PreferenceGraph
-from rankwise.inspection.contributions import Contributions
-from rankwise.inspection.feature_curves import feature_curves, has_curves
-from rankwise.inspection.model_parts import ModelParts, take_apart
+from rankwise.inspection.model_parts import ModelParts
 from rankwise.metrics import Metric
-from rankwise.report import sentences
-from rankwise.report.assembling import assemble
-from rankwise.report.cards import metric_cards
-from rankwise.report.certainty import (
-    Certainty,
-    find_certainty,
-    reliability_figure,
-    weight_errors,
-)
-from rankwise.report.feature_effects import FeatureEffects
-from rankwise.report.feature_losses import describe_losses
-from rankwise.report.group_items import describe_items, groups_that_fit
-from rankwise.report.group_metrics import (
-    LISTED_GROUPS,
-    MetricResult,
-    choose_groups,
-    describe_groups,
-    describe_metric,
-    measure,
-)
-from rankwise.report.margins import describe_margins
-from rankwise.report.model_words import input_names, predict_scores
+from rankwise.report import sections, tuning, words
+from rankwise.report.certainty import find_certainty
+from rankwise.report.items import as_text, make_subject
 from rankwise.report.rivals import find_rivals
-from rankwise.report.scored_items import (
-    ScoredItems,
-    as_text,
-    make_scored_items,
-    short_numbers,
-)
-from rankwise.report.tuning import describe_curves, describe_path, searched
 from rankwise.targets import as_scores, split_target
 
 SCRIPTS = ("charts.js", "tables.js", "theme.js", "items.js", "report.js")
 LONGEST_TITLE = 200
-SHAPES = 8  # curves of features that are drawn
-METRICS = ("ndcg@10", "map", "disagreement", "tau")
 
 
-def write_report(
-    path: PathLike,
+class Page:
+    """An HTML page in one file that needs no network: style, script and data are inside.
+
+    Made by `report` and `board_page`. ``str(page)`` is its text; a notebook shows it.
+
+    Parameters
+    ----------
+    text : str
+        The file.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def save(self, path: PathLike) -> None:
+        """Write the file; it appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            Where; a file of that name is replaced.
+        """
+        with replace_file(path) as stream:
+            stream.write(self.text.encode("utf-8"))
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        """A frame, so that the style of the page stays inside."""
+        return (
+            '<iframe sandbox="allow-scripts" width="100%" height="800" '
+            f'srcdoc="{escape(self.text)}"></iframe>'
+        )
+
+
+def report(
     model: Any,
     X: Any,
     y: Any,
@@ -68,23 +76,20 @@ def write_report(
     feature_names: Sequence[Any] | None = None,
     training: tuple[Any, ...] | None = None,
     previous: Any = None,
-    metrics: str | Metric | Iterable[str | Metric] = METRICS,
+    metrics: str | Metric | Iterable[str | Metric] | None = None,
     title: str | None = None,
     warning: str = "",
     confidence: float = 0.95,
     random_state: int = 0,
-) -> None:
-    """Write one HTML page that shows how well a model orders a data set.
+) -> Page:
+    """Make a page that shows how well a model orders a data set.
 
-    The page needs no network: style, script and data are inside. It shows metrics with intervals
-    and what they must beat (a random order, the best single feature, a previous model), each
-    group, the items of single groups in predicted and true order, what each feature adds, the
-    margins of all pairs, and how the parameters were chosen.
+    It shows metrics with intervals and what they must beat (a random order, the best single
+    feature, a previous model), each group, the items of single groups in predicted and true
+    order, what each feature adds, the margins of all pairs, and how the parameters were chosen.
 
     Parameters
     ----------
-    path : str or path
-        The file to write; it appears whole or not at all.
     model : estimator or array-like of shape (n_items,)
         A fitted ranker, a Pipeline that ends in one, or plain scores.
     X : array-like, sparse matrix or data frame of shape (n_items, n_features)
@@ -103,8 +108,9 @@ def write_report(
         items are among them, the page says on top that its figures flatter.
     previous : estimator or array-like of shape (n_items,), optional
         The model in use so far, or its scores: each metric is compared with it, group by group.
-    metrics : iterable of str or Metric
-        As `rankwise.metrics.get_metric` reads them; the first decides which groups are worst.
+    metrics : iterable of str or Metric, optional
+        As `rankwise.metrics.get_metric` reads them; the first decides which groups are worst. By
+        default those of `rankwise.metrics.evaluate`.
     title : str, optional
         Heading of the page.
     warning : str
@@ -115,183 +121,109 @@ def write_report(
     random_state : int
         Seed of what is sampled: pairs and groups, where there are too many to show.
 
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from rankwise import RankRLSCV
-    >>> from rankwise.datasets import make_ranking
-    >>> from rankwise.report import write_report
-    >>> X, y, groups = make_ranking(n_queries=20, random_state=0)[:3]
-    >>> model = RankRLSCV().fit(X[:200], y[:200], groups[:200])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "report.html")
-    ...     write_report(path, model, X[200:], y[200:], groups[200:])
-    ...     os.path.getsize(path) > 10_000
-    True
-    """
-    page = make_report(
-        model,
-        X,
-        y,
-        groups,
-        ids=ids,
-        feature_names=feature_names,
-        training=training,
-        previous=previous,
-        metrics=metrics,
-        title=title,
-        warning=warning,
-        confidence=confidence,
-        random_state=random_state,
-    )
-    with replace_file(path) as stream:
-        stream.write(page.encode("utf-8"))
-
-
-def make_report(
-    model: Any,
-    X: Any,
-    y: Any,
-    groups: ArrayLike | None = None,
-    *,
-    ids: Sequence[Any] | None = None,
-    feature_names: Sequence[Any] | None = None,
-    training: tuple[Any, ...] | None = None,
-    previous: Any = None,
-    metrics: str | Metric | Iterable[str | Metric] = METRICS,
-    title: str | None = None,
-    warning: str = "",
-    confidence: float = 0.95,
-    random_state: int = 0,
-) -> str:
-    """The page of `write_report` as text.
-
-    Parameters
-    ----------
-    model, X, y, groups, ids, feature_names, training, previous, metrics
-        As in `write_report`.
-    title, warning, confidence, random_state
-        As in `write_report`.
-
     Returns
     -------
-    str
-        HTML; the same input gives the same text.
+    Page
+        ``page.save("report.html")`` writes it. The same input gives the same page.
 
     Examples
     --------
-    >>> from rankwise.report import make_report
-    >>> page = make_report([3.0, 1.0, 2.0], None, [2, 0, 1], metrics="tau")
-    >>> "100.0% are in the right order" in page
+    >>> from rankwise import RankRLSCV
+    >>> from rankwise.datasets import make_ranking
+    >>> from rankwise.report import report
+    >>> X, y, groups = make_ranking(n_queries=20, random_state=0)[:3]
+    >>> model = RankRLSCV().fit(X[:200], y[:200], groups[:200])
+    >>> page = report(model, X[200:], y[200:], groups[200:])
+    >>> "are in the right order" in str(page)
     True
     """
     rng = np.random.default_rng(random_state)
-    known = y.groups if isinstance(y, PreferenceGraph) else split_target(y, groups)[1]
-    scored = make_scored_items(predict_scores(model, X, known), y, groups, ids)
-    results = measure(scored, metrics, confidence)
-    parts = take_apart(model)
-    names = input_names(feature_names, model, X)
-    rivals = find_rivals(scored, parts, X, known, names, previous, results[0].metric)
-    effects = _effects(parts, X, known, names, scored)
-    certainty = find_certainty(parts, X, known, scored, confidence)
+    subject = make_subject(model, X, y, groups, ids, feature_names)
+    scored, parts = subject.scored, subject.parts
+    results = sections.measure(scored, metrics, confidence)
+    metric = results[0].metric
+    rivals = find_rivals(subject, previous, metric)
+    effects = sections.find_effects(subject)
     data = {
-        **_group_data(scored, results, effects, certainty, rng),
+        **sections.describe_groups(
+            scored, results, effects, find_certainty(subject, confidence), rng
+        ),
         "features": effects.describe() if effects else None,
-        "losses": describe_losses(model, parts, X, known, names, scored, results[0].metric),
-        "shapes": _shapes(model, X, known, names),
-        "margins": describe_margins(scored, rng),
-        **_tuning_data(parts, training, results[0].metric, effects),
+        "losses": sections.describe_losses(subject, metric),
+        "shapes": sections.describe_shapes(subject),
+        "margins": sections.describe_margins(scored, rng),
+        "reliability": sections.describe_reliability(parts.sure),
+        **tuning.describe_tuning(parts, _check_training(training, parts), metric, effects),
     }
     usual = "Ranking report" if parts.learner is None else f"{parts.name} report"
-    return assemble(
-        "page.html",
+    text = assemble(
+        "report",
         ["report.css"],
         SCRIPTS,
         data,
-        title=escape(as_text(usual if title is None else title, LONGEST_TITLE)),
-        warning=sentences.banner(warning or _seen_rows(training, X, y, groups)),
-        cards=metric_cards(results, rivals, scored, confidence),
-        interval_hint=sentences.interval_hint(results, scored, confidence),
-        **_words(parts, scored, data),
+        title=usual if title is None else title,
+        warning=words.banner(warning or _seen_rows(training, X, y, groups)),
+        cards=words.metric_cards(results, rivals, scored, confidence),
+        headline=words.headline(scored, rivals),
+        interval_hint=words.interval_hint(results, scored, confidence),
+        subtitle=words.subtitle(parts, scored),
+        about=words.about_table(parts, scored, describe_environment()["versions"]),
+        members=words.member_table(parts.learner),
+        **words.notes(parts, data),
+    )
+    return Page(text)
+
+
+def assemble(
+    name: str, styles: Sequence[str], scripts: Sequence[str], data: Any, title: str, **words: str
+) -> str:
+    """Fill a template with style, script and data, and that into the frame of all pages.
+
+    Parameters
+    ----------
+    name : str
+        Of the HTML file, without ending, in this folder as all of them.
+    styles, scripts : sequence of str
+        Names of the files that make its one style and its one script.
+    data : dict
+        What the script reads, as JSON.
+    title : str
+        Heading; escaped here.
+    **words : str
+        HTML that the template asks for, escaped where it is not ours.
+    """
+    style, script = _read(*styles), _read(*scripts)
+    heading = escape(as_text(title, LONGEST_TITLE))
+    body = Template(_read(f"{name}.html")).substitute(words, title=heading)
+    return Template(_read("base.html")).substitute(
+        body=body,
+        title=heading,
+        version=escape(describe_environment()["versions"]["rankwise"]),
+        data=_as_json(data),
+        style=style,
+        script=script,
+        style_hash=_hash(style),
+        script_hash=_hash(script),
     )
 
 
-def _words(parts: ModelParts, scored: ScoredItems, data: dict[str, Any]) -> dict[str, str]:
-    versions = describe_environment()["versions"]
-    return {
-        "subtitle": sentences.subtitle(parts, scored),
-        "headline": sentences.headline(scored),
-        "group_note": sentences.group_note(data["groups"], data["items"], data["metrics"][0]),
-        "item_note": sentences.item_note(data["items"]),
-        "feature_note": sentences.feature_note(
-            parts, data["features"] is not None, data["losses"] is not None
-        ),
-        "margin_note": sentences.margin_note(data["margins"]),
-        "reliability": ""
-        if parts.sure is None
-        else reliability_figure(parts.sure.reliability(), parts.sure.log_loss_),
-        "curve_note": sentences.curve_note(parts, data["curves"], data["path"]),
-        "members": sentences.member_table(parts.learner),
-        "about": sentences.about_table(parts, scored, versions),
-        "version": escape(versions["rankwise"]),
-    }
+def _read(*names: str) -> str:
+    folder = files("rankwise.report")
+    return "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
 
 
-def _group_data(
-    scored: ScoredItems,
-    results: list[MetricResult],
-    effects: FeatureEffects | None,
-    certainty: Certainty | None,
-    rng: np.random.Generator,
-) -> dict[str, Any]:
-    valid = [result for result in results if not np.isnan(result.mean)]
-    listed, shown = _choose(scored, valid[0], rng)
-    return {
-        "metrics": [describe_metric(result) for result in valid],
-        "groups": describe_groups(valid, scored, listed),
-        "items": describe_items(
-            scored, shown, effects.contributions if effects else None, certainty
-        ),
-    }
+def _as_json(data: Any) -> str:
+    """JSON that cannot end the element it stands in."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
 
 
-def _tuning_data(
-    parts: ModelParts, training: Any, metric: Metric, effects: FeatureEffects | None
-) -> dict[str, Any]:
-    seen = _check_training(training, parts)
-    curves = describe_curves(searched(parts.learner, seen, metric), parts.learner)
-    return {"curves": curves, "path": describe_path(parts.learner, seen, curves, effects)}
-
-
-def _effects(
-    parts: ModelParts, X: Any, groups: Any, names: list[str] | None, scored: ScoredItems
-) -> FeatureEffects | None:
-    weights = None if parts.learner is None else parts.weights()
-    if weights is None:
-        return None
-    seen = parts.features(X, groups)
-    if scored.n_unscored:
-        seen = seen[scored.rows]
-    seen_names = [as_text(name) for name in parts.feature_names(names, len(weights))]
-    added = Contributions(weights, seen, scored.groups, seen_names)
-    return FeatureEffects(added, scored, weight_errors(parts, weights))
-
-
-def _shapes(model: Any, X: Any, groups: Any, names: list[str] | None) -> dict[str, Any] | None:
-    """The curves of the features of an additive model that add most."""
-    if not has_curves(model):
-        return None
-    curves, scale = feature_curves(model, X, groups, names)
-    shown = [
-        {
-            "label": as_text(curve.name),
-            "x": short_numbers(curve.x),
-            "mean": short_numbers(curve.added),
-        }
-        for curve in curves[:SHAPES]
-        if curve.spread > 0
-    ]
-    return {"scale": scale, "curves": shown, "total": len(curves)} if shown else None
+def _hash(text: str) -> str:
+    """As a content security policy names the one script or style that it allows."""
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
 def _seen_rows(training: Any, X: Any, y: Any, groups: Any) -> str:
@@ -308,8 +240,8 @@ def _seen_rows(training: Any, X: Any, y: Any, groups: Any) -> str:
         )
         known = ~np.isnan(new[1])
         rows: Any = [None if part is None else np.asarray(part)[known] for part in new]
-        words = seen_words(seen_shares(sketch_rows(*seen), *rows), "the model")
-        return f"{words[0].upper()}{words[1:]}." if words else ""
+        said = seen_words(seen_shares(sketch_rows(*seen), *rows), "the model")
+        return f"{said[:1].upper()}{said[1:]}." if said else ""
     except (TypeError, ValueError):  # graphs, text: nothing that can be compared
         return ""
 
@@ -323,16 +255,3 @@ def _check_training(training: Any, parts: ModelParts) -> tuple[Any, Any, Any] | 
         )
     X, y, groups = (*training, None)[:3]
     return (X if parts.steps is None else parts.features(X, split_target(y, groups)[1])), y, groups
-
-
-def _choose(
-    scored: ScoredItems, result: MetricResult, rng: np.random.Generator
-) -> tuple[Indices, Indices]:
-    """The groups of the table, those with items first, and those with items."""
-    every = np.arange(scored.groups.n_groups)
-    listed = choose_groups(result, every, LISTED_GROUPS, rng)
-    shown = groups_that_fit(scored, listed)
-    if len(shown) < len(listed):
-        shown = groups_that_fit(scored, choose_groups(result, listed, len(shown), rng))
-    rest = listed[~np.isin(listed, shown)]
-    return np.r_[shown, rest], shown

@@ -1,11 +1,9 @@
 // Ratings with intervals: one row an item, one scale for all of them.
 
 const FIRST_ROWS = 50;
-const MORE_ROWS = 200;
 const state = { board: 0, matrix: 0 };
 const chosen = () => data.boards[state.board];
 const isPhone = window.matchMedia("(max-width: 40rem)");
-let ratingTable = null;
 
 const percent = (confidence) => `${Number((100 * confidence).toPrecision(6))}%`;
 const span = (low, high, format) => (low === null ? "–" : `${format(low)} … ${format(high)}`);
@@ -184,26 +182,22 @@ function recordColumn(rows) {
   };
 }
 
-function setUpRatings() {
-  byId("filter").addEventListener("input", () => showRatings());
-  byId("more-ratings").addEventListener("click", () => {
-    ratingTable.limit += MORE_ROWS;
-    ratingTable.draw();
-  });
-}
-
 function drawRatings() {
   const board = chosen();
   const tiers = board.rows.tier;
   const attributes = (i) => ({ class: tiers?.[i] && tiers[i] % 2 === 0 ? "shaded" : null });
   const columns = ratingColumns(board);
-  ratingTable = new SortableTable(byId("rating-table"), columns, {
+  const table = new SortableTable(byId("rating-table"), columns, {
     attributes,
-    onDraw: drawRatingCount,
+    more: byId("more-ratings"),
+    step: FIRST_ROWS,
+    filter: byId("filter"),
+    status: byId("rating-count"),
+    noun: "items",
   });
-  drawAxes(ratingTable);
+  drawAxes(table);
   byId("rating-legend").replaceChildren(...ratingLegend(board));
-  showRatings();
+  table.setRows(board.rows.item.map((_, i) => i));
 }
 
 function ratingLegend(board) {
@@ -214,23 +208,4 @@ function ratingLegend(board) {
     found.push(html("span", {}, html("b", { class: "thin" }, "†"), "thin: little is known"));
   }
   return found;
-}
-
-// The rows that match, in the order of the board where the table is sorted by rank.
-function showRatings() {
-  const wanted = byId("filter").value.trim().toLowerCase();
-  const names = chosen().rows.item;
-  const all = names.map((_, i) => i);
-  ratingTable.limit = FIRST_ROWS;
-  ratingTable.setRows(wanted ? all.filter((i) => names[i].toLowerCase().includes(wanted)) : all);
-}
-
-function drawRatingCount() {
-  const [found, all] = [ratingTable.rows.length, chosen().rows.item.length];
-  const visible = Math.min(found, ratingTable.limit);
-  byId("rating-count").textContent =
-    found < all
-      ? `${formatNumber(found)} of ${formatNumber(all)} items match`
-      : `${formatNumber(visible)} of ${formatNumber(all)} items in the table`;
-  byId("more-ratings").hidden = visible >= found;
 }

@@ -6,7 +6,6 @@ const state = { metric: 0, group: 0 };
 // --- groups ---------------------------------------------------------------------------------
 
 let groupTable = null;
-let shownGroups = PAGE_ROWS;
 
 function groupColumns() {
   const groups = data.groups;
@@ -54,20 +53,17 @@ function setUpGroups() {
   const attributes = (g) => ({ class: g === state.group ? "chosen" : null, "data-group": g });
   groupTable = new SortableTable(byId("group-table"), groupColumns(), {
     attributes,
-    onDraw: drawGroupCount,
+    more: byId("more-groups"),
+    step: PAGE_ROWS,
+    filter: byId("filter"),
+    status: byId("group-count"),
+    noun: "groups",
   });
   byId("metric").replaceChildren(
     ...data.metrics.map((metric, m) => html("option", { value: m }, metric.title)),
   );
   byId("metric").addEventListener("change", (event) => chooseMetric(Number(event.target.value)));
-  byId("filter").addEventListener("input", filterGroups);
-  byId("more-groups").addEventListener("click", () => {
-    shownGroups += 8 * PAGE_ROWS;
-    groupTable.limit = shownGroups;
-    groupTable.draw();
-  });
-  groupTable.limit = shownGroups;
-  groupTable.rows = matchingGroups();
+  groupTable.setRows(data.groups.names.map((_, g) => g));
   chooseMetric(0);
 }
 
@@ -75,28 +71,6 @@ function chooseMetric(m) {
   state.metric = m;
   groupTable.sort(m + 1, data.metrics[m].greater);
   drawGroupHistogram();
-}
-
-function matchingGroups() {
-  const wanted = byId("filter").value.trim().toLowerCase();
-  const all = data.groups.names.map((_, g) => g);
-  return wanted ? all.filter((g) => data.groups.names[g].toLowerCase().includes(wanted)) : all;
-}
-
-function filterGroups() {
-  shownGroups = PAGE_ROWS;
-  groupTable.limit = shownGroups;
-  groupTable.setRows(matchingGroups());
-}
-
-function drawGroupCount() {
-  const [found, all] = [groupTable.rows.length, data.groups.names.length];
-  const visible = Math.min(found, groupTable.limit);
-  byId("group-count").textContent =
-    found < all
-      ? `${formatNumber(found)} of ${formatNumber(all)} groups match`
-      : `${formatNumber(visible)} of ${formatNumber(all)} groups in the table`;
-  byId("more-groups").hidden = visible >= found;
 }
 
 function drawGroupHistogram() {
@@ -117,16 +91,16 @@ function drawGroupHistogram() {
 
 // --- features, margins, tuning --------------------------------------------------------------
 
+function featureColumn(names) {
+  const name = (j) => names[j];
+  return { title: "Feature", isText: true, value: name, cell: name };
+}
+
 function setUpLosses(losses) {
   const [low, high] = extent([...losses.losses, 0]);
   const format = formatLike(losses.losses);
   const columns = [
-    {
-      title: "Feature",
-      isText: true,
-      value: (j) => losses.names[j],
-      cell: (j) => losses.names[j],
-    },
+    featureColumn(losses.names),
     {
       title: `Loss of ${losses.metric}`,
       value: (j) => losses.losses[j],
@@ -163,12 +137,7 @@ function setUpFeatures() {
   };
   const percent = (value) => `${formatFixed(100 * value, 1)}%`;
   const columns = [
-    {
-      title: "Feature",
-      isText: true,
-      value: (j) => features.names[j],
-      cell: (j) => features.names[j],
-    },
+    featureColumn(features.names),
     bar("Weight", features.weights, formatLike(features.weights)),
     ...(features.errors ? [bar("Standard error", features.errors, formatLike(features.weights))] : []),
     bar("Effect inside groups", features.effects, formatLike(features.effects)),
@@ -193,31 +162,13 @@ function setUpMargins() {
     byId("margin-legend").textContent = "There is no pair of items with different true scores.";
     return;
   }
-  const tied = margins.tied
-    ? [
-        html(
-          "span",
-          {},
-          html("i", { class: "tied" }),
-          `${formatShare(margins.tied, margins.total)} tied`,
-        ),
-      ]
-    : [];
+  const key = (className, n, words) =>
+    html("span", {}, html("i", { class: className }), `${formatShare(n, margins.total)} ${words}`);
   const right = margins.total - margins.wrong - margins.tied;
   byId("margin-legend").replaceChildren(
-    html(
-      "span",
-      {},
-      html("i", { class: "bad" }),
-      `${formatShare(margins.wrong, margins.total)} in the wrong order`,
-    ),
-    html(
-      "span",
-      {},
-      html("i", { class: "good" }),
-      `${formatShare(right, margins.total)} in the right order`,
-    ),
-    ...tied,
+    key("bad", margins.wrong, "in the wrong order"),
+    key("good", right, "in the right order"),
+    ...(margins.tied ? [key("tied", margins.tied, "tied")] : []),
   );
   histogram(byId("margin-histogram"), {
     edges: margins.edges,
@@ -229,6 +180,26 @@ function setUpMargins() {
     title: "margin",
     label: `Histogram of the margins of ${margins.used} pairs, ${formatShare(margins.wrong, margins.total)} on the wrong side of zero`,
     mark: { x: margins.median, text: `median ${formatNumber(margins.median)}` },
+  });
+}
+
+function setUpReliability() {
+  const found = data.reliability;
+  if (!found) return;
+  byId("reliability-part").hidden = false;
+  byId("reliability-hint").textContent =
+    `How often the item that was said to be above was above, in ${formatNumber(found.pairs)} pairs that were held out from training. On the straight line the probabilities are right. Log loss ${formatFixed(found.loss)}; that of a coin is 0.693.`;
+  lineChart(byId("reliability"), {
+    curves: [
+      { label: "", x: found.said, mean: found.was },
+      { label: "", x: [0.5, 1], mean: [0.5, 1] },
+    ],
+    isLog: false,
+    hasBest: true,
+    title: "probability that was said",
+    yTitle: "share of right answers",
+    label: `said and was: ${found.said.map((p, k) => `${formatFixed(p, 2)} and ${formatFixed(found.was[k], 2)}`).join(", ")}`,
+    marks: [],
   });
 }
 
@@ -336,4 +307,5 @@ setUpItems();
 setUpFeatures();
 setUpShapes();
 setUpMargins();
+setUpReliability();
 setUpTuning();

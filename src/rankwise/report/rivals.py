@@ -9,12 +9,10 @@ import scipy.sparse as sp
 
 from rankwise.arrays import Array
 from rankwise.groups import encode_groups
-from rankwise.inspection.model_parts import ModelParts
 from rankwise.metrics import Metric
 from rankwise.metrics.averaging import mean
 from rankwise.metrics.ranking import Ranking, Targets
-from rankwise.report.model_words import predict_scores
-from rankwise.report.scored_items import ScoredItems, as_text, make_scored_items
+from rankwise.report.items import ScoredItems, Subject, as_text, make_scored_items, predict_scores
 
 MOST_COLUMNS = 200  # those that differ most between items are tried
 MOST_ITEMS = 10_000  # in whole groups, on which the best column is found
@@ -46,48 +44,42 @@ class Rival(NamedTuple):
         return _evaluate(metric, scored.targets, self.scores)
 
 
-def find_rivals(
-    scored: ScoredItems, parts: ModelParts, X: Any, groups: Any, names: Any, previous: Any,
-    metric: Metric,
-) -> list[Rival]:  # fmt: skip
+def find_rivals(subject: Subject, previous: Any, metric: Metric) -> list[Rival]:
     """Those that there are, the easiest to beat first.
 
     Parameters
     ----------
-    scored : ScoredItems
-        The items of the page.
-    parts : ModelParts
-        The model, whose features are tried one by one.
-    X, groups, names : Any
-        As given for the page.
+    subject : Subject
+        The model, whose features are tried one by one, and the items of the page.
     previous : Any
         Another model or its scores, or None.
     metric : Metric
         By which the best feature is found.
     """
-    found = [Rival("random", "random order", np.zeros(scored.n_items))]
-    if parts.learner is not None:
-        feature = _best_feature(scored, parts, X, groups, names, metric)
-        found += [] if feature is None else [feature]
+    scored = subject.scored
+    rivals = [Rival("random", "random order", np.zeros(scored.n_items))]
+    feature = None if subject.parts.learner is None else _best_feature(subject, metric)
+    rivals += [] if feature is None else [feature]
     if previous is not None:
-        scores = predict_scores(previous, X, groups)
-        if len(scores) != len(scored.y) + scored.n_unscored:
+        scores = predict_scores(previous, subject.X, subject.groups)
+        n_rows = scored.n_items + scored.n_unscored
+        if len(scores) != n_rows:
             raise ValueError(
                 f"previous has {len(scores)} scores; expected a model or one score for each of "
-                f"the {len(scored.y) + scored.n_unscored} rows."
+                f"the {n_rows} rows."
             )
-        other = make_scored_items(scores[scored.rows], scored.y, scored.groups.codes, None)
-        found.append(Rival("previous", "previous model", other.scores))
-    return found
+        other = make_scored_items(scores[scored.rows], scored.y, scored.groups.codes)
+        rivals.append(Rival("previous", "previous model", other.scores))
+    return rivals
 
 
-def _best_feature(
-    scored: ScoredItems, parts: ModelParts, X: Any, groups: Any, names: Any, metric: Metric
-) -> Rival | None:
+def _best_feature(subject: Subject, metric: Metric) -> Rival | None:
     """The column that orders some groups best by itself, high or low values first."""
-    rows = _some_groups(scored)
+    scored = subject.scored
+    last = int(np.searchsorted(np.cumsum(scored.sizes), MOST_ITEMS, side="right"))
+    rows = np.flatnonzero(scored.groups.codes < max(last, 1))
     try:
-        seen = parts.features(X, groups)[scored.rows]
+        seen = subject.features()
         values = np.asarray(_dense(seen[rows]), dtype=np.float64)
     except (TypeError, ValueError):  # text, or features that only the model understands
         return None
@@ -109,14 +101,8 @@ def _best_feature(
     column = np.asarray(_dense(seen[:, [j]]), dtype=np.float64)[:, 0]
     if not np.isfinite(column).all():
         return None
-    name = as_text(parts.feature_names(names, seen.shape[1])[j])
+    name = as_text(subject.parts.feature_names(subject.names, seen.shape[1])[j])
     return Rival("feature", name if direction > 0 else f"{name}, low first", direction * column)
-
-
-def _some_groups(scored: ScoredItems) -> Any:
-    """Rows of the first groups that have few enough items together; all rows of one list."""
-    last = int(np.searchsorted(np.cumsum(scored.sizes), MOST_ITEMS, side="right"))
-    return np.flatnonzero(scored.groups.codes < max(last, 1))
 
 
 def _dense(columns: Any) -> Any:

@@ -1,13 +1,15 @@
 // Tables that sort by a click on the head of a column.
 
 // A table whose columns are {title, value(row), cell(row), isText, isAscending}; empty values stay last.
-// With options.more, a button, it shows options.step rows and more of them by a click.
+// With options.more, a button, it shows options.step rows and more of them by a click; with options.filter,
+// an input, only rows whose first text has what is typed there; options.status says how many, of options.noun.
 class SortableTable {
   constructor(table, columns, options = {}) {
     Object.assign(this, {
       table,
       columns,
       options,
+      all: [],
       rows: [],
       column: 0,
       isAscending: true,
@@ -15,11 +17,12 @@ class SortableTable {
     });
     if (options.more) {
       this.limit = options.step;
-      options.more.addEventListener("click", () => {
+      options.more.onclick = () => {
         this.limit = Math.max(8 * options.step, 4 * this.limit);
         this.draw();
-      });
+      };
     }
+    if (options.filter) options.filter.oninput = () => this.setRows(this.all);
     this.drawHead();
   }
 
@@ -58,7 +61,10 @@ class SortableTable {
   }
 
   setRows(rows) {
-    this.rows = rows.slice();
+    const wanted = this.options.filter?.value.trim().toLowerCase();
+    const name = this.columns.find((column) => column.isText)?.value;
+    this.all = rows;
+    this.rows = rows.filter((row) => !wanted || name(row).toLowerCase().includes(wanted));
     if (this.options.more) this.limit = this.options.step;
     this.sort(this.column, this.isAscending);
   }
@@ -71,13 +77,20 @@ class SortableTable {
     const lines = this.rows.slice(0, this.limit).map((row) => this.drawRow(row));
     this.table.tBodies[0].replaceChildren(...lines);
     if (this.options.more) this.drawMore();
-    this.options.onDraw?.();
+    if (this.options.status) this.drawStatus();
   }
 
   drawMore() {
     const hidden = this.rows.length - this.limit;
     this.options.more.hidden = hidden <= 0;
     this.options.more.textContent = `Show more (${formatNumber(hidden)} of ${formatNumber(this.rows.length)} are hidden)`;
+  }
+
+  drawStatus() {
+    const [found, all] = [this.rows.length, this.all.length];
+    const visible = found < all ? found : Math.min(found, this.limit);
+    const what = found < all ? "match" : "in the table";
+    this.options.status.textContent = `${formatNumber(visible)} of ${formatNumber(all)} ${this.options.noun} ${what}`;
   }
 
   drawRow(row) {

@@ -1,20 +1,64 @@
-"""What the page of a leaderboard knows of each board: rows, meetings, effects, judges, words."""
+"""The page of a leaderboard: rows, meetings, effects, judges and words of each board."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from rankwise.leaderboard import Leaderboard
 from rankwise.leaderboard.formats import footnotes
-from rankwise.report.scored_items import as_text, short_numbers
+from rankwise.report.items import as_text, short_numbers
+from rankwise.report.page import Page, assemble
 
 MATRIX_ITEMS = 120  # the first of a board, whose meetings are on the page
 SURPRISES = 50  # pairs that differ most from what was expected
 NAMED = 5  # items that a sentence names
 DIGITS = 8
 RANKS = ("rank", "best_rank", "worst_rank", "tier")
+MANY_BOARDS = 10  # above, each has a smaller matrix
+SCRIPTS = ("charts.js", "tables.js", "theme.js", "ratings.js", "meetings.js", "board.js")
+
+
+def board_page(
+    board: Leaderboard | Mapping[Any, Leaderboard], *, title: str = "Leaderboard"
+) -> Page:
+    """Make a page that shows a leaderboard and how sure it is.
+
+    It shows ratings with intervals, the ranks that are possible, head-to-head results beside what
+    was expected, effects and judges if there are any, and how to read all that.
+
+    Parameters
+    ----------
+    board : Leaderboard, or dict from label to Leaderboard
+        Result of `rankwise.leaderboard.rate` or of `rankwise.leaderboard.rate_groups`, of which
+        the page lets you choose one.
+    title : str
+        Heading of the page.
+
+    Returns
+    -------
+    Page
+        ``page.save("board.html")`` writes it. The same board gives the same page.
+
+    Examples
+    --------
+    >>> from rankwise.leaderboard import rate
+    >>> from rankwise.report import board_page
+    >>> games = {"winner": ["Ann", "Ann", "Bob", "Ann"], "loser": ["Bob", "Cleo", "Cleo", "Bob"]}
+    >>> page = board_page(rate(games, winner="winner", loser="loser"), title="Three players")
+    >>> "Three players" in str(page)
+    True
+    """
+    boards = dict(board) if isinstance(board, Mapping) else {"": board}
+    wrong = [each for each in boards.values() if not isinstance(each, Leaderboard)]
+    if wrong or not boards:
+        came = f"a {type(wrong[0]).__name__}" if wrong else "no board"
+        raise TypeError(f"{came} came; expected a Leaderboard of rate, or a dict of them.")
+    n_matrix = MATRIX_ITEMS if len(boards) <= MANY_BOARDS else MATRIX_ITEMS // 3
+    data = {"boards": [describe_board(each, label, n_matrix) for label, each in boards.items()]}
+    return Page(assemble("board", ["report.css", "board.css"], SCRIPTS, data, title))
 
 
 def describe_board(board: Leaderboard, label: Any, n_matrix: int = MATRIX_ITEMS) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a page is about: items with a predicted score, a true score, a group and a name."""
+"""What a page is about: a model, and items with a predicted and a true score, a group, a name."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._compiled import count_violated
 from rankwise.arrays import Array, Indices
-from rankwise.frames import as_array
+from rankwise.frames import as_array, column_names
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import Groups, encode_groups
+from rankwise.inspection.model_parts import ModelParts, take_apart
 from rankwise.metrics.averaging import check_data
 from rankwise.metrics.ranking import Ranking, Targets
+from rankwise.model_selection.group_routing import predict_items
 from rankwise.targets import as_scores, split_target
 
 LONGEST_TEXT = 80
@@ -143,10 +145,40 @@ class ScoredItems:
         return "all items" if self.is_one_list else as_text(self.groups.labels[group])
 
 
-def make_scored_items(
-    scores: Any, y: Any, groups: ArrayLike | None, ids: Sequence[Any] | None
-) -> ScoredItems:
-    """Check true scores, groups and names against the predicted scores."""
+class Subject(NamedTuple):
+    """A model, and the items of a page.
+
+    Attributes
+    ----------
+    model : Any
+        As it came: an estimator, or scores.
+    parts : ModelParts
+        The model taken apart.
+    X, groups : Any
+        All rows as they came.
+    names : list of str or None
+        Of the columns of X, if they have any.
+    scored : ScoredItems
+        The rows with a true score.
+    """
+
+    model: Any
+    parts: ModelParts
+    X: Any
+    groups: Any
+    names: list[str] | None
+    scored: ScoredItems
+
+    def features(self) -> Any:
+        """What the learner sees of the scored items."""
+        seen = self.parts.features(self.X, self.groups)
+        return seen[self.scored.rows] if self.scored.n_unscored else seen
+
+
+def make_subject(
+    model: Any, X: Any, y: Any, groups: Any, ids: Sequence[Any] | None, names: Sequence[Any] | None
+) -> Subject:
+    """Read what the user passed for a page."""
     if isinstance(y, PreferenceGraph):
         if y.scores is None:
             raise ValueError(
@@ -155,10 +187,23 @@ def make_scored_items(
             )
         y, groups = y.scores, y.groups if groups is None else groups
     y, groups = split_target(y, groups)
-    truth = as_scores(y, allow_nan=True)
-    if truth.ndim != 1:
-        raise ValueError(f"y has shape {truth.shape}; a report shows one output, pass one column.")
-    predicted = _one_column(scores)
+    scored = make_scored_items(predict_scores(model, X, groups), y, groups, ids)
+    return Subject(model, take_apart(model), X, groups, _input_names(names, model, X), scored)
+
+
+def make_scored_items(
+    scores: Any, y: Any, groups: ArrayLike | None, ids: Sequence[Any] | None = None
+) -> ScoredItems:
+    """Check true scores, groups and names against the predicted scores."""
+    truth, predicted = as_scores(y, allow_nan=True), np.asarray(as_array(scores))
+    if predicted.ndim == 2 and predicted.shape[1] == 1:
+        predicted = predicted[:, 0]
+    for name, values in (("y", truth), ("the predicted scores", predicted)):
+        if values.ndim != 1:
+            raise ValueError(
+                f"{name}: the shape is {values.shape}, but a report shows one output; pass one "
+                "column of y, and the scores of that column in place of the model."
+            )
     n_rows = len(truth)
     if len(predicted) != n_rows:
         raise ValueError(
@@ -178,6 +223,34 @@ def make_scored_items(
     return ScoredItems(as_floats, true, encoded, rows, names, n_rows - len(rows), groups is None)
 
 
+def predict_scores(model: Any, X: Any, groups: Any = None) -> NDArray[Any]:
+    """Scores by a model, or the scores that came in its place."""
+    if hasattr(model, "predict") and not isinstance(model, type):
+        return np.asarray(predict_items(model, X, groups))
+    scores = np.asarray(as_array(model))
+    if scores.ndim == 0:
+        raise ValueError(
+            f"model is {as_text(repr(model))}; expected a fitted estimator with a method predict, "
+            "or an array with one score for each row."
+        )
+    return scores
+
+
+def _input_names(names: Sequence[Any] | None, model: Any, X: Any) -> list[str] | None:
+    """Names of the columns of X: those passed, of the data frame, or as the model saw them."""
+    if names is not None:
+        shape = X.shape if hasattr(X, "shape") else np.shape(X)
+        if len(shape) == 2 and len(names) != shape[1]:
+            raise ValueError(
+                f"feature_names has {len(names)} entries but X has {shape[1]} columns; "
+                "name each column."
+            )
+    else:
+        names = column_names(X)
+        names = getattr(model, "feature_names_in_", None) if names is None else names
+    return None if names is None else [as_text(name) for name in names]
+
+
 def as_text(value: Any, longest: int = LONGEST_TEXT) -> str:
     """Any label as text that UTF-8 can hold, cut where it is very long."""
     plain = value.item() if isinstance(value, np.generic) else value
@@ -187,30 +260,15 @@ def as_text(value: Any, longest: int = LONGEST_TEXT) -> str:
 
 def short_numbers(values: ArrayLike, digits: int = 5) -> list[Any]:
     """Numbers for the page: a few significant digits, whole where they can be, None for NaN."""
-    plain = np.asarray(values, dtype=np.float64).ravel().tolist()
-    return [_short(value, digits) for value in plain]
-
-
-def _short(value: float, digits: int) -> float | int | None:
-    if not math.isfinite(value):
-        return None
-    rounded = float(f"{value:.{digits}g}")
-    return int(rounded) if abs(rounded) < 1e15 and rounded.is_integer() else rounded
+    short: list[float | int | None] = []
+    for value in np.asarray(values, dtype=np.float64).ravel().tolist():
+        rounded = float(f"{value:.{digits}g}")
+        is_whole = abs(rounded) < 1e15 and rounded.is_integer()
+        short.append(int(rounded) if is_whole else rounded if math.isfinite(value) else None)
+    return short
 
 
 def _pairs_inside(opens: NDArray[np.bool_]) -> int:
     """Number of pairs inside the runs of a sequence that start where this is true."""
     sizes = np.diff(np.flatnonzero(opens), append=len(opens))
     return int((sizes * (sizes - 1) // 2).sum())
-
-
-def _one_column(scores: Any) -> NDArray[Any]:
-    predicted = np.asarray(as_array(scores))
-    if predicted.ndim == 2 and predicted.shape[1] == 1:
-        predicted = predicted[:, 0]
-    if predicted.ndim != 1:
-        raise ValueError(
-            f"the predicted scores have shape {predicted.shape}; a report shows one output, "
-            "so pass the scores of one column in place of the model."
-        )
-    return predicted

@@ -1,0 +1,116 @@
+"""Pages that the browser opens: reports and boards of all kinds, made once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankwise import PairGraph, RankRLS, RankRLSCV
+from rankwise.datasets import make_ranking
+from rankwise.leaderboard import rate, rate_groups
+from rankwise.report import board_page, report
+from tests.browser import set_screen
+from tests.report.test_board_page import board_of, columns_of, make_battles
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+ODD_NAMES = [HOSTILE, "مرحبا بالعالم", "🏳️‍🌈 emoji", "x" * 500, "&lt;b&gt;", "a b=c#d%e"]
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory):
+    """Folder of pages by name."""
+    folder = tmp_path_factory.mktemp("pages")
+    write_reports(folder)
+    write_boards(folder)
+    return folder
+
+
+@pytest.fixture
+def open_page(browser, pages):
+    browser.get_log("browser")
+
+    def open_it(name, width=1200, scheme="light", address=""):
+        set_screen(browser, width, scheme)
+        browser.get("about:blank")
+        browser.get((pages / f"{name}.html").as_uri() + address)
+        return browser
+
+    yield open_it
+    assert browser.get_log("browser") == []
+
+
+def write_reports(folder):
+    """Grouped with a search, one list, odd names, no difference, ties, any size, many groups."""
+    X, y, groups = make_ranking(n_queries=24, n_documents=(3, 12), n_features=6, random_state=0)[:3]
+    old = groups < 12
+    model = RankRLSCV().fit(X[old], y[old], groups[old])
+    report(
+        *(model, X[~old], y[~old], groups[~old]),
+        training=(X[old], y[old], groups[old]),
+        title="Grouped",
+    ).save(folder / "grouped.html")
+    X, y, _ = make_ranking(n_queries=1, n_documents=400, n_levels=None, random_state=0)[:3]
+    report(RankRLS(kernel="rbf").fit(X, y), X, y, metrics=("tau", "disagreement")).save(
+        folder / "list.html"
+    )
+    rng = np.random.default_rng(0)
+    features, truth = rng.normal(size=(60, 6)), rng.integers(0, 4, 60)
+    report(
+        *(RankRLS().fit(features, truth), features, truth),
+        [ODD_NAMES[i % 6] for i in range(60)],
+        ids=[ODD_NAMES[(i // 6) % 6] for i in range(60)],
+        feature_names=ODD_NAMES,
+        title=HOSTILE,
+    ).save(folder / "odd.html")
+    flat, truth = np.zeros((12, 3)), np.arange(12) % 3
+    model = RankRLS().fit(flat, truth)
+    report(model, flat, truth, training=(flat, truth)).save(folder / "flat.html")
+    tied = [1, 1, 1, 1, 0, 0, 0, 0, 0, 0, *range(10)]
+    truth = [*np.arange(10) % 3, *range(10)]
+    report(tied, None, truth, [0] * 10 + [1] * 10, metrics="tau").save(folder / "tied.html")
+    features, truth = rng.normal(size=(40, 4)), rng.integers(0, 3, 40)
+    labels = np.repeat(["a rather long name of the group number 1", f"{'and another ' * 4}2"], 20)
+    for name, size in (("huge", 1e200), ("tiny", 1e-200)):
+        model = RankRLS().fit(features, truth, labels)
+        model.coef_ = model.coef_ * size
+        report(model, features, truth, labels, metrics="tau").save(folder / f"{name}.html")
+    ids = [f"a long name that differs from the others at its very end only, {k}" for k in range(40)]
+    report(
+        *(RankRLS().fit(features, truth, labels), features, truth, labels),
+        ids=ids,
+        feature_names=ids[:4],
+        training=(features, truth, labels),
+    ).save(folder / "long.html")
+    scores, truth = rng.normal(size=1200), rng.integers(0, 3, 1200)
+    report(scores, None, truth, np.repeat(np.arange(300), 4)).save(folder / "many.html")
+
+
+def write_boards(folder):
+    """All parts, several boards, odd names, many items, no intervals."""
+    names = ["Ann", "Bob", "Cleo", "Dan", "Eve", "a player with a rather long name"]
+    rows = [*make_battles(names=names), ("Zoe", "Ann", "left", "j1", 0.0)]
+    full = board_of(rows, judge="judge", side=True, covariates=["length"], scale="elo")
+    board_page(full, title="Full").save(folder / "full.html")
+    rows = make_battles(names=ODD_NAMES)
+    odd = board_of(rows, judge="judge")
+    board_page({HOSTILE: odd, "second": odd}, title=HOSTILE).save(folder / "odd_board.html")
+    boards = rate_groups(
+        columns_of(make_battles()),
+        ["old" if k < 90 else "new" for k in range(300)],
+        sides=("left", "right"),
+        outcome="better",
+    )
+    board_page(boards).save(folder / "several.html")
+    rng = np.random.default_rng(0)
+    first = rng.integers(2000, size=12_000)
+    second = (first + 1 + rng.integers(1999, size=12_000)) % 2000
+    won = rng.random(12_000) < 1 / (1 + np.exp((first - second) / 700))
+    games = PairGraph(np.where(won, first, second), np.where(won, second, first), n_items=2000)
+    labels = [f"item {k}" for k in range(2000)]
+    board_page(rate(games, items=labels, n_resamples=0, alpha=1e-3)).save(
+        folder / "many_items.html"
+    )
+    scores = {"home": ["a", "b", "c", "a"], "away": ["b", "c", "a", "c"], "x": [3, 2, 1, 5]}
+    scores["y"] = [0, 1, 2, 1]
+    board = rate(scores, sides=("home", "away"), scores=("x", "y"), margin=True)
+    board_page(board).save(folder / "margins.html")

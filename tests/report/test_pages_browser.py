@@ -1,0 +1,101 @@
+"""What every page must hold, in a real browser: the report, the board, the page that judges."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+from tests.browser import CONTRASTS, find, set_screen, texts, wait_for
+from tests.judge.test_judge import Program
+from tests.report.conftest import HOSTILE, ODD_NAMES
+
+FILES = ("grouped", "list", "odd", "many", "flat", "full", "odd_board", "several", "many_items")
+NAMELESS = """
+return [...document.querySelectorAll("button, select, input")]
+  .filter((node) => !(node.textContent.trim() && node.tagName === "BUTTON")
+    && !node.labels?.length && !node.getAttribute("aria-label")).length"""
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory):
+    path = tmp_path_factory.mktemp("judge") / "items.txt"
+    path.write_text("\n".join(ODD_NAMES), encoding="utf-8")
+    program = Program(path)
+    yield program
+    program.end(signal.SIGTERM)
+
+
+@pytest.fixture
+def open_any(open_page, browser, judge):
+    """Open a page by name; "judge" is entered, with a hostile name, and shows its board."""
+
+    def open_it(name, width=1200, scheme="light"):
+        if name != "judge":
+            return open_page(name, width, scheme)
+        set_screen(browser, width, scheme)
+        browser.get(judge.url)
+        browser.execute_script("sessionStorage.setItem('judge', arguments[0])", HOSTILE)
+        browser.refresh()
+        wait_for(browser, lambda: browser.execute_script("return !isBusy && current !== null"))
+        find(browser, "#board summary").click()
+        return browser
+
+    return open_it
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 768, 1200])
+@pytest.mark.parametrize("name", ["grouped", "list", "odd", "full", "odd_board", "judge"])
+def test_a_page_fits_its_screen_and_can_be_read(open_any, name, width, scheme):
+    page = open_any(name, width, scheme)
+    assert page.execute_script("return window.innerWidth") == width
+    assert page.execute_script("return document.documentElement.scrollWidth") <= width
+    assert page.execute_script(CONTRASTS) == []
+    assert page.execute_script(NAMELESS) == 0
+    levels = [
+        int(tag[1])
+        for tag in page.execute_script(
+            "return [...document.querySelectorAll('h1, h2, h3')]"
+            ".filter((node) => node.getClientRects().length).map((node) => node.tagName)"
+        )
+    ]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_draws_and_loads_nothing(open_page, name):
+    page = open_page(name)
+    assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
+    drawn = page.execute_script("return document.querySelectorAll('figure svg *, td svg *').length")
+    assert drawn > 20
+    unnamed = "svg:not([role=img]), svg:not([aria-label])"
+    assert page.find_elements("css selector", unnamed) == []
+
+
+@pytest.mark.parametrize("name", ["grouped", "full", "judge"])
+def test_the_policy_keeps_out_what_others_would_load_or_run(browser, open_any, name):
+    page = open_any(name)
+    page.execute_script(
+        "const image = new Image(); image.src = 'https://example.org/x.png';"
+        "document.body.append(image);"
+        "const script = document.createElement('script'); script.textContent = 'window.ran = 1';"
+        "document.body.append(script);"
+    )
+    assert page.execute_script("return window.ran") is None
+    messages = [entry["message"] for entry in browser.get_log("browser")]
+    assert len(messages) == 2
+    assert all("Content Security Policy" in message for message in messages)
+
+
+@pytest.mark.parametrize("name", ["odd", "odd_board", "judge"])
+def test_hostile_names_are_text(open_any, name):
+    page = open_any(name)
+    assert any(HOSTILE in text for text in texts(page, "h1, #judge-name"))
+    assert page.find_elements("css selector", "img") == []
