@@ -201,12 +201,16 @@ class TestRankRLS:
 
     def test_too_many_split_rows_are_refused_with_the_remedy(self, monkeypatch):
         X, y, groups = problem(sorted_groups=False)
-        monkeypatch.setattr(rank_rls, "LARGEST_OPEN", 7 * 8 * 6 * 23)
+        monkeypatch.setattr(rank_rls, "LARGEST_OPEN", 6 * 8 * 6 * 23 - 1)
         lazy = lazily(X, y, groups)
-        RankRLS().fit(*lazy)  # a group takes seven rows at most
         with pytest.raises(ValueError, match="23 groups have rows in several blocks"):
-            RankRLS(cost="sign").fit(*lazy)
-        RankRLS(cost="sign", shuffle=True).fit(*lazy)
+            RankRLS().fit(*lazy)
+        RankRLS(shuffle=True).fit(*lazy)
+
+    def test_one_list_must_be_whole_where_pairs_depend_on_scores(self):
+        X, y, _ = problem()
+        with pytest.raises(ValueError, match="must be whole in one block"):
+            RankRLS(cost="sign").fit(*lazily(X, y))
 
     def test_nothing_to_rank(self):
         X, y, _ = problem()

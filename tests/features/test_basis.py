@@ -188,11 +188,11 @@ def test_training_never_holds_all_features_of_the_basis(data, monkeypatch):
         return block
 
     monkeypatch.setattr(FeatureRows, "__getitem__", watched)
-    monkeypatch.setattr("rankwise.graphs.gram_blocks.block_rows", lambda n_columns: 9)
+    monkeypatch.setattr("rankwise.graphs.gram.block_rows", lambda n_columns: 9)
     model = RankRLS(0.1, kernel="rbf", gamma=GAMMA, basis=X_new)
     lazy = model.fit(X, y, groups).predict(X_new)
-    assert max(heights) <= 9
-    assert sum(heights) == M
+    assert max(heights[1:]) <= 9  # after a few rows that tell whether columns are far from zero
+    assert sum(heights[1:]) == M
     monkeypatch.setattr(machine, "available_bytes", lambda: 8 * 6 * M - 1)
     np.testing.assert_allclose(model.fit(X, y, groups).predict(X_new), lazy)
     with pytest.raises(ValueError, match=r"40 × 6 would take.*smaller n_basis"):

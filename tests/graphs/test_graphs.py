@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankwise import PairGraph, PreferenceGraph, ScoreGraph
-from rankwise.graphs import gram_blocks
 from tests import oracle
 from tests.graphs.third_graph import ChampionGraph
 
@@ -242,7 +241,7 @@ def test_gram_does_not_care_where_blocks_end(case, monkeypatch):
     graph, _, L, _, rng = case
     R = rng.normal(size=(M, 2))
     for rows in (1, 2, 3, 5):
-        monkeypatch.setattr(gram_blocks, "block_rows", lambda n_columns, rows=rows: rows)
+        monkeypatch.setattr("rankwise.graphs.gram.block_rows", lambda n_columns, rows=rows: rows)
         np.testing.assert_allclose(graph.gram(R), R.T @ L @ R, rtol=1e-9)
 
 
@@ -402,35 +401,6 @@ def test_a_graph_keeps_its_scores_when_the_array_they_came_in_changes():
     graph = ScoreGraph(y)
     y[:] = 0.0
     np.testing.assert_allclose(graph.divergence, [3.0, -3.0, 0.0])
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"ties": "exclude"}, {"cost": "sign"}, {"cost": "relative"}]
-)
-@pytest.mark.parametrize("group_weight", ["pairs", "groups"])
-def test_a_lumped_graph_is_that_of_repeated_items(options, group_weight):
-    rng = np.random.default_rng(2)
-    y, groups = rng.integers(0, 4, 12).astype(float), np.repeat([0, 1, 2], [3, 4, 5])
-    counts = rng.integers(1, 5, 12)
-    repeated = np.repeat(np.arange(12), counts)
-    graph = ScoreGraph(y, groups, group_weight=group_weight, **options)
-    weights = rng.exponential(size=len(repeated)) * (rng.random(len(repeated)) < 0.8)
-
-    def sums(values):
-        return np.bincount(repeated, weights=values, minlength=12)
-
-    f = rng.normal(size=12)
-    for w in (np.ones(len(repeated)), weights):
-        found = graph.lumped(sums(w), sums(w**2), sums(w > 0))
-        expected = ScoreGraph(
-            y[repeated], groups[repeated], group_weight=group_weight, sample_weight=w, **options
-        )
-        assert found.n_pairs == expected.n_pairs
-        np.testing.assert_allclose(found.total_weight, expected.total_weight)
-        flow = sums(expected.laplacian(f[repeated]))
-        np.testing.assert_allclose(found.laplacian(f), flow, atol=1e-12)
-        np.testing.assert_allclose(found.divergence, sums(expected.divergence), atol=1e-12)
-    assert graph.n_pairs == ScoreGraph(y, groups, group_weight=group_weight, **options).n_pairs
 
 
 @pytest.mark.parametrize("options", [{}, {"ties": "exclude"}, {"cost": "sign"}])

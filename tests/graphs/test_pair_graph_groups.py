@@ -236,7 +236,6 @@ def test_a_graph_tells_of_its_groups():
     assert (about.n_groups, about.n_groups_without_pairs, about.n_isolated_items) == (4, 2, 1)
     plain = PairGraph([0, 1, 3], [1, 2, 4], n_items=6)
     assert repr(plain) == "<PairGraph of 6 items, 3 edges>"
-    assert not plain.has_groups
     about = plain.describe()
     assert (about.n_groups, about.n_groups_without_pairs, about.n_isolated_items) == (3, 1, 1)
     np.testing.assert_array_equal(plain.group_labels, [0, 1, 2])

@@ -14,7 +14,6 @@ from rankwise import (
     RankSVM,
     ScoreGraph,
 )
-from rankwise.graphs import BaseGraph
 from rankwise.leaderboard import rate
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection import cross_val_predict_groups, leave_group_out_predict
@@ -33,7 +32,7 @@ def data():
     return X, y, groups, ChampionGraph(y, groups)
 
 
-class Chain(BaseGraph):
+class Chain(PreferenceGraph):
     """Each item beats the next: a graph that only lists its edges, without scores or groups."""
 
     def __init__(self, n_items):

@@ -476,7 +476,7 @@ def test_rank_svm_on_many_weighted_items_is_certified():
 # ---- streaming
 
 
-@pytest.mark.parametrize("options", COSTS[:-1], ids=str)
+@pytest.mark.parametrize("options", COSTS[:2], ids=str)
 @pytest.mark.parametrize("beta", [0.0, 0.4])
 @pytest.mark.parametrize("grouped", [True, False])
 def test_chunks_with_weights_give_the_model_of_all_rows(data, options, beta, grouped):
@@ -495,7 +495,7 @@ def test_long_groups_with_weights_are_compressed_exactly():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(600, 3)) + 5, rng.integers(0, 3, 600).astype(float)
     weights = rng.exponential(size=600) * (rng.random(600) < 0.8)
-    for options in COSTS[:-1]:
+    for options in COSTS[:2]:
         model = RankRLS(0.1, **options)
         for rows in np.array_split(np.arange(600), 6):
             model.partial_fit(X[rows], y[rows], sample_weight=weights[rows])

@@ -23,7 +23,7 @@ from rankwise import (
     View,
 )
 from rankwise.datasets import make_ranking
-from rankwise.graphs import BaseGraph
+from rankwise.graphs import PreferenceGraph
 from rankwise.metrics import get_metric
 from rankwise.model_selection import (
     cross_val_predict_groups,
@@ -39,7 +39,7 @@ VIEWS = [View([0, 1, 2]), View([2, 3, 4])]
 pytestmark = pytest.mark.filterwarnings("ignore:the best (alpha|nu|gamma) .* is at the edge")
 
 
-class Chains(BaseGraph):
+class Chains(PreferenceGraph):
     """Each item beats the next one of its group: a graph that only lists its edges."""
 
     def __init__(self, groups):

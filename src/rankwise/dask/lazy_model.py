@@ -55,7 +55,7 @@ class LazyModel(KernelModel):
         layout: dict[str, Any] = {"drop_axis": 1}
         if shape:
             layout = {"chunks": (X.chunks[0], (shape[0],))}
-        empty = np.empty((0,) * (1 + len(shape)), dtype=np.float64)
+        empty = np.empty((0,) * (1 + len(shape)))
         return da.map_blocks(_score_block, X, model=model, dtype=np.float64, meta=empty, **layout)
 
     def rank(self, X: Any, groups: Any = None) -> Indices:

@@ -18,7 +18,7 @@ from rankwise.estimators.chunked import pair_rule
 from rankwise.features import FeatureMap
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.solvers.closed_form import solve_shifted
-from rankwise.sums import ONE_LIST, PairRule, StreamingSums
+from rankwise.solvers.sums import ONE_LIST, PairRule, StreamingSums
 
 MERGED_AT_ONCE = 8
 LARGEST_OPEN = 2**30  # bytes that the rows of split groups may take on one worker, by estimate
@@ -42,8 +42,9 @@ class RankRLS(LazyModel):
     basis : "random", array of int, or array of shape (n_basis, n_features)
         How the basis is chosen, or row numbers, or the points themselves.
     shuffle : bool
-        First move rows so that every group is whole in one block. Not needed, but cheaper if many
-        groups are split: if rows of groups are spread at random.
+        First move rows so that every group is whole in one block. Not needed for
+        ``cost="magnitude", ties="include"``, but cheaper if many groups are split: if rows of
+        groups are spread at random. The other costs always do so.
     random_state : int, RandomState or None
         Seed of the choice of basis items: the same as on one machine.
 
@@ -114,10 +115,16 @@ class RankRLS(LazyModel):
         view = self._fixed_map(aligned, seen)
         blocks = aligned.blocks
         keep: list[set[Hashable]] = [{ONE_LIST}] * len(blocks)
-        if groups is not None and self.shuffle:
+        if groups is None and rule.tells_scores_apart and len(blocks) > 1:
+            raise ValueError(
+                f"all rows are one list in {len(blocks)} blocks, but with cost={self.cost!r} and "
+                f"ties={self.ties!r} a group must be whole in one block; give groups, or use "
+                "cost='magnitude' with ties='include'."
+            )
+        if groups is not None and (self.shuffle or rule.tells_scores_apart):
             blocks, keep = gather_groups(blocks, seen), [set()] * len(blocks)
         elif groups is not None:
-            _check_room(seen, view.n_features + n_outputs, rule)
+            _check_room(seen, view.n_features + n_outputs)
             keep = seen.split_by_block()
         sums = _merged(blocks, keep, view, (view.n_features, n_outputs, rule, self.beta))
         if not sums.n_pairs and self.beta < 1:
@@ -136,11 +143,9 @@ def _output_shape(y: Any) -> tuple[int, ...]:
     return () if len(shape) == 1 else (int(shape[1]),)
 
 
-def _check_room(seen: Survey, n_columns: int, rule: PairRule) -> None:
+def _check_room(seen: Survey, n_columns: int) -> None:
     """Refuse to bring more rows of split groups together than a worker may hold."""
-    rows = [sum(where.values()) for where in seen.split.values()]
-    if not rule.tells_scores_apart:
-        rows = [min(n, n_columns + 1) for n in rows]
+    rows = [min(sum(where.values()), n_columns) for where in seen.split.values()]
     n_bytes = 8 * n_columns * sum(rows)
     if n_bytes > LARGEST_OPEN:
         raise ValueError(

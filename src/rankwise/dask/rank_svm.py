@@ -21,7 +21,7 @@ from rankwise.estimators.margin_ranker import (
     warn_unfinished,
 )
 from rankwise.estimators.rank_svm import LOSSES, choose_method
-from rankwise.graphs.score_graph import GROUP_WEIGHTS
+from rankwise.graphs.pair_graph import GROUP_WEIGHTS
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
 from rankwise.solvers.margin_objective import MarginObjective

@@ -15,13 +15,14 @@ from rankwise.estimators.kernel_model import KernelModel
 from rankwise.features import FeatureMap, basis_map
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.score_graph import COSTS, GROUP_WEIGHTS, TIES
+from rankwise.graphs.pair_graph import COSTS, GROUP_WEIGHTS
+from rankwise.graphs.score_graph import TIES
 from rankwise.machine import calm, check_matrix_fits
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
 from rankwise.real_numbers import as_real
 from rankwise.solvers.closed_form import solve_shifted
-from rankwise.sums import PairRule, StreamingSums
+from rankwise.solvers.sums import PairRule, StreamingSums
 from rankwise.targets import as_scores, as_weights, split_weighted
 
 

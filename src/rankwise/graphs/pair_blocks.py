@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwise.arrays import Array, Indices
+from rankwise.graphs.graph import PreferenceGraph
 from rankwise.graphs.pair_graph import PairGraph
-from rankwise.graphs.protocol import PreferenceGraph
 from rankwise.graphs.score_graph import ScoreGraph
 
 BLOCK_PAIRS = 2**13  # in float64 they stay in the cache

@@ -12,17 +12,18 @@ from scipy.sparse.csgraph import connected_components
 
 from rankwise.arrays import Array, Indices
 from rankwise.frames import as_array
-from rankwise.graphs.base import BaseGraph
-from rankwise.graphs.protocol import GraphDescription, GraphRoot
+from rankwise.graphs.graph import GraphDescription, PreferenceGraph
 from rankwise.graphs.roots import ComponentRoot, items_of_components
-from rankwise.graphs.score_graph import COSTS, GROUP_WEIGHTS
-from rankwise.groups import encode_groups
+from rankwise.groups import Groups, encode_groups
 from rankwise.options import check_option
 from rankwise.real_numbers import as_real, as_whole, refuse_masked
 from rankwise.targets import near_one
 
+COSTS = ("magnitude", "sign", "relative")
+GROUP_WEIGHTS = ("pairs", "groups")
 
-class PairGraph(BaseGraph):
+
+class PairGraph(PreferenceGraph):
     """Explicit preferences: item ``winner[k]`` beats item ``loser[k]`` by ``magnitude[k]``.
 
     Several edges between the same two items are fine, also in opposite directions
@@ -80,31 +81,21 @@ class PairGraph(BaseGraph):
     ) -> None:
         check_option("cost", cost, COSTS)
         check_option("group_weight", group_weight, GROUP_WEIGHTS)
-        self.cost, self.group_weight = cost, group_weight
-        winner, loser, self._items = _numbered(winner, loser, items)
-        if self._items is not None and n_items is None:
-            n_items = len(self._items)
-        self.winner = _as_indices("winner", winner)
-        self.loser = _as_indices("loser", loser)
-        if len(self.winner) != len(self.loser):
-            raise ValueError(
-                f"winner has {len(self.winner)} entries but loser has {len(self.loser)}; "
-                "edge k says that winner[k] is preferred to loser[k]."
-            )
-        largest = max(self.winner.max(initial=-1), self.loser.max(initial=-1))
-        self._n_items = (
-            int(largest) + 1
-            if n_items is None
-            else as_whole("n_items", n_items, "the number of rows of X")
-        )
-        self._check_edges(int(largest))
-        if self._items is not None and len(self._items) != self._n_items:
-            raise ValueError(f"there are {len(self._items)} items, but n_items is {n_items}.")
-        self._groups = None if groups is None else encode_groups(groups, self.n_items)
-        self.magnitude = _as_edge_values("magnitude", magnitude, len(self.winner))
-        self.weight = _as_edge_values("weight", weight, len(self.winner), positive=True)
-        if cost == "relative" and (self.magnitude == 0).any():
-            edge = int(np.argmax(self.magnitude == 0))
+        winner, loser, names = _numbered(winner, loser, items)
+        winner, loser = _as_indices("winner", winner), _as_indices("loser", loser)
+        largest = int(max(winner.max(initial=-1), loser.max(initial=-1)))
+        if n_items is None:
+            n_items = largest + 1 if names is None else len(names)
+        n_items = as_whole("n_items", n_items, "the number of rows of X")
+        _check_edges(winner, loser, largest, n_items)
+        if names is not None and len(names) != n_items:
+            raise ValueError(f"there are {len(names)} items, but n_items is {n_items}.")
+        known = None if groups is None else encode_groups(groups, n_items)
+        magnitude = _as_edge_values("magnitude", magnitude, len(winner))
+        weight = _as_edge_values("weight", weight, len(winner), positive=True)
+        self._set(winner, loser, magnitude, weight, n_items, cost, group_weight, known, names)
+        if cost == "relative" and (magnitude == 0).any():
+            edge = int(np.argmax(magnitude == 0))
             raise ValueError(
                 f"cost='relative' divides by the magnitude, and magnitude[{edge}] is 0; drop the "
                 "ties or use cost='magnitude'."
@@ -115,8 +106,43 @@ class PairGraph(BaseGraph):
                 "overflow or vanish; bring the magnitudes nearer to 1 by one common factor."
             )
 
+    def _set(
+        self,
+        winner: Indices,
+        loser: Indices,
+        magnitude: Array,
+        weight: Array,
+        n_items: int,
+        cost: str,
+        group_weight: str,
+        groups: Groups | None,
+        items: NDArray[Any] | None,
+    ) -> None:
+        self.winner, self.loser, self.magnitude, self.weight = winner, loser, magnitude, weight
+        self._n_items, self.cost, self.group_weight = n_items, cost, group_weight
+        self._groups, self._items = groups, items
+
+    @classmethod
+    def of(
+        cls,
+        winner: Indices,
+        loser: Indices,
+        magnitude: Array,
+        weight: Array,
+        n_items: int,
+        *,
+        cost: str = "magnitude",
+        group_weight: str = "pairs",
+        groups: Groups | None = None,
+        items: NDArray[Any] | None = None,
+    ) -> PairGraph:
+        """The graph of arrays and options that were checked already."""
+        graph = cls.__new__(cls)
+        graph._set(winner, loser, magnitude, weight, n_items, cost, group_weight, groups, items)
+        return graph
+
     def __repr__(self) -> str:
-        groups = f", {self.n_groups} groups" if self.has_groups else ""
+        groups = "" if self._groups is None else f", {self.n_groups} groups"
         return f"<PairGraph of {self.n_items} items, {self.n_pairs} edges{groups}>"
 
     @property
@@ -128,11 +154,6 @@ class PairGraph(BaseGraph):
     def items(self) -> NDArray[Any]:
         """Names of the items, their numbers if none were given."""
         return np.arange(self.n_items) if self._items is None else self._items
-
-    @property
-    def has_groups(self) -> bool:
-        """Whether the items were given groups; if not, the connected components are groups."""
-        return self._groups is not None
 
     @property
     def groups(self) -> NDArray[np.intp]:
@@ -154,7 +175,9 @@ class PairGraph(BaseGraph):
     @property
     def n_units(self) -> int:
         """Number of groups; of components that have an edge if no groups were given."""
-        return self.n_groups if self.has_groups else int((np.bincount(self.components) > 1).sum())
+        if self._groups is not None:
+            return self.n_groups
+        return int((np.bincount(self.components) > 1).sum())
 
     @property
     def n_pairs(self) -> int:
@@ -167,16 +190,20 @@ class PairGraph(BaseGraph):
         return np.sign(self.magnitude) if self.cost == "sign" else self.magnitude
 
     @cached_property
+    def preference_weight(self) -> Array:
+        """ω_k before ``cost="relative"`` divides it: what a preference counts when it is judged."""
+        if self.group_weight == "pairs":
+            return self.weight
+        group = self.groups[self.winner]
+        return np.asarray(self.weight / np.bincount(group, self.weight)[group])
+
+    @cached_property
     def edge_weight(self) -> Array:
         """ω_k."""
-        weight = self.weight
-        if self.group_weight == "groups":
-            group = self.groups[self.winner]
-            weight = weight / np.bincount(group, weight)[group]
-        if self.cost == "relative":
-            with np.errstate(over="ignore", under="ignore", divide="ignore"):
-                return weight / self.magnitude**2
-        return weight
+        if self.cost != "relative":
+            return self.preference_weight
+        with np.errstate(over="ignore", under="ignore", divide="ignore"):
+            return np.asarray(self.preference_weight / self.magnitude**2)
 
     @cached_property
     def total_weight(self) -> float:
@@ -193,20 +220,16 @@ class PairGraph(BaseGraph):
     def divergence(self) -> Array:
         """The vector d = Σ ω δ (e_winner − e_loser)."""
         flow = self.edge_weight * self.edge_target
-        d = np.zeros(self.n_items)
-        np.add.at(d, self.winner, flow)
-        np.subtract.at(d, self.loser, flow)
-        return d
+        d = np.bincount(self.winner, flow, self.n_items)
+        return np.asarray(d - np.bincount(self.loser, flow, self.n_items))
 
     @cached_property
     def laplacian_matrix(self) -> sp.csr_matrix:
         """L = Σ ω (e_winner − e_loser)(e_winner − e_loser)ᵀ as a sparse matrix."""
         i, j, w = self.winner, self.loser, self.edge_weight
         rows, columns = np.r_[i, j, i, j], np.r_[j, i, i, j]
-        return self._square(np.r_[-w, -w, w, w], rows, columns)
-
-    def _square(self, values: Array, rows: Indices, columns: Indices) -> sp.csr_matrix:
-        return sp.coo_matrix((values, (rows, columns)), (self.n_items, self.n_items)).tocsr()
+        shape = (self.n_items, self.n_items)
+        return sp.coo_matrix((np.r_[-w, -w, w, w], (rows, columns)), shape=shape).tocsr()
 
     @property
     def degrees(self) -> Array:
@@ -214,12 +237,11 @@ class PairGraph(BaseGraph):
         return np.asarray(self.laplacian_matrix.diagonal())
 
     @cached_property
-    def components(self) -> NDArray[np.intp]:
+    def components(self) -> Indices:
         """For each item the number of its connected component."""
-        labels = connected_components(
-            self._square(np.ones(self.n_pairs), self.winner, self.loser), directed=False
-        )[1]
-        return np.asarray(labels, dtype=np.intp)
+        shape = (self.n_items, self.n_items)
+        links = sp.coo_matrix((np.ones(self.n_pairs), (self.winner, self.loser)), shape=shape)
+        return np.asarray(connected_components(links, directed=False)[1], dtype=np.intp)
 
     def laplacian(self, V: Array) -> Array:
         """``L V``, O(number of distinct pairs) for each column."""
@@ -229,21 +251,27 @@ class PairGraph(BaseGraph):
         """``rᵀ L r`` for every column r of sparse R."""
         return np.asarray(R.multiply(self.laplacian_matrix @ R).sum(axis=0)).ravel()
 
-    def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
-        """F with ``F Fᵀ = scale L + shift I``, dense in each component."""
+    def root(
+        self, scale: float = 1.0, shift: float = 0.0, item_weights: Array | None = None
+    ) -> ComponentRoot:
+        """F with ``F Fᵀ = scale L + shift D``, dense in each component; D = I if not given."""
         L = scale * self.laplacian_matrix
+        components = items_of_components(self.components)
         return ComponentRoot(
-            items_of_components(self.components), lambda items: L[items][:, items].toarray(), shift
+            components, lambda items: L[items][:, items].toarray(), shift, item_weights
         )
 
-    def subset(self, items: NDArray[np.intp]) -> PairGraph:
+    def subset(self, items: Indices) -> PairGraph:
         """The graph of these items and the edges between them, numbered as given."""
         number = np.full(self.n_items, -1)
         number[items] = np.arange(len(items))
         winner, loser = number[self.winner], number[self.loser]
         kept = (winner >= 0) & (loser >= 0)
-        labels = None if self._groups is None else self.group_labels[self.groups[items]]
-        return PairGraph(
+        groups = None
+        if self._groups is not None:
+            present, codes = np.unique(self.groups[items], return_inverse=True)
+            groups = Groups(codes, self.group_labels[present])
+        return PairGraph.of(
             winner[kept],
             loser[kept],
             self.magnitude[kept],
@@ -251,7 +279,7 @@ class PairGraph(BaseGraph):
             len(items),
             cost=self.cost,
             group_weight=self.group_weight,
-            groups=labels,
+            groups=groups,
             items=None if self._items is None else self._items[items],
         )
 
@@ -261,7 +289,7 @@ class PairGraph(BaseGraph):
         Weights are multiplied by the factor of each edge of this graph, if given.
         """
         weight = self.weight if factor is None else self.weight * factor
-        return PairGraph(
+        return PairGraph.of(
             self.winner[kept],
             self.loser[kept],
             self.magnitude[kept],
@@ -269,7 +297,7 @@ class PairGraph(BaseGraph):
             self.n_items,
             cost=self.cost,
             group_weight=self.group_weight,
-            groups=None if self._groups is None else self.group_labels[self.groups],
+            groups=self._groups,
             items=self._items,
         )
 
@@ -297,18 +325,22 @@ class PairGraph(BaseGraph):
             total_weight=self.total_weight,
         )
 
-    def _check_edges(self, largest: int) -> None:
-        if largest >= self.n_items:
-            raise ValueError(
-                f"an edge names item {largest}, but n_items is {self.n_items}; items are numbered "
-                "from 0 as the rows of X."
-            )
-        loops = self.winner == self.loser
-        if loops.any():
-            edge = int(np.argmax(loops))
-            raise ValueError(
-                f"edge {edge} prefers item {self.winner[edge]} to itself; drop it or correct it."
-            )
+
+def _check_edges(winner: Indices, loser: Indices, largest: int, n_items: int) -> None:
+    if len(winner) != len(loser):
+        raise ValueError(
+            f"winner has {len(winner)} entries but loser has {len(loser)}; "
+            "edge k says that winner[k] is preferred to loser[k]."
+        )
+    if largest >= n_items:
+        raise ValueError(
+            f"an edge names item {largest}, but n_items is {n_items}; items are numbered "
+            "from 0 as the rows of X."
+        )
+    loops = winner == loser
+    if loops.any():
+        edge = int(np.argmax(loops))
+        raise ValueError(f"edge {edge} prefers item {winner[edge]} to itself; drop or correct it.")
 
 
 def _numbered(

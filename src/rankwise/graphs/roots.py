@@ -10,6 +10,7 @@ not be strictly positive definite.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -23,42 +24,50 @@ FEW_LEVELS = 16  # with one level for so many items, what belongs to levels is s
 
 
 class NestedRoot:
-    """Symmetric root of any combination of centering inside levels and inside groups.
+    """Root of any combination of centering inside levels and inside groups.
 
     Every vector is the sum of three orthogonal parts: deviation from the mean of the level,
     deviation of the level means from the mean of the group, and the mean of the group. L of the
-    magnitude and sign costs only scales the parts, so its root scales them by square roots: O(m).
+    magnitude and sign costs only scales the parts, so its root N scales them by square roots: O(m).
 
-    With weights w, the parts are those of a vector ``v = √w ∘ x``: what is a constant of x is a
-    multiple of √w, and a mean of x is ``Σ √w v / Σ w``. See `WeightedRoot`.
+    With weights w it is ``F = D^½ N``, D = diag(w), since L is ``D^½ N² D^½``. The parts are then
+    those of a vector ``v = √w ∘ x``: what is a constant of x is a multiple of √w, and a mean of x
+    is ``Σ √w v / Σ w``. For a clique, ``N = √s (I − uuᵀ)`` with s = Σ w and u = √(w/s). Items of
+    weight 0 have zero rows.
     """
 
     def __init__(self, levels: ScoreLevels, within: Array, between: Array, shift: float) -> None:
         self._levels = levels
-        self._spread = None if levels.weight is None else np.sqrt(levels.weight)
+        self._half = None if levels.weight is None else np.sqrt(levels.weight)
         self._factors = (np.sqrt(within), np.sqrt(between), np.full(len(within), np.sqrt(shift)))
 
     def apply(self, V: Array) -> Array:
         """``F V``."""
-        return self._scale_parts(V, self._factors)
+        return _times(self._half, self._scale_parts(V, self._factors))
 
-    adjoint = apply
+    def adjoint(self, V: Array) -> Array:
+        """``Fᵀ V``."""
+        return self._scale_parts(_times(self._half, V), self._factors)
 
     def solve(self, d: Array) -> Array:
         """Some b with ``F b = d``, for d in the range of F."""
-        inverse = tuple(np.divide(1.0, f, out=np.zeros_like(f), where=f > 0) for f in self._factors)
-        return self._scale_parts(d, inverse)
+        return self._scale_parts(_times(_inverse(self._half), d), self._inverse_factors)
 
-    solve_adjoint = solve
+    def solve_adjoint(self, r: Array) -> Array:
+        """Some f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
+        return _times(_inverse(self._half), self._scale_parts(r, self._inverse_factors))
 
     def sandwich(self, K: Array) -> Array:
         """``Fᵀ K F`` in place of the symmetric matrix K.
 
-        F = D + E with D diagonal, and E V the same in all rows of a level: U for V = K, S for
-        V = Uᵀ. So ``(F K F)_ij = d_i K_ij d_j + U_cj d_j + d_i U_ci + S_cc``, in two halves and one
-        pass. With many levels U is as large as K, so F is applied from both sides, by blocks.
+        N = S + E with S diagonal, and E V the same in all rows of a level: U for V = K, C for
+        V = Uᵀ. So ``(N K N)_ij = s_i K_ij s_j + U_cj s_j + s_i U_ci + C_cc``, in two halves and one
+        pass. With many levels U is as large as K, so N is applied from both sides, by blocks.
         """
-        if self._spread is not None or FEW_LEVELS * len(self._levels.group) > len(K):
+        if self._half is not None:
+            K *= self._half
+            K *= self._half[:, None]
+        if self._half is not None or FEW_LEVELS * len(self._levels.group) > len(K):
             return self._two_passes(K)
         levels, scale = self._levels, self._factors[0][self._levels.of_item]
         offset = self._offset(K, self._factors)
@@ -79,75 +88,44 @@ class NestedRoot:
         size = _block_rows(K)
         for start in range(0, len(K), size):
             columns = K[:, start : start + size]
-            columns[:] = self.apply(np.ascontiguousarray(columns))
+            columns[:] = self._scale_parts(np.ascontiguousarray(columns), self._factors)
         for start in range(0, len(K), size):
             rows = K[start : start + size].T
-            K[start : start + size] = self.apply(np.ascontiguousarray(rows)).T
+            K[start : start + size] = self._scale_parts(np.ascontiguousarray(rows), self._factors).T
         return K
+
+    @property
+    def _inverse_factors(self) -> tuple[Array, ...]:
+        return tuple(_inverse(factor) for factor in self._factors)
 
     def _scale_parts(self, V: Array, factors: tuple[Array, ...]) -> Array:
         offset = self._offset(V, factors)
         within = factors[0] if V.ndim == 1 else factors[0][:, None]
         out: Array = V * within[self._levels.of_item]
-        offset = offset[self._levels.of_item]
-        if self._spread is not None:
-            offset *= self._spread if V.ndim == 1 else self._spread[:, None]
-        out += offset
+        out += _times(self._half, offset[self._levels.of_item])
         return out
 
     def _offset(self, V: Array, factors: tuple[Array, ...]) -> Array:
         """What the items of each level get beside V times the factor of the level."""
         levels = self._levels
         within, between, top = (f if V.ndim == 1 else f[:, None] for f in factors)
-        level_mean = levels.means(V, self._spread)
+        level_mean = levels.means(V, self._half)
         group_mean = levels.group_means(level_mean)[levels.group]
         offset: Array = (between - within) * level_mean + (top - between) * group_mean
         return offset
 
 
-class WeightedRoot:
-    """``F = D^½ N`` for the symmetric root N of a graph in which item i has weight D_ii.
-
-    L is ``D^½ N² D^½``. For a clique, ``N = √s (I − uuᵀ)`` with s = Σ w and u = √(w/s). Items of
-    weight 0 have zero rows.
-
-    Parameters
-    ----------
-    inner : NestedRoot
-        N.
-    weight : ndarray of shape (n_items,)
-        The diagonal of D.
-    """
-
-    def __init__(self, inner: NestedRoot, weight: Array) -> None:
-        self._inner, self._half = inner, np.sqrt(weight)
-        self._back = np.divide(1.0, self._half, out=np.zeros_like(weight), where=weight > 0)
-
-    def apply(self, V: Array) -> Array:
-        """``F V``."""
-        return _times(self._half, self._inner.apply(V))
-
-    def adjoint(self, V: Array) -> Array:
-        """``Fᵀ V``."""
-        return self._inner.apply(_times(self._half, V))
-
-    def solve(self, d: Array) -> Array:
-        """Some b with ``F b = d``, for d in the range of F."""
-        return self._inner.solve(_times(self._back, d))
-
-    def solve_adjoint(self, r: Array) -> Array:
-        """Some f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
-        return _times(self._back, self._inner.solve(r))
-
-    def sandwich(self, K: Array) -> Array:
-        """``Fᵀ K F`` in place of the symmetric matrix K."""
-        K *= self._half
-        K *= self._half[:, None]
-        return self._inner.sandwich(K)
-
-
-def _times(factor: Array, V: Array) -> Array:
+def _times(factor: Array | None, V: Array) -> Array:
+    if factor is None:
+        return V
     return np.asarray(V * (factor if V.ndim == 1 else factor[:, None]))
+
+
+def _inverse(factor: Any) -> Any:
+    """One over each number; zero for zero, and None for None."""
+    if factor is None:
+        return None
+    return np.divide(1.0, factor, out=np.zeros_like(factor), where=factor > 0)
 
 
 class ComponentRoot:
@@ -211,6 +189,9 @@ class ComponentRoot:
         for items, F in self._blocks:
             K[:, items] = K[:, items] @ F
         return K
+
+
+GraphRoot = NestedRoot | ComponentRoot
 
 
 def items_of_components(components: NDArray[np.intp]) -> list[NDArray[np.intp]]:

@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
 from rankwise.frames import check_same_index
-from rankwise.graphs.base import BaseGraph
-from rankwise.graphs.disagreement import score_disagreement
-from rankwise.graphs.protocol import GraphDescription, GraphRoot
-from rankwise.graphs.roots import connect_groups
-from rankwise.graphs.score_laplacians import NestedLaplacian, RelativeLaplacian
-from rankwise.graphs.score_levels import ScoreLevels, deviations, find_levels, sums_of_families
+from rankwise.graphs.gram import Nesting, nested_scatter
+from rankwise.graphs.graph import GraphDescription, PreferenceGraph
+from rankwise.graphs.pair_graph import COSTS, GROUP_WEIGHTS, PairGraph
+from rankwise.graphs.roots import GraphRoot, NestedRoot, connect_groups
+from rankwise.graphs.score_levels import (
+    ScoreLevels,
+    deviations,
+    find_levels,
+    sums_by_code,
+    sums_of_families,
+    sums_of_others,
+)
 from rankwise.graphs.strict import StrictOrder
-from rankwise.groups import encode_groups
+from rankwise.groups import Groups, encode_groups
+from rankwise.machine import check_matrix_fits
 from rankwise.options import check_option
 from rankwise.targets import as_scores, as_weights, split_weighted
 
-if TYPE_CHECKING:
-    from rankwise.graphs.pair_graph import PairGraph
-
-COSTS = ("magnitude", "sign", "relative")
 TIES = ("include", "exclude")
-GROUP_WEIGHTS = ("pairs", "groups")
 
 
-class ScoreGraph(BaseGraph):
+class ScoreGraph(PreferenceGraph):
     """All pairs inside each group, preferred by score.
 
     With levels = (group, distinct score) and P the item-to-level indicator, every cost below has
@@ -91,24 +93,51 @@ class ScoreGraph(BaseGraph):
         check_option("cost", cost, COSTS)
         check_option("ties", ties, TIES)
         check_option("group_weight", group_weight, GROUP_WEIGHTS)
-        y, groups, own = split_weighted(y, groups, sample_weight)
-        check_same_index(y=y, groups=groups, sample_weight=own)
-        self.y = as_scores(y)
-        self.sample_weight = None if own is None else as_weights(own, len(self.y))
-        self.cost = cost
-        self.ties = ties if cost == "magnitude" else "exclude"
-        self.group_weight = group_weight
-        self._groups = encode_groups(groups, len(self.y))
-        if self.y.ndim == 2 and not self._same_for_all_scores:
+        y, groups, weight = split_weighted(y, groups, sample_weight)
+        check_same_index(y=y, groups=groups, sample_weight=weight)
+        scores = as_scores(y)
+        ties = ties if cost == "magnitude" else "exclude"
+        if scores.ndim == 2 and ties == "exclude":
             raise ValueError(
-                f"y has {self.y.shape[1]} outputs, but with cost={cost!r} and ties={ties!r} the "
+                f"y has {scores.shape[1]} outputs, but with cost={cost!r} and ties={ties!r} the "
                 "pairs depend on the scores; make one ScoreGraph per output."
             )
-        if self.cost == "relative" and not np.isfinite(self._structure.within).all():
+        weight = None if weight is None else as_weights(weight, len(scores))
+        self._set(scores, encode_groups(groups, len(scores)), cost, ties, group_weight, weight)
+        if cost == "relative" and not np.isfinite(self.total_weight):
             raise ValueError(
                 "cost='relative' weighs a pair by 1/(y_i − y_j)², which overflows: some scores "
                 "differ by less than 1e-150. Round the scores or use cost='magnitude'."
             )
+
+    def _set(
+        self,
+        y: Array,
+        groups: Groups,
+        cost: str,
+        ties: str,
+        group_weight: str,
+        sample_weight: Array | None,
+    ) -> None:
+        self.y, self._groups, self.sample_weight = y, groups, sample_weight
+        self.cost, self.ties, self.group_weight = cost, ties, group_weight
+
+    @classmethod
+    def of(
+        cls,
+        y: Array,
+        groups: Groups,
+        *,
+        cost: str = "magnitude",
+        ties: str = "include",
+        group_weight: str = "pairs",
+        sample_weight: Array | None = None,
+    ) -> Self:
+        """The graph of arrays and options that were checked already."""
+        graph = cls.__new__(cls)
+        ties = ties if cost == "magnitude" else "exclude"
+        graph._set(y, groups, cost, ties, group_weight, sample_weight)
+        return graph
 
     @property
     def n_items(self) -> int:
@@ -116,7 +145,7 @@ class ScoreGraph(BaseGraph):
         return len(self.y)
 
     @property
-    def groups(self) -> NDArray[np.intp]:
+    def groups(self) -> Indices:
         """For each item the number of its group."""
         return self._groups.codes
 
@@ -143,24 +172,28 @@ class ScoreGraph(BaseGraph):
     @property
     def is_complete(self) -> bool:
         """Whether all items are in one group and every two of them are a pair."""
-        if not (self._same_for_all_scores and self.n_groups == 1):
-            return False
-        return self.sample_weight is None or bool((self.sample_weight > 0).all())
+        is_clique = self.ties == "include" and self.n_groups == 1
+        return is_clique and (self.sample_weight is None or bool((self.sample_weight > 0).all()))
 
     @cached_property
     def n_pairs(self) -> int:
         """Number of pairs of positive weight."""
-        return int(self._counted_pairs.sum())
+        return int(self._count_pairs.sum())
 
-    @property
+    @cached_property
     def total_weight(self) -> float:
         """W, the sum of the weights of the pairs."""
-        return self._structure.total_weight
+        if self.cost == "relative":
+            return self._edges.total_weight
+        return float(self._weight_of_pairs @ self.pair_weights)
 
-    @property
+    @cached_property
     def levels(self) -> ScoreLevels:
         """Items that the graph cannot tell apart: groups × distinct scores, or whole groups."""
-        return self._levels_and_scores[0]
+        if self.ties == "include":  # a level need not tell scores apart
+            every = np.arange(self.n_groups)
+            return ScoreLevels(self.groups, every, self.n_groups, self.sample_weight)
+        return find_levels(self.y, self.groups, self.n_groups, self.sample_weight)
 
     @cached_property
     def pair_weights(self) -> Array:
@@ -168,7 +201,7 @@ class ScoreGraph(BaseGraph):
 
         With weights of items it is what the product of the weights of a pair is multiplied by.
         """
-        pairs = self._pairs_in_group
+        pairs = self._weight_of_pairs
         if self.group_weight == "pairs":
             return np.ones_like(pairs)
         return np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 0)
@@ -178,71 +211,110 @@ class ScoreGraph(BaseGraph):
         """Σ ω δ²; 1 for each pair under the sign cost, else δ = y_i − y_j and the sum is yᵀ d."""
         if self.cost == "sign":
             return self.total_weight
-        return float(np.sum(self._centered_scores * self.divergence))
+        return float(np.sum(self._centered_scores() * self.divergence))
 
     @cached_property
     def divergence(self) -> Array:
         """The vector d = Σ ω δ (e_i − e_j): L y for the magnitude cost, counts for sign."""
-        if self.cost != "sign":
-            return self._structure.divergence(self._centered_scores)
+        if self.cost == "relative":
+            return self._edges.divergence
+        if self.cost == "magnitude":
+            centered = self._centered_scores()
+            return self.laplacian(centered, out=centered)
         levels = self.levels
         higher = levels.group_size[levels.group] - levels.lower - levels.size
         balance = self.pair_weights[levels.group] * (levels.lower - higher)
-        if levels.weight is not None and not levels.is_lumped:
+        if levels.weight is not None:
             levels.balance(balance)
         return levels.to_items(balance)
 
     @property
     def degrees(self) -> Array:
         """Weight of the pairs of each item: the diagonal of L."""
-        return self._structure.degrees
-
-    @property
-    def within(self) -> Array:
-        """What L multiplies the deviations of an item from its level by, before its weight."""
-        return np.asarray(self._structure.within[self.levels.of_item])
+        if self.cost == "relative":
+            return self._edges.degrees
+        levels = self.levels
+        if self.ties == "exclude":
+            return levels.to_items(self._within)
+        weight = np.ones(self.n_items) if levels.weight is None else levels.weight
+        others = sums_of_others(weight, self.groups, self.n_groups)
+        return levels.to_items(self.pair_weights) * others
 
     @cached_property
-    def components(self) -> NDArray[np.intp]:
+    def components(self) -> Indices:
         """For each item the number of its connected component; groups without pairs fall apart."""
-        connected = (self._counted_pairs > 0)[self.groups]
+        connected = (self._count_pairs > 0)[self.groups]
         if self.sample_weight is not None:
             connected &= self.sample_weight > 0
         return connect_groups(self.groups, connected)
 
     def laplacian(self, V: Array, out: Array | None = None) -> Array:
-        """``L V`` in O(m), plus levels² of each group for the relative cost; `out` may be V."""
-        return self._structure.apply(V, out)
+        """``L V`` in O(m), but for the relative cost; `out` may be V.
+
+        Deviations from the mean of the level are scaled by `_within`, those of the means of levels
+        from the mean of the group by `_between`, and means of groups by 0. With weights w the means
+        are weighted, and item i is multiplied by w_i at the end: a clique has
+        ``L v = w ∘ (s v − Σ w v)``, s = Σ w.
+        """
+        if self.cost == "relative":
+            return self._edges.laplacian(V)
+        levels = self.levels
+        means = levels.means(V)
+        out = deviations(V, levels.of_item, means, self._within, out, levels.weight)
+        if levels.weight is not None:
+            levels.balance_items(out)
+        if self.ties == "exclude":
+            pull = self._between if V.ndim == 1 else self._between[:, None]
+            pull = pull * (means - levels.group_means(means)[levels.group])
+            if levels.weight is not None:
+                levels.balance(pull)
+            out += levels.to_items(pull)
+        return out
 
     def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
         """F with ``F Fᵀ = scale L + shift D``; O(m) but for the relative cost."""
-        return self._structure.root(scale, shift)
+        if self.cost == "relative":
+            return self._edges.root(scale, shift, self.sample_weight)
+        within, between = scale * self._within + shift, scale * self._between + shift
+        return NestedRoot(self.levels, within, between, shift)
 
     def system(self, R: Any, t: Array) -> tuple[Array, Array]:
         """``Rᵀ L R`` and ``Rᵀ t``; for dense R in one blocked pass, but for the relative cost."""
-        return self._structure.system(R, t)
+        levels = self.levels
+        if self.cost == "relative" or sp.issparse(R):
+            return super().system(R, t)
+        if len(levels.group) == self.n_items:  # every level is one item
+            groups = Nesting(levels.group[levels.of_item], self._pull)
+            return nested_scatter(R, [groups], t, levels.weight)
+        nestings = [Nesting(levels.of_item, self._within)]
+        if self.ties == "exclude":
+            nestings.append(Nesting(levels.group, self._pull))
+        return nested_scatter(R, nestings, t, levels.weight)
 
     def sparse_norms(self, R: Any) -> Array:
         """``rᵀ L r`` for every column r of sparse R; O(non-zeros) but for the relative cost."""
-        return self._structure.sparse_norms(R)
+        if self.cost == "relative":
+            return self._edges.sparse_norms(R)
+        return self.levels.sparse_norms(R, self._within, self._between)
 
-    def subset(self, items: NDArray[np.intp]) -> ScoreGraph:
+    def subset(self, items: Indices) -> ScoreGraph:
         """The graph that the scores of these items induce."""
+        present, codes = np.unique(self.groups[items], return_inverse=True)
         weight = None if self.sample_weight is None else self.sample_weight[items]
-        return self._like(self.y[items], self.group_labels[self.groups[items]], weight)
+        return self._like(self.y[items], Groups(codes, self.group_labels[present]), weight)
 
     def weighted(self, sample_weight: ArrayLike) -> ScoreGraph:
         """The graph of the same scores with these weights, times those that it has."""
         weight = as_weights(sample_weight, self.n_items)
         if self.sample_weight is not None:
             weight = weight * self.sample_weight
-        return self._like(self.y, self.group_labels[self.groups], weight)
+        return self._like(self.y, self._groups, weight)
 
     def _like(
-        self, y: Array, groups: NDArray[Any], weight: Array | None, cost: str | None = None
+        self, y: Array, groups: Groups, weight: Array | None, cost: str | None = None
     ) -> ScoreGraph:
         """Another graph with the same options, or with another cost."""
-        return ScoreGraph(
+        return ScoreGraph.of(
             y,
             groups,
             cost=cost or self.cost,
@@ -251,53 +323,32 @@ class ScoreGraph(BaseGraph):
             sample_weight=weight,
         )
 
-    def lumped(self, weight: Array, squares: Array, counts: Array) -> ScoreGraph:
-        """The graph in which item i stands for several items of its group and score.
-
-        These have weights w of sum ``weight[i]``, and ``squares[i]`` is the sum of w²;
-        ``counts[i]`` of them are positive. Vectors have one value for all items that one stands
-        for, products with L the sum over them. With ties in, their scores may differ, and y is
-        their mean.
-
-        Examples
-        --------
-        >>> n = np.array([3.0, 2.0])
-        >>> graph = ScoreGraph([2.0, 1.0]).lumped(n, n, n)
-        >>> graph.n_pairs, graph.laplacian(np.array([1.0, 0.0]))
-        (10, array([ 6., -6.]))
-        """
-        levels, scores = self._levels_and_scores
-        other = copy.copy(self)
-        for name in vars(self):
-            if isinstance(getattr(type(self), name, None), cached_property):
-                del other.__dict__[name]
-        other._levels_and_scores = levels.weighted(weight, squares), scores
-        other._counted_levels = levels.weighted(counts, counts)
-        return other
-
     def pairs(self) -> PairGraph:
-        """Every pair explicitly: for tests and small data, O(m²)."""
-        from rankwise.graphs.pair_graph import PairGraph
-
-        self._check_one_output("pairs()")
-        i, j = np.triu_indices(self.n_items, k=1)
-        keep = self.groups[i] == self.groups[j]
-        if self.ties == "exclude":
-            keep &= self.y[i] != self.y[j]
+        """Every pair explicitly: for the relative cost, tests and small data, O(pairs)."""
+        if self.y.ndim == 2:
+            raise ValueError("pairs() needs one output; make a ScoreGraph of one column of y.")
+        order = np.argsort(self.groups, kind="stable")
+        size = np.bincount(self.groups, minlength=self.n_groups)
+        start = np.repeat(np.cumsum(size) - size, size)
+        n_before = np.arange(self.n_items) - start  # in the same group, by this order
+        total = int(n_before.sum())
+        advice = "use cost='magnitude' or 'sign', or smaller groups"
+        check_matrix_fits(total, 8, "the list of all pairs", advice)
+        first = np.repeat(np.arange(self.n_items), n_before)
+        second = np.arange(total) - np.repeat(np.cumsum(n_before) - n_before - start, n_before)
+        i, j = order[second], order[first]
         weight = self.pair_weights[self.groups[i]]
         if self.sample_weight is not None:
             weight = weight * self.sample_weight[i] * self.sample_weight[j]
-            keep &= weight > 0
-        i, j = i[keep], j[keep]
+        keep = weight > 0
+        if self.ties == "exclude":
+            keep &= self.y[i] != self.y[j]
+        i, j, weight = i[keep], j[keep], weight[keep]
         swap = self.y[i] < self.y[j]
         i, j = np.where(swap, j, i), np.where(swap, i, j)
-        return PairGraph(
-            i,
-            j,
-            magnitude=self.y[i] - self.y[j],
-            weight=weight[keep],
-            n_items=self.n_items,
-            cost=self.cost,
+        magnitude = self.y[i] - self.y[j]
+        return PairGraph.of(
+            i, j, magnitude, weight, self.n_items, cost=self.cost, groups=self._groups
         )
 
     def strict(self) -> StrictOrder:
@@ -309,87 +360,68 @@ class ScoreGraph(BaseGraph):
             )
         if self.ties == "exclude":
             return StrictOrder(self)
-        return StrictOrder(self._like(self.y, self.groups, self.sample_weight, cost="sign"))
-
-    def disagreement(
-        self, F: NDArray[Any], fold: NDArray[np.intp] | None = None, *, pooled: bool = False
-    ) -> Array:
-        """Share of the pairs of different score in each group that F orders wrongly."""
-        self._check_one_output("disagreement()")
-        return score_disagreement(
-            self.y, self.groups, self.pair_weights, F, fold, pooled, self.sample_weight
-        )
+        return StrictOrder(self._like(self.y, self._groups, self.sample_weight, cost="sign"))
 
     def describe(self) -> GraphDescription:
         """Counts of groups, pairs, ties (over all outputs) and of items that are in no pair."""
         columns = self.y.reshape(self.n_items, -1).T
-        tied = 0.0
-        for y in columns:
-            levels = find_levels(y, self.groups, self.n_groups)[0].counting(self.sample_weight)
-            tied += float((levels.pairs - levels.untied_pairs).sum())
-        empty = self._counted_pairs == 0
+        untied = [self._like(y, self._groups, self.sample_weight, cost="sign") for y in columns]
+        every = self._like(columns[0], self._groups, self.sample_weight, cost="magnitude")
+        every.ties = "include"
+        is_alone = np.bincount(self.components)[self.components] == 1
         return GraphDescription(
             n_items=self.n_items,
             n_groups=self.n_groups,
             n_pairs=self.n_pairs,
-            n_tied_pairs=int(tied),
+            n_tied_pairs=sum(every.n_pairs - graph.n_pairs for graph in untied),
             ties=self.ties,
-            n_groups_without_pairs=int(empty.sum()),
-            n_isolated_items=int((empty[self.groups] | self._is_weightless).sum()),
+            n_groups_without_pairs=int((self._count_pairs == 0).sum()),
+            n_isolated_items=int(is_alone.sum()),
             total_weight=self.total_weight,
         )
 
-    def _check_one_output(self, method: str) -> None:
-        if self.y.ndim == 2:
-            raise ValueError(f"{method} needs one output; make a ScoreGraph of one column of y.")
-
-    @property
-    def _same_for_all_scores(self) -> bool:
-        return self.cost == "magnitude" and self.ties == "include"
+    @cached_property
+    def _count_pairs(self) -> Array:
+        """Number of pairs of positive weight in each group."""
+        level = self.levels.of_item
+        counted = slice(None) if self.sample_weight is None else self.sample_weight > 0
+        size = sums_by_code(None, self.groups[counted], self.n_groups)
+        pairs = 0.5 * size * (size - 1)
+        if self.ties == "exclude":
+            tied = sums_by_code(None, level[counted], len(self.levels.group))
+            tied = 0.5 * tied * (tied - 1)
+            pairs -= sums_by_code(tied, self.levels.group, self.n_groups)
+        return pairs
 
     @cached_property
-    def _levels_and_scores(self) -> tuple[ScoreLevels, Array]:
-        if self._same_for_all_scores:  # a level need not tell scores apart
-            every = np.arange(self.n_groups)
-            levels = ScoreLevels(self.groups, every, self.n_groups)
-            scores: Array = np.zeros(self.n_groups)
+    def _weight_of_pairs(self) -> Array:
+        """Weight of the pairs of each group, before `pair_weights`; no term cancels."""
+        if self.sample_weight is None:
+            return self._count_pairs
+        if self.ties == "include":
+            weight, family = self.sample_weight, self.groups
+            others = sums_of_others(weight, family, self.n_groups)
         else:
-            levels, scores = find_levels(self.y, self.groups, self.n_groups)
-        if self.sample_weight is not None:
-            levels = levels.weighted(self.sample_weight)
-        return levels, scores
-
-    @cached_property
-    def _structure(self) -> NestedLaplacian | RelativeLaplacian:
-        levels, scores = self._levels_and_scores
-        if self.cost == "relative":
-            return RelativeLaplacian(levels, scores, self.pair_weights)
-        return NestedLaplacian(levels, self.pair_weights, self.ties == "include")
-
-    @cached_property
-    def _pairs_in_group(self) -> Array:
-        """Weight of the pairs of each group, before `pair_weights`."""
-        if self._counted_levels is self.levels:
-            return self._counted_pairs
-        return self._pairs_of(self.levels) * (self._counted_pairs > 0)
-
-    @cached_property
-    def _counted_pairs(self) -> Array:
-        """Number of pairs of each group."""
-        return self._pairs_of(self._counted_levels)
-
-    @cached_property
-    def _counted_levels(self) -> ScoreLevels:
-        return self.levels.counting(self.sample_weight)
-
-    def _pairs_of(self, levels: ScoreLevels) -> Array:
-        return levels.pairs if self.ties == "include" else levels.untied_pairs
+            weight, family, others = self.levels.size, self.levels.group, self.levels.others
+        return sums_by_code(0.5 * weight * others, family, self.n_groups)
 
     @property
-    def _is_weightless(self) -> Any:
-        return False if self.sample_weight is None else self.sample_weight == 0
+    def _pull(self) -> Array:
+        """What L multiplies deviations from the mean of each group by, before weights of items."""
+        return np.asarray(self.pair_weights * self.levels.group_size)
 
-    @property
+    @cached_property
+    def _within(self) -> Array:
+        if self.ties == "include":
+            return self._pull
+        return np.asarray(self.pair_weights[self.levels.group] * self.levels.others)
+
+    @cached_property
+    def _between(self) -> Array:
+        if self.ties == "include":
+            return np.zeros(self.n_groups)
+        return self._pull[self.levels.group]
+
     def _centered_scores(self) -> Array:
         sums = sums_of_families(self.y, self.groups, self.n_groups)
         size = np.maximum(np.bincount(self.groups, minlength=self.n_groups), 1)

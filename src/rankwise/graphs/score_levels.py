@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -11,10 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise._compiled import add_rows, scale_rows, sort_by_group
-from rankwise.arrays import Array
-from rankwise.graphs.protocol import sums_of_squares
-
-BLOCK_ENTRIES = 2**22
+from rankwise.arrays import Array, Indices
+from rankwise.graphs.graph import sums_of_squares
 
 
 class ScoreLevels:
@@ -32,36 +29,12 @@ class ScoreLevels:
         Number of groups.
     weight : ndarray of shape (n_items,) or None
         What each item counts; None for one. All sizes and means below go by it.
-    squares : ndarray of shape (n_items,) or None
-        What an item would weigh as a pair with itself: the square of its weight if not given. An
-        item that stands for n items of weight 1 has weight n and squares n.
     """
 
     def __init__(
-        self,
-        of_item: NDArray[np.intp],
-        group: NDArray[np.intp],
-        n_groups: int,
-        weight: Array | None = None,
-        squares: Array | None = None,
+        self, of_item: Indices, group: Indices, n_groups: int, weight: Array | None = None
     ) -> None:
-        self.of_item = of_item
-        self.group = group
-        self.n_groups = n_groups
-        self.weight = weight
-        self.is_lumped = squares is not None
-        self.squares = weight**2 if weight is not None and squares is None else squares
-
-    def weighted(self, weight: Array, squares: Array | None = None) -> ScoreLevels:
-        """The same levels of items that count otherwise."""
-        return ScoreLevels(self.of_item, self.group, self.n_groups, weight, squares)
-
-    def counting(self, weight: Array | None) -> ScoreLevels:
-        """The same levels, in which items of positive weight count one and others nothing."""
-        if weight is None:
-            return self
-        positive = (weight > 0).astype(np.float64)
-        return self.weighted(positive, positive)
+        self.of_item, self.group, self.n_groups, self.weight = of_item, group, n_groups, weight
 
     @cached_property
     def size(self) -> Array:
@@ -69,12 +42,12 @@ class ScoreLevels:
         return sums_by_code(self.weight, self.of_item, len(self.group))
 
     @cached_property
-    def count(self) -> NDArray[np.intp]:
+    def count(self) -> Indices:
         """Number of levels in each group."""
         return np.bincount(self.group, minlength=self.n_groups)
 
     @cached_property
-    def first(self) -> NDArray[np.intp]:
+    def first(self) -> Indices:
         """Number of the first level of each group."""
         return np.cumsum(self.count) - self.count
 
@@ -126,39 +99,16 @@ class ScoreLevels:
     @cached_property
     def lower(self) -> Array:
         """Number (or weight) of items of the group that are below each level."""
-        unit = None
-        size = self.size
-        if (
-            self.weight is not None
-        ):  # sums run over all groups, and a light one must keep its digits
-            unit = np.where(self.group_size > 0, self.group_size, 1.0)[self.group]
-            size = size / unit
+        unit = np.where(self.group_size > 0, self.group_size, 1.0)[self.group]
+        size = self.size if self.weight is None else self.size / unit  # a light group keeps digits
         below = np.cumsum(size) - size
         below -= below[self.first][self.group]
-        return below if unit is None else np.asarray(below * unit)
+        return below if self.weight is None else np.asarray(below * unit)
 
     @property
     def in_group(self) -> NDArray[np.int32]:
         """For each item the number of its level in the group, 0 for the lowest."""
         return (self.of_item - self.first[self.group][self.of_item]).astype(np.int32)
-
-    @property
-    def pairs(self) -> Array:
-        """Number (or weight) of pairs of items in each group."""
-        size = self.group_size
-        if self.squares is None:
-            return 0.5 * size * (size - 1)
-        group = self.group[self.of_item]
-        if self.weight is not None and not self.is_lumped:
-            others = sums_of_others(self.weight, group, self.n_groups)
-            return sums_by_code(0.5 * self.weight * others, group, self.n_groups)
-        own = sums_by_code(self.squares, group, self.n_groups)
-        return np.maximum(0.5 * (size**2 - own), 0.0)
-
-    @property
-    def untied_pairs(self) -> Array:
-        """Number (or weight) of pairs of items of two levels in each group."""
-        return sums_by_code(0.5 * self.size * self.others, self.group, self.n_groups)
 
     @cached_property
     def others(self) -> Array:
@@ -166,7 +116,7 @@ class ScoreLevels:
         return sums_of_others(self.size, self.group, self.n_groups)
 
     @cached_property
-    def heaviest(self) -> NDArray[np.intp]:
+    def heaviest(self) -> Indices:
         """The heaviest level of each group."""
         return heaviest_members(self.size, self.group, self.n_groups)
 
@@ -190,7 +140,7 @@ class ScoreLevels:
         values[heaviest] = -sums[self.of_item[heaviest]]
 
     @cached_property
-    def _heaviest_items(self) -> NDArray[np.intp]:
+    def _heaviest_items(self) -> Indices:
         weight = np.ones(len(self.of_item)) if self.weight is None else self.weight
         return heaviest_members(weight, self.of_item, len(self.group))
 
@@ -200,9 +150,9 @@ class ScoreLevels:
 
 
 def find_levels(
-    y: Array, group: NDArray[np.intp], n_groups: int
-) -> tuple[ScoreLevels, NDArray[np.float64]]:
-    """The levels of (group, distinct score), and the score of each level."""
+    y: Array, group: Indices, n_groups: int, weight: Array | None = None
+) -> ScoreLevels:
+    """The levels of (group, distinct score)."""
     order = np.argsort(y)
     if n_groups > 1:
         size = np.bincount(group, minlength=n_groups)
@@ -211,35 +161,15 @@ def find_levels(
     first = np.r_[True, (g[1:] != g[:-1]) | (s[1:] != s[:-1])][: len(y)]
     of_item = np.empty(len(y), dtype=np.intp)
     of_item[order] = np.cumsum(first) - 1
-    return ScoreLevels(of_item, g[first], n_groups), s[first]
+    return ScoreLevels(of_item, g[first], n_groups, weight)
 
 
-def score_differences(
-    levels: ScoreLevels, scores: Array
-) -> Iterator[tuple[NDArray[Any], NDArray[Any], Array]]:
-    """Blocks (levels a, levels b, s_a − s_b) that cover all pairs of levels of one group.
-
-    Groups with equally many levels are stacked; a block has a bounded number of entries.
-    """
-    for r in np.unique(levels.count[levels.count > 1]):
-        block = levels.first[levels.count == r][:, None] + np.arange(r)
-        stack = max(1, BLOCK_ENTRIES // (r * r))
-        height = r if r * r <= BLOCK_ENTRIES else max(1, BLOCK_ENTRIES // r)
-        for k in range(0, len(block), stack):
-            columns = block[k : k + stack]
-            for top in range(0, r, height):
-                rows = columns[:, top : top + height]
-                yield rows, columns, scores[rows][:, :, None] - scores[columns][:, None, :]
-
-
-def sums_by_code(
-    values: NDArray[Any] | None, code: NDArray[np.intp], n_codes: int
-) -> NDArray[np.float64]:
+def sums_by_code(values: NDArray[Any] | None, code: Indices, n_codes: int) -> NDArray[np.float64]:
     """Sum of the values of each code in float64; their number if there are no values."""
     return np.bincount(code, weights=values, minlength=n_codes).astype(np.float64, copy=False)
 
 
-def heaviest_members(weight: Array, family: NDArray[np.intp], n_families: int) -> NDArray[np.intp]:
+def heaviest_members(weight: Array, family: Indices, n_families: int) -> Indices:
     """The number of a member of largest weight of each family that has members."""
     largest = np.full(n_families, -np.inf)
     np.maximum.at(largest, family, weight)
@@ -249,7 +179,7 @@ def heaviest_members(weight: Array, family: NDArray[np.intp], n_families: int) -
     return member[member >= 0]
 
 
-def sums_of_others(weight: Array, family: NDArray[np.intp], n_families: int) -> Array:
+def sums_of_others(weight: Array, family: Indices, n_families: int) -> Array:
     """For each member the weight of the others of its family.
 
     The sum of all less its own, but for the heaviest member: one that outweighs the others would
@@ -265,7 +195,7 @@ def sums_of_others(weight: Array, family: NDArray[np.intp], n_families: int) -> 
 
 
 def sums_of_families(
-    V: NDArray[Any], family: NDArray[np.intp], n_families: int, mass: Array | None = None
+    V: NDArray[Any], family: Indices, n_families: int, mass: Array | None = None
 ) -> Array:
     """Sum of the values or rows of each family, in float64; each times its mass if given."""
     if V.ndim == 1:
@@ -277,7 +207,7 @@ def sums_of_families(
 
 def deviations(
     V: NDArray[Any],
-    family: NDArray[np.intp],
+    family: Indices,
     means: Array,
     scale: Array,
     out: Array | None = None,

@@ -11,9 +11,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array
-from rankwise.graphs import GraphRoot, PreferenceGraph
-from rankwise.graphs.gram_blocks import plain_gram, plain_system
-from rankwise.graphs.protocol import sums_of_squares
+from rankwise.graphs import PreferenceGraph
+from rankwise.graphs.gram import plain_system
+from rankwise.graphs.graph import sums_of_squares
+from rankwise.graphs.roots import GraphRoot
 from rankwise.losses.margin import LossAt
 
 
@@ -122,7 +123,8 @@ class SquaredLoss:
             return self._pair_share * gram, self._pair_share * moment
         gram, moment = self.graph.system(R, self.target)
         gram *= self._pair_share
-        gram += self._item_share * plain_gram(R, self.graph.item_weights)
+        nothing = np.empty((R.shape[0], 0))
+        gram += self._item_share * plain_system(R, nothing, self.graph.item_weights)[0]
         return gram, moment
 
     def norms(self, R: Any, n_entries: int = 2**24) -> Array:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from rankwise.arrays import Array, Indices
-from rankwise.graphs import GraphRoot
+from rankwise.graphs.roots import GraphRoot
 from rankwise.machine import idle_cores, one_thread
 from rankwise.solvers.closed_form import solve_shifted
 

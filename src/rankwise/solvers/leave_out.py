@@ -16,7 +16,7 @@ import numpy as np
 import scipy.linalg
 
 from rankwise.arrays import Array, Indices
-from rankwise.graphs import GraphRoot
+from rankwise.graphs.roots import GraphRoot
 from rankwise.machine import one_thread
 from rankwise.solvers.hold_out import FewWeights, Part, transposed_eigh, weights_primal
 from rankwise.solvers.hold_out_items import (

@@ -1,43 +1,26 @@
-"""What every preference graph offers."""
+"""PreferenceGraph: what every preference graph offers, derived from the list of its edges."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
 from rankwise.machine import check_matrix_fits
+from rankwise.targets import as_weights
 
 if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
+    from rankwise.graphs.roots import GraphRoot
     from rankwise.graphs.strict import StrictEdges, StrictOrder
 
 
-class GraphRoot(Protocol):
-    """A matrix F with ``F Fᵀ = scale L + shift D``, known by what it does to arrays."""
-
-    def apply(self, V: Array) -> Array:
-        """``F V``."""
-
-    def adjoint(self, V: Array) -> Array:
-        """``Fᵀ V``."""
-
-    def solve(self, d: Array) -> Array:
-        """Some b with ``F b = d``, for d in the range of F."""
-
-    def solve_adjoint(self, r: Array) -> Array:
-        """Some f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
-
-    def sandwich(self, K: Array) -> Array:
-        """``Fᵀ K F`` in place of the symmetric matrix K."""
-
-
-@runtime_checkable
-class PreferenceGraph(Protocol):
+class PreferenceGraph(ABC):
     """Items and weighted preferences between them, known by what the graph does to a vector.
 
     With edges k = (i → j), magnitudes δ_k and weights ω_k:
@@ -45,99 +28,155 @@ class PreferenceGraph(Protocol):
         L = Σ ω_k (e_i − e_j)(e_i − e_j)ᵀ,      d = Σ ω_k δ_k (e_i − e_j)
 
     [RankRLS09] section 2.3, where L = M Mᵀ and d = M N.
+
+    A subclass lists its edges in `pairs` and inherits all else. One that can do better without the
+    list overrides what is slow: first `laplacian` and `divergence`, from which `gram` and `system`
+    follow.
     """
 
-    cost: str
-    ties: str
-    group_weight: str
+    cost = "magnitude"
+    ties = "include"
+    group_weight = "pairs"
+
+    @abstractmethod
+    def pairs(self) -> PairGraph:
+        """The edges, explicitly; with the groups of the items if they have any."""
+
+    @cached_property
+    def _edges(self) -> PairGraph:
+        return self.pairs()
 
     @property
     def n_items(self) -> int:
-        """Number of vertices."""
+        """Number of items."""
+        return self._edges.n_items
 
     @property
     def n_pairs(self) -> int:
         """Number of edges."""
+        return self._edges.n_pairs
 
     @property
-    def groups(self) -> NDArray[np.intp]:
+    def groups(self) -> Indices:
         """For each item the number of its group: what cross-validation holds out together."""
+        return self._edges.groups
 
     @property
     def group_labels(self) -> NDArray[Any]:
         """Labels of the groups, by number."""
+        return self._edges.group_labels
 
     @property
     def n_groups(self) -> int:
         """Number of groups, those without edges included."""
+        return len(self.group_labels)
 
     @property
     def n_units(self) -> int:
         """Number of groups that were given; else of connected components that have an edge."""
+        return self._edges.n_units
 
     @property
     def scores(self) -> Array | None:
         """Scores of the items, (n_items,) or (n_items, v); None if there are preferences only."""
+        return None
 
     @property
     def item_weights(self) -> Array | None:
         """Weights of the items, the diagonal of D; None if all have weight 1."""
+        return None
 
     @property
     def is_complete(self) -> bool:
         """Whether every two items are an edge of magnitude y_i − y_j, y being the scores."""
+        return False
 
     @property
     def total_weight(self) -> float:
         """W = Σ ω_k."""
+        return self._edges.total_weight
 
     @property
     def squared_magnitude(self) -> float:
         """Σ ω_k δ_k², over all outputs."""
+        return self._edges.squared_magnitude
 
     @property
     def divergence(self) -> Array:
         """The vector d; one column per output where the graph holds several."""
+        return self._edges.divergence
 
     @property
     def degrees(self) -> Array:
         """Weight of the edges of each item: the diagonal of L."""
+        return self._edges.degrees
 
     @property
-    def components(self) -> NDArray[np.intp]:
+    def components(self) -> Indices:
         """For each item the number of its connected component."""
+        return self._edges.components
 
     def laplacian(self, V: Array) -> Array:
         """``L V`` for V of shape (n_items,) or (n_items, k)."""
+        return self._edges.laplacian(V)
 
     def gram(self, R: Any) -> Array:
         """``Rᵀ L R`` for dense or sparse R of shape (n_items, p)."""
+        return self.system(R, np.empty((self.n_items, 0)))[0]
 
     def system(self, R: Any, t: Array) -> tuple[Array, Array]:
-        """``Rᵀ L R`` and ``Rᵀ t``, in one pass over the rows of R where the graph allows it."""
+        """``Rᵀ L R`` and ``Rᵀ t``, a chunk of columns at a time: sparse R is never copied whole.
+
+        L takes constants to zero, so each column is centered first: features with a large offset
+        lose no digits. Features that are made a row at a time have no columns and are stored here.
+        """
+        n_items, n_columns = R.shape
+        if not hasattr(R, "T"):
+            what = "the features of all items"
+            check_matrix_fits(n_items, n_columns, what, "use a smaller n_basis")
+            R = R[:]
+        gram = np.empty((n_columns, n_columns))
+        width = max(1, min(n_columns, 2**24 // max(1, n_items)))
+        for start in range(0, n_columns, width):
+            chunk = R[:, start : start + width]
+            chunk = chunk.toarray() if hasattr(chunk, "toarray") else chunk
+            centered = chunk - chunk.mean(axis=0, dtype=np.float64)
+            gram[:, start : start + width] = R.T @ self.laplacian(centered)
+        return 0.5 * (gram + gram.T), np.asarray(R.T @ t)
 
     def sparse_norms(self, R: Any) -> Array:
         """``rᵀ L r`` for every column r of sparse R."""
+        return self._edges.sparse_norms(R)
 
     def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
         """F with ``F Fᵀ = scale L + shift D``, D the weights of the items."""
+        return self._edges.root(scale, shift)
 
     def weighted(self, sample_weight: ArrayLike) -> PreferenceGraph:
-        """The graph in which an edge weighs the product of the weights of its items as well."""
+        """The graph in which an edge weighs the product of the weights of its items as well.
 
-    def subset(self, items: NDArray[np.intp]) -> PreferenceGraph:
+        Edges of weight 0 are left out.
+        """
+        edges, weight = self._edges, as_weights(sample_weight, self.n_items)
+        product = weight[edges.winner] * weight[edges.loser]
+        return edges.with_edges(product > 0, product)
+
+    def subset(self, items: Indices) -> PreferenceGraph:
         """The graph of these items and the edges between them, numbered as given."""
-
-    def pairs(self) -> PairGraph:
-        """The edges, explicitly: the slow truth, for tests and small data."""
+        return self._edges.subset(items)
 
     def strict(self) -> StrictOrder | StrictEdges:
         """The strict preferences, over which margin losses are taken; ties are left out."""
+        from rankwise.graphs.strict import StrictEdges
+
+        return StrictEdges(self._edges)
 
     def disagreement(
-        self, F: NDArray[Any], fold: NDArray[np.intp] | None = None, *, pooled: bool = False
+        self, F: NDArray[Any], fold: Indices | None = None, *, pooled: bool = False
     ) -> Array:
         """Share by weight of the strict preferences in each group that F orders wrongly.
+
+        An edge belongs to the group of its winner.
 
         Parameters
         ----------
@@ -154,9 +193,25 @@ class PreferenceGraph(Protocol):
         ndarray of shape (n_groups,) or (n_groups, k)
             nan where no pair counts.
         """
+        edges = self._edges
+        counted = edges.magnitude > 0
+        if fold is not None:
+            counted &= fold[edges.winner] == fold[edges.loser]
+        winner, loser = edges.winner[counted], edges.loser[counted]
+        weight = edges.preference_weight[counted]
+        n_rows = 1 if pooled else edges.n_groups
+        row = np.zeros(len(winner), dtype=np.intp) if pooled else edges.groups[winner]
+        total = np.bincount(row, weight, n_rows)
+        shares = np.full((n_rows, F[:1].size), np.nan)
+        for column, f in enumerate(F.reshape(len(F), -1).T):
+            gap = f[winner] - f[loser]
+            wrong = np.bincount(row, weight * ((gap < 0) + 0.5 * (gap == 0)), n_rows)
+            np.divide(wrong, total, out=shares[:, column], where=total > 0)
+        return shares.reshape(n_rows, *F.shape[1:])
 
     def describe(self) -> GraphDescription:
         """Counts that tell what a learner would be trained on."""
+        return self._edges.describe()
 
 
 @dataclass(frozen=True)
@@ -207,25 +262,3 @@ def sums_of_squares(S: Any, weight: Array | None = None) -> Array:
     """``Σ_i w_i s_i²`` for every column s of sparse S; the weights are 1 if not given."""
     weight = np.ones(S.shape[0]) if weight is None else weight
     return np.asarray(S.multiply(S).T @ weight)
-
-
-def system_by_columns(
-    laplacian: Callable[[Array], Array], R: Any, t: Array, n_entries: int = 2**24
-) -> tuple[Array, Array]:
-    """``Rᵀ (L R)`` and ``Rᵀ t``, a chunk of columns at a time: sparse R is never copied whole.
-
-    L takes constants to zero, so each column is centered first: features with a large offset
-    lose no digits. Features that are made a row at a time have no columns and are stored here.
-    """
-    n_items, n_columns = R.shape
-    if not hasattr(R, "T"):
-        check_matrix_fits(n_items, n_columns, "the features of all items", "use a smaller n_basis")
-        R = R[:]
-    out = np.empty((n_columns, n_columns))
-    width = max(1, min(n_columns, n_entries // max(1, n_items)))
-    for start in range(0, n_columns, width):
-        chunk = R[:, start : start + width]
-        chunk = chunk.toarray() if hasattr(chunk, "toarray") else chunk
-        centered = chunk - chunk.mean(axis=0, dtype=np.float64)
-        out[:, start : start + width] = R.T @ laplacian(centered)
-    return 0.5 * (out + out.T), np.asarray(R.T @ t)

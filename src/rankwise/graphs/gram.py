@@ -1,0 +1,166 @@
+"""Gram matrices added up over blocks of rows: plain, or of rows around the means of families.
+
+Features may be an array, or anything that has a shape and gives dense rows when it is indexed, such
+as kernel values that are computed a block of rows at a time and never stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rankwise._compiled import add_rows, scale_rows
+from rankwise.arrays import Array, Indices
+
+BLOCK_BYTES = 2**23
+FAR = 0.999  # rows are centered if the means hold this share of the squares of some column
+SAMPLE = 64  # rows that tell whether columns are far from zero
+
+
+class Nesting(NamedTuple):
+    """One step of nesting: the parent of each child, and the weight of each parent's scatter."""
+
+    parent: Indices
+    weight: Array
+
+
+def block_rows(n_columns: int) -> int:
+    """Rows of a block that stays in the cache, or that is no larger than the Gram matrix."""
+    return max(64, n_columns, BLOCK_BYTES // (8 * max(1, n_columns)))
+
+
+def nested_scatter(
+    R: Any, nestings: list[Nesting], target: Array, mass: Array | None = None
+) -> tuple[Array, Array]:
+    """Σ of the weighted scatter of children around the mean of their parent; ``Rᵀ t``.
+
+        G = Σ_nestings Σ_parents weight_p Σ_{children c of p} n_c (μ_c − μ_p)(μ_c − μ_p)ᵀ
+
+    Children of the first nesting are the rows of R, children of the next its parents. A row counts
+    n_c = 1, or its mass if that is given, and the means are weighted in the same way. A block of
+    rows is read from memory once and is in the cache for the product, the means and ``Rᵀ t``.
+
+    Examples
+    --------
+    Rows 0 and 4 are one family, 5 and 7 another, which weighs three times as much:
+
+    >>> R, target = np.array([[0.0], [4.0], [5.0], [7.0]]), np.ones(4)
+    >>> nesting = Nesting(np.array([0, 0, 1, 1]), np.array([1.0, 3.0]))
+    >>> nested_scatter(R, [nesting], target)  # 1 · (2² + 2²) + 3 · (1² + 1²)
+    (array([[14.]]), array([16.]))
+
+    Both are children of a parent of weight 5 and mean 4:
+
+    >>> parent = Nesting(np.array([0, 0]), np.array([5.0]))
+    >>> nested_scatter(R, [nesting, parent], target)[0]  # 14 + 5 · (2 · 2² + 2 · 2²)
+    array([[94.]])
+    """
+    (family, weight), *outer = nestings
+    size = np.bincount(family, weights=mass, minlength=len(weight)).astype(np.float64)
+    gram, moment, means = _scatter_of_rows(R, family, weight, size, target, mass)
+    for parent, weight in outer:
+        indicator = sp.csr_array((size, parent, np.arange(len(parent) + 1)))
+        size_of_parent = np.asarray(indicator.T @ np.ones(len(parent)))
+        parent_means = _quotients(indicator.T @ means, size_of_parent)
+        for block in _blocks(means):
+            centered = means[block] - parent_means[parent[block]]
+            centered *= np.sqrt(weight[parent[block]] * size[block])[:, None]
+            gram += centered.T @ centered
+        means, size = parent_means, size_of_parent
+    return gram, moment
+
+
+def _scatter_of_rows(
+    R: Any, family: Indices, weight: Array, size: Array, target: Array, mass: Array | None
+) -> tuple[Array, Array, Array]:
+    """Scatter of the rows around the means of their families; ``Rᵀ t``; and the means.
+
+    Means are known at the end only. So the squares lose those of the means then, ``Σ w x xᵀ −
+    Σ w n μ μᵀ``, which costs at most the three digits of `FAR`. Columns far from zero are shifted
+    first, by the mean of some rows; the means that are returned are then shifted, too. A column
+    that would still lose more (one value for a whole family) asks for a second pass, over centered
+    rows, where nothing cancels.
+    """
+    n_columns = R.shape[1]
+    columns = target.reshape(R.shape[0], -1)
+    squares, moment = np.zeros((n_columns, n_columns)), np.zeros((n_columns, columns.shape[1]))
+    sums = np.zeros((len(weight), n_columns))
+    is_even = bool((weight == weight[0]).all())
+    root = np.ones_like(weight) if is_even else np.sqrt(weight)
+    root_mass = None if mass is None else np.sqrt(mass)
+    room = np.empty((min(block_rows(n_columns), R.shape[0]), n_columns))
+    few = np.arange(0, R.shape[0], max(1, R.shape[0] // SAMPLE))[:SAMPLE]
+    sample = R[few].astype(np.float64)
+    center = sample.mean(axis=0)
+    is_far = bool((center**2 > FAR * (sample**2).mean(axis=0)).any())
+
+    def rows_of(block: slice) -> NDArray[Any]:
+        X = R[block]
+        if is_far:
+            return np.asarray(np.subtract(X, center, order="C"))
+        return np.ascontiguousarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
+
+    def product(X: NDArray[Any], block: slice, means: Array | None) -> Array:
+        if means is None and is_even and mass is None and X.dtype == np.float64:
+            return np.asarray(X.T @ X)
+        factor = None if root_mass is None else root_mass[block]
+        scale_rows(X, family[block], means, root, room[: len(X)], factor)
+        return np.asarray(room[: len(X)].T @ room[: len(X)])
+
+    for block in _blocks(R):
+        X = rows_of(block)
+        squares += product(X, block, None)  # first: it loads the rows into the cache for the sums
+        some_mass = None if mass is None else mass[block]
+        if columns.shape[1] == 1:
+            t = np.ascontiguousarray(columns[block, 0])
+            add_rows(X, family[block], t, sums, moment.reshape(-1), some_mass)
+        else:
+            add_rows(X, family[block], np.zeros(len(X)), sums, np.zeros(n_columns), some_mass)
+            moment += X.T @ columns[block]
+    if is_far:
+        moment += np.outer(center, columns.sum(axis=0))
+    means = _quotients(sums, size)
+    roots = means * (root * np.sqrt(size))[:, None]
+    lost = roots.T @ roots
+    if (np.diagonal(lost) > FAR * np.diagonal(squares)).any():
+        squares[:] = 0.0
+        for block in _blocks(R):
+            squares += product(rows_of(block), block, means)
+    else:
+        squares -= lost
+    squares *= weight[0] if is_even else 1.0
+    return squares, moment.reshape(n_columns, *target.shape[1:]), means
+
+
+def plain_system(R: Any, target: Array, mass: Array | None = None) -> tuple[Array, Array]:
+    """``Rᵀ D R`` and ``Rᵀ t`` in float64, D the mass of the rows, 1 if not given.
+
+    A block of rows at a time unless R is sparse.
+    """
+    if sp.issparse(R):
+        heavy = R if mass is None else R.multiply(mass[:, None]).tocsr()
+        return np.asarray((R.T @ heavy).toarray(), dtype=np.float64), np.asarray(R.T @ target)
+    n_columns = R.shape[1]
+    gram, moment = np.zeros((n_columns, n_columns)), np.zeros((n_columns, *target.shape[1:]))
+    for block in _blocks(R):
+        rows = np.ascontiguousarray(R[block], dtype=np.float64)
+        moment += rows.T @ target[block]
+        if mass is not None:
+            rows = rows * np.sqrt(mass[block])[:, None]
+        gram += rows.T @ rows
+    return gram, moment
+
+
+def _quotients(sums: Array, size: Array) -> Array:
+    """Means; zero for a family without items or weight."""
+    return np.asarray(sums / np.where(size > 0, size, 1)[:, None])
+
+
+def _blocks(R: Any) -> Iterator[slice]:
+    height = block_rows(R.shape[1])
+    for start in range(0, R.shape[0], height):
+        yield slice(start, start + height)
