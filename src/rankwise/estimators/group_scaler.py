@@ -135,17 +135,17 @@ class GroupScaler(TransformerMixin, BaseEstimator):
                 "groups=groups). If the items are one list, pass groups=[0] * len(X)."
             )
         X = signed_log(X) if self.with_log else X
-        scaled = self._scale(X, groups) if self.needs_groups_ else self.standard_.transform(X)
+        if not self.needs_groups_:
+            scaled = self.standard_.transform(X)
+        elif sp.issparse(X):
+            scaled = scale_sparse_in_groups(X, encode_groups(groups, X.shape[0]).codes)
+        else:
+            codes = encode_groups(groups, len(X)).codes
+            scaled = scale_in_groups(X, codes, with_mean=self.with_mean)
         if not self.with_standard:
             return scaled
         both = [scaled, self.standard_.transform(X)]
         return sp.hstack(both, format="csr") if sp.issparse(X) else np.hstack(both)
-
-    def _scale(self, X: Any, groups: ArrayLike | None) -> Any:
-        codes = encode_groups(groups, X.shape[0]).codes
-        if sp.issparse(X):
-            return scale_sparse_in_groups(X, codes)
-        return scale_in_groups(X, codes, with_mean=self.with_mean)
 
     def fit_transform(self, X: Any, y: Any = None, groups: ArrayLike | None = None) -> Any:
         """Fit, and scale the same items; see `fit` and `transform`."""

@@ -65,14 +65,14 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
             The fitted transformer.
         """
         n_knots = as_whole("n_knots", self.n_knots, "the number of knots of each feature")
-        X = self._check_items(X, reset=True)
+        X = check_rows(self, X)
         levels = np.arange(1, n_knots + 1) / (n_knots + 1)
-        knots = [np.unique(np.quantile(column, levels)) for column in X.T]
-        inside = [
-            k[(k > column.min()) & (k < column.max())] for k, column in zip(knots, X.T, strict=True)
-        ]
-        self.knots_ = np.concatenate(inside).astype(np.float64)
-        self.columns_ = np.repeat(np.arange(len(inside)), [len(k) for k in inside])
+        knots = []
+        for column in X.T:
+            quantiles = np.unique(np.quantile(column, levels))
+            knots.append(quantiles[(quantiles > column.min()) & (quantiles < column.max())])
+        self.knots_ = np.concatenate(knots).astype(np.float64)
+        self.columns_ = np.repeat(np.arange(len(knots)), [len(each) for each in knots])
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:
@@ -89,7 +89,7 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
             Columns.
         """
         check_is_fitted(self)
-        X = self._check_items(X, reset=False)
+        X = check_rows(self, X, reset=False)
         hinges = np.maximum(X[:, self.columns_] - self.knots_.astype(X.dtype), 0)
         return np.hstack([X, hinges])
 
@@ -100,10 +100,6 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
         bends = zip(self.columns_, self.knots_, strict=True)
         hinges = [f"{names[j]}>{knot:.6g}" for j, knot in bends]
         return np.concatenate([names, np.array(hinges, dtype=object)])
-
-    def _check_items(self, X: Any, *, reset: bool) -> NDArray[Any]:
-        checked: NDArray[Any] = check_rows(self, X, reset=reset)
-        return checked
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,10 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Indices
 
-BLOCK_ENTRIES = 2**16  # of X that are scaled together: what a cache holds
-FEWEST_COLUMNS = 8  # at a time: a row of them is one line of the cache
+BLOCK_ENTRIES = 2**16  # of whole groups that are scaled together: what a cache holds
 ROUNDING = 4.0  # units in the last digit of the largest value: a smaller deviation is rounding
 
 
@@ -45,46 +44,30 @@ def scale_in_groups(X: NDArray[Any], codes: Indices, *, with_mean: bool = True) 
     with_mean : bool
         Whether the mean is taken off; if not, the columns are only divided.
     """
-    out = np.empty(X.shape, dtype=X.dtype)
-    is_sorted = bool((codes[1:] >= codes[:-1]).all())
-    order = None if is_sorted else np.argsort(codes, kind="stable")
-    ordered = codes if order is None else codes[order]
-    bounds = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1], True])
+    out = np.empty_like(X)
     largest = np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
-    unit = np.ldexp(
-        1.0, np.frexp(largest)[1] - 1
-    )  # of each column, so that no square is too large or small
+    unit = np.ldexp(1.0, np.frexp(largest)[1] - 1)  # so that no square is too large or small
     eps = ROUNDING * float(np.finfo(X.dtype).eps)
-    first, most = 0, max(1, BLOCK_ENTRIES // max(1, X.shape[1]))
-    while first < len(bounds) - 1:
-        end = int(np.searchsorted(bounds, bounds[first] + most, side="right")) - 1
-        last = max(first + 1, end)
-        span = slice(bounds[first], bounds[last])
-        rows = span if order is None else order[span]
-        width = max(FEWEST_COLUMNS, BLOCK_ENTRIES // (span.stop - span.start))
-        for start in range(0, X.shape[1], width):
-            at = slice(start, start + width)
-            block = X[rows, at] / unit[at]
-            out[rows, at] = _scaled(block, bounds[first : last + 1], eps, with_mean)
-        first = last
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    block = starts // max(1, BLOCK_ENTRIES // max(1, X.shape[1]))  # of each group
+    for rows in np.split(order, starts[1:][np.diff(block) > 0]):
+        _, first, code, sizes = np.unique(
+            codes[rows], return_index=True, return_inverse=True, return_counts=True
+        )
+        average = sp.csr_array(
+            (1.0 / sizes[code], np.arange(len(rows)), np.append(first, len(rows))),
+            shape=(len(sizes), len(rows)),
+        )
+        x = X[rows] / unit
+        z = x - x[first][code]
+        z -= (average @ z)[code]
+        deviation = np.sqrt(average @ np.square(z))
+        magnitude = np.sqrt(average @ np.square(x))
+        factor = np.zeros_like(deviation)
+        np.divide(1.0, deviation, out=factor, where=deviation > eps * magnitude)
+        out[rows] = (z if with_mean else x) * factor[code]
     return out
-
-
-def _scaled(block: Array, bounds: Indices, eps: float, with_mean: bool) -> Array:
-    """The same for a few whole groups of adjacent rows; `bounds` is where each starts and ends."""
-    bounds = bounds - bounds[0]
-    n_rows, sizes = len(block), np.diff(bounds)
-    code = np.repeat(np.arange(len(sizes)), sizes)
-    average = sp.csr_array(
-        (1.0 / sizes[code], np.arange(n_rows), bounds), shape=(len(sizes), n_rows)
-    )
-    z = block - block[bounds[:-1]][code]
-    z -= (average @ z)[code]
-    deviation = np.sqrt(average @ np.square(z))
-    magnitude = np.sqrt(average @ np.square(block))
-    factor = np.zeros_like(deviation)
-    np.divide(1.0, deviation, out=factor, where=deviation > eps * magnitude)
-    return np.asarray((z if with_mean else block) * factor[code])
 
 
 def scale_sparse_in_groups(X: Any, codes: Indices) -> Any:
