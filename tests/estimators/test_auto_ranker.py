@@ -156,7 +156,7 @@ def test_the_estimate_holds_out_groups_of_all_that_is_chosen(data):
     model = AutoRanker(LINEAR, estimate_folds=3).fit(X, y, groups)
     assert model.estimate_["low"] <= model.estimate_["score"] <= model.estimate_["high"]
     assert model.estimate_["optimism"] == pytest.approx(model.score_ - model.estimate_["score"])
-    assert any("held out once more" in note for note in model.notes_)
+    assert any("groups held out once more" in note for note in model.notes_)
     assert AutoRanker(LINEAR, estimate_folds=0).fit(X, y, groups).estimate_ == {}
 
 
@@ -241,6 +241,7 @@ def test_one_list_needs_no_groups(data):
     assert not any("group" in name for name in names)
     assert len(names) == len(set(names))
     assert model.score(X, y) > 0.6
+    assert any("items held out once more" in note for note in model.notes_)
     np.testing.assert_allclose(model.predict(X[:5]), model.predict(X)[:5], atol=1e-9)
 
 

@@ -33,7 +33,7 @@ def evaluate(
     import rankwise.metrics as library
     from rankwise.cli.data_file import DataFile
     from rankwise.cli.model_file import open_ranker
-    from rankwise.cli.models import metrics_for
+    from rankwise.cli.models import metrics_for, too_good
     from rankwise.cli.output import check_inputs, check_output, print_json, print_table
     from rankwise.cli.session import note
 
@@ -66,6 +66,9 @@ def evaluate(
     else:
         print_table(result.table())
     note(opened.seen_items(file))
+    for row in result:
+        if row.name == "disagreement":
+            note(too_good(row.name, row.mean, len(found.y)))
 
 
 def write_groups(path: Path, result: Evaluation, groups: Any) -> None:

@@ -80,9 +80,9 @@ def train(
 
       rankwise train queries.txt --calibrate -o sure.rw
     """
-    from rankwise.cli.models import calibrated, fit_model, make_model, make_scaler
+    from rankwise.cli.models import calibrated, fit_model, make_model, make_scaler, too_good
     from rankwise.cli.output import check_output, print_json, print_pairs
-    from rankwise.cli.session import is_quiet
+    from rankwise.cli.session import is_quiet, note
     from rankwise.cli.training_set import read_training
     from rankwise.estimators.pipelines import last_step
 
@@ -99,6 +99,8 @@ def train(
     inner = ranker.estimator_ if calibrate else ranker
     chosen = describe(inner)
     short = {name: v for name, v in chosen.items() if not isinstance(v, (list, dict))}
+    if "held_out_score" in chosen:
+        note(too_good(chosen["metric"], chosen["held_out_score"], len(data.y)))
     write_model(fitted, output, data.notes(command_line(), short, fitted).as_notes())
     summary = {
         "data": data.summary,

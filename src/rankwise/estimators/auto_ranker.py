@@ -362,13 +362,13 @@ class AutoRanker(RankerMixin, BaseEstimator):
         except ValueError as error:
             self.notes_.append(f"no honest estimate: {error}")
             return
-        metric = units.metric
+        metric, what = units.metric, "items" if problem.groups is None else "groups"
         found = interval(scores)
         sign = 1.0 if metric.greater_is_better else -1.0
         self.estimate_ = {**found, "optimism": sign * (self.score_ - found["score"])}
         self.notes_.append(
             f"{metric.name} {found['score']:.4f} (95% from {found['low']:.4f} to "
-            f"{found['high']:.4f}) with groups held out once more; the second level said "
+            f"{found['high']:.4f}) with {what} held out once more; the second level said "
             f"{self.score_:.4f}, so it is optimistic by {self.estimate_['optimism']:+.4f}"
         )
 

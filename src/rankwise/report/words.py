@@ -12,6 +12,7 @@ from rankwise.arrays import Array
 from rankwise.estimators import RankRLSCV
 from rankwise.inspection.model_parts import ModelParts
 from rankwise.metrics import get_metric
+from rankwise.metrics.evaluation import FEW_GROUPS
 from rankwise.model_selection import compare
 from rankwise.report.items import ScoredItems, as_text
 from rankwise.report.rivals import Rival
@@ -20,7 +21,6 @@ from rankwise.text_tables import Table, count
 
 LONGEST_BANNER = 400
 LONGEST_VALUE = 160
-FEW_GROUPS = 5  # with fewer an interval is a rough guess
 MANY_PAIRS = 20  # that are not all in the right order by luck
 MARKS = {"random": "○", "feature": "◇", "previous": "□"}
 
