@@ -302,3 +302,20 @@ def test_scores_that_are_all_equal_or_not_there(tmp_path):
     file.write_text("y,a\n,1\n,2\n")
     (line,) = run("evaluate", tmp_path / "m.rw", file, code=1).stderr.splitlines()
     assert line == "rankwise: no item of the data has a score, so there is nothing to judge by."
+
+
+def test_a_gap_in_the_features_of_items_does_not_end_a_board(tmp_path):
+    items, games = tmp_path / "items.csv", tmp_path / "games.csv"
+    items.write_text("item,size,age\na,1.0,3\nb,2.0,\nc,1.5,2\nd,0.5,4\n")
+    games.write_text("winner,loser\na,b\nb,c\na,c\nc,d\nd,a\nb,d\n")
+    for model in ("least-squares", "bradley-terry"):
+        run("rank", games, "--features", items, "--model", model)
+
+
+def test_bradley_terry_does_not_ignore_margins_in_silence(tmp_path):
+    games = tmp_path / "games.csv"
+    games.write_text("home,away,hg,ag\na,b,3,0\nb,c,2,1\nc,a,0,0\n")
+    options = ["--sides", "home,away", "--scores", "hg,ag", "--model", "bradley-terry"]
+    run("rank", games, *options)
+    failed = run("rank", games, *options, "--margin", code=1)
+    assert "takes wins, ties and losses, but the outcomes are margins" in failed.output

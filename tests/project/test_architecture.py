@@ -72,7 +72,7 @@ BUDGET = {
     "graphs": 1302,
     "inspection": 366,
     "judge": 867,
-    "leaderboard": 2383,
+    "leaderboard": 2210,
     "losses": 289,
     "metrics": 1139,
     "model_selection": 2171,

@@ -59,7 +59,7 @@ Model = Annotated[
 ]
 TiesOption = Annotated[
     str,
-    option("How ties count: half; davidson or rao-kupper with bradley-terry.", "NAME", "--ties"),
+    option("How ties count: half; davidson with bradley-terry.", "NAME", "--ties"),
 ]
 FORMAT_OF = {".md": "markdown", ".json": "json", ".tex": "latex", ".html": "html", ".txt": "text"}
 

@@ -117,11 +117,16 @@ def check_features(features: Any, n_items: int) -> Array:
     return np.asarray(X)
 
 
-def check_clusters(clusters: Any, n_comparisons: int, n_resamples: int) -> Indices | None:
-    """The number of the cluster of each comparison; None if there are no clusters."""
+def check_clusters(data: PairData, clusters: Any, n_resamples: int) -> Indices | None:
+    """The number of the cluster of each comparison: as passed, else clusters or judges of the data.
+
+    None if there are no clusters.
+    """
     if clusters is None:
-        return None
-    encoded = encode_labels("clusters", clusters, n_comparisons)
+        clusters = data.clusters if data.clusters is not None else data.judges
+        if clusters is None or len(np.unique(clusters)) < 2:
+            return None
+    encoded = encode_labels("clusters", clusters, data.n_pairs)
     if n_resamples and encoded.n_groups < 2:
         raise ValueError(
             f"all comparisons are in one cluster, {encoded.labels[0]!s}; whole clusters "

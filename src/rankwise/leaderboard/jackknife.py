@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.leaderboard.solving import RatingSystem, Solutions, SparseSystem
+from rankwise.leaderboard.resampling import Units
+from rankwise.leaderboard.solving import RatingSystem, Solution, SparseSystem
 from rankwise.leaderboard.tally import Tally
-from rankwise.leaderboard.units import Units
 from rankwise.machine import Progress, check_matrix_fits
 from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
 
@@ -26,11 +26,11 @@ BLOCK = 2**22  # numbers
 
 def jackknife(
     system: RatingSystem,
-    solution: Solutions,
+    solution: Solution,
     alpha: float,
     clusters: Indices | None,
     rng: np.random.Generator,
-    thin: NDArray[np.bool_] | None = None,
+    thin: NDArray[np.bool_],
 ) -> Spread:
     """``V = (U − 1)/U Σ_u (w^(−u) − w)(w^(−u) − w)ᵀ`` over U comparisons or clusters u.
 
@@ -50,11 +50,11 @@ def jackknife(
     exact = LeaveOut(system, solution, shift)
     if clusters is None:
         n_units = system.tally.n_comparisons
-        V = exact.sandwich(exact.squares)
+        V = exact.sandwich(squares_of(system.tally, exact.margins, exact.resistances))
     else:
         n_units = int(clusters.max()) + 1
         V = _over_clusters(exact, Units(system.tally, clusters))
-    if thin is not None and thin.any():
+    if thin.any():
         V += exact.sandwich(missing_noise(system.tally, exact.margins, exact.resistances, thin))
     root = _root(V * max(1, n_units - 1) / n_units)
     items, effects = np.split(root, [system.n_ratings])
@@ -70,13 +70,13 @@ class LeaveOut:
     ----------
     system : RatingSystem
         The comparisons.
-    solution : Solutions
+    solution : Solution
         Ratings of shape (n_items,) and effects of all comparisons.
     shift : float
         λ.
     """
 
-    def __init__(self, system: RatingSystem, solution: Solutions, shift: float) -> None:
+    def __init__(self, system: RatingSystem, solution: Solution, shift: float) -> None:
         size = system.size
         check_matrix_fits(4 * size, size, "the covariance", 'use intervals="bootstrap"')
         self.system, self.solution = system, solution
@@ -102,11 +102,6 @@ class LeaveOut:
             D = system.rows(slice(start, start + size))
             found[start : start + size] = np.einsum("ij,ij->i", D @ inverse, D)
         return found
-
-    @property
-    def squares(self) -> Array:
-        """Σ (ω e / (1 − h))² over the comparisons of each distinct pair."""
-        return squares_of(self.system.tally, self.margins, self.resistances)
 
     def sandwich(self, squares: Array) -> Array:
         """``A⁻¹ Dᵀ diag(s) D A⁻¹``."""
@@ -135,6 +130,27 @@ class LeaveOut:
             resistances = Y @ D.T
         inner = np.eye(len(pairs)) - weights[:, None] * resistances
         return np.asarray(np.linalg.solve(inner, left) @ Y)
+
+
+def held_out_margins(
+    system: RatingSystem, solution: Solution, alpha: float, clusters: Indices
+) -> tuple[Array, str]:
+    """Margin of every comparison without its own cluster, and a note if that is not so.
+
+    By Woodbury's formula; above 2,000 items with the cluster in.
+    """
+    tally = system.tally
+    pair = tally.pair[tally.outcome]
+    margins = tally.margins(solution.ratings, solution.effects)[pair]
+    if system.X is None and system.size > COVARIANCE_LIMIT:
+        return margins, "judges are compared with ratings with their own votes in"
+    exact, units = LeaveOut(system, solution, alpha * tally.total_weight), Units(tally, clusters)
+    order = np.argsort(clusters, kind="stable")
+    for rows in np.split(order, np.cumsum(np.bincount(clusters))[:-1]):
+        change = exact.change(*units.of(int(clusters[rows[0]])))
+        (ratings,), (effects,) = system.unpacked(change[None])
+        margins[rows] -= tally.margins(ratings, effects)[pair[rows]]
+    return margins, ""
 
 
 def held_out_residuals(tally: Tally, margins: Array, resistances: Array) -> Array:
@@ -200,16 +216,21 @@ def _root(V: Array) -> Array:
     largest = V.diagonal().max()
     if largest <= 0:
         return np.zeros((len(V), 1))
-    return np.linalg.cholesky((V + V.T) / 2 + 1e-11 * largest * np.eye(len(V)))
+    V = (V + V.T) / 2
+    try:
+        return np.linalg.cholesky(V + 1e-11 * largest * np.eye(len(V)))
+    except np.linalg.LinAlgError:  # rounding is larger where features are nearly alike
+        values, vectors = np.linalg.eigh(V)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def _by_draws(
     system: RatingSystem,
-    solution: Solutions,
+    solution: Solution,
     shift: float,
     clusters: Indices | None,
     rng: np.random.Generator,
-    thin: NDArray[np.bool_] | None,
+    thin: NDArray[np.bool_],
 ) -> Spread:
     """The same for very many items: random leave-out changes, each one solve of one system.
 
@@ -231,9 +252,7 @@ def _by_draws(
         at = tally.pair[tally.outcome], clusters
         shape = tally.n_distinct, n_units
         changes = sp.coo_matrix((held_out[tally.outcome], at), shape).tocsr()
-    more = np.zeros(tally.n_distinct)
-    if thin is not None:
-        more = np.sqrt(missing_noise(tally, margins, resistances, thin))
+    more = np.sqrt(missing_noise(tally, margins, resistances, thin))
     root = np.empty((N_DRAWS, system.size))
     meter = Progress("jackknife", N_DRAWS)
     for k in range(N_DRAWS):

@@ -63,7 +63,7 @@ class Standing(NamedTuple):
     best_rank, worst_rank : ndarray or None
         1 + how many items are surely above, and how many are not surely below.
     tier : ndarray or None
-        Items of one tier cannot be told from its first one.
+        Items of one tier are not surely below its first one.
     """
 
     rank: Indices
@@ -120,10 +120,11 @@ def _tiers(ratings: Array, spread: Spread, components: Indices, confidence: floa
     for items in items_of_lists(components):
         order = items[np.argsort(-ratings[items], kind="stable")]
         least = EQUAL * np.abs(ratings[items]).max(initial=0.0)
-        tier, leader = 1, order[0]
-        for k in order:
-            error = spread.error_of_difference(leader, k)
-            if ratings[leader] - ratings[k] > quantile * error + least:
+        tier, leader = 0, None
+        for k in order.tolist():
+            if leader is None or ratings[leader] - ratings[k] > (
+                quantile * spread.error_of_difference(leader, k) + least
+            ):
                 tier, leader = tier + 1, k
             tiers[k] = tier
     return tiers
