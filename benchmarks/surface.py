@@ -26,7 +26,6 @@ import numpy as np
 import pandas as pd
 import pyarrow.csv
 import pyarrow.parquet
-import skops.io
 from sklearn.datasets import load_svmlight_file
 
 from benchmarks.measure import load_per_core, peak_mib, start_of_peak
@@ -62,8 +61,7 @@ def rows(folder: Path, size: str) -> Iterator[Row]:
     yield Row("--help", "rankwise", _process("-m", "rankwise", "--help"))
     yield Row("--help", "import sklearn", _process("-c", "import sklearn"))
     parts = "import rankwise.persistence"
-    yield Row("start of load", "rankwise", _process("-c", f"{parts}, skops.io"))
-    yield Row("start of load", "without skops", _process("-c", parts))
+    yield Row("start of load", "rankwise", _process("-c", parts))
 
 
 def _tables(folder: Path, X: np.ndarray, y: np.ndarray, groups: np.ndarray) -> Iterator[Row]:
@@ -121,15 +119,9 @@ def _models(folder: Path, X: np.ndarray, y: np.ndarray, groups: np.ndarray) -> I
     save(model, ours)
     joblib.dump(model, theirs)
     yield Row("save a model", "rankwise", lambda: save(model, ours))
-    bare = folder / "model.skops"
-    skops.io.dump(model, bare)
-    trusted = skops.io.get_untrusted_types(file=bare)
-    yield Row("save a model", "skops", lambda: skops.io.dump(model, bare))
     yield Row("save a model", "joblib (pickle)", lambda: joblib.dump(model, theirs))
     sum_of_scores = lambda loaded: loaded.predict(X[:100]).sum()  # noqa: E731
     yield Row("load a model", "rankwise", lambda: load(ours), sum_of_scores)
-    read = lambda: skops.io.load(bare, trusted=trusted)  # noqa: E731
-    yield Row("load a model", "skops", read, sum_of_scores)
     yield Row("load a model", "joblib (pickle)", lambda: joblib.load(theirs), sum_of_scores)
     linear = RankRLS().fit(X, y, groups)
     page = folder / "report.html"

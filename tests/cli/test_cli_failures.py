@@ -23,7 +23,7 @@ FULL = Path("/dev/full")
 BAD_DATA = {
     "malformed row": ("2 qid:1 1:0.5\n1 qid:1 1:0.5 2=3\n", "{file}:2"),
     "label is a word": ("2 qid:1 1:0.5\ngood qid:1 1:0.5\n", "{file}:2"),
-    "feature is infinite": ("y,qid,a,b\n1,1,2,3\n2,1,inf,4\n", "{file}:3"),
+    "feature is infinite": ("y,qid,a,b\n1,1,2,3\n2,1,inf,4\n", "{file}: column 'a' has inf"),
     "no column to learn from": ("y,qid,a\n1,1,\n2,1,\n", "{file}: no column can be learned from"),
     "file ends inside a quote": ('y,qid,a\n1,1,2\n2,1,"3\n', "{file}:3"),
     "mixed column counts": ("y,qid,a,b\n1,1,2,3\n2,1,4\n", "{file}:3"),

@@ -144,7 +144,7 @@ def test_a_dash_is_standard_output(model, write, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = write("a.csv")
     done = run("train", table, "-o", "-", "--json")
-    assert json.loads(done.stderr)["output"] == "-"
+    assert json.loads(done.stderr[done.stderr.index("{") :])["output"] == "-"
     assert done.stdout_bytes == model_bytes(tmp_path, table)
     assert run("predict", model, table, "-o", "-").stdout == run("predict", model, table).stdout
     for command, rest in (

@@ -36,8 +36,7 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Compare models or files of scores on the same data by a paired test over the groups."""
-    from rankwise.cli.data_file import DataFile
-    from rankwise.cli.model_file import open_ranker
+    from rankwise.cli.data import DataFile, open_ranker
     from rankwise.cli.models import metrics_for
     from rankwise.cli.output import check_inputs, print_json
     from rankwise.cli.session import note

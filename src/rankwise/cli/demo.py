@@ -22,9 +22,8 @@ Folder = Annotated[Path, option("Where the files go.", "FOLDER", "--output", "-o
 
 def demo(output: Folder = Path("rankwise-demo")) -> None:
     """Make data, train, compare four rankers on new queries, and write a report page."""
-    from rankwise.cli.model_file import import_skops
+    from rankwise.cli.data import TrainingNotes
     from rankwise.cli.output import print_pairs, say
-    from rankwise.cli.training_notes import TrainingNotes
     from rankwise.datasets import read_letor
     from rankwise.graphs import ScoreGraph
     from rankwise.persistence import save
@@ -43,7 +42,6 @@ def demo(output: Folder = Path("rankwise-demo")) -> None:
     _heading("4. Is the difference real? A paired test over the test queries, ndcg@10")
     _test_differences(results)
     notes = TrainingNotes(command="rankwise demo", data="train.txt")
-    import_skops()
     save(rank_rls, output / "model.rw", notes=notes.as_notes())
     page = report(
         rank_rls,

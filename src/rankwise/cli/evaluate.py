@@ -31,8 +31,7 @@ def evaluate(
 ) -> None:
     """Evaluate a model, or a file of scores, on scored items."""
     import rankwise.metrics as library
-    from rankwise.cli.data_file import DataFile
-    from rankwise.cli.model_file import open_ranker
+    from rankwise.cli.data import DataFile, open_ranker
     from rankwise.cli.models import metrics_for, too_good
     from rankwise.cli.output import check_inputs, check_output, print_json, print_table
     from rankwise.cli.session import note
@@ -43,9 +42,8 @@ def evaluate(
     opened = open_ranker(ranker)
     file = DataFile(items, table, weight=weight)
     predicted, found = opened.scores(file)
-    weights = found.weight
-    chosen = metrics_for(metric, found.y, weights)
-    result = library.evaluate(found.y, predicted, found.groups, chosen, sample_weight=weights)
+    chosen = metrics_for(metric, found.y, found.weight)
+    result = library.evaluate(found.y, predicted, found.groups, chosen, sample_weight=found.weight)
     if all(row.n_undefined == row.n_groups for row in result):
         note("no group has items of different scores, so there is nothing to measure")
     if per_group is not None:

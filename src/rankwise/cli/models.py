@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rankwise.cli.options import ModelName, ModelOptions, Scale
 
 if TYPE_CHECKING:
-    from rankwise.cli.training_set import TrainingSet
+    from rankwise.cli.training import TrainingSet
     from rankwise.metrics import Metric
 
 CLASSES = {
@@ -145,20 +145,15 @@ def make_scaler(options: ModelOptions, model: Any, is_sparse: bool) -> Any:
     }[scale]()
 
 
-def fit_model(model: Any, preparation: Any, data: TrainingSet) -> Any:
+def fit_model(model: Any, data: TrainingSet) -> Any:
     """The model, trained, in a Pipeline with what makes its features if there is something.
 
     The preparation is for the model alone to weigh: it sees all rows alike.
     """
-    X, known = data.X, {"groups": data.groups, "sample_weight": data.weights}
-    if preparation is None:
-        return model.fit(X, data.y, **known)
     from sklearn.pipeline import Pipeline
 
-    from rankwise.estimators.pipelines import fit_transform
-
-    model.fit(fit_transform(preparation, X, data.groups, data.y), data.y, **known)
-    return Pipeline([("features", preparation), ("rank", model)])
+    model.fit(data.prepared, data.y, groups=data.groups, sample_weight=data.weights)
+    return Pipeline([*data.steps, ("rank", model)]) if data.steps else model
 
 
 def metrics_for(names: list[str] | None, y: Any, weights: Any = None) -> list[Metric]:

@@ -31,8 +31,7 @@ def predict(
     ] = None,
 ) -> None:
     """Score items: one number a line, in the order of the input."""
-    from rankwise.cli.data_file import DataFile
-    from rankwise.cli.model_file import open_model
+    from rankwise.cli.data import DataFile, open_model
     from rankwise.cli.output import check_inputs, check_output, write_text
     from rankwise.datasets import write_table_with_scores
     from rankwise.estimators.base import ranks_in_groups

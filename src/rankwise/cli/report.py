@@ -34,8 +34,7 @@ def report(
     """Write a page (HTML, needs no network) that shows how the model ranks scored items."""
     import numpy as np
 
-    from rankwise.cli.data_file import DataFile
-    from rankwise.cli.model_file import open_model, open_ranker, scored_items
+    from rankwise.cli.data import DataFile, open_model, open_ranker, scored_items
     from rankwise.cli.models import metrics_for
     from rankwise.cli.output import check_inputs, check_output, say
     from rankwise.cli.session import note
@@ -64,7 +63,7 @@ def report(
         found.y,
         found.groups,
         ids=None if found.ids is None else found.ids.tolist(),
-        feature_names=ranker.notes.features or [f"f{k + 1}" for k in range(ranker.n_features)],
+        feature_names=ranker.features or [f"f{k + 1}" for k in range(ranker.n_features)],
         training=training,
         previous=before,
         metrics=metrics,

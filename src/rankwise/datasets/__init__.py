@@ -7,12 +7,6 @@
 """
 
 from rankwise.datasets.comparisons import PairData, pairs_from_frame, read_pairs
-from rankwise.datasets.feature_columns import (
-    ColumnKind,
-    column_kinds,
-    column_transformer,
-    find_identifiers,
-)
 from rankwise.datasets.letor import read_letor
 from rankwise.datasets.letor_writer import read_group_sizes, write_group_sizes, write_letor
 from rankwise.datasets.ranking import RankingData, read_ranking
@@ -22,14 +16,10 @@ from rankwise.datasets.synthetic import RankingProblem, make_ranking
 from rankwise.groups import groups_from_sizes
 
 __all__ = [
-    "ColumnKind",
     "PairData",
     "RankingData",
     "RankingProblem",
     "ScoreTable",
-    "column_kinds",
-    "column_transformer",
-    "find_identifiers",
     "groups_from_sizes",
     "make_ranking",
     "pairs_from_frame",

@@ -9,6 +9,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from rankwise.arrays import Indices
+from rankwise.estimators.columns import source_of_features
 
 #: Steps that change each column by itself and keep their number.
 ONE_TO_ONE = (
@@ -40,6 +41,8 @@ def source_columns(step: Any, n_columns: int) -> Indices | None:
         return _joined([source_columns(one, n_columns) for _, one in step.transformer_list])
     if name == "OneHotEncoder":
         return np.repeat(own, [max(places) + 1 for places in one_hot_columns(step)])
+    if name == "Columns":
+        return np.array(source_of_features(step.facts_), dtype=np.intp)
     if name == "GroupScaler":
         return np.tile(own, 2) if step.with_standard else own
     if name == "SimpleImputer":

@@ -243,19 +243,18 @@ def _features(table: Any) -> tuple[Array | None, list[str]]:
     """Scaled numbers and categories, as `rankwise train` makes them, or None if there are none."""
     from sklearn.preprocessing import StandardScaler
 
-    from rankwise.datasets import column_kinds, column_transformer
-    from rankwise.datasets.feature_columns import used_columns
+    from rankwise.estimators import Columns
 
+    columns = Columns()
     try:
-        kinds = column_kinds(table)
+        X = columns.fit_transform(table)
     except ValueError:  # no column is of use
         return None, []
-    used = used_columns(table, kinds)
-    X = column_transformer(kinds).fit_transform(used)
+    used = [column.name for column in columns.facts_ if column.kind != "left out"]
     dense = np.asarray(X.todense() if hasattr(X, "todense") else X, dtype=np.float64)
     largest = np.abs(dense).max(axis=0)
     dense = dense / np.where(largest > 0, largest, 1.0)  # or the square of 1e200 is infinite
-    return StandardScaler().fit_transform(dense), list(used.column_names)
+    return StandardScaler().fit_transform(dense), used
 
 
 def _check(items: list[Item], path: Path) -> None:
