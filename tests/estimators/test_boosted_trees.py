@@ -8,8 +8,8 @@ import pytest
 from rankwise import AutoRanker, ScoreGraph
 from rankwise.datasets import make_ranking
 from rankwise.estimators import auto_trees
+from rankwise.estimators.anatomy import transform_items
 from rankwise.estimators.boosted_trees import BoostedTrees, grow_trees, order_targets
-from rankwise.estimators.pipelines import transform_items
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.folds import make_folds
 from rankwise.persistence import ModelFileError, load, save

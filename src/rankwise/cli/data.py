@@ -344,7 +344,7 @@ class TrainedModel:
 
     def intervals(self, data: Any, level: float) -> dict[str, NDArray[Any]]:
         """Score, its standard error, rank and interval of the rank of items, by name."""
-        from rankwise.estimators.pipelines import last_step, transform_items
+        from rankwise.estimators.anatomy import last_step, transform_items
 
         ranker = last_step(self.model)
         if not hasattr(ranker, "rank_interval"):

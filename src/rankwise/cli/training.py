@@ -72,7 +72,7 @@ class TrainingSet:
     @cached_property
     def prepared(self) -> Any:
         """The features as the ranker gets them."""
-        from rankwise.estimators.pipelines import fit_transform
+        from rankwise.estimators.anatomy import fit_transform
 
         X = self.X
         for name, step in self.steps:

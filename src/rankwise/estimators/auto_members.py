@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.base import clone
 
 from rankwise.arrays import Array, Indices
+from rankwise.estimators.anatomy import last_step
 from rankwise.estimators.auto_hold_out import Choice, Units, choose, choose_alpha, is_worse
 from rankwise.estimators.auto_menu import Features, Recipe, as_pipeline, check_recipe, menu_for
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.pipelines import last_step
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
 from rankwise.model_selection.candidates import Candidates

@@ -19,9 +19,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
+from rankwise.estimators.anatomy import fit_transform
 from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.hinge_features import HingeFeatures
-from rankwise.estimators.pipelines import fit_transform
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.machine import check_matrix_fits
 from rankwise.options import check_option
