@@ -250,7 +250,7 @@ def test_scaling_in_groups_gets_the_groups_in_every_command(tmp_path, table, sca
 
     path, given = tmp_path / "m.rw", (table, *TABLE, "--scale", scale)
     succeed("train", *given, "-o", path)
-    data = rankwise.datasets.read_table(table, target="rating", group="shop", features=NAMES)
+    data = rankwise.datasets.read_ranking(table, target="rating", group="shop", features=NAMES)
     scaler = GroupScaler(with_log="log" in scale, with_standard="standard" in scale)
     items = scaler.fit_transform(data.X, groups=data.groups)
     expected = rankwise.RankRLSCV().fit(items, data.y, data.groups)
@@ -508,7 +508,9 @@ def test_auto_trains_saves_and_works_in_every_command(tmp_path, table):
     assert len(shown["chosen"]["members"]) == 10
     assert shown["chosen"]["metric"] == "ndcg@10"
     saved = load(path)
-    data = rankwise.datasets.read_frame(table, target="rating", group="shop", features=NAMES)
+    data = rankwise.datasets.read_ranking(
+        table, target="rating", group="shop", features=NAMES, as_frame=True
+    )
     printed = succeed("predict", path, table).stdout.split()
     expected = predict_items(saved, data.X, data.groups)
     np.testing.assert_allclose(np.array(printed, float), expected)
