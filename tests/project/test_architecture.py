@@ -64,10 +64,12 @@ def test_imports_point_down_the_layers():
 BUDGET = {
     ".": 1014,
     "_compiled": 227,
-    "cli": 2450,
+    "cli": 2444,
     "dask": 390,
     "datasets": 2963,
     "estimators": 4401,
+    "datasets": 2333,
+    "estimators": 4219,
     "features": 650,
     "graphs": 1302,
     "inspection": 338,
@@ -76,10 +78,12 @@ BUDGET = {
     "losses": 289,
     "metrics": 1116,
     "model_selection": 2171,
+    "metrics": 1139,
+    "model_selection": 2099,
     "persistence": 1211,
     "plot": 650,
-    "report": 1252,
-    "solvers": 2083,
+    "report": 1248,
+    "solvers": 2072,
     "uncertainty": 947,
 }
 CODE_LINES_OF_A_FILE = 400

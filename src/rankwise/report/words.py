@@ -21,7 +21,6 @@ from rankwise.text_tables import Table, count
 LONGEST_BANNER = 400
 LONGEST_NOTE = 160
 LONGEST_VALUE = 400
-TELLING_SHARE = 0.1  # of the items; fewer may be alike by chance
 MANY_PAIRS = 20  # that are not all in the right order by luck
 MARKS = {"random": "○", "feature": "◇", "previous": "□"}
 
@@ -79,17 +78,6 @@ def banner(warning: str) -> str:
     """What a reader must know first."""
     text = as_text(warning, LONGEST_BANNER)
     return f'<p class="note banner" role="note">{escape(text)}</p>' if text else ""
-
-
-def flattery(share: float) -> str:
-    """What is to be said if the model was trained on this share of the items."""
-    if share < TELLING_SHARE:
-        return ""
-    how_many = "all" if share > 0.99 else f"about {share:.0%}"
-    return (
-        f"The model was trained on {how_many} of these items, so the figures flatter it: judge it "
-        "on items that it has not seen."
-    )
 
 
 # ---------------------------------------------------------------- cards
