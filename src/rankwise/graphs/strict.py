@@ -48,8 +48,10 @@ class StrictOrder:
         self.size = np.bincount(graph.groups, minlength=graph.n_groups)
         self.starts = np.cumsum(self.size) - self.size
         self._by_group = sort_by_group(np.arange(self.n_items), self.group, self.starts)
-        weight = np.ones(self.n_items) if self.item_weights is None else self.item_weights
-        self.weight_of_item = graph.pair_weights[graph.groups] * weight  # before the other item's
+        self.weight_of_item = self.item_weights  # before that of the other item; None if all are 1
+        if graph.group_weight == "groups":
+            weight = 1.0 if self.item_weights is None else self.item_weights
+            self.weight_of_item = graph.pair_weights[graph.groups] * weight
         self.total_weight = graph.total_weight
         if self.item_weights is not None:  # added up as the weights of violated pairs are
             self.total_weight = self.violated(np.zeros(self.n_items)).weight
@@ -88,7 +90,8 @@ class ViolatedOrder:
         else:
             self._lost, self._won = sum_violated(*self._sorted, pairs.item_weights[order])
         self.divergence = self._scatter(self._won - self._lost)
-        self.weight = float(self._lost @ pairs.weight_of_item[order])
+        weight = pairs.weight_of_item
+        self.weight = float(self._lost.sum() if weight is None else self._lost @ weight[order])
         self.slack = self.weight - float(scores @ self.divergence)
 
     def squares(self) -> tuple[float, Array, float, float, float]:
@@ -116,7 +119,8 @@ class ViolatedOrder:
     def _scatter(self, values: NDArray[Any]) -> Array:
         out = np.empty(len(values))
         out[self._order] = values
-        out *= self._pairs.weight_of_item
+        if self._pairs.weight_of_item is not None:
+            out *= self._pairs.weight_of_item
         return out
 
 
