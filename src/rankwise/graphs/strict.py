@@ -90,8 +90,7 @@ class ViolatedOrder:
         else:
             self._lost, self._won = sum_violated(*self._sorted, pairs.item_weights[order])
         self.divergence = self._scatter(self._won - self._lost)
-        weight = pairs.weight_of_item
-        self.weight = float(self._lost.sum() if weight is None else self._lost @ weight[order])
+        self.weight = float(self._scatter(self._lost).sum())
         self.slack = self.weight - float(scores @ self.divergence)
 
     def squares(self) -> tuple[float, Array, float, float, float]:
@@ -106,8 +105,7 @@ class ViolatedOrder:
 
     def laplacian(self, v: Array) -> Array:
         """``L v``."""
-        centered = self._pairs.center(v)
-        weights = self._pairs.item_weights
+        centered, weights = self._pairs.center(v), self._pairs.item_weights
         values = centered if weights is None else centered * weights
         lost, won = sum_violated(*self._sorted, values[self._order])
         return self._degree * centered - self._scatter(lost + won)
@@ -119,9 +117,8 @@ class ViolatedOrder:
     def _scatter(self, values: NDArray[Any]) -> Array:
         out = np.empty(len(values))
         out[self._order] = values
-        if self._pairs.weight_of_item is not None:
-            out *= self._pairs.weight_of_item
-        return out
+        weight = self._pairs.weight_of_item
+        return out if weight is None else out * weight
 
 
 class StrictEdges:
@@ -135,10 +132,9 @@ class StrictEdges:
 
     def __init__(self, graph: PairGraph) -> None:
         strict = graph.magnitude > 0
-        self.graph = graph if strict.all() else graph.with_edges(strict)
-        self.n_items, self.n_pairs = graph.n_items, self.graph.n_pairs
-        self.winner, self.loser = self.graph.winner, self.graph.loser
-        self.weight, self.total_weight = self.graph.edge_weight, self.graph.total_weight
+        graph = self.graph = graph if strict.all() else graph.with_edges(strict)
+        self.n_pairs, self.total_weight = self.graph.n_pairs, self.graph.total_weight
+        self.winner, self.loser, self.weight = graph.winner, graph.loser, graph.edge_weight
 
     def violated(self, f: NDArray[Any]) -> ViolatedEdges:
         """The pairs whose scores differ by less than one, or in the wrong direction."""
@@ -151,7 +147,7 @@ class ViolatedEdges:
     """The violated pairs of `StrictEdges`."""
 
     def __init__(self, edges: StrictEdges, short: Indices, slack: Array) -> None:
-        self._n_items, self._slack = edges.n_items, slack[short]
+        self._n_items, self._slack = edges.graph.n_items, slack[short]
         self._winner, self._loser = edges.winner[short], edges.loser[short]
         self._weight = edges.weight[short]
         self.weight = float(self._weight.sum())
