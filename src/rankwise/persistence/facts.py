@@ -71,7 +71,7 @@ ARRAYS: dict[str, tuple[str, ...]] = {
     "coefficients_": ("f", "k"),
     "column_coef_": ("f", "c"),
     "columns_": ("i", "k"),
-    "columns_fit_": ("f", "yx"),
+    "columns_fit_": ("fiU", "yx", "y"),
     "dual_coef_": ("f", "n", "no"),
     "feature_names_in_": ("OU", "p"),
     "held_out_scores_": ("f", "ih"),
