@@ -176,7 +176,7 @@ def test_every_public_call_computes_in_one_thread(monkeypatch, which):
 def test_runs_of_parts_on_idle_cores_are_all_of_them_in_order(monkeypatch, n):
     monkeypatch.setattr(machine, "count_idle_cores", lambda work: n)
     runs = machine.map_on_idle_cores(list, [0, 1, 2, 3, 4], 2.0**30)
-    assert sum(runs, []) == [0, 1, 2, 3, 4]
+    assert [part for run in runs for part in run] == [0, 1, 2, 3, 4]
     assert len(runs) == min(n, 5)
 
 
@@ -188,7 +188,7 @@ def test_a_gram_matrix_is_the_same_on_two_cores(monkeypatch, kind):
     if kind == "far":
         X += 1e6
     if kind == "one value in a group":
-        X[:, 0] = 1e5 * groups
+        X[:, 0] = groups
     if kind == "outputs":
         y = rng.normal(size=(400, 2))
     monkeypatch.setattr("rankwise.graphs.gram.BLOCK_BYTES", 1)  # many blocks
