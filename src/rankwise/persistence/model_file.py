@@ -24,7 +24,7 @@ from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.columns import Columns
 from rankwise.estimators.pipelines import last_step, transform_step
 from rankwise.model_selection.group_routing import predict_items
-from rankwise.persistence.facts import ESTIMATORS, Restorer, state
+from rankwise.persistence.facts import ESTIMATORS, restore, state
 
 FORMAT = "rankwise model"
 FORMAT_VERSION = 2
@@ -306,16 +306,15 @@ def _check_type(dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
 
 def _build(document: dict[str, Any], arrays: list[np.ndarray[Any, Any]]) -> Any:
     """The model of a document, which must score items."""
-    restorer = Restorer(arrays)
-    n_bytes = sum(array.nbytes for array in arrays)
+    n_bytes, unused = sum(array.nbytes for array in arrays), dict(enumerate(arrays))
     with (
         warnings.catch_warnings(),
         np.errstate(all="ignore"),
         joblib.parallel_config(backend="sequential"),
     ):
         warnings.simplefilter("ignore")
-        model = restorer.restore(document["model"])
-        if restorer.arrays:
+        model = restore(document["model"], unused)
+        if unused:
             raise ValueError("some arrays belong to no model")
         _check_kind(model)
         check_is_fitted(model)
