@@ -32,7 +32,7 @@ from benchmarks.measure import load_per_core, peak_mib, start_of_peak
 from benchmarks.out_of_core import write_file
 from benchmarks.problems import SIZES
 from rankwise import RankRLS
-from rankwise.datasets import make_ranking, read_frame, read_letor, read_table
+from rankwise.datasets import make_ranking, read_letor, read_ranking
 from rankwise.persistence import load, save
 from rankwise.report import report
 
@@ -75,11 +75,11 @@ def _tables(folder: Path, X: np.ndarray, y: np.ndarray, groups: np.ndarray) -> I
     }
     for path, (arrow, pandas) in readers.items():
         name = f"read {path.suffix[1:]}"
-        yield Row(name, "rankwise", lambda path=path: read_table(path), lambda d: d.X.sum())
+        yield Row(name, "rankwise", lambda path=path: read_ranking(path), lambda d: d.X.sum())
         yield Row(
             name,
-            "rankwise read_frame",
-            lambda path=path: read_frame(path),
+            "rankwise read_ranking",
+            lambda path=path: read_ranking(path, as_frame=True),
             lambda d: d.X.to_pandas().to_numpy().sum(),
         )
         yield Row(name, "pyarrow", lambda path=path, read=arrow: read(path))

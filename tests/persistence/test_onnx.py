@@ -266,7 +266,7 @@ def test_graphs_of_32_bits_say_nothing_where_they_suffice(tmp_path):
 
 def test_a_kernel_far_from_zero_is_exact(tmp_path):
     rng = np.random.default_rng(0)
-    A = rng.normal(size=(30, 2)) + 1e8
+    A = rng.normal(size=(30, 2)) + 1e8  # distances of such numbers are noise without a shift
     model = RankRLS(kernel="rbf", gamma=0.5).fit(A, A[:, 0])
     export_onnx(model, tmp_path / "model.onnx")
     assert_same(run(tmp_path / "model.onnx", A), model.predict(A), 1e-6)

@@ -279,7 +279,7 @@ def test_intervals_of_differences_cover_the_truth():
 @pytest.mark.parametrize(
     "inner",
     [
-        AutoRanker(["linear, group, magnitude without ties"], estimate_folds=0),
+        AutoRanker(["linear, group, magnitude without ties"], n_resamples=0),
         make_pipeline(GroupScaler(), RankRLS()),
     ],
     ids=["auto", "pipeline"],

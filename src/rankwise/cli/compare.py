@@ -55,8 +55,8 @@ def compare(
     chosen: list[Metric] = []
     for name, path in zip(names, rankers, strict=True):
         ranker = open_ranker(path)
-        predicted, found, _ = ranker.scores(file)
-        note(ranker.flattery(found))
+        predicted, found = ranker.scores(file)
+        note(ranker.seen_items(file))
         chosen = chosen or metrics_for(metric, found.y)
         evaluations[name] = evaluate(found.y, predicted, found.groups, chosen, undefined="nan")
     found_by = {m.name: paired_test(evaluations, m, confidence, baseline, test) for m in chosen}

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from rankwise.datasets import RankingData
     from rankwise.estimators import Columns
 
-TELLING_SHARE = 0.1
 NOTES = "rankwise train"
 
 
@@ -41,8 +40,11 @@ class TrainingNotes:
         Whether the features were sparse.
     zero_based : bool
         Whether the features of svmlight rows were counted from 0.
-    rows : str
-        Sketch of the training rows, see `rankwise.datasets.row_sketch`.
+    rows, whole_rows : str
+        Sketches of the training rows by their features and by all `columns`, see
+        `rankwise.datasets.row_sketch`; the second is empty for svmlight rows.
+    columns : list of str
+        All columns of a table that have no other role.
     chosen : dict
         Parameters that were chosen or given.
     """
@@ -56,6 +58,8 @@ class TrainingNotes:
     sparse: bool = False
     zero_based: bool = False
     rows: str = ""
+    whole_rows: str = ""
+    columns: list[str] = field(default_factory=list)
     chosen: dict[str, Any] = field(default_factory=dict)
 
     def as_notes(self) -> dict[str, Any]:
@@ -77,7 +81,7 @@ def read_notes(notes: Any) -> TrainingNotes:
 
 
 class DataFile:
-    """A file of items, read as one model or another needs it.
+    """A file of items, opened once and read as one model or another needs it.
 
     Parameters
     ----------
@@ -87,26 +91,47 @@ class DataFile:
         What the user says about it.
     target_needed : bool
         Whether items without true scores are of no use.
+    weight : str, optional
+        The column of weights.
     """
 
-    def __init__(self, path: Path, table: TableOptions, *, target_needed: bool = True) -> None:
+    def __init__(
+        self,
+        path: Path,
+        table: TableOptions,
+        *,
+        target_needed: bool = True,
+        weight: str | None = None,
+    ) -> None:
         self.path, self.table, self.target_needed = path, table, target_needed
+        self.weight = weight
 
     @cached_property
-    def is_letor(self) -> bool:
-        """Whether the file has svmlight rows; told by its content unless the user says it."""
-        from rankwise.datasets.any_format import chosen_format
+    def _format(self) -> Any:
+        """What the file is; told by its content unless the user says it."""
+        from rankwise.datasets.tables import format_of
 
-        found = chosen_format(str(self.path), str(self.table.format))  # type: ignore[arg-type]
+        found = format_of(str(self.path), str(self.table.format))  # type: ignore[arg-type]
         if self.table.zero_based and found != "letor":
             raise ValueError(f"{self.path} is a table; leave out --zero-based.")
-        return found == "letor"
+        if self.weight is not None and found == "letor":
+            raise ValueError(
+                f"{self.path} has svmlight rows, which have no weights and no column "
+                f"{self.weight}; write the data as a table with a column of weights, or name none."
+            )
+        return found
+
+    @property
+    def is_letor(self) -> bool:
+        """Whether the file has svmlight rows."""
+        return bool(self._format == "letor")
 
     @cached_property
     def _opened(self) -> Any:
-        from rankwise.datasets.table_files import open_table
+        from rankwise.datasets.tables import open_table
 
-        return open_table(str(self.path), **self.layout)
+        said, header = self.table, not self.table.no_header
+        return open_table(str(self.path), said.delimiter, said.decimal, header, self._format)
 
     @property
     def names(self) -> list[str]:
@@ -114,20 +139,9 @@ class DataFile:
         return list(self._opened.names)
 
     @property
-    def layout(self) -> dict[str, Any]:
-        """How the cells of a table are told apart."""
-        delimiter = self.table.delimiter or ("\t" if self.table.format == "tsv" else None)
-        decimal, header = self.table.decimal, not self.table.no_header
-        return {"delimiter": delimiter, "decimal": decimal, "header": header}
-
-    def roles(self, **options: Any) -> dict[str, str | None]:
-        """Names of the columns that are the target, the group, the names and the weights."""
-        from rankwise.datasets.table_columns import ColumnOptions, choose_columns
-
-        given = self.given | {"target_needed": self.target_needed} | options
-        chosen = choose_columns(self._opened, ColumnOptions(**given))
-        found = {name: getattr(chosen, name) for name in ("target", "group", "id", "weight")}
-        return {role: None if at is None else self.names[at] for role, at in found.items()}
+    def n_rows(self) -> int:
+        """Number of rows of a table, those with gaps included."""
+        return len(next(iter(self._opened.read([], []).values())))
 
     @property
     def given(self) -> dict[str, Any]:
@@ -139,12 +153,12 @@ class DataFile:
             "id": self.table.id,
         }
 
-    def read_table(self, **options: Any) -> Any:
-        """The columns of a table with their types; rows without score are kept."""
-        from rankwise.datasets import read_frame
+    def read_table(self, **options: Any) -> RankingData:
+        """The columns of a table with their types."""
+        from rankwise.datasets import read_ranking
 
-        known = {**self.given, **self.layout, "target_needed": self.target_needed}
-        return read_frame(self.path, **{**known, "keep_unscored": True, **options})
+        known = {**self.given, "weight": self.weight, "target_needed": self.target_needed}
+        return read_ranking(self._opened, as_frame=True, **{**known, **options})
 
     def read_rows(self, **options: Any) -> RankingData:
         """Svmlight rows."""
@@ -153,38 +167,26 @@ class DataFile:
         given = {"zero_based": self.table.zero_based, **options}
         return read_ranking(self.path, format="letor", **given)
 
-    def read_targets(self) -> Any:
+    def read_targets(self) -> RankingData:
         """The true scores and groups; of a table, no other column is read."""
         return self.read_rows() if self.is_letor else self.read_table(features=[])
 
-    def weights(self, column: str | None) -> NDArray[np.float64] | None:
-        """The weights of all items, None if no column is named."""
-        if column is None:
-            return None
-        self.refuse_weights(column)
-        others: dict[str, Any] = {"target": None, "group": None, "id": None, "features": []}
-        weights: NDArray[np.float64] = self.read_table(weight=column, **others).weight
-        return weights
-
-    def refuse_weights(self, column: str | None) -> None:
-        """Raise a ValueError if weights are asked for and the file cannot have them."""
-        if column is not None and self.is_letor:
-            raise ValueError(
-                f"{self.path} has svmlight rows, which have no weights and no column {column}; "
-                "write the data as a table with a column of weights, or name none."
-            )
-
     def read_for(self, trained: TrainedModel) -> RankingData:
         """Items with the features that the model was trained on, in its order."""
-        from rankwise.datasets import RankingData
-
-        names = trained.features
         if self.is_letor:
-            return self._read_rows_for(trained)
-        if not names:
-            return self._read_by_position(trained)
+            data = self._read_rows_for(trained)
+        elif trained.features:
+            data = self._read_columns_for(trained)
+        else:
+            data = self._read_by_position(trained)
+        if data.groups is None and trained.notes.group and self.table.group != "none":
+            self._tell_missing_groups(trained)
+        return data
+
+    def _read_columns_for(self, trained: TrainedModel) -> RankingData:
+        """The columns of a table, as they were when the model was trained."""
+        names, columns = trained.features, trained.columns
         self._check_names(names, trained)
-        columns = trained.columns
         categories = [c.name for c in columns.facts_ if c.kind == "category"] if columns else []
         found = self.read_table(
             **self._roles_of(trained),
@@ -192,13 +194,28 @@ class DataFile:
             text=categories,
             numeric=[name for name in names if name not in categories],
         )
-        X = found.X if columns else _matrix(found.X)
-        return RankingData(X, found.y, found.groups, found.ids)
+        return found if columns else found._replace(X=_matrix(found.X))
+
+    def read_as_they_are(self, trained: TrainedModel, columns: list[str]) -> Any:
+        """These columns of a table as they stand in the file, as an Arrow table."""
+        return self.read_table(**self._roles_of(trained), features=columns).X
+
+    def _tell_missing_groups(self, trained: TrainedModel) -> None:
+        """Say that the items are one list, unlike the training data; figures of it are refused."""
+        from rankwise.model_selection.group_routing import needs_groups
+
+        group = trained.notes.group
+        lacks = f"{trained.name} was trained on groups by {group}, which {self.path} does not have"
+        if self.target_needed and not self.is_letor:
+            raise ValueError(
+                f"{lacks}; name the column of groups with --group, or rank all items as one list "
+                "with --group none."
+            )
+        if not needs_groups(trained.model):  # else it says so itself
+            note(f"{lacks}: all its items are one list")
 
     def _read_by_position(self, trained: TrainedModel) -> RankingData:
         """A table for a model that does not know the names of its features."""
-        from rankwise.datasets import RankingData
-
         if trained.notes.data:
             raise ValueError(
                 f"{trained.name} was trained on svmlight rows, whose features have numbers, but "
@@ -212,7 +229,7 @@ class DataFile:
                 "out, or train the model on a data frame with names."
             )
         note(f"{trained.name} does not know the names of its features; matched by position")
-        return RankingData(_matrix(found.X), found.y, found.groups, found.ids)
+        return found._replace(X=_matrix(found.X))
 
     def _read_rows_for(self, trained: TrainedModel) -> RankingData:
         """Svmlight rows; trailing features that the file does not have are zero."""
@@ -261,7 +278,7 @@ class DataFile:
                 f"{self.path} lacks {len(missing)} of the {len(known)} columns that {trained.name} "
                 f"was trained on: {', '.join(listed).replace(' ()', '')}."
             )
-        roles = (notes.target, notes.group, table.id, table.target, table.group)
+        roles = (notes.target, notes.group, table.id, table.target, table.group, self.weight)
         used = {*known, *roles, *notes.other_columns}
         extra = [name for name in self.names if name and name not in used]
         if extra:
@@ -304,12 +321,12 @@ class TrainedModel:
         """Number of features that it was trained on."""
         return int(self.model.n_features_in_)
 
-    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any, NDArray[np.intp]]:
-        """Predicted scores of the items that have a true one, these items, and where they are."""
+    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any]:
+        """Predicted scores of the items that have a true one, and these items."""
         found = file.read_for(self)
         predicted = self.predict(found)  # of all items: those without a score are in groups, too
-        kept, data = only_scored(found)
-        return predicted[kept], data, kept
+        kept = scored_items(found)
+        return (predicted, found) if kept is None else (predicted[kept], found.take(kept))
 
     def predict(self, data: Any) -> NDArray[np.float64]:
         """Predicted scores of items; a model that needs their groups says so."""
@@ -327,7 +344,7 @@ class TrainedModel:
 
     def intervals(self, data: Any, level: float) -> dict[str, NDArray[Any]]:
         """Score, its standard error, rank and interval of the rank of items, by name."""
-        from rankwise.estimators.pipelines import last_step, transform_items
+        from rankwise.estimators.anatomy import last_step, transform_items
 
         ranker = last_step(self.model)
         if not hasattr(ranker, "rank_interval"):
@@ -346,24 +363,25 @@ class TrainedModel:
             "rank_high": ranks.high,
         }
 
-    def flattery(self, data: Any) -> str:
-        """What is to be said if the model was trained on these rows, else nothing."""
+    def seen_items(self, file: DataFile) -> str:
+        """What is to be said if the model was trained on items of the file, else nothing."""
         import numpy as np
 
-        from rankwise.datasets.row_sketch import sketched_share
+        from rankwise.datasets.row_sketch import seen_shares, seen_words
 
-        if not self.notes.rows:
+        notes = self.notes
+        data: Any = file.read_for(self)
+        sketch, X = notes.rows, data.X
+        if notes.columns:
+            is_whole = set(notes.columns) <= set(file.names)
+            sketch = notes.whole_rows if is_whole else notes.rows
+            X = file.read_as_they_are(self, notes.columns if is_whole else self.features)
+        if not sketch:
             return ""
-        X = data.X if self.columns is None else self.columns.transform(data.X)
         scored = np.flatnonzero(~np.isnan(data.y))
-        share = sketched_share(self.notes.rows, X[scored], data.y[scored])
-        if share < TELLING_SHARE:
-            return ""
-        how_many = "all" if share > 0.99 else f"about {share:.0%}"
-        return (
-            f"{self.name} was trained on {how_many} of these items, so the figures flatter it; "
-            "judge it on items that it has not seen, or with rankwise cv"
-        )
+        X = X.take(scored) if hasattr(X, "column_names") else X[scored]
+        groups = None if data.groups is None else data.groups[scored]
+        return seen_words(seen_shares(sketch, X, data.y[scored], groups), self.name)
 
 
 @dataclass
@@ -372,38 +390,38 @@ class ScoreFile:
 
     path: Path
 
-    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any, NDArray[np.intp]]:
-        """The scores in the file, the items that they are for, and where these are."""
+    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any]:
+        """The scores in the file of the items that have a true one, and these items."""
         from rankwise.datasets import read_scores
 
         values = read_scores(self.path)
         data: Any = file.read_targets()
-        if len(values) != len(data.y):
+        n_items = len(data.y) if data.rows is None else file.n_rows
+        if len(values) != n_items:
             raise ValueError(
-                f"{self.path} has {len(values)} scores, but {file.path} has {len(data.y)} items; "
+                f"{self.path} has {len(values)} scores, but {file.path} has {n_items} items; "
                 "one score a line is needed, in the order of the items."
             )
-        kept, data = only_scored(data)
-        return values[kept], data, kept
+        values = values if data.rows is None else values[data.rows]
+        kept = scored_items(data)
+        return (values, data) if kept is None else (values[kept], data.take(kept))
 
-    def flattery(self, data: Any) -> str:
+    def seen_items(self, file: DataFile) -> str:
         """Nothing: who knows what these scores were trained on."""
         return ""
 
 
-def only_scored(data: Any) -> tuple[NDArray[np.intp], Any]:
-    """Where the items are that have a true score, and these items."""
+def scored_items(data: Any) -> NDArray[np.intp] | None:
+    """Where the items are that have a true score, None if all have."""
     import numpy as np
 
     kept = np.flatnonzero(~np.isnan(data.y))
     if len(kept) == len(data.y):
-        return kept, data
+        return None
     if not len(kept):
         raise ValueError("no item of the data has a score, so there is nothing to judge by.")
     note(f"{len(data.y) - len(kept)} items without score are left out")
-    groups = None if data.groups is None else data.groups[kept]
-    X = data.X.take(kept) if hasattr(data.X, "column_names") else data.X[kept]
-    return kept, data._replace(X=X, y=data.y[kept], groups=groups)
+    return kept
 
 
 def open_model(path: Path) -> TrainedModel:

@@ -40,12 +40,10 @@ def evaluate(
     check_inputs(ranker, items)
     check_output(per_group, ranker, items)
     opened = open_ranker(ranker)
-    file = DataFile(items, table)
-    weights = file.weights(weight)
-    predicted, found, kept = opened.scores(file)
-    chosen = metrics_for(metric, found.y, weights)
-    known = None if weights is None else weights[kept]
-    result = library.evaluate(found.y, predicted, found.groups, chosen, sample_weight=known)
+    file = DataFile(items, table, weight=weight)
+    predicted, found = opened.scores(file)
+    chosen = metrics_for(metric, found.y, found.weight)
+    result = library.evaluate(found.y, predicted, found.groups, chosen, sample_weight=found.weight)
     if all(row.n_undefined == row.n_groups for row in result):
         note("no group has items of different scores, so there is nothing to measure")
     if per_group is not None:
@@ -65,7 +63,7 @@ def evaluate(
         print_json({"ranker": ranker, "data": items, "items": len(found.y), "metrics": rows})
     else:
         print_table(result.table())
-    note(opened.flattery(found))
+    note(opened.seen_items(file))
     for row in result:
         if row.name == "disagreement":
             note(too_good(row.name, row.mean, len(found.y)))

@@ -317,13 +317,13 @@ def _listed(name: str, columns: str | None) -> list[str] | None:
 
 def _features(options: ComparisonOptions, pairs: PairData) -> Any:
     """Features of the items that were compared, if any, in the order of ``pairs.items``."""
-    from rankwise.datasets import read_frame
+    from rankwise.datasets import read_ranking
     from rankwise.estimators import Columns
 
     file = options.features
     if file is None:
         return None
-    table: Any = read_frame(file, target=None, group=None, id=options.item)
+    table: Any = read_ranking(file, target=None, group=None, id=options.item, as_frame=True)
     row = {str(label): k for k, label in enumerate(table.ids)}
     if len(row) < len(table.ids):
         raise ValueError(f"{file}: some item is there twice; give each item one row.")

@@ -84,7 +84,7 @@ def train(
     from rankwise.cli.output import check_output, print_json, print_pairs
     from rankwise.cli.session import is_quiet, note
     from rankwise.cli.training import read_training
-    from rankwise.estimators.pipelines import last_step
+    from rankwise.estimators.anatomy import last_step
 
     check_output(output, file)
     estimator = make_model(model, metric)

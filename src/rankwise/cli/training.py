@@ -33,6 +33,8 @@ class TrainingSet:
         Scores and labels of the groups, which may be None.
     roles : dict
         Names of the columns of scores, groups and names of the items, where there are some.
+    whole : pyarrow.Table or None
+        All columns of a table that have no other role, by which its rows are recognized later.
     scaler : transformer or None
         What scales the features.
     columns : Columns or None
@@ -57,6 +59,7 @@ class TrainingSet:
     facts: list[ColumnFacts] = field(default_factory=list)
     n_dropped: int = 0
     weights: Any = None
+    whole: Any = None
     zero_based: bool = False
 
     @cached_property
@@ -69,7 +72,7 @@ class TrainingSet:
     @cached_property
     def prepared(self) -> Any:
         """The features as the ranker gets them."""
-        from rankwise.estimators.pipelines import fit_transform
+        from rankwise.estimators.anatomy import fit_transform
 
         X = self.X
         for name, step in self.steps:
@@ -82,6 +85,8 @@ class TrainingSet:
 
         from rankwise.datasets.row_sketch import sketch_rows
 
+        is_table = self.whole is not None
+        features = self.whole.select(self._names) if is_table else self.X
         others = [column.name for column in self.facts if column.kind == "left out" and column.name]
         others += [name for name in [self.roles.get("weight")] if name]
         return TrainingNotes(
@@ -93,9 +98,9 @@ class TrainingSet:
             other_columns=others,
             sparse=bool(issparse(self.X)),
             zero_based=self.zero_based,
-            rows=sketch_rows(
-                self.X if self.columns is None else self.columns.transform(self.X), self.y
-            ),
+            rows=sketch_rows(features, self.y, self.groups),
+            whole_rows=sketch_rows(self.whole, self.y, self.groups) if is_table else "",
+            columns=list(self.whole.column_names) if is_table else [],
             chosen=chosen,
         )
 
@@ -176,12 +181,11 @@ def read_training(
     weight: str | None = None,
 ) -> TrainingSet:
     """Read a file to learn from; `weight` is the column of weights, if there is one."""
-    file = DataFile(path, table)
-    file.refuse_weights(weight)
+    file = DataFile(path, table, weight=weight)
     if file.is_letor:
         data = _training_rows(file, table, options, estimator)
     else:
-        data = _training_table(file, table, options, estimator, weight)
+        data = _training_table(file, table, options, estimator)
     if 0 < data.summary["pairs"] == data.summary["tied_pairs"]:
         raise ValueError(
             f"{path}: there is nothing to learn: all items of a group have the same score in "
@@ -195,7 +199,6 @@ def _training_table(
     table: TrainingTableOptions,
     options: ModelOptions,
     estimator: Any,
-    weight: str | None,
 ) -> TrainingSet:
     """A table, with text and gaps."""
     import numpy as np
@@ -206,14 +209,15 @@ def _training_table(
 
     wanted, ignored = split_names(table.features), split_names(table.ignore)
     categorical, numeric = split_names(table.categorical), split_names(table.numeric)
-    unnamed = [] if wanted else [at for at, name in enumerate(file.names) if not name]
-    chosen = {"features": wanted or None, "ignore": [*ignored, *unnamed], "weight": weight}
-    found = file.read_table(**chosen, text=categorical, numeric=numeric)
-    roles = file.roles(**chosen)
+    known_as = {"features": wanted or None, "ignore": ignored}
+    found: Any = file.read_table(**known_as, text=categorical, numeric=numeric)
+    roles = found.roles
     kept = np.arange(len(found.y))
     if options.model not in LEARN_UNSCORED:
         kept = np.flatnonzero(~np.isnan(found.y))
-    X = found.X.take(kept)
+    n_dropped = len(found.y) - len(kept)
+    if not len(kept):
+        raise ValueError(f"{file.path}: no row has a score: column {roles['target']} is empty.")
     scaler = make_scaler(options, estimator, False)
     columns = Columns(
         categorical=categorical,
@@ -222,6 +226,10 @@ def _training_table(
         scale=isinstance(scaler, StandardScaler),
     )
     try:
+        every = columns.fit(found.X).facts_  # a row counter is one before rows are left out
+        counters = [column for column in every if "counts the rows" in column.why]
+        found = found.take(kept) if n_dropped else found
+        X = found.X.drop_columns([column.name for column in counters if column.kind == "left out"])
         facts = list(columns.fit(X).facts_)
     except ValueError as error:
         remedy = "--categorical and --numeric say what columns are, --ignore leaves them out."
@@ -232,19 +240,18 @@ def _training_table(
             f"{file.path} has gaps in the columns {', '.join(gaps)}; fill them in, leave these "
             "columns out with --ignore, or leave out --no-impute."
         )
+    facts += counters
     known = {*(column.name for column in facts), *roles.values()}
     facts += [
         ColumnFacts(name, "left out", why="as asked for" if name else "it has no name")
         for name in file.names
         if name not in known
     ]
-    n_dropped = len(found.y) - len(kept)
     if n_dropped:
         note(f"{n_dropped:,} rows of {file.path} have no score and are left out")
-    y, groups, weights = (
-        None if values is None else values[kept] for values in (found.y, found.groups, found.weight)
-    )
-    return TrainingSet(file.path, X, y, groups, roles, scaler, columns, facts, n_dropped, weights)
+    y, groups, weights = found.y, found.groups, found.weight
+    known_of = (roles, scaler, columns, facts, n_dropped, weights, found.X)
+    return TrainingSet(file.path, X, y, groups, *known_of)
 
 
 def _training_rows(

@@ -169,10 +169,10 @@ def _from_table(
     images: str | Path | None,
     use_features: bool,
 ) -> ItemSet:
-    from rankwise.datasets import read_frame
+    from rankwise.datasets import read_ranking
 
     delimiter = "," if _has_one_column(path) else None
-    found = read_frame(path, target=None, group=None, target_needed=False, delimiter=delimiter)
+    found = read_ranking(path, target=None, group=None, delimiter=delimiter, as_frame=True)
     table = found.X
     columns: dict[str, list[Any]] = table.to_pydict()
     for asked in (*([name] if name else []), *show, *([image] if image else [])):

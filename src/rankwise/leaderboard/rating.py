@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
-from rankwise.datasets.pair_data import PairColumns
+from rankwise.datasets.comparisons import PairColumns
 from rankwise.errors import warn_user
 from rankwise.groups import Groups
 from rankwise.leaderboard.arguments import (

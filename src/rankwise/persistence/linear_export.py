@@ -12,9 +12,8 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
+from rankwise.estimators.anatomy import LinearFunction, is_idle, linear_function
 from rankwise.estimators.columns import Columns
-from rankwise.estimators.linear_function import LinearFunction, linear_function
-from rankwise.estimators.step_columns import is_idle
 from rankwise.options import check_option
 
 FORMATS = ("json", "solr", "opensearch")

@@ -19,9 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.datasets.files import PathLike, replace_file
 from rankwise.environment import package_versions
 from rankwise.errors import ModelFileError
+from rankwise.estimators.anatomy import last_step, transform_step
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.columns import Columns
-from rankwise.estimators.pipelines import last_step, transform_step
 from rankwise.model_selection.group_routing import predict_items
 from rankwise.persistence.facts import ESTIMATORS, restore, state
 

@@ -19,10 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array
 from rankwise.datasets.files import PathLike, replace_file
 from rankwise.environment import package_versions, require
+from rankwise.estimators.anatomy import is_idle, last_step, score_functions
 from rankwise.estimators.columns import Columns
-from rankwise.estimators.pipelines import last_step
-from rankwise.estimators.score_functions import score_functions
-from rankwise.estimators.step_columns import is_idle
 from rankwise.model_selection.group_routing import predict_items
 from rankwise.options import check_option
 from rankwise.persistence.linear_export import input_names

@@ -23,11 +23,9 @@ from sklearn.preprocessing import (
 )
 
 from rankwise.arrays import Array
+from rankwise.estimators.anatomy import is_idle, map_weights, score_functions
 from rankwise.estimators.columns import Columns
 from rankwise.estimators.group_scaler import GroupScaler
-from rankwise.estimators.linear_function import map_weights
-from rankwise.estimators.score_functions import score_functions
-from rankwise.estimators.step_columns import is_idle
 from rankwise.features import FeatureMap
 from rankwise.features.group_scaling import ROUNDING
 from rankwise.persistence.linear_export import scaling

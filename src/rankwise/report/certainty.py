@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from rankwise.arrays import Array, Indices
-from rankwise.estimators.pipelines import transform_step
+from rankwise.estimators.anatomy import transform_step
 from rankwise.report.items import Subject
 from rankwise.uncertainty.jackknife import take_rows
 

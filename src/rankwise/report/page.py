@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.datasets.files import PathLike, replace_file
-from rankwise.datasets.row_sketch import sketch_rows, sketched_share
+from rankwise.datasets.row_sketch import seen_shares, seen_words, sketch_rows
 from rankwise.environment import describe_environment
 from rankwise.frames import as_array
 from rankwise.inspection.model_parts import ModelParts
@@ -162,7 +162,7 @@ def report(
         SCRIPTS,
         data,
         title=usual if title is None else title,
-        warning=words.banner(warning or _flattery(training, X, y)),
+        warning=words.banner(warning or _seen_rows(training, X, y, groups)),
         cards=words.metric_cards(results, rivals, scored, confidence),
         headline=words.headline(scored, rivals),
         interval_hint=words.interval_hint(results, scored, confidence),
@@ -226,17 +226,22 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
-def _flattery(training: Any, X: Any, y: Any) -> str:
+def _seen_rows(training: Any, X: Any, y: Any, groups: Any) -> str:
     """What is to be said if these items were trained on, as far as training tells."""
     if not isinstance(training, (tuple, list)) or len(training) < 2 or X is None:
         return ""
     try:
         seen, new = (
-            (as_array(rows), as_scores(split_target(target, None)[0], allow_nan=True))
-            for rows, target in (training[:2], (X, y))
+            (as_array(rows), as_scores(target, allow_nan=True), labels)
+            for rows, (target, labels) in (
+                (training[0], split_target(training[1], (*training, None)[2])),
+                (X, split_target(y, groups)),
+            )
         )
         known = ~np.isnan(new[1])
-        return words.flattery(sketched_share(sketch_rows(*seen), new[0][known], new[1][known]))
+        rows: Any = [None if part is None else np.asarray(part)[known] for part in new]
+        said = seen_words(seen_shares(sketch_rows(*seen), *rows), "the model")
+        return f"{said[:1].upper()}{said[1:]}." if said else ""
     except (TypeError, ValueError):  # graphs, text: nothing that can be compared
         return ""
 

@@ -114,23 +114,6 @@ class _Whole:
         return rest, weight * (self._moment - R_U.T @ part.target[U])
 
 
-def weights_of_blocks(
-    R: Array, part: Part, blocks: Sequence[Fold], kept: Sequence[Sequence[int]], alphas: Array
-) -> Iterator[Array]:
-    """Weights of models that are trained on some blocks only, shape (p, n_outputs, n_alphas).
-
-    No edge leaves a block, so what is trained on some of them is the sum of their systems.
-    """
-    grams = [part.white[U].T @ part.white[U] for U in blocks]
-    moments = [R[U].T @ part.target[U] for U in blocks]
-    amounts = [part.amount[U].sum() for U in blocks]
-    for numbers in kept:
-        weight = part.share / sum(amounts[b] for b in numbers)
-        gram = np.add.reduce([grams[b] for b in numbers])
-        moment = np.add.reduce([moments[b] for b in numbers])
-        yield _solve_definite(weight * gram, weight * moment, alphas)
-
-
 def _solve_definite(gram: Array, moment: Array, alphas: Array) -> Array:
     """``(G + αI)⁻¹ m``, shape (p, n_outputs, n_alphas); G is semidefinite up to rounding."""
     x, is_definite = solve_shifted(gram.copy(), moment, alphas)

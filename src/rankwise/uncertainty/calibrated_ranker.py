@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators import RankRLSCV
+from rankwise.estimators.anatomy import last_step
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.pipelines import last_step
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.roots import items_of_components
 from rankwise.groups import encode_groups

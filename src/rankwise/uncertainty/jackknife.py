@@ -23,7 +23,7 @@ from sklearn.utils.validation import _num_samples
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators import RankRLS
-from rankwise.estimators.pipelines import fit_ranker, last_step, transform_items
+from rankwise.estimators.anatomy import fit_ranker, last_step, transform_items
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.machine import calm, check_matrix_fits, track
