@@ -271,8 +271,8 @@ def test_a_shift_of_the_scores_of_an_instance_changes_nothing(Y, shifts):
 
 
 BAD = [
-    (lambda X, Y: (X, Y[:, :1]), {}, "Y has the scores of 1 label; expected at least two"),
-    (lambda X, Y: (X, Y[:, 0] + 0.5), {}, "one class for each instance"),
+    (lambda X, Y: (X, Y[:, :1]), {}, "one label only; expected at least two"),
+    (lambda X, Y: (X, Y[:, 0] + 0.5), {}, "Unknown label type: continuous"),
     (lambda X, Y: (X, np.where(np.arange(N)[:, None] == 3, np.nan, Y)), {}, "no score for 1 inst"),
     (lambda X, Y: (X, np.where(np.arange(T) == 1, np.nan, Y)), {}, "no score for 1 label"),
     (lambda X, Y: (X, Y[:-1]), {}, "Y has 9 rows but X has 10"),
