@@ -72,7 +72,7 @@ BUDGET = {
     "graphs": 1302,
     "inspection": 338,
     "judge": 866,
-    "leaderboard": 2210,
+    "leaderboard": 2192,
     "losses": 289,
     "metrics": 1116,
     "model_selection": 2099,
@@ -80,7 +80,7 @@ BUDGET = {
     "plot": 650,
     "report": 1248,
     "solvers": 2072,
-    "uncertainty": 947,
+    "uncertainty": 935,
 }
 CODE_LINES_OF_A_FILE = 400
 
