@@ -76,7 +76,7 @@ BUDGET = {
     "losses": 289,
     "metrics": 1116,
     "model_selection": 2099,
-    "persistence": 1211,
+    "persistence": 1193,
     "plot": 650,
     "report": 1248,
     "solvers": 2072,
