@@ -72,7 +72,7 @@ BUDGET = {
     "graphs": 1308,
     "inspection": 338,
     "judge": 866,
-    "leaderboard": 2192,
+    "leaderboard": 2175,
     "losses": 289,
     "metrics": 1116,
     "model_selection": 2099,
