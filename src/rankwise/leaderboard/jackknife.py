@@ -44,18 +44,20 @@ def jackknife(
     comparisons that happen to agree would look exact, too; those of `thin` items are taken to be
     at least as noisy as the average.
     """
-    shift = alpha * system.tally.total_weight
+    tally, shift = system.tally, alpha * system.tally.total_weight
     if system.X is None and system.size > COVARIANCE_LIMIT:
         return _by_draws(system, solution, shift, clusters, rng, thin)
     exact = LeaveOut(system, solution, shift)
+    held_out = held_out_residuals(tally, exact.margins, exact.resistances)
+    squares = missing_noise(tally, held_out, thin)
     if clusters is None:
-        n_units = system.tally.n_comparisons
-        V = exact.sandwich(squares_of(system.tally, exact.margins, exact.resistances))
+        n_units = tally.n_comparisons
+        squares += tally.by_pair(tally.count * (tally.weight * held_out) ** 2)
     else:
         n_units = int(clusters.max()) + 1
-        V = _over_clusters(exact, Units(system.tally, clusters))
-    if thin.any():
-        V += exact.sandwich(missing_noise(system.tally, exact.margins, exact.resistances, thin))
+    V = exact.inverse @ system.gram(squares[None])[0] @ exact.inverse
+    if clusters is not None:
+        V += _over_clusters(exact, Units(tally, clusters))
     root = _root(V * max(1, n_units - 1) / n_units)
     items, effects = np.split(root, [system.n_ratings])
     if system.X is not None:
@@ -102,10 +104,6 @@ class LeaveOut:
             D = system.rows(slice(start, start + size))
             found[start : start + size] = np.einsum("ij,ij->i", D @ inverse, D)
         return found
-
-    def sandwich(self, squares: Array) -> Array:
-        """``A⁻¹ Dᵀ diag(s) D A⁻¹``."""
-        return np.asarray(self.inverse @ self.system.gram(squares[None])[0] @ self.inverse)
 
     def change(self, pairs: NDArray[np.integer], weights: Array, flows: Array) -> Array:
         """``u − u^(−g)``: Woodbury's formula, or a solve where g has more pairs than unknowns.
@@ -171,22 +169,13 @@ def mean_noise(tally: Tally, held_out: Array, outcomes: NDArray[Any]) -> float:
     return float(weight @ held_out[outcomes] ** 2 / tally.count[outcomes].sum())
 
 
-def squares_of(tally: Tally, margins: Array, resistances: Array) -> Array:
-    """Σ (ω e / (1 − h))² over the comparisons of each distinct pair."""
-    held_out = held_out_residuals(tally, margins, resistances)
-    return tally.by_pair(tally.count * (tally.weight * held_out) ** 2)
-
-
-def missing_noise(
-    tally: Tally, margins: Array, resistances: Array, thin: NDArray[np.bool_]
-) -> Array:
+def missing_noise(tally: Tally, held_out: Array, thin: NDArray[np.bool_]) -> Array:
     """What the squares of comparisons of thin items lack to the average, for each distinct pair.
 
     Few comparisons may fit without any error. So the average counts, beside the N held-out squares,
     the mean square of the outcomes themselves for each of the unknown ratings and effects. If all
     of them are ties, one win stands for that.
     """
-    held_out = held_out_residuals(tally, margins, resistances)
     n, unknown = tally.n_comparisons, tally.n_items - int(tally.components.max())
     unknown += tally.n_covariates
     noise = mean_noise(tally, held_out, np.ones(len(held_out), bool))
@@ -243,16 +232,17 @@ def _by_draws(
     margins = tally.margins(solution.ratings, solution.effects)
     sparse = SparseSystem(system, weights, shift, np.float32)
     resistances = _sketched_leverages(system, weights, shift, sparse, rng) / weights
+    held_out = held_out_residuals(tally, margins, resistances)
     if clusters is None:
         n_units = tally.n_comparisons
-        scale = np.sqrt(squares_of(tally, margins, resistances))
+        scale = np.sqrt(tally.by_pair(tally.count * (tally.weight * held_out) ** 2))
     else:
         n_units = int(clusters.max()) + 1
-        held_out = tally.weight * held_out_residuals(tally, margins, resistances)
         at = tally.pair[tally.outcome], clusters
         shape = tally.n_distinct, n_units
-        changes = sp.coo_matrix((held_out[tally.outcome], at), shape).tocsr()
-    more = np.sqrt(missing_noise(tally, margins, resistances, thin))
+        flow = (tally.weight * held_out)[tally.outcome]
+        changes = sp.coo_matrix((flow, at), shape).tocsr()
+    more = np.sqrt(missing_noise(tally, held_out, thin))
     root = np.empty((N_DRAWS, system.size))
     meter = Progress("jackknife", N_DRAWS)
     for k in range(N_DRAWS):

@@ -264,10 +264,11 @@ def explained_by_ratings(tally: Tally, start: Array) -> float:
         A first guess, the regularized ratings.
     """
     weights, flows = tally.sums
-    divergence, system = tally.divergence(flows), RatingSystem(tally)
+    system = RatingSystem(tally)
+    right = system.right(flows[None])[0]
     if tally.n_items <= DENSE_LIMIT:
         L = system.grounded(weights, 0.0)
-        ratings = np.asarray(np.linalg.solve(L, divergence), np.float64)
+        ratings = np.asarray(np.linalg.solve(L, right), np.float64)
     else:
-        ratings = SparseSystem(system, weights, 0.0).solve(divergence, 1e-7, start)
-    return float(2 * ratings @ divergence - weights @ tally.differences(ratings) ** 2)
+        ratings = SparseSystem(system, weights, 0.0).solve(right, 1e-7, start)
+    return float(2 * ratings @ right - weights @ tally.differences(ratings) ** 2)

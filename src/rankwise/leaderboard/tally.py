@@ -179,16 +179,11 @@ class Tally:
         shape = (n, self.n_items)
         return sp.csr_matrix((signs, columns, np.arange(0, 2 * n + 1, 2)), shape=shape)
 
-    def divergence(self, flows: Array) -> Array:
-        """``Bᵀ f``: what goes out of each item."""
-        return self._by_item(self.first, flows) - self._by_item(self.second, flows)
-
     def degrees(self, weights: Array) -> Array:
         """The diagonal of L."""
-        return self._by_item(self.first, weights) + self._by_item(self.second, weights)
-
-    def _by_item(self, ends: Indices, values: Array) -> Array:
-        return np.asarray(np.bincount(ends, values, minlength=self.n_items), np.float64)
+        n = self.n_items
+        both = np.bincount(self.first, weights, n) + np.bincount(self.second, weights, n)
+        return np.asarray(both, np.float64)
 
     def adjacency(self, weights: Array) -> sp.csr_matrix:
         """Symmetric S with the weights of the pairs, so that L = diag(degrees) − S."""
@@ -204,7 +199,8 @@ class Tally:
         labels = connected_components(S, connection="strong")[1]  # S is symmetric: no transpose
         sizes = np.bincount(labels)
         number = np.empty(len(sizes), dtype=np.intp)
-        number[np.lexsort((_first_item(labels), -sizes))] = np.arange(1, len(sizes) + 1)
+        first_item = np.unique(labels, return_index=True)[1]
+        number[np.lexsort((first_item, -sizes))] = np.arange(1, len(sizes) + 1)
         return np.asarray(number[labels])
 
     def centered(self, ratings: Array) -> Array:
@@ -224,13 +220,6 @@ class Tally:
         both = (upper + upper.T.tocsr()).tocsr()
         both.data -= 1
         return both
-
-
-def _first_item(labels: Indices) -> Indices:
-    """The first item of each component."""
-    first = np.empty(labels.max() + 1, dtype=np.intp)
-    first[labels[::-1]] = np.arange(len(labels))[::-1]
-    return first
 
 
 def _joined(codes: Indices, n_codes: int, values: Array) -> tuple[Indices, int]:
@@ -260,19 +249,7 @@ def _counted(codes: Indices, n_codes: int) -> tuple[Indices, Indices, Indices]:
         position[codes] = np.arange(n)
         present = np.flatnonzero(counts)
         return position[present], counts[present], (np.cumsum(counts > 0) - 1)[codes]
-    order = _order(codes, n_codes)
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    count = np.diff(starts, append=n)
-    number = np.empty(n, dtype=np.intp)
-    number[order] = np.repeat(np.arange(len(count)), count)
-    return order[starts], count, number
-
-
-def _order(codes: Indices, n_codes: int) -> Indices:
-    """Positions by rising code; code and position in one number sort faster than argsort."""
-    bits = len(codes).bit_length()
-    if n_codes > LARGEST >> bits:
-        return np.argsort(codes)
-    packed = (codes << bits) | np.arange(len(codes))
-    packed.sort()
-    return np.asarray(packed & ((1 << bits) - 1))
+    _, position, number, count = np.unique(
+        codes, return_index=True, return_inverse=True, return_counts=True
+    )
+    return position, count, number
