@@ -79,7 +79,7 @@ BUDGET = {
     "persistence": 1193,
     "plot": 650,
     "report": 1248,
-    "solvers": 2072,
+    "solvers": 2062,
     "uncertainty": 935,
 }
 CODE_LINES_OF_A_FILE = 400
