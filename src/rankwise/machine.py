@@ -10,15 +10,18 @@ threads as there are idle cores (`idle_cores`), and never more than the user has
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ParamSpec, Self, TypeVar
 
 P = ParamSpec("P")
+S = TypeVar("S")
 T = TypeVar("T")
 
 LARGE = 2**30  # multiplications in one step, such as a product of 1,000 × 1,000 matrices
@@ -75,6 +78,22 @@ def count_idle_cores(n_multiplications: float) -> int:
     except (AttributeError, OSError):  # another system than Linux
         return os.cpu_count() or 1
     return max(1, n_cores - n_running + 1)
+
+
+def map_on_idle_cores(
+    function: Callable[[list[S]], T], parts: list[S], n_multiplications: float
+) -> list[T]:
+    """Results of the function for runs of the parts, one run for each idle core; one if small.
+
+    Each core needs one thread of BLAS only, and none of them waits for another on the way.
+    """
+    n = min(count_idle_cores(n_multiplications), len(parts))
+    if n == 1:
+        return [function(parts)]
+    bounds = [len(parts) * k // n for k in range(n + 1)]
+    with ThreadPoolExecutor(n) as pool:
+        runs = [parts[start:stop] for start, stop in itertools.pairwise(bounds)]
+        return list(pool.map(function, runs))
 
 
 @contextmanager

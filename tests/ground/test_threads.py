@@ -170,3 +170,31 @@ def test_every_public_call_computes_in_one_thread(monkeypatch, which):
     calls[which]()
     assert seen == ONE
     assert threads() == TWO
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 9])
+def test_runs_of_parts_on_idle_cores_are_all_of_them_in_order(monkeypatch, n):
+    monkeypatch.setattr(machine, "count_idle_cores", lambda work: n)
+    runs = machine.map_on_idle_cores(list, [0, 1, 2, 3, 4], 2.0**30)
+    assert [part for run in runs for part in run] == [0, 1, 2, 3, 4]
+    assert len(runs) == min(n, 5)
+
+
+@pytest.mark.parametrize("kind", ["plain", "far", "weights", "one value in a group", "outputs"])
+def test_a_gram_matrix_is_the_same_on_two_cores(monkeypatch, kind):
+    rng = np.random.default_rng(0)
+    X, y, groups = rng.normal(size=(400, 3)), rng.normal(size=400), np.arange(400) // 7
+    weights = rng.uniform(1, 2, 400) if kind == "weights" else None
+    if kind == "far":
+        X += 1e6
+    if kind == "one value in a group":
+        X[:, 0] = groups
+    if kind == "outputs":
+        y = rng.normal(size=(400, 2))
+    monkeypatch.setattr("rankwise.graphs.gram.BLOCK_BYTES", 1)  # many blocks
+    coefs = []
+    for n in (1, 2, 3):
+        monkeypatch.setattr(machine, "count_idle_cores", lambda work, n=n: n)
+        coefs.append(RankRLS(1e-3).fit(X, y, groups, sample_weight=weights).coef_)
+    np.testing.assert_allclose(coefs[1], coefs[0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(coefs[2], coefs[0], rtol=1e-9, atol=1e-12)
