@@ -71,7 +71,7 @@ BUDGET = {
     "features": 650,
     "graphs": 1308,
     "inspection": 338,
-    "judge": 866,
+    "judge": 860,
     "leaderboard": 2192,
     "losses": 289,
     "metrics": 1116,
