@@ -73,6 +73,8 @@ BUDGET = {
     "inspection": 338,
     "judge": 860,
     "leaderboard": 2192,
+    "judge": 866,
+    "leaderboard": 2175,
     "losses": 289,
     "metrics": 1116,
     "model_selection": 2099,
