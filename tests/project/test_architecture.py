@@ -72,8 +72,6 @@ BUDGET = {
     "graphs": 1308,
     "inspection": 338,
     "judge": 860,
-    "leaderboard": 2192,
-    "judge": 866,
     "leaderboard": 2175,
     "losses": 289,
     "metrics": 1116,
