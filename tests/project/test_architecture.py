@@ -71,15 +71,15 @@ BUDGET = {
     "features": 650,
     "graphs": 1308,
     "inspection": 338,
-    "judge": 866,
-    "leaderboard": 2192,
+    "judge": 860,
+    "leaderboard": 2175,
     "losses": 289,
     "metrics": 1116,
     "model_selection": 2099,
     "persistence": 1193,
     "plot": 650,
     "report": 1248,
-    "solvers": 2072,
+    "solvers": 2062,
     "uncertainty": 935,
 }
 CODE_LINES_OF_A_FILE = 400
