@@ -27,7 +27,7 @@ from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.tables import TableTask
 from rankwise.options import check_option
 from rankwise.real_numbers import as_real, check_items
-from rankwise.solvers.tables import Side, Table
+from rankwise.solvers.tables import Side, Table, with_constant, without_constant
 from rankwise.text_tables import count, listed
 
 DELTA = "delta"
@@ -571,27 +571,25 @@ class SideKernel(NamedTuple):
         a kernel matrix would not fit.
         """
         n = items.shape[0]
-        if self.is_linear and items.shape[1] < n:
-            R = np.asarray(items.toarray() if sp.issparse(items) else items, dtype=np.float64)
-            added = float(np.vdot(R, R)) / n or 1.0
-            column = np.full((n, int(constant)), np.sqrt(added))
-            return Side(np.hstack([R, column]), False, is_centered), constant * added
-        advice = f"use a linear kernel on fewer features, or fewer {self.what}"
-        what = f"a kernel matrix of the {self.what}"
-        check_matrix_fits(n, n, what, advice, n_matrices=MATRICES)
-        K = np.eye(n) if self.kernel is None else self.kernel.matrix(items)
-        added = constant * (float(np.trace(K)) / n or 1.0)
-        return Side(K + added, True, is_centered), added
+        is_kernel, added = not self.is_linear or items.shape[1] >= n, 0.0
+        if is_kernel:
+            advice = f"use a linear kernel on fewer features, or fewer {self.what}"
+            what = f"a kernel matrix of the {self.what}"
+            check_matrix_fits(n, n, what, advice, n_matrices=MATRICES)
+            matrix = np.eye(n) if self.kernel is None else self.kernel.matrix(items)
+        else:
+            matrix = np.asarray(items.toarray() if sp.issparse(items) else items, dtype=np.float64)
+        if constant:
+            matrix, added = with_constant(matrix, is_kernel=is_kernel)
+        return Side(matrix, is_kernel, is_centered), added
 
     def split(self, B: Array, items: Any, side: Side, added: float) -> tuple[Array, Array]:
         """Weights of the functions of this side, and what the constant among them adds.
 
         B has a row for each column of ``side.matrix``.
         """
-        if side.is_kernel:
-            shared = added * B.sum(axis=0)
-            return np.asarray(items.T @ B) if self.is_linear else B, shared
-        return (B[:-1], np.sqrt(added) * B[-1]) if added else (B, np.zeros(B.shape[1]))
+        B, shared = without_constant(B, added, is_kernel=side.is_kernel)
+        return np.asarray(items.T @ B) if self.is_linear and side.is_kernel else B, shared
 
     def scores(self, items: Any, fitted: Any, weights: Array) -> Array:
         """``k(items, fitted) weights``, kernel values in blocks; weights of features if linear."""

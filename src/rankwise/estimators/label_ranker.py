@@ -31,7 +31,7 @@ from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.tables import OVERFLOW, TableTask
 from rankwise.options import check_option
 from rankwise.real_numbers import as_real, refuse_masked
-from rankwise.solvers.tables import Side, Table
+from rankwise.solvers.tables import Side, Table, with_constant, without_constant
 from rankwise.text_tables import listed
 
 
@@ -303,7 +303,7 @@ class LabelRanker(LabelMixin, KernelModel):
         ).stored()
         matrix, constant = design.matrix, 0.0
         if self.intercept:
-            matrix, constant = _with_constant(matrix, is_kernel=design.method == "dual")
+            matrix, constant = with_constant(matrix, is_kernel=design.method == "dual")
         rows = Side(matrix, design.method == "dual", is_decomposed=design.method != "iterative")
         table = Table(loss, rows, Side(None, False), self.tol, self.max_iter)
         return _Data(target.labels, design, table, constant)
@@ -320,12 +320,7 @@ class LabelRanker(LabelMixin, KernelModel):
         self.output_shape_ = (len(data.labels),)
         self.n_pairs_ = data.table.loss.n_pairs
         self.solver_, self.n_iter_ = design.method, found.n_iter
-        self.intercept_ = np.zeros(B.shape[1])
-        if design.method == "dual":
-            self.intercept_ += data.constant * B.sum(axis=0)
-        elif self.intercept:
-            self.intercept_ += np.sqrt(data.constant) * B[-1]
-            B = B[:-1]
+        B, self.intercept_ = without_constant(B, data.constant, is_kernel=design.method == "dual")
         self._store_features(design.features)
         self._store(design.coefficients(B))
         return self
@@ -338,18 +333,6 @@ class _Data(NamedTuple):
     design: Design
     table: Table
     constant: float
-
-
-def _with_constant(matrix: Any, *, is_kernel: bool) -> tuple[Any, float]:
-    """The mean of k(x, x) is added to the kernel, or its root as a feature."""
-    if is_kernel:
-        constant = float(np.diagonal(matrix).mean()) or 1.0
-        return matrix + constant, constant
-    values = matrix.data if sp.issparse(matrix) else matrix.ravel()
-    constant = float(np.einsum("i,i->", values, values, dtype=np.float64)) / matrix.shape[0] or 1.0
-    columns = [matrix, np.full((matrix.shape[0], 1), np.sqrt(constant))]
-    stacked = sp.hstack(columns, format="csr") if sp.issparse(matrix) else np.hstack(columns)
-    return stacked, constant
 
 
 @dataclass(eq=False, repr=False)
