@@ -35,13 +35,26 @@ TABLES = 8.0  # tables of the size of Y in memory at a time
 MATRICES = 4.0  # kernel matrices in memory at a time: values, vectors, and what is made of them
 
 
-class TableMixin(RankerMixin):
-    """What a fitted ranker of tables does beside `predict`."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class TableMixin(RankerMixin, BaseEstimator):
+    """What a ranker of tables and its search share: parameters, ranks and a score."""
 
     __metadata_request__fit = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
     __metadata_request__score = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
 
-    ranked: str
+    row_kernel: Any = "linear"
+    column_kernel: Any = "linear"
+    row_gamma: Any = None
+    column_gamma: Any = None
+    row_kernel_params: dict[str, Any] | None = None
+    column_kernel_params: dict[str, Any] | None = None
+    ranked: str = "columns"
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    intercept: bool | str = "auto"
+    tol: float = 1e-8
+    max_iter: int | None = None
 
     def rank(self, rows: Any, columns: Any = None) -> NDArray[np.intp]:
         """Ranks, 1 is best: of the columns for each row, or of the rows if these are ranked.
@@ -56,7 +69,7 @@ class TableMixin(RankerMixin):
         ndarray of shape (n_rows, n_columns)
             Ranks; equal scores share the smallest of their ranks.
         """
-        scores = self.predict(rows, columns)  # type: ignore[attr-defined]
+        scores = self.predict(rows, columns)
         axis = 0 if self.ranked == "rows" else 1
         return np.asarray(rankdata(-scores, method="min", axis=axis), dtype=np.intp)
 
@@ -79,7 +92,7 @@ class TableMixin(RankerMixin):
         float
             The metric; its mean over the columns if rows are ranked.
         """
-        scores = self.predict(rows, columns)  # type: ignore[attr-defined]
+        scores = self.predict(rows, columns)
         truth = as_real("Y", as_array(Y, "Y"))
         if truth.shape != scores.shape:
             raise ValueError(f"Y has shape {truth.shape}; expected {scores.shape}.")
@@ -104,7 +117,7 @@ class _Data(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class ConditionalRankRLS(TableMixin, BaseEstimator):
+class ConditionalRankRLS(TableMixin):
     """Ranks the columns of a table for each row: targets for a drug, products for a customer.
 
     Rows and columns have features or kernels, G and K, and Y holds scores of cells. Learns
@@ -175,20 +188,6 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
     """
 
     alpha: float = 1e-3
-    _: KW_ONLY
-    row_kernel: Any = "linear"
-    column_kernel: Any = "linear"
-    row_gamma: Any = None
-    column_gamma: Any = None
-    row_kernel_params: dict[str, Any] | None = None
-    column_kernel_params: dict[str, Any] | None = None
-    ranked: str = "columns"
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    intercept: bool | str = "auto"
-    tol: float = 1e-8
-    max_iter: int | None = None
 
     @calm
     def fit(self, rows: Any, columns: Any, Y: Any) -> Self:
@@ -446,19 +445,6 @@ group_weight, intercept, tol, max_iter
     leave: str = "rows"
     cv: Any = "auto"
     scoring: Any = "disagreement"
-    row_kernel: Any = "linear"
-    column_kernel: Any = "linear"
-    row_gamma: Any = None
-    column_gamma: Any = None
-    row_kernel_params: dict[str, Any] | None = None
-    column_kernel_params: dict[str, Any] | None = None
-    ranked: str = "columns"
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    intercept: bool | str = "auto"
-    tol: float = 1e-8
-    max_iter: int | None = None
     store_predictions: bool = False
 
     @calm

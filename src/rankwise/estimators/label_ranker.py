@@ -35,14 +35,24 @@ from rankwise.solvers.tables import Side, Table, with_constant, without_constant
 from rankwise.text_tables import listed
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LabelMixin(RankerMixin):
-    """What a fitted ranker of labels does beside `predict`."""
+    """What a ranker of labels and its search share: parameters, orders and a score."""
 
     __metadata_request__fit = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
     __metadata_request__score = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
 
-    labels_: NDArray[Any]
-    values: str
+    values: str = "scores"
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    intercept: bool = True
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    solver: str = "auto"
+    tol: float = 1e-8
+    max_iter: int | None = None
+    random_state: Any = None
 
     def rank(self, X: Any) -> NDArray[np.intp]:  # type: ignore[override]
         """Rank of every label for each instance, 1 is best.
@@ -77,7 +87,7 @@ class LabelMixin(RankerMixin):
         """
         check_cutoff(k)
         order = np.argsort(-self.predict(X), axis=1, kind="stable")  # type: ignore[attr-defined]
-        return np.asarray(self.labels_[order[:, :k]])
+        return np.asarray(self.labels_[order[:, :k]])  # type: ignore[attr-defined]
 
     def score(self, X: Any, y: Any, metric: Any = "tau") -> float:  # type: ignore[override]
         """Mean over the instances of a ranking metric, by default Kendall's τ.
@@ -99,7 +109,7 @@ class LabelMixin(RankerMixin):
         """
         check_is_fitted(self)
         scores = self.predict(X)  # type: ignore[attr-defined]
-        target = read_labels(y, self.values, self.labels_)
+        target = read_labels(y, self.values, self.labels_)  # type: ignore[attr-defined]
         if len(target.Y) != len(scores):
             raise ValueError(f"Y has {len(target.Y)} rows but X has {len(scores)}.")
         known = ~np.isnan(target.Y)
@@ -182,18 +192,6 @@ class LabelRanker(LabelMixin, KernelModel):
     """
 
     alpha: float = 1e-3
-    _: KW_ONLY
-    values: str = "scores"
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    intercept: bool = True
-    n_basis: int | None = None
-    basis: str | ArrayLike = "random"
-    solver: str = "auto"
-    tol: float = 1e-8
-    max_iter: int | None = None
-    random_state: Any = None
 
     @calm
     def fit(self, X: Any, y: Any) -> Self:
@@ -392,17 +390,6 @@ tol, max_iter, random_state
     _: KW_ONLY
     cv: Any = "auto"
     scoring: Any = "tau"
-    values: str = "scores"
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    intercept: bool = True
-    n_basis: int | None = None
-    basis: str | ArrayLike = "random"
-    solver: str = "auto"
-    tol: float = 1e-8
-    max_iter: int | None = None
-    random_state: Any = None
     store_predictions: bool = False
 
     @calm
