@@ -62,7 +62,7 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 1027,
+    ".": 1025,
     "_compiled": 227,
     "cli": 2444,
     "dask": 384,
@@ -78,8 +78,8 @@ BUDGET = {
     "model_selection": 2099,
     "persistence": 1193,
     "plot": 650,
-    "report": 1248,
-    "solvers": 2062,
+    "report": 1245,
+    "solvers": 2054,
     "uncertainty": 935,
 }
 CODE_LINES_OF_A_FILE = 400

@@ -14,7 +14,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.graphs import PairGraph
 from rankwise.judge.items import Item, ItemSet
 from rankwise.judge.storage import Comparison, JudgementStore, Question
-from rankwise.machine import one_thread
+from rankwise.machine import calm
 from rankwise.text_tables import count
 from rankwise.uncertainty import Belief, belief_of_comparisons, next_pairs
 from rankwise.uncertainty.belief import check_number_of_items
@@ -138,6 +138,7 @@ class JudgingSession:
             )
         return {"rows": rows if n else [], "note": note}
 
+    @calm
     def refresh(self) -> None:
         """Rate the items by all answers, and choose the next pairs; the thread does it, too.
 
@@ -170,8 +171,7 @@ class JudgingSession:
             self._is_new.clear()
             start = time.perf_counter()
             try:
-                with one_thread():
-                    self.refresh()
+                self.refresh()
             except Exception as error:  # whatever it is, the next answer must be rated again
                 with self._lock:
                     self._trouble = str(error).rstrip(".") or type(error).__name__
