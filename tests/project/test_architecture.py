@@ -67,7 +67,7 @@ BUDGET = {
     "cli": 2444,
     "dask": 384,
     "datasets": 2332,
-    "estimators": 4181,
+    "estimators": 4138,
     "features": 650,
     "graphs": 1308,
     "inspection": 338,
