@@ -177,7 +177,7 @@ class ArrowTable(Table):
             else:
                 self.file = import_arrow("pyarrow.ipc").open_file(source)
                 self.names = list(self.file.schema.names)
-        except (arrow.ArrowException, OSError) as problem:
+        except (arrow.ArrowException, OSError, UnicodeError) as problem:
             raise self._explained(problem) from None
 
     def _explained(self, problem: Exception) -> Exception:
@@ -197,6 +197,7 @@ class ArrowTable(Table):
 
         number = 1
         try:
+            _ = content.decode("utf-8")
             if content.lstrip().startswith(b"["):
                 content = b"\n".join(json.dumps(row).encode() for row in json.loads(content))
             return _read_in_blocks(read, len(content))
@@ -208,9 +209,9 @@ class ArrowTable(Table):
         for number, line in enumerate(lines, start=1):
             try:
                 _ = json.loads(line) if line.strip() else None
-            except json.JSONDecodeError as error:
-                problem = f"this is no JSON: {error}."
-                raise TableFormatError(self.path, number + error.lineno - 1, problem) from None
+            except ValueError as error:
+                problem, at = f"this is no JSON: {error}.", getattr(error, "lineno", 1)
+                raise TableFormatError(self.path, number + at - 1, problem) from None
         raise TableFormatError(self.path, None, problem)
 
     def read(self, texts: Sequence[int], values: Sequence[int]) -> dict[int, Any]:
@@ -225,6 +226,7 @@ class ArrowTable(Table):
                 table = self.file.read(columns=names, use_pandas_metadata=False)
             else:
                 table = self.file.read_all().select(names)
+            table.validate(full=True)  # before anybody follows a bad offset
         except (arrow.ArrowException, OSError) as problem:
             raise self._explained(problem) from None
         if not table.num_rows:
