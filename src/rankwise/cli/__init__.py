@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from typing import Any
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command line."""
+    signal.signal(signal.SIGTERM, _end)
     try:
         from rankwise.cli.app import app
+    except KeyboardInterrupt:  # before a command runs, which tells it itself
+        print("rankwise: interrupted", file=sys.stderr)
+        sys.exit(130)
     except ImportError as error:
         if error.name != "typer":
             raise
@@ -19,3 +25,8 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     app(prog_name="rankwise")
+
+
+def _end(*_: Any) -> None:
+    """End as Python does, so that temporary files go with the process."""
+    sys.exit(128 + signal.SIGTERM)
