@@ -519,8 +519,8 @@ def test_auto_trains_saves_and_works_in_every_command(tmp_path, table):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "linear, standard, magnitude" in page
     assert "AutoRanker" in succeed("info", path).stdout
-    said = succeed("cv", table, *TABLE, "--model", "auto", "--leave", "2").stdout
-    assert "held out once more" in said
+    said = succeed("cv", table, *TABLE, "--model", "auto").stdout
+    assert "choice and weights had not seen" in said
     assert "rbf, group, magnitude without ties" in said
 
 
@@ -530,7 +530,7 @@ def test_auto_refuses_what_it_would_not_look_at(tmp_path, table):
     assert "auto has no parameter alpha" in fail(*given, "--alpha", "1")
     assert "leave out --scale" in fail(*given, "--scale", "group")
     cv = ("cv", table, *TABLE, "--model", "auto")
-    assert "number of folds" in fail(*cv, "--leave", "pair")
+    assert "each group" in fail(*cv, "--leave", "pair")
     assert "no curve" in fail(*cv, "-o", tmp_path / "s.txt")
 
 

@@ -107,8 +107,8 @@ def searches():
 
 
 def combined_models():
-    yield "auto", AutoRanker(estimate_folds=0).fit(X, y), NEW
-    yield "auto of groups", AutoRanker(estimate_folds=0).fit(X, y, GROUPS), NEW
+    yield "auto", AutoRanker(n_resamples=0).fit(X, y), NEW
+    yield "auto of groups", AutoRanker(n_resamples=0).fit(X, y, GROUPS), NEW
     yield "trees", BoostedTrees(5).fit(np.tile(X, (2, 1)), np.tile(y, 2)), NEW
     yield "calibrated", CalibratedRanker(RankRLS()).fit(X, y, GROUPS), NEW
     yield "calibrated again", CalibratedRanker(RankSVM(), n_folds=3).fit(X, y, GROUPS), NEW

@@ -100,15 +100,14 @@ def cv(
 
 
 def _judge_members(ranker: Any, leave: str, X: Any, data: TrainingSet, as_json: bool) -> None:
-    """Hold out every member of the model auto, and the combination itself by folds of groups."""
+    """Hold out every member of the model auto, and judge the combination on groups not drawn."""
     from rankwise.cli.output import print_json, print_pairs
     from rankwise.cli.train import describe_members, member_lines, print_members
 
-    if leave != "auto" and not leave.isdecimal():
-        raise ValueError(f"--leave {leave}: the model auto takes a number of folds.")
-    n_folds = ranker.estimate_folds if leave == "auto" else int(leave)
+    if leave != "auto":
+        raise ValueError(f"--leave {leave}: the model auto holds out each group; leave it out.")
     start = time.perf_counter()
-    ranker.set_params(estimate_folds=n_folds).fit(X, data.y, data.groups, data.weights)
+    ranker.fit(X, data.y, data.groups, data.weights)
     found = describe_members(ranker)
     seconds = time.perf_counter() - start
     if as_json:

@@ -93,7 +93,7 @@ def _train_rivals(train: Any) -> dict[str, Any]:
 
     from rankwise.estimators import AutoRanker, RankSVMCV
 
-    auto = AutoRanker(estimate_folds=0).fit(train.X, train.y, train.groups)
+    auto = AutoRanker(n_resamples=0).fit(train.X, train.y, train.groups)
     rank_svm = make_pipeline(StandardScaler(), RankSVMCV(scoring="ndcg@10"))
     rank_svm.fit(train.X, train.y, ranksvmcv__groups=train.groups)
     ridge = make_pipeline(StandardScaler(), RidgeCV(alphas=[0.01, 0.1, 1, 10, 100, 1e3, 1e4]))

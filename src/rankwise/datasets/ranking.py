@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -26,7 +25,7 @@ from rankwise.datasets.columns import (
 from rankwise.datasets.files import PathLike, import_arrow
 from rankwise.datasets.labels import as_text
 from rankwise.datasets.tables import Format, Table, TextTable, format_of, open_table
-from rankwise.errors import TableFormatError
+from rankwise.errors import TableFormatError, warn_user
 
 Matrix: TypeAlias = Any
 
@@ -318,8 +317,7 @@ def complete_rows(table: Any, has_gap: dict[str, NDArray[np.bool_]]) -> Indices 
     n_left = len(is_complete) - int(is_complete.sum())
     if not is_complete.any():
         raise table.error(f"no row is complete: {listed}. Check the names of the columns.")
-    warnings.warn(
+    warn_user(
         f"{table.path}: {n_left:,} of {len(is_complete):,} rows are left out: {listed}.",
-        stacklevel=4,
     )
     return np.flatnonzero(is_complete)

@@ -25,7 +25,6 @@ from rankwise.model_selection.exact_hold_out import (
 )
 from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.leave_out import Units, coefficients_without, way_without
-from rankwise.model_selection.nested_hold_out import NestedFolds, nested_scores
 from rankwise.model_selection.task import HeldOutPairs
 from rankwise.model_selection.ways import FEWEST_FOR_PAIRS
 from rankwise.rows import row_products
@@ -113,11 +112,6 @@ class LeastSquaresTask:
         loss, alphas = self._losses[graph], candidates.axes["alpha"]
         white = self._white if design.method == "primal" else None  # else no matrix is made again
         return held_out_scores(loss, design, folds, alphas, refit, white)
-
-    def nested(self, folds: NestedFolds, candidates: Candidates) -> list[Array]:
-        """What models of some blocks give others, (n_scored, n_candidates); for one output."""
-        loss, alphas = self._losses[0], candidates.axes["alpha"]
-        return nested_scores(loss, self.design, folds, alphas, self._refit, self._white)
 
     @property
     def design(self) -> Design:

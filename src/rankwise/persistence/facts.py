@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import inspect
 import math
+import operator
 import re
 import types
 import typing
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -53,44 +53,44 @@ RECORDS: dict[str, type] = {
     "Kernel": Kernel,
     "PursuitFunction": PursuitFunction,
 }
+Array = np.ndarray[Any, Any]
 SPARSE = {
     kind.__name__: kind for kind in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix)
 }
 
-ARRAYS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("mean_", "var_", "scale_", "min_", "center_", "max_abs_"), ("f", "p")),
-    **dict.fromkeys(("data_min_", "data_max_", "data_range_"), ("f", "p")),
-    **dict.fromkeys(("left_", "right_", "feature_"), ("i", "t")),
-    **dict.fromkeys(("threshold_", "value_"), ("f", "t")),
-    "basis_indices_": ("i", "n"),
-    "choice_path_": ("i", "s", "sv"),
-    "component_indices_": ("i", "n"),
-    "components_": ("f", "np"),
-    "coef_": ("f", "p", "op"),
-    "coef_path_": ("f", "sn"),
-    "coefficients_": ("f", "k"),
-    "column_coef_": ("f", "c"),
-    "columns_": ("i", "k"),
-    "columns_fit_": ("f", "yx"),
-    "dual_coef_": ("f", "n", "no"),
-    "feature_names_in_": ("OU", "p"),
-    "held_out_scores_": ("f", "ih"),
-    "intercept_": ("f", "o"),
-    "knots_": ("f", "k"),
-    "normalization_": ("f", "nn"),
-    "roots_": ("i", "r"),
-    "root_": ("f", "ku"),
-    "row_coef_": ("f", "r"),
-    "rows_fit_": ("f", "rp"),
-    "weights_": ("f", "m"),
-    "X_fit_": ("f", "np"),
-    "ConditionalRankRLS.coef_": ("f", "rc"),
+SHAPES = {
+    "float p": "mean_ var_ scale_ min_ center_ max_abs_ data_min_ data_max_ data_range_",
+    "float p|op": "coef_",
+    "float n|no": "dual_coef_",
+    "float np": "X_fit_ components_",
+    "float nn": "normalization_",
+    "float o": "intercept_",
+    "float m": "weights_",
+    "float ih": "held_out_scores_",
+    "float k": "knots_ coefficients_",
+    "float ku": "root_",
+    "float sn": "coef_path_",
+    "float t": "threshold_ value_",
+    "float c": "column_coef_",
+    "float r": "row_coef_",
+    "float rc": "ConditionalRankRLS.coef_",
+    "float rp": "rows_fit_",
+    "any y|yx": "columns_fit_",
+    "int n": "basis_indices_ component_indices_",
+    "int s|sv": "choice_path_",
+    "int k": "columns_",
+    "int t": "left_ right_ feature_",
+    "int q": "roots_",
+    "text p": "feature_names_in_",
 }
-"""Kind (float, int, text) and shapes of the arrays that scores are computed from.
+"""Kinds and shapes of the arrays that scores are computed from.
 
-In one model a letter is one number; p is the number of features. Other facts are for people to
+In one model a letter is one number, and p is the number of features. Other facts are for people to
 read: numbers, words, arrays of one dimension, and lists and dictionaries of any arrays.
 """
+
+ARRAYS = {name: declared for declared, names in SHAPES.items() for name in names.split()}
+KINDS = {"float": "f", "int": "i", "text": "OU", "any": "fiuOU"}
 
 FORGOTTEN = {"_chunks", "_features", "_metadata_request"}
 """Attributes that only `fit` and `partial_fit` use."""
@@ -104,7 +104,7 @@ _LEARNED = re.compile(r"[A-Za-z]\w*_")
 _LARGEST = 2**64
 
 
-def state(value: Any, arrays: list[np.ndarray[Any, Any]], where: str) -> Any:
+def state(value: Any, arrays: list[Array], where: str) -> Any:
     """A value as JSON; its arrays are appended to `arrays` and named by their number.
 
     Raises
@@ -141,7 +141,7 @@ def state(value: Any, arrays: list[np.ndarray[Any, Any]], where: str) -> Any:
     raise ValueError(_why_not(value, where))
 
 
-def _state_array(array: np.ndarray[Any, Any], arrays: list[Any], where: str) -> Any:
+def _state_array(array: Array, arrays: list[Any], where: str) -> Any:
     if array.dtype == object:
         words = array.astype(str) if all(type(entry) is str for entry in array.flat) else None
         if words is None or not (words == array).all():  # a word that ends in a zero character
@@ -195,115 +195,101 @@ def _why_not(value: Any, where: str) -> str:
     return f"{where} is a {name}, which a model file cannot hold: it holds numbers and words"
 
 
-class Restorer:
-    """Builds what `state` wrote.
+def restore(node: Any, arrays: dict[int, Array]) -> Any:
+    """The value that `state` wrote; arrays are taken out of `arrays`, so that each is used once.
 
-    Parameters
-    ----------
-    arrays : list of ndarray
-        The arrays of the file; each is used once, so that the work is no more than the file.
+    Raises ValueError, TypeError, KeyError or the like if facts do not fit.
     """
-
-    def __init__(self, arrays: list[np.ndarray[Any, Any]]) -> None:
-        self.arrays: dict[int, np.ndarray[Any, Any]] = dict(enumerate(arrays))
-
-    def restore(self, node: Any) -> Any:
-        """The value. Raises ValueError, TypeError, KeyError or the like if facts do not fit."""
-        if isinstance(node, list):
-            return [self.restore(entry) for entry in node]
-        if type(node) is int and abs(node) >= _LARGEST:
-            raise ValueError("a whole number has more than 64 bits")
-        if not isinstance(node, dict):
-            return node
-        kind, content = next(iter(node.items()))
-        if kind == "is":
-            return self._record(node) if content in RECORDS else self._estimator(node)
-        if kind == "sparse":
-            return self._sparse(node)
-        if len(node) != 1 or kind not in self._plain:
-            raise ValueError(f"there is an unknown kind of fact, {kind!r:.40}")
-        return self._plain[kind](self, content)
-
-    def _array(self, number: Any) -> np.ndarray[Any, Any]:
-        if type(number) is not int or number not in self.arrays:
-            raise ValueError(f"array {number!r:.40} is missing, or used twice")
-        return self.arrays.pop(number)
-
-    def _words(self, number: Any) -> np.ndarray[Any, Any]:
-        words = self._array(number)
-        if words.dtype.kind != "U":
-            raise ValueError("an array of words has numbers")
-        return words.astype(object)
-
-    def _objects(self, entries: Any) -> np.ndarray[Any, Any]:
-        out = np.empty(len(entries), dtype=object)
-        for k, entry in enumerate(entries):
-            if isinstance(entry, (dict, list)) and entry not in ({"float": "nan"},):
-                raise ValueError("an array of labels has something else")
-            out[k] = self.restore(entry)
-        return out
-
-    _plain: typing.ClassVar[dict[str, Callable[[Any, Any], Any]]] = {
-        "array": _array,
-        "dict": lambda self, content: {str(k): self.restore(v) for k, v in content.items()},
-        "float": lambda self, content: {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[
-            content
-        ],
-        "metric": lambda self, content: get_metric(content),
-        "objects": _objects,
-        "slice": lambda self, content: slice(*_whole_or_none(content)),
-        "tuple": lambda self, content: tuple(self.restore(list(content))),
-        "words": _words,
-    }
-
-    def _sparse(self, node: Any) -> Any:
-        """A sparse matrix; SciPy computes with its numbers without a look, so all are checked."""
-        data, indices, indptr = map(self._array, node["entries"])
-        n_rows, n_columns = shape = tuple(map(int, node["shape"]))
-        is_by_column = node["sparse"].startswith("csc")
-        n_lines, length = (n_columns, n_rows) if is_by_column else (n_rows, n_columns)
-        kinds = data.dtype.kind, indices.dtype.kind, indptr.dtype.kind
-        if kinds != ("f", "i", "i") or indptr.shape != (n_lines + 1,) or data.ndim != 1:
-            raise ValueError("the arrays of a sparse matrix do not fit together")
-        is_right = indptr[0] == 0 and (np.diff(indptr) >= 0).all() and indptr[-1] == len(data)
-        is_right &= indices.shape == data.shape and ((indices >= 0) & (indices < length)).all()
-        if not is_right:
-            raise ValueError("a sparse matrix has entries outside of its shape")
-        return SPARSE[node["sparse"]]((data, indices, indptr), shape=shape)
-
-    def _record(self, node: Any) -> Any:
-        record = RECORDS[node["is"]]
-        fields = {str(key): self.restore(entry) for key, entry in node["fields"].items()}
-        hints = typing.get_type_hints(record)
-        if set(fields) - set(hints):
-            raise ValueError(f"{record.__name__} has unknown fields")
-        for key, value in fields.items():
-            if not _is_of(value, hints[key]):
-                raise ValueError(f"{key} of {record.__name__} is of the wrong type")
-        return record(**fields)
-
-    def _estimator(self, node: Any) -> Any:
-        known = ESTIMATORS.get(node["is"])
-        if known is None or set(node) != {"is", "parameters", "fitted"}:
-            raise ValueError(f"{node['is']!r:.60} is no model that files may hold")
-        parameters = {key: self.restore(entry) for key, entry in node["parameters"].items()}
-        unknown = set(parameters) - (set(inspect.signature(known).parameters) - NEVER_KEPT)
-        fitted = {key: self.restore(entry) for key, entry in node["fitted"].items()}
-        unknown |= {key for key in fitted if not _may_learn(known, key)}
-        if unknown:
-            raise ValueError(f"{known.__name__} has no {min(unknown)!r:.60}")
-        _check_fitted(known.__name__, fitted)
-        if known is Pipeline:
-            _check_steps(parameters)
-        model = known(**parameters)
-        vars(model).update(fitted)
-        return model
+    if isinstance(node, list):
+        return [restore(entry, arrays) for entry in node]
+    if type(node) is int and abs(node) >= _LARGEST:
+        raise ValueError("a whole number has more than 64 bits")
+    if not isinstance(node, dict):
+        return node
+    kind, content = next(iter(node.items()))
+    if kind == "is":
+        build = _restore_record if content in RECORDS else _restore_estimator
+        return build(node, arrays)
+    if kind == "sparse":
+        return _restore_sparse(node, arrays)
+    if len(node) > 1:
+        raise ValueError(f"there is an unknown kind of fact, {kind!r:.40}")
+    if kind == "array":
+        return _take(content, arrays)
+    if kind == "words":
+        return _take(content, arrays).astype(np.str_).astype(object)
+    if kind == "dict":
+        return {key: restore(entry, arrays) for key, entry in content.items()}
+    if kind == "tuple":
+        return tuple(restore(list(content), arrays))
+    if kind == "objects":
+        return _labels(restore(list(content), arrays))
+    if kind == "slice":
+        return slice(*(None if end is None else operator.index(end) for end in content))
+    if kind == "float":
+        return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[content]
+    if kind == "metric":
+        return get_metric(content)
+    raise ValueError(f"there is an unknown kind of fact, {kind!r:.40}")
 
 
-def _whole_or_none(values: Any) -> Any:
-    if not all(value is None or type(value) is int for value in values):
-        raise ValueError("a slice has ends that are no whole numbers")
-    return values
+def _take(number: Any, arrays: dict[int, Array]) -> Array:
+    if type(number) is not int or number not in arrays:
+        raise ValueError(f"array {number!r:.40} is missing, or used twice")
+    return arrays.pop(number)
+
+
+def _labels(entries: list[Any]) -> Array:
+    """An array of objects that are plain: labels of groups of several types."""
+    if not all(entry is None or isinstance(entry, (bool, int, float, str)) for entry in entries):
+        raise ValueError("an array of labels has something else")
+    out = np.empty(len(entries), dtype=object)
+    out[:] = entries
+    return out
+
+
+def _restore_sparse(node: Any, arrays: dict[int, Array]) -> Any:
+    """A sparse matrix; SciPy computes with its numbers without a look, so all are checked."""
+    data, indices, indptr = (_take(number, arrays) for number in node["entries"])
+    n_rows, n_columns = shape = tuple(map(int, node["shape"]))
+    is_by_column = node["sparse"].startswith("csc")
+    n_lines, length = (n_columns, n_rows) if is_by_column else (n_rows, n_columns)
+    kinds = data.dtype.kind, indices.dtype.kind, indptr.dtype.kind
+    if kinds != ("f", "i", "i") or indptr.shape != (n_lines + 1,) or data.ndim != 1:
+        raise ValueError("the arrays of a sparse matrix do not fit together")
+    is_right = indptr[0] == 0 and (np.diff(indptr) >= 0).all() and indptr[-1] == len(data)
+    is_right &= indices.shape == data.shape and ((indices >= 0) & (indices < length)).all()
+    if not is_right:
+        raise ValueError("a sparse matrix has entries outside of its shape")
+    return SPARSE[node["sparse"]]((data, indices, indptr), shape=shape)
+
+
+def _restore_record(node: Any, arrays: dict[int, Array]) -> Any:
+    record = RECORDS[node["is"]]
+    fields = {key: restore(entry, arrays) for key, entry in node["fields"].items()}
+    hints = typing.get_type_hints(record)
+    for key, value in fields.items():
+        if key not in hints or not _is_of(value, hints[key]):
+            raise ValueError(f"{key!r:.40} of {record.__name__} is unknown, or of the wrong type")
+    return record(**fields)
+
+
+def _restore_estimator(node: Any, arrays: dict[int, Array]) -> Any:
+    known = ESTIMATORS.get(node["is"])
+    if known is None or set(node) != {"is", "parameters", "fitted"}:
+        raise ValueError(f"{node['is']!r:.60} is no model that files may hold")
+    parameters = {key: restore(entry, arrays) for key, entry in node["parameters"].items()}
+    unknown = set(parameters) - (set(inspect.signature(known).parameters) - NEVER_KEPT)
+    fitted = {key: restore(entry, arrays) for key, entry in node["fitted"].items()}
+    unknown |= {key for key in fitted if not _may_learn(known, key)}
+    if unknown:
+        raise ValueError(f"{known.__name__} has no {min(unknown)!r:.60}")
+    _check_fitted(known.__name__, fitted)
+    if known is Pipeline:
+        _check_steps(parameters["steps"])
+    model = known(**parameters)
+    vars(model).update(fitted)
+    return model
 
 
 def _is_of(value: Any, hint: Any) -> bool:
@@ -359,25 +345,26 @@ def _check_fitted(name: str, fitted: dict[str, Any]) -> None:
         _check_columns(fitted["facts_"])
 
 
-def _check_array(name: str, array: Any, declared: tuple[str, ...], sizes: dict[str, int]) -> None:
+def _check_array(name: str, array: Any, declared: str, sizes: dict[str, int]) -> None:
     if array is None or (isinstance(array, (int, float)) and math.isfinite(array)):
         return
-    kinds, *shapes = declared
-    if not (isinstance(array, np.ndarray) or sp.issparse(array)) or array.dtype.kind not in kinds:
-        raise ValueError(f"{name} is no array of the kind {kinds}")
-    letters = next((shape for shape in shapes if len(shape) == array.ndim), None)
+    kind, shapes = declared.split()
+    is_array = isinstance(array, np.ndarray) or sp.issparse(array)
+    if not is_array or array.dtype.kind not in KINDS[kind]:
+        raise ValueError(f"{name} is not an array of the kind {kind}")
+    letters = next((shape for shape in shapes.split("|") if len(shape) == array.ndim), None)
     if letters is None:
         raise ValueError(f"{name} has {array.ndim} dimensions")
     for letter, size in zip(letters, array.shape, strict=True):
         if sizes.setdefault(letter, size) != size:
             raise ValueError(f"{name} has shape {array.shape}, which does not fit the model")
     values = array.data if sp.issparse(array) else array
-    if kinds == "f" and not np.isfinite(values).all():
+    if array.dtype.kind == "f" and not np.isfinite(values).all():
         raise ValueError(f"{name} has numbers that are not finite")
-    if kinds == "i" and (array < 0).any():
+    if kind == "int" and (array < 0).any():
         raise ValueError(f"{name} has a negative number")
-    if name.startswith("feature_names_in_") and not all(isinstance(word, str) for word in array):
-        raise ValueError("a feature has a name that is no word")
+    if kind == "text" and not all(isinstance(word, str) for word in array):
+        raise ValueError(f"{name} has a name that is no word")
 
 
 def _check_trees(fitted: dict[str, Any]) -> None:
@@ -399,11 +386,10 @@ def _check_columns(facts: Any) -> None:
         raise ValueError("the columns of a table are not described by their facts")
 
 
-def _check_steps(parameters: dict[str, Any]) -> None:
-    *first, last = parameters["steps"]
-    for name, step in [*first, last]:
+def _check_steps(steps: list[tuple[str, Any]]) -> None:
+    for name, step in steps:
         is_idle = step is None or (isinstance(step, str) and step == "passthrough")
         if not isinstance(name, str) or not (is_idle or type(step) in ESTIMATORS.values()):
             raise ValueError("the steps of a Pipeline are no pairs of a name and a step")
-    if any(isinstance(step, RankerMixin) for _, step in first):
+    if any(isinstance(step, RankerMixin) for _, step in steps[:-1]):
         raise ValueError("a step of a Pipeline before its end is a ranker")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import warnings
 import zipfile
 from collections.abc import Mapping
@@ -24,7 +23,7 @@ from rankwise.estimators.anatomy import last_step, transform_step
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.columns import Columns
 from rankwise.model_selection.group_routing import predict_items
-from rankwise.persistence.facts import ESTIMATORS, Restorer, state
+from rankwise.persistence.facts import ESTIMATORS, restore, state
 
 FORMAT = "rankwise model"
 FORMAT_VERSION = 2
@@ -35,7 +34,6 @@ LARGEST_DOCUMENT = 2**23  # bytes: numbers in great number are arrays
 LARGEST_DIRECTORY = 2**23  # bytes
 LARGEST_EMPTY = 10**4  # sizes of arrays that have no entries
 DENSE_FEATURES = 10**6
-_ARRAY = re.compile(r"\d+\.npy")
 
 
 def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) -> None:
@@ -105,10 +103,10 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
     if len(text) > LARGEST_DOCUMENT:
         raise ValueError(f"the notes and words of the model take {len(text):,} bytes, too many.")
     with replace_file(path) as stream, zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr(_entry(DOCUMENT), text)
+        archive.writestr(zipfile.ZipInfo(DOCUMENT), text)  # of 1980: equal models, equal bytes
         for k, array in enumerate(arrays):
             is_large = array.nbytes >= 2**30
-            with archive.open(_entry(f"{k}.npy"), "w", force_zip64=is_large) as entry:
+            with archive.open(zipfile.ZipInfo(f"{k}.npy"), "w", force_zip64=is_large) as entry:
                 npy.write_array(entry, array, version=(1, 0), allow_pickle=False)
 
 
@@ -221,34 +219,28 @@ def read_header(path: PathLike) -> dict[str, Any]:
         raise ModelFileError(name, "the file is damaged: it describes no model.") from error
 
 
-def _entry(name: str) -> zipfile.ZipInfo:
-    return zipfile.ZipInfo(name)  # of 1980: the same model gives the same bytes
-
-
 def _opened(name: str, stream: IO[bytes]) -> zipfile.ZipFile:
     """The zip, if all its entries are ours, not compressed and together no larger than the file."""
     size = stream.seek(0, os.SEEK_END)
     stream.seek(max(0, size - 42))
     end = stream.read().rjust(42)
-    directory = int.from_bytes(end[-10:-6], "little")
     if not end[-22:].startswith(b"PK\x05\x06") or not end.endswith(b"\0\0"):
         raise ModelFileError(name, "this is not a rankwise model, or its end is missing.")
-    if directory > LARGEST_DIRECTORY or (end.startswith(b"PK\x06\x07") and size < 2**31):
+    n_bytes = int.from_bytes(end[-10:-6], "little")  # of the list of entries
+    if n_bytes > LARGEST_DIRECTORY or (end.startswith(b"PK\x06\x07") and size < 2**31):
         raise ModelFileError(name, "the file is damaged: the list of its entries is too long.")
     try:
         archive = zipfile.ZipFile(stream)
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError) as error:
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise ModelFileError(name, f"the file is damaged: {error}.") from error
     entries = archive.infolist()
-    names = [entry.filename for entry in entries]
-    expected = {DOCUMENT, *(f"{k}.npy" for k in range(len(names) - 1))}
+    names = {entry.filename for entry in entries}
     if DOCUMENT not in names:
         raise ModelFileError(name, f"this is not a rankwise model; it has no {DOCUMENT}.")
-    if sorted(names) != sorted(expected):
+    if names != {DOCUMENT, *(f"{k}.npy" for k in range(len(entries) - 1))}:
         raise ModelFileError(name, "the file is damaged: it has entries that are no arrays of it.")
-    is_plain = all(entry.compress_size == entry.file_size for entry in entries)
-    is_plain &= not any(entry.compress_type or entry.flag_bits & 1 for entry in entries)
-    if not is_plain or sum(entry.file_size for entry in entries) > size:
+    is_packed = any(entry.compress_type or entry.flag_bits & 1 for entry in entries)
+    if is_packed or sum(max(entry.file_size, entry.compress_size) for entry in entries) > size:
         raise ModelFileError(
             name, "the file is damaged: its entries are packed, or larger than it."
         )
@@ -261,7 +253,7 @@ def _document(name: str, archive: zipfile.ZipFile) -> dict[str, Any]:
         raise ModelFileError(name, f"the file is damaged: {DOCUMENT} is too large.")
     try:
         document: Any = json.loads(archive.read(DOCUMENT))
-    except (zipfile.BadZipFile, ValueError, RecursionError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, OSError, ValueError, RecursionError, NotImplementedError) as error:
         raise ModelFileError(name, f"the file is damaged: {error!s:.200}.") from error
     number = document.get("version") if isinstance(document, dict) else None
     if type(number) is not int or document.get("format") != FORMAT or number < FORMAT_VERSION:
@@ -306,16 +298,15 @@ def _check_type(dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
 
 def _build(document: dict[str, Any], arrays: list[np.ndarray[Any, Any]]) -> Any:
     """The model of a document, which must score items."""
-    restorer = Restorer(arrays)
-    n_bytes = sum(array.nbytes for array in arrays)
+    n_bytes, unused = sum(array.nbytes for array in arrays), dict(enumerate(arrays))
     with (
         warnings.catch_warnings(),
         np.errstate(all="ignore"),
         joblib.parallel_config(backend="sequential"),
     ):
         warnings.simplefilter("ignore")
-        model = restorer.restore(document["model"])
-        if restorer.arrays:
+        model = restore(document["model"], unused)
+        if unused:
             raise ValueError("some arrays belong to no model")
         _check_kind(model)
         check_is_fitted(model)
