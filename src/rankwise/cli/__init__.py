@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import signal
 import sys
-from typing import Any
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command line."""
-    signal.signal(signal.SIGTERM, _end)
+    # ends as Python does, so that temporary files go with the process
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         from rankwise.cli.app import app
     except KeyboardInterrupt:  # before a command runs, which tells it itself
@@ -25,8 +25,3 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     app(prog_name="rankwise")
-
-
-def _end(*_: Any) -> None:
-    """End as Python does, so that temporary files go with the process."""
-    sys.exit(128 + signal.SIGTERM)

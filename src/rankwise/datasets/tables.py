@@ -189,13 +189,12 @@ class ArrowTable(Table):
         """One object a line, or an array of objects."""
         with open_unpacked(self.path, TableFormatError) as (stream, _):
             content = stream.read().removeprefix(codecs.BOM_UTF8)
-        lines = [content]
         reader = import_arrow("pyarrow.json")
 
         def read(n_bytes: int) -> Any:
             return reader.read_json(io.BytesIO(content), reader.ReadOptions(block_size=n_bytes))
 
-        number = 1
+        lines = [content]
         try:
             _ = content.decode("utf-8")
             if content.lstrip().startswith(b"["):
@@ -483,14 +482,7 @@ def _owned_by_arrow(content: bytes) -> Any:
 
 
 def _check_marks(delimiter: str | None, decimal: str | None) -> None:
-    is_good = delimiter is None or (
-        isinstance(delimiter, str)
-        and len(delimiter) == 1
-        and delimiter.isascii()
-        and not delimiter.isalnum()
-        and delimiter not in '\n\r\0" .+-_'
-    )
-    if not is_good:
+    if delimiter is not None and not re.fullmatch(r"[^\w\n\r\0\" .+-]", str(delimiter), re.ASCII):
         raise ValueError(
             f"delimiter is {delimiter!r}; pass a single character that is part of no number, "
             "such as ',' or ';' or '\\t'."
