@@ -62,24 +62,24 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 1014,
+    ".": 1025,
     "_compiled": 227,
     "cli": 2444,
-    "dask": 390,
+    "dask": 384,
     "datasets": 2332,
-    "estimators": 4185,
+    "estimators": 4181,
     "features": 650,
-    "graphs": 1302,
+    "graphs": 1308,
     "inspection": 338,
-    "judge": 866,
-    "leaderboard": 2192,
+    "judge": 860,
+    "leaderboard": 2175,
     "losses": 289,
     "metrics": 1116,
     "model_selection": 2099,
     "persistence": 1193,
     "plot": 650,
     "report": 1248,
-    "solvers": 2072,
+    "solvers": 2054,
     "uncertainty": 935,
 }
 CODE_LINES_OF_A_FILE = 400

@@ -20,12 +20,7 @@ from rankwise.estimators import RankRLS as LocalRankRLS
 from rankwise.estimators import RankSVM as LocalRankSVM
 from rankwise.estimators.chunked import pair_rule
 from rankwise.estimators.kernel_model import KernelModel
-from rankwise.estimators.margin_ranker import (
-    check_stopping,
-    minimize_to_gap,
-    report_solution,
-    warn_unfinished,
-)
+from rankwise.estimators.margin_ranker import minimize_to_gap, report_solution, warn_unfinished
 from rankwise.estimators.rank_svm import LOSSES, choose_method
 from rankwise.features import FeatureMap, basis_map
 from rankwise.graphs import PreferenceGraph, ScoreGraph
@@ -338,7 +333,6 @@ class RankSVM(LazyModel):
         alpha = float(check_alphas([self.alpha], "alpha")[0])
         check_option("group_weight", self.group_weight, GROUP_WEIGHTS)
         self.solver_ = choose_method(self.loss, "lbfgs" if self.solver == "auto" else self.solver)
-        check_stopping(self.tol, self.max_iter)
         blocks, features, is_cut = self._whole_blocks(X, y, groups)
         if is_cut:
             raise ValueError(CUT_LIST)

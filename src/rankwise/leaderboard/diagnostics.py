@@ -38,8 +38,8 @@ def consistency(tally: Tally, ratings: Array, expected: Array, effects: Array) -
     between = float(np.sum(flows**2 / weights))
     circles = max(0.0, between - explained_by_ratings(tally, ratings))
     disagreement = max(0.0, tally.squared_target - between)
-    n_circles = tally.n_distinct - (tally.n_items - int(tally.components.max()))
-    n_repeats = tally.n_comparisons - tally.n_distinct
+    n_circles = len(tally.first) - (tally.n_items - int(tally.components.max()))
+    n_repeats = len(tally.outcome) - len(tally.first)
     ratio = None
     if n_circles and n_repeats and disagreement > 1e-12 * tally.squared_target:
         ratio = (circles / n_circles) / (disagreement / n_repeats)
@@ -100,7 +100,8 @@ def meetings_of(tally: Tally, expected: Array) -> Meetings:
     count = tally.by_pair(tally.count.astype(np.float64))
     total = tally.by_edge(weights)
     return Meetings(
-        *tally.ends,
+        tally.first[tally.edges],
+        tally.second[tally.edges],
         tally.by_edge(count).astype(np.intp),
         tally.by_edge(flows) / total,
         tally.by_edge(weights * expected) / total,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,6 @@ from rankwise.leaderboard.solving import Solution
 from rankwise.leaderboard.standing import ordered_columns, records_of, standing_of
 from rankwise.leaderboard.tally import Tally
 from rankwise.machine import calm
-from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
 
 RatingModel = LeastSquares | BradleyTerry
@@ -271,17 +271,15 @@ def _fit(
     tally = Tally.of(data, control.columns)
     fitted = MODELS[model](tally, X, ties)
     check_identified(fitted.system, control.names)
-    if isinstance(alpha, str) and alpha != "auto":
+    is_number = isinstance(alpha, Real) and 0 < alpha < np.inf
+    if not is_number and alpha != "auto":
         raise ValueError(f'alpha={alpha!r}; expected a positive number or "auto".')
-    if isinstance(alpha, str) and tally.n_comparisons < 2:
+    if alpha == "auto" and len(tally.outcome) < 2:
         raise ValueError(
             'alpha="auto" leaves out one comparison at a time, and there is only one; '
             "pass a number such as alpha=0.01."
         )
-    if isinstance(alpha, str):
-        chosen = fitted.choose_alpha(rng)
-    else:
-        chosen = max(LEAST_ALPHA, float(check_alphas([alpha], "alpha")[0]))
+    chosen = max(LEAST_ALPHA, float(alpha)) if is_number else fitted.choose_alpha(rng)
     components = tally.components if X is None else np.ones(data.n_items, np.intp)
     return _Fit(control, tally, fitted, chosen, fitted.solve(chosen), components)
 
