@@ -78,7 +78,7 @@ BUDGET = {
     "model_selection": 2099,
     "persistence": 1212,
     "plot": 650,
-    "report": 1248,
+    "report": 1245,
     "solvers": 2054,
     "uncertainty": 935,
 }
