@@ -328,6 +328,29 @@ class Table:
         return Solutions(coef, True, n_iter, tuple(unfinished))
 
 
+def with_constant(matrix: Any, *, is_kernel: bool) -> tuple[Any, float]:
+    """Kernel values with their mean k(x, x) added, or features with its root as one more column.
+
+    And what was added.
+    """
+    n = matrix.shape[0]
+    if is_kernel:
+        added = float(np.trace(matrix)) / n or 1.0
+        return matrix + added, added
+    values = matrix.data if sp.issparse(matrix) else matrix.ravel()
+    added = float(np.einsum("i,i->", values, values, dtype=np.float64)) / n or 1.0
+    columns = [matrix, np.full((n, 1), np.sqrt(added))]
+    stacked = sp.hstack(columns, format="csr") if sp.issparse(matrix) else np.hstack(columns)
+    return stacked, added
+
+
+def without_constant(B: Array, added: float, *, is_kernel: bool) -> tuple[Array, Array]:
+    """From B to the weights of the other functions, and what the constant among them adds."""
+    if is_kernel or not added:
+        return B, added * B.sum(axis=0)
+    return B[:-1], np.sqrt(added) * B[-1]
+
+
 def _of_kernel(K: Array, weight: Array) -> tuple[Array, Array, Array]:
     """With ``H^½ K H^½ = V Σ Vᵀ``: ``R = H^(−½) V Σ^½``; negative eigenvalues are left out."""
     root = np.sqrt(weight)[:, None]
