@@ -64,7 +64,7 @@ def test_imports_point_down_the_layers():
 BUDGET = {
     ".": 1025,
     "_compiled": 227,
-    "cli": 2444,
+    "cli": 2423,
     "dask": 384,
     "datasets": 2332,
     "estimators": 4138,
@@ -76,11 +76,11 @@ BUDGET = {
     "losses": 289,
     "metrics": 1116,
     "model_selection": 2099,
-    "persistence": 1193,
+    "persistence": 1212,
     "plot": 650,
     "report": 1245,
     "solvers": 2068,
-    "uncertainty": 935,
+    "uncertainty": 937,
 }
 CODE_LINES_OF_A_FILE = 400
 
