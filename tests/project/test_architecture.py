@@ -79,7 +79,7 @@ BUDGET = {
     "persistence": 1212,
     "plot": 650,
     "report": 1245,
-    "solvers": 2068,
+    "solvers": 2056,
     "uncertainty": 937,
 }
 CODE_LINES_OF_A_FILE = 400
