@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,8 +34,6 @@ class TrainingNotes:
         Number of items.
     target, group : str
         Names of these columns; empty if there is none.
-    other_columns : list of str
-        Columns that were left out; empty for svmlight rows.
     sparse : bool
         Whether the features were sparse.
     zero_based : bool
@@ -54,7 +52,6 @@ class TrainingNotes:
     n_rows: int = 0
     target: str = ""
     group: str = ""
-    other_columns: list[str] = field(default_factory=list)
     sparse: bool = False
     zero_based: bool = False
     rows: str = ""
@@ -70,14 +67,10 @@ class TrainingNotes:
 def read_notes(notes: Any) -> TrainingNotes:
     """The notes in a model file; anybody may write them, so what is of another type is left out."""
     given = notes.get(NOTES) if isinstance(notes, Mapping) else None
-    known: dict[str, Any] = {}
-    for one in fields(TrainingNotes):
-        value = given.get(one.name) if isinstance(given, Mapping) else None
-        if type(value) is not type(getattr(TrainingNotes(), one.name)):
-            continue
-        if not isinstance(value, list) or all(isinstance(name, str) for name in value):
-            known[one.name] = value
-    return TrainingNotes(**known)
+    known = given if isinstance(given, Mapping) else {}
+    usual = asdict(TrainingNotes())
+    kept = {name: known[name] for name in usual if type(known.get(name)) is type(usual[name])}
+    return TrainingNotes(**kept)
 
 
 class DataFile:
@@ -202,13 +195,12 @@ class DataFile:
 
         group = trained.notes.group
         lacks = f"{trained.name} was trained on groups by {group}, which {self.path} does not have"
-        if self.target_needed and not self.is_letor:
+        if needs_groups(trained.model) or (self.target_needed and not self.is_letor):
             raise ValueError(
                 f"{lacks}; name the column of groups with --group, or rank all items as one list "
                 "with --group none."
             )
-        if not needs_groups(trained.model):  # else it says so itself
-            note(f"{lacks}: all its items are one list")
+        note(f"{lacks}: all its items are one list")
 
     def _read_by_position(self, trained: TrainedModel) -> RankingData:
         """A table for a model that does not know the names of its features."""
@@ -265,20 +257,14 @@ class DataFile:
     def _check_names(self, known: list[str], trained: TrainedModel) -> None:
         from rankwise.options import suggestion
 
-        notes, table, there = trained.notes, self.table, set(self.names)
-        missing = [name for name in known if name not in there]
+        missing = [name for name in known if name not in self.names]
         if missing:
-            free = sorted(there - set(known), key=self.names.index)
+            free = [name for name in self.names if name not in known]
             listed = (f"{name} ({suggestion(name, free).strip()})" for name in missing)
             raise ValueError(
                 f"{self.path} lacks {len(missing)} of the {len(known)} columns that {trained.name} "
                 f"was trained on: {', '.join(listed).replace(' ()', '')}."
             )
-        roles = (notes.target, notes.group, table.id, table.target, table.group, self.weight)
-        used = {*known, *roles, *notes.other_columns}
-        extra = [name for name in self.names if name and name not in used]
-        if extra:
-            note(f"columns of {self.path} that the model does not know: {', '.join(extra)}")
 
 
 def _matrix(table: Any) -> Any:
@@ -325,18 +311,13 @@ class TrainedModel:
         return predicted[kept], found.take(kept)
 
     def predict(self, data: Any) -> NDArray[np.float64]:
-        """Predicted scores of items; a model that needs their groups says so."""
-        from rankwise.model_selection.group_routing import needs_groups, predict_items
+        """Predicted scores of items; groups that they lack are one list."""
+        import numpy as np
 
-        group = self.notes.group
-        if data.groups is None and group and needs_groups(self.model):
-            raise ValueError(
-                f"{self.name} compares the features of an item with those of its group, so it "
-                f"needs the groups of new items, too; in training they were in the column {group}. "
-                "Add that column, or say which column of these data has them."
-            )
-        scores: NDArray[np.float64] = predict_items(self.model, data.X, data.groups)
-        return scores
+        from rankwise.model_selection.group_routing import predict_items
+
+        groups = np.zeros(data.X.shape[0], int) if data.groups is None else data.groups
+        return np.asarray(predict_items(self.model, data.X, groups))
 
     def intervals(self, data: Any, level: float) -> dict[str, NDArray[Any]]:
         """Score, its standard error, rank and interval of the rank of items, by name."""

@@ -87,15 +87,12 @@ class TrainingSet:
 
         is_table = self.whole is not None
         features = self.whole.select(self._names) if is_table else self.X
-        others = [column.name for column in self.facts if column.kind == "left out" and column.name]
-        others += [name for name in [self.roles.get("weight")] if name]
         return TrainingNotes(
             command=command,
             data=self.path.name,
             n_rows=len(self.y),
             target=self.roles.get("target") or "",
             group=self.roles.get("group") or "",
-            other_columns=others,
             sparse=bool(issparse(self.X)),
             zero_based=self.zero_based,
             rows=sketch_rows(features, self.y, self.groups),
