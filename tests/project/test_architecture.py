@@ -66,7 +66,7 @@ BUDGET = {
     "_compiled": 227,
     "cli": 2423,
     "dask": 384,
-    "datasets": 2332,
+    "datasets": 2326,
     "estimators": 4138,
     "features": 650,
     "graphs": 1308,
