@@ -78,7 +78,7 @@ BUDGET = {
     "model_selection": 2099,
     "persistence": 1212,
     "plot": 650,
-    "report": 1245,
+    "report": 1237,
     "solvers": 2056,
     "uncertainty": 937,
 }
