@@ -317,7 +317,8 @@ def member_table(learner: Any) -> str:
     return (
         '<h3>Members</h3><p class="hint">An AutoRanker adds up the scores of its members. Each was '
         "judged on groups that it was not trained on. A weight of 0: the others do as well "
-        f'without it.</p><div class="scroll" id="members">{table.html()}</div>'
+        'without it.</p><div class="scroll" id="members" tabindex="0" role="region" '
+        f'aria-label="Table of members">{table.html()}</div>'
     )
 
 
