@@ -639,7 +639,7 @@ def test_what_is_wrong_with_one_group_is_said_of_that_group():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"alpha": -1.0}, "alpha: got -1.0, expected a positive"),
+        ({"alpha": -1.0}, r"alpha=-1\.0; expected a positive number"),
         ({"alpha": "best"}, "alpha='best'; expected a positive number or \"auto\""),
         ({"intervals": "boot"}, "intervals='boot' is unknown; did you mean 'bootstrap'"),
         ({"n_resamples": -1}, "n_resamples=-1; expected a whole number"),

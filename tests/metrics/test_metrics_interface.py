@@ -20,7 +20,7 @@ from rankwise.metrics import (
 
 EVERY = [
     *("ndcg@3", "map", "p@2", "recall@1", "mrr", "err", "auc(relevant=1)"),
-    *("disagreement", "concordance", "tau"),
+    *("disagreement", "concordance", "tau", "spearman", "hit"),
 ]
 UNDEFINED_IN_B = [name for name in EVERY if name != "p@2"]
 

@@ -62,25 +62,25 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 1027,
+    ".": 1025,
     "_compiled": 227,
-    "cli": 2444,
+    "cli": 2420,
     "dask": 384,
-    "datasets": 2332,
-    "estimators": 4181,
+    "datasets": 2326,
+    "estimators": 4138,
     "features": 650,
     "graphs": 1308,
     "inspection": 338,
-    "judge": 866,
-    "leaderboard": 2192,
+    "judge": 860,
+    "leaderboard": 2175,
     "losses": 289,
     "metrics": 1116,
     "model_selection": 2099,
-    "persistence": 1193,
+    "persistence": 1212,
     "plot": 650,
-    "report": 1248,
-    "solvers": 2072,
-    "uncertainty": 935,
+    "report": 1237,
+    "solvers": 2056,
+    "uncertainty": 937,
 }
 CODE_LINES_OF_A_FILE = 400
 

@@ -29,7 +29,13 @@ def check_pairs(
     pairs: Any, items: ArrayLike | None, covariates: Any, columns: dict[str, Any]
 ) -> PairData:
     """The comparisons as PairData, with the covariates that are asked for and no others."""
-    _check_names(columns)
+    known = [name for name in PairColumns.names() if name != "covariates"]
+    for name in columns:
+        if name not in known:
+            raise TypeError(
+                f"rate has no argument {name!r}; {suggestion(name, known)}columns of a frame are "
+                f"given by {', '.join(known)}."
+            )
     if isinstance(pairs, PairData | PreferenceGraph):
         if columns:
             raise ValueError(
@@ -39,8 +45,10 @@ def check_pairs(
         data = pairs if isinstance(pairs, PairData) else _from_graph(pairs.pairs(), items)
         data = with_covariates(data, covariates)
     else:
-        given = {} if covariates is None else {"covariates": _listed(covariates)}
-        data = pairs_from_frame(pairs, **columns, **given)
+        if covariates is not None:
+            names = [covariates] if isinstance(covariates, str) else covariates
+            columns = {**columns, "covariates": names}
+        data = pairs_from_frame(pairs, **columns)
     if items is not None and not isinstance(pairs, PreferenceGraph):
         raise ValueError("items= names the items of a PairGraph; PairData has its own.")
     if not data.n_pairs:
@@ -54,20 +62,6 @@ def check_pairs(
     if isinstance(pairs, PairData):
         _ = data.graph()  # checks outcomes, weights and items
     return data
-
-
-def _check_names(columns: dict[str, Any]) -> None:
-    known = [name for name in PairColumns.names() if name != "covariates"]
-    for name in columns:
-        if name not in known:
-            raise TypeError(
-                f"rate has no argument {name!r}; {suggestion(name, known)}columns of a frame are "
-                f"given by {', '.join(known)}."
-            )
-
-
-def _listed(covariates: Any) -> Any:
-    return [covariates] if isinstance(covariates, str) else covariates
 
 
 def _from_graph(graph: PairGraph, items: ArrayLike | None) -> PairData:

@@ -38,8 +38,8 @@ def consistency(tally: Tally, ratings: Array, expected: Array, effects: Array) -
     between = float(np.sum(flows**2 / weights))
     circles = max(0.0, between - explained_by_ratings(tally, ratings))
     disagreement = max(0.0, tally.squared_target - between)
-    n_circles = tally.n_distinct - (tally.n_items - int(tally.components.max()))
-    n_repeats = tally.n_comparisons - tally.n_distinct
+    n_circles = len(tally.first) - (tally.n_items - int(tally.components.max()))
+    n_repeats = len(tally.outcome) - len(tally.first)
     ratio = None
     if n_circles and n_repeats and disagreement > 1e-12 * tally.squared_target:
         ratio = (circles / n_circles) / (disagreement / n_repeats)
@@ -86,12 +86,12 @@ class Meetings(NamedTuple):
         i, j, size = i[both], j[both], len(chosen)
         n = np.zeros((size, size), np.intp)
         n[i, j] = n[j, i] = self.n[both]
-        found = []
+        matrices = []
         for values in (self.observed[both], self.expected[both]):
             matrix = np.full((size, size), np.nan)
             matrix[i, j], matrix[j, i] = values, -values + 0.0
-            found.append(matrix)
-        return HeadToHead(labels[chosen], n, *found)
+            matrices.append(matrix)
+        return HeadToHead(labels[chosen], n, *matrices)
 
 
 def meetings_of(tally: Tally, expected: Array) -> Meetings:
@@ -100,7 +100,8 @@ def meetings_of(tally: Tally, expected: Array) -> Meetings:
     count = tally.by_pair(tally.count.astype(np.float64))
     total = tally.by_edge(weights)
     return Meetings(
-        *tally.ends,
+        tally.first[tally.edges],
+        tally.second[tally.edges],
         tally.by_edge(count).astype(np.intp),
         tally.by_edge(flows) / total,
         tally.by_edge(weights * expected) / total,

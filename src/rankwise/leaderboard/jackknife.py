@@ -51,7 +51,7 @@ def jackknife(
     held_out = held_out_residuals(tally, exact.margins, exact.resistances)
     squares = missing_noise(tally, held_out, thin)
     if clusters is None:
-        n_units = tally.n_comparisons
+        n_units = len(tally.outcome)
         squares += tally.by_pair(tally.count * (tally.weight * held_out) ** 2)
     else:
         n_units = int(clusters.max()) + 1
@@ -94,16 +94,16 @@ class LeaveOut:
         first, second, Z = tally.first, tally.second, tally.covariates
         if system.X is None:
             own, n = inverse.diagonal(), tally.n_items
-            found = own[first] + own[second] - 2 * inverse[first, second]
+            values = own[first] + own[second] - 2 * inverse[first, second]
             cross = inverse[first, n:] - inverse[second, n:]
-            found += np.einsum("ij,ij->i", 2 * cross + Z @ inverse[n:, n:], Z)
-            return np.asarray(found)
-        found = np.empty(len(first))
+            values += np.einsum("ij,ij->i", 2 * cross + Z @ inverse[n:, n:], Z)
+            return np.asarray(values)
+        values = np.empty(len(first))
         size = max(1, BLOCK // system.size)
         for start in range(0, len(first), size):
             D = system.rows(slice(start, start + size))
-            found[start : start + size] = np.einsum("ij,ij->i", D @ inverse, D)
-        return found
+            values[start : start + size] = np.einsum("ij,ij->i", D @ inverse, D)
+        return values
 
     def change(self, pairs: NDArray[np.integer], weights: Array, flows: Array) -> Array:
         """``u − u^(−g)``: Woodbury's formula, or a solve where g has more pairs than unknowns.
@@ -114,7 +114,7 @@ class LeaveOut:
         system, tally, n = self.system, self.system.tally, self.system.tally.n_items
         left = flows - weights * self.margins[pairs]
         if len(pairs) > system.size:
-            every = np.zeros((2, tally.n_distinct))
+            every = np.zeros((2, len(tally.first)))
             every[0, pairs], every[1, pairs] = weights, left
             matrix = self.matrix - system.gram(every[:1])[0]
             return np.linalg.solve(matrix, system.right(every[1:])[0])
@@ -176,7 +176,7 @@ def missing_noise(tally: Tally, held_out: Array, thin: NDArray[np.bool_]) -> Arr
     the mean square of the outcomes themselves for each of the unknown ratings and effects. If all
     of them are ties, one win stands for that.
     """
-    n, unknown = tally.n_comparisons, tally.n_items - int(tally.components.max())
+    n, unknown = len(tally.outcome), tally.n_items - int(tally.components.max())
     unknown += tally.n_covariates
     noise = mean_noise(tally, held_out, np.ones(len(held_out), bool))
     size = tally.squared_target or tally.total_weight
@@ -234,12 +234,12 @@ def _by_draws(
     resistances = _sketched_leverages(system, weights, shift, sparse, rng) / weights
     held_out = held_out_residuals(tally, margins, resistances)
     if clusters is None:
-        n_units = tally.n_comparisons
+        n_units = len(tally.outcome)
         scale = np.sqrt(tally.by_pair(tally.count * (tally.weight * held_out) ** 2))
     else:
         n_units = int(clusters.max()) + 1
         at = tally.pair[tally.outcome], clusters
-        shape = tally.n_distinct, n_units
+        shape = len(tally.first), n_units
         flow = (tally.weight * held_out)[tally.outcome]
         changes = sp.coo_matrix((flow, at), shape).tocsr()
     more = np.sqrt(missing_noise(tally, held_out, thin))
@@ -247,10 +247,10 @@ def _by_draws(
     meter = Progress("jackknife", N_DRAWS)
     for k in range(N_DRAWS):
         if clusters is None:
-            flows = scale * _signs(tally.n_distinct, rng)
+            flows = scale * _signs(len(tally.first), rng)
         else:
             flows = changes @ _signs(n_units, rng)
-        flows += more * _signs(tally.n_distinct, rng)
+        flows += more * _signs(len(tally.first), rng)
         root[k] = sparse.solve(system.right(flows[None])[0], DRAW_TOLERANCE)
         meter.update(k + 1)
     meter.close()
@@ -273,10 +273,10 @@ def _sketched_leverages(
     """
     tally = system.tally
     root = np.sqrt(weights)
-    inside, outside = np.zeros((2, tally.n_distinct))
+    inside, outside = np.zeros((2, len(tally.first)))
     meter = Progress("leverages", N_SKETCHES)
     for k in range(N_SKETCHES):
-        signs, own = _signs(tally.n_distinct, rng), _signs(system.size, rng)
+        signs, own = _signs(len(tally.first), rng), _signs(system.size, rng)
         own[: tally.n_items] = tally.centered(own[: tally.n_items])
         right = system.right((root * signs)[None])[0] + np.sqrt(system.penalty(shift)) * own
         items, effects = np.split(sparse.solve(right, SKETCH_TOLERANCE), [tally.n_items])

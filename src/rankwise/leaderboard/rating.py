@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,6 @@ from rankwise.leaderboard.solving import Solution
 from rankwise.leaderboard.standing import ordered_columns, records_of, standing_of
 from rankwise.leaderboard.tally import Tally
 from rankwise.machine import calm
-from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
 
 RatingModel = LeastSquares | BradleyTerry
@@ -271,17 +271,15 @@ def _fit(
     tally = Tally.of(data, control.columns)
     fitted = MODELS[model](tally, X, ties)
     check_identified(fitted.system, control.names)
-    if isinstance(alpha, str) and alpha != "auto":
+    is_number = isinstance(alpha, Real) and 0 < alpha < np.inf
+    if not is_number and alpha != "auto":
         raise ValueError(f'alpha={alpha!r}; expected a positive number or "auto".')
-    if isinstance(alpha, str) and tally.n_comparisons < 2:
+    if alpha == "auto" and len(tally.outcome) < 2:
         raise ValueError(
             'alpha="auto" leaves out one comparison at a time, and there is only one; '
             "pass a number such as alpha=0.01."
         )
-    if isinstance(alpha, str):
-        chosen = fitted.choose_alpha(rng)
-    else:
-        chosen = max(LEAST_ALPHA, float(check_alphas([alpha], "alpha")[0]))
+    chosen = max(LEAST_ALPHA, float(alpha)) if is_number else fitted.choose_alpha(rng)
     components = tally.components if X is None else np.ones(data.n_items, np.intp)
     return _Fit(control, tally, fitted, chosen, fitted.solve(chosen), components)
 
@@ -349,12 +347,12 @@ def rate_groups(
     """
     columns = {name: options.pop(name) for name in PairColumns.names() if name in options}
     data = check_pairs(pairs, items, covariates, columns)
-    given = data.groups if groups is None else groups
-    if given is None:
+    labels = data.groups if groups is None else groups
+    if labels is None:
         raise ValueError(
             "the comparisons have no groups; read them with group=, or pass one label for each."
         )
-    encoded = encode_labels("groups", given, data.n_pairs)
+    encoded = encode_labels("groups", labels, data.n_pairs)
     X = None if features is None else check_features(features, data.n_items)
     if clusters is not None:
         units = encode_labels("clusters", clusters, data.n_pairs)
@@ -362,14 +360,14 @@ def rate_groups(
     boards = {}
     for code, label in enumerate(encoded.labels.tolist()):
         chosen = np.flatnonzero(encoded.codes == code)
-        part = data.take(chosen)
-        ends = np.stack([part.first, part.second])
+        of_group = data.take(chosen)
+        ends = np.stack([of_group.first, of_group.second])
         members, (first, second) = np.unique(ends, return_inverse=True)
-        part = replace(part, first=first, second=second, items=data.items[members])
+        of_group = replace(of_group, first=first, second=second, items=data.items[members])
         try:
             boards[label] = rate(
-                part,
-                covariates=list(part.covariates) or None,
+                of_group,
+                covariates=list(of_group.covariates) or None,
                 features=None if X is None else X[members],
                 clusters=None if clusters is None else np.asarray(clusters)[chosen],
                 **options,

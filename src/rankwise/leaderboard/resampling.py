@@ -39,7 +39,7 @@ class Units:
         self.sizes = tally.count if clusters is None else np.ones(clusters.max() + 1, np.intp)
         omega = tally.weight[outcomes]
         at = (units, tally.pair[outcomes])
-        shape = (len(self.sizes), tally.n_distinct)
+        shape = (len(self.sizes), len(tally.first))
         self.weights = sp.coo_matrix((omega, at), shape).tocsr()
         self.flows = sp.coo_matrix((omega * tally.target[outcomes], at), shape).tocsr()
 
@@ -112,15 +112,15 @@ def resample(
     meter = Progress("bootstrap", n_resamples)
     matrix = n_items**2 if n_items <= DENSE_LIMIT else n_items
     features = 0 if system.X is None else system.X.shape[1] ** 2
-    size = max(1, BATCH // max(len(units.sizes), system.tally.n_distinct, matrix, features))
+    size = max(1, BATCH // max(len(units.sizes), len(system.tally.first), matrix, features))
     for start in range(0, n_resamples, size):
         stop = min(n_resamples, start + size)
         weights, flows = units.pair_sums(units.draw(stop - start, rng))
-        found, effects[start:stop] = system.solve(weights, flows, alpha)
+        samples, effects[start:stop] = system.solve(weights, flows, alpha)
         if means is not None:
             present = (abs(system.tally.incidence).T @ weights.T).T > 0
-            found = means.keep(found, present)
-        ratings[start:stop] = found
+            samples = means.keep(samples, present)
+        ratings[start:stop] = samples
         meter.update(stop)
     meter.close()
     return Solution(ratings, effects)

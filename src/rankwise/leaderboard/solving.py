@@ -55,6 +55,13 @@ class RatingSystem:
         Features of the items; without them X is the identity. They are replaced by as many as
         their rank, whose differences have the same inner products; r is the same. So columns that
         say the same (a gap filled with the median, and its indicator) make no system singular.
+
+    Attributes
+    ----------
+    n_ratings : int
+        Number of regularized unknowns: features, or items.
+    size : int
+        Number of unknowns.
     """
 
     def __init__(self, tally: Tally, X: Array | None = None) -> None:
@@ -70,16 +77,8 @@ class RatingSystem:
             _, size, directions = svd(centered, full_matrices=False)
             X = (X - X.mean(axis=0)) @ directions[size > RANK * size[0]].T
         self.X = X
-
-    @property
-    def n_ratings(self) -> int:
-        """Number of regularized unknowns: features, or items."""
-        return self.tally.n_items if self.X is None else self.X.shape[1]
-
-    @property
-    def size(self) -> int:
-        """Number of unknowns."""
-        return self.n_ratings + self.tally.n_covariates
+        self.n_ratings = tally.n_items if X is None else X.shape[1]
+        self.size = self.n_ratings + tally.n_covariates
 
     def penalty(self, shift: float) -> Array:
         """λ of each unknown."""
@@ -161,7 +160,7 @@ class RatingSystem:
         """The same for items without features."""
         tally, n, Z = self.tally, self.tally.n_items, self.tally.covariates
         matrices = np.zeros((len(weights), n + Z.shape[1], n + Z.shape[1]))
-        first, second = tally.ends
+        first, second = tally.first[tally.edges], tally.second[tally.edges]
         edges = tally.by_edge(weights)
         matrices[:, first, second] = -edges
         matrices[:, second, first] = -edges
@@ -224,7 +223,7 @@ class SparseSystem:
     def solve(self, right: Array, tol: float, start: Array | None = None) -> Array:
         """The solution for one right-hand side that sums to zero in each component."""
         dtype = self._diagonal.dtype
-        found = conjugate_gradients(
+        solved = conjugate_gradients(
             self._product,
             right[:, None].astype(dtype),
             self._diagonal,
@@ -232,23 +231,23 @@ class SparseSystem:
             max_iter=MAX_ITERATIONS,
             start=None if start is None else start[:, None].astype(dtype),
         )
-        if not found.converged:
+        if not solved.converged:
             warn_user(
                 f"conjugate gradients stopped after {MAX_ITERATIONS} iterations before the "
                 "ratings were exact; a larger alpha makes the system easier.",
                 ConvergenceWarning,
             )
-        return np.asarray(found.x[:, 0])
+        return np.asarray(solved.x[:, 0])
 
     def _product(self, v: Array) -> Array:
         n = self._adjacency.shape[0]
-        found = self._diagonal[:, None] * v
-        found[:n] -= self._adjacency @ v[:n]
+        product = self._diagonal[:, None] * v
+        product[:n] -= self._adjacency @ v[:n]
         if len(v) > n:
-            found[:n] += self._cross @ v[n:]
+            product[:n] += self._cross @ v[n:]
             inner = self._inner - np.diag(self._inner.diagonal())
-            found[n:] += self._cross.T @ v[:n] + inner @ v[n:]
-        return found
+            product[n:] += self._cross.T @ v[:n] + inner @ v[n:]
+        return product
 
 
 def explained_by_ratings(tally: Tally, start: Array) -> float:

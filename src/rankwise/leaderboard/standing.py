@@ -22,18 +22,13 @@ FEW = 5  # comparisons; an item with fewer is thin
 
 
 class Records(NamedTuple):
-    """How the comparisons of each item ended."""
+    """How the comparisons of each item ended; thin are few, or those that all ended alike."""
 
     n: Indices
     wins: Indices
     ties: Indices
     losses: Indices
-
-    @property
-    def thin(self) -> NDArray[np.bool_]:
-        """Items with few comparisons, or whose comparisons all ended alike."""
-        alike = np.max([self.wins, self.ties, self.losses], axis=0) == self.n
-        return np.asarray((self.n < FEW) | alike)
+    thin: NDArray[np.bool_]
 
 
 def records_of(tally: Tally) -> Records:
@@ -43,12 +38,14 @@ def records_of(tally: Tally) -> Records:
     def count(ahead: NDArray[np.bool_], behind: NDArray[np.bool_]) -> Indices:
         """How often an item is first in the former outcomes or second in the latter."""
         n, number = tally.n_items, tally.count
-        found = np.bincount(first, number * ahead, n) + np.bincount(second, number * behind, n)
-        return np.asarray(found, np.intp)
+        n_times = np.bincount(first, number * ahead, n) + np.bincount(second, number * behind, n)
+        return np.asarray(n_times, np.intp)
 
     won, lost = tally.target > 0, tally.target < 0
     wins, losses, ties = count(won, lost), count(lost, won), count(*[tally.target == 0] * 2)
-    return Records(wins + ties + losses, wins, ties, losses)
+    n = wins + ties + losses
+    thin = (n < FEW) | (np.max([wins, ties, losses], axis=0) == n)
+    return Records(n, wins, ties, losses, thin)
 
 
 class Standing(NamedTuple):
@@ -137,7 +134,7 @@ def ordered_columns(
     is_below = standing.rank == 0
     key = np.where(is_below, len(items), standing.rank)
     order = np.lexsort((-ratings, key, is_below, components))
-    columns = [standing.rank, items, ratings, *standing[1:], *records, records.thin, components]
+    columns = [standing.rank, items, ratings, *standing[1:], *records, components]
     return {
         name: None if column is None else np.asarray(column)[order]
         for name, column in zip(COLUMNS, columns, strict=True)

@@ -86,19 +86,9 @@ class Tally:
         )  # fmt: skip
 
     @property
-    def n_distinct(self) -> int:
-        """Number of distinct pairs of items."""
-        return len(self.first)
-
-    @property
     def n_covariates(self) -> int:
         """Number of covariates."""
         return int(self.covariates.shape[1])
-
-    @property
-    def n_comparisons(self) -> int:
-        """Number of comparisons."""
-        return len(self.outcome)
 
     @cached_property
     def total_weight(self) -> float:
@@ -122,7 +112,7 @@ class Tally:
 
     def by_pair(self, values: Array) -> Array:
         """Sums over the outcomes of each distinct pair."""
-        return np.asarray(np.bincount(self.pair, values, minlength=self.n_distinct), np.float64)
+        return np.asarray(np.bincount(self.pair, values, minlength=len(self.first)), np.float64)
 
     def differences(self, ratings: Array) -> Array:
         """``B r``: first less second item of each distinct pair, along the first axis."""
@@ -155,25 +145,20 @@ class Tally:
         )
 
     @cached_property
-    def _edge_starts(self) -> Indices:
-        """Where two other items begin among the distinct pairs."""
+    def edges(self) -> Indices:
+        """The first distinct pair of every two items, whatever the covariates were."""
         return np.flatnonzero(np.diff(self.first * self.n_items + self.second, prepend=-1))
-
-    @property
-    def ends(self) -> tuple[Indices, Indices]:
-        """The two items of each edge: once, whatever the covariates were."""
-        return self.first[self._edge_starts], self.second[self._edge_starts]
 
     def by_edge(self, weights: Array) -> Array:
         """Sums over the distinct pairs of the same two items, along the last axis."""
         if not self.n_covariates:
             return weights
-        return np.asarray(np.add.reduceat(weights, self._edge_starts, axis=-1))
+        return np.asarray(np.add.reduceat(weights, self.edges, axis=-1))
 
     @cached_property
     def incidence(self) -> sp.csr_matrix:
         """B of shape (n_distinct, n_items): a row is e_first − e_second, so L = Bᵀ diag(w) B."""
-        n = self.n_distinct
+        n = len(self.first)
         columns = np.column_stack([self.first, self.second]).ravel()
         signs = np.tile([1.0, -1.0], n)
         shape = (n, self.n_items)
@@ -212,7 +197,7 @@ class Tally:
     @cached_property
     def _pattern(self) -> sp.csr_matrix:
         """The edge of each entry of S."""
-        first, second = self.ends
+        first, second = self.first[self.edges], self.second[self.edges]
         starts = np.r_[0, np.cumsum(np.bincount(first, minlength=self.n_items))]
         numbers = np.arange(1, len(first) + 1, dtype=np.int32)
         shape = (self.n_items, self.n_items)
@@ -229,8 +214,8 @@ def _joined(codes: Indices, n_codes: int, values: Array) -> tuple[Indices, int]:
     if n_values == 1:
         return codes, n_codes
     if n_codes > LARGEST // n_values:
-        found, codes = np.unique(codes, return_inverse=True)
-        n_codes = len(found)
+        known, codes = np.unique(codes, return_inverse=True)
+        n_codes = len(known)
     joined = codes * n_values
     if n_values <= FEW:
         for value in distinct[:-1]:

@@ -195,7 +195,7 @@ def _undefined(result: MetricResult) -> str:
 
 def notes(parts: ModelParts, data: dict[str, Any]) -> dict[str, str]:
     """What the sections leave out, and why, for the places of the template."""
-    found = {
+    texts = {
         "group_note": _group_note(data["groups"], data["items"], data["metrics"][0]),
         "item_note": _item_note(data["items"]),
         "feature_note": _feature_note(parts, data),
@@ -203,7 +203,7 @@ def notes(parts: ModelParts, data: dict[str, Any]) -> dict[str, str]:
         "curve_note": _curve_note(parts, data["curves"], data["path"]),
     }
     return {
-        name: f'<p class="note">{escape(text)}</p>' if text else "" for name, text in found.items()
+        name: f'<p class="note">{escape(text)}</p>' if text else "" for name, text in texts.items()
     }
 
 
