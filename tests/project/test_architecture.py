@@ -79,7 +79,7 @@ BUDGET = {
     "persistence": 1212,
     "plot": 650,
     "report": 1237,
-    "solvers": 2056,
+    "solvers": 2053,
     "uncertainty": 937,
 }
 CODE_LINES_OF_A_FILE = 400
