@@ -73,7 +73,7 @@ BUDGET = {
     "inspection": 338,
     "judge": 860,
     "leaderboard": 2175,
-    "losses": 289,
+    "losses": 291,
     "metrics": 1116,
     "model_selection": 2099,
     "persistence": 1212,
