@@ -73,13 +73,13 @@ BUDGET = {
     "inspection": 338,
     "judge": 860,
     "leaderboard": 2175,
-    "losses": 289,
+    "losses": 291,
     "metrics": 1116,
     "model_selection": 2099,
     "persistence": 1212,
     "plot": 650,
     "report": 1237,
-    "solvers": 2056,
+    "solvers": 2053,
     "uncertainty": 937,
 }
 CODE_LINES_OF_A_FILE = 400
