@@ -50,7 +50,7 @@ class HeldOutItems:
 
     def hold_out(self, task: HoldOutTask, candidates: Candidates) -> Array:
         """Scores of the items by models without them, (n_items, n_candidates)."""
-        return task.held_out(0, self.folds, candidates)[:, 0]
+        return task.held_out(self.folds, candidates)[:, 0]
 
     def judge(self, held: Array, metric: Measure | None = None) -> Array:
         """The metric in each group of each fold, (n_units, n_candidates)."""
@@ -184,7 +184,7 @@ class Choice:
 
 
 def choose_alpha(task: HoldOutTask, units: Units, candidates: Candidates | None = None) -> Choice:
-    """Judge one alpha for each decade, and more beyond the end of them while the best is there.
+    """Judge the default alphas.
 
     Parameters
     ----------
@@ -195,18 +195,9 @@ def choose_alpha(task: HoldOutTask, units: Units, candidates: Candidates | None 
     candidates : Candidates, optional
         Other alphas.
     """
-    tried = _decades(task) if candidates is None else candidates
+    tried = task.candidates(alpha=None) if candidates is None else candidates
     held = units.hold_out(task, tried)
     by_unit = units.judge(held)
-    while tried.grid is not None:
-        at = _best(units, tried, by_unit)
-        more = tried.beyond(tried.edges(mean_defined(by_unit), at, "alpha"))
-        if more is None:
-            break
-        beyond = units.hold_out(task, more)
-        tried, order = tried.joined(more)
-        held = np.hstack([held, beyond])[:, order]
-        by_unit = np.hstack([by_unit, units.judge(beyond)])[:, order]
     return choose(units, tried, held, by_unit)
 
 
@@ -252,15 +243,6 @@ def _fewest_wrong(units: Units, tried: Candidates, held: Array, by_unit: Array, 
         if is_worse(by_unit[:, k], by_unit[:, best], sign, CLEAR):
             wrong[k] = np.nan
     return best if np.isnan(wrong).all() else tried.best(-wrong)
-
-
-def _decades(task: HoldOutTask) -> Candidates:
-    grid = task.candidates(alpha=None).grid
-    if grid is None:
-        return task.candidates()
-    step = grid.per_decade
-    coarse = grid._replace(low=grid.low // step, high=-(-grid.high // step), per_decade=1)
-    return Candidates({"alpha": coarse.alphas}, coarse)
 
 
 def is_worse(scores: NDArray[Any], rival: NDArray[Any], sign: float, limit: float) -> bool:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 
 from rankwise.estimators.auto_members import Problem
-from rankwise.estimators.problem import ranking_losses
+from rankwise.estimators.problem import ranking_loss
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.targets import as_scores, as_weights, split_weighted, with_weights
@@ -20,7 +20,7 @@ def check_problem(
     X: Any, y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None = None
 ) -> Problem:
     """Check y, groups and weights as `RankRLS.fit` does; several outputs are refused."""
-    losses, shape = ranking_losses(
+    loss, shape = ranking_loss(
         X.shape[0], *with_weights(y, groups, sample_weight), "magnitude", "include", "pairs", 0.0
     )
     if len(shape) and shape[0] > 1:
@@ -29,7 +29,7 @@ def check_problem(
             "(RankRLSCV learns several at once)."
         )
     if isinstance(y, PreferenceGraph):
-        graph = losses[0].graph
+        graph = loss.graph
         has_groups = bool(getattr(y, "has_groups", y.scores is not None and y.n_groups > 1))
         return Problem(X, graph, y.group_labels[y.groups] if has_groups else None, graph)
     y, groups, weights = split_weighted(y, groups, sample_weight)
