@@ -26,14 +26,13 @@ import numpy as np
 import pandas as pd
 import pyarrow.csv
 import pyarrow.parquet
-import skops.io
 from sklearn.datasets import load_svmlight_file
 
 from benchmarks.measure import load_per_core, peak_mib, start_of_peak
 from benchmarks.out_of_core import write_file
 from benchmarks.problems import SIZES
 from rankwise import RankRLS
-from rankwise.datasets import make_ranking, read_frame, read_letor, read_table
+from rankwise.datasets import make_ranking, read_letor, read_ranking
 from rankwise.persistence import load, save
 from rankwise.report import report
 
@@ -62,8 +61,7 @@ def rows(folder: Path, size: str) -> Iterator[Row]:
     yield Row("--help", "rankwise", _process("-m", "rankwise", "--help"))
     yield Row("--help", "import sklearn", _process("-c", "import sklearn"))
     parts = "import rankwise.persistence"
-    yield Row("start of load", "rankwise", _process("-c", f"{parts}, skops.io"))
-    yield Row("start of load", "without skops", _process("-c", parts))
+    yield Row("start of load", "rankwise", _process("-c", parts))
 
 
 def _tables(folder: Path, X: np.ndarray, y: np.ndarray, groups: np.ndarray) -> Iterator[Row]:
@@ -77,11 +75,11 @@ def _tables(folder: Path, X: np.ndarray, y: np.ndarray, groups: np.ndarray) -> I
     }
     for path, (arrow, pandas) in readers.items():
         name = f"read {path.suffix[1:]}"
-        yield Row(name, "rankwise", lambda path=path: read_table(path), lambda d: d.X.sum())
+        yield Row(name, "rankwise", lambda path=path: read_ranking(path), lambda d: d.X.sum())
         yield Row(
             name,
-            "rankwise read_frame",
-            lambda path=path: read_frame(path),
+            "rankwise read_ranking",
+            lambda path=path: read_ranking(path, as_frame=True),
             lambda d: d.X.to_pandas().to_numpy().sum(),
         )
         yield Row(name, "pyarrow", lambda path=path, read=arrow: read(path))
@@ -121,15 +119,9 @@ def _models(folder: Path, X: np.ndarray, y: np.ndarray, groups: np.ndarray) -> I
     save(model, ours)
     joblib.dump(model, theirs)
     yield Row("save a model", "rankwise", lambda: save(model, ours))
-    bare = folder / "model.skops"
-    skops.io.dump(model, bare)
-    trusted = skops.io.get_untrusted_types(file=bare)
-    yield Row("save a model", "skops", lambda: skops.io.dump(model, bare))
     yield Row("save a model", "joblib (pickle)", lambda: joblib.dump(model, theirs))
     sum_of_scores = lambda loaded: loaded.predict(X[:100]).sum()  # noqa: E731
     yield Row("load a model", "rankwise", lambda: load(ours), sum_of_scores)
-    read = lambda: skops.io.load(bare, trusted=trusted)  # noqa: E731
-    yield Row("load a model", "skops", read, sum_of_scores)
     yield Row("load a model", "joblib (pickle)", lambda: joblib.load(theirs), sum_of_scores)
     linear = RankRLS().fit(X, y, groups)
     page = folder / "report.html"

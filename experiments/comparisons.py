@@ -9,7 +9,7 @@ also followed from match to match). Matches of two players of the year before co
 (c) Processor seconds for many comparisons of 60 and of 1e5 items.
 
 The logit of least squares is a multiple of its margin; the factor is fitted on the margins of the
-training comparisons, each without itself. A tie is half a win in all but Davidson and Rao–Kupper.
+training comparisons, each without itself. A tie is half a win in all but Davidson.
 choix and evalica are left out where they are not installed.
 """
 
@@ -31,7 +31,6 @@ from rankwise.datasets import PairData
 from rankwise.leaderboard.bradley_terry import BradleyTerry
 from rankwise.leaderboard.jackknife import LeaveOut
 from rankwise.leaderboard.least_squares import LeastSquares
-from rankwise.leaderboard.solving import Solutions
 from rankwise.leaderboard.tally import Tally
 
 YEARS = range(2010, 2020)
@@ -45,8 +44,7 @@ def least_squares(games, alpha):
     model = LeastSquares(tally)
     alpha = model.choose_alpha(np.random.default_rng(0)) if alpha is None else alpha
     solution = model.solve(alpha)
-    at = Solutions(solution.ratings, solution.effects)
-    exact = LeaveOut(model.system, at, alpha * tally.total_weight)
+    exact = LeaveOut(model.system, solution, alpha * tally.total_weight)
     leverage = tally.weight * exact.resistances[tally.pair]
     said = tally.target
     margin = said - (said - exact.margins[tally.pair]) / np.maximum(1 - leverage, 1e-3)
@@ -109,7 +107,6 @@ def methods():
         "Bradley–Terry": lambda games: bradley_terry(games, 1e-8),
         "Bradley–Terry, alpha chosen": lambda games: bradley_terry(games, None),
         "Davidson, alpha chosen": lambda games: bradley_terry(games, None, "davidson"),
-        "Rao–Kupper, alpha chosen": lambda games: bradley_terry(games, None, "rao-kupper"),
     }
     for name, peer in (("choix", by_choix), ("evalica", by_evalica)):
         if importlib.util.find_spec(name):
@@ -176,7 +173,7 @@ def read_tennis(data):
 def print_tennis(data):
     """Every year from the one before."""
     games, years = read_tennis(data)
-    chosen = {k: v for k, v in methods().items() if "Davidson" not in k and "Rao" not in k}
+    chosen = {k: v for k, v in methods().items() if "Davidson" not in k}
     found = {name: [] for name in chosen}
     for factor in FACTORS:
         found |= {f"Elo, K = {factor:g}": [], f"Elo, K = {factor:g}, followed": []}
@@ -229,7 +226,6 @@ def print_times(n_games):
     works = {
         "Bradley–Terry": lambda games: bradley_terry(games, 1e-8),
         "Davidson": lambda games: bradley_terry(games, 1e-8, "davidson"),
-        "Rao–Kupper": lambda games: bradley_terry(games, 1e-8, "rao-kupper"),
         "scikit-learn, sparse rows": by_scikit_learn,
     }
     for name, peer in (("evalica", by_evalica), ("choix", by_choix)):

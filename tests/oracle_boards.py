@@ -9,17 +9,11 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 
-def chances(margin, theta, ties):
-    """Probabilities of win, tie and loss of one comparison, from the papers' formulas."""
-    if ties == "davidson":
-        strong, weak = np.exp(margin / 2), np.exp(-margin / 2)
-        nu = np.exp(theta)
-        return np.array([strong, nu * np.sqrt(strong * weak), weak]) / (
-            strong + weak + nu * np.sqrt(strong * weak)
-        )
-    eta, one, two = np.exp(theta), np.exp(margin), 1.0
-    win, loss = one / (one + eta * two), two / (eta * one + two)
-    return np.array([win, 1 - win - loss, loss])
+def chances(margin, theta):
+    """Probabilities of win, tie and loss of one comparison, from Davidson's formula."""
+    strong, weak = np.exp(margin / 2), np.exp(-margin / 2)
+    tie = np.exp(theta) * np.sqrt(strong * weak)
+    return np.array([strong, tie, weak]) / (strong + tie + weak)
 
 
 def objective(u, theta, first, second, said, weight, Z, alpha, ties):
@@ -32,7 +26,7 @@ def objective(u, theta, first, second, said, weight, Z, alpha, ties):
             both = {1: [margin], -1: [-margin], 0: [margin, -margin]}[int(verdict)]
             total += omega * np.mean([np.logaddexp(0, -g) for g in both])
         else:
-            total -= omega * np.log(chances(margin, theta, ties)[{1: 0, 0: 1, -1: 2}[int(verdict)]])
+            total -= omega * np.log(chances(margin, theta)[{1: 0, 0: 1, -1: 2}[int(verdict)]])
     return total / np.sum(weight) + alpha * u[:n] @ u[:n]
 
 
@@ -40,13 +34,12 @@ def by_scipy(first, second, said, weight, Z, n, alpha, ties):
     """Ratings, effects and θ of the least objective."""
 
     def value(v):
-        theta = v[-1] if ties == "davidson" else np.exp(v[-1])  # η is above 1
-        return objective(v[:-1], theta, first, second, said, weight, Z, alpha, ties)
+        return objective(v[:-1], v[-1], first, second, said, weight, Z, alpha, ties)
 
     start = np.zeros(n + Z.shape[1] + 1)
     found = minimize(value, start, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000}).x
     found = minimize(value, found, method="BFGS", options={"gtol": 1e-10, "maxiter": 5000}).x
-    return found[:n], found[n:-1], found[-1] if ties == "davidson" else np.exp(found[-1])
+    return found[:n], found[n:-1], found[-1]
 
 
 def by_logistic_regression(first, second, said, weight, Z, n, alpha):

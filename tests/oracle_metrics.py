@@ -65,6 +65,10 @@ def reciprocal_rank_of_list(ys, k=None, relevant=None):
     return 1 / place if k is None or place <= k else 0.0
 
 
+def hit_of_list(ys, k=1):
+    return float(max(ys) in ys[:k]) if len(set(ys)) > 1 else np.nan
+
+
 def err_of_list(ys, k=None, max_grade=4):
     if not any(y > 0 for y in ys):
         return np.nan

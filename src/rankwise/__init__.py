@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from rankwise.estimators import (
         AutoRanker,
+        Columns,
         ConditionalRankRLS,
         ConditionalRankRLSCV,
         CoRankRLS,
@@ -57,6 +58,7 @@ __all__ = [
     "CoRankRLS",
     "CoRankRLSCV",
     "CoRankRLSPath",
+    "Columns",
     "ConditionalRankRLS",
     "ConditionalRankRLSCV",
     "GroupScaler",

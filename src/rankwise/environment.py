@@ -13,7 +13,7 @@ from rankwise.machine import available_bytes
 
 PACKAGES = ("rankwise", "numpy", "scipy", "scikit-learn")
 EXTRAS = {
-    "cli": ("typer", "rich", "pyarrow", "skops"),
+    "cli": ("typer", "rich", "pyarrow"),
     "plot": ("matplotlib",),
     "dask": ("dask", "distributed"),
     "onnx": ("onnx",),
@@ -40,7 +40,7 @@ def describe_environment() -> dict[str, Any]:
 
     free = available_bytes()
     return {
-        "versions": {"python": platform.python_version()} | {p: _version(p) for p in PACKAGES},
+        "versions": package_versions(),
         "platform": platform.platform(),
         "compiled": IS_COMPILED,
         "blas": [
@@ -54,6 +54,11 @@ def describe_environment() -> dict[str, Any]:
         },
         "available_gib": None if free is None else round(free / 2**30, 1),
     }
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of Python and of the packages that numbers depend on."""
+    return {"python": platform.python_version()} | {p: _version(p) for p in PACKAGES}
 
 
 def require(module: str, purpose: str) -> Any:

@@ -10,15 +10,18 @@ threads as there are idle cores (`idle_cores`), and never more than the user has
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ParamSpec, Self, TypeVar
 
 P = ParamSpec("P")
+S = TypeVar("S")
 T = TypeVar("T")
 
 LARGE = 2**30  # multiplications in one step, such as a product of 1,000 × 1,000 matrices
@@ -44,24 +47,15 @@ def calm(function: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(function)
     def run(*args: P.args, **options: P.kwargs) -> T:
-        with one_thread():
+        with limit_threads(1):
             return function(*args, **options)
 
     return run
 
 
-def one_thread() -> AbstractContextManager[None]:
-    """A context in which BLAS and OpenMP have one thread; afterwards they have what they had.
-
-    It holds for this Python thread and, as there is only one BLAS, for all others that use it. It
-    costs ten microseconds, and almost nothing inside another one.
-    """
-    return _threads(1)
-
-
 def idle_cores(n_multiplications: float) -> AbstractContextManager[None]:
     """A context for a step of a calm call; a large step may use the cores that are idle now."""
-    return _threads(count_idle_cores(n_multiplications))
+    return limit_threads(count_idle_cores(n_multiplications))
 
 
 def count_idle_cores(n_multiplications: float) -> int:
@@ -77,8 +71,31 @@ def count_idle_cores(n_multiplications: float) -> int:
     return max(1, n_cores - n_running + 1)
 
 
+def map_on_idle_cores(
+    function: Callable[[list[S]], T], parts: list[S], n_multiplications: float
+) -> list[T]:
+    """Results of the function for runs of the parts, one run for each idle core; one if small.
+
+    Each core needs one thread of BLAS only, and none of them waits for another on the way.
+    """
+    n = min(count_idle_cores(n_multiplications), len(parts))
+    if _wishes:  # in a calm call: no more than the user has set
+        n = min(n, max((n_before for _, n_before in _blas_before), default=1))
+    if n == 1:
+        return [function(parts)]
+    bounds = [len(parts) * k // n for k in range(n + 1)]
+    with ThreadPoolExecutor(n) as pool:
+        runs = [parts[start:stop] for start, stop in itertools.pairwise(bounds)]
+        return list(pool.map(function, runs))
+
+
 @contextmanager
-def _threads(n: int) -> Iterator[None]:
+def limit_threads(n: int) -> Iterator[None]:
+    """A context in which BLAS and OpenMP have n threads; afterwards they have what they had.
+
+    It holds for this Python thread and, as there is only one BLAS, for all others that use it. It
+    costs ten microseconds, and almost nothing inside another one of the same n.
+    """
     before = getattr(_here, "wish", None)
     if n == before:
         yield
@@ -95,20 +112,16 @@ def _ask_for(n: int | None) -> None:
     pools = _thread_pools()
     with _lock:
         if not _wishes:
-            _blas_before[:] = _threads_of(pools, "blas")
+            _blas_before[:] = [(p, p.num_threads) for p in pools if p.user_api == "blas"]
         if n is None:
             _wishes.pop(threading.get_ident(), None)
         else:
             _wishes[threading.get_ident()] = n
         _limit(_blas_before, min(_wishes.values(), default=None))
     if getattr(_here, "wish", None) is None:
-        _here.openmp_before = _threads_of(pools, "openmp")
+        _here.openmp_before = [(p, p.num_threads) for p in pools if p.user_api == "openmp"]
     _limit(_here.openmp_before, n)
     _here.wish = n
-
-
-def _threads_of(pools: list[Any], kind: str) -> list[tuple[Any, int]]:
-    return [(pool, pool.num_threads) for pool in pools if pool.user_api == kind]
 
 
 def _limit(before: list[tuple[Any, int]], n: int | None) -> None:

@@ -12,10 +12,9 @@ pytest.importorskip("rich")
 pytest.importorskip("pyarrow")
 
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import rankwise
-from rankwise.datasets import column_kinds, column_transformer, read_frame
+from rankwise.datasets import read_ranking
 from rankwise.persistence import load
 from tests.cli.shell import fail, lines_of, run, succeed
 
@@ -103,24 +102,26 @@ def test_a_messy_table_trains_with_one_command_and_its_report_opens(tmp_path, me
     assert values["items"] == 144
     succeed("report", model, messy, "--train", messy, "-o", page)
     text = page.read_text(encoding="utf-8")
-    assert "Heizung_Fernwärme" in text
+    assert "Heizung=Fernwärme" in text
     assert "trained on all of these items, so the figures flatter it" in text
 
 
 def test_the_model_is_the_pipeline_of_the_library(messy, model):
-    data = read_frame(messy, target="Preis", group="Bezirk")
-    features = column_transformer(column_kinds(data.X), scaler=StandardScaler())
-    twin = make_pipeline(features, rankwise.RankRLSCV(random_state=0))
+    data = read_ranking(messy, target="Preis", group="Bezirk", as_frame=True)
+    data = data.take(np.flatnonzero(~np.isnan(data.y)))
+    twin = make_pipeline(rankwise.Columns(scale=True), rankwise.RankRLSCV(random_state=0))
     twin.fit(data.X, data.y, rankrlscv__groups=data.groups)
-    every = read_frame(messy, target=None, group="Bezirk").X
+    every = read_ranking(messy, target=None, group="Bezirk", as_frame=True).X
     scores = numbers(succeed("predict", model, messy).stdout)
     np.testing.assert_allclose(scores, twin.predict(every), rtol=1e-12)
-    assert list(load(model)[0].feature_names_in_) == FEATURES
+    facts = load(model)[0].facts_
+    assert [column.name for column in facts if column.kind != "left out"] == FEATURES
 
 
 def test_cv_holds_out_the_features_that_train_makes(messy):
-    data = read_frame(messy, target="Preis", group="Bezirk")
-    X = column_transformer(column_kinds(data.X), scaler=StandardScaler()).fit_transform(data.X)
+    data = read_ranking(messy, target="Preis", group="Bezirk", as_frame=True)
+    data = data.take(np.flatnonzero(~np.isnan(data.y)))
+    X = rankwise.Columns(scale=True).fit_transform(data.X)
     found = json.loads(succeed("cv", messy, *ROLES, "--alpha", "0.5", "--json").stdout)
     wrong = []
     for label in np.unique(data.groups):
@@ -156,7 +157,7 @@ def test_predictions_stand_beside_the_messy_table(tmp_path, messy, model):
 def test_other_files_of_the_same_table_give_the_same(tmp_path, messy, model):
     import pyarrow.parquet as parquet
 
-    every = read_frame(messy, target=None, group=None).X
+    every = read_ranking(messy, target=None, group=None, as_frame=True).X
     parquet.write_table(every, tmp_path / "flats.parquet")
     done = succeed("predict", model, tmp_path / "flats.parquet")
     assert done.stdout == succeed("predict", model, messy).stdout
@@ -173,7 +174,7 @@ def test_missing_columns_are_named_at_once(tmp_path, model, flats):
 def test_a_word_in_a_column_of_numbers_is_told_with_its_line(tmp_path, model, flats):
     flats[1] = flats[1] | {"Zimmer": "viele"}
     bad = write_flats(tmp_path / "bad.csv", flats)
-    assert f"{bad}:3: column 'Zimmer' is 'viele'" in fail("predict", model, bad)
+    assert f"{bad}:3: the feature, column 'Zimmer', is 'viele'" in fail("predict", model, bad)
 
 
 def test_svmlight_rows_for_a_model_of_a_table(letor, model):
@@ -190,7 +191,7 @@ def test_the_user_overrules_what_columns_are(tmp_path, messy):
     found = columns("--categorical", "Baujahr,Verkauft am", "--ignore", "Zimmer")
     assert found["Baujahr"]["use"] == found["Verkauft am"]["use"] == "category"
     assert found["Zimmer"] == {
-        **{"name": "Zimmer", "use": "left out", "n_gaps": 0, "n_values": None},
+        **{"name": "Zimmer", "use": "left out", "n_gaps": 0},
         "why": "as asked for",
     }
     assert columns("--numeric", "Listing ID")["Listing ID"]["use"] == "number"
@@ -207,7 +208,7 @@ def test_the_user_overrules_what_columns_are(tmp_path, messy):
             ["--features", "leer,Verkauft am"],
             "'leer' (it has no values); 'Verkauft am' (dates or times)",
         ),
-        (["--numeric", "Heizung"], ":2: column 'Heizung' is"),
+        (["--numeric", "Heizung"], ":2: the feature, column 'Heizung', is"),
         (["--categorical", "leer"], "'leer' (it has no values)"),
         (["--categorical", "Zimmer", "--numeric", "Zimmer"], "as a category and as a number"),
     ],

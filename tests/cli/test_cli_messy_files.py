@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from rankwise.datasets import make_ranking, read_frame, write_letor
+from rankwise.datasets import make_ranking, read_ranking, write_letor
 from rankwise.persistence import load
 
 pytest.importorskip("typer")
@@ -137,14 +137,14 @@ def test_ranks_in_a_parquet_file_are_whole_numbers(problem, model, tmp_path):
 
 def test_a_model_in_place_of_data_is_recognised(model):
     done = run("predict", model, model, code=1)
-    assert "this file is a rankwise model, expected data" in done.stderr
+    assert "a rankwise model is no data" in done.stderr
 
 
 def test_a_dash_is_standard_output(model, write, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = write("a.csv")
     done = run("train", table, "-o", "-", "--json")
-    assert json.loads(done.stderr)["output"] == "-"
+    assert json.loads(done.stderr[done.stderr.index("{") :])["output"] == "-"
     assert done.stdout_bytes == model_bytes(tmp_path, table)
     assert run("predict", model, table, "-o", "-").stdout == run("predict", model, table).stdout
     for command, rest in (
@@ -263,7 +263,7 @@ def test_prices_percents_dashes_and_the_names_of_a_spreadsheet(tmp_path):
     assert "scores          Rating\n" in done.stdout
     assert "Price, Sold" in done.stdout
     assert "number with 9 gaps" in done.stdout
-    assert read_frame(file).X["Reviews"].to_pylist()[1] > 1000
+    assert read_ranking(file, as_frame=True).X["Reviews"].to_pylist()[1] > 1000
     assert len(run("predict", tmp_path / "m.rw", file).stdout.split()) == 60
 
 
@@ -281,7 +281,7 @@ def test_features_that_count_from_zero(tmp_path, problem):
     dump_svmlight_file(X, y, str(file), query_id=groups, zero_based=False)
     run("train", file, "-o", tmp_path / "one.rw")
     assert run("predict", tmp_path / "one.rw", file).stdout == first
-    assert "leave out zero_based" in run(
+    assert "leave out --zero-based" in run(
         "train", write_table(tmp_path), "--zero-based", "-o", model, code=1
     ).stderr.replace("\n", " ")
 
@@ -302,3 +302,20 @@ def test_scores_that_are_all_equal_or_not_there(tmp_path):
     file.write_text("y,a\n,1\n,2\n")
     (line,) = run("evaluate", tmp_path / "m.rw", file, code=1).stderr.splitlines()
     assert line == "rankwise: no item of the data has a score, so there is nothing to judge by."
+
+
+def test_a_gap_in_the_features_of_items_does_not_end_a_board(tmp_path):
+    items, games = tmp_path / "items.csv", tmp_path / "games.csv"
+    items.write_text("item,size,age\na,1.0,3\nb,2.0,\nc,1.5,2\nd,0.5,4\n")
+    games.write_text("winner,loser\na,b\nb,c\na,c\nc,d\nd,a\nb,d\n")
+    for model in ("least-squares", "bradley-terry"):
+        run("rank", games, "--features", items, "--model", model)
+
+
+def test_bradley_terry_does_not_ignore_margins_in_silence(tmp_path):
+    games = tmp_path / "games.csv"
+    games.write_text("home,away,hg,ag\na,b,3,0\nb,c,2,1\nc,a,0,0\n")
+    options = ["--sides", "home,away", "--scores", "hg,ag", "--model", "bradley-terry"]
+    run("rank", games, *options)
+    failed = run("rank", games, *options, "--margin", code=1)
+    assert "takes wins, ties and losses, but the outcomes are margins" in failed.output

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
-from rankwise.datasets import RankingData, groups_from_sizes, letor_blocks, read_letor
+from rankwise.datasets import RankingData, groups_from_sizes, letor, read_letor
 
 TOY = b"""\
 # a comment line
@@ -74,7 +74,7 @@ def test_ids_are_the_comments_of_the_rows(tmp_path):
 
 def test_small_blocks_give_the_same_data(tmp_path, monkeypatch):
     path = save(tmp_path / "toy.txt", TOY)
-    monkeypatch.setattr(letor_blocks, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(letor, "BLOCK_BYTES", 1)
     check_toy(read_letor(path))
     check_toy(read_letor(path, sparse=True))
     with pytest.raises(ValueError, match=r"toy\.txt:5: "):
@@ -143,7 +143,7 @@ def test_largest_feature_id_stays_sparse(tmp_path):
 
 
 def test_dense_array_that_does_not_fit_is_refused_before_it_is_allocated(tmp_path, monkeypatch):
-    monkeypatch.setattr(letor_blocks, "available_bytes", lambda: 2**33)
+    monkeypatch.setattr(letor, "available_bytes", lambda: 2**33)
     path = save(tmp_path / "wide.txt", b"1 1073741824:1\n0 1:1\n")
     with pytest.raises(ValueError, match=r"2 rows and 1073741824 features .* 16\.0 GiB.*sparse"):
         read_letor(path, sparse=False, n_features=1073741824)

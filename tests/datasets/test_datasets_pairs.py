@@ -168,10 +168,8 @@ def test_an_item_may_have_the_name_of_its_own_side_only(tmp_path):
     [
         (
             "owl,jay,raven",
-            "winner is 'raven', expected 'model_a', 'model_b', 'owl', 'jay' or 'tie'",
+            "winner is 'raven' .*, expected 'model_a', 'model_b'.* or 'tie'",
         ),
-        ("owl,jay,", "the winner is empty"),
-        (",jay,model_a", "the model_a is empty"),
         ("owl,owl,tie", "'owl' is compared with itself"),
     ],
 )
@@ -201,9 +199,6 @@ def test_bad_sides(tmp_path):
         ("a,b,maybe,1,g", "the tie is 'maybe', expected 1 or 0"),
         ("a,b,2,1,g", "the tie is '2'"),
         ("a,b,yes,2,g", "the row is a tie, but its magnitude is 2"),
-        ("a,b,no,,g", "the magnitude, column .*, is '', expected a finite number"),
-        ("a,b,no,1,", "the group of the comparison is empty"),
-        (f"a,b,no,1,{'x' * 300}", "the group .* has 300 characters"),
     ],
 )
 def test_bad_tie_or_group(tmp_path, row, words):
@@ -232,9 +227,8 @@ def test_parquet(tmp_path):
     with pytest.raises(TableFormatError, match="no column 'x' for the winner"):
         read_pairs(path, winner="x")
     parquet.write_table(pyarrow.table({**columns, "loser": ["Bob", None, "Bob"]}), path)
-    with pytest.raises(TableFormatError, match="the loser is empty") as caught:
-        read_pairs(path)
-    assert caught.value.line == 2
+    with pytest.warns(UserWarning, match="1 of 3 rows are left out: 1 without loser"):
+        assert read_pairs(path).n_pairs == 2
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(TableFormatError, match="damaged"):
         read_pairs(path)
@@ -250,25 +244,19 @@ HEADER = "winner,loser,magnitude,weight\n"
     [
         ("a,b,1", "the row has 3 columns, the header has 4.*Quote"),
         ("a,b,1,1,1", "the row has 5 columns, the header has 4"),
-        ("a,b,x,1", "the magnitude, column .*, is 'x', expected a finite number"),
-        ("a,b,,1", "the magnitude, column .*, is '', expected a finite number"),
-        ("a,b,nan,1", "the magnitude, column .*, is 'nan', expected a finite number"),
-        ("a,b,1_0,1", "the magnitude, column .*, is '1_0', expected a finite number"),
+        ("a,b,x,1", "the number, column 'magnitude', is 'x', expected a finite number"),
+        ("a,b,1_0,1", "column 'magnitude', is '1_0'"),
         ("a,b,-2,1", "magnitude is -2, expected 0 .*Swap winner and loser"),
-        ("a,b,1,inf", "the weight, column .*, is 'inf', expected a finite number"),
+        ("a,b,1,inf", "column 'weight', is 'inf', expected a finite number"),
         ("a,b,1,0", "weight is 0, expected more than 0.*Leave out"),
         ("a,b,1,-1", "weight is -1, expected more than 0"),
-        (",b,1,1", "the winner is empty"),
-        ("a, ,1,1", "the loser is empty.*leave out the row"),
         ("a,a,1,1", "'a' is compared with itself"),
         ("a, a,1,1", "'a' is compared with itself"),
-        (f"{'x' * 300},b,1,1", "has 300 characters, at most 256"),
         ('a,"b"c,1,1', "quotation marks"),
         ('a,"b,1,1', "quotation marks"),
         ("a\rb,b,1,1", "the row has 1 columns, the header has 4"),
         (b"caf\xe9,b,1,1", r"'caf\\xe9,b,1,1' is not text in UTF-8"),
-        ("a\0,b,1,1", "not a text file"),
-        (f'a,"{"b" * 140_000}",1,1', "has 140000 characters"),
+        ("a\0,b,1,1", "zero bytes"),
     ],
 )
 def test_bad_row(tmp_path, row, words):
@@ -292,7 +280,7 @@ def test_bad_row(tmp_path, row, words):
         ("winner,loser\n", {"weight": 2}, "no column 2 for the weight"),
         ("winner,loser\n", {"weight": -1}, "no column -1 for the weight"),
         ("winner,loser,loser\n", {}, "'loser' is there twice"),
-        ("winner,loser\n", {"delimiter": ";"}, "columns are 'winner,loser'.*delimiter="),
+        ("winner,loser\n", {"delimiter": ";"}, "columns are 'winner,loser'"),
         ('"winner,loser\n', {}, "cannot read the column names"),
     ],
 )
@@ -328,7 +316,7 @@ def test_missing_file(tmp_path):
 @pytest.mark.parametrize("cell", ["x", "inf"])
 def test_points_and_wins_that_are_no_numbers(tmp_path, role, cell):
     path = save(tmp_path / "games.csv", f"a,b,p,q\nAnn,Bob,3,1\nBob,Cleo,1,{cell}\n")
-    with pytest.raises(TableFormatError, match=rf":3: the .*, column 'q', is '?{cell}'?, expected"):
+    with pytest.raises(TableFormatError, match=rf":3: the .*, column 'q', is '{cell}', expected"):
         read_pairs(path, sides=("a", "b"), **{role: ("p", "q")})
 
 
@@ -368,3 +356,72 @@ def test_winner_and_loser_go_before_sides(tmp_path):
     path = tmp_path / "games.csv"
     path.write_text("winner,loser,left,right\np,q,q,p\n")
     assert read_pairs(path).read_as == ""
+
+
+# Gaps -------------------------------------------------------------------------------------------
+
+MATCHES = """home_team,away_team,home_score,away_score,date
+Ajax,Bonn,2,1,1
+Bonn,Como,,,2
+Como,Ajax,0,0,3
+Ajax,Como,,,4
+Bonn,Ajax,0,3,5
+"""
+
+
+def test_matches_that_were_not_played_are_left_out_and_their_columns_are_found(tmp_path):
+    path = save(tmp_path / "matches.csv", MATCHES)
+    with pytest.warns(UserWarning, match="2 of 5 rows are left out: 2 without home_score"):
+        data = read_pairs(path)
+    assert data.outcome.tolist() == [1, 0, -1]
+    assert data.items[data.first].tolist() == ["Ajax", "Como", "Bonn"]
+    assert data.read_as == (
+        "'home_team' and 'away_team' are read as the two sides, 'home_score' and 'away_score' as "
+        "their scores"
+    )
+    with pytest.warns(UserWarning, match="left out"):
+        assert read_pairs(path, margin=True).outcome.tolist() == [1, 0, -3]
+
+
+@pytest.mark.parametrize(
+    "row, role",
+    [
+        (",b,left,1,g,x", "left"),
+        ("a,,left,1,g,x", "right"),
+        ("a,b,,1,g,x", "winner"),
+        ("a,b,NA,1,g,x", "winner"),
+        ("a,b,left,,g,x", "weight"),
+        ("a,b,left,nan,g,x", "weight"),
+        ("a,b,left,1,,x", "group"),
+        ("a,b,left,1,g,", "judge"),
+    ],
+)
+def test_a_gap_anywhere_leaves_out_the_row(tmp_path, row, role):
+    text = f"left,right,winner,weight,group,judge\na,b,left,1,7,x\n{row}\nb,c,tie,2,8,y\n"
+    path = save(tmp_path / "a.csv", text)
+    with pytest.warns(UserWarning, match=f"1 of 3 rows are left out: 1 without {role}"):
+        data = read_pairs(path, judge="judge")
+    assert data.items.tolist() == ["a", "b", "c"]
+    assert data.weight.tolist() == [1, 2]
+    assert data.groups.tolist() == [7, 8]
+    path = save(path, text.replace("b,c,tie,2", "b,c,tie,-2"))
+    with (
+        pytest.warns(UserWarning, match="left out"),
+        pytest.raises(TableFormatError, match="weight is -2") as caught,
+    ):
+        read_pairs(path, judge="judge")
+    assert caught.value.line == 4
+
+
+def test_a_tie_needs_no_magnitude_and_other_rows_do(tmp_path):
+    text = "left,right,winner,magnitude\na,b,tie,\na,b,left,\nb,c,left,2\n"
+    path = save(tmp_path / "a.csv", text)
+    with pytest.warns(UserWarning, match="1 of 3 rows are left out: 1 without magnitude"):
+        assert read_pairs(path).outcome.tolist() == [0, 2]
+
+
+def test_football_data_as_they_are(tmp_path):
+    text = "Date,HomeTeam,AwayTeam,FTHG,FTAG,FTR\n1,Ajax,Bonn,2,1,H\n2,Bonn,Como,0,0,D\n"
+    data = read_pairs(save(tmp_path / "e0.csv", text))
+    assert data.outcome.tolist() == [1, 0]
+    assert "'FTR' as the outcome" in data.read_as

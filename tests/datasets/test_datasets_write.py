@@ -267,7 +267,7 @@ def test_no_permission(tmp_path, monkeypatch):
     path = tmp_path / "a.txt"
     with monkeypatch.context() as patch:
         patch.setattr(builtins, "open", refuse)
-        with pytest.raises(PermissionError, match=r"no permission to create a file in .*a\.txt"):
+        with pytest.raises(PermissionError, match="Permission denied"):
             write_letor(path, X, Y)
     path.write_text("old")
     monkeypatch.setattr(files.os, "access", lambda *args: False)

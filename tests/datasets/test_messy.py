@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankwise.datasets import read_frame, read_pairs, read_ranking
+from rankwise.datasets import read_pairs, read_ranking
 from rankwise.errors import DataFileError
 
 pytest.importorskip("pyarrow")
@@ -44,7 +44,7 @@ def content_of(path, read, options):
             data = read_ranking(path, **options)
             names = ("X", "y", "groups", "ids", "feature_names")
         else:
-            data = read_frame(path, keep_unscored=True, **options)
+            data = read_ranking(path, as_frame=True, **options)
             names = ("X", "y", "groups", "ids", "weight")
     except DataFileError as error:
         return {"refused in line": error.line, "file": Path(error.path).name}

@@ -7,9 +7,9 @@ import pytest
 
 from rankwise import AutoRanker, ScoreGraph
 from rankwise.datasets import make_ranking
-from rankwise.estimators import auto_trees
+from rankwise.estimators import auto_members
+from rankwise.estimators.anatomy import transform_items
 from rankwise.estimators.boosted_trees import BoostedTrees, grow_trees, order_targets
-from rankwise.estimators.pipelines import transform_items
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.folds import make_folds
 from rankwise.persistence import ModelFileError, load, save
@@ -64,10 +64,10 @@ def test_trees_that_go_on_are_those_that_grow_at_once(data):
 
 def test_held_out_scores_of_trees_equal_refitting(data):
     X, y, groups = data
-    model = AutoRanker([TREES], estimate_folds=0).fit(X, y, groups)
+    model = AutoRanker([TREES], n_resamples=0).fit(X, y, groups)
     n_trees = int(model.members_[0]["note"].split()[0])
     R = transform_items(model.estimators_[0], X, groups)
-    for rows in make_folds(auto_trees.TREE_FOLDS, ScoreGraph(y, groups)):
+    for rows in make_folds(auto_members.TREE_FOLDS, ScoreGraph(y, groups)):
         rest = np.setdiff1d(np.arange(len(y)), rows)
         again = grow_trees(None, n_trees, R[rest], ScoreGraph(y[rest], groups[rest]))
         np.testing.assert_allclose(model.held_out_scores_[rows, 0], again.predict(R[rows]))
@@ -77,12 +77,12 @@ def test_held_out_scores_of_trees_equal_refitting(data):
 
 def test_the_number_of_trees_has_the_fewest_wrong_pairs_of_the_stages_tried(data):
     X, y, groups = data
-    model = AutoRanker([TREES], estimate_folds=0).fit(X, y, groups)
+    model = AutoRanker([TREES], n_resamples=0).fit(X, y, groups)
     n_trees = int(model.members_[0]["note"].split()[0])
     R = transform_items(model.estimators_[0], X, groups)
-    folds = make_folds(auto_trees.TREE_FOLDS, ScoreGraph(y, groups))
+    folds = make_folds(auto_members.TREE_FOLDS, ScoreGraph(y, groups))
     wrong = {}
-    for stage in auto_trees.STAGES[0] if n_trees < 80 else sum(auto_trees.STAGES, ()):
+    for stage in auto_members.STAGES[0] if n_trees < 80 else sum(auto_members.STAGES, ()):
         held = np.empty(len(y))
         for rows in folds:
             rest = np.setdiff1d(np.arange(len(y)), rows)
@@ -95,7 +95,7 @@ def test_the_number_of_trees_has_the_fewest_wrong_pairs_of_the_stages_tried(data
 def test_features_that_interact_are_left_to_the_trees(interacting):
     X, y, groups = interacting
     new = groups >= 30
-    model = AutoRanker(estimate_folds=0).fit(X[~new], y[~new], groups[~new])
+    model = AutoRanker(n_resamples=0).fit(X[~new], y[~new], groups[~new])
     linear = [row["score"] for row in model.members_ if row["name"].startswith("linear")]
     trees = next(row for row in model.members_ if row["name"] == TREES)
     assert trees["score"] > max(linear) + 0.1
@@ -105,7 +105,7 @@ def test_features_that_interact_are_left_to_the_trees(interacting):
 
 def test_one_list_has_trees_too(interacting):
     X, y, _ = interacting
-    model = AutoRanker(estimate_folds=0).fit(X, y)
+    model = AutoRanker(n_resamples=0).fit(X, y)
     assert model.members_[-1]["name"] == "trees, standard, sign"
     assert model.members_[-1]["score"] < 0.1
 
@@ -120,13 +120,13 @@ def test_few_items_sparse_items_and_preferences_have_no_trees(data):
         (sp.csr_array(X), y, groups),
         (X, ScoreGraph(y, groups), None),
     ]:
-        model = AutoRanker(estimate_folds=0).fit(items, target, labels)
+        model = AutoRanker(n_resamples=0).fit(items, target, labels)
         assert not any("trees" in row["name"] for row in model.members_)
 
 
 def test_a_model_file_holds_trees_and_refuses_a_loop(data, tmp_path):
     X, y, groups = data
-    model = AutoRanker([TREES, "linear, standard, magnitude"], estimate_folds=0, combine="mean")
+    model = AutoRanker([TREES, "linear, standard, magnitude"], n_resamples=0, combine="mean")
     model.fit(X, y, groups)
     save(model, tmp_path / "model.rw")
     again = load(tmp_path / "model.rw")

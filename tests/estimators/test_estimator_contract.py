@@ -58,7 +58,7 @@ ESTIMATORS = [  # one for each way through the code
     RankSVM(kernel="rbf", n_basis=1),
     RankSVMCV(ALPHAS, cv=2),
     HingeFeatures(),
-    AutoRanker(estimate_folds=0),
+    AutoRanker(n_resamples=0),
     CalibratedRanker(RankRLS()),
     CalibratedRanker(RankRLSCV(ALPHAS, kernel="rbf")),
     CalibratedRanker(RankSVM(), n_folds=2),

@@ -210,8 +210,7 @@ def test_back_fitting_lowers_the_error_of_every_step(data):
     assert len(set(every.basis_indices_)) == every.n_basis_
 
 
-@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("cost", ["magnitude", "sign", "relative"])
+@pytest.mark.parametrize("cost, beta", [("magnitude", 0.0), ("sign", 0.3), ("relative", 1.0)])
 @pytest.mark.parametrize("dictionary", ["items", "features"])
 def test_sparse_equals_dense(data, dictionary, cost, beta):
     X, y, groups, X_new = data

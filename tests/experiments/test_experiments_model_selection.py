@@ -13,7 +13,12 @@ from threadpoolctl import threadpool_limits
 
 mpl.use("agg")
 
-from experiments import leave_pair_out_bias, letor_leave_query_out, rankrls09_tables45
+from experiments import (
+    auto_estimate,
+    leave_pair_out_bias,
+    letor_leave_query_out,
+    rankrls09_tables45,
+)
 from experiments.auc_intervals import PUBLISHED_INTERVALS, auc_interval, count_apart
 from experiments.letor_folds import Fold
 from experiments.rankrls09_tables45 import LEARNERS, PUBLISHED, Sample
@@ -217,3 +222,10 @@ def test_letor_leave_query_out(capsys):
     for row in rows:
         assert row == pytest.approx([0.449, 0.452, 0.376], abs=0.008)
     assert "84 queries, 31 alphas" in printed
+
+
+def test_auto_estimate_prints_both_estimates(capsys):
+    auto_estimate.main(["--problems", "2", "--new", "20"])
+    printed = capsys.readouterr().out
+    assert "second level" in printed
+    assert "out of bag" in printed

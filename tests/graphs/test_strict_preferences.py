@@ -13,7 +13,6 @@ from tests import oracle
 from tests.graphs.third_graph import ChampionGraph
 
 M = 14
-LOSSES = {"hinge": HingeLoss, "squared_hinge": SquaredHingeLoss}
 
 
 def scored(seed, **options):
@@ -79,34 +78,6 @@ def test_violated_pairs_are_those_that_a_filter_of_the_edges_finds(case, scores)
     assert violated.weight == pytest.approx(sum(w for *_, w in short))
     np.testing.assert_allclose(violated.divergence, d, atol=1e-12)
     np.testing.assert_allclose(violated.laplacian(v), L @ v, atol=1e-12)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_loss_is_the_sum_over_edges_of_equation_4(case, scores, loss):
-    graph, edges = case
-    at = LOSSES[loss](graph).at(scores)
-    assert at.value == pytest.approx(oracle.margin_objective(edges, scores, 0, 0, loss), rel=1e-12)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_gradient_gives_a_plane_below_the_loss(case, scores, loss):
-    """The inequality that equations 5 and 6 are made for; also where margins are exactly one."""
-    graph, edges = case
-    at = LOSSES[loss](graph).at(scores)
-    rng = np.random.default_rng(2)
-    for size in (1e-6, 0.1, 3.0):
-        other = scores + size * rng.normal(size=M)
-        plane = at.value + at.gradient @ (other - scores)
-        assert oracle.margin_objective(edges, other, 0, 0, loss) >= plane - 1e-12
-
-
-def test_squared_hinge_hessian_is_the_laplacian_of_the_violated_pairs(case, scores):
-    graph, _ = case
-    loss = SquaredHingeLoss(graph)
-    f = scores + np.random.default_rng(3).normal(size=M) * 1e-3
-    v, h = np.random.default_rng(4).normal(size=M), 1e-7
-    numeric = (loss.at(f + h * v).gradient - loss.at(f - h * v).gradient) / (2 * h)
-    np.testing.assert_allclose(loss.at(f).curvature(v), numeric, atol=1e-6)
 
 
 def test_scores_far_from_zero_lose_no_digits(case, scores):

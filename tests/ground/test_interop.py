@@ -60,7 +60,6 @@ def test_other_peoples_rankers_are_compared_and_reported(data, name):
 @pytest.mark.parametrize("name", ["pandas", "polars"])
 def test_frames_through_the_whole_path(data, name, tmp_path):
     library = pytest.importorskip(name)
-    pytest.importorskip("skops")
     columns = ["price", "age", "size", "rank"]
     frames = []
     for X, y, groups in data:

@@ -46,8 +46,7 @@ def test_groups_reach_the_ranker_through_search_and_pipeline_with_routing_off():
     direct.fit(StandardScaler().fit_transform(X), y, groups)
     np.testing.assert_allclose(search.best_estimator_[-1].coef_, direct.coef_)
     with_groups = cross_val_score(model, X, make_target(y, groups), groups=groups, cv=GroupKFold(3))
-    with pytest.warns(UserWarning, match="did not hand them to the ranker"):
-        lost = cross_val_score(model, X, y, groups=groups, cv=GroupKFold(3))
+    lost = cross_val_score(model, X, y, groups=groups, cv=GroupKFold(3))
     assert with_groups.mean() > lost.mean() + 0.1  # what the structured target is for
 
 

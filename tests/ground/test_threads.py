@@ -25,7 +25,7 @@ from rankwise import (
     machine,
 )
 from rankwise.leaderboard import rate
-from rankwise.machine import calm, idle_cores, one_thread
+from rankwise.machine import calm, idle_cores, limit_threads
 from rankwise.model_selection import leave_group_out_predict, leave_pair_out
 
 POOLS = ThreadpoolController()
@@ -48,9 +48,9 @@ def two_threads():
 
 
 def test_inside_every_pool_has_one_thread_and_outside_what_it_had():
-    with one_thread():
+    with limit_threads(1):
         assert threads() == ONE
-        with one_thread():
+        with limit_threads(1):
             assert threads() == ONE
         assert threads() == ONE
     assert threads() == TWO
@@ -76,7 +76,7 @@ def test_python_threads_that_overlap_give_everything_back(stays_longer):
     in_second = []
 
     def second():
-        with ThreadpoolController().select(user_api="openmp").limit(limits=2), one_thread():
+        with ThreadpoolController().select(user_api="openmp").limit(limits=2), limit_threads(1):
             in_second.append(threads())
             second_in.set()
             if stays_longer == "second":
@@ -84,7 +84,7 @@ def test_python_threads_that_overlap_give_everything_back(stays_longer):
         second_out.set()
 
     thread = threading.Thread(target=second)
-    with one_thread():
+    with limit_threads(1):
         thread.start()
         assert second_in.wait(10)
         if stays_longer == "first":
@@ -98,12 +98,12 @@ def test_python_threads_that_overlap_give_everything_back(stays_longer):
 
 def test_a_large_step_has_the_idle_cores_and_never_more_than_the_user_has_set(monkeypatch):
     monkeypatch.setattr(machine, "count_idle_cores", lambda work: 5 if work >= 2**30 else 1)
-    with one_thread():
+    with limit_threads(1):
         with idle_cores(1000.0**3):
             assert threads() == ONE
         with idle_cores(1025.0**3):
             assert threads() == TWO
-            with one_thread():
+            with limit_threads(1):
                 assert threads() == ONE
             assert threads() == TWO
         assert threads() == ONE
@@ -170,3 +170,32 @@ def test_every_public_call_computes_in_one_thread(monkeypatch, which):
     calls[which]()
     assert seen == ONE
     assert threads() == TWO
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 9])
+def test_runs_of_parts_on_idle_cores_are_all_of_them_in_order(monkeypatch, n):
+    monkeypatch.setattr(machine, "count_idle_cores", lambda work: n)
+    runs = machine.map_on_idle_cores(list, [0, 1, 2, 3, 4], 2.0**30)
+    assert [part for run in runs for part in run] == [0, 1, 2, 3, 4]
+    assert len(runs) == min(n, 5)
+    with limit_threads(1):
+        assert len(machine.map_on_idle_cores(list, [0, 1, 2, 3, 4], 2.0**30)) == min(n, 2)
+
+
+@pytest.mark.parametrize("kind", ["plain", "far", "weights", "one value in a group", "outputs"])
+def test_a_gram_matrix_is_the_same_on_two_cores(monkeypatch, kind):
+    rng = np.random.default_rng(0)
+    X, y, groups = rng.normal(size=(400, 3)), rng.normal(size=400), np.arange(400) // 7
+    weights = rng.uniform(1, 2, 400) if kind == "weights" else None
+    if kind == "far":
+        X += 1e6
+    if kind == "one value in a group":
+        X[:, 0] = groups
+    if kind == "outputs":
+        y = rng.normal(size=(400, 2))
+    monkeypatch.setattr("rankwise.graphs.gram.BLOCK_BYTES", 1)  # many blocks
+    coefs = []
+    for n in (1, 2):
+        monkeypatch.setattr(machine, "count_idle_cores", lambda work, n=n: n)
+        coefs.append(RankRLS(1e-3).fit(X, y, groups, sample_weight=weights).coef_)
+    np.testing.assert_allclose(coefs[1], coefs[0], rtol=1e-9, atol=1e-12)

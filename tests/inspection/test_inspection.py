@@ -216,11 +216,8 @@ def test_unions_and_functions_of_single_columns_are_traced(step):
 @pytest.mark.parametrize(
     "model, match",
     [
-        (
-            RankRLS(kernel="rbf").fit(X, y),
-            "kernel='rbf' is not linear.*permutation_importance takes",
-        ),
-        (RankRLS().fit(X, np.column_stack([y, -y])), "2 outputs.*permutation_importance"),
+        (RankRLS(kernel="rbf").fit(X, y), "RankRLS has no weight.*permutation_importance takes"),
+        (RankRLS().fit(X, np.column_stack([y, -y])), "several outputs.*permutation_importance"),
         (np.ones(3), "given scores has no weight"),
     ],
     ids=["kernel", "outputs", "scores"],

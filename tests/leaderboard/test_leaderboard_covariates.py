@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from rankwise.datasets import PairData
 from rankwise.leaderboard import jackknife as jackknife_module
 from rankwise.leaderboard import rate, rate_groups, solving
-from rankwise.leaderboard.choosing_alpha import leave_one_out_errors, tenfold_errors
 from rankwise.leaderboard.covariates import covariates_of
+from rankwise.leaderboard.least_squares import leave_one_out_errors, tenfold_errors
 from rankwise.leaderboard.solving import TINY, RatingSystem
 from rankwise.leaderboard.tally import Tally
 
@@ -102,9 +102,9 @@ def test_leave_one_out_errors_with_covariates_equal_refits(n_features):
             r, g = refit(data, control.columns, alpha, kept, X, shift)
             margin = r[data.first[k]] - r[data.second[k]] + control.columns[k] @ g
             expected[at] += data.weight[k] * (data.outcome[k] - margin) ** 2
-    found = leave_one_out_errors(system, alphas).errors
+    found = leave_one_out_errors(system, alphas)
     np.testing.assert_allclose(found, expected / data.weight.sum(), rtol=1e-7)
-    folds = tenfold_errors(system, alphas, np.random.default_rng(0)).errors
+    folds = tenfold_errors(system, alphas, np.random.default_rng(0))
     np.testing.assert_allclose(folds, found, rtol=0.5)
 
 

@@ -13,7 +13,7 @@ from rankwise.leaderboard import jackknife as module
 from rankwise.leaderboard import rate, tally
 from rankwise.leaderboard.formats import footnotes
 from rankwise.leaderboard.jackknife import jackknife
-from rankwise.leaderboard.solving import RatingSystem, Solutions
+from rankwise.leaderboard.solving import RatingSystem, Solution
 from rankwise.leaderboard.tally import Tally
 from tests.leaderboard.test_leaderboard import consistent_games, graphs, quiet_rate, random_games
 
@@ -40,8 +40,9 @@ def spread_of(graph, alpha=ALPHA, X=None, clusters=None, seed=0):
     system = RatingSystem(Tally.of(graph), X)
     weights, flows = system.tally.sums
     ratings, effects = system.solve(weights[None], flows[None], alpha)
-    solution = Solutions(ratings[0], effects[0])
-    return jackknife(system, solution, alpha, clusters, np.random.default_rng(seed))
+    solution = Solution(ratings[0], effects[0])
+    thin = np.zeros(graph.n_items, bool)
+    return jackknife(system, solution, alpha, clusters, np.random.default_rng(seed), thin)
 
 
 def assert_covariance(spread, expected):

@@ -16,7 +16,7 @@ from scipy import stats
 from rankwise import PairGraph
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate, rate_groups
-from rankwise.leaderboard.formats import FORMATS, footnotes
+from rankwise.leaderboard.formats import FORMATS, footnotes, tables
 from tests.leaderboard.test_leaderboard import consistent_games, random_games
 
 
@@ -62,6 +62,15 @@ def test_an_anchor_has_the_base_rating_and_no_error(intervals):
     assert [row.best_rank for row in board] == [row.best_rank for row in plain]
     assert any("2 is the base" in line for line in footnotes(board))
     assert board.to_dict()["anchor"] == 2
+
+
+def test_log_odds_are_not_called_margins():
+    data = votes()
+    board = rate(data, model="bradley-terry", anchor=2, side=True)
+    assert "ratings: log odds; 2 is the base" in footnotes(board)
+    assert "margin" not in repr(board)
+    assert board.to_dict()["scale"] == "logit"
+    assert "effects on the margin of the first item" in repr(rate(data, side=True))
 
 
 def test_an_anchor_moves_only_the_items_that_it_can_be_compared_with():
@@ -130,6 +139,19 @@ def test_a_few_comparisons_that_agree_are_not_sure():
     assert any(line.startswith("† thin") for line in footnotes(board))
     error = board.spread.error_of_difference(5, 4)
     assert error > 0.6  # two comparisons with noise of 1
+
+
+def test_fewer_than_five_comparisons_are_thin_and_five_are_not():
+    names = {"four": 4, "five": 5}
+    winner, loser, verdict = [], [], []
+    for name, n in names.items():
+        winner += [name] * n
+        loser += ["field"] * n
+        verdict += [False] * (n - 1) + [True]  # a tie, so that they did not all end alike
+    board = rate({"winner": winner, "loser": loser, "tie": verdict})
+    assert {name: board[name].n for name in names} == names
+    assert (board["four"].thin, board["five"].thin) == (True, False)
+    assert "† thin: fewer than 5 comparisons, or all of them ended alike" in footnotes(board)
 
 
 def test_a_single_comparison_is_not_one_to_one():
@@ -210,6 +232,20 @@ def test_possible_ranks_and_tiers_follow_from_the_differences():
             tier, leader = tier + 1, item
         assert board[item].tier == tier
     assert tier > 1
+
+
+def test_two_items_of_a_tier_may_be_told_apart_and_the_board_does_not_deny_it():
+    """The first one is known badly: nobody is surely below it, though they know each other well."""
+    winner, loser = ["new"], ["a"]
+    for better, worse in ("ab", "bc", "ac"):
+        winner += [better] * 200 + [worse] * 100
+        loser += [worse] * 200 + [better] * 100
+    board = rate(PairGraph(winner, loser))
+    assert board.rows[0].item == "new"
+    assert {row.tier for row in board} == {1}
+    assert board.expected_margin("a", "c").low > 0
+    (note,) = [line for line in footnotes(board) if line.startswith("tier")]
+    assert note == "tier: items not surely below its first one; two of the others may differ"
 
 
 def test_possible_ranks_of_very_many_items_are_wider(monkeypatch):
@@ -330,6 +366,16 @@ def judged(seed=0, n_judges=20, n_each=60):
     return PairData(first, second, outcome, np.ones(n), np.arange(8), judges=judge), truth
 
 
+def test_the_table_of_judges_has_ten_of_those_who_do_not_stand_out():
+    data, _ = judged()
+    board = rate(data)
+    remarked = [judge for judge in board.judges if judge.remark]
+    (table,) = [t for t in tables(board) if t.title.startswith("judges")]
+    assert len(remarked) == 3
+    assert len(table.rows) == 10
+    assert [row[-1] != "" for row in table.rows] == [True] * 3 + [False] * 7
+
+
 def test_planted_bad_judges_are_found():
     for seed in range(5):
         data, _ = judged(seed)
@@ -402,10 +448,8 @@ def test_one_judge_is_no_table():
 
 
 def test_judges_of_very_many_items_are_compared_with_all_comparisons(monkeypatch):
-    from rankwise.leaderboard import least_squares
-
     data, _ = judged(n_judges=4, n_each=15)
-    monkeypatch.setattr(least_squares, "COVARIANCE_LIMIT", 3)
+    monkeypatch.setattr(import_module("rankwise.leaderboard.jackknife"), "COVARIANCE_LIMIT", 3)
     board = rate(data)
     margin = board.ratings[data.first] - board.ratings[data.second]
     right = np.sign(margin) == data.outcome

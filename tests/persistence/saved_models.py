@@ -8,40 +8,21 @@ import warnings
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
-from sklearn.decomposition import PCA, FactorAnalysis, FastICA, IncrementalPCA, TruncatedSVD
-from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
-from sklearn.feature_selection import VarianceThreshold
-from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
-from sklearn.kernel_approximation import AdditiveChi2Sampler, Nystroem, RBFSampler
+from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import (
-    Binarizer,
-    FunctionTransformer,
-    KBinsDiscretizer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    Normalizer,
-    OneHotEncoder,
-    OrdinalEncoder,
-    PolynomialFeatures,
-    PowerTransformer,
-    QuantileTransformer,
-    RobustScaler,
-    SplineTransformer,
-    StandardScaler,
-    TargetEncoder,
-)
-from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from rankwise import (
     AutoRanker,
     CalibratedRanker,
+    Columns,
     ConditionalRankRLS,
     ConditionalRankRLSCV,
     CoRankRLS,
     CoRankRLSCV,
+    GroupScaler,
+    HingeFeatures,
     LabelRanker,
     LabelRankerCV,
     RankingPursuit,
@@ -54,6 +35,7 @@ from rankwise import (
     RankSVMCV,
     View,
 )
+from rankwise.estimators.boosted_trees import BoostedTrees
 from rankwise.metrics import get_metric
 
 KERNELS = ("rbf", "polynomial", "sigmoid", "laplacian", "chi2", "additive_chi2", "cosine")
@@ -71,10 +53,9 @@ MIXED = pd.DataFrame(
         "a": np.where(np.arange(36) % 7 == 0, np.nan, X[:, 0]),
         "b": X[:, 1],
         "c": rng.choice(["red", "green", "blue", "grey"], 36, p=[0.4, 0.4, 0.1, 0.1]),
-        "t": rng.choice(["good old text", "bad new text", "some words"], 36),
+        "t": rng.choice([True, False], 36),
     }
 )
-KIND = MIXED[["c"]]
 K, NEW_K = rbf_kernel(X), rbf_kernel(NEW, X)
 
 
@@ -124,7 +105,9 @@ def searches():
 
 
 def combined_models():
-    yield "auto", AutoRanker(estimate_folds=0).fit(X, y), NEW
+    yield "auto", AutoRanker(n_resamples=0).fit(X, y), NEW
+    yield "auto of groups", AutoRanker(n_resamples=0).fit(X, y, GROUPS), NEW
+    yield "trees", BoostedTrees(5).fit(np.tile(X, (2, 1)), np.tile(y, 2)), NEW
     yield "calibrated", CalibratedRanker(RankRLS()).fit(X, y, GROUPS), NEW
     yield "calibrated again", CalibratedRanker(RankSVM(), n_folds=3).fit(X, y, GROUPS), NEW
     labels = np.column_stack([Y, Y[:, 0] - Y[:, 1]])
@@ -162,10 +145,9 @@ def pipelines():
         MaxAbsScaler(),
         RobustScaler(quantile_range=(10.0, 90.0)),
         RobustScaler(with_centering=False),
-        Normalizer("l1"),
-        QuantileTransformer(n_quantiles=9, output_distribution="normal"),
-        PowerTransformer(),
-        PowerTransformer("box-cox", standardize=False),
+        HingeFeatures(2),
+        Nystroem(n_components=5, random_state=0),
+        GroupScaler(with_log=True, with_standard=True),
     )
     for scaler in scalers:
         yield f"{scaler!r}", make_pipeline(scaler, RankRLS()).fit(X, y), NEW
@@ -178,64 +160,13 @@ def pipelines():
     yield "sparse pipeline", scaled.fit(SPARSE, y), NEW_SPARSE
 
 
-def column_transformer(**options):
-    """Gaps, categories and text, each in its own way."""
-    numbers = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
-    kinds = make_pipeline(
-        SimpleImputer(strategy="constant", fill_value="?"), OneHotEncoder(**options)
-    )
-    return ColumnTransformer(
-        [("number", numbers, ["a", "b"]), ("kind", kinds, ["c"]), ("text", TfidfVectorizer(), "t")]
-    )
-
-
-def steps():
-    """A Pipeline with every step that model files know."""
-    bins = {"quantile_method": "averaged_inverted_cdf"}
-    selected = make_column_transformer(
-        (StandardScaler(), make_column_selector(dtype_include=np.number)),
-        (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), ["c"]),
-    )
-    rest = make_column_transformer(
-        (OneHotEncoder(drop="if_binary"), [0]), ("drop", [1]), remainder="passthrough"
-    )
-    union = FeatureUnion(
-        [("p", PCA(1)), ("s", make_pipeline(StandardScaler(), PolynomialFeatures()))]
-    )
-    kept = {
-        "columns": (column_transformer(), MIXED),
-        "columns, unknown kinds": (column_transformer(handle_unknown="ignore"), MIXED),
-        "columns, rare kinds": (
-            column_transformer(handle_unknown="infrequent_if_exist", min_frequency=9, drop="first"),
-            MIXED,
-        ),
-        "columns by number": (rest, X.round()),
-        "selected columns": (selected, MIXED[["b", "c"]]),
-        "texts": (make_pipeline(CountVectorizer(), TfidfTransformer()), MIXED["t"]),
-        "logarithms": (FunctionTransformer(np.log1p, inverse_func=np.expm1), X),
-        "no function": (FunctionTransformer(), X),
-        "gaps": (
-            FeatureUnion([("x", SimpleImputer()), ("m", MissingIndicator())]),
-            MIXED[["a", "b"]],
-        ),
-        "means of kinds": (TargetEncoder(random_state=0), MIXED[["c"]]),
-        "union": (union, X),
-        "bins": (KBinsDiscretizer(3, **bins), X),
-        "dense bins": (KBinsDiscretizer(3, encode="onehot-dense", **bins), X),
-        "sparse splines": (SplineTransformer(sparse_output=True), X),
-        "kinds as a frame": (
-            OneHotEncoder(sparse_output=False).set_output(transform="pandas"),
-            KIND,
-        ),
-    }
-    others = (KNNImputer(), SplineTransformer(), PolynomialFeatures(3), PCA(1), TruncatedSVD(1))
-    others += (FastICA(2, random_state=0), FactorAnalysis(1), IncrementalPCA(1), RBFSampler())
-    others += (Nystroem(n_components=5, random_state=0), AdditiveChi2Sampler(), Binarizer())
-    others += (GaussianRandomProjection(2, random_state=0), VarianceThreshold())
-    others += (SparseRandomProjection(2, random_state=0), Normalizer())
-    kept |= {repr(step): (step, X) for step in others}
-    for name, (step, items) in kept.items():
-        yield name, make_pipeline(step, RankRLS()).fit(items, y), items
+def tables():
+    yield "columns", make_pipeline(Columns(), RankRLS()).fit(MIXED, y), MIXED
+    scaled = make_pipeline(Columns(scale=True, categorical=["b"]), RankSVM(0.1)).fit(MIXED, y)
+    yield "scaled columns", scaled, MIXED
+    two = make_pipeline(Columns(), MinMaxScaler(), RankRLS(kernel="rbf")).fit(MIXED, y)
+    yield "columns and a scaler", two, MIXED
+    yield "columns of an array", make_pipeline(Columns(scale=True), RankRLS()).fit(X, y), NEW
 
 
 @functools.cache
@@ -244,5 +175,5 @@ def all_models():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # how good these models are is of no interest here
         makers = (linear_models, kernel_models, searches, combined_models)
-        makers += (semi_supervised_models, pipelines, steps)
+        makers += (semi_supervised_models, pipelines, tables)
         return {name: (model, new) for make in makers for name, model, new in make()}

@@ -182,7 +182,7 @@ def test_search_curve_has_a_line_for_each_nu(data):
     for i, curve in enumerate(display.curves):
         np.testing.assert_allclose(curve.mean, search.cv_results_["mean_score"][i])
     (chosen,) = [curve for curve in display.curves if curve.best is not None]
-    assert (chosen.label, chosen.x[chosen.best]) == (f"nu = {search.nu_:.0f}", search.alpha_)
+    assert (chosen.label, chosen.x[chosen.best]) == (f"nu = {search.nu_:.3g}", search.alpha_)
 
 
 def test_search_curve_has_a_line_for_each_output(data):

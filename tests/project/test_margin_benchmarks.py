@@ -112,13 +112,18 @@ def test_objective_is_the_mean_over_explicit_pairs_and_rank_svm_has_the_smallest
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "option, text, library, loss",
+    "name, option, text, library, loss",
     [
-        ("svmrank", SVMRANK, "SVMrank", "hinge"),
-        ("liblinear-ranksvm", LIBLINEAR, "LIBLINEAR ranking", "squared_hinge"),
+        ("one_group", "svmrank", SVMRANK, "SVMrank", "hinge"),
+        (
+            "small_groups",
+            "liblinear-ranksvm",
+            LIBLINEAR,
+            "LIBLINEAR ranking",
+            "squared_hinge",
+        ),
     ],
 )
-@pytest.mark.parametrize("name", ["one_group", "small_groups"])
 def test_a_program_gets_the_data_and_the_cost(
     program, monkeypatch, option, text, library, loss, name
 ):

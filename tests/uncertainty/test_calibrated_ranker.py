@@ -242,7 +242,7 @@ def test_items_of_weight_zero_are_as_if_they_were_not_there(inner):
 
 
 def test_wrong_input_is_explained():
-    with pytest.raises(ValueError, match="one output"):
+    with pytest.raises(ValueError, match="2 outputs"):
         CalibratedRanker().fit(X, np.column_stack([Y, Y]), GROUPS)
     with pytest.raises(ValueError, match="max_pairs=0"):
         CalibratedRanker(max_pairs=0).fit(X, Y, GROUPS)
@@ -279,7 +279,7 @@ def test_intervals_of_differences_cover_the_truth():
 @pytest.mark.parametrize(
     "inner",
     [
-        AutoRanker(["linear, group, magnitude without ties"], estimate_folds=0),
+        AutoRanker(["linear, group, magnitude without ties"], n_resamples=0),
         make_pipeline(GroupScaler(), RankRLS()),
     ],
     ids=["auto", "pipeline"],

@@ -234,9 +234,13 @@ def test_wrong_arguments_are_explained(arguments, message):
 
 def test_wrong_rows_are_explained():
     found = jackknife(RankRLS(), X, Y, GROUPS)
-    with pytest.raises(ValueError, match="X has the rows 0 to 5"):
+    with pytest.raises(IndexError):
         found.predict_difference(NEW, 0, 6)
-    with pytest.raises(ValueError, match="row numbers of X"):
-        found.predict_difference(NEW, 0.5, 1)
+    for wrong in (0.5, [True, False]):
+        with pytest.raises(ValueError, match="row numbers of X"):
+            found.predict_difference(NEW, wrong, 1)
+    np.testing.assert_array_equal(
+        found.predict_difference(NEW, -1, 0), found.predict_difference(NEW, 5, 0)
+    )
     with pytest.raises(ValueError, match="trained again without folds"):
         _ = jackknife(RankSVM(), X, Y, GROUPS).coefficient_errors

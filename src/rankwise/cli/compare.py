@@ -36,8 +36,7 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Compare models or files of scores on the same data by a paired test over the groups."""
-    from rankwise.cli.data_file import DataFile
-    from rankwise.cli.model_file import open_ranker
+    from rankwise.cli.data import DataFile, open_ranker
     from rankwise.cli.models import metrics_for
     from rankwise.cli.output import check_inputs, print_json
     from rankwise.cli.session import note
@@ -56,8 +55,8 @@ def compare(
     chosen: list[Metric] = []
     for name, path in zip(names, rankers, strict=True):
         ranker = open_ranker(path)
-        predicted, found, _ = ranker.scores(file)
-        note(ranker.flattery(found))
+        predicted, found = ranker.scores(file)
+        note(ranker.seen_items(file))
         chosen = chosen or metrics_for(metric, found.y)
         evaluations[name] = evaluate(found.y, predicted, found.groups, chosen, undefined="nan")
     found_by = {m.name: paired_test(evaluations, m, confidence, baseline, test) for m in chosen}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rankwise.cli.training_set import TrainingSet
+    from rankwise.cli.training import TrainingSet
     from rankwise.metrics import Metric
     from rankwise.model_selection import HeldOutCurves
 
@@ -57,12 +57,11 @@ def cv(
     data; the first --metric chooses. With -o the held-out scores of the best candidate are written,
     one a line, and nan for items without a score, which are never held out.
     """
-    from rankwise.cli.models import held_out_metrics, make_scaler
+    from rankwise.cli.models import held_out_metrics
     from rankwise.cli.output import check_output, print_json
     from rankwise.cli.session import note
-    from rankwise.cli.training_set import read_training
+    from rankwise.cli.training import read_training
     from rankwise.datasets import write_scores
-    from rankwise.estimators.pipelines import fit_transform
 
     check_output(output, file, per_group)
     check_output(per_group, file)
@@ -71,11 +70,9 @@ def cv(
     if model.model is ModelName.auto and (output, per_group) != (None, None):
         raise ValueError("-o and --per-group: the model auto has no curve; use another model.")
     estimator = make_model(model, metric[0] if metric else None, search=True)
-    data = read_training(file, table, model.model, weight)
+    data = read_training(file, table, model, estimator, weight)
     names = held_out_metrics(metric, data.y, data.groups, data.weights)
-    scaler = make_scaler(model, estimator, data.is_sparse)
-    preparation = data.prepared_by(scaler)
-    X = data.X if preparation is None else fit_transform(preparation, data.X, data.groups)
+    X = data.prepared
     if model.model is ModelName.auto:
         _judge_members(estimator, leave, X, data, as_json)
         return
@@ -93,7 +90,7 @@ def cv(
             note(f"{n_gaps:,} items without score are never held out: nan in {output}")
     if per_group is not None:
         write_groups(per_group, found, best)
-    prepared = PREPARED if preparation is not None else ""
+    prepared = PREPARED if data.steps else ""
     summary = summarize(found, names, best, estimator, prepared, seconds)
     if as_json:
         print_json({"data": data.summary, **summary})
@@ -103,15 +100,14 @@ def cv(
 
 
 def _judge_members(ranker: Any, leave: str, X: Any, data: TrainingSet, as_json: bool) -> None:
-    """Hold out every member of the model auto, and the combination itself by folds of groups."""
+    """Hold out every member of the model auto, and judge the combination on groups not drawn."""
     from rankwise.cli.output import print_json, print_pairs
     from rankwise.cli.train import describe_members, member_lines, print_members
 
-    if leave != "auto" and not leave.isdecimal():
-        raise ValueError(f"--leave {leave}: the model auto takes a number of folds.")
-    n_folds = ranker.estimate_folds if leave == "auto" else int(leave)
+    if leave != "auto":
+        raise ValueError(f"--leave {leave}: the model auto holds out each group; leave it out.")
     start = time.perf_counter()
-    ranker.set_params(estimate_folds=n_folds).fit(X, data.y, data.groups, data.weights)
+    ranker.fit(X, data.y, data.groups, data.weights)
     found = describe_members(ranker)
     seconds = time.perf_counter() - start
     if as_json:

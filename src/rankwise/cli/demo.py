@@ -22,9 +22,8 @@ Folder = Annotated[Path, option("Where the files go.", "FOLDER", "--output", "-o
 
 def demo(output: Folder = Path("rankwise-demo")) -> None:
     """Make data, train, compare four rankers on new queries, and write a report page."""
-    from rankwise.cli.model_file import import_skops
+    from rankwise.cli.data import TrainingNotes
     from rankwise.cli.output import print_pairs, say
-    from rankwise.cli.training_notes import TrainingNotes
     from rankwise.datasets import read_letor
     from rankwise.graphs import ScoreGraph
     from rankwise.persistence import save
@@ -43,7 +42,6 @@ def demo(output: Folder = Path("rankwise-demo")) -> None:
     _heading("4. Is the difference real? A paired test over the test queries, ndcg@10")
     _test_differences(results)
     notes = TrainingNotes(command="rankwise demo", data="train.txt")
-    import_skops()
     save(rank_rls, output / "model.rw", notes=notes.as_notes())
     page = report(
         rank_rls,
@@ -95,7 +93,7 @@ def _train_rivals(train: Any) -> dict[str, Any]:
 
     from rankwise.estimators import AutoRanker, RankSVMCV
 
-    auto = AutoRanker(estimate_folds=0).fit(train.X, train.y, train.groups)
+    auto = AutoRanker(n_resamples=0).fit(train.X, train.y, train.groups)
     rank_svm = make_pipeline(StandardScaler(), RankSVMCV(scoring="ndcg@10"))
     rank_svm.fit(train.X, train.y, ranksvmcv__groups=train.groups)
     ridge = make_pipeline(StandardScaler(), RidgeCV(alphas=[0.01, 0.1, 1, 10, 100, 1e3, 1e4]))

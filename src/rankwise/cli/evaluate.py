@@ -31,9 +31,8 @@ def evaluate(
 ) -> None:
     """Evaluate a model, or a file of scores, on scored items."""
     import rankwise.metrics as library
-    from rankwise.cli.data_file import DataFile
-    from rankwise.cli.model_file import open_ranker
-    from rankwise.cli.models import metrics_for
+    from rankwise.cli.data import DataFile, open_ranker
+    from rankwise.cli.models import metrics_for, too_good
     from rankwise.cli.output import check_inputs, check_output, print_json, print_table
     from rankwise.cli.session import note
 
@@ -41,12 +40,10 @@ def evaluate(
     check_inputs(ranker, items)
     check_output(per_group, ranker, items)
     opened = open_ranker(ranker)
-    file = DataFile(items, table)
-    weights = file.weights(weight)
-    predicted, found, kept = opened.scores(file)
-    chosen = metrics_for(metric, found.y, weights)
-    known = None if weights is None else weights[kept]
-    result = library.evaluate(found.y, predicted, found.groups, chosen, sample_weight=known)
+    file = DataFile(items, table, weight=weight)
+    predicted, found = opened.scores(file)
+    chosen = metrics_for(metric, found.y, found.weight)
+    result = library.evaluate(found.y, predicted, found.groups, chosen, sample_weight=found.weight)
     if all(row.n_undefined == row.n_groups for row in result):
         note("no group has items of different scores, so there is nothing to measure")
     if per_group is not None:
@@ -66,7 +63,10 @@ def evaluate(
         print_json({"ranker": ranker, "data": items, "items": len(found.y), "metrics": rows})
     else:
         print_table(result.table())
-    note(opened.flattery(found))
+    note(opened.seen_items(file))
+    for row in result:
+        if row.name == "disagreement":
+            note(too_good(row.name, row.mean, len(found.y)))
 
 
 def write_groups(path: Path, result: Evaluation, groups: Any) -> None:

@@ -37,7 +37,7 @@ def export(
     Scaling and columns are part of it. A file that ends in .onnx is a graph with all steps from the
     columns to the score.
     """
-    from rankwise.cli.model_file import open_model
+    from rankwise.cli.data import open_model
     from rankwise.cli.output import check_output, write_text
 
     if file is not None and output is not None:
@@ -48,7 +48,7 @@ def export(
         raise ValueError("--float32 is for ONNX; name a file that ends in .onnx, or add --to onnx.")
     check_output(output, model)
     ranker = open_model(model)
-    names = ranker.notes.features or None
+    names = ranker.features or None
     if is_onnx:
         from rankwise.persistence import export_onnx
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from rankwise.cli.data import read_notes
 from rankwise.cli.options import AsJson
-from rankwise.cli.training_notes import read_notes
 
 SHOWN = 8
 
@@ -59,19 +59,20 @@ def _header_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
     notes = read_notes(found["notes"])
     parameters = found["parameters"]
     versions = "".join(f", {name} {value}" for name, value in found["written_with"].items())
-    features, names = found["n_features"], notes.features
+    columns = found["columns"] or {}
+    names, features = list(columns), len(columns) or found["n_features"]
+    categories = [name for name, kind in columns.items() if kind == "category"]
     return [
         ("model", found["ranker"] + (" after scaling" if found["model"] == "Pipeline" else "")),
         ("kernel", str(parameters.get("kernel", ""))),
         *((name, _short(value)) for name, value in notes.chosen.items()),
         ("features", f"{features:,}" + (f": {_listed(names)}" if names else "")),
-        ("categories", _listed(notes.categories)),
+        ("categories", _listed(categories)),
         ("data", notes.data),
         ("n_rows", str(notes.n_rows or "")),
         ("target", notes.target),
         ("group", notes.group),
         ("command", notes.command),
-        ("not kept", _listed(found["forgotten"])),
         ("written by", f"rankwise {found['rankwise']}{versions}; file format {found['version']}"),
     ]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rankwise.cli.options import ModelName, ModelOptions, Scale
 
 if TYPE_CHECKING:
-    from rankwise.cli.training_set import TrainingSet
+    from rankwise.cli.training import TrainingSet
     from rankwise.metrics import Metric
 
 CLASSES = {
@@ -20,7 +20,6 @@ CLASSES = {
     ModelName.auto: ("AutoRanker", "AutoRanker"),
 }
 DEFAULT_METRIC = "disagreement"  # chooses parameters
-GRADED_METRICS = ("ndcg@10", "map", "disagreement", "tau")
 METRICS = ("disagreement", "tau")
 MOST_LEVELS = 32  # 2 ** y is the gain of NDCG
 OF_KERNELS = ("gamma", "degree", "coef0")
@@ -146,20 +145,15 @@ def make_scaler(options: ModelOptions, model: Any, is_sparse: bool) -> Any:
     }[scale]()
 
 
-def fit_model(model: Any, preparation: Any, data: TrainingSet) -> Any:
+def fit_model(model: Any, data: TrainingSet) -> Any:
     """The model, trained, in a Pipeline with what makes its features if there is something.
 
     The preparation is for the model alone to weigh: it sees all rows alike.
     """
-    X, known = data.X, {"groups": data.groups, "sample_weight": data.weights}
-    if preparation is None:
-        return model.fit(X, data.y, **known)
     from sklearn.pipeline import Pipeline
 
-    from rankwise.estimators.pipelines import fit_transform
-
-    model.fit(fit_transform(preparation, X, data.groups, data.y), data.y, **known)
-    return Pipeline([("features", preparation), ("rank", model)])
+    model.fit(data.prepared, data.y, groups=data.groups, sample_weight=data.weights)
+    return Pipeline([*data.steps, ("rank", model)]) if data.steps else model
 
 
 def metrics_for(names: list[str] | None, y: Any, weights: Any = None) -> list[Metric]:
@@ -167,13 +161,24 @@ def metrics_for(names: list[str] | None, y: Any, weights: Any = None) -> list[Me
     import numpy as np
 
     from rankwise.metrics import get_metric
+    from rankwise.metrics.evaluation import usual_metrics
 
     if names:
         return list(dict.fromkeys(get_metric(name) for name in names))
     known = y[~np.isnan(y)]
     is_graded = (known >= 0).all() and (known < MOST_LEVELS).all() and (known % 1 == 0).all()
-    usual = map(get_metric, GRADED_METRICS if is_graded else METRICS)
+    usual = map(get_metric, usual_metrics(known) if is_graded else METRICS)
     return [metric for metric in usual if weights is None or metric.core.has_weights]
+
+
+def too_good(metric: str, score: float, n_items: int) -> str:
+    """A question, if items that are not very few were ranked without any error."""
+    from rankwise.metrics import get_metric
+
+    perfect = 1.0 if get_metric(metric).greater_is_better else 0.0
+    if abs(score - perfect) > 5e-5 or n_items < 20:
+        return ""
+    return "no error at all: is the score itself, or what follows from it, among the columns?"
 
 
 def held_out_metrics(names: list[str] | None, y: Any, groups: Any, weights: Any) -> list[Metric]:

@@ -41,14 +41,14 @@ class Scale(StrEnum):
     none = "none"
 
 
-FileFormat = StrEnum("FileFormat", ["auto", "letor", "csv", "tsv", "parquet", "feather", "jsonl"])
+FileFormat = StrEnum("FileFormat", ["auto", "letor", "csv", "tsv", "parquet", "feather", "json"])
 
 DataArgument = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="Ranking data: svmlight rows with qid (LETOR), CSV, TSV, Parquet, Feather or JSON "
-        "lines, compressed or not; - is standard input.",
+        help="Ranking data: svmlight rows with qid (LETOR), CSV, TSV, Parquet, Feather or JSON, "
+        "compressed or not; - is standard input.",
     ),
 ]
 ModelArgument = Annotated[

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from rankwise.cli.options import DataArgument, ModelArgument, Output, TableOptions, flag, option
-
-if TYPE_CHECKING:
-    from rankwise.cli.model_file import TrainedModel
 
 
 def predict(
@@ -35,8 +31,7 @@ def predict(
     ] = None,
 ) -> None:
     """Score items: one number a line, in the order of the input."""
-    from rankwise.cli.data_file import DataFile
-    from rankwise.cli.model_file import open_model
+    from rankwise.cli.data import DataFile, open_model
     from rankwise.cli.output import check_inputs, check_output, write_text
     from rankwise.datasets import write_table_with_scores
     from rankwise.estimators.base import ranks_in_groups
@@ -52,53 +47,29 @@ def predict(
     if level is not None and not intervals:
         raise ValueError("--level is the level of --intervals, which was not given.")
     ranker = open_model(model)
-    found = DataFile(data, table, target_needed=False).read_for(ranker)
+    file = DataFile(data, table, target_needed=False)
+    found = file.read_for(ranker)
     if intervals:
-        _write_intervals(ranker, found, data, output, column, level or 0.95, table.delimiter)
+        columns = ranker.intervals(found, level or 0.95)
+    else:
+        scores = ranker.predict(found)
+        columns = {"score": ranks_in_groups(scores, found.groups) if rank else scores}
+    if found.rows is not None:  # rows without a group have no score
+        columns = {name: _with_gaps(v, found.rows, file.n_rows) for name, v in columns.items()}
+    if column is not None:
+        named = {f"{column}_{name}": values for name, values in columns.items()}
+        added = named if intervals else {column: columns["score"]}
+        write_table_with_scores(data, output or "-", added, delimiter=table.delimiter)
         return
-    scores = ranker.predict(found)
-    values = ranks_in_groups(scores, found.groups) if rank else scores
-    if column is None:
-        write_text(output, "".join(f"{value!r}\n" for value in values.tolist()))
-        return
-    write_table_with_scores(data, output or "-", values, column=column, delimiter=table.delimiter)
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    header = [",".join(columns)] if intervals else []
+    write_text(output, "\n".join([*header, *(",".join(map(repr, row)) for row in rows), ""]))
 
 
-def _write_intervals(
-    ranker: TrainedModel,
-    found: Any,
-    data: Path,
-    output: Path | None,
-    column: str | None,
-    level: float,
-    delimiter: str | None,
-) -> None:
-    """A line or a row for each item: score, standard error, rank and where the rank may be."""
-    from rankwise.cli.output import write_text
+def _with_gaps(values: Any, rows: Any, n_rows: int) -> Any:
+    """The values in their rows of the file, NaN in the others."""
+    import numpy as np
 
-    columns = ranker.intervals(found, level)
-    if column is None:
-        rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-        lines = [",".join(map(repr, row)) for row in rows]
-        write_text(output, "\n".join([",".join(columns), *lines, ""]))
-        return
-    _add_columns(data, output, {f"{column}_{k}": v for k, v in columns.items()}, delimiter)
-
-
-def _add_columns(
-    data: Path, output: Path | None, columns: dict[str, Any], delimiter: str | None
-) -> None:
-    """A copy of the table with these columns; written at once when all are there."""
-    import tempfile
-
-    from rankwise.datasets import write_table_with_scores
-
-    with tempfile.TemporaryDirectory() as folder:
-        source: Path = data
-        *first, last = columns
-        for name in first:
-            copy = Path(folder) / f"{len(list(Path(folder).iterdir()))}{''.join(data.suffixes)}"
-            write_table_with_scores(source, copy, columns[name], column=name, delimiter=delimiter)
-            source = copy
-        target = output or Path("-")
-        write_table_with_scores(source, target, columns[last], column=last, delimiter=delimiter)
+    every = np.full(n_rows, np.nan)
+    every[rows] = values
+    return every

@@ -59,7 +59,7 @@ Model = Annotated[
 ]
 TiesOption = Annotated[
     str,
-    option("How ties count: half; davidson or rao-kupper with bradley-terry.", "NAME", "--ties"),
+    option("How ties count: half; davidson with bradley-terry.", "NAME", "--ties"),
 ]
 FORMAT_OF = {".md": "markdown", ".json": "json", ".tex": "latex", ".html": "html", ".txt": "text"}
 
@@ -317,13 +317,13 @@ def _listed(name: str, columns: str | None) -> list[str] | None:
 
 def _features(options: ComparisonOptions, pairs: PairData) -> Any:
     """Features of the items that were compared, if any, in the order of ``pairs.items``."""
-    from rankwise.datasets import column_kinds, column_transformer, read_frame
-    from rankwise.datasets.feature_columns import used_columns
+    from rankwise.datasets import read_ranking
+    from rankwise.estimators import Columns
 
     file = options.features
     if file is None:
         return None
-    table: Any = read_frame(file, target=None, group=None, id=options.item)
+    table: Any = read_ranking(file, target=None, group=None, id=options.item, as_frame=True)
     row = {str(label): k for k, label in enumerate(table.ids)}
     if len(row) < len(table.ids):
         raise ValueError(f"{file}: some item is there twice; give each item one row.")
@@ -332,8 +332,8 @@ def _features(options: ComparisonOptions, pairs: PairData) -> Any:
         shown = ", ".join(missing[:10]) + (", …" if len(missing) > 10 else "")
         raise ValueError(f"{file} has no features of {len(missing)} compared items: {shown}.")
     X = table.X.take([row[str(item)] for item in pairs.items])
-    kinds = column_kinds(X)
-    for kind in kinds:
-        if kind.use == "left out":
-            note(f"column {kind.name} of {file} is left out: {kind.why}")
-    return column_transformer(kinds).fit_transform(used_columns(X, kinds))
+    columns = Columns().fit(X)
+    for column in columns.facts_:
+        if column.kind == "left out":
+            note(f"column {column.name} of {file} is left out: {column.why}")
+    return columns.transform(X)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from rankwise.cli.options import DataArgument, Metrics, ModelArgument, TableOptions, option
 
@@ -34,8 +34,7 @@ def report(
     """Write a page (HTML, needs no network) that shows how the model ranks scored items."""
     import numpy as np
 
-    from rankwise.cli.data_file import DataFile
-    from rankwise.cli.model_file import only_scored, open_model, open_ranker
+    from rankwise.cli.data import DataFile, open_model, open_ranker, scored_items
     from rankwise.cli.models import metrics_for
     from rankwise.cli.output import check_inputs, check_output, say
     from rankwise.cli.session import note
@@ -45,17 +44,18 @@ def report(
     check_output(output, model, data, train, previous)
     ranker = open_model(model)
     file = DataFile(data, table)
-    found = file.read_for(ranker)
+    found: Any = file.read_for(ranker)
     training = None
     if train is not None:
-        _, trained_on = only_scored(DataFile(train, table).read_for(ranker))
+        trained_on: Any = DataFile(train, table).read_for(ranker)
+        scored = scored_items(trained_on)
+        trained_on = trained_on if scored is None else trained_on.take(scored)
         training = (trained_on.X, trained_on.y, trained_on.groups)
     before = None
     if previous is not None:
-        values, _, scored = open_ranker(previous).scores(file)
         before = np.zeros(found.X.shape[0])  # rows without a true score are left out of the page
-        before[scored] = values
-    warning = ranker.flattery(found)
+        before[~np.isnan(found.y)] = open_ranker(previous).scores(file)[0]
+    warning = ranker.seen_items(file)
     metrics = [chosen.name for chosen in metrics_for(metric, found.y)]
     page = make_page(
         ranker.model,
@@ -63,7 +63,7 @@ def report(
         found.y,
         found.groups,
         ids=None if found.ids is None else found.ids.tolist(),
-        feature_names=ranker.notes.features or [f"f{k + 1}" for k in range(ranker.n_features)],
+        feature_names=ranker.features or [f"f{k + 1}" for k in range(ranker.n_features)],
         training=training,
         previous=before,
         metrics=metrics,

@@ -21,7 +21,7 @@ from rankwise.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from rankwise.cli.training_set import TrainingSet
+    from rankwise.cli.training import TrainingSet
 
 HINT = "--model auto combines several models: often better, slower, harder to explain"
 
@@ -80,33 +80,32 @@ def train(
 
       rankwise train queries.txt --calibrate -o sure.rw
     """
-    from rankwise.cli.models import calibrated, fit_model, make_model, make_scaler
+    from rankwise.cli.models import calibrated, fit_model, make_model, too_good
     from rankwise.cli.output import check_output, print_json, print_pairs
-    from rankwise.cli.session import is_quiet
-    from rankwise.cli.training_set import read_training
-    from rankwise.estimators.pipelines import last_step
+    from rankwise.cli.session import is_quiet, note
+    from rankwise.cli.training import read_training
+    from rankwise.estimators.anatomy import last_step
 
     check_output(output, file)
     estimator = make_model(model, metric)
-    data = read_training(file, table, model.model, weight)
-    scaler = make_scaler(model, estimator, data.is_sparse)
+    data = read_training(file, table, model, estimator, weight)
     start = time.perf_counter()
-    preparation = data.prepared_by(scaler)
-    whole = calibrated(estimator) if calibrate else estimator
-    fitted = fit_model(whole, preparation, data)
+    fitted = fit_model(calibrated(estimator) if calibrate else estimator, data)
     seconds = time.perf_counter() - start
     ranker = last_step(fitted)
     inner = ranker.estimator_ if calibrate else ranker
     chosen = describe(inner)
     short = {name: v for name, v in chosen.items() if not isinstance(v, (list, dict))}
-    write_model(fitted, output, data.notes(command_line(), short, fitted).as_notes())
+    if "held_out_score" in chosen:
+        note(too_good(chosen["metric"], chosen["held_out_score"], len(data.y)))
+    write_model(fitted, output, data.notes(command_line(), short).as_notes())
     summary = {
         "data": data.summary,
         "model": type(inner).__name__.removesuffix("CV"),
         "kernel": getattr(estimator, "kernel", None),
         "chosen": chosen,
         "calibration": describe_calibration(ranker) if calibrate else None,
-        "scaler": type(scaler).__name__ if scaler is not None else None,
+        "scaler": type(data.scaler).__name__ if data.scaler is not None else None,
         "seconds": round(seconds, 3),
         "output": output,
         "hint": HINT if model.model is ModelName.rankrls else "",
@@ -154,10 +153,8 @@ def write_model(fitted: Any, output: Path, notes: dict[str, Any]) -> None:
     """Write the model to a file, or whole to standard output."""
     import tempfile
 
-    from rankwise.cli.model_file import import_skops
     from rankwise.persistence import save
 
-    import_skops()
     if str(output) != "-":
         save(fitted, output, notes=notes)
         return

@@ -23,7 +23,6 @@ except ImportError as error:
         "pip install 'dask[array,dataframe]' distributed."
     ) from error
 
-from rankwise.dask.rank_rls import RankRLS
-from rankwise.dask.rank_svm import RankSVM
+from rankwise.dask.rankers import RankRLS, RankSVM
 
 __all__ = ["RankRLS", "RankSVM"]

@@ -88,6 +88,11 @@ def distinct_labels(tokens: Sequence[str], *, canonical: bool = False) -> NDArra
 
 def as_text(value: Any) -> str:
     """A label as text: nothing for a gap, and a float that is whole without its point."""
-    if value is None or value != value:  # NaN
+    if is_gap(value):
         return ""
     return str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
+
+
+def is_gap(value: Any) -> bool:
+    """Whether a value is None, NaN, or what pandas has for a gap."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

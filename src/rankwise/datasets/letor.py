@@ -3,53 +3,52 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from numbers import Integral
-from typing import Literal, overload
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rankwise.datasets.files import PathLike, Watch, line_blocks, location, numbered_lines
-from rankwise.datasets.group_sizes import find_group_sizes
-from rankwise.datasets.letor_blocks import Block, Rows, read_blocks
-from rankwise.datasets.letor_groups import QidGroups, SizedGroups
-from rankwise.datasets.letor_rows import RowRules, split_row
-from rankwise.datasets.ranking_data import RankingData
+from rankwise._compiled import read_rows
+from rankwise.arrays import Array
+from rankwise.datasets.files import PACKED, PathLike, Watch, line_blocks, location, numbered_lines
+from rankwise.datasets.labels import MAX_LABEL, distinct_labels, show
+from rankwise.datasets.letor_writer import read_group_sizes
+from rankwise.datasets.ranking import RankingData
 from rankwise.errors import LetorFormatError
-from rankwise.machine import Progress
+from rankwise.machine import Progress, available_bytes
 
 MIB = 2**20
+BLOCK_BYTES = 1 << 20
+#: More columns are read only if the caller says so: a model has a coefficient for each.
+MOST_COLUMNS = 2**27
+
+_DENSE_SHARE = 3  # dense if at least 1 / 3 of the entries are written
 
 
-@overload
-def read_letor(
-    path: PathLike | Sequence[PathLike],
-    *,
-    n_features: int | None = None,
-    dtype: DTypeLike = np.float64,
-    sparse: bool | Literal["auto"] = "auto",
-    zero_based: bool = False,
-    ids: bool = False,
-    group_sizes: PathLike | Sequence[PathLike] | None = "auto",
-    chunks: None = None,
-    progress: bool | None = None,
-) -> RankingData: ...
+class Rows(NamedTuple):
+    """Consecutive rows: labels, numbers of their groups, features, and comments if these are kept.
 
+    The features of all rows stand one after another; `sizes` says how many each row has.
+    """
 
-@overload
-def read_letor(
-    path: PathLike | Sequence[PathLike],
-    *,
-    n_features: int | None = None,
-    dtype: DTypeLike = np.float64,
-    sparse: bool | Literal["auto"] = "auto",
-    zero_based: bool = False,
-    ids: bool = False,
-    group_sizes: PathLike | Sequence[PathLike] | None = "auto",
-    chunks: int,
-    progress: bool | None = None,
-) -> Iterator[RankingData]: ...
+    labels: Array
+    codes: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    values: NDArray[Any]
+    comments: list[bytes]
+
+    def cut(self, n: int) -> tuple[Rows, Rows]:
+        """The first rows, and the others."""
+        end = int(self.sizes[:n].sum())
+        parts: list[Any] = list(self)
+        ends = (n, n, n, end, end, n)
+        head = [part[:k] for part, k in zip(parts, ends, strict=True)]
+        tail = [part[k:] for part, k in zip(parts, ends, strict=True)]
+        return Rows(*head), Rows(*tail)
 
 
 def read_letor(
@@ -63,7 +62,7 @@ def read_letor(
     group_sizes: PathLike | Sequence[PathLike] | None = "auto",
     chunks: int | None = None,
     progress: bool | None = None,
-) -> RankingData | Iterator[RankingData]:
+) -> Any:
     """Read one or several files of rows ``label qid:group feature:value … # comment``.
 
     This is the format of the LETOR collections, SVMrank, RankLib and (with a file of group sizes)
@@ -168,16 +167,13 @@ def read_letor(
     if chunks is not None and (not isinstance(chunks, Integral) or chunks < 1):
         raise ValueError(f"chunks={chunks!r}; pass a whole number of rows, at least 1, or None.")
     side_files = _side_files(paths, group_sizes)
-    rules = RowRules(bool(zero_based), None if n_features is None else int(n_features), kind)
-    width = rules.n_features
-    if chunks is not None and width is None:
-        width = _largest_feature(paths, rules.zero_based, progress)
-    groups = (
-        SizedGroups(paths, side_files) if side_files else QidGroups(in_order=chunks is not None)
-    )
-    blocks = _blocks(paths, rules, groups, False if chunks is None else progress)
-    data = _chunks(blocks, groups, Rows(kind, ids), chunks, width, sparse)
-    return next(data) if chunks is None else data
+    groups = _SizedGroups(paths, side_files) if side_files else _QidGroups(chunks is not None)
+    if chunks is None:
+        blocks = _blocks(paths, groups, kind, n_features, zero_based, ids, progress=False)
+        return _data(_joined(blocks), groups, n_features, sparse, ids)
+    width = n_features or _largest_feature(paths, zero_based, progress)
+    blocks = _blocks(paths, groups, kind, n_features, zero_based, ids, progress)
+    return _chunks(blocks, groups, chunks, width, sparse, ids)
 
 
 def _as_paths(path: PathLike | Sequence[PathLike]) -> list[str]:
@@ -191,43 +187,151 @@ def _as_paths(path: PathLike | Sequence[PathLike]) -> list[str]:
     return paths
 
 
-def _side_files(paths: list[str], group_sizes: PathLike | Sequence[PathLike] | None) -> list[str]:
-    """A file of group sizes for every data file; none if there are qids or no such files."""
-    has_qids = _first_row_has_qid(paths[0])
-    if group_sizes is None or (group_sizes == "auto" and has_qids):
-        return []
-    if has_qids:
-        raise ValueError(
-            f"{paths[0]} has qids and group_sizes is given too; "
-            "pass group_sizes=None to group by qid."
-        )
-    if group_sizes != "auto":
-        side_files = _as_paths(group_sizes)
-        if len(side_files) != len(paths):
-            raise ValueError(
-                f"group_sizes names {len(side_files)} files but there are {len(paths)} data files; "
-                "pass one for each."
+# Blocks of rows ---------------------------------------------------------------------------------
+
+
+def _blocks(
+    paths: list[str],
+    groups: _QidGroups | _SizedGroups,
+    dtype: np.dtype[Any],
+    n_features: int | None,
+    zero_based: bool,
+    ids: bool,
+    progress: bool | None,
+) -> Iterator[Rows]:
+    """The rows of all files by blocks; a line that is not right is refused after its block."""
+    meter = _FileMeter("reading", paths, progress)
+    largest = float(np.finfo(dtype).max)
+    for path in paths:
+        n_rows = 0
+        for first, text in line_blocks(path, meter.watch(path), n_bytes=BLOCK_BYTES):
+            labels, sizes, columns, values, lines, qids, heads, comments, n_read = read_rows(
+                text, zero_based, n_features or MOST_COLUMNS, largest
             )
-        return side_files
-    found = [find_group_sizes(path) for path in paths]
-    side_files = [name for name in found if name is not None]
-    if side_files and None in found:
-        raise LetorFormatError(
-            paths[found.index(None)],
-            None,
-            f"no file of group sizes is next to it, but {side_files[0]} is next to another "
-            "file. Add the missing one, or pass group_sizes=None to do without groups.",
+            lines = lines + first
+            codes = groups.codes(path, text, lines, qids, heads)
+            kept = [text[a:b] for a, b in comments.tolist()] if ids else []
+            yield Rows(labels, codes, sizes, columns, values.astype(dtype, copy=False), kept)
+            if n_read < len(text):
+                number = first + text.count(b"\n", 0, n_read)
+                line = text[n_read : text.index(b"\n", n_read)]
+                raise LetorFormatError(path, number, _problem(line, n_features, zero_based))
+            n_rows += len(labels)
+        if not n_rows:
+            raise LetorFormatError(path, None, "the file has no rows, expected at least one.")
+        groups.end_file(path)
+    meter.close()
+
+
+def _problem(line: bytes, n_features: int | None, zero_based: bool) -> str:
+    """What to say about a line that is not right."""
+    first = 0 if zero_based else 1
+    last = (n_features or MOST_COLUMNS) - 1 + first
+    if b" 0:" in line and not zero_based:
+        return (
+            f"feature id 0 in {show(line)}, but ids are expected to start at 1. "
+            "Pass zero_based=True if the file counts from 0."
         )
-    return side_files
+    return (
+        f"got {show(line)}, expected 'label qid:group feature:value feature:value ... # comment' "
+        f"with finite numbers, and features from {first} to {last} in increasing order. A gap "
+        "is a feature that is left out, which means 0. Pass n_features= if there are more."
+    )
 
 
-def _first_row_has_qid(path: str) -> bool:
-    """Whether the first row has a qid, as then all rows must."""
-    for _, line in numbered_lines(path):
-        body, qid = split_row(line)
-        if body.strip():
-            return qid is not None
-    raise LetorFormatError(path, None, "the file has no rows, expected at least one.")
+def _joined(blocks: Iterable[Rows]) -> Rows:
+    """The rows of all blocks; the arrays grow in place, so that nothing is in memory twice."""
+    arrays: list[Any] = []
+    lengths = [0] * 5
+    comments = []
+    for block in blocks:
+        parts: list[Any] = list(block[:5])
+        arrays = arrays or [np.empty(0, dtype=part.dtype) for part in parts]
+        for k, (array, part) in enumerate(zip(arrays, parts, strict=True)):
+            start, lengths[k] = lengths[k], lengths[k] + len(part)
+            if lengths[k] > len(array):
+                array.resize(lengths[k] + lengths[k] // 8, refcheck=False)
+            array[start : lengths[k]] = part
+        comments += block.comments
+    for array, length in zip(arrays, lengths, strict=True):
+        array.resize(length, refcheck=False)
+    return Rows(*[*arrays, comments])
+
+
+def _data(
+    rows: Rows,
+    groups: _QidGroups | _SizedGroups,
+    n_features: int | None,
+    sparse: bool | str,
+    ids: bool,
+) -> RankingData:
+    comments = None
+    if ids:
+        texts = [text.decode("utf-8", "backslashreplace").strip() for text in rows.comments]
+        comments = np.array(texts, dtype=object)
+    X = _matrix(rows, n_features, sparse)
+    return RankingData(X, rows.labels, groups.labels(rows.codes), comments)
+
+
+def _matrix(rows: Rows, width: int | None, sparse: bool | str) -> Any:
+    """The features as a dense array or a CSR matrix."""
+    from scipy.sparse import csr_matrix
+
+    n_rows, n_entries = len(rows.labels), len(rows.values)
+    width = int(rows.columns.max(initial=-1)) + 1 if width is None else width
+    if sparse == "auto":
+        sparse = n_entries * _DENSE_SHARE < n_rows * width
+    if not sparse and n_entries == n_rows * width:  # every row has all features
+        return rows.values.reshape(n_rows, width)
+    ends = np.concatenate([[0], np.cumsum(rows.sizes)])
+    X = csr_matrix((rows.values, rows.columns, ends), shape=(n_rows, width))
+    return X if sparse else X.toarray(out=_empty(n_rows, width, rows.values.dtype))
+
+
+def _empty(n_rows: int, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    n_bytes, free = n_rows * width * dtype.itemsize, available_bytes()
+    if free is not None and n_bytes > free:
+        raise ValueError(
+            f"a dense array of {n_rows} rows and {width} features would take "
+            f"{n_bytes / 2**30:.1f} GiB; pass sparse=True or sparse='auto'."
+        )
+    return np.empty((n_rows, width), dtype=dtype)
+
+
+# Chunks -----------------------------------------------------------------------------------------
+
+
+def _chunks(
+    blocks: Iterator[Rows],
+    groups: _QidGroups | _SizedGroups,
+    n_rows: int,
+    n_features: int,
+    sparse: bool | str,
+    ids: bool,
+) -> Iterator[RankingData]:
+    """Yield chunks of whole groups with at least so many rows; the last may have fewer."""
+    waiting: list[Rows] = []
+    for block in blocks:
+        waiting.append(block)
+        while end := _end_of_chunk(np.concatenate([rows.codes for rows in waiting]), n_rows):
+            head, tail = (_joined(waiting) if len(waiting) > 1 else waiting[0]).cut(end)
+            waiting = [tail]
+            data = _data(head, groups, n_features, sparse, ids)
+            sparse = hasattr(data.X, "toarray")
+            yield data
+    rest = _joined(waiting)
+    if len(rest.labels):
+        yield _data(rest, groups, n_features, sparse, ids)
+
+
+def _end_of_chunk(codes: NDArray[np.int64], n_rows: int) -> int:
+    """Where the next group starts after so many rows; 0 if that is not known yet."""
+    if len(codes) <= n_rows:
+        return 0
+    if codes[0] < 0:
+        return n_rows
+    changes = np.flatnonzero(codes[n_rows:] != codes[n_rows - 1 : -1])
+    return n_rows + int(changes[0]) if len(changes) else 0
 
 
 def _largest_feature(paths: list[str], zero_based: bool, progress: bool | None) -> int:
@@ -248,57 +352,6 @@ def _largest_feature(paths: list[str], zero_based: bool, progress: bool | None) 
     return largest + zero_based
 
 
-def _blocks(
-    paths: list[str], rules: RowRules, groups: QidGroups | SizedGroups, progress: bool | None
-) -> Iterator[Block]:
-    """The blocks of all files, none of which may be empty."""
-    meter = _FileMeter("reading", paths, progress)
-    for path in paths:
-        n_rows = 0
-        for block in read_blocks(path, rules, meter.watch(path)):
-            n_rows += len(block.labels)
-            yield block
-        if not n_rows:
-            raise LetorFormatError(path, None, "the file has no rows, expected at least one.")
-        groups.end_file(path)
-    meter.close()
-
-
-def _chunks(
-    blocks: Iterator[Block],
-    groups: QidGroups | SizedGroups,
-    rows: Rows,
-    n_rows: int | None,
-    width: int | None,
-    sparse: bool | str,
-) -> Iterator[RankingData]:
-    """Yield chunks of whole groups with at least so many rows (None: all); the last may be less."""
-
-    def chunk(n: int) -> RankingData:
-        X, y, codes, ids = rows.take(n, width, sparse)
-        return RankingData(X, y, groups.labels(codes), ids)
-
-    for block in blocks:
-        rows.extend(block, groups.codes(block))
-        while n_rows is not None and (end := _end_of_chunk(rows.codes, n_rows)):
-            data = chunk(end)
-            if sparse == "auto":
-                sparse = hasattr(data.X, "toarray")
-            yield data
-    if len(rows):
-        yield chunk(len(rows))
-
-
-def _end_of_chunk(codes: NDArray[np.int64], n_rows: int) -> int:
-    """Where the next group starts after so many rows; 0 if that is not known yet."""
-    if len(codes) <= n_rows:
-        return 0
-    if codes[0] < 0:
-        return n_rows
-    changes = np.flatnonzero(codes[n_rows:] != codes[n_rows - 1 : -1])
-    return n_rows + int(changes[0]) if len(changes) else 0
-
-
 class _FileMeter:
     """A bar over the bytes of several files, in MiB."""
 
@@ -313,3 +366,181 @@ class _FileMeter:
         if not self._meter.is_shown:
             return None
         return lambda done: self._meter.update((self._start[path] + done) // MIB)
+
+
+# Groups -----------------------------------------------------------------------------------------
+
+
+def _side_files(paths: list[str], group_sizes: PathLike | Sequence[PathLike] | None) -> list[str]:
+    """A file of group sizes for every data file; none if there are qids or no such files."""
+    has_qids = _first_row_has_qid(paths[0])
+    if group_sizes is None or (group_sizes == "auto" and has_qids):
+        return []
+    if has_qids:
+        raise ValueError(
+            f"{paths[0]} has qids and group_sizes is given too; "
+            "pass group_sizes=None to group by qid."
+        )
+    if group_sizes != "auto":
+        side_files = _as_paths(group_sizes)
+        if len(side_files) != len(paths):
+            raise ValueError(
+                f"group_sizes names {len(side_files)} files but there are {len(paths)} data files; "
+                "pass one for each."
+            )
+        return side_files
+    found = [_sizes_next_to(path) for path in paths]
+    side_files = [name for name in found if name is not None]
+    if side_files and None in found:
+        raise LetorFormatError(
+            paths[found.index(None)],
+            None,
+            f"no file of group sizes is next to it, but {side_files[0]} is next to another "
+            "file. Add the missing one, or pass group_sizes=None to do without groups.",
+        )
+    return side_files
+
+
+def _first_row_has_qid(path: str) -> bool:
+    """Whether the first row has a qid, as then all rows must."""
+    for _, line in numbered_lines(path):
+        words = line.partition(b"#")[0].split(None, 2)
+        if words:
+            return len(words) > 1 and words[1].startswith(b"qid:")
+    raise LetorFormatError(path, None, "the file has no rows, expected at least one.")
+
+
+def _sizes_next_to(path: str) -> str | None:
+    """The file of group sizes next to a data file, or None.
+
+    Looked for, in this order: the name of the data file, with and without its ``.gz`` (``.bz2``,
+    ``.xz``), followed by ``.query`` or ``.group``, plain or compressed.
+    """
+    stem, suffix = os.path.splitext(path)
+    names = [path, stem] if suffix.lower() in PACKED else [path]
+    candidates = map("".join, product(names, (".query", ".group"), ("", *PACKED)))
+    return next(filter(os.path.isfile, candidates), None)
+
+
+class _QidGroups:
+    """Numbers groups by qid in the order of the file; -1 for all rows if none has one.
+
+    A qid never passes through a floating point number, and one that spells no number is a string.
+
+    Parameters
+    ----------
+    in_order : bool
+        Whether the rows of a group have to stand next to each other.
+    """
+
+    def __init__(self, in_order: bool) -> None:
+        self._in_order = in_order
+        self._code_of: dict[bytes, int] = {}
+        self._qids: list[bytes] = []
+        self._last: bytes | None = None
+        self._has_qids: bool | None = None  # whether the first row has one
+
+    def codes(
+        self,
+        path: str,
+        text: bytes,
+        lines: NDArray[np.int64],
+        qids: NDArray[np.int64],
+        heads: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """The group of each row of a block; a new qid starts in the rows `heads`."""
+        codes = np.empty(len(heads), dtype=np.int64)
+        for k, row in enumerate(heads.tolist()):
+            begin, end = qids[row]
+            qid = None if begin < 0 else text[begin:end]
+            problem = self._qid_problem(qid)
+            if problem:
+                raise LetorFormatError(path, int(lines[row]), problem)
+            if qid is not None and qid not in self._code_of:
+                self._code_of[qid] = len(self._qids)
+                self._qids.append(qid)
+            codes[k] = -1 if qid is None else self._code_of[qid]
+            self._last = qid
+        return np.repeat(codes, np.diff(heads, append=len(lines)))
+
+    def _qid_problem(self, qid: bytes | None) -> str:
+        """What is wrong with the qid of the next row, or nothing."""
+        if self._has_qids is None:
+            self._has_qids = qid is not None
+        if (qid is not None) != self._has_qids:
+            has, had = ("no qid", "has one") if self._has_qids else ("a qid", "has none")
+            return f"this row has {has}, but the first row {had}. Give every row a qid, or none."
+        if qid is None or (qid in self._code_of and not self._in_order) or qid == self._last:
+            return ""
+        if qid in self._code_of:
+            return (
+                f"the group {show(qid)} comes back after rows of other groups. To be read in "
+                "chunks, the rows of a group must stand next to each other: sort the file by qid, "
+                "or read it whole, without chunks."
+            )
+        decoded = qid.decode("utf-8", "replace")
+        if not qid or decoded.encode("utf-8") != qid or len(decoded) > MAX_LABEL:
+            expected = f"a group in UTF-8 of at most {MAX_LABEL} characters, such as qid:7"
+            return f"the qid is {show(qid)}, expected {expected}, without a space."
+        return ""
+
+    def end_file(self, path: str) -> None:
+        """A file has no more rows; the next one may go on with the same group."""
+
+    def labels(self, codes: NDArray[np.int64]) -> NDArray[Any] | None:
+        """One label per row: int64 if all qids are whole numbers, else strings; None if no qids."""
+        if not self._qids:
+            return None
+        low = int(codes.min())
+        qids = self._qids[low : int(codes.max()) + 1]
+        labels: NDArray[Any] = distinct_labels([qid.decode("utf-8") for qid in qids])[codes - low]
+        return labels
+
+
+class _SizedGroups:
+    """Numbers groups by their sizes, one file of sizes a data file; empty groups are counted."""
+
+    def __init__(self, paths: list[str], side_files: list[str]) -> None:
+        self._side_file = dict(zip(paths, side_files, strict=True))
+        self._ends = {path: np.cumsum(read_group_sizes(f)) for path, f in self._side_file.items()}
+        self._before, self._n_rows = 0, 0  # groups of earlier files, rows of this one
+
+    def codes(
+        self,
+        path: str,
+        text: bytes,
+        lines: NDArray[np.int64],
+        qids: NDArray[np.int64],
+        heads: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """The group of each row of a block."""
+        if (qids >= 0).any():
+            line = int(lines[(qids[:, 0] >= 0).argmax()])
+            raise LetorFormatError(path, line, "this row has a qid, but the first row has none.")
+        ends = self._ends[path]
+        rows = np.arange(self._n_rows, self._n_rows + len(lines))
+        self._n_rows += len(rows)
+        if self._n_rows > ends[-1]:
+            extra = lines[len(rows) - (self._n_rows - int(ends[-1]))]
+            self._refuse(path, f"more rows (line {extra})")
+        return self._before + np.searchsorted(ends, rows, side="right").astype(np.int64)
+
+    def end_file(self, path: str) -> None:
+        """A file has no more rows, and should have had as many as the sizes say."""
+        if self._n_rows < self._ends[path][-1]:
+            self._refuse(path, f"{self._n_rows} rows")
+        self._before += len(self._ends[path])
+        self._n_rows = 0
+
+    def labels(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """One label per row: the number of its group."""
+        return codes
+
+    def _refuse(self, path: str, found: str) -> None:
+        raise LetorFormatError(
+            self._side_file[path],
+            None,
+            f"the group sizes sum to {self._ends[path][-1]} but {path} has {found}; each row "
+            "must belong to exactly one group. If this file belongs to other data, pass "
+            "group_sizes=None.",
+        )

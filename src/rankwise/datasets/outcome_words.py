@@ -11,27 +11,30 @@ FIRST, SECOND, TIE = 1, -1, 0
 
 #: Words that everybody understands, beside the names of the two columns and of the items.
 WORDS = {
-    FIRST: ("model_a", "left", "first", "a", "home", "win", "wins", "won", "true", "1-0", "a>b",
-            "a>>b", "b<a"),
-    SECOND: ("model_b", "right", "second", "b", "away", "loss", "loses", "lost", "lose", "false",
-             "0-1", "b>a", "b>>a", "a<b"),
+    FIRST: ("model_a", "left", "first", "a", "home", "home_team", "win", "wins", "won", "true",
+            "1-0", "a>b", "a>>b", "b<a"),
+    SECOND: ("model_b", "right", "second", "b", "away", "away_team", "loss", "loses", "lost",
+             "lose", "false", "0-1", "b>a", "b>>a", "a<b"),
     TIE: ("tie", "tied", "draw", "drawn", "equal", "same", "both", "neither", "ties",
-          "both bad", "both good", "both are bad", "tie both bad", "1/2-1/2", "½-½", "a=b"),
+          "both bad", "both good", "both are bad", "tie both bad", "1/2-1/2", "½-½", "a=b",
+          "[[c]]"),
 }  # fmt: skip
 _SIDES = {"a": FIRST, "1": FIRST, "b": SECOND, "2": SECOND}
 _NUMBERED = re.compile(
     r"(model|response|answer|assistant|output|option|item|player|team|side|candidate|system)([ab12])"
 )
-_LETTERS = (  # single letters mean something only together
-    ({"h", "a"}, {"h": FIRST, "d": TIE, "a": SECOND}),
-    ({"w", "l"}, {"w": FIRST, "d": TIE, "t": TIE, "l": SECOND}),
-    ({"l", "r"}, {"l": FIRST, "d": TIE, "t": TIE, "r": SECOND}),
+_LETTERS = (  # single letters mean something only together; the first set of each tells them
+    (({"h"}, {"d", "a"}), {"h": FIRST, "d": TIE, "a": SECOND}),
+    (({"w"},), {"w": FIRST, "d": TIE, "t": TIE, "l": SECOND}),
+    (({"r"},), {"l": FIRST, "d": TIE, "t": TIE, "r": SECOND}),
+    (({"x"},), {"x": TIE}),  # beside 1 and 2
 )
 _CODES = (  # how numbers are used; the first that holds all numbers of the column
     {1.0: FIRST, 0.0: SECOND, 0.5: TIE},
     {1.0: FIRST, -1.0: SECOND, 0.0: TIE},
     {1.0: FIRST, 2.0: SECOND, 0.0: TIE},
     {1.0: FIRST, 2.0: SECOND, 0.5: TIE},
+    {1.0: FIRST, 2.0: SECOND, 1.5: TIE},
 )
 
 
@@ -44,8 +47,13 @@ _MEANING = {_plain(word): side for side, words in WORDS.items() for word in word
 
 
 def _meaning(word: str) -> int | None:
-    numbered = _NUMBERED.fullmatch(word.replace("-", ""))
-    return _SIDES[numbered[2]] if numbered else _MEANING.get(word)
+    """Side that a word names: also in double brackets, and with "wins" behind it."""
+    bare = re.sub(r"^\[\[(.+)\]\]$", r"\1", word).replace("-", "")
+    side = re.sub(r"(?<=.)(wins?|won)$", "", bare)
+    numbered = _NUMBERED.fullmatch(side)
+    if numbered:
+        return _SIDES[numbered[2]]
+    return _MEANING.get(word, _MEANING.get(bare, _MEANING.get(side)))
 
 
 def meanings(words: Sequence[str]) -> list[int | None]:
@@ -53,7 +61,7 @@ def meanings(words: Sequence[str]) -> list[int | None]:
 
     A number is read together with the others: 1, 0, 0.5 are points of the first side; in -1, 0, 1
     and in 0, 1, 2 the zero is a tie. A column of zeros alone says nothing. So are single letters:
-    H, D, A; W, D, L; L, T, R.
+    H, D, A; W, D, L; L, T, R; and 1, X, 2.
 
     Examples
     --------
@@ -66,9 +74,13 @@ def meanings(words: Sequence[str]) -> list[int | None]:
     """
     small = [_plain(word) for word in words]
     letters = {word for word in small if len(word) == 1 and word.isalpha()}
-    together = next((m for key, m in _LETTERS if key <= letters <= set(m)), {})
     numbers = [finite_number(word) for word in small]
     values = {value for value in numbers if value is not None}
+    together: dict[str, int] = {}
+    for telling, letter_meanings in _LETTERS:
+        if any(some <= letters for some in telling) and letters <= set(letter_meanings):
+            together = letter_meanings
+            break
     code: dict[float, int] = {}
     if values - {0.0}:
         code = next((c for c in _CODES if values <= set(c)), {})

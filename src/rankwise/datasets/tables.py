@@ -1,277 +1,497 @@
-"""Read ranking data from tables: as arrays of numbers, or with names and types of all columns."""
+"""A table of any kind, opened once: text, Parquet, Feather (Arrow) or JSON."""
 
 from __future__ import annotations
 
+import codecs
+import csv
+import io
+import json
 import os
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.datasets.files import PathLike, import_arrow
-from rankwise.datasets.labels import as_text, show
-from rankwise.datasets.number_text import is_text, spelled_numbers, with_gaps
-from rankwise.datasets.ranking_data import RankingData
-from rankwise.datasets.table_columns import Column, ColumnOptions, TableColumns, choose_columns
-from rankwise.datasets.table_files import OpenTable, open_table
-from rankwise.datasets.table_text import TextTable
-from rankwise.datasets.table_values import (
-    column_matrix,
-    column_numbers,
-    group_labels,
-    refuse_first,
+from rankwise.datasets.files import (
+    BLOCK_BYTES,
+    PACKED,
+    damage,
+    import_arrow,
+    location,
+    open_unpacked,
 )
+from rankwise.datasets.labels import GAPS, MISSING, show
 from rankwise.errors import TableFormatError
 
+Format: TypeAlias = Literal["auto", "letor", "csv", "tsv", "parquet", "feather", "json"]
+FORMATS = get_args(Format)
+DELIMITERS = (",", "\t", ";", "|")
 
-class RankingTable(NamedTuple):
-    """A table of items with the names and types of its columns.
+_HEAD_BYTES = 1 << 16
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_LETOR_WORD = re.compile(rb"(qid|[0-9]+):[^,;|]*")
+_FORMAT_OF_SUFFIX: dict[str, Format] = {
+    **dict.fromkeys((".letor", ".svm", ".svmlight", ".libsvm"), "letor"),
+    **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet"},
+    **{".feather": "feather", ".arrow": "feather"},
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "json"),
+}
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r|\Z)")
+_SEPARATOR = re.compile("sep=(.)", re.IGNORECASE)  # a line that Excel puts on top
+_NULLS = sorted(
+    {form for word in MISSING | GAPS for form in (word, word.upper(), word.title())} | {"NaN"}
+)
+
+
+def format_of(path: str, format: Format = "auto") -> Format:
+    """What to read a file as: told by its first bytes, then by `format`, then by its suffix.
+
+    Raises
+    ------
+    TableFormatError
+        If nothing tells, or `format` contradicts the content.
+    """
+    if format not in FORMATS:
+        raise ValueError(f"format is {format!r}; pass one of {', '.join(FORMATS)}.")
+    with open_unpacked(path, TableFormatError) as (stream, _):
+        head = stream.read(_HEAD_BYTES)
+    if head.startswith(_UTF16):
+        head = head.decode("utf-16", "replace").encode()
+    found = _format_of_bytes(head.removeprefix(codecs.BOM_UTF8))
+    binary = {found, format} & {"parquet", "feather", "json"}
+    if format not in ("auto", found) and binary:
+        raise TableFormatError(path, None, f"this is no {format} file, but a {found} file.")
+    chosen = format if format != "auto" else found or format_of_suffix(path)
+    if chosen is None:
+        raise TableFormatError(
+            path,
+            None,
+            "cannot tell what kind of file this is: it has neither rows 'label qid:group "
+            f"feature:value ...' nor column names. Pass format= with one of {FORMATS[1:]}.",
+        )
+    return chosen
+
+
+def format_of_suffix(path: str) -> Format | None:
+    """What the name of a file, compressed or not, says about its kind."""
+    stem, suffix = os.path.splitext(path.lower())
+    suffix = os.path.splitext(stem)[1] if suffix in (*PACKED, ".zip") else suffix
+    return _FORMAT_OF_SUFFIX.get(suffix)
+
+
+def _format_of_bytes(head: bytes) -> Format | None:
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith(b"ARROW1\0\0"):
+        return "feather"
+    lines = [line.strip() for line in head.split(b"\n") if line.strip()] or [b""]
+    if lines[0].startswith((b"{", b"[")):
+        return "json"
+    row = next((line for line in lines if not line.startswith(b"#")), b"")
+    words = row.partition(b"#")[0].split()
+    n_letor = sum(1 for word in words[1:] if _LETOR_WORD.fullmatch(word))
+    if n_letor and 2 * n_letor >= len(words) - 1:
+        return "letor"
+    return "csv" if any(mark.encode() in lines[0] for mark in DELIMITERS) else None
+
+
+def open_table(
+    path: str,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    header: bool = True,
+    format: Format = "auto",
+) -> Table:
+    """Open a table: its column names are read.  See `read_ranking` for the parameters."""
+    if format == "auto":
+        format = format_of(path, "auto" if delimiter is None else "csv")
+    if format == "letor":
+        raise TableFormatError(
+            path,
+            None,
+            "this file is in the LETOR (svmlight) format, expected a table with a line of column "
+            "names. Pass format='letor' to a reader that takes both.",
+        )
+    if format in ("csv", "tsv"):
+        delimiter = "\t" if delimiter is None and format == "tsv" else delimiter
+        return TextTable(path, delimiter, decimal, header)
+    if delimiter is not None:
+        raise ValueError(f"{path} is a {format} file; leave out delimiter=.")
+    return ArrowTable(path, format)
+
+
+class Table:
+    """Columns of a file; the two kinds below know how to read them.
 
     Attributes
     ----------
-    X : pyarrow.Table
-        The columns that are nothing else; gaps are nulls.
-    y : ndarray of shape (n_rows,) or None
-        Scores; larger is better.
-    groups : ndarray of shape (n_rows,) or None
-        Group label of each row.
-    ids : ndarray of str objects of shape (n_rows,) or None
-        Names of the items.
-    weight : ndarray of shape (n_rows,) or None
-        Weights of the items.
-    n_without_score : int
-        Number of rows that were left out because they have no score.
+    path : str
+        The file.
+    names : list of str
+        Of the columns.
+    line : int or None
+        Line of the names.
+    decimal, thousands : str
+        Marks in numbers.
+    has_names : bool
+        Whether the names are from the file; else they are numbers from 0.
     """
 
-    X: Any
-    y: NDArray[np.float64] | None
-    groups: NDArray[Any] | None
-    ids: NDArray[np.object_] | None
-    weight: NDArray[np.float64] | None
-    n_without_score: int
+    path: str
+    names: list[str]
+    line: int | None = None
+    decimal, thousands = ".", ""
+    has_names = True
+
+    def read(self, texts: Sequence[int], values: Sequence[int]) -> dict[int, Any]:
+        """Columns of Arrow by their positions: `texts` as spelled, `values` with their types."""
+        raise NotImplementedError
+
+    def place(self, row: int) -> int:
+        """Where a row is in the file, counted from 1: its line, or its number."""
+        return row + 1
+
+    def error(self, problem: str, row: int | None = None) -> Exception:
+        """What to raise about a row, or about the names of the columns."""
+        return TableFormatError(self.path, self.line if row is None else self.place(row), problem)
 
 
-def read_table(
-    path: PathLike,
-    *,
-    target: Column | None = "auto",
-    group: Column | None = "auto",
-    id: Column | None = None,
-    ignore: Sequence[Column] = (),
-    features: Sequence[Column] | None = None,
-    delimiter: str | None = None,
-    decimal: str | None = None,
-    header: bool = True,
-    target_needed: bool = True,
-) -> RankingData:
-    """Read a table of numbers with one item a row: CSV, TSV, Parquet, Feather or JSON lines.
+class ArrowTable(Table):
+    """A file of the format "parquet", "feather" or "json"."""
 
-    Parameters
-    ----------
-    path : str or path
-        Text in UTF-8 (or UTF-16 with its mark) whose first line names the columns, a Parquet or
-        Feather file, or one JSON object a line; plain or compressed by gzip, bzip2, xz or
-        zstandard.  ``-`` is standard input.
-    target : str, int or None, default="auto"
-        Column with the relevance labels, by name or by position counted from 0.  "auto" takes the
-        one called y, label, relevance, target, score or rating, in small or capital letters.
-        None: there is no target.  Empty cells, nan and NA become NaN: items without a score.
-    group : str, int or None, default="auto"
-        Column with the group (query) of each item.  "auto" takes the one called group, groups,
-        group_id, qid, query, query_id, user, user_id, session or session_id, if there is one.
-        None: all items are one list, and such a column is a feature unless ignored.
-    id : str or int, optional
-        Column with the names of the items.
-    ignore : list of str or int, default=()
-        Columns to leave out.
-    features : list of str or int, optional
-        Columns of X, in this order; by default all that are nothing else, in the order of the file.
-        An empty list reads no features.
-    delimiter : str, optional
-        Character between the columns of a text; by default the comma, tab, semicolon or bar that
-        gives the header most columns.
-    decimal : {".", ","}, optional
-        Mark in front of the decimals; by default a comma only where the delimiter is another
-        character and the first rows show it.
-    header : bool, default=True
-        Whether the first line of a text names the columns.  If not, their names are their numbers
-        from 0.
-    target_needed : bool, default=True
-        Whether a file without target column is an error.  If not, `y` is None then.
+    def __init__(self, path: str, format: Format) -> None:
+        self.path, self.format = path, format
+        arrow = import_arrow()
+        with open_unpacked(path, TableFormatError) as (stream, raw):
+            source: Any = location(path) if stream is raw else arrow.BufferReader(stream.read())
+        try:
+            if format == "json":
+                self._table = self._read_json()
+                self.names = list(self._table.column_names)
+            elif format == "parquet":
+                self.file = import_arrow("pyarrow.parquet").ParquetFile(source)
+                self.names = list(self.file.schema_arrow.names)
+            else:
+                self.file = import_arrow("pyarrow.ipc").open_file(source)
+                self.names = list(self.file.schema.names)
+        except (arrow.ArrowException, OSError) as problem:
+            raise self._explained(problem) from None
 
-    Returns
-    -------
-    RankingData
-        ``X`` (float64), ``y``, ``groups``, ``ids`` and ``feature_names``.  `groups` is int64 if all
-        labels are whole numbers, else strings; None if there is no such column.
+    def _explained(self, problem: Exception) -> Exception:
+        if isinstance(problem, MemoryError):
+            return problem
+        return damage(TableFormatError, self.path, problem)
 
-    Raises
-    ------
-    TableFormatError
-        If the columns are not clear or a cell cannot be read; the message names file, line, column
-        and remedy.  Gaps, words and whole numbers that a float would round are such errors.
-    ImportError
-        If pyarrow is missing.
-    OSError
-        If the file cannot be opened.
+    def _read_json(self) -> Any:
+        """One object a line, or an array of objects."""
+        with open_unpacked(self.path, TableFormatError) as (stream, _):
+            content = stream.read().removeprefix(codecs.BOM_UTF8)
+        lines = [content]
+        reader = import_arrow("pyarrow.json")
 
-    See Also
-    --------
-    read_frame : Keep text, dates and gaps.
-    read_ranking : Read a file of whatever kind.
-    write_table_with_scores : Write the table back with a column of predictions.
+        def read(n_bytes: int) -> Any:
+            return reader.read_json(io.BytesIO(content), reader.ReadOptions(block_size=n_bytes))
 
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "hotels.csv"
-    ...     _ = file.write_text('''hotel,query,price,stars,relevance
-    ... Ritz,7,310,5,1
-    ... "Lake, north",7,95.5,3,2
-    ... Astoria,8,120,4,''')
-    ...     data = read_table(file, id="hotel")
-    >>> data.X
-    array([[310. ,   5. ],
-           [ 95.5,   3. ],
-           [120. ,   4. ]])
-    >>> data.y, data.groups
-    (array([ 1.,  2., nan]), array([7, 7, 8]))
-    >>> list(data.ids), list(data.feature_names)
-    (['Ritz', 'Lake, north', 'Astoria'], ['price', 'stars'])
+        number = 1
+        try:
+            if content.lstrip().startswith(b"["):
+                content = b"\n".join(json.dumps(row).encode() for row in json.loads(content))
+            return _read_in_blocks(read, len(content))
+        except import_arrow().ArrowInvalid as error:
+            problem = f"{error}. Write objects with the same types, one a line or in an array."
+            lines = content.split(b"\n")
+        except ValueError as error:
+            problem = f"{error}"
+        for number, line in enumerate(lines, start=1):
+            try:
+                _ = json.loads(line) if line.strip() else None
+            except json.JSONDecodeError as error:
+                problem = f"this is no JSON: {error}."
+                raise TableFormatError(self.path, number + error.lineno - 1, problem) from None
+        raise TableFormatError(self.path, None, problem)
+
+    def read(self, texts: Sequence[int], values: Sequence[int]) -> dict[int, Any]:
+        """See `Table`; types that Arrow computes little with are replaced."""
+        used = list(dict.fromkeys([*texts, *values])) or [0]
+        names = [self.names[k] for k in used]
+        arrow = import_arrow()
+        try:
+            if self.format == "json":
+                table = self._table.select(names)
+            elif self.format == "parquet":
+                table = self.file.read(columns=names, use_pandas_metadata=False)
+            else:
+                table = self.file.read_all().select(names)
+        except (arrow.ArrowException, OSError) as problem:
+            raise self._explained(problem) from None
+        if not table.num_rows:
+            raise TableFormatError(self.path, None, "the file has columns but no rows.")
+        table = plain_types(table.select(names))
+        return dict(zip(used, table.columns, strict=True))
+
+
+def plain_types(table: Any) -> Any:
+    """The table without dictionaries, decimals, and other types that Arrow computes little with.
+
+    The values of a dictionary become text: who made it meant categories.
     """
-    source = open_table(os.fspath(path), delimiter, decimal, header)
-    options = ColumnOptions(target, group, id, ignore, features, target_needed)
-    columns = choose_columns(source, options)
-    table = _read_columns(source, columns)
-    return RankingData(
-        column_matrix(source, columns.features, table),
-        *_roles(source, columns, table),
-        np.array(columns.feature_names, dtype=object),
-    )
-
-
-def read_frame(
-    path: PathLike,
-    *,
-    target: Column | None = "auto",
-    group: Column | None = "auto",
-    id: Column | None = None,
-    weight: Column | None = None,
-    ignore: Sequence[Column] = (),
-    features: Sequence[Column] | None = None,
-    delimiter: str | None = None,
-    decimal: str | None = None,
-    header: bool = True,
-    target_needed: bool = True,
-    text: Sequence[Column] = (),
-    numeric: Sequence[Column] = (),
-    keep_unscored: bool = False,
-) -> RankingTable:
-    """Read a table with one item a row and keep text, dates and gaps as they are.
-
-    Rows without a score are left out and counted, unless they are to be kept.
-
-    Parameters
-    ----------
-    path, target, group, id, ignore, features, delimiter, decimal, header, target_needed
-        See `read_table`.
-    weight : str or int, optional
-        Column with the weights of the items: numbers from 0 on.
-    text, numeric : lists of str or int, default=()
-        Features to read as they are spelled, and features that have to be numbers or gaps: a
-        word in them is an error that names it.
-    keep_unscored : bool, default=False
-        Whether rows without a score stay, with NaN in `y`.
-
-    Returns
-    -------
-    RankingTable
-        ``X`` as an Arrow table, of which ``X.to_pandas()`` or ``polars.from_arrow(X)`` make a data
-        frame; ``y``, ``groups``, ``ids``, ``weight`` as arrays.
-
-    Raises
-    ------
-    TableFormatError
-        As `read_table` does, but not for gaps and words; and if no row has a score.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "hotels.csv"
-    ...     _ = file.write_text('''query,price,town,relevance
-    ... 7,310,Rome,1
-    ... 7,,Turku,2
-    ... 8,120,Rome,''')
-    ...     data = read_frame(file)
-    >>> data.X.to_pydict(), data.y, data.n_without_score
-    ({'price': [310, None], 'town': ['Rome', 'Turku']}, array([1., 2.]), 1)
-    """
-    source = open_table(os.fspath(path), delimiter, decimal, header)
-    options = ColumnOptions(
-        target, group, id, ignore, features, target_needed, weight, text, numeric
-    )
-    columns = choose_columns(source, options)
-    table = _with_numbers(source, columns, _read_columns(source, columns))
-    X = table.select([str(k) for k in columns.features]).rename_columns(columns.feature_names)
-    for k, (at, column) in enumerate(zip(columns.features, X.columns, strict=True)):
-        if is_text(column):
-            numbers = None
-            if isinstance(source, TextTable) and at not in columns.text:
-                numbers = spelled_numbers(column, source.decimal, source.thousands)
-            column = with_gaps(column) if numbers is None else numbers
-            X = X.set_column(k, X.column_names[k], column)
-    y, groups, ids = _roles(source, columns, table)
-    weights = None
-    if columns.weight is not None:
-        weights = column_numbers(source, columns.weight, table, "weight")
-        refuse_first(source, columns.weight, ~((weights >= 0) & (weights < np.inf)), "weight")
-    if y is None or keep_unscored or not np.isnan(y).any():
-        return RankingTable(X, y, groups, ids, weights, 0)
-    kept = np.flatnonzero(~np.isnan(y))
-    if not len(kept):
-        name = show(source.names[columns.target or 0])
-        raise TableFormatError(source.path, None, f"no row has a score: column {name} is empty.")
-    left: list[Any] = [None if part is None else part[kept] for part in (y, groups, ids, weights)]
-    return RankingTable(X.take(kept), left[0], left[1], left[2], left[3], len(y) - len(kept))
-
-
-def _read_columns(source: OpenTable, columns: TableColumns) -> Any:
-    texts = [at for at in (columns.group, columns.id, *columns.text) if at is not None]
-    values = [at for at in (columns.target, columns.weight) if at is not None]
-    return source.read(texts, [*values, *columns.features])
-
-
-def _roles(
-    source: OpenTable, columns: TableColumns, table: Any
-) -> tuple[NDArray[np.float64] | None, NDArray[Any] | None, NDArray[np.object_] | None]:
-    """Target, group and names of all rows."""
-    y = groups = ids = None
-    if columns.target is not None:
-        y = column_numbers(source, columns.target, table, "target")
-        refuse_first(source, columns.target, np.isinf(y), "target")
-    if columns.group is not None:
-        groups = group_labels(source, columns.group, table[str(columns.group)])
-    if columns.id is not None:
-        names = table[str(columns.id)].to_pylist()
-        ids = np.array([as_text(value) for value in names], dtype=object)
-    return y, groups, ids
-
-
-def _with_numbers(source: OpenTable, columns: TableColumns, table: Any) -> Any:
-    """Numbers in the columns that have to have them; a word is an error with its line."""
     arrow = import_arrow()
-    for at in columns.numeric:
-        column = table[str(at)]
-        if arrow.types.is_null(column.type):
-            numbers = column.cast(arrow.float64())
-        else:
-            floats = column_numbers(source, at, table, "feature")
-            refuse_first(source, at, np.isinf(floats), "feature")
-            numbers = arrow.chunked_array([arrow.array(floats, from_pandas=True)])
-        table = table.set_column(table.column_names.index(str(at)), str(at), numbers)
+    types = arrow.types
+    for at, kind in enumerate(table.schema.types):
+        new = None
+        if types.is_dictionary(kind) or types.is_string_view(kind):
+            new = arrow.string()
+        elif types.is_decimal(kind):
+            new = arrow.float64()
+        elif types.is_float16(kind):
+            new = arrow.float32()
+        if new is not None:
+            column = table[at].cast(kind.value_type) if types.is_dictionary(kind) else table[at]
+            table = table.set_column(at, table.column_names[at], column.cast(new))
     return table
+
+
+def _read_in_blocks(read: Callable[[int], Any], n_bytes: int) -> Any:
+    """Read by blocks, or as one if a row is longer than a block."""
+    arrow = import_arrow()
+    try:
+        return read(BLOCK_BYTES)
+    except arrow.ArrowInvalid as error:
+        if "straddling" not in str(error):
+            raise
+        return read(min(n_bytes + 1, 2**31 - 1))
+
+
+class TextTable(Table):
+    """A text with one row a line and a character between the columns; Arrow reads it.
+
+    Attributes
+    ----------
+    header_text : str
+        The line of the names.
+    delimiter : str
+        Between the columns, as given or found.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        delimiter: str | None = None,
+        decimal: str | None = None,
+        header: bool = True,
+    ) -> None:
+        self.path, self.has_names = path, header
+        _check_marks(delimiter, decimal)
+        self._buffer = _text_of(path)
+        self._text = memoryview(self._buffer)
+        if zero := re.search(b"\0", self._text):
+            line = 1 + bytes(self._text[: zero.start()]).count(b"\n")
+            raise TableFormatError(path, line, "zero bytes, expected text in UTF-8.")
+        number, begin, end = self._first_line()
+        self.header_text = self._decoded(begin, end, number)
+        if header and (told := _SEPARATOR.fullmatch(self.header_text.strip("\r\n"))):
+            delimiter = delimiter or told[1]
+            number, begin, end = self._first_line(end, number)
+            self.header_text = self._decoded(begin, end, number)
+        self.line = number
+        self.delimiter = delimiter or self._found_delimiter()
+        self.names = self._split(self.delimiter)
+        self._begin, self._n_before = end, number
+        if not header:
+            self.names = [str(k) for k in range(len(self.names))]
+            self._begin, self._n_before = begin, number - 1
+        self.decimal = decimal or self._found_decimal()
+        # what may stand between thousands, and is not a decimal mark for sure
+        self.thousands = "." if self.decimal == "," else "," if self.delimiter == "," else ""
+
+    def _first_line(self, begin: int = 0, n_before: int = 0) -> tuple[int, int, int]:
+        """Number, begin and end of the first line that is not blank, after so many."""
+        begin = begin or (3 if bytes(self._text[:3]) == codecs.BOM_UTF8 else 0)
+        for number, match in enumerate(_LINE.finditer(self._text, begin), start=n_before + 1):
+            if match[0].strip():
+                return number, match.start(), match.end()
+        raise TableFormatError(self.path, None, "the file is empty, expected column names.")
+
+    def _found_delimiter(self) -> str:
+        sizes = {mark: len(self._split(mark)) for mark in DELIMITERS if mark in self.header_text}
+        most = max(sizes.values(), default=1)
+        best = [mark for mark, size in sizes.items() if size == most > 1]
+        if len(best) == 1:
+            return best[0]
+        raise self.error(
+            "expected column names separated by comma, tab, semicolon or bar, got "
+            f"{show(self.header_text.strip())}. Pass delimiter= with what separates them."
+        )
+
+    def _split(self, delimiter: str) -> list[str]:
+        try:
+            names = next(csv.reader([self.header_text], delimiter=delimiter, strict=True))
+        except csv.Error as error:
+            raise self.error(f"cannot read the column names: {error}.") from None
+        return [name.strip() for name in names]
+
+    def _found_decimal(self) -> str:
+        if self.delimiter == ",":
+            return "."
+        head = bytes(self._text[self._begin : self._begin + _HEAD_BYTES])
+        # three digits after a comma or a point may be thousands
+        number = rb"(?:[0-9]+%b(?:[0-9]{1,2}|[0-9]{4,})|0%b[0-9]{3})(?:[eE][+-]?[0-9]+)?"
+        cell = rb'(?:^|[%b\n"])\s*[+-]?' + number + rb'\s*(?=[%b\r\n"])'
+        mark = re.escape(self.delimiter.encode())
+        comma, point = (re.search(cell % (mark, sign, sign, mark), head) for sign in (b",", rb"\."))
+        return "," if comma and not point else "."
+
+    def read(self, texts: Sequence[int], values: Sequence[int]) -> dict[int, Any]:
+        """See `Table`; a row that is not right, or not UTF-8, is refused with its line."""
+        arrow = import_arrow()
+        used = list(dict.fromkeys([*texts, *values])) or [0]
+        body = self._text[self._begin :]
+        if not re.search(rb"\S", body):
+            raise TableFormatError(self.path, None, "the file has column names but no rows.")
+        has_quotes = re.search(b'"', body) is not None
+        if has_quotes and not self._has_plain_quotes(body):
+            self._check_rows()
+        try:
+            table = self._parsed(self._buffer.slice(self._begin), texts, used, has_quotes)
+        except arrow.ArrowInvalid:
+            self._check_rows()  # unless there are lines of blanks, this says what is wrong
+            blanks = re.escape(b" \t\v\f".replace(self.delimiter.encode(), b""))
+            text = re.sub(rb"(?m)^[%b]+(?:\r?\n|\Z)" % blanks, b"", body)
+            try:
+                table = self._parsed(_owned_by_arrow(text), texts, used, has_quotes)
+            except arrow.ArrowInvalid as error:
+                raise TableFormatError(self.path, None, f"{error}.") from None
+        if arrow.binary() in table.schema.types:
+            self._check_rows()  # it is not UTF-8
+        return {k: table[str(k)] for k in used}
+
+    def _parsed(self, body: Any, texts: Sequence[int], used: list[int], has_quotes: bool) -> Any:
+        arrow, reader = import_arrow(), import_arrow("pyarrow.csv")
+        keys = [str(k) for k in range(len(self.names))]
+        parse = reader.ParseOptions(delimiter=self.delimiter, newlines_in_values=has_quotes)
+        convert = reader.ConvertOptions(
+            include_columns=[keys[k] for k in used],
+            column_types={keys[k]: arrow.string() for k in texts},
+            null_values=_NULLS,
+            decimal_point=self.decimal,
+        )
+
+        def read(n_bytes: int) -> Any:
+            options = reader.ReadOptions(column_names=keys, block_size=n_bytes)
+            return reader.read_csv(arrow.BufferReader(body), options, parse, convert)
+
+        return _read_in_blocks(read, body.size)
+
+    def place(self, row: int) -> int:
+        """The line in which a row starts."""
+        rows = (line for line, _, cells in self.records() if cells)
+        return next(islice(rows, row, None))
+
+    def _check_rows(self) -> None:
+        """Raise an error about the first row that is not right, if there is one."""
+        deque(self.records(), 0)
+
+    def records(self) -> Iterator[tuple[int, str, list[str]]]:
+        """Rows by the strict rules: the line in which each starts, its text and its cells.
+
+        A blank line has no cells.
+
+        Raises
+        ------
+        TableFormatError
+            At a row that is not right.
+        """
+        text = self._decoded(self._begin, len(self._text), self._n_before + 1)
+        taken: list[str] = []
+
+        def lines() -> Iterator[str]:
+            for line in io.StringIO(text, newline=""):
+                taken.append(line)
+                yield line
+
+        csv.field_size_limit(2**31 - 1)  # of the process; by default 128 KiB
+        reader = csv.reader(lines(), delimiter=self.delimiter, strict=True)
+        while True:
+            line = self._n_before + reader.line_num + 1
+            taken.clear()
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                problem = f"{error}. Check the quotation marks and line ends of this row."
+                raise TableFormatError(self.path, line, problem) from None
+            if len(cells) < 2 <= len(self.names) and not "".join(cells).strip():
+                cells = []
+            elif cells and len(cells) != len(self.names):
+                problem = (
+                    f"the row has {len(cells)} columns, the header has {len(self.names)}. "
+                    "Quote the fields that contain the delimiter."
+                )
+                raise TableFormatError(self.path, line, problem)
+            yield line, "".join(taken), cells
+
+    def _has_plain_quotes(self, body: Any) -> bool:
+        """Whether every quotation mark opens or closes a whole cell, or is doubled in one.
+
+        Arrow reads an open quotation to the end of the file without complaint.
+        """
+        characters = np.frombuffer(body, dtype=np.uint8)
+        at = np.flatnonzero(characters == ord('"'))
+        if len(at) % 2:
+            return False
+        text = np.concatenate([[ord("\n")], characters, [ord("\n")]])  # before at, after at + 2
+        outside = np.frombuffer(f'\n\r"{self.delimiter}'.encode(), dtype=np.uint8)
+        return bool(np.isin(text[np.concatenate([at[::2], at[1::2] + 2])], outside).all())
+
+    def _decoded(self, begin: int, end: int, line: int) -> str:
+        text = bytes(self._text[begin:end])
+        try:
+            return text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line += text.count(b"\n", 0, error.start)
+            bad = text[text.rfind(b"\n", 0, error.start) + 1 :].splitlines()[0]
+            problem = (
+                f"{show(bad.strip())} is not text in UTF-8. Save the file in that encoding "
+                "(iconv -f cp1252 -t utf-8 does it for many files of Windows)."
+            )
+            raise TableFormatError(self.path, line, problem) from None
+
+
+def _text_of(path: str) -> Any:
+    """The bytes of a whole text in UTF-8 as a buffer of Arrow; a plain file is not copied."""
+    with open_unpacked(path, TableFormatError) as (stream, raw):
+        is_utf16 = raw.peek(2).startswith(_UTF16)  # type: ignore[attr-defined]
+        if stream is raw and not is_utf16 and os.path.getsize(location(path)):
+            return import_arrow().memory_map(location(path)).read_buffer()
+        content = stream.read()
+    if content.startswith(_UTF16):
+        content = content.decode("utf-16", "replace").encode()
+    return _owned_by_arrow(content)
+
+
+def _owned_by_arrow(content: bytes) -> Any:
+    """A copy in memory that Arrow's threads can give back when Python is ending already."""
+    copy = import_arrow().BufferOutputStream()
+    copy.write(content)
+    return copy.getvalue()
+
+
+def _check_marks(delimiter: str | None, decimal: str | None) -> None:
+    is_good = delimiter is None or (
+        isinstance(delimiter, str)
+        and len(delimiter) == 1
+        and delimiter.isascii()
+        and not delimiter.isalnum()
+        and delimiter not in '\n\r\0" .+-_'
+    )
+    if not is_good:
+        raise ValueError(
+            f"delimiter is {delimiter!r}; pass a single character that is part of no number, "
+            "such as ',' or ';' or '\\t'."
+        )
+    if decimal not in (None, ".", ","):
+        raise ValueError(f"decimal is {decimal!r}; pass '.', ',' or None.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rankwise.estimators.auto_ranker import AutoRanker
     from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSCV, CoRankRLSPath
+    from rankwise.estimators.columns import ColumnFacts, Columns
     from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS, ConditionalRankRLSCV
     from rankwise.estimators.group_scaler import GroupScaler
     from rankwise.estimators.hinge_features import HingeFeatures
@@ -24,6 +25,8 @@ __all__ = [
     "CoRankRLS",
     "CoRankRLSCV",
     "CoRankRLSPath",
+    "ColumnFacts",
+    "Columns",
     "ConditionalRankRLS",
     "ConditionalRankRLSCV",
     "GroupScaler",
@@ -49,6 +52,8 @@ _HOMES = {
     "CoRankRLS": "estimators.co_rank_rls",
     "CoRankRLSCV": "estimators.co_rank_rls",
     "CoRankRLSPath": "estimators.co_rank_rls",
+    "ColumnFacts": "estimators.columns",
+    "Columns": "estimators.columns",
     "ConditionalRankRLS": "estimators.conditional_rank_rls",
     "ConditionalRankRLSCV": "estimators.conditional_rank_rls",
     "LabelRanker": "estimators.label_ranker",

@@ -5,48 +5,49 @@ from __future__ import annotations
 import numbers
 import sys
 import time
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t as student
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.errors import warn_user
-from rankwise.estimators.auto_combine import Combination, combine_members
-from rankwise.estimators.auto_estimate import estimate_folds, held_out_once_more, interval
-from rankwise.estimators.auto_hold_out import HeldOutEdges, Units, is_worse, make_units
 from rankwise.estimators.auto_members import (
+    Features,
+    HeldOut,
     Member,
-    Problem,
+    Recipe,
+    TrainingData,
+    as_pipeline,
     asked_members,
-    judge_estimator,
-    judge_recipe,
-    menu_of,
+    check_data,
+    is_worse,
+    judge_member,
+    menu_for,
 )
-from rankwise.estimators.auto_menu import WIDE, Features, Recipe, as_pipeline, check_seed
-from rankwise.estimators.auto_problem import check_problem, default_scoring
-from rankwise.estimators.auto_trees import judge_trees
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.checks import check_rows
 from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.frames import check_same_index
+from rankwise.graphs import ScoreGraph
 from rankwise.machine import Progress, calm
 from rankwise.model_selection.group_routing import predict_items
-from rankwise.model_selection.measures import (
-    Measure,
-    check_scoring,
-    mean_defined,
-)
-from rankwise.model_selection.nested_hold_out import NestedFolds
+from rankwise.model_selection.measures import check_scoring, mean_defined, standard_error
 from rankwise.options import check_option
 from rankwise.real_numbers import as_whole
 from rankwise.rows import row_products
 
-HOPELESS = 3.0  # standard errors: a scaling whose linear model is so much worse is not expanded
+AVERAGED = 4  # members that the mean is taken of
+LEAST_FOR_STACK = 200  # items: weights from fewer are noise
+STACK_ALPHAS = 10.0 ** np.arange(2, -7, -1)  # relative to the mean square of a column
+LEAST_UNITS = 4  # groups, or folds of one list, for an estimate
+CONFIDENCE = 0.95
 
 
 class AutoRanker(RankerMixin, BaseEstimator):
@@ -72,9 +73,10 @@ class AutoRanker(RankerMixin, BaseEstimator):
     scoring : str or Metric, optional
         The metric that chooses. By default ndcg@10 if there are groups and the scores are grades
         (whole numbers from 0 to 31), else disagreement; `scoring_` tells.
-    estimate_folds : int
-        Folds of groups for the honest estimate: all is done again without each of them. 0 leaves
-        it out, which takes about half of the time.
+    n_resamples : int
+        For the honest estimate groups are drawn so many times, as many as there are, with
+        replacement. Members are chosen, weighted and combined on those that were drawn, and judged
+        on the others. No model is trained again. 0 leaves the estimate out.
     time_limit : float, optional
         Seconds after which no further member, and no estimate, is begun. The simplest member is
         always trained.
@@ -93,14 +95,15 @@ class AutoRanker(RankerMixin, BaseEstimator):
         Name of the member with the best held-out score.
     held_out_scores_ : ndarray of shape (n_items, n_judged)
         Held-out scores of the members with a score, in the order of `members_`. Compare them in
-        one group only. A row for each fold and item if edges were held out.
+        one group only.
     combine_ : {"stack", "mean", "best"}
         What is in use.
     score_ : float
         The metric of the combination on held-out data, each group held out of its weights.
     estimate_ : dict
-        "score", "low" and "high" with groups held out once more, from members and weights alike;
-        "optimism", by how much `score_` flatters. Empty without ``estimate_folds``.
+        "score", "low" and "high" (95 %) on groups that choice and weights had not seen; "optimism",
+        by how much `score_` flatters. Empty without ``n_resamples``, or with fewer than four
+        groups.
     scoring_ : str
         The metric.
     notes_ : list of str
@@ -115,7 +118,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
     >>> from rankwise import AutoRanker
     >>> from rankwise.datasets import make_ranking
     >>> X, y, groups = make_ranking(n_queries=30, noise=0.5, random_state=0)[:3]
-    >>> model = AutoRanker(estimate_folds=0).fit(X, y, groups)
+    >>> model = AutoRanker(n_resamples=0).fit(X, y, groups)
     >>> model.scoring_, len(model.members_), model.predict(X, groups).shape
     ('ndcg@10', 11, (600,))
     """
@@ -128,7 +131,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         *,
         combine: str = "stack",
         scoring: Any = None,
-        estimate_folds: int = 3,
+        n_resamples: int = 30,
         time_limit: float | None = None,
         random_state: Any = 0,
         verbose: int = 0,
@@ -136,7 +139,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.members = members
         self.combine = combine
         self.scoring = scoring
-        self.estimate_folds = estimate_folds
+        self.n_resamples = n_resamples
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
@@ -169,29 +172,34 @@ class AutoRanker(RankerMixin, BaseEstimator):
         """
         start = time.perf_counter()
         check_option("combine", self.combine, ("stack", "mean", "best"))
-        n_folds = as_whole("estimate_folds", self.estimate_folds, "0 for no estimate")
-        self._check_limit()
-        seed = check_seed(self.random_state)
+        n_resamples = as_whole("n_resamples", self.n_resamples, "0 for no estimate")
+        limit = self.time_limit
+        is_number = isinstance(limit, numbers.Real) and not isinstance(limit, bool)
+        if limit is not None and not (is_number and limit >= 0):
+            raise ValueError(f"time_limit={limit!r}; expected seconds, 0 or more, or None.")
+        seed = self.random_state
+        if not isinstance(seed, numbers.Integral):
+            seed = check_random_state(seed).randint(np.iinfo(np.int32).max)
         check_same_index(X=X, y=y, groups=groups)
         X = check_rows(self, X, accept_sparse="csr")
-        problem = check_problem(X, y, groups, sample_weight)
-        metric = self._metric(problem)
-        self.scoring_ = metric.name
+        data = check_data(X, y, groups, sample_weight)
+        held_out = HeldOut.of(data, self.scoring)
+        features = Features(data, int(seed))
+        self.scoring_ = held_out.metric.name
         self.notes_: list[str] = []
-        self.members_: list[dict[str, Any]] = []
         self.estimate_: dict[str, float] = {}
-        is_wide = sp.issparse(X) and X.shape[1] > WIDE
-        units = make_units(problem.graph, metric, one_at_a_time=not is_wide)
-        is_joined = isinstance(units, HeldOutEdges)
-        nested = None if is_joined else estimate_folds(problem.graph, n_folds)
-        features = Features(problem.X, problem.groups, seed)
-        judged = self._judge(problem, features, units, nested, start)
+        judged = self._judge(data, features, held_out, start)
         if not judged:
-            self._keep_simplest(problem, features)
+            self._keep_simplest(data, features)
             return self
-        self._keep(judged, combine_members(judged, units, self.combine), units, problem)
-        if nested is not None:
-            self._estimate(problem, units, nested, judged)
+        combiner = Combiner(list(judged.values()), held_out, self.combine)
+        combination = combiner.combine()
+        self._keep(judged, combination, held_out, data)
+        if n_resamples and self._is_late(start):
+            self.notes_.append("no time was left for the honest estimate")
+        elif n_resamples and combiner.n_units >= LEAST_UNITS:
+            rng = np.random.default_rng(int(seed))
+            self._estimate(combiner.out_of_bag(n_resamples, rng), held_out, data)
         return self
 
     @calm
@@ -219,10 +227,19 @@ class AutoRanker(RankerMixin, BaseEstimator):
                 "they are one list, pass groups=[0] * len(X)."
             )
         groups = groups if self.needs_groups_ else None
-        scores = self._member_scores(X, groups)
+        columns = self._member_scores(X, groups)
         if len(self.estimators_) == 1:
-            return scores[:, 0]
-        return row_products(np.asarray(self.scaler_.transform(scores, groups)), self.weights_)
+            scores = columns[:, 0]
+        else:
+            scores = row_products(
+                np.asarray(self.scaler_.transform(columns, groups)), self.weights_
+            )
+        if groups is not None and not scores.any() and len(np.unique(groups)) == len(scores):
+            warn_user(
+                "every group has one item, and this AutoRanker compares an item with the others of "
+                "its group: all scores are 0. Pass whole groups."
+            )
+        return scores
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -233,146 +250,249 @@ class AutoRanker(RankerMixin, BaseEstimator):
         columns = [predict_items(member, X, groups) for member in self.estimators_]
         return np.stack(columns, axis=1).astype(np.float64)
 
-    def _metric(self, problem: Problem) -> Measure:
-        given = default_scoring(problem) if self.scoring is None else self.scoring
-        metric = check_scoring(given)
-        if problem.graph.scores is None and metric.name not in ("disagreement", "concordance"):
-            raise ValueError(
-                f"scoring={metric.name!r} needs scores, but y is a graph of explicit preferences; "
-                "use scoring='disagreement' or 'concordance'."
-            )
-        return metric
+    def _is_late(self, start: float) -> bool:
+        return self.time_limit is not None and time.perf_counter() - start > self.time_limit
 
     def _judge(
-        self,
-        problem: Problem,
-        features: Features,
-        units: Units,
-        nested: NestedFolds | None,
-        start: float,
-    ) -> list[Member]:
-        asked = asked_members(self.members, problem)
-        meter = Progress("AutoRanker", len(asked))
-        judged: list[Member] = []
-        for done, (name, what) in enumerate(asked):
-            meter.update(done)
+        self, data: TrainingData, features: Features, held_out: HeldOut, start: float
+    ) -> dict[str, Member]:
+        """Hold out the members one after the other, and begin the table of them."""
+        asked = asked_members(self.members, data)
+        judged: dict[str, Member] = {}
+        self.members_: list[dict[str, Any]] = []
+        line = Progress("AutoRanker", len(asked))
+        for done, (name, what) in enumerate(asked.items()):
+            line.update(done)
             begun = time.perf_counter()
-            why = self._why_not(judged, what, units, start)
-            if not why:
+            row: dict[str, Any] = {"name": name, "note": ""}
+            if judged and self._is_late(start):
+                row["note"] = f"left out: the time limit of {self.time_limit:g} s was over"
+            else:
                 try:
-                    twice = None if self._is_late(start) else nested
-                    if isinstance(what, Recipe):
-                        judge = judge_trees if what.expansion == "trees" else judge_recipe
-                        judged.append(judge(what, features, problem, units, twice))
-                    else:
-                        rival = max(judged, key=self._gain(units), default=None)
-                        judged.append(judge_estimator(name, what, problem, units, rival, twice))
+                    member = judged[name] = judge_member(what, data, features, held_out)
+                    row.update(alpha=member.alpha, **_interval(member.by_unit))
+                    row["note"] = f"{member.n_trees} trees" if member.n_trees else ""
                 except Exception as error:  # other people's models raise what they like
-                    why = f"left out: {str(error).rstrip('.')}"
-                    if not isinstance(what, Recipe) and "given up" not in why:
-                        warn_user(f"the member {name!r} is {why}.")
-            row = self._row(judged[-1]) if not why else {"name": name, "note": why}
-            self.members_.append({"seconds": time.perf_counter() - begun, **row})
-            self._say(self.members_[-1])
-        meter.close()
+                    row["note"] = f"left out: {str(error).rstrip('.')}"
+                    if not isinstance(what, Recipe):
+                        warn_user(f"the member {name!r} is {row['note']}.")
+            row["seconds"] = time.perf_counter() - begun
+            self.members_.append(row)
+            if self.verbose:
+                score = f"{self.scoring_} {row['score']:.4f}" if "score" in row else row["note"]
+                sys.stderr.write(f"AutoRanker: {name}: {score}, {row['seconds']:.1f} s\n")
+        line.close()
         return judged
 
-    def _gain(self, units: Units) -> Any:
-        sign = 1.0 if units.metric.greater_is_better else -1.0
-        return lambda member: sign * float(mean_defined(member.by_unit))
-
-    def _why_not(self, judged: list[Member], what: Any, units: Units, start: float) -> str:
-        """Why a member is not even begun; empty if it is."""
-        if not judged:
-            return ""
-        if self._is_late(start):
-            return f"left out: the time limit of {self.time_limit:g} s was over"
-        linear = [member for member in judged if member.name.startswith("linear, ")]
-        if linear and isinstance(what, Recipe) and what.expansion in ("hinges", "rbf"):
-            plain = f"linear, {what.scaling},"
-            kin = [member for member in linear if member.name.startswith(plain)]
-            best = max(linear, key=self._gain(units))
-            sign = 1.0 if units.metric.greater_is_better else -1.0
-            if kin and all(is_worse(k.by_unit, best.by_unit, sign, HOPELESS) for k in kin):
-                return f"given up: {kin[0].name!r} is far worse than {best.name!r}"
-        return ""
-
-    def _check_limit(self) -> None:
-        limit = self.time_limit
-        is_number = isinstance(limit, numbers.Real) and not isinstance(limit, bool)
-        if limit is not None and not (is_number and limit >= 0):
-            raise ValueError(f"time_limit={limit!r}; expected seconds, 0 or more, or None.")
-
-    def _is_late(self, start: float) -> bool:
-        limit = self.time_limit
-        return limit is not None and time.perf_counter() - start > limit
-
-    def _row(self, member: Member) -> dict[str, Any]:
-        return {
-            "name": member.name,
-            "alpha": member.alpha,
-            **interval(member.by_unit),
-            "seconds": member.seconds,
-            "note": f"{member.n_trees} trees" if member.n_trees else "",
-        }
-
     def _keep(
-        self, judged: list[Member], combination: Combination, units: Units, problem: Problem
+        self,
+        judged: dict[str, Member],
+        combination: Combination,
+        held_out: HeldOut,
+        data: TrainingData,
     ) -> None:
         """Train the members that have a weight, and fill the table."""
+        members, weights = (
+            list(judged.values()),
+            dict(zip(judged, combination.weights, strict=True)),
+        )
         kept = np.flatnonzero(combination.weights)
-        self.estimators_ = [judged[k].train() for k in kept]
+        self.estimators_ = [members[k].train() for k in kept]
         self.weights_ = combination.weights[kept]
         self.combine_ = combination.how
-        self.best_member_ = max(judged, key=self._gain(units)).name
+        gain = [held_out.sign * float(mean_defined(member.by_unit)) for member in members]
+        self.best_member_ = list(judged)[int(np.nanargmax(gain))]
         self.score_ = float(mean_defined(combination.by_unit))
-        self.held_out_scores_ = np.stack([member.held for member in judged], axis=1)
+        self.held_out_scores_ = np.stack([member.held for member in members], axis=1)
         self.notes_ += [combination.note] * bool(combination.note)
-        self.needs_groups_ = problem.groups is not None
-        self.scaler_ = GroupScaler()
-        is_list = problem.groups is None and len(kept) > 1  # in groups nothing is to be learned
-        scores = self._member_scores(problem.X, None) if is_list else np.zeros((2, len(kept)))
-        self.scaler_.fit(scores, groups=[0, 0] if self.needs_groups_ else None)
-        weights = dict(zip((member.name for member in judged), combination.weights, strict=True))
+        self.needs_groups_ = data.groups is not None
+        is_list = data.groups is None and len(kept) > 1  # in groups nothing is to be learned
+        scores = self._member_scores(data.X, None) if is_list else np.zeros((2, len(kept)))
+        self.scaler_ = GroupScaler().fit(scores, groups=[0, 0] if self.needs_groups_ else None)
         for row in self.members_:
-            if "score" in row:
+            if row["name"] in weights:
                 row["weight"] = float(weights[row["name"]])
 
-    def _keep_simplest(self, problem: Problem, features: Features) -> None:
+    def _keep_simplest(self, data: TrainingData, features: Features) -> None:
         """Nothing can be held out: the simplest member alone, with the alpha of RankRLS."""
-        simplest = menu_of(problem)[0]
+        simplest = menu_for(data)[0]
         steps, R = features.make(simplest)
-        self.estimators_ = [as_pipeline(steps, RankRLS().fit(R, *problem.target))]
+        self.estimators_ = [as_pipeline(steps, RankRLS().fit(R, *data.target))]
         self.weights_, self.combine_, self.best_member_ = np.ones(1), "best", simplest.name
         self.score_ = float("nan")
-        self.held_out_scores_ = np.empty((problem.X.shape[0], 0))
+        self.held_out_scores_ = np.empty((data.X.shape[0], 0))
         self.needs_groups_ = False
         why = self.members_[0]["note"].removeprefix("left out: ")
         self.notes_.append(f"no member could be held out ({why}): the simplest one is used alone")
 
-    def _estimate(
-        self, problem: Problem, units: Units, nested: NestedFolds, judged: list[Member]
-    ) -> None:
-        """Say how good the combination is with groups held out once more."""
-        if any(member.again is None for member in judged):
-            self.notes_.append("no time was left for the honest estimate")
-            return
-        try:
-            scores = held_out_once_more(problem, units, nested, judged, self.combine)
-        except ValueError as error:
-            self.notes_.append(f"no honest estimate: {error}")
-            return
-        metric = units.metric
-        found = interval(scores)
-        sign = 1.0 if metric.greater_is_better else -1.0
-        self.estimate_ = {**found, "optimism": sign * (self.score_ - found["score"])}
+    def _estimate(self, by_unit: Array, held_out: HeldOut, data: TrainingData) -> None:
+        """Say how good the combination is where it was neither chosen nor weighted."""
+        self.estimate_ = _interval(by_unit)
+        found = self.estimate_
+        found["optimism"] = held_out.sign * (self.score_ - found["score"])
+        units = "groups" if data.graph.n_groups > 1 else "folds of the list"
         self.notes_.append(
-            f"{metric.name} {found['score']:.4f} (95% from {found['low']:.4f} to "
-            f"{found['high']:.4f}) with groups held out once more; the second level said "
-            f"{self.score_:.4f}, so it is optimistic by {self.estimate_['optimism']:+.4f}"
+            f"{self.scoring_} {found['score']:.4f} (95% from {found['low']:.4f} to "
+            f"{found['high']:.4f}) on {units} that choice and weights had not seen; on those that "
+            f"they had seen {self.score_:.4f}, so it is optimistic by {found['optimism']:+.4f}"
         )
 
-    def _say(self, row: dict[str, Any]) -> None:
-        if self.verbose:
-            score = f"{self.scoring_} {row['score']:.4f}" if "score" in row else row["note"]
-            sys.stderr.write(f"AutoRanker: {row['name']}: {score}, {row['seconds']:.1f} s\n")
+
+def _interval(by_unit: Array) -> dict[str, float]:
+    """The mean over units, and Student's interval for it."""
+    mean, error = float(mean_defined(by_unit)), float(standard_error(by_unit))
+    n = int((~np.isnan(by_unit)).sum())
+    reach = float(student.ppf((1 + CONFIDENCE) / 2, n - 1)) * error if n > 1 else float("nan")
+    return {"score": mean, "low": mean - reach, "high": mean + reach}
+
+
+@dataclass(eq=False)
+class Combination:
+    """Weights of the members, and how good they are on held-out data.
+
+    Attributes
+    ----------
+    how : {"stack", "mean", "best"}
+        What was chosen.
+    weights : ndarray of shape (n_members,)
+        Weights of the scores of the members, each scaled in its group.
+    by_unit : ndarray of shape (n_units,)
+        The metric in each unit, which the weights of a stack have not seen.
+    note : str
+        Why this, if something else was asked for.
+    """
+
+    how: str
+    weights: Array
+    by_unit: Array
+    note: str = ""
+
+
+class Combiner:
+    """Makes one ranker of several: a stack, the mean of the best, or the best.
+
+    The stack is ``RankRLS(cost="sign")`` on the held-out scores of the members, centered and scaled
+    in each group. Its systems are sums over the groups, ``(Σ G_g / Σ W_g + αI) w = Σ t_g / Σ W_g``,
+    so that a group is taken out of the weights, or drawn several times, by a change of these sums.
+
+    Parameters
+    ----------
+    members : list of Member
+        The members.
+    held_out : HeldOut
+        What was held out, and how it is judged.
+    how : {"stack", "mean", "best"}
+        How they are combined; a stack gives way to what is clearly better on held-out data.
+    """
+
+    def __init__(self, members: list[Member], held_out: HeldOut, how: str) -> None:
+        self._held_out, self._how = held_out, how
+        self._by_unit = np.stack([member.by_unit for member in members], axis=1)
+        self._Z = held_out.scaled(np.stack([member.held for member in members], axis=1))
+        self.n_units = len(self._by_unit)
+        if how == "stack" and len(members) > 1 and len(self._Z) >= LEAST_FOR_STACK:
+            self._sum_systems()
+            self._alpha = self._choose_alpha()
+
+    def combine(self, drawn: NDArray[np.intp] | None = None) -> Combination:
+        """Choose and weigh by some units, which may be there several times; by default by all.
+
+        The best of several members flatters itself a little, so it replaces the stack only if it is
+        better by a standard error of the difference over groups. With fewer than 200 items the mean
+        of the best members takes the place of the stack: it does not learn weights from noise.
+        """
+        held_out, n_members = self._held_out, self._by_unit.shape[1]
+        drawn = np.arange(self.n_units) if drawn is None else drawn
+
+        def gain(by_unit: Array) -> Array:
+            means = held_out.sign * mean_defined(by_unit[drawn])
+            return np.where(np.isnan(means), -np.inf, means)
+
+        order = np.argsort(-gain(self._by_unit), kind="stable")
+        best = Combination("best", np.eye(n_members)[order[0]], self._by_unit[:, order[0]])
+        if self._how == "best" or n_members == 1:
+            return best
+        weights = np.zeros(n_members)
+        weights[order[:AVERAGED]] = 1.0 / len(order[:AVERAGED])
+        mean = Combination("mean", weights, self._judge(self._Z @ weights))
+        if self._how == "mean":
+            return mean
+        n_items = len(self._Z)
+        if n_items < LEAST_FOR_STACK:
+            what = "the mean of the best takes the place of the stack"
+            mean.note = f"{what}: {n_items} items are too few for its weights"
+            return mean
+        stack = self._stack(np.bincount(drawn, minlength=self.n_units))
+        other = max(mean, best, key=lambda each: float(gain(each.by_unit)))
+        if stack.weights.any() and not is_worse(
+            stack.by_unit[drawn], other.by_unit[drawn], held_out.sign
+        ):
+            return stack
+        what = "the mean of the best" if other.how == "mean" else "the best member"
+        values = [float(mean_defined(each.by_unit[drawn])) for each in (other, stack)]
+        other.note = (
+            f"{what} takes the place of the stack: {held_out.metric.name} {values[0]:.4f} against "
+            f"{values[1]:.4f} on held-out data"
+        )
+        return other
+
+    def out_of_bag(self, n_resamples: int, rng: np.random.Generator) -> Array:
+        """The mean metric in each unit, by combinations of draws that the unit is not in."""
+        total, count = np.zeros(self.n_units), np.zeros(self.n_units)
+        for _ in range(n_resamples):
+            drawn = rng.integers(self.n_units, size=self.n_units)
+            by_unit = self.combine(drawn).by_unit
+            counts = ~np.isnan(by_unit)
+            counts[drawn] = False
+            total[counts] += by_unit[counts]
+            count += counts
+        return np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
+
+    def _judge(self, held: Array) -> Array:
+        return self._held_out.judge(held[:, None])[:, 0]
+
+    def _sum_systems(self) -> None:
+        """``G = Zᵀ L Z``, ``t = Zᵀ d`` and W, the weight of the pairs, of each unit."""
+        graph, unit = self._held_out.graph, self._held_out.unit
+        if graph.scores is not None:
+            weights = graph.item_weights
+            graph = ScoreGraph(graph.scores, unit, cost="sign", sample_weight=weights)
+        order = np.argsort(unit, kind="stable")
+        starts = np.flatnonzero(np.diff(unit[order], prepend=-1))
+        Z, LZ = self._Z[order], np.asarray(graph.laplacian(self._Z))[order]
+        parts = zip(np.split(Z, starts[1:]), np.split(LZ, starts[1:]), strict=True)
+        self._grams = np.stack([part.T @ L_part for part, L_part in parts])
+        self._moments = np.add.reduceat(Z * graph.divergence.reshape(-1, 1)[order], starts)
+        self._amounts = np.bincount(unit, graph.degrees) / 2
+
+    def _choose_alpha(self) -> float:
+        """By leave-group-out and the share of wrong pairs: what the cost asks for, and it varies
+        less than other metrics.
+        """
+        every, wrong = np.ones(self.n_units), check_scoring("disagreement")
+        scale = np.trace(self._grams.sum(axis=0)) / self._amounts.sum() / self._Z.shape[1]
+        alphas = STACK_ALPHAS * (scale or 1.0)
+        held = np.stack([self._held(self._without(every, alpha)) for alpha in alphas], axis=1)
+        return float(alphas[np.nanargmin(mean_defined(self._held_out.judge(held, wrong)))])
+
+    def _stack(self, counts: NDArray[np.intp]) -> Combination:
+        """The weights of units that were drawn so many times."""
+        total = (counts * self._amounts).sum() or 1.0
+        gram = np.tensordot(counts, self._grams, 1) / total
+        moment = counts @ self._moments / total
+        weights = np.linalg.solve(gram + self._alpha * np.eye(len(gram)), moment)
+        by_unit = self._judge(self._held(self._without(counts, self._alpha)))
+        return Combination("stack", weights / (np.abs(weights).sum() or 1.0), by_unit)
+
+    def _without(self, counts: NDArray[Any], alpha: float) -> Array:
+        """Weights without each unit in turn, (n_units, n_members)."""
+        grams, moments = counts[:, None, None] * self._grams, counts[:, None] * self._moments
+        amounts = counts * self._amounts
+        rest = amounts.sum() - amounts
+        rest = np.where(rest > 0, rest, np.inf)
+        left = (grams.sum(axis=0) - grams) / rest[:, None, None] + alpha * np.eye(len(grams[0]))
+        right = (moments.sum(axis=0) - moments) / rest[:, None]
+        return np.asarray(np.linalg.solve(left, right[:, :, None])[:, :, 0])
+
+    def _held(self, weights: Array) -> Array:
+        return np.asarray(np.einsum("ij,ij->i", self._Z, weights[self._held_out.unit]))

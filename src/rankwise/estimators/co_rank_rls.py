@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
+from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.estimators.checks import check_rows
 from rankwise.estimators.problem import ranking_loss
 from rankwise.estimators.search import Search
@@ -249,6 +250,10 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         """
         check_is_fitted(self)
         return np.column_stack(self._scores(X, self.view_coef_))
+
+    def score_functions(self) -> ScoreFunctions:
+        """What the scores are made of: the function of each view."""
+        return ScoreFunctions(list(self.views_), [coef[:, None] for coef in self.view_coef_])
 
     def view_disagreement(self, X: Any, groups: ArrayLike | None = None) -> Array:
         """How differently the views order items, new ones for instance; no scores are needed.

@@ -28,7 +28,7 @@ from rankwise.model_selection.tables import TableTask
 from rankwise.options import check_option
 from rankwise.real_numbers import as_real, check_items
 from rankwise.solvers.tables import Side, Table
-from rankwise.text_tables import listed
+from rankwise.text_tables import count, listed
 
 DELTA = "delta"
 TABLES = 8.0  # tables of the size of Y in memory at a time
@@ -147,9 +147,10 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
     coef_ : ndarray of shape (n_row_functions, n_column_functions)
         Weights of products of features (linear kernels) and of kernel values to the training rows
         or columns (others).
-    shared_coef_ : ndarray of shape (n_column_functions,)
-        Weights of the order of the columns that all rows share; of the rows that all columns share,
-        shape (n_row_functions,), if rows are ranked.
+    column_coef_ : ndarray of shape (n_column_functions,)
+        Weights of the order that all rows share.
+    row_coef_ : ndarray of shape (n_row_functions,)
+        The same for the order of rows that all columns share.
     rows_fit_, columns_fit_ : array or sparse matrix
         The training rows and columns (not for linear kernels, nor precomputed ones of rows).
     n_columns_ : int
@@ -227,16 +228,17 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
             Scores. Kernel values are made in blocks of rows.
         """
         check_is_fitted(self)
-        kernels, names = self._kernels(), self.feature_names_
-        items = kernels[0].check(rows, self.n_features_in_, names[0]), self.columns_fit_
-        if columns is not None:
-            items = items[0], kernels[1].check(columns, self.n_column_features_, names[1])
-        fitted, coef = (getattr(self, "rows_fit_", None), self.columns_fit_), self.coef_
-        if self.ranked == "rows":
-            kernels, items, fitted, coef = kernels[::-1], items[::-1], fitted[::-1], coef.T
-        weights = kernels[0].scores(items[0], fitted[0], coef) + self.shared_coef_
-        scores = kernels[1].scores(items[1], fitted[1], np.ascontiguousarray(weights.T))
-        return scores if self.ranked == "rows" else np.asarray(scores.T)
+        of_rows, of_columns = self._kernels()
+        rows = of_rows.check(rows, self.n_features_in_, self.feature_names_[0])
+        if columns is None:
+            columns = self.columns_fit_
+        else:
+            columns = of_columns.check(columns, self.n_column_features_, self.feature_names_[1])
+        weights = np.column_stack([self.coef_, self.row_coef_])
+        by_row = of_rows.scores(rows, getattr(self, "rows_fit_", None), weights)
+        weights = np.ascontiguousarray((by_row[:, :-1] + self.column_coef_).T)
+        scores = of_columns.scores(columns, self.columns_fit_, weights).T
+        return np.asarray(scores + by_row[:, -1:])
 
     def leave_out(
         self,
@@ -361,15 +363,15 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
         kernels, items, table = data.kernels, data.items, data.table
         B, shared = kernels[0].split(found.coef[0], items[0], table.rows, data.added)
         both, _ = kernels[1].split(np.vstack([B, shared]).T, items[1], table.columns, 0.0)
-        coef = both.T[:-1]
-        self.shared_coef_ = both.T[-1].copy()
+        coef, self.row_coef_, self.column_coef_ = both.T[:-1], np.zeros(len(B)), both.T[-1].copy()
         if self.ranked == "rows":
             kernels, items, coef = kernels[::-1], items[::-1], coef.T
+            self.row_coef_, self.column_coef_ = self.column_coef_, self.row_coef_
         rows, columns = items
         self.coef_ = np.ascontiguousarray(coef)
         self.feature_names_ = data.names
         self.n_features_in_ = rows.shape[1]
-        self.n_column_features_ = 0 if kernels[1].is_delta else columns.shape[1]
+        self.n_column_features_ = 0 if kernels[1].kernel is None else columns.shape[1]
         self.n_columns_ = columns.shape[0]
         self.n_pairs_, self.n_iter_ = table.loss.n_pairs, found.n_iter
         self.columns_fit_ = columns
@@ -434,8 +436,8 @@ group_weight, intercept, tol, max_iter
     model_class = ConditionalRankRLS
     lists = ("row_gamma", "column_gamma")
     shown = (
-        *("coef_", "shared_coef_", "rows_fit_", "columns_fit_", "feature_names_", "n_columns_"),
-        *("n_column_features_", "n_pairs_", "n_iter_", "n_features_in_"),
+        *("coef_", "row_coef_", "column_coef_", "rows_fit_", "columns_fit_", "feature_names_"),
+        *("n_columns_", "n_column_features_", "n_pairs_", "n_iter_", "n_features_in_"),
     )
 
     alphas: ArrayLike | None = None
@@ -503,11 +505,6 @@ class SideKernel(NamedTuple):
     kernel: Kernel | None
 
     @property
-    def is_delta(self) -> bool:
-        """Whether the items have names only."""
-        return self.kernel is None
-
-    @property
     def is_precomputed(self) -> bool:
         """Whether kernel values are given."""
         return self.kernel is not None and self.kernel.is_precomputed
@@ -533,15 +530,14 @@ class SideKernel(NamedTuple):
         if items is None:
             raise ValueError(f"{self.what} is None; only column_kernel='delta' needs no features.")
         check_items(self.what, items)
-        found = self.names(items)
-        if names is not None and found is not None and found != names:
+        features = self.names(items)
+        if names is not None and features not in (None, names):
             raise ValueError(
-                f"{self.what} has the features {listed(found, 6)}; the model was trained with "
-                f"{listed(names, 6)}, in this order: pass {self.what}[names] with these names."
+                f"{self.what} has the features {listed(features or (), 6)}; the model was trained "
+                f"with {listed(names, 6)}, in this order: pass {self.what}[names] with these names."
             )
-        items = as_array(items, self.what)
         checked = check_array(
-            items,
+            as_array(items, self.what),
             accept_sparse=False if self.is_precomputed else "csr",
             dtype=[np.float64, np.float32],
             input_name=self.what,
@@ -557,18 +553,12 @@ class SideKernel(NamedTuple):
 
     def check_count(self, items: Any, n: int) -> None:
         """As many items as the table has; square if kernel values are given."""
-        shape = items.shape
-        side = "rows" if self.what == "rows" else "columns"
-        if self.is_precomputed and shape != (n, n):
+        if items.shape[0] != n or (self.is_precomputed and items.shape[1] != n):
+            expected = f"the kernel values between them, ({n}, {n})"
             raise ValueError(
-                f"{self.what} has shape {shape}, but Y has {n} {side}; a precomputed kernel of the "
-                f"{self.what} is the square matrix of kernel values between them, ({n}, {n})."
-            )
-        if shape[0] != n:
-            other = "columns" if self.what == "rows" else "rows"
-            raise ValueError(
-                f"{self.what} has {shape[0]} items but Y has {n} {side}; give one for each, and "
-                f"look whether {self.what} and {other} were swapped."
+                f"{self.what} has shape {items.shape}, but Y has {n} {self.what}; give "
+                f"{expected if self.is_precomputed else 'one for each'}, and look whether rows and "
+                "columns were swapped."
             )
 
     def make(
@@ -585,11 +575,9 @@ class SideKernel(NamedTuple):
             added = float(np.vdot(R, R)) / n or 1.0
             column = np.full((n, int(constant)), np.sqrt(added))
             return Side(np.hstack([R, column]), False, is_centered), constant * added
-        what, advice = (
-            f"a kernel matrix of the {self.what}",
-            f"fewer features, or fewer {self.what}",
-        )
-        check_matrix_fits(n, n, what, f"use a linear kernel on {advice}", n_matrices=MATRICES)
+        advice = f"use a linear kernel on fewer features, or fewer {self.what}"
+        what = f"a kernel matrix of the {self.what}"
+        check_matrix_fits(n, n, what, advice, n_matrices=MATRICES)
         K = np.eye(n) if self.kernel is None else self.kernel.matrix(items)
         added = constant * (float(np.trace(K)) / n or 1.0)
         return Side(K + added, True, is_centered), added
@@ -636,12 +624,6 @@ def side_kernel(what: str, function: Any, gamma: Any, params: dict[str, Any] | N
         return SideKernel(what, None)
     if callable(function):
         return SideKernel(what, Kernel(function, params=params))
-    unknown = sorted(set(params) - {"degree", "coef0"})
-    if unknown:
-        raise ValueError(
-            f"{what[:-1]}_kernel_params has {unknown[0]!r}; a named kernel takes 'degree' and "
-            f"'coef0' there, and {what[:-1]}_gamma."
-        )
     return SideKernel(what, Kernel(function, gamma, **params))
 
 
@@ -663,9 +645,8 @@ def check_table(Y: Array, row: str, column: str) -> Array:
     """Two columns or more, no infinity, and in each row and column a known score."""
     if Y.shape[1] < 2:
         raise ValueError(
-            f"Y has the scores of {Y.shape[1]} {column}{'' if Y.shape[1] == 1 else 's'}; expected "
-            f"at least two {column}s to rank for each {row}. One score for each {row} is a list of "
-            "items: RankRLS ranks those."
+            f"Y has the scores of one {column} only; expected at least two {column}s to rank for "
+            f"each {row}. One score for each {row} is a list of items: RankRLS ranks those."
         )
     if np.isinf(Y).any():
         i, j = np.argwhere(np.isinf(Y))[0]
@@ -673,12 +654,11 @@ def check_table(Y: Array, row: str, column: str) -> Array:
             f"Y contains infinity, the first in row {i}, column {j}; give finite scores, and NaN "
             "where a score is unknown."
         )
-    known = ~np.isnan(Y)
     for axis, what in ((1, row), (0, column)):
-        empty = np.flatnonzero(~known.any(axis=axis))
+        empty = np.flatnonzero(np.isnan(Y).all(axis=axis))
         if len(empty):
             raise ValueError(
-                f"Y has no score for {len(empty)} {what}{'s' if len(empty) > 1 else ''}, the first "
-                f"is number {empty[0]}; leave {'them' if len(empty) > 1 else 'it'} out."
+                f"Y has no score for {count(len(empty), what)}, the first is number {empty[0]}; "
+                "leave out what has none."
             )
     return Y

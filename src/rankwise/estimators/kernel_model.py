@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
+from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.checks import check_rows
 from rankwise.features import FeatureMap, KernelParameters
@@ -81,6 +82,18 @@ class KernelModel(RankerMixin, KernelParameters):
         check_is_fitted(self)
         X = self._check_items(X, accept_sparse="csr", reset=False)
         return self._feature_map(len(self._columns)).features(X)
+
+    def score_functions(self) -> ScoreFunctions:
+        """What the scores are made of."""
+        if np.ndim(self.intercept_):
+            raise ValueError(
+                f"{type(self).__name__} scores all labels of an instance, and a ranker of items is "
+                "needed here. Its weights are coef_ (dual_coef_ for kernels) and intercept_; a "
+                "model file keeps all of it (rankwise.persistence.save)."
+            )
+        columns = np.asarray(self._columns, dtype=np.float64)
+        features = self._feature_map(len(columns))
+        return ScoreFunctions([features], [columns], float(self.intercept_), self.output_shape_)
 
     def _check_items(self, X: Any, **options: Any) -> Any:
         return check_rows(self, X, **options)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.arrays import Array
@@ -508,25 +509,18 @@ def _refuse_lists(Y: Any) -> None:
 
 def _classes(y: NDArray[Any], known: NDArray[Any] | None) -> LabelTarget:
     """One class for each instance: 1 for it, 0 for all others."""
-    if y.dtype.kind == "c":
-        raise ValueError("Complex data not supported: Y must hold real numbers or classes.")
-    if y.dtype.kind == "f":
-        if not np.isfinite(y).all():
-            raise ValueError("Input y contains NaN or infinity; give each instance a class.")
-        if (y != np.rint(y)).any():
-            raise ValueError(
-                f"Y has shape {y.shape} and fractions; expected scores of all labels, shape "
-                "(n_instances, n_labels), or one class for each instance. Unknown label type: "
-                "continuous."
-            )
-    try:
-        found, code = np.unique(y, return_inverse=True)
-    except TypeError:
-        raise ValueError("Y mixes classes of different types; give all as strings.") from None
-    labels = found if known is None else known
+    check_classification_targets(y)
+    classes, code = np.unique(y, return_inverse=True)
+    labels = classes if known is None else known
     if known is not None:
         place = {label: k for k, label in enumerate(known.tolist())}
-        code = np.array([_place(label, place) for label in found.tolist()])[code]
+        unknown = [label for label in classes.tolist() if label not in place]
+        if unknown:
+            raise ValueError(
+                f"the class {unknown[0]!r} is unknown to the model, which knows "
+                f"{listed(map(repr, place), 5)}."
+            )
+        code = np.array([place[label] for label in classes.tolist()])[code]
     if len(labels) < 2:
         raise ValueError(
             f"all instances are of one class, {labels.tolist()[0]!r}; expected at least two "
@@ -544,10 +538,10 @@ def _from_ranks(ranks: Array) -> Array:
     wrong = (order != wanted) & ~np.isnan(order)
     if wrong.any():
         row = int(np.argmax(wrong.any(axis=1)))
-        seen = ranks[row][~np.isnan(ranks[row])]
-        what = "duplicates" if len(np.unique(seen)) < len(seen) else "gaps"
+        known = ranks[row][~np.isnan(ranks[row])]
+        what = "duplicates" if len(np.unique(known)) < len(known) else "gaps"
         raise ValueError(
-            f"the ranks of row {row} have {what}: {', '.join(f'{each:g}' for each in seen[:12])}; "
+            f"the ranks of row {row} have {what}: {listed((f'{rank:g}' for rank in known), 12)}; "
             "expected 1 (best), 2, … up to the number of ranked labels, each once. For ties and "
             "gaps pass -ranks with values='scores'."
         )
@@ -569,19 +563,8 @@ def _in_order(target: LabelTarget, known: NDArray[Any]) -> LabelTarget:
     return target._replace(Y=target.Y[:, order], labels=known)
 
 
-def _place(label: Any, place: dict[Any, int]) -> int:
-    if label not in place:
-        raise ValueError(
-            f"the class {label!r} is unknown to the model, which knows "
-            f"{listed(map(repr, place), 5)}."
-        )
-    return place[label]
-
-
 def _names(names: list[Any]) -> NDArray[Any]:
     if len(set(names)) < len(names):
         raise ValueError("two columns of Y have the same name; give each label one column.")
-    is_whole = all(
-        isinstance(name, (int, np.integer)) and not isinstance(name, bool) for name in names
-    )
+    is_whole = np.array(names).dtype.kind in "iu"
     return np.array(names if is_whole else [str(name) for name in names])

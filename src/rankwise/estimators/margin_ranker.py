@@ -137,7 +137,7 @@ class MarginRanker(KernelModel):
         y, groups = with_weights(y, groups, sample_weight, X)
         alpha = float(check_alphas([self.alpha], "alpha")[0])
         _, loss, design = self._prepare(X, y, groups)
-        start = self._last_weights(design)
+        start = self._last_weights(design) if self.warm_start else None
         self._store_features(design.features)
         solution = minimize_to_gap(self, make_objective(design.matrix, loss, alpha), start=start)
         report_solution(self, solution)
@@ -206,7 +206,6 @@ class MarginRanker(KernelModel):
     ) -> tuple[PreferenceGraph, MarginLoss, Design]:
         """Check everything, and say what is to be learned from which features."""
         make_loss, self.solver_ = self._loss_and_method()
-        check_stopping(self.tol, self.max_iter)
         kernel = self.make_kernel()
         check_same_index(X=X, y=y, groups=groups)
         X = self._check_items(X, accept_sparse=False if kernel.is_precomputed else "csr")
@@ -243,8 +242,6 @@ class MarginRanker(KernelModel):
     def _last_weights(self, design: Design) -> Array | None:
         """Weights of the last fit, for a warm start, if they belong to as many features."""
         n_items, n_features = design.matrix.shape
-        if not self.warm_start:
-            return None
         if self.make_kernel().is_linear:
             coef = getattr(self, "coef_", None)
             return None if coef is None or len(coef) != n_features else np.array(coef)
@@ -313,17 +310,13 @@ class MarginTask(RefitTask):
         return row_products(new, np.stack([solution.best.w for solution in solutions], axis=1))
 
 
-def check_stopping(tol: Any, max_iter: Any) -> None:
-    """Raise a ValueError unless these are a share and a number of iterations."""
+def minimize_to_gap(model: Any, objective: MarginObjective, **options: Any) -> MarginSolution:
+    """Minimize as the parameters of a model say, and show the progress if it is asked to."""
+    tol, max_iter, verbose = model.tol, model.max_iter, int(model.verbose)
     if not isinstance(tol, numbers.Real) or not 0 < float(tol) < 1:
         raise ValueError(f"tol={tol!r}; expected a number between 0 and 1, such as 1e-3.")
     if not isinstance(max_iter, numbers.Integral) or max_iter < 1:
         raise ValueError(f"max_iter={max_iter!r}; expected a whole number of at least 1.")
-
-
-def minimize_to_gap(model: Any, objective: MarginObjective, **options: Any) -> MarginSolution:
-    """Minimize as a model with checked parameters says, and show the progress if it is asked to."""
-    verbose = int(model.verbose)
     with Progress(type(model).__name__, show=verbose > 0, in_place=verbose < 2) as line:
 
         def watch(n_iter: int, now: Iterate) -> None:
@@ -332,8 +325,8 @@ def minimize_to_gap(model: Any, objective: MarginObjective, **options: Any) -> M
         return minimize_margin(
             objective,
             model.solver_,
-            tol=float(model.tol),
-            max_iter=int(model.max_iter),
+            tol=float(tol),
+            max_iter=int(max_iter),
             watch=watch,
             **options,
         )

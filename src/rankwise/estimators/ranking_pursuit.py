@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Indices
+from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.estimators.checks import check_beta, check_rows
 from rankwise.estimators.pursuit_problem import (
     choose_search,
@@ -307,6 +308,12 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
     def functions_(self) -> list[PursuitFunction]:
         """The function of each view: its basis, and its coefficients after each step."""
         return self._functions
+
+    def score_functions(self) -> ScoreFunctions:
+        """What the scores are made of: the function of each view."""
+        maps = [function.basis for function in self._functions]
+        coefficients = [function.coef[:, None] for function in self._functions]
+        return ScoreFunctions(maps, coefficients, self.intercept_)
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Scores after each step, as a model of that `n_basis` predicts them; X as in `predict`.

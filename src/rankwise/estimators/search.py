@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.features import KernelParameters
 from rankwise.frames import as_frame
 from rankwise.machine import calm
@@ -184,3 +185,8 @@ class Search(BaseSearch, KernelParameters):
         check_is_fitted(self)
         scores: NDArray[Any] = self.best_estimator_.predict(X)
         return scores
+
+    def score_functions(self) -> ScoreFunctions:
+        """What the scores of the best model are made of."""
+        parts: ScoreFunctions = self.best_estimator_.score_functions()
+        return parts

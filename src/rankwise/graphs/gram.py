@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rankwise._compiled import add_rows, scale_rows
 from rankwise.arrays import Array, Indices
+from rankwise.machine import map_on_idle_cores
 
 BLOCK_BYTES = 2**23
 FAR = 0.999  # rows are centered if the means hold this share of the squares of some column
@@ -87,12 +88,9 @@ def _scatter_of_rows(
     """
     n_columns = R.shape[1]
     columns = target.reshape(R.shape[0], -1)
-    squares, moment = np.zeros((n_columns, n_columns)), np.zeros((n_columns, columns.shape[1]))
-    sums = np.zeros((len(weight), n_columns))
     is_even = bool((weight == weight[0]).all())
     root = np.ones_like(weight) if is_even else np.sqrt(weight)
     root_mass = None if mass is None else np.sqrt(mass)
-    room = np.empty((min(block_rows(n_columns), R.shape[0]), n_columns))
     few = np.arange(0, R.shape[0], max(1, R.shape[0] // SAMPLE))[:SAMPLE]
     sample = R[few].astype(np.float64)
     center = sample.mean(axis=0)
@@ -108,28 +106,39 @@ def _scatter_of_rows(
         if means is None and is_even and mass is None and X.dtype == np.float64:
             return np.asarray(X.T @ X)
         factor = None if root_mass is None else root_mass[block]
-        scale_rows(X, family[block], means, root, room[: len(X)], factor)
-        return np.asarray(room[: len(X)].T @ room[: len(X)])
+        Z = np.empty(X.shape)
+        scale_rows(X, family[block], means, root, Z, factor)
+        return np.asarray(Z.T @ Z)
 
-    for block in _blocks(R):
-        X = rows_of(block)
-        squares += product(X, block, None)  # first: it loads the rows into the cache for the sums
-        some_mass = None if mass is None else mass[block]
-        if columns.shape[1] == 1:
-            t = np.ascontiguousarray(columns[block, 0])
-            add_rows(X, family[block], t, sums, moment.reshape(-1), some_mass)
-        else:
-            add_rows(X, family[block], np.zeros(len(X)), sums, np.zeros(n_columns), some_mass)
-            moment += X.T @ columns[block]
+    def sum_up(blocks: list[slice]) -> tuple[Array, Array, Array]:
+        """Squares, ``Rᵀ t`` and sums by family; each block is read from memory once."""
+        squares, moment = np.zeros((n_columns, n_columns)), np.zeros((n_columns, columns.shape[1]))
+        sums = np.zeros((len(weight), n_columns))
+        for block in blocks:
+            X = rows_of(block)
+            squares += product(X, block, None)  # first: it loads the rows into the cache
+            some_mass = None if mass is None else mass[block]
+            if columns.shape[1] == 1:
+                t = np.ascontiguousarray(columns[block, 0])
+                add_rows(X, family[block], t, sums, moment.reshape(-1), some_mass)
+            else:
+                add_rows(X, family[block], np.zeros(len(X)), sums, np.zeros(n_columns), some_mass)
+                moment += X.T @ columns[block]
+        return squares, moment, sums
+
+    def center_and_multiply(blocks: list[slice]) -> Array:
+        return sum((product(rows_of(block), block, means) for block in blocks), start=np.zeros(1))
+
+    blocks, n_multiplications = list(_blocks(R)), R.shape[0] * n_columns**2
+    found = map_on_idle_cores(sum_up, blocks, n_multiplications)
+    squares, moment, sums = (sum(parts[1:], start=parts[0]) for parts in zip(*found, strict=True))
     if is_far:
         moment += np.outer(center, columns.sum(axis=0))
     means = _quotients(sums, size)
     roots = means * (root * np.sqrt(size))[:, None]
     lost = roots.T @ roots
     if (np.diagonal(lost) > FAR * np.diagonal(squares)).any():
-        squares[:] = 0.0
-        for block in _blocks(R):
-            squares += product(rows_of(block), block, means)
+        squares = sum(map_on_idle_cores(center_and_multiply, blocks, n_multiplications))
     else:
         squares -= lost
     squares *= weight[0] if is_even else 1.0

@@ -48,8 +48,10 @@ class StrictOrder:
         self.size = np.bincount(graph.groups, minlength=graph.n_groups)
         self.starts = np.cumsum(self.size) - self.size
         self._by_group = sort_by_group(np.arange(self.n_items), self.group, self.starts)
-        weight = np.ones(self.n_items) if self.item_weights is None else self.item_weights
-        self.weight_of_item = graph.pair_weights[graph.groups] * weight  # before the other item's
+        self.weight_of_item = self.item_weights  # before that of the other item; None if all are 1
+        if graph.group_weight == "groups":
+            weight = 1.0 if self.item_weights is None else self.item_weights
+            self.weight_of_item = graph.pair_weights[graph.groups] * weight
         self.total_weight = graph.total_weight
         if self.item_weights is not None:  # added up as the weights of violated pairs are
             self.total_weight = self.violated(np.zeros(self.n_items)).weight
@@ -88,7 +90,7 @@ class ViolatedOrder:
         else:
             self._lost, self._won = sum_violated(*self._sorted, pairs.item_weights[order])
         self.divergence = self._scatter(self._won - self._lost)
-        self.weight = float(self._lost @ pairs.weight_of_item[order])
+        self.weight = float(self._scatter(self._lost).sum())
         self.slack = self.weight - float(scores @ self.divergence)
 
     def squares(self) -> tuple[float, Array, float, float, float]:
@@ -103,8 +105,7 @@ class ViolatedOrder:
 
     def laplacian(self, v: Array) -> Array:
         """``L v``."""
-        centered = self._pairs.center(v)
-        weights = self._pairs.item_weights
+        centered, weights = self._pairs.center(v), self._pairs.item_weights
         values = centered if weights is None else centered * weights
         lost, won = sum_violated(*self._sorted, values[self._order])
         return self._degree * centered - self._scatter(lost + won)
@@ -116,8 +117,8 @@ class ViolatedOrder:
     def _scatter(self, values: NDArray[Any]) -> Array:
         out = np.empty(len(values))
         out[self._order] = values
-        out *= self._pairs.weight_of_item
-        return out
+        weight = self._pairs.weight_of_item
+        return out if weight is None else out * weight
 
 
 class StrictEdges:
@@ -131,10 +132,9 @@ class StrictEdges:
 
     def __init__(self, graph: PairGraph) -> None:
         strict = graph.magnitude > 0
-        self.graph = graph if strict.all() else graph.with_edges(strict)
-        self.n_items, self.n_pairs = graph.n_items, self.graph.n_pairs
-        self.winner, self.loser = self.graph.winner, self.graph.loser
-        self.weight, self.total_weight = self.graph.edge_weight, self.graph.total_weight
+        graph = self.graph = graph if strict.all() else graph.with_edges(strict)
+        self.n_pairs, self.total_weight = self.graph.n_pairs, self.graph.total_weight
+        self.winner, self.loser, self.weight = graph.winner, graph.loser, graph.edge_weight
 
     def violated(self, f: NDArray[Any]) -> ViolatedEdges:
         """The pairs whose scores differ by less than one, or in the wrong direction."""
@@ -147,7 +147,7 @@ class ViolatedEdges:
     """The violated pairs of `StrictEdges`."""
 
     def __init__(self, edges: StrictEdges, short: Indices, slack: Array) -> None:
-        self._n_items, self._slack = edges.n_items, slack[short]
+        self._n_items, self._slack = edges.graph.n_items, slack[short]
         self._winner, self._loser = edges.winner[short], edges.loser[short]
         self._weight = edges.weight[short]
         self.weight = float(self._weight.sum())

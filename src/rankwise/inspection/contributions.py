@@ -11,11 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
-from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.linear_function import linear_function
-from rankwise.estimators.step_columns import source_columns
+from rankwise.estimators.anatomy import source_columns
 from rankwise.groups import Groups, encode_groups
-from rankwise.inspection.model_parts import ModelParts, input_columns, take_apart
+from rankwise.inspection.model_parts import input_columns, take_apart
 from rankwise.options import check_option
 
 BLOCK_ENTRIES = 2**22
@@ -61,7 +59,9 @@ class Contributions:
     def of(self, items: Indices, columns: Indices) -> Array:
         """The same for some items and columns only."""
         rows, means = self.X[items], self.means[self.groups.codes[items]]
-        return self.weights[columns] * _dense(rows[:, columns] - means[:, columns])
+        centered = rows[:, columns] - means[:, columns]
+        dense = centered.toarray() if sp.issparse(centered) else np.asarray(centered)
+        return np.asarray(self.weights[columns] * dense, dtype=np.float64)
 
     @cached_property
     def scores(self) -> Array:
@@ -79,9 +79,11 @@ class Contributions:
             between = np.asarray((sizes @ self.means.multiply(self.means)).sum(axis=0)).ravel()
             total = np.maximum(squares - between, 0.0)
         else:
-            width = max(1, BLOCK_ENTRIES // n_items)
-            starts = range(0, len(self.weights), width)
-            total = np.concatenate([self._squares(slice(k, k + width)) for k in starts])
+            total, width = np.empty(len(self.weights)), max(1, BLOCK_ENTRIES // n_items)
+            for start in range(0, len(total), width):
+                block = slice(start, start + width)
+                centered = self.X[:, block] - self.means[self.groups.codes, block]
+                total[block] = (centered * centered).sum(axis=0)
         return np.asarray(np.abs(self.weights) * np.sqrt(total / n_items))
 
     @cached_property
@@ -97,10 +99,6 @@ class Contributions:
             return np.zeros(len(self.weights))
         f = f / largest  # so that no square is too large or too small
         return np.asarray((self.weights / largest) * (self.X.T @ f) / (f @ f))
-
-    def _squares(self, part: slice) -> Array:
-        centered = self.X[:, part] - self.means[self.groups.codes, part]
-        return np.asarray((centered * centered).sum(axis=0))
 
 
 def contributions(
@@ -161,7 +159,12 @@ def contributions(
     """
     check_option("by", by, ("column", "feature"))
     parts = take_apart(model)
-    weights = _weights(parts)
+    weights = parts.weights()
+    if weights is None:
+        raise ValueError(
+            f"{parts.name} has no weight for each feature: it is not linear, has several outputs, "
+            "or is no ranker. permutation_importance takes any model."
+        )
     seen = parts.features(X, groups)
     encoded = encode_groups(groups, seen.shape[0])
     first = model if parts.steps is None else parts.steps
@@ -181,20 +184,3 @@ def contributions(
     )
     names = names or [f"x{j}" for j in range(n_columns)]
     return Contributions(np.ones(n_columns), added, encoded, names)
-
-
-def _weights(parts: ModelParts) -> Array:
-    weights = None if parts.learner is None else parts.weights()
-    if weights is not None:
-        return weights
-    advice = "permutation_importance takes any model."
-    if isinstance(parts.learner, RankerMixin):
-        try:
-            linear_function(parts.learner)
-        except ValueError as error:
-            raise ValueError(f"{error} {advice}") from None
-    raise ValueError(f"{parts.name} has no weight for each feature. {advice}")
-
-
-def _dense(matrix: Any) -> Array:
-    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix, dtype=np.float64)

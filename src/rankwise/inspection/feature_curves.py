@@ -9,9 +9,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from rankwise.arrays import Array
+from rankwise.estimators.anatomy import linear_function, transform_step
 from rankwise.estimators.hinge_features import HingeFeatures
-from rankwise.estimators.linear_function import linear_function
-from rankwise.estimators.pipelines import transform_step
 from rankwise.frames import as_array, column_names
 
 POINTS = 200  # of a curve
@@ -71,8 +70,10 @@ def feature_curves(
     items = np.asarray(as_array(X), dtype=np.float64)
     Z = np.asarray(transform_step(before, X, groups) if len(steps) > 2 else items)
     is_affine = all(isinstance(step, AFFINE) for _, step in steps[:-2])
-    given = names or column_names(X)
-    names = _names(before if len(steps) > 2 else None, hinges, given, is_affine)
+    names = names or column_names(X)
+    if not is_affine:
+        names = [str(name) for name in before.get_feature_names_out(names)]
+    names = names or [f"x{j}" for j in range(hinges.n_features_in_)]
     weights = linear_function(steps[-1][1]).weights
     curves = [
         _curve(names[j], items[:, j] if is_affine else Z[:, j], Z[:, j], j, hinges, weights)
@@ -80,14 +81,6 @@ def feature_curves(
     ]
     curves.sort(key=lambda curve: -curve.spread)
     return curves, "value" if is_affine else "scaled value"
-
-
-def _names(
-    before: Any, hinges: HingeFeatures, given: list[str] | None, is_affine: bool
-) -> list[str]:
-    if before is not None and not is_affine:
-        return [str(name) for name in before.get_feature_names_out(given)]
-    return given or [f"x{j}" for j in range(hinges.n_features_in_)]
 
 
 def _curve(

@@ -10,11 +10,9 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
 from rankwise.arrays import Array
+from rankwise.estimators.anatomy import is_idle, linear_function, transform_step
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.linear_function import linear_function
-from rankwise.estimators.pipelines import transform_step
 from rankwise.estimators.search import Search
-from rankwise.estimators.step_columns import is_idle
 from rankwise.frames import as_array, column_names
 from rankwise.uncertainty import CalibratedRanker
 
@@ -72,9 +70,8 @@ class ModelParts(NamedTuple):
         if isinstance(self.learner, RankerMixin):
             with suppress(ValueError):
                 return linear_function(self.learner).weights
-            return None
         coef = getattr(self.learner, "coef_", None)  # a linear model of scikit-learn, say
-        if coef is None:
+        if coef is None or isinstance(self.learner, RankerMixin):
             return None
         weights = np.asarray(coef.toarray() if sp.issparse(coef) else coef, dtype=np.float64)
         return weights.reshape(-1) if weights.size == weights.shape[-1] else None

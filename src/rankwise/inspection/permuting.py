@@ -16,7 +16,6 @@ from rankwise.arrays import Array, Indices
 from rankwise.errors import UndefinedMetricError
 from rankwise.frames import narwhals_frame
 from rankwise.graphs import PreferenceGraph
-from rankwise.groups import Groups
 from rankwise.inspection.model_parts import input_columns
 from rankwise.machine import calm
 from rankwise.metrics import Metric, get_metric
@@ -182,38 +181,23 @@ def permutation_importance(
             f"{metric.core.needs}. Check y and groups."
         )
     lost = np.empty((len(columns.names), int(n_repeats), encoded.n_groups))
-    rng = np.random.default_rng(random_state)
+    rng, by_group = np.random.default_rng(random_state), np.argsort(encoded.codes, kind="stable")
     for repeat in range(int(n_repeats)):
-        order = _shuffled(encoded, rng)
+        order = np.empty(len(scores), dtype=np.intp)  # another item of the group for each item
+        order[by_group] = np.lexsort((rng.random(len(scores)), encoded.codes))
         for j in range(len(columns.names)):
             changed = predict_items(model, columns.reordered(j, order), groups)
             after = metric.by_group(
                 Ranking(targets, np.asarray(changed, np.float64).reshape(scores.shape))
             )
             lost[j, repeat] = sign * (before.values - after.values)
-    return _summed_up(lost, columns.names, metric, float(mean_defined(before.values)), confidence)
-
-
-def _summed_up(
-    lost: Array, names: list[str], metric: Metric, score: float, confidence: float
-) -> PermutationImportance:
     n_defined = int((~np.isnan(lost[0, 0])).sum()) if len(lost) else 0
     by_unit = lost.mean(axis=1) if n_defined > 1 else np.nanmean(lost, axis=2)
-    importance = mean_defined(by_unit.T)
-    error = standard_error(by_unit.T)
+    importance, error = mean_defined(by_unit.T), standard_error(by_unit.T)
     n_units = n_defined if n_defined > 1 else lost.shape[1]
     half = scipy.stats.t.ppf(0.5 + confidence / 2, max(n_units - 1, 1)) * error
-    return PermutationImportance(
-        names, importance, error, importance - half, importance + half, lost, metric, score
-    )
-
-
-def _shuffled(groups: Groups, rng: np.random.Generator) -> Indices:
-    """For each item another item of its group, each of them once."""
-    order = np.empty(len(groups.codes), dtype=np.intp)
-    in_groups = np.argsort(groups.codes, kind="stable")
-    order[in_groups] = np.lexsort((rng.random(len(order)), groups.codes))
-    return order
+    low, high, score = importance - half, importance + half, float(mean_defined(before.values))
+    return PermutationImportance(columns.names, importance, error, low, high, lost, metric, score)
 
 
 class _Columns:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankwise.arrays import Array
+from rankwise.text_tables import count, listed
 
 MOST_ITEMS = 2000
 LONGEST_TEXT = 100_000
@@ -124,16 +125,16 @@ def read_items(
     """
     path = Path(path)
     options = {"name": name, "show": tuple(show) or None, "image": image, "images": images}
-    given = [option for option, value in options.items() if value is not None]
+    for_tables = [option for option, value in options.items() if value is not None]
     is_table = not path.is_dir() and path.suffix != ".txt"
-    if given and not is_table:
-        raise ValueError(f"{given[0]}= is for tables, but {path} is none.")
+    if for_tables and not is_table:
+        raise ValueError(f"{for_tables[0]}= is for tables, but {path} is none.")
     if is_table:
-        found = _from_table(path, name, show, image, images, use_features)
+        items = _from_table(path, name, show, image, images, use_features)
     else:
-        found = ItemSet(_from_folder(path) if path.is_dir() else _from_lines(path))
-    _check(found.items, path)
-    return found
+        items = ItemSet(_from_folder(path) if path.is_dir() else _from_lines(path))
+    _check(items.items, path)
+    return items
 
 
 def _from_folder(path: Path) -> list[Item]:
@@ -169,14 +170,16 @@ def _from_table(
     images: str | Path | None,
     use_features: bool,
 ) -> ItemSet:
-    from rankwise.datasets import read_frame
+    from rankwise.datasets import read_ranking
 
     delimiter = "," if _has_one_column(path) else None
-    found = read_frame(path, target=None, group=None, target_needed=False, delimiter=delimiter)
-    table = found.X
-    columns: dict[str, list[Any]] = table.to_pydict()
-    for asked in (*([name] if name else []), *show, *([image] if image else [])):
-        if asked not in columns:
+    table = read_ranking(path, target=None, group=None, delimiter=delimiter, as_frame=True).X
+    columns = {
+        column: ["" if value is None else str(value).strip() for value in values]
+        for column, values in table.to_pydict().items()
+    }
+    for asked in (name, image, *show):
+        if asked is not None and asked not in columns:
             raise ValueError(
                 f"{path} has no column {asked!r}; its columns are {', '.join(columns)}."
             )
@@ -185,17 +188,16 @@ def _from_table(
     folder = Path(images) if images is not None else path.parent
     items = [
         Item(
-            _text(columns[name][k]),
-            tuple(Cell(c, _text(columns[c][k])) for c in shown if _text(columns[c][k])),
+            columns[name][k],
+            tuple(Cell(column, columns[column][k]) for column in shown if columns[column][k]),
             _picture(columns[image][k], folder, k) if image else None,
         )
         for k in range(table.num_rows)
     ]
-    left_out = {name, image}
-    kept = [column for column in columns if column not in left_out]
-    if not use_features or table.num_rows < 2:
+    if not use_features or len(items) < 2:
         return ItemSet(items)
-    return ItemSet(items, *_features(table.select(kept)))
+    described = [column for column in columns if column not in (name, image)]
+    return ItemSet(items, *_features(table.select(described)))
 
 
 def _has_one_column(path: Path) -> bool:
@@ -206,13 +208,12 @@ def _has_one_column(path: Path) -> bool:
         return not set(stream.readline(LONGEST_TEXT)) & set(b",;\t|")
 
 
-def _naming_column(columns: dict[str, list[Any]], path: Path) -> str:
+def _naming_column(columns: dict[str, list[str]], path: Path) -> str:
     by_lower = {column.lower(): column for column in reversed(columns)}
     for known in NAMES:
         if known in by_lower:
             return by_lower[known]
-    for column, values in columns.items():
-        texts = [_text(value) for value in values]
+    for column, texts in columns.items():
         if all(texts) and len(set(texts)) == len(texts):
             return column
     raise ValueError(
@@ -221,12 +222,7 @@ def _naming_column(columns: dict[str, list[Any]], path: Path) -> str:
     )
 
 
-def _text(value: Any) -> str:
-    return "" if value is None else str(value).strip()
-
-
-def _picture(value: Any, folder: Path, row: int) -> Path | None:
-    name = _text(value)
+def _picture(name: str, folder: Path, row: int) -> Path | None:
     if not name:
         return None
     file = (folder / name).resolve()
@@ -243,24 +239,23 @@ def _features(table: Any) -> tuple[Array | None, list[str]]:
     """Scaled numbers and categories, as `rankwise train` makes them, or None if there are none."""
     from sklearn.preprocessing import StandardScaler
 
-    from rankwise.datasets import column_kinds, column_transformer
-    from rankwise.datasets.feature_columns import used_columns
+    from rankwise.estimators import Columns
 
+    columns = Columns()
     try:
-        kinds = column_kinds(table)
+        X = columns.fit_transform(table)
     except ValueError:  # no column is of use
         return None, []
-    used = used_columns(table, kinds)
-    X = column_transformer(kinds).fit_transform(used)
+    used = [column.name for column in columns.facts_ if column.kind != "left out"]
     dense = np.asarray(X.todense() if hasattr(X, "todense") else X, dtype=np.float64)
     largest = np.abs(dense).max(axis=0)
     dense = dense / np.where(largest > 0, largest, 1.0)  # or the square of 1e200 is infinite
-    return StandardScaler().fit_transform(dense), list(used.column_names)
+    return StandardScaler().fit_transform(dense), used
 
 
 def _check(items: list[Item], path: Path) -> None:
     if len(items) < 2:
-        raise ValueError(f"{path} has {len(items)} item{'s' * (len(items) != 1)}; two are needed.")
+        raise ValueError(f"{path} has {count(len(items), 'item')}; two are needed.")
     if len(items) > MOST_ITEMS:
         raise ValueError(
             f"{path} has {len(items):,} items, but people can judge {MOST_ITEMS:,} at most; "
@@ -278,5 +273,4 @@ def _check(items: list[Item], path: Path) -> None:
 
 def _refuse(names: list[str], path: Path, what: str) -> None:
     if names:
-        some = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-        raise ValueError(f"{path} has items {what} ({len(names)}): {some}. Mend or remove them.")
+        raise ValueError(f"{path} has items {what}: {listed(names, 5)}. Mend or remove them.")

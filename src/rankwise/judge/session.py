@@ -14,7 +14,8 @@ from rankwise.arrays import Array, Indices
 from rankwise.graphs import PairGraph
 from rankwise.judge.items import Item, ItemSet
 from rankwise.judge.storage import Comparison, JudgementStore, Question
-from rankwise.machine import one_thread
+from rankwise.machine import calm
+from rankwise.text_tables import count
 from rankwise.uncertainty import Belief, belief_of_comparisons, next_pairs
 from rankwise.uncertainty.belief import check_number_of_items
 
@@ -94,18 +95,16 @@ class JudgingSession:
 
     def answer(self, judge: str, question: int, outcome: str) -> Question:
         """Keep the answer and return the next question."""
-        asked = self.store.answer(judge, question, outcome, lambda: self._choose(judge))
-        assert asked is not None
+        self.store.answer(judge, question, outcome)
         self._is_new.set()
-        return asked
+        return self.question(judge)
 
     def undo(self, judge: str) -> Question:
-        """Take back the last answer of the judge, and return that question."""
-        again = self.store.undo(judge, lambda: self._choose(judge))
-        if again is None:
+        """Take back the last answer of the judge, and return that question if it can be asked."""
+        if not self.store.undo(judge):
             raise ValueError("there is no answer of yours to take back.")
         self._is_new.set()
-        return again
+        return self.question(judge)
 
     def places(self, question: Question) -> tuple[int, int]:
         """Where the two items are in `items`, in the order of their sides."""
@@ -121,7 +120,7 @@ class JudgingSession:
             state = f"{goal} is settled ({settled:.0%} sure); you may stop"
         else:
             state = f"{settled:.0%} sure of {goal}"
-        answers = f"{by_judge:,} answer{'s' * (by_judge != 1)} of yours{others}"
+        answers = f"{count(by_judge, 'answer')} of yours{others}"
         return {"own": by_judge, "all": n, "settled": settled, "text": f"{answers}; {state}."}
 
     def standing(self) -> dict[str, Any]:
@@ -134,11 +133,12 @@ class JudgingSession:
             note = "No answers yet."
         else:
             note = (
-                f"From {n:,} answer{'s' * (n != 1)}. A dot is a rating, a bar its {CONFIDENCE:.0%} "
+                f"From {count(n, 'answer')}. A dot is a rating, a bar its {CONFIDENCE:.0%} "
                 "interval. Few answers leave all ratings near the middle and all intervals wide."
             )
         return {"rows": rows if n else [], "note": note}
 
+    @calm
     def refresh(self) -> None:
         """Rate the items by all answers, and choose the next pairs; the thread does it, too.
 
@@ -171,8 +171,7 @@ class JudgingSession:
             self._is_new.clear()
             start = time.perf_counter()
             try:
-                with one_thread():
-                    self.refresh()
+                self.refresh()
             except Exception as error:  # whatever it is, the next answer must be rated again
                 with self._lock:
                     self._trouble = str(error).rstrip(".") or type(error).__name__

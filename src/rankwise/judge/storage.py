@@ -6,11 +6,11 @@ import csv
 import io
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rankwise.judge.items import Item
 
@@ -101,7 +101,7 @@ class JudgementStore:
             )
         self._lock = RLock()
         is_new = not self.path.exists() or not self.path.stat().st_size
-        self._files: list[Any] = []
+        self._files: list[tuple[int, int]] = []
         with self._reading():
             self._db = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None)
         try:
@@ -143,17 +143,8 @@ class JudgementStore:
             ).fetchone()
             return Question(*row) if row else self._insert(judge, *choose())
 
-    def answer(
-        self,
-        judge: str,
-        question: int,
-        outcome: str,
-        choose: Callable[[], tuple[int, int]] | None = None,
-    ) -> Question | None:
-        """Keep an answer, and ask about what `choose` gives, in one transaction.
-
-        NotOpenError if the question does not wait for this judge.
-        """
+    def answer(self, judge: str, question: int, outcome: str) -> None:
+        """Keep an answer; NotOpenError if the question does not wait for this judge."""
         if outcome not in OUTCOMES:
             raise ValueError(f"an outcome is one of {', '.join(OUTCOMES)}; got {outcome!r}.")
         with self._writing():
@@ -167,13 +158,12 @@ class JudgementStore:
                     "This question was answered already, or was not yours. Nothing was changed; "
                     "here is the open one."
                 )
-            return None if choose is None else self._insert(judge, *choose())
 
-    def undo(self, judge: str, choose: Callable[[], tuple[int, int]]) -> Question | None:
-        """Take back the last answer of the judge and ask again; None if there is nothing to undo.
+    def undo(self, judge: str) -> bool:
+        """Take back the last answer of the judge; False if there is none.
 
-        The answer stays in the file, marked as undone. If one of its items is gone, the next
-        question is about what `choose` gives.
+        The answer stays in the file, marked as undone. The same question is open again, unless
+        one of its items is gone.
         """
         with self._writing():
             row = self._db.execute(
@@ -182,11 +172,12 @@ class JudgementStore:
                 (judge,),
             ).fetchone()
             if row is None:
-                return None
+                return False
             self._db.execute("UPDATE question SET is_undone = 1 WHERE id = ?", (row[0],))
             self._db.execute("DELETE FROM question WHERE judge = ? AND outcome IS NULL", (judge,))
-            is_here = {row[1], row[2]} <= self._codes
-            return self._insert(judge, *(row[1:] if is_here else choose()))
+            if {row[1], row[2]} <= self._codes:
+                self._insert(judge, row[1], row[2])
+            return True
 
     def comparisons(self) -> list[Comparison]:
         """Answers that stand, oldest question first."""
@@ -284,10 +275,14 @@ class JudgementStore:
             names = [*known, *new]
             self._codes = {code for code, name in enumerate(names) if name in digests}
 
-    def _files_now(self) -> list[Any]:
+    def _files_now(self) -> list[tuple[int, int]]:
         """What tells the file and its log from others of the same name."""
-        paths = [path for path in (self.path, Path(f"{self.path}-wal")) if path.exists()]
-        return [(path.stat().st_dev, path.stat().st_ino) for path in paths]
+        files = []
+        for path in (self.path, Path(f"{self.path}-wal")):
+            with suppress(OSError):
+                status = path.stat()
+                files.append((status.st_dev, status.st_ino))
+        return files
 
     def _insert(self, judge: str, first: int, second: int) -> Question:
         done = self._db.execute(
@@ -303,13 +298,13 @@ class JudgementStore:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
+                if self.is_gone():
+                    raise OSError(f"{self.path} is gone; this answer is not kept.")
                 self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
-            if self.is_gone():
-                raise OSError(f"{self.path} is gone; this answer is not kept.")
 
     @contextmanager
     def _reading(self) -> Iterator[None]:

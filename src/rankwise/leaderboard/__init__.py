@@ -1,11 +1,10 @@
 """Ratings of items from comparisons, with intervals."""
 
 from rankwise.leaderboard.board import Leaderboard, LeaderboardRow, Margin
-from rankwise.leaderboard.effects import Effect
-from rankwise.leaderboard.grouping import rate_groups
+from rankwise.leaderboard.covariates import Effect
+from rankwise.leaderboard.diagnostics import HeadToHead
 from rankwise.leaderboard.judges import Judge
-from rankwise.leaderboard.meetings import HeadToHead
-from rankwise.leaderboard.rating import rate
+from rankwise.leaderboard.rating import rate, rate_groups
 
 __all__ = [
     "Effect",

@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData, pairs_from_frame
-from rankwise.datasets.pair_data import PairColumns
+from rankwise.datasets.comparisons import PairColumns
 from rankwise.frames import as_array
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.groups import Groups, encode_groups
@@ -29,7 +29,13 @@ def check_pairs(
     pairs: Any, items: ArrayLike | None, covariates: Any, columns: dict[str, Any]
 ) -> PairData:
     """The comparisons as PairData, with the covariates that are asked for and no others."""
-    _check_names(columns)
+    known = [name for name in PairColumns.names() if name != "covariates"]
+    for name in columns:
+        if name not in known:
+            raise TypeError(
+                f"rate has no argument {name!r}; {suggestion(name, known)}columns of a frame are "
+                f"given by {', '.join(known)}."
+            )
     if isinstance(pairs, PairData | PreferenceGraph):
         if columns:
             raise ValueError(
@@ -39,8 +45,10 @@ def check_pairs(
         data = pairs if isinstance(pairs, PairData) else _from_graph(pairs.pairs(), items)
         data = with_covariates(data, covariates)
     else:
-        given = {} if covariates is None else {"covariates": _listed(covariates)}
-        data = pairs_from_frame(pairs, **columns, **given)
+        if covariates is not None:
+            names = [covariates] if isinstance(covariates, str) else covariates
+            columns = {**columns, "covariates": names}
+        data = pairs_from_frame(pairs, **columns)
     if items is not None and not isinstance(pairs, PreferenceGraph):
         raise ValueError("items= names the items of a PairGraph; PairData has its own.")
     if not data.n_pairs:
@@ -54,20 +62,6 @@ def check_pairs(
     if isinstance(pairs, PairData):
         _ = data.graph()  # checks outcomes, weights and items
     return data
-
-
-def _check_names(columns: dict[str, Any]) -> None:
-    known = [name for name in PairColumns.names() if name != "covariates"]
-    for name in columns:
-        if name not in known:
-            raise TypeError(
-                f"rate has no argument {name!r}; {suggestion(name, known)}columns of a frame are "
-                f"given by {', '.join(known)}."
-            )
-
-
-def _listed(covariates: Any) -> Any:
-    return [covariates] if isinstance(covariates, str) else covariates
 
 
 def _from_graph(graph: PairGraph, items: ArrayLike | None) -> PairData:
@@ -117,11 +111,16 @@ def check_features(features: Any, n_items: int) -> Array:
     return np.asarray(X)
 
 
-def check_clusters(clusters: Any, n_comparisons: int, n_resamples: int) -> Indices | None:
-    """The number of the cluster of each comparison; None if there are no clusters."""
+def check_clusters(data: PairData, clusters: Any, n_resamples: int) -> Indices | None:
+    """The number of the cluster of each comparison: as passed, else clusters or judges of the data.
+
+    None if there are no clusters.
+    """
     if clusters is None:
-        return None
-    encoded = encode_labels("clusters", clusters, n_comparisons)
+        clusters = data.clusters if data.clusters is not None else data.judges
+        if clusters is None or len(np.unique(clusters)) < 2:
+            return None
+    encoded = encode_labels("clusters", clusters, data.n_pairs)
     if n_resamples and encoded.n_groups < 2:
         raise ValueError(
             f"all comparisons are in one cluster, {encoded.labels[0]!s}; whole clusters "

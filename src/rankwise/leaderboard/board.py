@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.environment import require
 from rankwise.leaderboard import formats
-from rankwise.leaderboard.effects import Effect
+from rankwise.leaderboard.covariates import Effect
+from rankwise.leaderboard.diagnostics import HeadToHead, Meetings
 from rankwise.leaderboard.judges import Judge
-from rankwise.leaderboard.meetings import HeadToHead, Meetings
-from rankwise.leaderboard.scales import Scale
+from rankwise.options import check_option
+from rankwise.text_tables import listed
 from rankwise.uncertainty.jackknife import Spread
+
+ELO = 400 / math.log(10)  # points for a logit
+SCALES = ("margin", "logit", "elo")
 
 
 class LeaderboardRow(NamedTuple):
@@ -39,7 +44,8 @@ class LeaderboardRow(NamedTuple):
         The ranks that are possible: 1 + the number of items that are surely above, and
         the number of those that are not surely below.
     tier : int or None
-        Items of one tier cannot be told from its first one.
+        Its first item is surely below the first one of the tier before; the others are not surely
+        below its first one, but two of them may be told apart.
     n, wins, ties, losses : int
         Comparisons of the item, and how they ended.
     thin : bool
@@ -72,6 +78,73 @@ class Margin(NamedTuple):
     value: float
     low: float | None
     high: float | None
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What one unit of the model is on the board, and what is put at the base.
+
+    Attributes
+    ----------
+    name : {"margin", "logit", "elo"}
+        The unit.
+    factor : float
+        By what ratings of the model are multiplied.
+    base : float
+        Rating of the anchor, or the mean rating: 1000 Elo points, 0 otherwise.
+    members : ndarray of bool or None
+        The items that can be compared with the anchor; None without an anchor.
+    at : int
+        Position of the anchor.
+    """
+
+    name: str
+    factor: float
+    base: float
+    members: NDArray[np.bool_] | None = None
+    at: int = 0
+
+    def values(self, ratings: Array) -> Array:
+        """Ratings on the scale, along the last axis."""
+        return self.changes(ratings) + self.base
+
+    def changes(self, ratings: Array) -> Array:
+        """The same without the base: for errors."""
+        if self.members is not None:
+            ratings = ratings - np.where(self.members, ratings[..., [self.at]], 0.0)
+        return np.asarray(self.factor * ratings)
+
+    def spread(self, spread: Spread | None) -> Spread | None:
+        """Errors on the scale; relative to the anchor, which has none itself."""
+        if spread is None:
+            return None
+        root, effects = self.changes(spread.root.T).T, self.factor * spread.effects
+        return replace(spread, root=root, effects=effects)
+
+
+def scale_of(
+    name: Any, anchor: Any, logits: float | None, items: NDArray[Any], components: Indices
+) -> Scale:
+    """Check the names of the scale and of the anchor."""
+    check_option("scale", name, SCALES)
+    factor = {"margin": 1.0, "logit": logits, "elo": None if logits is None else ELO * logits}[name]
+    if factor is None:
+        raise ValueError(
+            f"scale={name!r} is for wins, ties and losses, but the outcomes are margins; use "
+            "scale='margin', or leave out magnitudes (margin=False)."
+        )
+    if name == "margin" and logits == 1:  # the ratings of Bradley and Terry are log odds
+        name = "logit"
+    base = 1000.0 if name == "elo" else 0.0
+    if anchor is None:
+        return Scale(name, factor, base)
+    labels = items.tolist()
+    if anchor not in labels:
+        raise ValueError(
+            f"anchor={anchor!r} is not on the board; its items are {listed(map(repr, labels))}."
+        )
+    at = labels.index(anchor)
+    return Scale(name, factor, base, components == components[at], at)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -312,9 +385,8 @@ class Leaderboard:
 
     def _position(self, item: Any) -> int:
         if item not in self._positions:
-            some = ", ".join(repr(label) for label in list(self._positions)[:10])
-            more = ", …" if len(self) > 10 else ""
-            raise KeyError(f"{item!r} is not on the board; its items are {some}{more}")
+            items = listed(map(repr, self._positions))
+            raise KeyError(f"{item!r} is not on the board; its items are {items}")
         return self._positions[item]
 
     def _comparable(self, a: Any, b: Any) -> tuple[int, int]:

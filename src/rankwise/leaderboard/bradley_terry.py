@@ -7,26 +7,27 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators import RankLogistic
-from rankwise.leaderboard.choosing_alpha import AlphaCurve, alpha_grid
 from rankwise.leaderboard.jackknife import LeaveOut
-from rankwise.leaderboard.least_squares import LeastSquares
-from rankwise.leaderboard.likelihood import Fit, maximize_likelihood
-from rankwise.leaderboard.model import Solution
-from rankwise.leaderboard.resampling import KeptMeans
-from rankwise.leaderboard.solving import RatingSystem, Solutions
+from rankwise.leaderboard.least_squares import LeastSquares, alpha_grid, best_alpha
+from rankwise.leaderboard.likelihood import (
+    VERDICTS,
+    Fit,
+    HalfWins,
+    Verdicts,
+    maximize_likelihood,
+)
+from rankwise.leaderboard.resampling import KeptMeans, Units
+from rankwise.leaderboard.solving import RatingSystem, Solution
 from rankwise.leaderboard.tally import Tally
-from rankwise.leaderboard.units import Units
-from rankwise.leaderboard.verdicts import VERDICTS, HalfWins, Verdicts, verdicts_of
 from rankwise.machine import Progress, check_matrix_fits
 from rankwise.options import check_option
-from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
+from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
 
 EVERY = 2  # so many of the alphas of the grid are left out: each needs a fit
 
@@ -43,22 +44,26 @@ class BradleyTerry:
         The comparisons.
     X : ndarray of shape (n_items, n_features), optional
         Features of the items; α ‖w‖² with r = X w then.
-    ties : {"half", "davidson", "rao-kupper"}
+    ties : {"half", "davidson"}
         A tie is half a win each, or has a probability of its own with one more parameter: ν of
-        Davidson 1970, or the threshold η of Rao and Kupper 1967.
+        Davidson 1970.
     """
 
     logits: float | None = 1.0
 
     def __init__(self, tally: Tally, X: Array | None = None, ties: str = "half") -> None:
         check_option("ties", ties, list(VERDICTS))
-        self.tally = tally = replace(tally, target=np.sign(tally.target))
+        if not np.isin(tally.target, (-1.0, 0.0, 1.0)).all():
+            raise ValueError(
+                "model='bradley-terry' takes wins, ties and losses, but the outcomes are margins; "
+                "do without margin and magnitude, or use model='least-squares'."
+            )
+        self.tally = tally
         self.system = RatingSystem(tally, X)
         is_tie = tally.target == 0
         is_mixed = bool(is_tie.any() and not is_tie.all())  # else the parameter is at its limit
-        self.verdicts: Verdicts = verdicts_of(ties) if is_mixed else HalfWins()
-        without_ties = {"half": None, "davidson": 0.0, "rao-kupper": 1.0}[ties]
-        self._without_ties = None if is_tie.all() else without_ties
+        self.verdicts: Verdicts = VERDICTS[ties]() if is_mixed else HalfWins()
+        self._without_ties = None if ties == "half" or is_tie.all() else 0.0
         self._theta = 0.0
 
     def solve(self, alpha: float) -> Solution:
@@ -89,8 +94,9 @@ class BradleyTerry:
         is_large = self.system.X is None and self.system.size > COVARIANCE_LIMIT
         counts = self.tally.count
         if is_large:
-            held = rng.choice(len(self.tally.outcome), len(self.tally.outcome) // 10, replace=False)
-            out = np.bincount(self.tally.outcome[held], minlength=len(counts))
+            n = len(self.tally.outcome)
+            chosen = rng.choice(n, n // 10, replace=False)
+            out = np.bincount(self.tally.outcome[chosen], minlength=len(counts))
         losses, start = np.empty(len(alphas)), None
         for k, alpha in enumerate(alphas):
             kept = counts - out if is_large else counts
@@ -104,30 +110,21 @@ class BradleyTerry:
             else:
                 solution = Solution(ratings, effects)
                 losses[k] = self.held_out_log_loss(solution, float(alpha))
-        return AlphaCurve(alphas, losses).best
+        return best_alpha(alphas, losses)
 
-    def jackknife(
-        self,
-        solution: Solution,
-        alpha: float,
-        clusters: Indices | None,
-        thin: NDArray[np.bool_],
-        rng: np.random.Generator,
-    ) -> Spread:
-        """One Newton step without each comparison or cluster; θ is held.
+    def local(self, solution: Solution, alpha: float) -> tuple[RatingSystem, float]:
+        """Least squares with the same solution and the same curvature there, and their alpha.
 
-        This is the jackknife of least squares on the working outcomes, so that it is the sandwich
-        of White with the correction HC3, or its form for clusters.
+        The weights are ω ℓ''(m), the targets m − ℓ'(m)/ℓ''(m). What they say without a comparison
+        or a cluster is one Newton step, with θ as it is.
         """
-        working, shift = self._working(solution, alpha)
-        return working.jackknife(solution, shift, clusters, thin, rng)
-
-    def held_out_margins(
-        self, solution: Solution, alpha: float, clusters: Indices
-    ) -> tuple[Array, str]:
-        """By one Newton step without each cluster; above 2,000 items with the cluster in."""
-        working, shift = self._working(solution, alpha)
-        return working.held_out_margins(solution, shift, clusters)
+        tally = self.tally
+        margins = tally.margins(solution.ratings, solution.effects)[tally.pair]
+        at = self.verdicts.at(margins, tally.target, self._theta)
+        bend = np.maximum(at.mm, 1e-300)
+        working = replace(tally, weight=tally.weight * bend, target=margins - at.m / bend)
+        shift = 2 * alpha * tally.total_weight / working.total_weight
+        return RatingSystem(working, self.system.X), shift
 
     def resample(
         self,
@@ -136,7 +133,7 @@ class BradleyTerry:
         clusters: Indices | None,
         n_resamples: int,
         rng: np.random.Generator,
-    ) -> Solutions:
+    ) -> Solution:
         """A fit for each resample, started from the solution of all comparisons."""
         tally, units = self.tally, Units(self.tally, clusters)
         check_matrix_fits(n_resamples, tally.n_items, "the resampled ratings", "pass fewer")
@@ -159,20 +156,18 @@ class BradleyTerry:
             ratings[k] = found
             meter.update(k + 1)
         meter.close()
-        return Solutions(ratings, effects)
+        return Solution(ratings, effects)
 
     def expected(self, margins: Array) -> Array:
         """Probability that the first item wins less that it loses."""
         chances = self.verdicts.probabilities(margins, self._theta)
         return np.asarray(chances[..., 0] - chances[..., 2])
 
-    def in_margins(self, solution: Solution, alpha: float) -> tuple[Array, Array]:
-        """Expected wins less losses of each distinct pair; effects as least squares has them."""
-        margins = self.tally.margins(solution.ratings, solution.effects)
-        effects = solution.effects
-        if self.tally.n_covariates:
-            effects = LeastSquares(self.tally, self.system.X).solve(alpha).effects
-        return self.expected(margins), effects
+    def margin_effects(self, solution: Solution, alpha: float) -> Array:
+        """The effects in the unit of the outcomes, as least squares has them."""
+        if not self.tally.n_covariates:
+            return solution.effects
+        return LeastSquares(self.tally, self.system.X).solve(alpha).effects
 
     def learner(self, features: Any, solution: Solution, alpha: float) -> RankLogistic:
         """RankLogistic on the features; with covariates it has the weights of the board."""
@@ -187,19 +182,6 @@ class BradleyTerry:
         """Mean log loss of the comparisons, each by a Newton step without it."""
         return self._log_loss(*self._without_each(solution, alpha), self.tally.count)
 
-    def _working(self, solution: Solution, alpha: float) -> tuple[LeastSquares, float]:
-        """Least squares with the same solution and the same curvature there, and its alpha.
-
-        The weights are ω ℓ''(m), the targets m − ℓ'(m)/ℓ''(m).
-        """
-        tally = self.tally
-        margins = tally.margins(solution.ratings, solution.effects)[tally.pair]
-        found = self.verdicts.at(margins, tally.target, self._theta)
-        bend = np.maximum(found.mm, 1e-300)
-        working = replace(tally, weight=tally.weight * bend, target=margins - found.m / bend)
-        shift = 2 * alpha * tally.total_weight / working.total_weight
-        return LeastSquares(working, self.system.X), shift
-
     def _without_each(self, solution: Solution, alpha: float) -> tuple[Array, Array]:
         """Margin and θ for each outcome without one comparison of it, by a Newton step.
 
@@ -207,10 +189,9 @@ class BradleyTerry:
         slope and the curvature of the comparison in (m, θ), it moves (m, θ) by ``(I − R M)⁻¹ R g``,
         with ``R = Eᵀ 𝒜⁻¹ E``.
         """
-        working, shift = self._working(solution, alpha)
-        tally, system = working.tally, working.system
-        at = Solutions(solution.ratings, solution.effects)
-        exact = LeaveOut(system, at, shift * tally.total_weight)
+        system, shift = self.local(solution, alpha)
+        tally = system.tally
+        exact = LeaveOut(system, solution, shift * tally.total_weight)
         m, own = exact.margins[tally.pair], self.tally.weight
         found = self.verdicts.at(m, self.tally.target, self._theta)
         R = np.zeros((len(m), 2, 2))
@@ -220,7 +201,8 @@ class BradleyTerry:
             cross = system.right(tally.by_pair(weight * found.mt)[None])[0]
             carried = exact.inverse @ cross
             left = float(weight @ found.tt - cross @ carried)
-            along = tally.margins(*(part[0] for part in system.unpacked(carried[None])))[tally.pair]
+            (ratings,), (effects,) = system.unpacked(carried[None])
+            along = tally.margins(ratings, effects)[tally.pair]
             R[:, 0, 0] += along**2 / left
             R[:, 0, 1] = R[:, 1, 0] = -along / left
             R[:, 1, 1] = 1 / left
@@ -228,8 +210,7 @@ class BradleyTerry:
         bend = own * np.array([[found.mm, found.mt], [found.mt, found.tt]])
         inner = np.eye(2) - R @ bend.transpose(2, 0, 1)
         moved = np.linalg.solve(inner, R @ slope[:, :, None])[:, :, 0]
-        theta = self._theta + moved[:, 1]
-        return m + moved[:, 0], np.maximum(theta, 0.1 * theta.mean() if theta.mean() > 0 else theta)
+        return m + moved[:, 0], self._theta + moved[:, 1]
 
     def _log_loss(self, margins: Array, theta: Array | float, count: Array | Indices) -> float:
         weight = count * self.tally.weight

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from rankwise.arrays import Array
 from rankwise.datasets import PairData
 from rankwise.leaderboard.solving import DENSE_LIMIT, RatingSystem, SparseSystem
 from rankwise.real_numbers import as_real
+from rankwise.uncertainty.jackknife import Spread
 
 SIDE = "first side"
 LARGEST_CATEGORY = 50  # levels
@@ -133,6 +134,53 @@ def _check_column(name: str, column: Array, has_side: bool) -> None:
         raise ValueError(f"the covariate {name!r} is {what} in every comparison; {advice}.")
 
 
+class Effect(NamedTuple):
+    """What one more of a covariate adds to the margin of the first item.
+
+    Attributes
+    ----------
+    name : str
+        Of the covariate; "first side" is the advantage of the first side.
+    value : float
+        In the unit of the ratings.
+    error : float or None
+        Standard error; that of left-out clusters if there are clusters.
+    low, high : float or None
+        Interval.
+    """
+
+    name: str
+    value: float
+    error: float | None
+    low: float | None
+    high: float | None
+
+
+def effects_of(
+    control: Covariates,
+    effects: Array,
+    spread: Spread | None,
+    samples: Array,
+    confidence: float,
+) -> tuple[Effect, ...]:
+    """One for each column of the covariates, in its own unit."""
+    values = effects / control.scale
+    tail = (1 - confidence) / 2
+    if spread is not None:
+        errors = np.linalg.norm(spread.effects, axis=1) / control.scale
+        low, high = values + spread.quantile(1 - tail) * np.stack([-errors, errors])
+    elif len(samples):
+        errors = samples.std(axis=0) / control.scale
+        low, high = np.quantile(samples, [tail, 1 - tail], axis=0) / control.scale
+    else:
+        return tuple(
+            Effect(n, float(v), None, None, None)
+            for n, v in zip(control.names, values, strict=True)
+        )
+    table = np.stack([values, errors, low, high]).T.tolist()
+    return tuple(Effect(name, *row) for name, row in zip(control.names, table, strict=True))
+
+
 def check_identified(system: RatingSystem, names: tuple[str, ...]) -> None:
     """Refuse a covariate that the items, their features or the other covariates determine.
 
@@ -146,7 +194,8 @@ def check_identified(system: RatingSystem, names: tuple[str, ...]) -> None:
     weights, _ = tally.sums
     Z = tally.covariates
     if system.X is None and tally.n_items > DENSE_LIMIT:
-        items = SparseSystem(RatingSystem(_plain(tally)), weights, 0.0)
+        alone = replace(tally, covariates=Z[:, :0])
+        items = SparseSystem(RatingSystem(alone), weights, 0.0)
         cross = tally.incidence.T @ (weights[:, None] * Z)
         solved = np.column_stack([items.solve(column, 1e-9) for column in cross.T])
         left = Z.T @ (weights[:, None] * Z) - cross.T @ solved
@@ -163,7 +212,3 @@ def check_identified(system: RatingSystem, names: tuple[str, ...]) -> None:
         "other covariates: which items met determines it, or they add up to each other. Leave one "
         "out; what belongs to an item, not to a comparison, goes into features=."
     )
-
-
-def _plain(tally: Any) -> Any:
-    return replace(tally, covariates=tally.covariates[:, :0])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankwise.leaderboard.standing import FEW
 from rankwise.options import check_option
 from rankwise.text_tables import TABLE_FORMATS, Table, csv_text, join_tables, one_line
 
@@ -65,7 +66,7 @@ def _cells(board: Leaderboard, row: LeaderboardRow, digits: int) -> list[str]:
 
 
 def _effects(board: Leaderboard) -> Table:
-    unit = "margin" if board.scale.name == "margin" else "log odds"
+    unit = {"margin": "margin", "logit": "log odds", "elo": "Elo points"}[board.scale.name]
     title = f"effects on the {unit} of the first item"
     header, rows = ["covariate", "effect"], [[e.name, f"{e.value:.4g}"] for e in board.effects]
     if board.effects[0].error is not None:
@@ -103,10 +104,10 @@ def footnotes(board: Leaderboard) -> list[str]:
     sure = f"{100 * board.confidence:g}"
     if board.intervals:
         lines.append(f"rank range: ranks it may have; others are above or below if {sure}% sure")
-        lines.append("tier: items that cannot be told from the first of their tier")
+        lines.append("tier: items not surely below its first one; two of the others may differ")
     rows = board.rows
     if any(row.thin for row in rows):
-        lines.append("† thin: fewer than 5 comparisons, or all of them ended alike")
+        lines.append(f"† thin: fewer than {FEW} comparisons, or all of them ended alike")
     if any(row.rank is None for row in rows):
         lines.append("below the line: too few comparisons, or none; not ranked")
     anchor = (
@@ -114,7 +115,7 @@ def footnotes(board: Leaderboard) -> list[str]:
         if board.scale.members is None
         else f"; {one_line(board.items[board.scale.at])} is the base"
     )
-    unit = {"margin": "", "logit": "logits", "elo": "Elo points, 400 are odds of 10 to 1"}
+    unit = {"margin": "", "logit": "log odds", "elo": "Elo points, 400 are odds of 10 to 1"}
     if anchor or unit[board.scale.name]:
         lines.append(f"ratings: {unit[board.scale.name] or 'margins'}{anchor}")
     way = {None: "", "bootstrap": f"; {board.n_resamples} resamples", "jackknife": "; jackknife"}

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.leaderboard.solving import RatingSystem, Solutions, SparseSystem
+from rankwise.leaderboard.resampling import Units
+from rankwise.leaderboard.solving import RatingSystem, Solution, SparseSystem
 from rankwise.leaderboard.tally import Tally
-from rankwise.leaderboard.units import Units
 from rankwise.machine import Progress, check_matrix_fits
 from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
 
@@ -26,11 +26,11 @@ BLOCK = 2**22  # numbers
 
 def jackknife(
     system: RatingSystem,
-    solution: Solutions,
+    solution: Solution,
     alpha: float,
     clusters: Indices | None,
     rng: np.random.Generator,
-    thin: NDArray[np.bool_] | None = None,
+    thin: NDArray[np.bool_],
 ) -> Spread:
     """``V = (U − 1)/U Σ_u (w^(−u) − w)(w^(−u) − w)ᵀ`` over U comparisons or clusters u.
 
@@ -44,18 +44,20 @@ def jackknife(
     comparisons that happen to agree would look exact, too; those of `thin` items are taken to be
     at least as noisy as the average.
     """
-    shift = alpha * system.tally.total_weight
+    tally, shift = system.tally, alpha * system.tally.total_weight
     if system.X is None and system.size > COVARIANCE_LIMIT:
         return _by_draws(system, solution, shift, clusters, rng, thin)
     exact = LeaveOut(system, solution, shift)
+    held_out = held_out_residuals(tally, exact.margins, exact.resistances)
+    squares = missing_noise(tally, held_out, thin)
     if clusters is None:
-        n_units = system.tally.n_comparisons
-        V = exact.sandwich(exact.squares)
+        n_units = len(tally.outcome)
+        squares += tally.by_pair(tally.count * (tally.weight * held_out) ** 2)
     else:
         n_units = int(clusters.max()) + 1
-        V = _over_clusters(exact, Units(system.tally, clusters))
-    if thin is not None and thin.any():
-        V += exact.sandwich(missing_noise(system.tally, exact.margins, exact.resistances, thin))
+    V = exact.inverse @ system.gram(squares[None])[0] @ exact.inverse
+    if clusters is not None:
+        V += _over_clusters(exact, Units(tally, clusters))
     root = _root(V * max(1, n_units - 1) / n_units)
     items, effects = np.split(root, [system.n_ratings])
     if system.X is not None:
@@ -70,13 +72,13 @@ class LeaveOut:
     ----------
     system : RatingSystem
         The comparisons.
-    solution : Solutions
+    solution : Solution
         Ratings of shape (n_items,) and effects of all comparisons.
     shift : float
         λ.
     """
 
-    def __init__(self, system: RatingSystem, solution: Solutions, shift: float) -> None:
+    def __init__(self, system: RatingSystem, solution: Solution, shift: float) -> None:
         size = system.size
         check_matrix_fits(4 * size, size, "the covariance", 'use intervals="bootstrap"')
         self.system, self.solution = system, solution
@@ -103,15 +105,6 @@ class LeaveOut:
             found[start : start + size] = np.einsum("ij,ij->i", D @ inverse, D)
         return found
 
-    @property
-    def squares(self) -> Array:
-        """Σ (ω e / (1 − h))² over the comparisons of each distinct pair."""
-        return squares_of(self.system.tally, self.margins, self.resistances)
-
-    def sandwich(self, squares: Array) -> Array:
-        """``A⁻¹ Dᵀ diag(s) D A⁻¹``."""
-        return np.asarray(self.inverse @ self.system.gram(squares[None])[0] @ self.inverse)
-
     def change(self, pairs: NDArray[np.integer], weights: Array, flows: Array) -> Array:
         """``u − u^(−g)``: Woodbury's formula, or a solve where g has more pairs than unknowns.
 
@@ -121,7 +114,7 @@ class LeaveOut:
         system, tally, n = self.system, self.system.tally, self.system.tally.n_items
         left = flows - weights * self.margins[pairs]
         if len(pairs) > system.size:
-            every = np.zeros((2, tally.n_distinct))
+            every = np.zeros((2, len(tally.first)))
             every[0, pairs], every[1, pairs] = weights, left
             matrix = self.matrix - system.gram(every[:1])[0]
             return np.linalg.solve(matrix, system.right(every[1:])[0])
@@ -135,6 +128,27 @@ class LeaveOut:
             resistances = Y @ D.T
         inner = np.eye(len(pairs)) - weights[:, None] * resistances
         return np.asarray(np.linalg.solve(inner, left) @ Y)
+
+
+def held_out_margins(
+    system: RatingSystem, solution: Solution, alpha: float, clusters: Indices
+) -> tuple[Array, str]:
+    """Margin of every comparison without its own cluster, and a note if that is not so.
+
+    By Woodbury's formula; above 2,000 items with the cluster in.
+    """
+    tally = system.tally
+    pair = tally.pair[tally.outcome]
+    margins = tally.margins(solution.ratings, solution.effects)[pair]
+    if system.X is None and system.size > COVARIANCE_LIMIT:
+        return margins, "judges are compared with ratings with their own votes in"
+    exact, units = LeaveOut(system, solution, alpha * tally.total_weight), Units(tally, clusters)
+    order = np.argsort(clusters, kind="stable")
+    for rows in np.split(order, np.cumsum(np.bincount(clusters))[:-1]):
+        change = exact.change(*units.of(int(clusters[rows[0]])))
+        (ratings,), (effects,) = system.unpacked(change[None])
+        margins[rows] -= tally.margins(ratings, effects)[pair[rows]]
+    return margins, ""
 
 
 def held_out_residuals(tally: Tally, margins: Array, resistances: Array) -> Array:
@@ -155,23 +169,14 @@ def mean_noise(tally: Tally, held_out: Array, outcomes: NDArray[Any]) -> float:
     return float(weight @ held_out[outcomes] ** 2 / tally.count[outcomes].sum())
 
 
-def squares_of(tally: Tally, margins: Array, resistances: Array) -> Array:
-    """Σ (ω e / (1 − h))² over the comparisons of each distinct pair."""
-    held_out = held_out_residuals(tally, margins, resistances)
-    return tally.by_pair(tally.count * (tally.weight * held_out) ** 2)
-
-
-def missing_noise(
-    tally: Tally, margins: Array, resistances: Array, thin: NDArray[np.bool_]
-) -> Array:
+def missing_noise(tally: Tally, held_out: Array, thin: NDArray[np.bool_]) -> Array:
     """What the squares of comparisons of thin items lack to the average, for each distinct pair.
 
     Few comparisons may fit without any error. So the average counts, beside the N held-out squares,
     the mean square of the outcomes themselves for each of the unknown ratings and effects. If all
     of them are ties, one win stands for that.
     """
-    held_out = held_out_residuals(tally, margins, resistances)
-    n, unknown = tally.n_comparisons, tally.n_items - int(tally.components.max())
+    n, unknown = len(tally.outcome), tally.n_items - int(tally.components.max())
     unknown += tally.n_covariates
     noise = mean_noise(tally, held_out, np.ones(len(held_out), bool))
     size = tally.squared_target or tally.total_weight
@@ -200,16 +205,21 @@ def _root(V: Array) -> Array:
     largest = V.diagonal().max()
     if largest <= 0:
         return np.zeros((len(V), 1))
-    return np.linalg.cholesky((V + V.T) / 2 + 1e-11 * largest * np.eye(len(V)))
+    V = (V + V.T) / 2
+    try:
+        return np.linalg.cholesky(V + 1e-11 * largest * np.eye(len(V)))
+    except np.linalg.LinAlgError:  # rounding is larger where features are nearly alike
+        values, vectors = np.linalg.eigh(V)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def _by_draws(
     system: RatingSystem,
-    solution: Solutions,
+    solution: Solution,
     shift: float,
     clusters: Indices | None,
     rng: np.random.Generator,
-    thin: NDArray[np.bool_] | None,
+    thin: NDArray[np.bool_],
 ) -> Spread:
     """The same for very many items: random leave-out changes, each one solve of one system.
 
@@ -222,26 +232,25 @@ def _by_draws(
     margins = tally.margins(solution.ratings, solution.effects)
     sparse = SparseSystem(system, weights, shift, np.float32)
     resistances = _sketched_leverages(system, weights, shift, sparse, rng) / weights
+    held_out = held_out_residuals(tally, margins, resistances)
     if clusters is None:
-        n_units = tally.n_comparisons
-        scale = np.sqrt(squares_of(tally, margins, resistances))
+        n_units = len(tally.outcome)
+        scale = np.sqrt(tally.by_pair(tally.count * (tally.weight * held_out) ** 2))
     else:
         n_units = int(clusters.max()) + 1
-        held_out = tally.weight * held_out_residuals(tally, margins, resistances)
         at = tally.pair[tally.outcome], clusters
-        shape = tally.n_distinct, n_units
-        changes = sp.coo_matrix((held_out[tally.outcome], at), shape).tocsr()
-    more = np.zeros(tally.n_distinct)
-    if thin is not None:
-        more = np.sqrt(missing_noise(tally, margins, resistances, thin))
+        shape = len(tally.first), n_units
+        flow = (tally.weight * held_out)[tally.outcome]
+        changes = sp.coo_matrix((flow, at), shape).tocsr()
+    more = np.sqrt(missing_noise(tally, held_out, thin))
     root = np.empty((N_DRAWS, system.size))
     meter = Progress("jackknife", N_DRAWS)
     for k in range(N_DRAWS):
         if clusters is None:
-            flows = scale * _signs(tally.n_distinct, rng)
+            flows = scale * _signs(len(tally.first), rng)
         else:
             flows = changes @ _signs(n_units, rng)
-        flows += more * _signs(tally.n_distinct, rng)
+        flows += more * _signs(len(tally.first), rng)
         root[k] = sparse.solve(system.right(flows[None])[0], DRAW_TOLERANCE)
         meter.update(k + 1)
     meter.close()
@@ -264,10 +273,10 @@ def _sketched_leverages(
     """
     tally = system.tally
     root = np.sqrt(weights)
-    inside, outside = np.zeros((2, tally.n_distinct))
+    inside, outside = np.zeros((2, len(tally.first)))
     meter = Progress("leverages", N_SKETCHES)
     for k in range(N_SKETCHES):
-        signs, own = _signs(tally.n_distinct, rng), _signs(system.size, rng)
+        signs, own = _signs(len(tally.first), rng), _signs(system.size, rng)
         own[: tally.n_items] = tally.centered(own[: tally.n_items])
         right = system.right((root * signs)[None])[0] + np.sqrt(system.penalty(shift)) * own
         items, effects = np.split(sparse.solve(right, SKETCH_TOLERANCE), [tally.n_items])

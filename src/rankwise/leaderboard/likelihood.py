@@ -1,4 +1,8 @@
-"""Ratings of greatest regularized likelihood, by Newton's method, with a certified gap."""
+"""Ratings of greatest regularized likelihood, by Newton's method, with a certified gap.
+
+The margin m of a comparison is in logits: without ties the first item wins with the probability
+σ(m).
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,104 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from rankwise.arrays import Array
 from rankwise.leaderboard.solving import DENSE_LIMIT, TINY, RatingSystem, SparseSystem
-from rankwise.leaderboard.verdicts import Derivatives, Verdicts
 
 TOLERANCE = 1e-14  # of the gap, relative to the objective
 MAX_ITERATIONS = 200
 LEAST_STEP = 1e-10
 ROUGH, EXACT = 0.03, 1e-7  # tolerance of conjugate gradients, far from the minimum and at it
+
+
+class Derivatives(NamedTuple):
+    """Minus the log likelihood of each verdict, and its derivatives in m and in θ.
+
+    Attributes
+    ----------
+    value, m, mm : ndarray
+        The loss, its slope and its curvature in the margin.
+    t, mt, tt : ndarray
+        Derivatives that have the parameter θ of the ties; 0 if there is none.
+    """
+
+    value: Array
+    m: Array
+    mm: Array
+    t: Array
+    mt: Array
+    tt: Array
+
+
+class HalfWins:
+    """Bradley and Terry 1952: P(win) = σ(m). A tie is half a win and half a loss."""
+
+    has_parameter = False
+
+    def at(self, margin: Array, said: Array, theta: Array | float) -> Derivatives:
+        """``−log σ(m)``, ``−log σ(−m)``, or their mean for a tie."""
+        away, zero = np.exp(-np.abs(margin)), np.zeros_like(margin)
+        likely = 1 / (1 + away)
+        rare, is_ahead = away * likely, margin >= 0
+        wins, losses = np.where(is_ahead, likely, rare), np.where(is_ahead, rare, likely)
+        value = np.log1p(away) + np.where(
+            said == 0, 0.5 * np.abs(margin), np.maximum(-said * margin, 0.0)
+        )
+        slope = np.where(said > 0, -losses, np.where(said < 0, wins, wins - 0.5))
+        return Derivatives(value, slope, likely * rare, zero, zero, zero)
+
+    def probabilities(self, margin: Array, theta: Array | float) -> Array:
+        """No verdict is a tie."""
+        return np.stack([expit(margin), np.zeros_like(margin), expit(-margin)], axis=-1)
+
+    def start(self, tied: float) -> float:
+        """There is no θ."""
+        return 0.0
+
+
+class Davidson:
+    """Davidson 1970: win, tie and loss are as ``e^(m/2) : ν : e^(−m/2)``, with ν = e^θ."""
+
+    has_parameter = True
+
+    def at(self, margin: Array, said: Array, theta: Array | float) -> Derivatives:
+        """Convex in m and θ: the log of a sum of exponentials less a linear function."""
+        top = np.maximum(0.5 * np.abs(margin), theta)
+        win, tie, loss = self._shares(margin, theta, top)
+        total = win + tie + loss
+        value = top + np.log(total) - np.where(said == 0, theta, 0.5 * said * margin)
+        win, tie, loss = win / total, tie / total, loss / total
+        slope = np.where(said > 0, -(loss + 0.5 * tie), 0.5 * (win - loss))
+        slope = np.where(said < 0, win + 0.5 * tie, slope)
+        bend = 0.25 * (win * (loss + tie) + loss * (win + tie) + 2 * win * loss)
+        return Derivatives(
+            value,
+            slope,
+            bend,
+            np.where(said == 0, -(win + loss), tie),
+            -0.5 * tie * (win - loss),
+            tie * (win + loss),
+        )
+
+    def probabilities(self, margin: Array, theta: Array | float) -> Array:
+        """A tie is likeliest between equals."""
+        top = np.maximum(0.5 * np.abs(margin), theta)
+        shares = np.stack(self._shares(margin, theta, top), axis=-1)
+        return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
+
+    def start(self, tied: float) -> float:
+        """ν/(2 + ν) is the share."""
+        return float(np.log(2 * tied / (1 - tied)))
+
+    @staticmethod
+    def _shares(margin: Array, theta: Array | float, top: Array) -> tuple[Array, Array, Array]:
+        half = 0.5 * margin
+        return np.exp(half - top), np.exp(theta - top), np.exp(-half - top)
+
+
+Verdicts = HalfWins | Davidson
+VERDICTS: dict[str, type[Verdicts]] = {"half": HalfWins, "davidson": Davidson}
 
 
 class Fit(NamedTuple):

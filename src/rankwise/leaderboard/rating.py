@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
+from rankwise.datasets.comparisons import PairColumns
 from rankwise.errors import warn_user
 from rankwise.groups import Groups
 from rankwise.leaderboard.arguments import (
@@ -21,24 +22,26 @@ from rankwise.leaderboard.arguments import (
     check_reading,
     encode_labels,
 )
-from rankwise.leaderboard.board import Leaderboard
+from rankwise.leaderboard.board import Leaderboard, scale_of
 from rankwise.leaderboard.bradley_terry import BradleyTerry
-from rankwise.leaderboard.consistency import consistency
-from rankwise.leaderboard.covariates import Covariates, check_identified, covariates_of
-from rankwise.leaderboard.effects import effects_of
+from rankwise.leaderboard.covariates import (
+    Covariates,
+    check_identified,
+    covariates_of,
+    effects_of,
+)
+from rankwise.leaderboard.diagnostics import consistency, meetings_of
+from rankwise.leaderboard.jackknife import held_out_margins, jackknife
 from rankwise.leaderboard.judges import Judge, judges_of, weights_of
 from rankwise.leaderboard.least_squares import LeastSquares
-from rankwise.leaderboard.meetings import meetings_of
-from rankwise.leaderboard.model import RatingModel, Solution
-from rankwise.leaderboard.scales import scale_of
-from rankwise.leaderboard.solving import RatingSystem, Solutions
+from rankwise.leaderboard.solving import Solution
 from rankwise.leaderboard.standing import ordered_columns, records_of, standing_of
 from rankwise.leaderboard.tally import Tally
 from rankwise.machine import calm
-from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
 
-MODELS: dict[str, Callable[..., RatingModel]] = {
+RatingModel = LeastSquares | BradleyTerry
+MODELS: dict[str, type[RatingModel]] = {
     "least-squares": LeastSquares,
     "bradley-terry": BradleyTerry,
 }
@@ -91,11 +94,11 @@ def rate(
         Whether the first side may have an advantage, which is then one of the effects.
     model : {"least-squares", "bradley-terry"}
         Of the outcomes. "bradley-terry": item i beats j with the probability
-        σ(r_i − r_j + zᵀγ), by regularized maximum likelihood; only who won counts, not by how much.
-    ties : {"half", "davidson", "rao-kupper"}
-        How the model takes ties. "half": a margin of 0, or half a win of each. The others are for
-        "bradley-terry" and give a tie a probability of its own (Davidson 1970, Rao and Kupper
-        1967).
+        σ(r_i − r_j + zᵀγ), by regularized maximum likelihood. It takes wins, ties and losses, no
+        margins.
+    ties : {"half", "davidson"}
+        How the model takes ties. "half": a margin of 0, or half a win of each. "davidson" is for
+        "bradley-terry" and gives a tie a probability of its own (Davidson 1970).
     alpha : float or "auto"
         Regularization, positive; the default is next to none. "auto" takes the one with the least
         squared error on comparisons left out one at a time (exact; ten folds of them above 3,000
@@ -104,8 +107,9 @@ def rate(
     features : array-like of shape (n_items, n_features), optional
         Features of the items in the order of ``pairs.items``.
     scale : {"margin", "logit", "elo"}
-        Unit of the ratings: margins; logits; Elo points, 400 / ln 10 for a logit, around 1000. A
-        margin of least squares is taken for two logits, which holds for items close together.
+        Unit of the ratings: that of the outcomes, which is the logit of "bradley-terry"; logits;
+        Elo points, 400 / ln 10 for a logit, around 1000. A margin of least squares is taken for two
+        logits, which holds for items close together.
     anchor : str or int, optional
         The item that the ratings are counted from: it has the rating 0, or 1000 Elo points, and no
         error. By default that is the mean of the items.
@@ -182,28 +186,30 @@ def rate(
     n_draws = check_options(intervals, n_resamples, confidence, data.n_items)
     check_reading(order, min_comparisons, has_intervals=n_draws > 0)
     X = None if features is None else check_features(features, data.n_items)
-    codes = check_clusters(_units_of(data, clusters), data.n_pairs, n_draws)
+    codes = check_clusters(data, clusters, n_draws)
     judged = None if data.judges is None else encode_labels("judges", data.judges, data.n_pairs)
     rng = np.random.default_rng(random_state)
+    fit = _fit(data, side, model, ties, X, alpha, rng)
     if reweight:
-        first, _ = _judges(data, judged, _fit(data, side, model, ties, X, alpha, rng), confidence)
+        first, _ = _judges(data, judged, fit, confidence)
         if not first or judged is None:
             raise ValueError(
                 "reweight=True weighs judges by how far they agree; say who judged with judge=, "
                 "and have at least two."
             )
         data = replace(data, weight=data.weight * weights_of(first, judged.codes))
-    fit = _fit(data, side, model, ties, X, alpha, rng)
-    solution, components = fit.solution, fit.components
+        fit = _fit(data, side, model, ties, X, alpha, rng)
+    tally, solution, components = fit.tally, fit.solution, fit.components
     unit = scale_of(scale, anchor, fit.model.logits, data.items, components)
-    records = records_of(fit.tally)
-    spread, samples = None, Solutions(*(np.empty((0, len(of))) for of in solution[:2]))
+    records = records_of(tally)
+    spread = None
+    samples = Solution(np.empty((0, data.n_items)), np.empty((0, tally.n_covariates)))
     if n_draws and intervals == "jackknife":
-        found = fit.model.jackknife(solution, fit.alpha, codes, records.thin, rng)
-        spread = unit.spread(found)
+        system, shift = fit.model.local(solution, fit.alpha)
+        spread = unit.spread(jackknife(system, solution, shift, codes, rng, records.thin))
     elif n_draws:
         drawn = fit.model.resample(solution, fit.alpha, codes, n_draws, rng)
-        samples = Solutions(unit.values(drawn.ratings), unit.factor * drawn.effects)
+        samples = Solution(unit.values(drawn.ratings), unit.factor * drawn.effects)
     ratings = unit.values(solution.ratings)
     known = (records.n > 0) | (X is not None)
     standing = standing_of(
@@ -212,6 +218,9 @@ def rate(
     )  # fmt: skip
     effects = unit.factor * solution.effects
     judges, note = _judges(data, judged, fit, confidence)
+    expected = fit.model.expected(tally.margins(solution.ratings, solution.effects))
+    margin_effects = fit.model.margin_effects(solution, fit.alpha)
+    learner = None if X is None else fit.model.learner(features, solution, fit.alpha)
     _warn_of_components(components, data.items)
     return Leaderboard(
         columns=ordered_columns(data.items, ratings, standing, records, components),
@@ -221,7 +230,7 @@ def rate(
         spread=spread,
         effects=effects_of(fit.control, effects, spread, samples.effects, confidence),
         judges=judges,
-        meetings=meetings_of(fit.model, solution),
+        meetings=meetings_of(tally, expected),
         scale=unit,
         model=model,
         ties=solution.ties,
@@ -230,8 +239,9 @@ def rate(
         n_comparisons=data.n_pairs,
         n_clusters=None if codes is None or not n_draws else int(codes.max()) + 1,
         notes=tuple(filter(None, [solution.note, note])),
-        **_consistency(fit.model, solution, fit.alpha),
-        **_trained(fit.model, solution, features, fit.alpha),
+        **consistency(tally, solution.ratings, expected, margin_effects)._asdict(),
+        model_=learner,
+        level=0.0 if learner is None else float(learner.predict(features).mean()),
         comparisons=data,
     )
 
@@ -260,10 +270,18 @@ def _fit(
     control = covariates_of(data, side)
     tally = Tally.of(data, control.columns)
     fitted = MODELS[model](tally, X, ties)
-    check_identified(RatingSystem(tally, X), control.names)
-    alpha = _choose_alpha(fitted, tally, alpha, rng)
+    check_identified(fitted.system, control.names)
+    is_number = isinstance(alpha, Real) and 0 < alpha < np.inf
+    if not is_number and alpha != "auto":
+        raise ValueError(f'alpha={alpha!r}; expected a positive number or "auto".')
+    if alpha == "auto" and len(tally.outcome) < 2:
+        raise ValueError(
+            'alpha="auto" leaves out one comparison at a time, and there is only one; '
+            "pass a number such as alpha=0.01."
+        )
+    chosen = max(LEAST_ALPHA, float(alpha)) if is_number else fitted.choose_alpha(rng)
     components = tally.components if X is None else np.ones(data.n_items, np.intp)
-    return _Fit(control, tally, fitted, alpha, fitted.solve(alpha), components)
+    return _Fit(control, tally, fitted, chosen, fitted.solve(chosen), components)
 
 
 def _judges(
@@ -272,48 +290,12 @@ def _judges(
     """The table of judges, if there are at least two, and what is to be said of it."""
     if judged is None or judged.n_groups < 2:
         return (), ""
-    margins, note = fit.model.held_out_margins(fit.solution, fit.alpha, judged.codes)
+    system, shift = fit.model.local(fit.solution, fit.alpha)
+    margins, note = held_out_margins(system, fit.solution, shift, judged.codes)
     sign = np.where(data.first < data.second, 1.0, -1.0)
     outcome = np.sign(data.outcome) if fit.model.logits is not None else data.outcome
     expected = sign * fit.model.expected(margins)
     return judges_of(outcome, expected, judged.codes, judged.labels, confidence), note
-
-
-def _consistency(model: RatingModel, solution: Solution, alpha: float) -> dict[str, Any]:
-    """How far the comparisons go in circles; wins, ties and losses if only they count."""
-    expected, effects = model.in_margins(solution, alpha)
-    return consistency(model.tally, solution.ratings, expected, effects)._asdict()
-
-
-def _trained(model: RatingModel, solution: Solution, features: Any, alpha: float) -> dict[str, Any]:
-    """The learner on the features, which rates other items."""
-    if features is None:
-        return {}
-    learner = model.learner(features, solution, alpha)
-    return {"model_": learner, "level": float(learner.predict(features).mean())}
-
-
-def _units_of(data: PairData, clusters: ArrayLike | None) -> Any:
-    """Labels of what is independent: as given, else the clusters or judges of the data."""
-    if clusters is not None:
-        return clusters
-    named = data.clusters if data.clusters is not None else data.judges
-    return None if named is None or len(np.unique(named)) < 2 else named
-
-
-def _choose_alpha(
-    model: RatingModel, tally: Tally, alpha: float | str, rng: np.random.Generator
-) -> float:
-    if not isinstance(alpha, str):
-        return max(LEAST_ALPHA, float(check_alphas([alpha], "alpha")[0]))
-    if alpha != "auto":
-        raise ValueError(f'alpha={alpha!r}; expected a positive number or "auto".')
-    if tally.n_comparisons < 2:
-        raise ValueError(
-            'alpha="auto" leaves out one comparison at a time, and there is only one; '
-            "pass a number such as alpha=0.01."
-        )
-    return model.choose_alpha(rng)
 
 
 def _warn_of_components(components: Indices, labels: NDArray[Any]) -> None:
@@ -325,3 +307,71 @@ def _warn_of_components(components: Indices, labels: NDArray[Any]) -> None:
             f"(the item {smallest!s} is in the smallest); ratings and ranks hold inside each only. "
             "Comparisons across them, or features of the items, would join them.",
         )
+
+
+def rate_groups(
+    pairs: Any,
+    groups: ArrayLike | None = None,
+    *,
+    items: ArrayLike | None = None,
+    covariates: Any = None,
+    features: Any = None,
+    clusters: ArrayLike | None = None,
+    **options: Any,
+) -> dict[Any, Leaderboard]:
+    """One board for each group of comparisons: by prompt, by country, by year.
+
+    Parameters
+    ----------
+    pairs : data frame, dict of columns, PairData or PairGraph
+        As in `rate`.
+    groups : array-like of shape (n_comparisons,), optional
+        Label of each comparison; by default those of the column `group` (``pairs.groups``).
+    items, covariates, features, clusters
+        As in `rate`, for all groups together.
+    **options
+        Other arguments of `rate`, and columns of a frame.
+
+    Returns
+    -------
+    dict from label to Leaderboard
+        A board has the items that its comparisons name.
+
+    Examples
+    --------
+    >>> from rankwise import PairGraph
+    >>> games = PairGraph([0, 1, 1, 2], [1, 0, 2, 1])
+    >>> boards = rate_groups(games, ["old", "new", "new", "new"], alpha=0.1, n_resamples=0)
+    >>> {label: [row.item for row in board] for label, board in boards.items()}
+    {'new': [1, 2, 0], 'old': [0, 1]}
+    """
+    columns = {name: options.pop(name) for name in PairColumns.names() if name in options}
+    data = check_pairs(pairs, items, covariates, columns)
+    given = data.groups if groups is None else groups
+    if given is None:
+        raise ValueError(
+            "the comparisons have no groups; read them with group=, or pass one label for each."
+        )
+    encoded = encode_labels("groups", given, data.n_pairs)
+    X = None if features is None else check_features(features, data.n_items)
+    if clusters is not None:
+        units = encode_labels("clusters", clusters, data.n_pairs)
+        clusters = units.labels[units.codes]
+    boards = {}
+    for code, label in enumerate(encoded.labels.tolist()):
+        chosen = np.flatnonzero(encoded.codes == code)
+        part = data.take(chosen)
+        ends = np.stack([part.first, part.second])
+        members, (first, second) = np.unique(ends, return_inverse=True)
+        part = replace(part, first=first, second=second, items=data.items[members])
+        try:
+            boards[label] = rate(
+                part,
+                covariates=list(part.covariates) or None,
+                features=None if X is None else X[members],
+                clusters=None if clusters is None else np.asarray(clusters)[chosen],
+                **options,
+            )
+        except ValueError as error:
+            raise ValueError(f"group {label!s}: {error}") from error
+    return boards

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import qr
+from scipy.linalg import svd
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.arrays import Array
@@ -17,13 +17,28 @@ DENSE_LIMIT = 300  # items; above, conjugate gradients are faster than a dense s
 TOLERANCE = 1e-11
 MAX_ITERATIONS = 10_000
 TINY = 1e-12  # λ of an effect, as a share of W
+RANK = 1e-12  # of the largest singular value of the features; less is rounding
 
 
-class Solutions(NamedTuple):
-    """Ratings of shape (n_weightings, n_items), and effects of the covariates."""
+class Solution(NamedTuple):
+    """Ratings and effects of the covariates in the natural scale of a model.
+
+    Attributes
+    ----------
+    ratings : ndarray of shape (n_items,) or (n_weightings, n_items)
+        Their mean is 0 in each component.
+    effects : ndarray of shape (n_covariates,) or (n_weightings, n_covariates)
+        γ of the columns of the tally.
+    ties : float or None
+        The parameter of the ties, if the model has one.
+    note : str
+        What a reader of the board must know, such as a separable record; empty if nothing.
+    """
 
     ratings: Array
     effects: Array
+    ties: float | None = None
+    note: str = ""
 
 
 class RatingSystem:
@@ -37,8 +52,16 @@ class RatingSystem:
     tally : Tally
         The comparisons.
     X : ndarray of shape (n_items, n_features), optional
-        Features of the items; without them X is the identity. More features than items are
-        replaced by as many as items, whose differences have the same inner products; r is the same.
+        Features of the items; without them X is the identity. They are replaced by as many as
+        their rank, whose differences have the same inner products; r is the same. So columns that
+        say the same (a gap filled with the median, and its indicator) make no system singular.
+
+    Attributes
+    ----------
+    n_ratings : int
+        Number of regularized unknowns: features, or items.
+    size : int
+        Number of unknowns.
     """
 
     def __init__(self, tally: Tally, X: Array | None = None) -> None:
@@ -48,26 +71,21 @@ class RatingSystem:
                 "the features of the two items are the same in every comparison, so nothing can be "
                 "learned from them; pass other features, or none."
             )
-        if X is not None and X.shape[1] > X.shape[0]:
-            X = qr((X - X.mean(axis=0)).T, mode="economic")[1].T
+        if X is not None:
+            self.n_features = min(X.shape)
+            centered = np.column_stack([tally.centered(column) for column in X.T])
+            _, size, directions = svd(centered, full_matrices=False)
+            X = (X - X.mean(axis=0)) @ directions[size > RANK * size[0]].T
         self.X = X
-
-    @property
-    def n_ratings(self) -> int:
-        """Number of regularized unknowns: features, or items."""
-        return self.tally.n_items if self.X is None else self.X.shape[1]
-
-    @property
-    def size(self) -> int:
-        """Number of unknowns."""
-        return self.n_ratings + self.tally.n_covariates
+        self.n_ratings = tally.n_items if X is None else X.shape[1]
+        self.size = self.n_ratings + tally.n_covariates
 
     def penalty(self, shift: float) -> Array:
         """λ of each unknown."""
         tiny = TINY * self.tally.total_weight
         return np.repeat([shift, tiny], [self.n_ratings, self.tally.n_covariates])
 
-    def solve(self, weights: Array, flows: Array, alpha: float) -> Solutions:
+    def solve(self, weights: Array, flows: Array, alpha: float) -> tuple[Array, Array]:
         """Ratings and effects for many weightings.
 
         Parameters
@@ -86,13 +104,13 @@ class RatingSystem:
             matrix[diagonal, diagonal] += self.penalty(shift)
         return self.unpacked(np.asarray(np.linalg.solve(matrices, right[:, :, None])[:, :, 0]))
 
-    def unpacked(self, unknowns: Array) -> Solutions:
+    def unpacked(self, unknowns: Array) -> tuple[Array, Array]:
         """Ratings, whose mean is 0, and effects."""
         w, effects = np.split(unknowns, [self.n_ratings], axis=1)
         if self.X is None:
-            return Solutions(w, effects)
+            return w, effects
         ratings = w @ self.X.T
-        return Solutions(ratings - ratings.mean(axis=1, keepdims=True), effects)
+        return ratings - ratings.mean(axis=1, keepdims=True), effects
 
     def rows(self, pairs: Any) -> Array:
         """``[x_i − x_j, z]`` of some of the distinct pairs, dense; with features only."""
@@ -142,7 +160,7 @@ class RatingSystem:
         """The same for items without features."""
         tally, n, Z = self.tally, self.tally.n_items, self.tally.covariates
         matrices = np.zeros((len(weights), n + Z.shape[1], n + Z.shape[1]))
-        first, second = tally.ends
+        first, second = tally.first[tally.edges], tally.second[tally.edges]
         edges = tally.by_edge(weights)
         matrices[:, first, second] = -edges
         matrices[:, second, first] = -edges
@@ -156,7 +174,9 @@ class RatingSystem:
                 matrix[n:, n:] = Z.T @ weighted
         return matrices
 
-    def _by_conjugate_gradients(self, weights: Array, flows: Array, shifts: Array) -> Solutions:
+    def _by_conjugate_gradients(
+        self, weights: Array, flows: Array, shifts: Array
+    ) -> tuple[Array, Array]:
         unknowns = np.zeros((len(weights), self.size))
         right, start = self.right(flows), None
         for k, (w, shift) in enumerate(zip(weights, shifts, strict=True)):
@@ -243,10 +263,11 @@ def explained_by_ratings(tally: Tally, start: Array) -> float:
         A first guess, the regularized ratings.
     """
     weights, flows = tally.sums
-    divergence, system = tally.divergence(flows), RatingSystem(tally)
+    system = RatingSystem(tally)
+    right = system.right(flows[None])[0]
     if tally.n_items <= DENSE_LIMIT:
         L = system.grounded(weights, 0.0)
-        ratings = np.asarray(np.linalg.solve(L, divergence), np.float64)
+        ratings = np.asarray(np.linalg.solve(L, right), np.float64)
     else:
-        ratings = SparseSystem(system, weights, 0.0).solve(divergence, 1e-7, start)
-    return float(2 * ratings @ divergence - weights @ tally.differences(ratings) ** 2)
+        ratings = SparseSystem(system, weights, 0.0).solve(right, 1e-7, start)
+    return float(2 * ratings @ right - weights @ tally.differences(ratings) ** 2)

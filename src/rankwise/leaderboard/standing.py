@@ -22,18 +22,13 @@ FEW = 5  # comparisons; an item with fewer is thin
 
 
 class Records(NamedTuple):
-    """How the comparisons of each item ended."""
+    """How the comparisons of each item ended; thin are few, or those that all ended alike."""
 
     n: Indices
     wins: Indices
     ties: Indices
     losses: Indices
-
-    @property
-    def thin(self) -> NDArray[np.bool_]:
-        """Items with few comparisons, or whose comparisons all ended alike."""
-        alike = np.max([self.wins, self.ties, self.losses], axis=0) == self.n
-        return np.asarray((self.n < FEW) | alike)
+    thin: NDArray[np.bool_]
 
 
 def records_of(tally: Tally) -> Records:
@@ -48,7 +43,9 @@ def records_of(tally: Tally) -> Records:
 
     won, lost = tally.target > 0, tally.target < 0
     wins, losses, ties = count(won, lost), count(lost, won), count(*[tally.target == 0] * 2)
-    return Records(wins + ties + losses, wins, ties, losses)
+    n = wins + ties + losses
+    thin = (n < FEW) | (np.max([wins, ties, losses], axis=0) == n)
+    return Records(n, wins, ties, losses, thin)
 
 
 class Standing(NamedTuple):
@@ -63,7 +60,7 @@ class Standing(NamedTuple):
     best_rank, worst_rank : ndarray or None
         1 + how many items are surely above, and how many are not surely below.
     tier : ndarray or None
-        Items of one tier cannot be told from its first one.
+        Items of one tier are not surely below its first one.
     """
 
     rank: Indices
@@ -120,10 +117,11 @@ def _tiers(ratings: Array, spread: Spread, components: Indices, confidence: floa
     for items in items_of_lists(components):
         order = items[np.argsort(-ratings[items], kind="stable")]
         least = EQUAL * np.abs(ratings[items]).max(initial=0.0)
-        tier, leader = 1, order[0]
-        for k in order:
-            error = spread.error_of_difference(leader, k)
-            if ratings[leader] - ratings[k] > quantile * error + least:
+        tier, leader = 0, None
+        for k in order.tolist():
+            if leader is None or ratings[leader] - ratings[k] > (
+                quantile * spread.error_of_difference(leader, k) + least
+            ):
                 tier, leader = tier + 1, k
             tiers[k] = tier
     return tiers
@@ -136,7 +134,7 @@ def ordered_columns(
     is_below = standing.rank == 0
     key = np.where(is_below, len(items), standing.rank)
     order = np.lexsort((-ratings, key, is_below, components))
-    columns = [standing.rank, items, ratings, *standing[1:], *records, records.thin, components]
+    columns = [standing.rank, items, ratings, *standing[1:], *records, components]
     return {
         name: None if column is None else np.asarray(column)[order]
         for name, column in zip(COLUMNS, columns, strict=True)

@@ -86,19 +86,9 @@ class Tally:
         )  # fmt: skip
 
     @property
-    def n_distinct(self) -> int:
-        """Number of distinct pairs of items."""
-        return len(self.first)
-
-    @property
     def n_covariates(self) -> int:
         """Number of covariates."""
         return int(self.covariates.shape[1])
-
-    @property
-    def n_comparisons(self) -> int:
-        """Number of comparisons."""
-        return len(self.outcome)
 
     @cached_property
     def total_weight(self) -> float:
@@ -122,7 +112,7 @@ class Tally:
 
     def by_pair(self, values: Array) -> Array:
         """Sums over the outcomes of each distinct pair."""
-        return np.asarray(np.bincount(self.pair, values, minlength=self.n_distinct), np.float64)
+        return np.asarray(np.bincount(self.pair, values, minlength=len(self.first)), np.float64)
 
     def differences(self, ratings: Array) -> Array:
         """``B r``: first less second item of each distinct pair, along the first axis."""
@@ -155,40 +145,30 @@ class Tally:
         )
 
     @cached_property
-    def _edge_starts(self) -> Indices:
-        """Where two other items begin among the distinct pairs."""
+    def edges(self) -> Indices:
+        """The first distinct pair of every two items, whatever the covariates were."""
         return np.flatnonzero(np.diff(self.first * self.n_items + self.second, prepend=-1))
-
-    @property
-    def ends(self) -> tuple[Indices, Indices]:
-        """The two items of each edge: once, whatever the covariates were."""
-        return self.first[self._edge_starts], self.second[self._edge_starts]
 
     def by_edge(self, weights: Array) -> Array:
         """Sums over the distinct pairs of the same two items, along the last axis."""
         if not self.n_covariates:
             return weights
-        return np.asarray(np.add.reduceat(weights, self._edge_starts, axis=-1))
+        return np.asarray(np.add.reduceat(weights, self.edges, axis=-1))
 
     @cached_property
     def incidence(self) -> sp.csr_matrix:
         """B of shape (n_distinct, n_items): a row is e_first − e_second, so L = Bᵀ diag(w) B."""
-        n = self.n_distinct
+        n = len(self.first)
         columns = np.column_stack([self.first, self.second]).ravel()
         signs = np.tile([1.0, -1.0], n)
         shape = (n, self.n_items)
         return sp.csr_matrix((signs, columns, np.arange(0, 2 * n + 1, 2)), shape=shape)
 
-    def divergence(self, flows: Array) -> Array:
-        """``Bᵀ f``: what goes out of each item."""
-        return self._by_item(self.first, flows) - self._by_item(self.second, flows)
-
     def degrees(self, weights: Array) -> Array:
         """The diagonal of L."""
-        return self._by_item(self.first, weights) + self._by_item(self.second, weights)
-
-    def _by_item(self, ends: Indices, values: Array) -> Array:
-        return np.asarray(np.bincount(ends, values, minlength=self.n_items), np.float64)
+        n = self.n_items
+        both = np.bincount(self.first, weights, n) + np.bincount(self.second, weights, n)
+        return np.asarray(both, np.float64)
 
     def adjacency(self, weights: Array) -> sp.csr_matrix:
         """Symmetric S with the weights of the pairs, so that L = diag(degrees) − S."""
@@ -204,7 +184,8 @@ class Tally:
         labels = connected_components(S, connection="strong")[1]  # S is symmetric: no transpose
         sizes = np.bincount(labels)
         number = np.empty(len(sizes), dtype=np.intp)
-        number[np.lexsort((_first_item(labels), -sizes))] = np.arange(1, len(sizes) + 1)
+        first_item = np.unique(labels, return_index=True)[1]
+        number[np.lexsort((first_item, -sizes))] = np.arange(1, len(sizes) + 1)
         return np.asarray(number[labels])
 
     def centered(self, ratings: Array) -> Array:
@@ -216,7 +197,7 @@ class Tally:
     @cached_property
     def _pattern(self) -> sp.csr_matrix:
         """The edge of each entry of S."""
-        first, second = self.ends
+        first, second = self.first[self.edges], self.second[self.edges]
         starts = np.r_[0, np.cumsum(np.bincount(first, minlength=self.n_items))]
         numbers = np.arange(1, len(first) + 1, dtype=np.int32)
         shape = (self.n_items, self.n_items)
@@ -224,13 +205,6 @@ class Tally:
         both = (upper + upper.T.tocsr()).tocsr()
         both.data -= 1
         return both
-
-
-def _first_item(labels: Indices) -> Indices:
-    """The first item of each component."""
-    first = np.empty(labels.max() + 1, dtype=np.intp)
-    first[labels[::-1]] = np.arange(len(labels))[::-1]
-    return first
 
 
 def _joined(codes: Indices, n_codes: int, values: Array) -> tuple[Indices, int]:
@@ -260,19 +234,7 @@ def _counted(codes: Indices, n_codes: int) -> tuple[Indices, Indices, Indices]:
         position[codes] = np.arange(n)
         present = np.flatnonzero(counts)
         return position[present], counts[present], (np.cumsum(counts > 0) - 1)[codes]
-    order = _order(codes, n_codes)
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    count = np.diff(starts, append=n)
-    number = np.empty(n, dtype=np.intp)
-    number[order] = np.repeat(np.arange(len(count)), count)
-    return order[starts], count, number
-
-
-def _order(codes: Indices, n_codes: int) -> Indices:
-    """Positions by rising code; code and position in one number sort faster than argsort."""
-    bits = len(codes).bit_length()
-    if n_codes > LARGEST >> bits:
-        return np.argsort(codes)
-    packed = (codes << bits) | np.arange(len(codes))
-    packed.sort()
-    return np.asarray(packed & ((1 << bits) - 1))
+    _, position, number, count = np.unique(
+        codes, return_index=True, return_inverse=True, return_counts=True
+    )
+    return position, count, number

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
-from rankwise.frames import as_array, check_same_index
+from rankwise.frames import check_same_index
 from rankwise.groups import Groups, encode_groups
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.options import check_option
-from rankwise.real_numbers import refuse_masked
+from rankwise.real_numbers import as_real
 from rankwise.targets import as_weights, split_target, split_weighted
 
 UNDEFINED = ("skip", "zero", "one", "nan", "raise")
@@ -210,25 +210,15 @@ def check_cutoff(k: object, *, required: bool = False) -> int | None:
     return int(k)
 
 
-def _as_numbers(name: str, values: ArrayLike) -> NDArray[Any]:
-    refuse_masked(name, values)
-    array = np.asarray(as_array(values))
-    if array.dtype.kind == "O":
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} has entries that are not numbers ({error}).") from None
-    if array.dtype.kind == "b":
-        array = array.astype(np.uint8)
-    if array.dtype.kind not in "iuf":
-        raise ValueError(f"{name} has dtype {array.dtype}; pass real numbers.")
+def _as_numbers(name: str, values: ArrayLike) -> Array:
+    array = as_real(name, values)
     if array.ndim not in (1, 2):
         raise ValueError(
             f"{name} has shape {array.shape}; pass shape (n_items,), or (n_items, n_outputs)."
         )
     if array.size == 0:
         raise ValueError(f"{name} is empty (shape {array.shape}); there is nothing to evaluate.")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
+    if not np.isfinite(array).all():
         where = tuple(int(index) for index in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(
             f"{name} is {array[where]} in row {where[0]}; metrics need finite numbers, "

@@ -22,6 +22,8 @@ from rankwise.metrics.registry import Metric, get_metric
 from rankwise.options import check_option
 from rankwise.text_tables import Table
 
+FEW_GROUPS = 5  # with fewer an interval is a rough guess
+
 
 class EvaluationRow(NamedTuple):
     """One line of an `Evaluation`.
@@ -121,7 +123,12 @@ class Evaluation:
             interval = "" if np.isnan(row.low) else f"{row.low:.4f} … {row.high:.4f}"
             counts = [str(row.n_groups), str(row.n_undefined)]
             rows.append([row.name, f"{row.mean:.4f}", interval, *counts])
-        return Table(header, rows)
+        n_fewest = min(
+            (row.n_groups - row.n_undefined for row in self.rows if not np.isnan(row.low)),
+            default=FEW_GROUPS,
+        )
+        note = f"an interval from {n_fewest} groups is a rough guess"
+        return Table(header, rows, notes=[note] if n_fewest < FEW_GROUPS else [])
 
 
 def evaluate(
@@ -168,6 +175,7 @@ def evaluate(
     metric          mean     95% interval  groups  undefined
     ndcg@10       0.8155  0.0000 … 1.0000       3          1
     disagreement  0.5000  0.0000 … 1.0000       3          1
+    an interval from 2 groups is a rough guess
     """
     check_option("undefined", undefined, UNDEFINED)
     if not 0 < confidence < 1:

@@ -117,10 +117,18 @@ class Metric:
     ----------
     name : str
         Such as ``"ndcg@10"``.
-    greater_is_better : bool
-        False for errors.
     options : tuple of (str, value)
         Options that are not the default, the cut-off among them.
+    greater_is_better : bool
+        False for errors.
+    lowest : float
+        Lower end of its scale, which ends at 1: correlations go down to −1.
+    title, short_title : str
+        What a person calls its mean ("Mean average precision"), and its value in one group ("AP").
+    meaning : str
+        What it says, for a reader who does not know it.
+    core : GroupMetric
+        The metric before its groups are averaged.
 
     Examples
     --------
@@ -132,8 +140,13 @@ class Metric:
     """
 
     name: str
+    options: tuple[tuple[str, Any], ...]
+    core: GroupMetric = field(compare=False)
     greater_is_better: bool = field(compare=False)
-    options: tuple[tuple[str, Any], ...] = ()
+    lowest: float = field(compare=False)
+    title: str = field(compare=False)
+    short_title: str = field(compare=False)
+    meaning: str = field(compare=False)
 
     def __call__(
         self, y_true: ArrayLike, y_score: ArrayLike, groups: ArrayLike | None = None, **options: Any
@@ -160,43 +173,8 @@ class Metric:
         low, high = max(average - half, self.lowest), min(average + half, 1.0)
         return (average, low, high) if half >= 0 else (average, half, half)
 
-    @property
-    def core(self) -> GroupMetric:
-        """The metric before its groups are averaged."""
-        return self._kind.core
-
-    @property
-    def lowest(self) -> float:
-        """Lower end of its scale, which ends at 1: correlations go down to −1."""
-        return self._kind.lowest
-
-    @property
-    def title(self) -> str:
-        """What a person calls its mean: "Mean average precision"."""
-        return self.name.replace(self._word, self._kind.title, 1)
-
-    @property
-    def short_title(self) -> str:
-        """The same for its value in one group: "AP"."""
-        return self.name.replace(self._word, self._kind.short_title or self._kind.title, 1)
-
-    @property
-    def meaning(self) -> str:
-        """What it says, for a reader who does not know it."""
-        k = dict(self.options).get("k")
-        first = "the first place" if k == 1 else f"the first {k} places" if k else "all places"
-        return self._kind.meaning.format(first=first)
-
     def __repr__(self) -> str:
         return self.name
-
-    @property
-    def _word(self) -> str:
-        return re.split(r"[(@]", self.name)[0]
-
-    @property
-    def _kind(self) -> _Kind:
-        return _KINDS[self._word]
 
 
 def get_metric(name: str | Metric) -> Metric:
@@ -238,11 +216,22 @@ def get_metric(name: str | Metric) -> Metric:
         )
     kind = _KINDS[word]
     options = _read_options(name, parts["options"] or "", kind.core)
-    written = f"({','.join(f'{key}={value}' for key, value in options)})" if options else ""
+    label = f"({','.join(f'{key}={value}' for key, value in options)})" if options else ""
     k = _read_cutoff(name, parts["k"], kind.core)
-    if k is None:
-        return Metric(word + written, kind.greater_is_better, options)
-    return Metric(f"{word}{written}@{k}", kind.greater_is_better, (*options, ("k", k)))
+    first = "all places"
+    if k is not None:
+        options, label = (*options, ("k", k)), f"{label}@{k}"
+        first = "the first place" if k == 1 else f"the first {k} places"
+    return Metric(
+        word + label,
+        options,
+        kind.core,
+        kind.greater_is_better,
+        kind.lowest,
+        kind.title + label,
+        (kind.short_title or kind.title) + label,
+        kind.meaning.format(first=first),
+    )
 
 
 def metric_names() -> tuple[str, ...]:

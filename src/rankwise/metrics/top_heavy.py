@@ -463,12 +463,6 @@ def _err_by_group(
     tied_scores: str = "pessimistic",
 ) -> GroupValues:
     k = check_cutoff(k)
-    if tied_scores == "average":
-        raise ValueError(
-            "tied_scores='average' is not available for expected_reciprocal_rank: its mean over "
-            "the orders of tied items has no closed form. Use 'pessimistic', 'optimistic' or "
-            "'order', or ndcg, which averages."
-        )
     check_option("tied_scores", tied_scores, ("pessimistic", "optimistic", "order"))
     targets = ranking.targets
     _check_grades("expected_reciprocal_rank", targets, exponential=True)

@@ -23,7 +23,6 @@ from rankwise.model_selection.exact_hold_out import (
 )
 from rankwise.model_selection.folds import FEWEST_FOR_PAIRS, Folds
 from rankwise.model_selection.leave_out import Units, coefficients_without, way_without
-from rankwise.model_selection.nested_hold_out import NestedFolds, nested_scores
 from rankwise.model_selection.task import HeldOutPairs, HoldOutTask, pair_distance
 from rankwise.rows import row_products
 from rankwise.solvers import minimize
@@ -105,11 +104,6 @@ class LeastSquaresTask(HoldOutTask):
         white = self._white if design.method == "primal" else None  # else no matrix is made again
         alphas = candidates.axes["alpha"]
         return held_out_scores(self.loss, design, folds, alphas, refit, white)
-
-    def nested(self, folds: NestedFolds, candidates: Candidates) -> list[Array]:
-        """What models of some blocks give others, (n_scored, n_candidates); for one output."""
-        alphas = candidates.axes["alpha"]
-        return nested_scores(self.loss, self.design, folds, alphas, self._refit, self._white)
 
     def from_edges(self, edges: PairGraph, candidates: Candidates) -> Array:
         """By training again."""

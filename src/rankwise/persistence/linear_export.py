@@ -12,8 +12,8 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
-from rankwise.estimators.linear_function import LinearFunction, linear_function
-from rankwise.estimators.step_columns import is_idle
+from rankwise.estimators.anatomy import LinearFunction, is_idle, linear_function
+from rankwise.estimators.columns import Columns
 from rankwise.options import check_option
 
 FORMATS = ("json", "solr", "opensearch")
@@ -31,9 +31,9 @@ def export_linear(
     Parameters
     ----------
     model : estimator
-        A fitted ranker with a linear kernel and one output, or a Pipeline of StandardScaler,
-        MinMaxScaler, MaxAbsScaler, RobustScaler and such a ranker. Scaling is folded in: the
-        weights are for the features as they come.
+        A fitted ranker with a linear kernel and one output, or a Pipeline of `Columns` of numbers,
+        StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler and such a ranker. Scaling is
+        folded in: the weights are for the features as they come.
     format : {"json", "solr", "opensearch"}
         "json" is ``{"name", "weights": {feature: weight}, "intercept"}``; "solr" the
         `LinearModel` of Solr's learning to rank; "opensearch" the ``model/linear`` of the learning
@@ -97,8 +97,24 @@ def _before(scaler: Any, line: LinearFunction) -> LinearFunction:
             f"{type(scaler).__name__}(clip=True) is not linear and cannot be folded into weights; "
             "use clip=False."
         )
+    if isinstance(scaler, Columns):
+        return _before_columns(scaler, line)
     scale, shift = scaling(scaler, len(line.weights))
     return LinearFunction(line.weights * scale, line.intercept + float(line.weights @ shift))
+
+
+def _before_columns(columns: Columns, line: LinearFunction) -> LinearFunction:
+    """The line for the columns of a table of numbers; gaps of new items must be filled before."""
+    used = [column for column in columns.facts_ if column.kind != "left out"]
+    odd = [c.name for c in used if c.kind != "number" or c.n_gaps]
+    if odd:
+        raise ValueError(
+            f"the columns {', '.join(odd)} have categories or gaps, which cannot be folded into "
+            "weights. export_onnx (rankwise export MODEL MODEL.onnx) takes them."
+        )
+    weights = line.weights / np.array([column.scale for column in used])
+    means = np.array([column.mean for column in used])
+    return LinearFunction(weights, line.intercept - float(weights @ means))
 
 
 def scaling(scaler: Any, n_features: int) -> tuple[Array, Array]:
@@ -123,7 +139,10 @@ def scaling(scaler: Any, n_features: int) -> tuple[Array, Array]:
 
 def input_names(model: Any, given: Sequence[str] | None, n_features: int) -> list[str]:
     """Names of the features: as given, as seen in `fit`, or f1, f2, …; each one once."""
-    if given is None:
+    first = model[0] if isinstance(model, Pipeline) else model
+    if given is None and isinstance(first, Columns):
+        given = [column.name for column in first.facts_ if column.kind != "left out"]
+    elif given is None:
         parts = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
         seen = [part.feature_names_in_ for part in parts if hasattr(part, "feature_names_in_")]
         given = seen[0] if seen else [f"f{k}" for k in range(1, n_features + 1)]

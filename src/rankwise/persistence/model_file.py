@@ -1,40 +1,53 @@
-"""Saving and loading of fitted rankers."""
+"""Model files: a zip of one JSON document and arrays of NumPy, without objects and compression."""
 
 from __future__ import annotations
 
-import io
 import json
 import os
+import warnings
 import zipfile
 from collections.abc import Mapping
-from importlib.metadata import version
 from typing import IO, Any
 
+import joblib
+import numpy as np
+import scipy.sparse as sp
+from numpy.lib import format as npy
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.datasets.files import PathLike, replace_file
-from rankwise.environment import describe_environment
+from rankwise.environment import package_versions
+from rankwise.errors import ModelFileError
+from rankwise.estimators.anatomy import last_step, transform_step
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.pipelines import last_step
-from rankwise.persistence.container import TREE, Container, write_container
-from rankwise.persistence.header import FORMAT, FORMAT_VERSION, checked_header
-from rankwise.persistence.keeping import Keeper, readable, restore
-from rankwise.persistence.parts import is_known
-from rankwise.persistence.tree import check_tree, publish
-from rankwise.persistence.trial import check_model, try_model
+from rankwise.estimators.columns import Columns
+from rankwise.model_selection.group_routing import predict_items
+from rankwise.persistence.facts import ESTIMATORS, restore, state
+
+FORMAT = "rankwise model"
+FORMAT_VERSION = 2
+"""Raised by every change that older versions of rankwise could not read."""
+
+DOCUMENT = "model.json"
+LARGEST_DOCUMENT = 2**23  # bytes: numbers in great number are arrays
+LARGEST_DIRECTORY = 2**23  # bytes
+LARGEST_EMPTY = 10**4  # sizes of arrays that have no entries
+DENSE_FEATURES = 10**6
 
 
 def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) -> None:
     """Write a fitted ranker to one file, whole or not at all.
 
-    The file holds JSON and arrays, no code. `load` gives back a model with the same parameters and
-    fitted attributes and, on the same machine, the same predictions to the last bit.
+    The file holds numbers and words only. `load` gives back a model with the same parameters and
+    fitted attributes and, on the same machine, the same predictions to the last bit. The same model
+    gives the same bytes.
 
     Parameters
     ----------
     model : estimator
-        A fitted ranker of rankwise, or a Pipeline of scikit-learn's scalers and such a ranker.
+        A fitted ranker of rankwise, or a Pipeline of `Columns`, `GroupScaler`, `HingeFeatures`,
+        scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, and such a ranker.
         Kernels must be given by name or precomputed.
     path : str or path-like
         The file; by custom it ends in ``.rw``.
@@ -51,8 +64,8 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
     Notes
     -----
     Not kept: the sums of `partial_fit` (after `load` it begins anew), a `random_state` that is a
-    generator, a `cv` that is a splitter or an iterator, `memory` of a Pipeline, callbacks and
-    metadata requests. The header lists them as "forgotten".
+    generator, a `cv` that is a splitter or an iterator, `memory` of a Pipeline and metadata
+    requests.
 
     Examples
     --------
@@ -68,41 +81,44 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
     name = os.fspath(path)
     if name.lower().endswith((".gz", ".bz2", ".xz")):
         raise ValueError(f"{name}: model files are not compressed; choose a name such as model.rw.")
-    skops = _skops()
     _check_kind(model)
     check_is_fitted(model)
-    keeper = Keeper()
-    kept = keeper.keep(model)
-    versions = describe_environment()["versions"] | {"skops": version("skops")}
-    header = {
+    arrays: list[Any] = []
+    versions = package_versions()
+    document = {
         "format": FORMAT,
         "version": FORMAT_VERSION,
         "rankwise": versions.pop("rankwise"),
         "written_with": versions,
-        **_describe(kept),
         "notes": None if notes is None else _checked_notes(notes),
-        "forgotten": keeper.forgotten,
     }
     try:
-        with zipfile.ZipFile(io.BytesIO(skops.dumps(kept))) as source:
-            tree = json.loads(source.read(TREE))
-            del tree["_skops_version"]
-            content = write_container(header, tree, source, publish(tree))
-        _load(name, content)
-    except Exception as error:  # skops raises what it likes
-        problem = str(error).removeprefix(f"{name}: ").rstrip(".")
-        raise ValueError(f"the model cannot be saved: {problem}.") from error
-    with replace_file(path) as stream:
-        stream.write(content.getbuffer())
+        document["model"] = state(model, arrays, "")
+        for array in arrays:
+            _check_type(array.dtype, array.shape)
+        _build(document, arrays)
+    except Exception as error:  # a model that was changed by hand may raise anything
+        raise ValueError(f"the model cannot be saved: {str(error).rstrip('.')}.") from error
+    text = json.dumps(document, allow_nan=False).encode()
+    if len(text) > LARGEST_DOCUMENT:
+        raise ValueError(f"the notes and words of the model take {len(text):,} bytes, too many.")
+    with replace_file(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(DOCUMENT), text)  # of 1980: equal models, equal bytes
+        for k, array in enumerate(arrays):
+            is_large = array.nbytes >= 2**30
+            with archive.open(zipfile.ZipInfo(f"{k}.npy"), "w", force_zip64=is_large) as entry:
+                npy.write_array(entry, array, version=(1, 0), allow_pickle=False)
 
 
 def load(path: PathLike) -> Any:
     """Read a model that `save` has written.
 
-    No code of the file is run: only rankwise's estimators and the steps of scikit-learn that
-    `save` knows are built, every name of a class is looked at before that, and the model must score
-    items before it is returned. Arrays take twice their bytes in the file while it is read; names
-    and numbers outside of arrays up to 16 times as much.
+    A model file holds numbers and words only, so there is no code in it to run, and no name of a
+    file to open. Rankwise's estimators and scikit-learn's scalers are built from it by their
+    constructors, and nothing else is. Before that, the sizes of the arrays are compared with that
+    of the file, and their kinds and shapes with what each model needs. Last, the model must score
+    some items. So a file from a stranger loads and predicts numbers, or is refused; whether the
+    numbers are any good, no check can say.
 
     Parameters
     ----------
@@ -130,74 +146,229 @@ def load(path: PathLike) -> Any:
 
 def load_with_notes(path: PathLike) -> tuple[Any, dict[str, Any] | None]:
     """The model and the notes of one and the same file."""
+    name = os.fspath(path)
     with open(path, "rb") as stream:
-        return _load(os.fspath(path), stream)
+        archive = _opened(name, stream)
+        document = _document(name, archive)
+        try:
+            numbers = range(len(archive.namelist()) - 1)
+            arrays = [_read_array(archive, f"{k}.npy") for k in numbers]
+            return _build(document, arrays), document["notes"]
+        except MemoryError:
+            raise ModelFileError(name, "there is not enough memory for this model.") from None
+        except Exception as error:  # the facts of a stranger may raise anything
+            problem = " ".join(str(error).split()) or type(error).__name__
+            raise ModelFileError(name, f"the file is damaged: {problem:.300}.") from error
 
 
-def _load(path: str, stream: IO[bytes]) -> tuple[Any, dict[str, Any] | None]:
-    skops = _skops()
-    container = Container(path, stream)
-    header = checked_header(container)
-    tree = container.read_json(TREE)
-    with container.reading("the file is damaged", plainly=True):
-        trusted = check_tree(tree, container.shapes())
-    with container.reading("the file is damaged"):
-        model = restore(skops.load(stream, trusted=trusted))
-    with container.reading("its model is odd", plainly=True):
-        check_model(model)
-    with container.reading("its model cannot score items"):
-        check_is_fitted(model)
-        try_model(model, container.size)
-    if any(header[key] != value for key, value in _describe(model).items()):
-        raise container.odd("its header is of another model")
-    return model, header["notes"]
+def read_header(path: PathLike) -> dict[str, Any]:
+    """What a model file says about itself; its arrays are not read.
 
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
 
-def _skops() -> Any:
+    Returns
+    -------
+    dict
+        "format", "version" (of the format), "rankwise" and "written_with" (versions that wrote
+        it), "model" and "ranker" (names of the class and, of a Pipeline, of its last step),
+        "n_features", "notes", "parameters" (of the ranker; arrays by their number in the file) and
+        "columns" (kinds of the columns of a table by name; None if it takes no table).
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, is not a model, or was written by a newer version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankwise import RankRLS
+    >>> from rankwise.persistence import read_header, save
+    >>> path = Path(tempfile.mkdtemp()) / "model.rw"
+    >>> model = RankRLS(alpha=0.5).fit([[1.0], [2.0], [3.0]], [10, 20, 30])
+    >>> save(model, path, notes={"data": "three items"})
+    >>> header = read_header(path)
+    >>> header["model"], header["parameters"]["alpha"], header["notes"]
+    ('RankRLS', 0.5, {'data': 'three items'})
+    """
+    name = os.fspath(path)
+    with open(path, "rb") as stream:
+        document = _document(name, _opened(name, stream))
     try:
-        import skops.io
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "model files need skops; install it with: pip install skops"
-        ) from error
-    return skops.io
+        model = first = ranker = document.pop("model")
+        if model["is"] == "Pipeline":
+            steps = [step["tuple"][1] for step in model["parameters"]["steps"]]
+            first, ranker = steps[0], steps[-1]
+        columns = None
+        if first["is"] == "Columns":
+            facts = [column["fields"] for column in first["fitted"]["facts_"]]
+            columns = {c["name"]: c["kind"] for c in facts if c["kind"] != "left out"}
+        return {
+            **document,
+            "model": model["is"],
+            "ranker": ranker["is"],
+            "n_features": ranker["fitted"].get("n_features_in_"),
+            "parameters": ranker["parameters"],
+            "columns": columns,
+        }
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise ModelFileError(name, "the file is damaged: it describes no model.") from error
 
 
-def _describe(model: Any) -> dict[str, Any]:
-    """What the header says of a model."""
-    ranker = last_step(model)
-    parameters = ranker.get_params(deep=False)
-    return {
-        "model": type(model).__name__,
-        "ranker": type(ranker).__name__,
-        "n_features": int(getattr(model, "n_features_in_", ranker.n_features_in_)),
-        "parameters": {key: readable(parameters[key]) for key in sorted(parameters)},
-    }
+def _opened(name: str, stream: IO[bytes]) -> zipfile.ZipFile:
+    """The zip, if all its entries are ours, not compressed and together no larger than the file."""
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(max(0, size - 42))
+    end = stream.read().rjust(42)
+    if not end[-22:].startswith(b"PK\x05\x06") or not end.endswith(b"\0\0"):
+        raise ModelFileError(name, "this is not a rankwise model, or its end is missing.")
+    n_bytes = int.from_bytes(end[-10:-6], "little")  # of the list of entries
+    if n_bytes > LARGEST_DIRECTORY or (end.startswith(b"PK\x06\x07") and size < 2**31):
+        raise ModelFileError(name, "the file is damaged: the list of its entries is too long.")
+    try:
+        archive = zipfile.ZipFile(stream)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise ModelFileError(name, f"the file is damaged: {error}.") from error
+    entries = archive.infolist()
+    names = {entry.filename for entry in entries}
+    if DOCUMENT not in names:
+        raise ModelFileError(name, f"this is not a rankwise model; it has no {DOCUMENT}.")
+    if names != {DOCUMENT, *(f"{k}.npy" for k in range(len(entries) - 1))}:
+        raise ModelFileError(name, "the file is damaged: it has entries that are no arrays of it.")
+    is_packed = any(entry.compress_type or entry.flag_bits & 1 for entry in entries)
+    if is_packed or sum(max(entry.file_size, entry.compress_size) for entry in entries) > size:
+        raise ModelFileError(
+            name, "the file is damaged: its entries are packed, or larger than it."
+        )
+    return archive
+
+
+def _document(name: str, archive: zipfile.ZipFile) -> dict[str, Any]:
+    """The JSON document, if it is one that this version can read."""
+    if archive.getinfo(DOCUMENT).file_size > LARGEST_DOCUMENT:
+        raise ModelFileError(name, f"the file is damaged: {DOCUMENT} is too large.")
+    try:
+        document: Any = json.loads(archive.read(DOCUMENT))
+    except (zipfile.BadZipFile, OSError, ValueError, RecursionError, NotImplementedError) as error:
+        raise ModelFileError(name, f"the file is damaged: {error!s:.200}.") from error
+    number = document.get("version") if isinstance(document, dict) else None
+    if type(number) is not int or document.get("format") != FORMAT or number < FORMAT_VERSION:
+        raise ModelFileError(name, "this is not a rankwise model that this version can read.")
+    if number > FORMAT_VERSION:
+        version = document.get("rankwise")
+        raise ModelFileError(
+            name,
+            f"written by rankwise {version!r:.40} in format {number}; this version reads formats "
+            f"up to {FORMAT_VERSION}: upgrade rankwise.",
+        )
+    keys = {"format", "version", "rankwise", "written_with", "notes", "model"}
+    if set(document) != keys or not isinstance(document["notes"], (dict, type(None))):
+        raise ModelFileError(name, f"the file is damaged: {DOCUMENT} has not what a model has.")
+    return dict(document)
+
+
+def _read_array(archive: zipfile.ZipFile, name: str) -> np.ndarray[Any, Any]:
+    """An array, if its size is that of its entry in the zip."""
+    n_bytes = archive.getinfo(name).file_size
+    with archive.open(name) as entry:
+        if npy.read_magic(entry) != (1, 0):
+            raise ValueError(f"{name} is no array of NumPy's format 1.0")
+        shape, by_columns, dtype = npy.read_array_header_1_0(entry)
+        _check_type(dtype, shape)
+        n_entries = int(np.prod(shape, dtype=object))
+        if n_entries * dtype.itemsize != n_bytes - entry.tell():
+            raise ValueError(f"{name} has shape {shape}, which is not the size of its data")
+        array = np.frombuffer(bytearray(entry.read()), dtype)
+    return array.reshape(shape, order="F" if by_columns else "C")
+
+
+def _check_type(dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+    is_plain = dtype.names is None and dtype.subdtype is None and dtype.kind in "biufUSMm"
+    if not is_plain or not dtype.itemsize or (dtype.kind == "f" and dtype.itemsize > 8):
+        raise ValueError(f"an array has the type {dtype!s:.40}; expected plain numbers or text")
+    if dtype.newbyteorder("<") != dtype:
+        raise ValueError("an array has its bytes in the order of another machine")
+    if any(size < 0 for size in shape) or (0 in shape and max(shape) > LARGEST_EMPTY):
+        raise ValueError(f"an array has the shape {shape!s:.60}")
+
+
+def _build(document: dict[str, Any], arrays: list[np.ndarray[Any, Any]]) -> Any:
+    """The model of a document, which must score items."""
+    n_bytes, unused = sum(array.nbytes for array in arrays), dict(enumerate(arrays))
+    with (
+        warnings.catch_warnings(),
+        np.errstate(all="ignore"),
+        joblib.parallel_config(backend="sequential"),
+    ):
+        warnings.simplefilter("ignore")
+        model = restore(document["model"], unused)
+        if unused:
+            raise ValueError("some arrays belong to no model")
+        _check_kind(model)
+        check_is_fitted(model)
+        _try(model, n_bytes)
+    return model
+
+
+def _try(model: Any, n_bytes: int) -> None:
+    """Raise ValueError unless the model scores zeros and other items in finite numbers."""
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    steps = [step for step in steps if hasattr(step, "n_features_in_")]
+    n_features = steps[0].n_features_in_
+    if isinstance(steps[0], Columns):  # its facts are all there is to it
+        n_features = len(steps.pop(0).get_feature_names_out())
+    if n_features <= max(DENSE_FEATURES, n_bytes // 8):
+        rows = np.random.default_rng(0).uniform(size=(4, n_features))
+        rows[:2] = [[0.0], [1.0]]
+        items: Any = rows
+    else:
+        items = sp.csr_array((4, n_features))
+    *transformers, ranker = steps
+    for step in transformers:
+        items = transform_step(step, items, [0] * 4)
+    scores = predict_items(ranker, items, [0] * 4)
+    one = predict_items(ranker, items[:1], [0])
+    if scores.shape[0] != 4 or one.shape != (1, *scores.shape[1:]) or scores.dtype.kind != "f":
+        raise ValueError(f"scores of 1 and 4 items have the shapes {one.shape}, {scores.shape}")
+    if not np.isfinite(scores).all():
+        raise ValueError("the scores of the model are not finite")
+    if (
+        hasattr(ranker, "predict_above")
+        and not np.isfinite(ranker.predict_above(items, 0, 1)).all()
+    ):
+        raise ValueError("the probabilities of the model are not finite")
 
 
 def _check_kind(model: Any) -> None:
     if isinstance(model, type):
-        raise ValueError(f"{model.__name__} is a class; save a fitted model of it.")
-    advice = "Model files hold rankers of rankwise, and Pipelines with one of them at the end."
-    if is_known(model):
-        if isinstance(model, (RankerMixin, Pipeline)):
-            return
-        advice = "It belongs in a Pipeline with a ranker."
-    elif hasattr(model, "to_local"):
-        advice = "Save model.to_local()."
-    elif hasattr(model, "best_estimator_"):
-        advice = "Save its best_estimator_."
-    raise ValueError(f"a {type(model).__name__} cannot be saved as a model. {advice}")
+        raise ValueError(f"{model.__name__} is a class; save a fitted {model.__name__}.")
+    if hasattr(model, "to_local"):
+        raise ValueError(
+            "a model of rankwise.dask is spread over a cluster. Save model.to_local()."
+        )
+    if hasattr(model, "best_estimator_") and not isinstance(model, RankerMixin):
+        raise ValueError(f"{type(model).__name__} cannot be saved. Save its best_estimator_.")
+    if type(model) not in ESTIMATORS.values():
+        raise ValueError(
+            f"a {type(model).__name__} cannot be saved as a model. Model files hold rankers of "
+            "rankwise, and Pipelines with a ranker at their end."
+        )
+    if not isinstance(last_step(model), RankerMixin):
+        raise ValueError(
+            f"{type(last_step(model)).__name__} is not a ranker; save a Pipeline with a ranker at "
+            "its end."
+        )
 
 
 def _checked_notes(notes: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        if not isinstance(notes, Mapping) or not all(isinstance(key, str) for key in notes):
-            raise TypeError("not a mapping with strings as keys")
-        read = json.loads(json.dumps(dict(notes), allow_nan=False))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(
-            f"notes cannot be written as JSON ({error}); expected a dictionary of strings, finite "
-            "numbers, lists and dictionaries."
-        ) from error
-    return dict(read)
+        text = json.dumps(dict(notes), allow_nan=False)
+        if json.loads(text) == notes:
+            return dict(notes)
+    except (TypeError, ValueError):
+        pass
+    raise ValueError("notes cannot be written as JSON; use numbers, words, lists and dictionaries.")

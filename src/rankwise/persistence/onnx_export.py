@@ -12,24 +12,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.datasets.files import PathLike, replace_file
-from rankwise.environment import describe_environment
-from rankwise.estimators.pipelines import last_step
-from rankwise.estimators.step_columns import is_idle
+from rankwise.environment import package_versions, require
+from rankwise.estimators.anatomy import is_idle, last_step, score_functions
+from rankwise.estimators.columns import Columns
 from rankwise.model_selection.group_routing import predict_items
 from rankwise.options import check_option
 from rankwise.persistence.linear_export import input_names
 from rankwise.persistence.onnx_graph import Graph, Values, import_onnx
-from rankwise.persistence.onnx_probe import N_ROWS, probe_items
-from rankwise.persistence.onnx_rankers import add_ranker
-from rankwise.persistence.onnx_steps import add_step, is_gap, text_columns
+from rankwise.persistence.onnx_steps import add_ranker, add_step, is_gap, text_columns
 
 TOLERANCE = 1e-5
-GROUPS = np.arange(N_ROWS) % 4  # of the items to compare on
+N_ROWS = 32  # of the items to compare on
+GROUPS = np.arange(N_ROWS) % 4
+UNKNOWN = "\x01 not seen in training"
 
 
 def export_onnx(
@@ -42,7 +43,7 @@ def export_onnx(
     """Write a ranker with its Pipeline as an ONNX graph, whole or not at all.
 
     The graph gives the scores of `predict` as its output "scores". It takes one input "X" of shape
-    (n_items, n_features). If the model begins with a ColumnTransformer or takes text, there is an
+    (n_items, n_features). If the model begins with `Columns` or a ColumnTransformer, there is an
     input of shape (n_items, 1) for each column instead, under the name of the column: numbers,
     with NaN for gaps, or strings, with the empty string for gaps. If the model scales inside
     groups (`GroupScaler`), there is a further input "groups" with whole numbers, equal for the
@@ -51,8 +52,10 @@ def export_onnx(
     Parameters
     ----------
     model : estimator
-        A fitted ranker of rankwise with weights or a kernel by name, or a Pipeline that ends in
-        one.
+        A fitted ranker of rankwise with the kernel linear, rbf or poly, or a Pipeline that ends in
+        one. Steps before it: `Columns`, `GroupScaler`, scikit-learn's four scalers, SimpleImputer,
+        MissingIndicator, OneHotEncoder, OrdinalEncoder, and ColumnTransformers and Pipelines of
+        these.
     path : str or path-like
         The file; by custom it ends in ``.onnx``.
     dtype : {"float64", "float32"}
@@ -97,51 +100,42 @@ def export_onnx(
         )
     check_is_fitted(model)
     import_onnx()
-    first = _first_step(model)
-    n_columns = getattr(first, "n_features_in_", 1)  # a vectorizer of text takes one
-    names = input_names(model, feature_names, n_columns)
-    columns = _Columns(first, names, dtype)
+    table = _Table(model, feature_names, dtype)
     graph = Graph()
-    values = columns.add_inputs(graph)
+    values = table.add_inputs(graph)
     for _, step in model.steps[:-1] if isinstance(model, Pipeline) else []:
         values = add_step(graph, step, values)
-    scores, shape = add_ranker(graph, last_step(model), values)
+    ranker = last_step(model)
+    scores, shape = add_ranker(graph, ranker, values)
     graph.add_output("scores", scores, shape, dtype)
-    content = graph.model("ranker", _facts(model, names), _version()).SerializeToString()
-    _compare(model, columns, content, graph.has_groups)
+    version = package_versions()["rankwise"]
+    facts = {
+        "about": f"Scores of items by {type(ranker).__name__}; larger is better, inside a group.",
+        "ranker": type(ranker).__name__,
+        "feature_names": json.dumps(table.names, ensure_ascii=False),
+        "rankwise_version": version,
+    }
+    content = graph.model("ranker", facts, version).SerializeToString()
+    _compare(model, table, content, graph.has_groups)
     with replace_file(path) as stream:
         stream.write(content)
 
 
-def _first_step(model: Any) -> Any:
-    """What takes the columns as they come: a transformer, or the ranker itself."""
-    while isinstance(model, Pipeline):
-        model = next(one for _, one in model.steps if not is_idle(one))
-    return model
+class _Table:
+    """The columns that a model takes, as inputs of the graph and as items to try it on."""
 
-
-def _facts(model: Any, names: list[str]) -> dict[str, str]:
-    ranker = type(last_step(model)).__name__
-    return {
-        "about": f"Scores of items by {ranker}; larger is better, inside a group.",
-        "ranker": ranker,
-        "feature_names": json.dumps(names, ensure_ascii=False),
-        "rankwise_version": _version(),
-    }
-
-
-def _version() -> str:
-    return str(describe_environment()["versions"]["rankwise"])
-
-
-class _Columns:
-    """The columns that a model takes, as inputs of the graph."""
-
-    def __init__(self, first: Any, names: list[str], dtype: str) -> None:
-        self.names, self.dtype = names, dtype
-        self.has_names = hasattr(first, "feature_names_in_")
-        self.is_text = text_columns(first, len(names))
-        self.is_table = isinstance(first, ColumnTransformer) or bool(self.is_text.any())
+    def __init__(self, model: Any, names: Sequence[str] | None, dtype: str) -> None:
+        self.dtype, self.first = dtype, model
+        while isinstance(self.first, Pipeline):
+            self.first = next(one for _, one in self.first.steps if not is_idle(one))
+        if isinstance(self.first, Columns):
+            names = [c.name for c in self.first.facts_ if c.kind != "left out"]
+            self.names = input_names(model, names, len(names))
+        else:
+            self.names = input_names(model, names, self.first.n_features_in_)
+        self.is_text = text_columns(self.first, len(self.names))
+        is_table = isinstance(self.first, (ColumnTransformer, Columns))
+        self.is_table = is_table or any(self.is_text)
 
     def add_inputs(self, graph: Graph) -> Values:
         if not self.is_table:
@@ -155,62 +149,54 @@ class _Columns:
         """The items as the runtime takes them."""
         if not self.is_table:
             return {"X": items.astype(np.float64).astype(self.dtype)}
-        columns = [items[:, [j]] for j in range(len(self.names))]
-        parts = [
-            np.array([["" if is_gap(cell) else cell] for [cell] in column], dtype=object)
-            if is_text
-            else column.astype(np.float64).astype(self.dtype)
-            for column, is_text in zip(columns, self.is_text, strict=True)
-        ]
-        return dict(zip(self.names, parts, strict=True))
+        fed: dict[str, NDArray[Any]] = {}
+        for j, (name, is_text) in enumerate(zip(self.names, self.is_text, strict=True)):
+            column = items[:, [j]]
+            if is_text:
+                fed[name] = np.array([["" if is_gap(cell) else cell] for [cell] in column], object)
+            else:
+                fed[name] = column.astype(np.float64).astype(self.dtype)
+        return fed
 
     def as_seen(self, items: NDArray[Any]) -> Any:
         """The items as the model takes them: with names if it was trained with names."""
         if not self.is_table:
             return items.astype(np.float64)
-        if not self.has_names:
+        if not hasattr(self.first, "feature_names_in_"):
             return items
-        cells = [items[:, j] for j in range(len(self.names))]
-        columns = [
-            column if is_text else column.astype(np.float64)
-            for column, is_text in zip(cells, self.is_text, strict=True)
-        ]
-        return _frame(dict(zip(self.names, columns, strict=True)))
+        columns = {
+            name: items[:, j] if is_text else items[:, j].astype(np.float64)
+            for j, (name, is_text) in enumerate(zip(self.names, self.is_text, strict=True))
+        }
+        with suppress(ImportError):  # a Series keeps objects: None and NaN are two categories
+            pandas = import_module("pandas")
+            series = {k: pandas.Series(v, dtype=v.dtype) for k, v in columns.items()}
+            return pandas.DataFrame(series)
+        return require("pyarrow", "Export of a model of data frames").table(columns)
 
     def rounded(self, items: NDArray[Any]) -> NDArray[Any]:
         """The items with numbers that `dtype` can hold."""
-        numbers = items[:, ~self.is_text].astype(np.float64).astype(self.dtype)
         near = items.copy()
-        near[:, ~self.is_text] = numbers.astype(np.float64)
+        is_number = ~np.array(self.is_text)
+        near[:, is_number] = items[:, is_number].astype(np.float64).astype(self.dtype)
         return near
 
 
-def _frame(columns: dict[str, NDArray[Any]]) -> Any:
-    """A data frame that keeps the objects: to an encoder, None and NaN are two categories."""
-    with suppress(ImportError):
-        pandas = import_module("pandas")
-        return pandas.DataFrame({k: pandas.Series(v, dtype=v.dtype) for k, v in columns.items()})
-    with suppress(ImportError):
-        return import_module("pyarrow").table(columns)
-    raise ModuleNotFoundError(
-        "a model of data frames is tried before it is written, and that needs pandas or pyarrow; "
-        "install one of them."
-    )
-
-
-def _compare(model: Any, columns: _Columns, content: bytes, has_groups: bool) -> None:
+def _compare(model: Any, table: _Table, content: bytes, has_groups: bool) -> None:
     """Raise ValueError unless the graph scores as the model does; warn if float32 is too coarse."""
-    items, exact = _scored_items(model, columns)
-    with warnings.catch_warnings():
+    rng = np.random.default_rng(0)
+    items = _probe(table.first, len(table.names), rng, model)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        expected = predict_items(model, columns.as_seen(columns.rounded(items)), GROUPS)
+        exact = predict_items(model, table.as_seen(items), GROUPS)
+        expected = predict_items(model, table.as_seen(table.rounded(items)), GROUPS)
     try:
-        found = _run(content, columns.feed(items) | ({"groups": GROUPS} if has_groups else {}))
+        found = _run(content, table.feed(items) | ({"groups": GROUPS} if has_groups else {}))
     except Exception as error:  # either runtime raises what it likes
         reason = " ".join(str(error).split())
         raise ValueError(f"the ONNX graph of this model does not run: {reason:.300}") from error
     spread = float(np.std(exact)) or float(np.abs(exact).max()) or 1.0
-    rounding = 4 * np.finfo(columns.dtype).eps * float(np.abs(exact).max())
+    rounding = 4 * np.finfo(table.dtype).eps * float(np.abs(exact).max())
     apart = float(np.abs(found - expected).max())
     if not apart <= TOLERANCE * spread + rounding:
         raise ValueError(
@@ -227,16 +213,41 @@ def _compare(model: Any, columns: _Columns, content: bytes, has_groups: bool) ->
         )
 
 
-def _scored_items(model: Any, columns: _Columns) -> tuple[NDArray[Any], Array]:
-    """Items that the model takes, and their scores."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        try:
-            items = probe_items(model, len(columns.names), unusual=True)
-            return items, predict_items(model, columns.as_seen(items), GROUPS)
-        except ValueError:  # it takes no gaps or no unknown categories
-            items = probe_items(model, len(columns.names), unusual=False)
-            return items, predict_items(model, columns.as_seen(items), GROUPS)
+def _probe(step: Any, n_columns: int, rng: np.random.Generator, model: Any) -> NDArray[Any]:
+    """Rows of any type that a step takes, with gaps and unknown categories where it takes them."""
+    rows = rng.uniform(0.1, 2.0, (N_ROWS, n_columns)).astype(object)
+    if isinstance(step, Pipeline):
+        step = next((one for _, one in step.steps if not is_idle(one)), None)
+    if isinstance(step, Columns):
+        for k, column in enumerate(c for c in step.facts_ if c.kind != "left out"):
+            if column.kind == "number":
+                rows[:, k] = column.median + column.scale * rng.normal(size=N_ROWS)
+                rows[k % N_ROWS, k] = np.nan
+            else:
+                rows[:, k] = rng.choice([*column.categories, UNKNOWN], N_ROWS)
+                rows[k % N_ROWS, k] = None
+    elif isinstance(step, ColumnTransformer):
+        for name, part, _ in step.transformers_:
+            at = np.asarray(step._transformer_to_input_indices.get(name, []), dtype=np.intp)
+            if len(at) and not isinstance(part, str):
+                rows[:, at] = _probe(part, len(at), rng, None)
+    elif hasattr(step, "categories_"):
+        for k, kinds in enumerate(step.categories_):
+            rows[:, k] = rng.choice(np.asarray(kinds, dtype=object), N_ROWS)
+            if step.handle_unknown != "error":
+                is_text = any(isinstance(kind, str) for kind in kinds)
+                rows[k % N_ROWS, k] = UNKNOWN if is_text else -987654321
+    elif isinstance(step, SimpleImputer):
+        rows[:] = step.statistics_
+        rows[np.arange(n_columns) % N_ROWS, np.arange(n_columns)] = step.missing_values
+    elif hasattr(step, "inverse_transform"):  # a scaler
+        rows[:] = step.inverse_transform(rows.astype(np.float64))
+    elif step is model:
+        for one in score_functions(model).maps:
+            if one.items is not None and one.columns is None and one.items.shape[0]:
+                items = one.items[rng.choice(one.items.shape[0], N_ROWS)]
+                rows[:] = items.toarray() if hasattr(items, "toarray") else items
+    return rows
 
 
 def _run(content: bytes, feed: dict[str, NDArray[Any]]) -> Array:

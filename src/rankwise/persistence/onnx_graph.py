@@ -101,6 +101,10 @@ class Graph:
         self._nodes.append(make_node(operator, names, [out], out, domain=domain, **settings))
         return out
 
+    def floats(self, tensor: str) -> str:
+        """Truth values or whole numbers as floats."""
+        return self.add("Cast", tensor, to=self._onnx.TensorProto.DOUBLE)
+
     def constant(self, values: ArrayLike) -> str:
         """What the graph itself holds: text, whole numbers as int64, all others as float64."""
         array: NDArray[Any] = np.asarray(values)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.estimators.pipelines import last_step
+from rankwise.estimators.anatomy import last_step
 from rankwise.frames import as_array
 from rankwise.groups import encode_groups
 from rankwise.metrics import Metric, get_metric

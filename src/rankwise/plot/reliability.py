@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array
-from rankwise.estimators.pipelines import last_step
+from rankwise.estimators.anatomy import last_step
 from rankwise.plot.figure import COLORS, NEUTRAL, axes_for
 from rankwise.uncertainty import CalibratedRanker
 from rankwise.uncertainty.calibrated_ranker import reliability

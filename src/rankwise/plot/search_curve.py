@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
-from rankwise.estimators.pipelines import last_step, transform_items
+from rankwise.estimators.anatomy import last_step, transform_items
 from rankwise.frames import column_names
 from rankwise.metrics import get_metric
 from rankwise.model_selection.measures import mean_defined, standard_error

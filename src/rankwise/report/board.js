@@ -99,13 +99,13 @@ function drawEffects(board) {
 }
 
 function effectLead(board, hasErrors) {
-  const unit = { margin: "in the unit of the ratings", logit: "in logits", elo: "in Elo points" };
+  const unit = { margin: "the margin", logit: "the log odds", elo: "the Elo points" }[board.scale];
   const errors = !hasErrors
     ? ""
     : board.nClusters
       ? ` Standard errors are clustered: they come from leaving out each of ${count(board.nClusters, "cluster")} whole.`
       : " Standard errors come from leaving out single comparisons.";
-  return `What one more of each adds to the margin of the first item, ${unit[board.scale]}. The ratings above are those with these effects taken out.${errors}`;
+  return `What one more of each adds to ${unit} of the first item. The ratings above are those with these effects taken out.${errors}`;
 }
 
 function effectWords({ low, high }) {

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from rankwise.arrays import Array, Indices
-from rankwise.estimators.pipelines import transform_step
+from rankwise.estimators.anatomy import transform_step
 from rankwise.report.items import Subject
 from rankwise.uncertainty.jackknife import take_rows
 
@@ -68,14 +68,14 @@ class Certainty:
 
 def find_certainty(subject: Subject, confidence: float) -> Certainty | None:
     """Of the items that have a true score; None if the model is not calibrated."""
-    parts, scored, seen = subject.parts, subject.scored, subject.X
+    parts, scored, items = subject.parts, subject.scored, subject.X
     if parts.sure is None:
         return None
     if parts.steps_before is not None:
-        seen = transform_step(parts.steps_before, seen, subject.groups)
-    seen = take_rows(seen, scored.rows) if scored.n_unscored else seen
-    ranks = parts.sure.rank_interval(seen, scored.groups.codes, confidence)
+        items = transform_step(parts.steps_before, items, subject.groups)
+    items = take_rows(items, scored.rows) if scored.n_unscored else items
+    ranks = parts.sure.rank_interval(items, scored.groups.codes, confidence)
     jackknife = parts.sure.jackknife()
     quantile = float(student.ppf((1 + confidence) / 2, jackknife.freedom))
-    root = jackknife.spread(seen, scored.groups.codes).root
+    root = jackknife.spread(items, scored.groups.codes).root
     return Certainty(ranks.low, ranks.high, scored.scores, root, quantile)

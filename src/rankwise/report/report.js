@@ -233,10 +233,7 @@ function setUpTuning() {
   const name = isAlpha ? "α" : "steps";
   const title = isAlpha ? "α, the weight of the regularizer" : "number of steps";
   byId("tuning-lead").textContent = tuningWords(curves, name);
-  const isTraining = curves.way === "training";
-  const marks = [
-    { ...curves.best, text: isTraining ? "last step" : `best: ${valueWords(name, curves.best.x)}` },
-  ];
+  const marks = [{ ...curves.best, text: `best: ${valueWords(name, curves.best.x)}` }];
   if (isOwn(curves)) marks.push({ x: curves.own, text: "this model" });
   lineChart(byId("curve"), {
     curves: curves.curves,
@@ -261,8 +258,6 @@ function isOwn({ own, best, curves }) {
 }
 
 function tuningWords(curves, name) {
-  if (curves.way === "training")
-    return "The error on the training data after each step; it says nothing about new data.";
   const rough = curves.part === "folds" ? ", a rough one because folds share training data" : "";
   const error =
     curves.nParts > 1

@@ -291,20 +291,20 @@ def describe_losses(subject: Subject, metric: Metric) -> dict[str, Any] | None:
     kept = np.flatnonzero(scored.groups.codes < max(1, last))
     rows = scored.rows[kept]
     labels = None if scored.is_one_list else scored.groups.codes[kept]
-    found = permutation_importance(
+    shuffled = permutation_importance(
         *(subject.model, _safe_indexing(X, rows), scored.y[kept], labels),
         scoring=metric,
         n_repeats=2,
     )
-    if np.isnan(found.importance).any():
+    if np.isnan(shuffled.importance).any():
         return None
-    order = np.argsort(-found.importance, kind="stable")
-    names = found.names if subject.names is None else subject.names
+    order = np.argsort(-shuffled.importance, kind="stable")
+    names = shuffled.names if subject.names is None else subject.names
     return {
         "names": [as_text(names[j]) for j in order],
-        "losses": short_numbers(found.importance[order]),
-        "low": short_numbers(np.nan_to_num(found.low[order])),
-        "high": short_numbers(np.nan_to_num(found.high[order])),
+        "losses": short_numbers(shuffled.importance[order]),
+        "low": short_numbers(np.nan_to_num(shuffled.low[order])),
+        "high": short_numbers(np.nan_to_num(shuffled.high[order])),
         "metric": metric.name,
         "items": len(rows),
     }

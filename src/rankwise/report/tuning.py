@@ -26,13 +26,16 @@ def describe_tuning(
 ) -> dict[str, Any]:
     """Curves and paths of a learner that searched, or of a search like it on the training data."""
     learner, search = parts.learner, None
+    if training is not None and parts.steps is not None:
+        X, y, groups = training
+        training = parts.features(X, groups), y, groups
     if "mean_score" in getattr(learner, "cv_results_", ()):
         search = learner
     elif training is not None and isinstance(learner, RankRLS):
         params = learner.get_params(deep=False)
         params.pop("alpha")
         search = RankRLSCV(scoring=metric, **params).fit(*training)
-    curves = _training_curve(learner) if search is None else describe_curves(search, learner)
+    curves = None if search is None else describe_curves(search, learner)
     return {"curves": curves, "path": describe_path(learner, training, curves, effects)}
 
 
@@ -86,14 +89,14 @@ def describe_path(
 ) -> dict[str, Any] | None:
     """The weights of the features that add most, for each alpha or step of the curve."""
     model = getattr(learner, "best_estimator_", learner)
-    if effects is None or not len(effects.shown):
+    if effects is None or curves is None or not len(effects.shown):
         return None
     if isinstance(model, RankingPursuit):
         if isinstance(model.basis_indices_, list):  # several views
             return None
         chosen, path = model.basis_indices_[:SHOWN_PATHS], np.asarray(model.coef_path_)
         x, lines = np.arange(1, len(path) + 1), path[:, : len(chosen)]
-    elif training is not None and curves is not None and isinstance(model, RankRLS):
+    elif training is not None and isinstance(model, RankRLS):
         chosen, x = effects.shown[:SHOWN_PATHS], np.sort(curves["curves"][0]["x"])
         lines = model.path(*training, alphas=x).coefficients[:, chosen, 0]
     else:
@@ -107,26 +110,6 @@ def describe_path(
             {"label": effects.added.names[j], "mean": short_numbers(line)}
             for j, line in zip(chosen, lines.T, strict=True)
         ],
-    }
-
-
-def _training_curve(learner: Any) -> dict[str, Any] | None:
-    """The error on the training data after each step of a pursuit."""
-    error = getattr(learner, "train_error_", None)
-    if error is None or len(error) < 2:
-        return None
-    mean = short_numbers(error)
-    return {
-        "variable": "n_basis",
-        "isLog": False,
-        "metric": "training loss",
-        "greater": False,
-        "way": "training",
-        "curves": [{"label": "", "x": list(range(1, len(mean) + 1)), "mean": mean}],
-        "total": 1,
-        "best": {"x": len(mean), "y": mean[-1]},
-        "own": None,
-        "nParts": 0,
     }
 
 

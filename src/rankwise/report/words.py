@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from html import escape
 from typing import Any
 
@@ -12,6 +11,7 @@ from rankwise.arrays import Array
 from rankwise.estimators import RankRLSCV
 from rankwise.inspection.model_parts import ModelParts
 from rankwise.metrics import get_metric
+from rankwise.metrics.evaluation import FEW_GROUPS
 from rankwise.model_selection import compare
 from rankwise.report.items import ScoredItems, as_text
 from rankwise.report.rivals import Rival
@@ -19,9 +19,8 @@ from rankwise.report.sections import FIRST_ITEMS, ITEMS_A_GROUP, MetricResult
 from rankwise.text_tables import Table, count
 
 LONGEST_BANNER = 400
-LONGEST_VALUE = 160
-TELLING_SHARE = 0.1  # of the items; fewer may be alike by chance
-FEW_GROUPS = 5  # with fewer an interval is a rough guess
+LONGEST_NOTE = 160
+LONGEST_VALUE = 400
 MANY_PAIRS = 20  # that are not all in the right order by luck
 MARKS = {"random": "○", "feature": "◇", "previous": "□"}
 
@@ -79,17 +78,6 @@ def banner(warning: str) -> str:
     """What a reader must know first."""
     text = as_text(warning, LONGEST_BANNER)
     return f'<p class="note banner" role="note">{escape(text)}</p>' if text else ""
-
-
-def flattery(share: float) -> str:
-    """What is to be said if the model was trained on this share of the items."""
-    if share < TELLING_SHARE:
-        return ""
-    how_many = "all" if share > 0.99 else f"about {share:.0%}"
-    return (
-        f"The model was trained on {how_many} of these items, so the figures flatter it: judge it "
-        "on items that it has not seen."
-    )
 
 
 # ---------------------------------------------------------------- cards
@@ -207,7 +195,7 @@ def _undefined(result: MetricResult) -> str:
 
 def notes(parts: ModelParts, data: dict[str, Any]) -> dict[str, str]:
     """What the sections leave out, and why, for the places of the template."""
-    found = {
+    texts = {
         "group_note": _group_note(data["groups"], data["items"], data["metrics"][0]),
         "item_note": _item_note(data["items"]),
         "feature_note": _feature_note(parts, data),
@@ -215,7 +203,7 @@ def notes(parts: ModelParts, data: dict[str, Any]) -> dict[str, str]:
         "curve_note": _curve_note(parts, data["curves"], data["path"]),
     }
     return {
-        name: f'<p class="note">{escape(text)}</p>' if text else "" for name, text in found.items()
+        name: f'<p class="note">{escape(text)}</p>' if text else "" for name, text in texts.items()
     }
 
 
@@ -320,7 +308,7 @@ def member_table(learner: Any) -> str:
         return ""
     rows = []
     for row in members:
-        numbers = [as_text(row["note"], LONGEST_VALUE), "", ""]
+        numbers = [as_text(row["note"], LONGEST_NOTE), "", ""]
         if "score" in row:
             interval = f"{_number(row['low'])} to {_number(row['high'])}"
             numbers = [_number(row["weight"]), _number(row["score"]), interval]
@@ -337,18 +325,13 @@ def about_table(parts: ModelParts, scored: ScoredItems, versions: dict[str, str]
     """Model, data and versions as rows of a table."""
     sizes, learner = scored.sizes, parts.learner
     chosen = getattr(learner, "best_params_", {})
-    usual = inspect.signature(type(learner).__init__).parameters
-    was_set, defaults = [], []
-    for name, value in learner.get_params(False).items() if hasattr(learner, "get_params") else ():
-        if name in usual and _value(value) == _value(usual[name].default):
-            defaults.append(f"{name}={_value(value)}")
-        else:
-            was_set.append((f"· {name}", _value(value)))
     rows = [
         ("model", " → ".join([*parts.step_names, parts.name])),
-        *((f"· {name} (chosen)", _value(value)) for name, value in chosen.items()),
-        *was_set,
-        ("· parameters left as they are", ", ".join(defaults) or "none"),
+        *([] if learner is None else [("as it was set", as_text(repr(learner), LONGEST_VALUE))]),
+        *(
+            (f"{name} (chosen)", as_text(f"{value:.6g}" if isinstance(value, float) else value))
+            for name, value in chosen.items()
+        ),
         ("items", f"{scored.n_items:,}"),
         ("groups", "one list" if scored.is_one_list else f"{len(sizes):,}"),
         ("items a group", f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):,g}"),
@@ -361,14 +344,6 @@ def about_table(parts: ModelParts, scored: ScoredItems, versions: dict[str, str]
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
         for name, value in rows
     )
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, np.ndarray) and value.size > 6:
-        return f"array of shape {value.shape}"
-    return as_text(repr(value), LONGEST_VALUE)
 
 
 def _share(n: int, total: int) -> str:

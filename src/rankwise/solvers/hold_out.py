@@ -7,7 +7,6 @@ All functions here are exact (docs/exact_cross_validation.md). They take the obj
 A fold that no edge leaves can be taken out of A and of T: A becomes A − A_U, and T becomes T − T_U.
 The pairs of a graph are one part (T = W), the items of a regression are another (T = m).
 Scores go to `out`, of shape (m, n_outputs, n_alphas).
-The systems of the folds are small, so one BLAS thread solves them (`rankwise.machine`).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from scipy.linalg import lapack
 
 from rankwise.arrays import Array, Indices
 from rankwise.graphs.roots import GraphRoot
-from rankwise.machine import idle_cores, one_thread
+from rankwise.machine import idle_cores
 from rankwise.solvers.closed_form import solve_shifted
 
 Fold = Indices
@@ -73,9 +72,8 @@ def hold_out_primal(
     p × p rest serves all alphas. If a fold holds most of the Gram matrix, the rest is added up
     instead, so that no digits cancel.
     """
-    with one_thread():
-        for U, coef in zip(folds, weights_primal(R, parts, folds, alphas), strict=True):
-            out[U] = (R[U] @ coef.reshape(len(coef), -1)).reshape(len(U), -1, len(alphas))
+    for U, coef in zip(folds, weights_primal(R, parts, folds, alphas), strict=True):
+        out[U] = (R[U] @ coef.reshape(len(coef), -1)).reshape(len(U), -1, len(alphas))
 
 
 def weights_primal(
@@ -114,23 +112,6 @@ class _Whole:
         return rest, weight * (self._moment - R_U.T @ part.target[U])
 
 
-def weights_of_blocks(
-    R: Array, part: Part, blocks: Sequence[Fold], kept: Sequence[Sequence[int]], alphas: Array
-) -> Iterator[Array]:
-    """Weights of models that are trained on some blocks only, shape (p, n_outputs, n_alphas).
-
-    No edge leaves a block, so what is trained on some of them is the sum of their systems.
-    """
-    grams = [part.white[U].T @ part.white[U] for U in blocks]
-    moments = [R[U].T @ part.target[U] for U in blocks]
-    amounts = [part.amount[U].sum() for U in blocks]
-    for numbers in kept:
-        weight = part.share / sum(amounts[b] for b in numbers)
-        gram = np.add.reduce([grams[b] for b in numbers])
-        moment = np.add.reduce([moments[b] for b in numbers])
-        yield _solve_definite(weight * gram, weight * moment, alphas)
-
-
 def _solve_definite(gram: Array, moment: Array, alphas: Array) -> Array:
     """``(G + αI)⁻¹ m``, shape (p, n_outputs, n_alphas); G is semidefinite up to rounding."""
     x, is_definite = solve_shifted(gram.copy(), moment, alphas)
@@ -152,11 +133,10 @@ def hold_out_few(R: Array, part: Part, folds: Sequence[Fold], alphas: Array, out
     Folds of one size go together, for all alphas at once.
     """
     few = FewWeights(R, part)
-    with one_thread():
-        for numbers, u in few.without(folds, alphas):
-            U = np.stack([folds[k] for k in numbers])
-            found = few.features[U] @ u.reshape(*u.shape[:2], -1)
-            out[U] = found.reshape(*U.shape, *u.shape[2:])
+    for numbers, u in few.without(folds, alphas):
+        U = np.stack([folds[k] for k in numbers])
+        found = few.features[U] @ u.reshape(*u.shape[:2], -1)
+        out[U] = found.reshape(*U.shape, *u.shape[2:])
 
 
 class FewWeights:
@@ -276,11 +256,10 @@ def hold_out_dual(
         values, K[:] = transposed_eigh(S)
         inverse = _Eigen(values, K, mean_KF @ K.T, K @ b)
     r, means = np.zeros_like(out), np.zeros((len(mean_KF), *out.shape[1:]))
-    with one_thread():
-        for k in np.lexsort(([len(U) for U in folds], shift)):
-            U = folds[k]
-            inside = np.unique(component[U])
-            r[U], means[inside] = inverse.hold_out(U, inside, shift[k] * alphas)
+    for k in np.lexsort(([len(U) for U in folds], shift)):
+        U = folds[k]
+        inside = np.unique(component[U])
+        r[U], means[inside] = inverse.hold_out(U, inside, shift[k] * alphas)
     f = root.solve_adjoint(r.reshape(len(r), -1))
     f += (means.reshape(len(means), -1) - mean @ f)[component]
     rows = np.concatenate(folds)

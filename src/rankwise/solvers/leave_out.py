@@ -17,7 +17,6 @@ import scipy.linalg
 
 from rankwise.arrays import Array, Indices
 from rankwise.graphs.roots import GraphRoot
-from rankwise.machine import one_thread
 from rankwise.solvers.hold_out import FewWeights, Part, transposed_eigh, weights_primal
 from rankwise.solvers.hold_out_items import (
     Resolvent,
@@ -33,9 +32,8 @@ def leave_out_primal(
 ) -> Array:
     """Weights of the features as in `rankwise.solvers.hold_out.hold_out_primal`."""
     out = _empty(R.shape[1], units, parts[0].target, alphas)
-    with one_thread():
-        for k, w in enumerate(weights_primal(R, parts, units, alphas)):
-            out[:, k] = w
+    for k, w in enumerate(weights_primal(R, parts, units, alphas)):
+        out[:, k] = w
     return out
 
 
@@ -43,9 +41,8 @@ def leave_out_few(R: Array, part: Part, units: Sequence[Indices], alphas: Array)
     """The same for one part and units that are small beside p: downdates of one decomposition."""
     out = _empty(R.shape[1], units, part.target, alphas)
     few = FewWeights(R, part)
-    with one_thread():
-        for numbers, u in few.without(units, alphas):
-            out[:, numbers] = u.transpose(1, 0, 2, 3)
+    for numbers, u in few.without(units, alphas):
+        out[:, numbers] = u.transpose(1, 0, 2, 3)
     return np.asarray(few.rotation @ out.reshape(len(out), -1)).reshape(out.shape)
 
 
@@ -70,16 +67,15 @@ def leave_out_dual(
     z = K @ root.solve(target)
     total = amount.sum()
     out = _empty(len(K), units, target, alphas)
-    with one_thread():
-        for k, U in enumerate(units):
-            V = np.ascontiguousarray(K[:, U])  # Q_Uᵀ
-            for a, alpha in enumerate(alphas):
-                D = 1.0 / (values + alpha * (total - amount[U].sum()))
-                c = D[:, None] * z
-                if len(U):
-                    DV = D[:, None] * V
-                    c -= DV @ scipy.linalg.solve(V.T @ DV, V.T @ c, assume_a="sym")
-                out[:, k, :, a] = c
+    for k, U in enumerate(units):
+        V = np.ascontiguousarray(K[:, U])  # Q_Uᵀ
+        for a, alpha in enumerate(alphas):
+            D = 1.0 / (values + alpha * (total - amount[U].sum()))
+            c = D[:, None] * z
+            if len(U):
+                DV = D[:, None] * V
+                c -= DV @ scipy.linalg.solve(V.T @ DV, V.T @ c, assume_a="sym")
+            out[:, k, :, a] = c
     flat = K.T @ out.reshape(len(K), -1)
     for k, U in enumerate(units):
         flat.reshape(out.shape)[U, k] = 0.0  # what rounding leaves
@@ -104,25 +100,24 @@ def leave_out_items(
     left = _Left(basis, R)
     out = _empty(left.size, units, y, alphas)
     rests = [(len(U), rest_without(basis, U)) for U in units]
-    with one_thread():
-        for size, rest in sorted(set(rests)):
-            numbers = [k for k, other in enumerate(rests) if other == (size, rest)]
-            for a, alpha in enumerate(alphas):
-                inverse = resolvent(basis, float(alpha), beta, rest)
-                c, _ = fitted(basis, inverse, y)
-                if size == 1:
-                    items = np.concatenate([units[k] for k in numbers])
-                    lift = c[items] / inverse.diagonal[items, None]
-                    moved = left.times_G(inverse, items)[:, :, None] * lift
-                    out[..., a][:, numbers] = left.times(c)[:, None] - moved
-                    continue
-                for k in numbers:
-                    U = units[k]
-                    V_U, v_U = basis.vectors[U], inverse.v[U]
-                    G_UU = (V_U * inverse.factors) @ V_U.T + np.diag(inverse.rest[U])
-                    G_UU -= np.outer(v_U, v_U) / inverse.s
-                    moved = left.times_G(inverse, U) @ np.linalg.solve(G_UU, c[U])
-                    out[:, k, :, a] = left.times(c) - moved
+    for size, rest in sorted(set(rests)):
+        numbers = [k for k, other in enumerate(rests) if other == (size, rest)]
+        for a, alpha in enumerate(alphas):
+            inverse = resolvent(basis, float(alpha), beta, rest)
+            c, _ = fitted(basis, inverse, y)
+            if size == 1:
+                items = np.concatenate([units[k] for k in numbers])
+                lift = c[items] / inverse.diagonal[items, None]
+                moved = left.times_G(inverse, items)[:, :, None] * lift
+                out[..., a][:, numbers] = left.times(c)[:, None] - moved
+                continue
+            for k in numbers:
+                U = units[k]
+                V_U, v_U = basis.vectors[U], inverse.v[U]
+                G_UU = (V_U * inverse.factors) @ V_U.T + np.diag(inverse.rest[U])
+                G_UU -= np.outer(v_U, v_U) / inverse.s
+                moved = left.times_G(inverse, U) @ np.linalg.solve(G_UU, c[U])
+                out[:, k, :, a] = left.times(c) - moved
     if R is None:
         for k, U in enumerate(units):
             out[U, k] = 0.0  # what rounding leaves

@@ -345,22 +345,12 @@ def _rounding(values: Array) -> float:
 
 
 def _scores(B: Array, rows: WeightedSide, columns: WeightedSide) -> Array:
-    """``R B Sᵀ``, the cheaper product first."""
+    """``R B Sᵀ``."""
     R, S = rows.features, columns.features
-    if S is None:
-        return np.asarray(R @ B)
-    (q, r), (t, s) = R.shape, S.shape
-    if q * s * (r + t) <= t * r * (s + q):
-        return np.asarray((R @ B) @ S.T)
-    return np.asarray(R @ (B @ S.T))
+    return np.asarray(R @ B if S is None else np.linalg.multi_dot([R, B, S.T]))
 
 
 def _to_features(F: Array, rows: WeightedSide, columns: WeightedSide) -> Array:
-    """``Rᵀ F S``, the cheaper product first."""
+    """``Rᵀ F S``."""
     R, S = rows.features, columns.features
-    if S is None:
-        return np.asarray(R.T @ F)
-    (q, r), (t, s) = R.shape, S.shape
-    if r * t * (q + s) <= q * s * (t + r):
-        return np.asarray((R.T @ F) @ S)
-    return np.asarray(R.T @ (F @ S))
+    return np.asarray(R.T @ F if S is None else np.linalg.multi_dot([R.T, F, S]))

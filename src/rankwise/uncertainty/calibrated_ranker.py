@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators import RankRLSCV
+from rankwise.estimators.anatomy import last_step
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.pipelines import last_step
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.roots import items_of_components
 from rankwise.groups import encode_groups
@@ -155,11 +155,15 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
             raise ValueError(
                 f"max_pairs={self.max_pairs!r}; expected a whole number of at least 1."
             )
-        _check_one_output(y)
         y, groups = with_weights(y, groups, sample_weight, X)
         estimator = RankRLSCV() if self.estimator is None else self.estimator
         left_out = leave_units_out(estimator, X, y, groups, units=self.units, n_folds=self.n_folds)
-        (errors,) = left_out.jackknives()
+        by_output = left_out.jackknives()
+        if len(by_output) > 1:
+            raise ValueError(
+                f"y has {len(by_output)} outputs; CalibratedRanker has one, so fit one for each."
+            )
+        errors = by_output[0]
         labels = None if isinstance(y, PreferenceGraph) else split_weighted(y, groups)[1]
         rng = np.random.default_rng(self.random_state)
         pairs = held_out_pairs(left_out, errors, X, labels, int(self.max_pairs), rng)
@@ -300,15 +304,6 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         inner = get_tags(RankRLSCV() if self.estimator is None else self.estimator)
         tags.input_tags = inner.input_tags
         return tags
-
-
-def _check_one_output(y: Any) -> None:
-    scores = getattr(y, "scores", y)
-    shape: tuple[int, ...] = () if scores is None else np.shape(np.asarray(scores))
-    if len(shape) == 2 and shape[1] > 1:
-        raise ValueError(
-            f"y has shape {shape}; CalibratedRanker has one output, so fit one for each column."
-        )
 
 
 class HeldOutPairs(NamedTuple):

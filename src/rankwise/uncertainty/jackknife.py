@@ -23,7 +23,7 @@ from sklearn.utils.validation import _num_samples
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators import RankRLS
-from rankwise.estimators.pipelines import fit_ranker, last_step, transform_items
+from rankwise.estimators.anatomy import fit_ranker, last_step, transform_items
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.machine import calm, check_matrix_fits, track
@@ -219,7 +219,8 @@ class Jackknife:
         X : array-like of shape (n_items, n_features)
             Items.
         i, j : int or array-like of int
-            Rows of X; as many of the one as of the other.
+            Rows of X, negative ones from the end; one number stands for as many as there are of
+            the other.
         groups : array-like of shape (n_items,), optional
             As in `predict`; X has whole groups then.
 
@@ -229,7 +230,9 @@ class Jackknife:
             ``value ± t · error`` is an interval, with a quantile t of Student's t distribution of
             `freedom` degrees of freedom. Equal items: 0 and 0.
         """
-        first, second = _check_rows(_num_samples(X), i, j)
+        first, second = np.broadcast_arrays(np.atleast_1d(i), np.atleast_1d(j))
+        if not (first.dtype.kind in "iu" and second.dtype.kind in "iu"):
+            raise ValueError(f"i and j are row numbers of X; got {first.dtype} and {second.dtype}.")
         items, labels, a, b = rows_of_pairs(self.model, X, groups, first, second)
         scores, root = self.predict(items, labels), self.spread(items, labels).root
         error = np.empty(len(first))
@@ -532,17 +535,3 @@ def folds_of_units(units: Units, n_folds: int) -> Units:
         folds[least].append(units.members[k])
         filled[least] += sizes[k]
     return units._replace(members=[np.sort(np.concatenate(fold)) for fold in folds])
-
-
-def _check_rows(n_items: int, i: ArrayLike, j: ArrayLike) -> tuple[Indices, Indices]:
-    """Row numbers, one of j for each of i."""
-    first, second = np.broadcast_arrays(np.atleast_1d(i), np.atleast_1d(j))
-    for name, rows in (("i", first), ("j", second)):
-        if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
-            raise ValueError(
-                f"{name} has dtype {rows.dtype} and shape {rows.shape}; expected row numbers of X."
-            )
-        if rows.size and not 0 <= rows.min() <= rows.max() < n_items:
-            bad = rows[(rows < 0) | (rows >= n_items)][0]
-            raise ValueError(f"{name} has {bad}, but X has the rows 0 to {n_items - 1}.")
-    return first.astype(np.intp), second.astype(np.intp)

@@ -7,14 +7,13 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._compiled import read_rows
-from rankwise.datasets.file_kinds import Kind, format_of_suffix, kind_of
 from rankwise.datasets.files import (
     PathLike,
     import_arrow,
@@ -23,8 +22,7 @@ from rankwise.datasets.files import (
     replace_file,
 )
 from rankwise.datasets.labels import finite_number, show
-from rankwise.datasets.table_files import ArrowTable, open_table
-from rankwise.datasets.table_text import TextTable
+from rankwise.datasets.tables import ArrowTable, TextTable, format_of_suffix, open_table
 from rankwise.errors import TableFormatError
 from rankwise.frames import as_array
 
@@ -122,27 +120,28 @@ def _as_scores(scores: ArrayLike, gaps: bool = False) -> NDArray[Any]:
 def write_table_with_scores(
     source: PathLike,
     path: PathLike,
-    scores: ArrayLike,
+    scores: ArrayLike | Mapping[str, ArrayLike],
     *,
     column: str = "prediction",
     delimiter: str | None = None,
 ) -> None:
-    r"""Copy a table and add the scores of its rows as a last column.
+    r"""Copy a table and add the scores of its rows as last columns.
 
     Parameters
     ----------
     source : str or path
-        CSV, TSV, Parquet, Feather or JSON lines file.  The rows of a text are copied as they are,
+        CSV, TSV, Parquet, Feather or JSON file.  The rows of a text are copied as they are,
         quotation marks and blank lines included; other files keep their columns and types.
     path : str or path
         File to write, whole or not at all, of the same kind; it may be `source`.  The suffixes
         ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress.
-    scores : array-like of shape (n_rows,)
-        One finite score for each row; whole numbers, such as ranks, are written as such.
+    scores : array-like of shape (n_rows,), or mapping from str to such arrays
+        One score for each row, NaN where there is none; whole numbers, such as ranks, are written
+        as such.  A mapping has the names of several columns.
     column : str, default="prediction"
         Name of the new column.
     delimiter : str, optional
-        Character between the columns of `source`, if `read_table` had to be told.
+        Character between the columns of `source`, if `read_ranking` had to be told.
 
     Raises
     ------
@@ -165,99 +164,83 @@ def write_table_with_scores(
     c,2,-1.0
     <BLANKLINE>
     """
-    name = os.fspath(source)
-    numbers = _as_scores(scores)
-    if not column or column != column.strip() or not column.isprintable():
-        raise ValueError(f"column is {column!r}; pass a name without surrounding blanks.")
-    kind = kind_of(name)
-    if kind == "letor":
-        raise TableFormatError(
-            name,
-            None,
-            "this is a LETOR (svmlight) file, to which no column can be added. "
-            "Write the scores one a line.",
-        )
-    _check_suffix(name, os.fspath(path), kind)
-    table = open_table(name, delimiter, kind=kind)
-    if column in table.names:
-        raise TableFormatError(
-            name, table.line, f"the column {show(column)} is there already. Choose another name."
-        )
-    if isinstance(table, ArrowTable) and kind != "jsonl":
-        _write_arrow(table, path, numbers, column)
-        return
+    columns = scores if isinstance(scores, Mapping) else {column: scores}
+    added = {name: _as_scores(values, gaps=True) for name, values in columns.items()}
+    table = open_table(os.fspath(source), delimiter)
+    kind = table.format if isinstance(table, ArrowTable) else "csv"
+    suffix = format_of_suffix(os.fspath(path))
+    if suffix not in (None, kind, "tsv" if kind == "csv" else None):
+        raise ValueError(f"{table.path} is a {kind} file, and so is its copy; rename {path}.")
+    for name, values in added.items():
+        if not name or name != name.strip() or not name.isprintable():
+            raise ValueError(f"column is {name!r}; pass a name without surrounding blanks.")
+        if name in table.names:
+            raise table.error(f"the column {show(name)} is there already. Choose another name.")
+        n_rows = len(next(iter(table.read([], []).values())))
+        if len(values) != n_rows:
+            raise ValueError(f"{table.path} has {n_rows} rows but there are {len(values)} scores.")
     if isinstance(table, TextTable):
-        records = _extended_rows(table, numbers, column)
+        records = _extended_rows(table, added)
+    elif isinstance(table, ArrowTable) and table.format == "json":
+        records = _extended_objects(table, added)
     else:
-        records = _extended_objects(name, numbers, column)
+        _write_arrow(table, path, added)
+        return
     with replace_file(path) as stream:
         for record in records:
             stream.write(record)
 
 
-def _check_suffix(source: str, path: str, kind: Kind) -> None:
-    """Refuse to write one kind of file under the suffix of another."""
-    kinds = {"csv", "tsv"} if kind in ("table", "unclear") else {kind}
-    said = format_of_suffix(path)
-    if said is not None and said not in kinds:
-        name = "text" if "csv" in kinds else kind
-        raise ValueError(f"{source} is a {name} file and so is its copy; {path} says {said}.")
+def _write_arrow(table: Any, path: PathLike, added: dict[str, NDArray[Any]]) -> None:
+    """A copy of a Parquet or Feather file, its row groups as large as the first one."""
+    arrow = import_arrow()
+    is_parquet = table.format == "parquet"
+    rows = table.file.read() if is_parquet else table.file.read_all()
+    for name, values in added.items():
+        rows = rows.append_column(name, arrow.array(values, from_pandas=True))
+    with replace_file(path) as stream:
+        if not is_parquet:
+            import_arrow("pyarrow.feather").write_feather(rows, stream)
+            return
+        first = table.file.metadata.row_group(0)
+        packing = str(first.column(0).compression).lower().replace("uncompressed", "none")
+        import_arrow("pyarrow.parquet").write_table(
+            rows, stream, compression=packing, row_group_size=first.num_rows
+        )
 
 
-def _check_length(path: str, n_rows: int, scores: NDArray[Any]) -> None:
-    if n_rows != len(scores):
-        raise ValueError(f"{path} has {n_rows} rows but there are {len(scores)} scores.")
+def _extended_rows(table: TextTable, added: dict[str, NDArray[Any]]) -> Iterator[bytes]:
+    """Yield the lines of a CSV file with more cells in each."""
 
+    def extended(text: str, cells: Iterable[Any]) -> bytes:
+        more = io.StringIO()
+        csv.writer(more, delimiter=table.delimiter, lineterminator="").writerow(cells)
+        row = text.rstrip("\r\n")
+        return (row + table.delimiter + more.getvalue() + (text[len(row) :] or "\n")).encode()
 
-def _write_arrow(table: ArrowTable, path: PathLike, scores: NDArray[Any], column: str) -> None:
-    """Copy a Parquet file, row group by row group, or a Feather file, batch by batch."""
-    arrow, start = table.arrow, 0
-    added = arrow.field(column, arrow.from_numpy_dtype(scores.dtype))
-    with table.opened() as file:
-        if table.kind == "parquet":
-            parts = map(file.read_row_group, range(file.metadata.num_row_groups))
-            n_rows, schema, options = file.metadata.num_rows, file.schema_arrow, {}
-            if file.metadata.num_row_groups and file.metadata.num_columns:
-                name = str(file.metadata.row_group(0).column(0).compression).lower()
-                options["compression"] = name.replace("uncompressed", "none")
-            make_writer = import_arrow("pyarrow.parquet", "Parquet files").ParquetWriter
-        else:
-            parts = map(file.get_batch, range(file.num_record_batches))
-            n_rows, schema, options = file.read_all().num_rows, file.schema, {}
-            make_writer = import_arrow("pyarrow.ipc", "Feather files").new_file
-        _check_length(table.path, n_rows, scores)
-        with (
-            replace_file(path) as stream,
-            make_writer(stream, schema.append(added), **options) as writer,
-        ):
-            for rows in parts:
-                part = arrow.array(scores[start : start + rows.num_rows])
-                writer.write(rows.append_column(added, part))
-                start += rows.num_rows
-
-
-def _extended_rows(table: TextTable, scores: NDArray[Any], column: str) -> Iterator[bytes]:
-    """Yield the lines of a CSV file with one more cell in each."""
-    _check_length(table.path, table.read([], []).num_rows, scores)
-    name = io.StringIO()
-    csv.writer(name, delimiter=table.delimiter, lineterminator="").writerow([column])
-    yield _with_cell(table.header_text, table.delimiter + name.getvalue())
-    remaining = iter(scores.tolist())
+    yield extended(table.header_text, added)
+    remaining = _rows_of(added)
     for _, text, cells in table.records():
-        yield _with_cell(text, f"{table.delimiter}{next(remaining)!r}") if cells else text.encode()
+        yield extended(text, next(remaining)) if cells else text.encode()
 
 
-def _extended_objects(path: str, scores: NDArray[Any], column: str) -> Iterator[bytes]:
-    """Yield the lines of a file of JSON objects with one more entry in each."""
-    lines = [line for _, line in numbered_lines(path, error=TableFormatError) if line.strip()]
-    _check_length(path, len(lines), scores)
-    for line, score in zip(lines, scores.tolist(), strict=True):
-        row = line.rstrip().removesuffix(b"}")
-        joint = b"" if row.strip() == b"{" else b", "
-        yield row + joint + f"{json.dumps(column)}: {score!r}}}\n".encode()
+def _extended_objects(table: ArrowTable, added: dict[str, NDArray[Any]]) -> Iterator[bytes]:
+    """Yield the lines of a file of JSON objects with more entries in each, or the whole array."""
+    lines = [line for _, line in numbered_lines(table.path, error=TableFormatError) if line.strip()]
+    is_array = lines[0].lstrip().startswith(b"[")
+    rows = json.loads(b"\n".join(lines)) if is_array else map(json.loads, lines)
+    new = [
+        row | {name: None if cell == "" else cell for name, cell in zip(added, cells, strict=True)}
+        for row, cells in zip(rows, _rows_of(added), strict=True)
+    ]
+    if is_array:
+        yield json.dumps(new, ensure_ascii=False, indent=1).encode() + b"\n"
+        return
+    for row in new:
+        yield json.dumps(row, ensure_ascii=False).encode() + b"\n"
 
 
-def _with_cell(text: str, cell: str) -> bytes:
-    """Put a cell in front of the end of the line."""
-    row = text.rstrip("\r\n")
-    return (row + cell + (text[len(row) :] or "\n")).encode()
+def _rows_of(added: dict[str, NDArray[Any]]) -> Iterator[tuple[Any, ...]]:
+    """The new cells of each row; NaN is an empty cell."""
+    columns = [["" if v != v else v for v in values.tolist()] for values in added.values()]
+    return zip(*columns, strict=True)

@@ -1,0 +1,451 @@
+"""Models from files, and data as they need them: items for a model, files of scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rankwise.cli.options import TableOptions
+from rankwise.cli.session import note
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rankwise.datasets import RankingData
+    from rankwise.estimators import Columns
+
+NOTES = "rankwise train"
+
+
+@dataclass(frozen=True)
+class TrainingNotes:
+    """How a model was trained: what a model file notes beside the model.
+
+    Attributes
+    ----------
+    command, data : str
+        The command line and the name of the file; empty if another program trained the model.
+    n_rows : int
+        Number of items.
+    target, group : str
+        Names of these columns; empty if there is none.
+    other_columns : list of str
+        Columns that were left out; empty for svmlight rows.
+    sparse : bool
+        Whether the features were sparse.
+    zero_based : bool
+        Whether the features of svmlight rows were counted from 0.
+    rows, whole_rows : str
+        Sketches of the training rows by their features and by all `columns`, see
+        `rankwise.datasets.row_sketch`; the second is empty for svmlight rows.
+    columns : list of str
+        All columns of a table that have no other role.
+    chosen : dict
+        Parameters that were chosen or given.
+    """
+
+    command: str = ""
+    data: str = ""
+    n_rows: int = 0
+    target: str = ""
+    group: str = ""
+    other_columns: list[str] = field(default_factory=list)
+    sparse: bool = False
+    zero_based: bool = False
+    rows: str = ""
+    whole_rows: str = ""
+    columns: list[str] = field(default_factory=list)
+    chosen: dict[str, Any] = field(default_factory=dict)
+
+    def as_notes(self) -> dict[str, Any]:
+        """For ``save(model, path, notes=...)``."""
+        return {NOTES: asdict(self)}
+
+
+def read_notes(notes: Any) -> TrainingNotes:
+    """The notes in a model file; anybody may write them, so what is of another type is left out."""
+    given = notes.get(NOTES) if isinstance(notes, Mapping) else None
+    known: dict[str, Any] = {}
+    for one in fields(TrainingNotes):
+        value = given.get(one.name) if isinstance(given, Mapping) else None
+        if type(value) is not type(getattr(TrainingNotes(), one.name)):
+            continue
+        if not isinstance(value, list) or all(isinstance(name, str) for name in value):
+            known[one.name] = value
+    return TrainingNotes(**known)
+
+
+class DataFile:
+    """A file of items, opened once and read as one model or another needs it.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    table : TableOptions
+        What the user says about it.
+    target_needed : bool
+        Whether items without true scores are of no use.
+    weight : str, optional
+        The column of weights.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        table: TableOptions,
+        *,
+        target_needed: bool = True,
+        weight: str | None = None,
+    ) -> None:
+        self.path, self.table, self.target_needed = path, table, target_needed
+        self.weight = weight
+
+    @cached_property
+    def _format(self) -> Any:
+        """What the file is; told by its content unless the user says it."""
+        from rankwise.datasets.tables import format_of
+
+        found = format_of(str(self.path), str(self.table.format))  # type: ignore[arg-type]
+        if self.table.zero_based and found != "letor":
+            raise ValueError(f"{self.path} is a table; leave out --zero-based.")
+        if self.weight is not None and found == "letor":
+            raise ValueError(
+                f"{self.path} has svmlight rows, which have no weights and no column "
+                f"{self.weight}; write the data as a table with a column of weights, or name none."
+            )
+        return found
+
+    @property
+    def is_letor(self) -> bool:
+        """Whether the file has svmlight rows."""
+        return bool(self._format == "letor")
+
+    @cached_property
+    def _opened(self) -> Any:
+        from rankwise.datasets.tables import open_table
+
+        said, header = self.table, not self.table.no_header
+        return open_table(str(self.path), said.delimiter, said.decimal, header, self._format)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of a table."""
+        return list(self._opened.names)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of a table, those with gaps included."""
+        return len(next(iter(self._opened.read([], []).values())))
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The columns that the user names; "none" is no column."""
+        target, group = self.table.target or "auto", self.table.group or "auto"
+        return {
+            "target": None if target == "none" else target,
+            "group": None if group == "none" else group,
+            "id": self.table.id,
+        }
+
+    def read_table(self, **options: Any) -> RankingData:
+        """The columns of a table with their types."""
+        from rankwise.datasets import read_ranking
+
+        known = {**self.given, "weight": self.weight, "target_needed": self.target_needed}
+        return read_ranking(self._opened, as_frame=True, **{**known, **options})
+
+    def read_rows(self, **options: Any) -> RankingData:
+        """Svmlight rows."""
+        from rankwise.datasets import read_ranking
+
+        given = {"zero_based": self.table.zero_based, **options}
+        return read_ranking(self.path, format="letor", **given)
+
+    def read_targets(self) -> RankingData:
+        """The true scores and groups; of a table, no other column is read."""
+        return self.read_rows() if self.is_letor else self.read_table(features=[])
+
+    def read_for(self, trained: TrainedModel) -> RankingData:
+        """Items with the features that the model was trained on, in its order."""
+        if self.is_letor:
+            data = self._read_rows_for(trained)
+        elif trained.features:
+            data = self._read_columns_for(trained)
+        else:
+            data = self._read_by_position(trained)
+        if data.groups is None and trained.notes.group and self.table.group != "none":
+            self._tell_missing_groups(trained)
+        return data
+
+    def _read_columns_for(self, trained: TrainedModel) -> RankingData:
+        """The columns of a table, as they were when the model was trained."""
+        names, columns = trained.features, trained.columns
+        self._check_names(names, trained)
+        categories = [c.name for c in columns.facts_ if c.kind == "category"] if columns else []
+        found = self.read_table(
+            **self._roles_of(trained),
+            features=names,
+            text=categories,
+            numeric=[name for name in names if name not in categories],
+        )
+        return found if columns else found._replace(X=_matrix(found.X))
+
+    def read_as_they_are(self, trained: TrainedModel, columns: list[str]) -> Any:
+        """These columns of a table as they stand in the file, as an Arrow table."""
+        return self.read_table(**self._roles_of(trained), features=columns).X
+
+    def _tell_missing_groups(self, trained: TrainedModel) -> None:
+        """Say that the items are one list, unlike the training data; figures of it are refused."""
+        from rankwise.model_selection.group_routing import needs_groups
+
+        group = trained.notes.group
+        lacks = f"{trained.name} was trained on groups by {group}, which {self.path} does not have"
+        if self.target_needed and not self.is_letor:
+            raise ValueError(
+                f"{lacks}; name the column of groups with --group, or rank all items as one list "
+                "with --group none."
+            )
+        if not needs_groups(trained.model):  # else it says so itself
+            note(f"{lacks}: all its items are one list")
+
+    def _read_by_position(self, trained: TrainedModel) -> RankingData:
+        """A table for a model that does not know the names of its features."""
+        if trained.notes.data:
+            raise ValueError(
+                f"{trained.name} was trained on svmlight rows, whose features have numbers, but "
+                f"{self.path} is a table, whose features have names; write it as svmlight rows."
+            )
+        found = self.read_table()
+        if found.X.num_columns != trained.n_features:
+            raise ValueError(
+                f"{trained.name} has {trained.n_features} features and does not know their names, "
+                f"but {self.path} has {found.X.num_columns} columns of features; leave the others "
+                "out, or train the model on a data frame with names."
+            )
+        note(f"{trained.name} does not know the names of its features; matched by position")
+        return found._replace(X=_matrix(found.X))
+
+    def _read_rows_for(self, trained: TrainedModel) -> RankingData:
+        """Svmlight rows; trailing features that the file does not have are zero."""
+        if trained.columns is not None:
+            raise ValueError(
+                f"{trained.name} takes a table with the columns {', '.join(trained.features)}, but "
+                f"{self.path} has svmlight rows, whose features have numbers."
+            )
+        if trained.features:
+            note(f"{self.path} has no column names; its features are matched by position")
+        counts = {"zero_based": self.table.zero_based or trained.notes.zero_based}
+        data = self.read_rows(**counts)
+        n_columns, n_features = data.X.shape[1], trained.n_features
+        if n_columns > n_features and trained.notes.sparse:
+            note(
+                f"features of {self.path} beyond the {n_features} of the training data are left out"
+            )
+            return data._replace(X=data.X[:, :n_features])
+        if n_columns > n_features:
+            raise ValueError(
+                f"{self.path} has features up to number {n_columns}, but {trained.name} was "
+                f"trained on {n_features}; predict from the features of the training data."
+            )
+        return data if n_columns == n_features else self.read_rows(n_features=n_features, **counts)
+
+    def _roles_of(self, trained: TrainedModel) -> dict[str, str | None]:
+        """Target and group of the training data, where the user says nothing else."""
+        found: dict[str, str | None] = {}
+        for role in ("target", "group"):
+            name = getattr(trained.notes, role)
+            if getattr(self.table, role) is None and name and name in self.names:
+                found[role] = name
+        if not self.target_needed and self.table.target is None:
+            found["target"] = None
+        return found
+
+    def _check_names(self, known: list[str], trained: TrainedModel) -> None:
+        from rankwise.options import suggestion
+
+        notes, table, there = trained.notes, self.table, set(self.names)
+        missing = [name for name in known if name not in there]
+        if missing:
+            free = sorted(there - set(known), key=self.names.index)
+            listed = (f"{name} ({suggestion(name, free).strip()})" for name in missing)
+            raise ValueError(
+                f"{self.path} lacks {len(missing)} of the {len(known)} columns that {trained.name} "
+                f"was trained on: {', '.join(listed).replace(' ()', '')}."
+            )
+        roles = (notes.target, notes.group, table.id, table.target, table.group, self.weight)
+        used = {*known, *roles, *notes.other_columns}
+        extra = [name for name in self.names if name and name not in used]
+        if extra:
+            note(f"columns of {self.path} that the model does not know: {', '.join(extra)}")
+
+
+def _matrix(table: Any) -> Any:
+    """An Arrow table as a matrix; it has to be of numbers."""
+    from rankwise.frames import frame_matrix
+
+    return frame_matrix("the table", table)
+
+
+@dataclass
+class TrainedModel:
+    """A model from a file, with what is noted about its training."""
+
+    name: str
+    model: Any
+    notes: TrainingNotes
+
+    @property
+    def columns(self) -> Columns | None:
+        """What makes features of the columns of a table, if the model begins with it."""
+        from rankwise.estimators import Columns
+
+        first = self.model[0] if hasattr(self.model, "steps") else None
+        return first if isinstance(first, Columns) else None
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the columns that the model takes, if it knows them."""
+        if self.columns is not None:
+            return [column.name for column in self.columns.facts_ if column.kind != "left out"]
+        first = self.model[0] if hasattr(self.model, "steps") else self.model
+        return [str(name) for name in getattr(first, "feature_names_in_", ())]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features that it was trained on."""
+        return int(self.model.n_features_in_)
+
+    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any]:
+        """Predicted scores of the items that have a true one, and these items."""
+        found = file.read_for(self)
+        predicted = self.predict(found)  # of all items: those without a score are in groups, too
+        kept = scored_items(found)
+        return (predicted, found) if kept is None else (predicted[kept], found.take(kept))
+
+    def predict(self, data: Any) -> NDArray[np.float64]:
+        """Predicted scores of items; a model that needs their groups says so."""
+        from rankwise.model_selection.group_routing import needs_groups, predict_items
+
+        group = self.notes.group
+        if data.groups is None and group and needs_groups(self.model):
+            raise ValueError(
+                f"{self.name} compares the features of an item with those of its group, so it "
+                f"needs the groups of new items, too; in training they were in the column {group}. "
+                "Add that column, or say which column of these data has them."
+            )
+        scores: NDArray[np.float64] = predict_items(self.model, data.X, data.groups)
+        return scores
+
+    def intervals(self, data: Any, level: float) -> dict[str, NDArray[Any]]:
+        """Score, its standard error, rank and interval of the rank of items, by name."""
+        from rankwise.estimators.anatomy import last_step, transform_items
+
+        ranker = last_step(self.model)
+        if not hasattr(ranker, "rank_interval"):
+            raise ValueError(
+                f"{self.name} was not calibrated in training, so it has no standard errors; "
+                "train it again with rankwise train --calibrate."
+            )
+        scores = self.predict(data)
+        items = transform_items(self.model, data.X, data.groups)
+        ranks = ranker.rank_interval(items, data.groups, level)
+        return {
+            "score": scores,
+            "error": ranker.predict_error(items, data.groups),
+            "rank": ranks.rank,
+            "rank_low": ranks.low,
+            "rank_high": ranks.high,
+        }
+
+    def seen_items(self, file: DataFile) -> str:
+        """What is to be said if the model was trained on items of the file, else nothing."""
+        import numpy as np
+
+        from rankwise.datasets.row_sketch import seen_shares, seen_words
+
+        notes = self.notes
+        data: Any = file.read_for(self)
+        sketch, X = notes.rows, data.X
+        if notes.columns:
+            is_whole = set(notes.columns) <= set(file.names)
+            sketch = notes.whole_rows if is_whole else notes.rows
+            X = file.read_as_they_are(self, notes.columns if is_whole else self.features)
+        if not sketch:
+            return ""
+        scored = np.flatnonzero(~np.isnan(data.y))
+        X = X.take(scored) if hasattr(X, "column_names") else X[scored]
+        groups = None if data.groups is None else data.groups[scored]
+        return seen_words(seen_shares(sketch, X, data.y[scored], groups), self.name)
+
+
+@dataclass
+class ScoreFile:
+    """Scores that any program may have written."""
+
+    path: Path
+
+    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any]:
+        """The scores in the file of the items that have a true one, and these items."""
+        from rankwise.datasets import read_scores
+
+        values = read_scores(self.path)
+        data: Any = file.read_targets()
+        n_items = len(data.y) if data.rows is None else file.n_rows
+        if len(values) != n_items:
+            raise ValueError(
+                f"{self.path} has {len(values)} scores, but {file.path} has {n_items} items; "
+                "one score a line is needed, in the order of the items."
+            )
+        values = values if data.rows is None else values[data.rows]
+        kept = scored_items(data)
+        return (values, data) if kept is None else (values[kept], data.take(kept))
+
+    def seen_items(self, file: DataFile) -> str:
+        """Nothing: who knows what these scores were trained on."""
+        return ""
+
+
+def scored_items(data: Any) -> NDArray[np.intp] | None:
+    """Where the items are that have a true score, None if all have."""
+    import numpy as np
+
+    kept = np.flatnonzero(~np.isnan(data.y))
+    if len(kept) == len(data.y):
+        return None
+    if not len(kept):
+        raise ValueError("no item of the data has a score, so there is nothing to judge by.")
+    note(f"{len(data.y) - len(kept)} items without score are left out")
+    return kept
+
+
+def open_model(path: Path) -> TrainedModel:
+    """Load a model."""
+    from rankwise.datasets.files import location
+    from rankwise.persistence.model_file import load_with_notes
+
+    model, notes = load_with_notes(location(str(path)))
+    if hasattr(model, "n_columns_"):
+        raise ValueError(
+            f"{path} ranks the columns of tables, which the command does not take; use it in "
+            "Python."
+        )
+    return TrainedModel(str(path), model, read_notes(notes))
+
+
+def open_ranker(path: Path) -> TrainedModel | ScoreFile:
+    """Load a model, or take the file as scores if its first line is a single number."""
+    from rankwise.datasets.files import numbered_lines
+    from rankwise.errors import DataFileError
+
+    try:
+        lines = (line for _, line in numbered_lines(str(path)) if line.strip())
+        is_scores = math.isfinite(float(next(lines, b"")))
+    except (DataFileError, ValueError):  # not a text, or not a number
+        is_scores = False
+    return ScoreFile(path) if is_scores else open_model(path)

@@ -1,0 +1,447 @@
+"""RankRLS and RankSVM on a cluster: blocks add up, the client solves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.arrays import Array
+from rankwise.dask.blocks import RowBlock, align, find_split_groups, gather_groups, whole_rows
+from rankwise.estimators import RankRLS as LocalRankRLS
+from rankwise.estimators import RankSVM as LocalRankSVM
+from rankwise.estimators.chunked import pair_rule
+from rankwise.estimators.kernel_model import KernelModel
+from rankwise.estimators.margin_ranker import minimize_to_gap, report_solution, warn_unfinished
+from rankwise.estimators.rank_svm import LOSSES, choose_method
+from rankwise.features import FeatureMap, basis_map
+from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.graphs.pair_graph import GROUP_WEIGHTS
+from rankwise.losses import LossAt, MarginLoss
+from rankwise.model_selection.candidates import check_alphas
+from rankwise.options import check_option
+from rankwise.solvers.bundle import plane_at
+from rankwise.solvers.closed_form import solve_shifted
+from rankwise.solvers.descent import second_moment
+from rankwise.solvers.margin_objective import MarginObjective, make_objective
+from rankwise.solvers.sums import ONE_LIST, StreamingSums
+
+MERGED_AT_ONCE = 8
+CUT_LIST = (
+    "without groups all rows are one list, but they are in several blocks; give groups, or one "
+    "block (X.rechunk), or use RankRLS with cost='magnitude', ties='include', which takes a list "
+    "of any length."
+)
+
+
+class LazyModel(KernelModel):
+    """A linear or basis model that learns from Dask collections and scores them."""
+
+    basis: ArrayLike | None
+    shuffle: bool
+
+    local_class: Any
+    """The estimator of `rankwise` with the same parameters but `shuffle`."""
+
+    def predict(self, X: Any) -> Any:
+        """Score items; lazily if X is lazy.
+
+        Parameters
+        ----------
+        X : dask array or data frame, or anything that the model of `rankwise` takes
+            Items.
+
+        Returns
+        -------
+        dask array (for an array), dask series or data frame (for a data frame), or ndarray
+            Scores; larger is better.
+        """
+        if not dask.is_dask_collection(X):
+            return super().predict(X)
+        model, shape = self.to_local(), self.output_shape_
+        if isinstance(X, dd.DataFrame):
+            one = ("score", np.float64)
+            meta = [(name, np.float64) for name in range(shape[0])] if shape else one
+            return X.map_partitions(_score_frame, model, meta=meta)
+        X = whole_rows(X)
+        layout = {"chunks": (X.chunks[0], shape)} if shape else {"drop_axis": 1}
+        empty = np.empty((0,) * (1 + len(shape)))
+        return da.map_blocks(_score_block, X, model=model, meta=empty, **layout)
+
+    def to_local(self) -> Any:
+        """The same model as an estimator of `rankwise`, without Dask."""
+        check_is_fitted(self)
+        parameters = self.get_params(deep=False)
+        del parameters["shuffle"]
+        if self.basis is None:
+            del parameters["basis"]
+        model = self.local_class(**parameters)
+        learned = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        vars(model).update(learned)
+        return model
+
+    def _whole_blocks(self, X: Any, y: Any, groups: Any) -> tuple[list[Any], FeatureMap, bool]:
+        """Blocks of whole groups, the features of items, and whether one list is cut."""
+        blocks, surveys = align(X, y, groups)
+        features = self._learn_features(X)
+        n_rows, split = find_split_groups(surveys)
+        self.n_split_groups_ = len(split) if groups is not None else 0
+        if groups is None or not split:
+            return blocks, features, bool(split)
+        if not self.shuffle:
+            raise ValueError(
+                f"{len(split)} groups have rows in several blocks, among them "
+                f"{next(iter(split))!r}; every group must be whole in one. Pass shuffle=True "
+                "to move their rows, or cut the blocks between groups."
+            )
+        return gather_groups(blocks, n_rows, split), features, False
+
+    def _learn_features(self, X: Any) -> FeatureMap:
+        """Note the columns of X, and make what gives the features of a block of rows."""
+        kernel, n_columns = self.make_kernel(), X.shape[1]
+        if kernel.is_precomputed or kernel.is_linear != (self.basis is None):
+            raise ValueError(
+                f"kernel={self.kernel!r} with basis={self.basis!r} needs all items at once; on "
+                "Dask collections use kernel='linear' without a basis, or any other kernel but "
+                "'precomputed' with points as basis, for example X[:500].compute()."
+            )
+        self._forget()
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = int(n_columns)
+        if isinstance(X, dd.DataFrame) and all(isinstance(name, str) for name in X.columns):
+            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        if self.basis is None:
+            return FeatureMap(kernel, None, self.n_features_in_)
+        features = basis_map(kernel, np.empty((0, n_columns)), None, self.basis, None)
+        self.X_fit_ = features.items
+        return features
+
+
+def _score_block(block: Any, model: Any) -> NDArray[Any]:
+    if block.shape[0] == 0:
+        return np.zeros((0, *model.output_shape_))
+    return np.asarray(model.predict(block))
+
+
+def _score_frame(frame: Any, model: Any) -> Any:
+    import pandas as pd
+
+    scores = _score_block(frame, model)
+    if scores.ndim == 2:
+        return pd.DataFrame(scores, index=frame.index)
+    return pd.Series(scores, index=frame.index, name="score", dtype=np.float64)
+
+
+@dataclass(eq=False, repr=False)
+class RankRLS(LazyModel):
+    """Regularized least-squares ranking of Dask collections, with the coefficients of one machine.
+
+    Minimizes what `rankwise.RankRLS` does. Each block of the data adds up the ``Rᵀ L R`` and
+    ``Rᵀ d`` ([RankRLS09] equation 28) of its groups on a worker. The sums are merged in a tree and
+    the client solves one system of p × p.
+
+    Parameters
+    ----------
+    alpha, kernel, gamma, degree, coef0, kernel_params, cost, ties, group_weight, beta
+        As in `rankwise.RankRLS`; a kernel other than "linear" needs a basis.
+    basis : array of shape (n_basis, n_features), optional
+        Basis points of a kernel model, for example ``X[:500].compute()``.
+    shuffle : bool
+        Move rows between blocks if a group is split; without it split groups are refused.
+
+    Attributes
+    ----------
+    coef_, dual_coef_, X_fit_, n_pairs_, n_features_in_, feature_names_in_
+        As in `rankwise.RankRLS`.
+    n_split_groups_ : int
+        Groups that had rows in several blocks.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> import rankwise
+    >>> from rankwise.dask import RankRLS
+    >>> rng = np.random.default_rng(0)
+    >>> X, y, groups = rng.random((90, 2)), rng.random(90), np.repeat(np.arange(9), 10)
+    >>> lazy = [da.from_array(values, chunks=25) for values in (X, y, groups)]
+    >>> model = RankRLS(alpha=0.1).fit(*lazy)
+    >>> np.allclose(model.coef_, rankwise.RankRLS(alpha=0.1).fit(X, y, groups).coef_, rtol=1e-10)
+    True
+    >>> model.n_split_groups_
+    2
+    """
+
+    local_class = LocalRankRLS
+
+    alpha: float = 1e-3
+    _: KW_ONLY
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    beta: float = 0.0
+    basis: ArrayLike | None = None
+    shuffle: bool = True
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Learn from items and their scores, on the workers.
+
+        Parameters
+        ----------
+        X : dask array or data frame of shape (n_items, n_features)
+            Items. Blocks of unknown length are fine.
+        y : dask array, series or data frame, or array-like
+            Scores, with the blocks of X; larger is better.
+        groups : dask array or series, or array-like, optional
+            Group labels, with the blocks of X. None compares all items, which may be in several
+            blocks if ``cost="magnitude"`` and ties are included.
+
+        Returns
+        -------
+        RankRLS
+            The fitted estimator.
+        """
+        alphas = check_alphas([self.alpha], "alpha")
+        self.output_shape_ = () if np.ndim(y) == 1 else (int(y.shape[1]),)
+        n_outputs = self.output_shape_[0] if self.output_shape_ else 1
+        rule = pair_rule(self, n_outputs)
+        blocks, features, is_cut = self._whole_blocks(X, y, groups)
+        if is_cut and rule.tells_scores_apart:
+            raise ValueError(CUT_LIST)
+        shared = dask.delayed(features, traverse=False)
+        add_up, merge = dask.delayed(_add_up), dask.delayed(_merge)
+        settings = (features.n_features, n_outputs, rule, self.beta)
+        sums = [add_up(block, shared, settings, groups is not None) for block in blocks]
+        while len(sums) > 1:
+            starts = range(0, len(sums), MERGED_AT_ONCE)
+            sums = [merge(sums[start : start + MERGED_AT_ONCE]) for start in starts]
+        total: StreamingSums = dask.compute(sums[0])[0]
+        if not total.n_pairs and self.beta < 1:
+            raise ValueError(
+                f"there is nothing to rank: {total.n_items} items make no pair; give group labels "
+                "that are shared by items to be compared, and scores that differ."
+            )
+        self.n_pairs_ = total.n_pairs
+        solutions, _ = solve_shifted(*total.system(), alphas)
+        self._store(features.coefficients(solutions[0]))
+        return self
+
+
+def _add_up(
+    block: RowBlock, features: FeatureMap, settings: tuple[Any, ...], has_groups: bool
+) -> StreamingSums:
+    """On a worker: the sums of one block, whose groups are whole; one list may go on."""
+    sums = StreamingSums(*settings)
+    if len(block.y):
+        groups, keep = (block.groups, []) if has_groups else (None, [ONE_LIST])
+        sums.add(features.features(block.X), block.y, groups, keep=keep, remember=False)
+    return sums
+
+
+def _merge(several: list[StreamingSums]) -> StreamingSums:
+    """On a worker: all sums in one; those given may be read again if a worker dies."""
+    total = several[0].copy()
+    for other in several[1:]:
+        total.merge(other)
+    return total
+
+
+@dataclass(eq=False, repr=False)
+class RankSVM(LazyModel):
+    """Ranking support vector machine on Dask collections, trained to a certified gap.
+
+    Minimizes what `rankwise.RankSVM` does, by the same solver. The blocks stay on the workers; for
+    each point that the solver looks at they compute loss and subgradient of their groups, and the
+    client adds them up. Every group must be whole in one block: this is checked.
+
+    Parameters
+    ----------
+    alpha, loss, kernel, gamma, degree, coef0, kernel_params, group_weight
+        As in `rankwise.RankSVM`; a kernel other than "linear" needs a basis.
+    basis : array of shape (n_basis, n_features), optional
+        Basis points of a kernel model, for example ``X[:500].compute()``.
+    tol, max_iter, verbose
+        As in `rankwise.RankSVM`.
+    solver : {"auto", "lbfgs", "newton-cg", "bmrm"}
+        As in `rankwise.RankSVM`, but "auto" is "lbfgs" for both losses, which looks at the data
+        less often.
+    shuffle : bool
+        Move rows between blocks if a group is split; without it split groups are refused.
+
+    Attributes
+    ----------
+    coef_, dual_coef_, X_fit_, n_pairs_, n_features_in_, feature_names_in_
+        As in `rankwise.RankSVM`.
+    objective_, lower_bound_, gap_, n_iter_, history_, solver_
+        As in `rankwise.RankSVM`.
+    n_split_groups_ : int
+        Groups that had rows in several blocks.
+    n_evaluations_ : int
+        How often loss and gradient of all blocks were computed.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from rankwise.dask import RankSVM
+    >>> rng = np.random.default_rng(0)
+    >>> X, y, groups = rng.random((90, 2)), rng.random(90), np.repeat(np.arange(9), 10)
+    >>> lazy = [da.from_array(values, chunks=30) for values in (X, y, groups)]
+    >>> RankSVM(alpha=0.1).fit(*lazy).gap_ <= 1e-3
+    True
+    """
+
+    local_class = LocalRankSVM
+
+    alpha: float = 1e-3
+    _: KW_ONLY
+    loss: str = "hinge"
+    group_weight: str = "pairs"
+    basis: ArrayLike | None = None
+    tol: float = 1e-3
+    max_iter: int = 1000
+    solver: str = "auto"
+    shuffle: bool = False
+    verbose: int = 0
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Learn from items and their scores, on the workers.
+
+        Parameters
+        ----------
+        X : dask array or data frame of shape (n_items, n_features)
+            Items. Blocks of unknown length are fine.
+        y : dask array or series, or array-like
+            Scores, with the blocks of X; larger is better, and only their order counts.
+        groups : dask array or series, or array-like, optional
+            Group labels, with the blocks of X. None compares all items, which must then be in one
+            block.
+
+        Returns
+        -------
+        RankSVM
+            The fitted estimator.
+        """
+        alpha = float(check_alphas([self.alpha], "alpha")[0])
+        check_option("group_weight", self.group_weight, GROUP_WEIGHTS)
+        self.solver_ = choose_method(self.loss, "lbfgs" if self.solver == "auto" else self.solver)
+        blocks, features, is_cut = self._whole_blocks(X, y, groups)
+        if is_cut:
+            raise ValueError(CUT_LIST)
+        shared, prepare = dask.delayed(features, traverse=False), dask.delayed(_prepare)
+        make_loss = LOSSES[self.loss]
+        kept = [prepare(block, shared, make_loss, self.group_weight) for block in blocks]
+        loss = ClusterLoss(list(dask.persist(*kept)))
+        identity = sp.identity(features.n_features, format="csr")
+        objective = MarginObjective(identity, loss, alpha, loss.magnitude, loss.n_items)
+        solution = minimize_to_gap(self, objective, moment=loss.moment)
+        self.n_pairs_, self.n_evaluations_ = loss.n_pairs, loss.n_evaluations
+        report_solution(self, solution)
+        self._store(features.coefficients(solution.best.w[:, None]))
+        warn_unfinished(self, [solution], [alpha])
+        return self
+
+
+class ClusterLoss(MarginLoss):
+    """``loss(w)`` and its derivatives in the weights: the sum over the blocks.
+
+    To the solvers it is a margin loss of items whose features are the identity, so that scores
+    and weights are the same thing; one evaluation is one computation of the cluster.
+
+    Parameters
+    ----------
+    blocks : list of delayed MarginObjective
+        Of each block, on its worker; None for one without pairs.
+
+    Attributes
+    ----------
+    n_items, n_pairs : int
+        Of all blocks with pairs.
+    total_weight : float
+        W, the sum of the weights of the pairs.
+    moment : ndarray
+        Second moment of the differences of pairs, as `second_moment` gives it.
+    magnitude : ndarray of shape (n_features,)
+        Largest absolute values of the features.
+    n_evaluations : int
+        How often `at` was called.
+    """
+
+    def __init__(self, blocks: list[Any]) -> None:
+        summaries = dask.compute(*map(dask.delayed(_summarize), blocks))
+        self._blocks = [block for block, one in zip(blocks, summaries, strict=True) if one]
+        if not self._blocks:
+            raise ValueError(
+                "there is nothing to rank: the items make no pair of different scores; give group "
+                "labels that are shared by the items to be compared."
+            )
+        items, pairs, weights, moments, magnitudes = zip(*filter(None, summaries), strict=True)
+        self.n_items, self.n_pairs, self.total_weight = sum(items), sum(pairs), sum(weights)
+        self.moment = np.average(moments, axis=0, weights=weights)
+        self.magnitude = np.max(magnitudes, axis=0)
+        self.n_evaluations = 0
+
+    def sample(self, step: int) -> None:
+        """No sample: its rows would have to come to the client."""
+        return None
+
+    def at(self, f: NDArray[Any]) -> LossAt:
+        """One pass over all blocks; every product with the Hessian is one more."""
+        self.n_evaluations += 1
+        found = self._compute(_evaluate, f)
+        value, gradient, *plane = (
+            sum(terms) / self.total_weight for terms in zip(*found, strict=True)
+        )
+
+        def curvature(v: Array) -> Array:
+            return np.asarray(sum(self._compute(_curvature, f, v)) / self.total_weight)
+
+        return LossAt(float(value), np.asarray(gradient), curvature, *map(float, plane))
+
+    def _compute(self, function: Callable[..., Any], *arguments: Any) -> tuple[Any, ...]:
+        task = dask.delayed(function)
+        return tuple(dask.compute(*(task(block, *arguments) for block in self._blocks)))
+
+
+def _prepare(
+    block: RowBlock,
+    features: FeatureMap,
+    make_loss: Callable[[PreferenceGraph], MarginLoss],
+    group_weight: str,
+) -> MarginObjective | None:
+    """On a worker: features and loss of a block; None if it has no pairs."""
+    if not len(block.y):
+        return None
+    if block.y.shape[1] > 1:
+        raise ValueError(f"y has {block.y.shape[1]} outputs; fit one RankSVM for each.")
+    graph = ScoreGraph(block.y[:, 0], block.groups, cost="sign", group_weight=group_weight)
+    loss = make_loss(graph)
+    return make_objective(features.features(block.X), loss, 0.0) if loss.graph.n_pairs else None
+
+
+def _summarize(objective: MarginObjective | None) -> tuple[Any, ...] | None:
+    """Number of items and of pairs, W, second moment and magnitude."""
+    if objective is None:
+        return None
+    loss, moment = objective.loss, second_moment(objective)
+    return objective.n_items, loss.graph.n_pairs, loss.total_weight, moment, objective.magnitude
+
+
+def _evaluate(objective: MarginObjective, w: Array) -> tuple[Any, ...]:
+    """Loss, gradient in the weights, offset, size and pull, each times the weight of the pairs."""
+    point = objective.at(w)
+    terms = point.loss.value, point.slope, *plane_at(point)
+    return tuple(objective.loss.total_weight * term for term in terms)
+
+
+def _curvature(objective: MarginObjective, w: Array, v: Array) -> Array:
+    curved = objective.loss.at(objective.scores(w)).curvature(objective.scores(v))
+    return objective.loss.total_weight * objective.pull_back(curved)

@@ -1,0 +1,330 @@
+"""Columns of a table: which has which role, and what stands in them as labels or numbers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.arrays import Array, Indices
+from rankwise.datasets.files import import_arrow
+from rankwise.datasets.labels import (
+    GAPS,
+    MISSING,
+    as_text,
+    distinct_labels,
+    finite_number,
+    show,
+)
+from rankwise.datasets.tables import Table
+from rankwise.options import suggestion
+
+Column: TypeAlias = str | int
+
+TARGET_NAMES = ("y", "label", "relevance", "target", "score", "rating")
+GROUP_NAMES = (  # without underscores and blanks
+    *("group", "groups", "groupid", "qid", "query", "queryid"),
+    *("user", "userid", "session", "sessionid"),
+)
+
+_PANDAS_INDEX = re.compile(r"(__index_level_\d+__)?")  # or no name
+_LISTED = 30
+_EXACT = 2**53  # whole numbers up to here are floats
+_BATCH = 1 << 12  # rows
+_HEAD = 1000  # cells that are tried first
+_MARK = "[%$€£¥₹]|[A-Z]{3}"
+_REMEDY = {
+    "feature": "Fill in gaps, write words as numbers, or leave the column out with ignore=.",
+    "target": "Write numbers for words, the larger the better. Pass target= for another column.",
+}
+
+
+# Roles ------------------------------------------------------------------------------------------
+
+
+def choose_columns(
+    table: Table,
+    *,
+    target: Column | None = "auto",
+    group: Column | None = "auto",
+    id: Column | None = None,
+    weight: Column | None = None,
+    ignore: Sequence[Column] = (),
+    features: Sequence[Column] | None = None,
+    target_needed: bool = True,
+) -> tuple[dict[str, int], list[int]]:
+    """Positions of the columns with a role, and those of the features.
+
+    Raises
+    ------
+    TableFormatError
+        If the names do not say which column is meant; the message lists them.
+    """
+    names = table.names
+    if len(names) > 1 and all(finite_number(n) is not None for n in names) and table.has_names:
+        raise table.error(
+            "the first line has only numbers, expected the names of the columns. Add a line of "
+            "names on top of the file. Or pass header=False and name the columns by number."
+        )
+    for name, n in Counter(filter(None, names)).items():
+        if n > 1:
+            position_of(table, name, "features")  # says that it is there twice
+    for role, columns in {"ignore": ignore, "features": features}.items():
+        if isinstance(columns, (str, int)):
+            raise ValueError(f"{role} is {columns!r}; pass a list of column names.")
+    left_out = {position_of(table, column, "ignore") for column in ignore}
+    wanted = [position_of(table, column, "features") for column in features or ()]
+    roles = {}
+    for role, column in {"target": target, "group": group, "id": id, "weight": weight}.items():
+        is_optional = role == "target" and not target_needed and column not in names
+        if column not in (None, "auto") and not (is_optional and isinstance(column, str)):
+            roles[role] = position_of(table, column, role)
+    taken = Counter([*roles.values(), *left_out, *wanted])
+    for at, n in taken.items():
+        if n > 1:
+            raise table.error(f"the column {show(names[at])} is named for two things; choose one.")
+    for role, column, usual in (("target", target, TARGET_NAMES), ("group", group, GROUP_NAMES)):
+        place = _usual_column(table, role, usual, set(taken)) if column == "auto" else None
+        if place is not None:
+            roles[role] = place
+    if target == "auto" and target_needed and "target" not in roles:
+        problem = f"no column is called {', '.join(TARGET_NAMES[:-1])} or {TARGET_NAMES[-1]}."
+        raise table.error(f"{problem} {_listing(table)}. Pass target= with the right one.")
+    if features is None:
+        used = {*left_out, *roles.values()}
+        free = (at for at in range(len(names)) if at not in used)
+        wanted = [at for at in free if not _PANDAS_INDEX.fullmatch(names[at])]
+        if not wanted:
+            problem = f"no column is left for the features. {_listing(table)}"
+            raise table.error(f"{problem}. Pass delimiter= if these are not the columns.")
+    return roles, wanted
+
+
+def position_of(table: Any, column: Column, role: str, hint: str = "") -> int:
+    """Position of a column that is named, or numbered from 0, for a role.
+
+    Raises the error of the table if it is not there, or twice; the message lists the columns, and
+    ends with `hint`.
+    """
+    names = table.names
+    if isinstance(column, str) and names.count(column) == 1:
+        return int(names.index(column))
+    if not isinstance(column, (str, bool)) and 0 <= column < len(names):
+        return int(column)
+    if column in names:
+        raise table.error(f"the column {show(str(column))} is there twice. Rename one of them.")
+    guess = suggestion(column, names).strip()
+    what = show(column) if isinstance(column, str) else repr(column)
+    raise table.error(
+        f"there is no column {what} for the {role}{'; ' + guess if guess else '.'} "
+        f"{_listing(table)}. Pass {role}= with the right one.{hint}"
+    )
+
+
+def _listing(table: Any) -> str:
+    listed = ", ".join(show(name) for name in table.names[:_LISTED])
+    more = f" and {len(table.names) - _LISTED} more" if len(table.names) > _LISTED else ""
+    return f"The columns are {listed}{more}"
+
+
+def _usual_column(table: Table, role: str, usual: Sequence[str], taken: set[int]) -> int | None:
+    """The column with one of the usual names, if there is one."""
+    words = [re.sub("[ _-]", "", name).lower() for name in table.names]
+    found = [at for at, word in enumerate(words) if at not in taken and word in usual]
+    if len(found) > 1:
+        candidates = ", ".join(show(table.names[at]) for at in found)
+        raise table.error(
+            f"several columns may be the {role}: {candidates}. Pass {role}= with the right one. "
+            "Leave the others out with ignore= unless they are features."
+        )
+    return found[0] if found else None
+
+
+# Labels -----------------------------------------------------------------------------------------
+
+
+def distinct_cells(column: Any) -> tuple[Indices, list[str]]:
+    """Which distinct cell each row has, and these as text without surrounding blanks.
+
+    The column is one of Arrow, or a list; a gap is the empty text.
+    """
+    if hasattr(column, "combine_chunks"):
+        arrow = import_arrow()
+        if arrow.types.is_nested(column.type):
+            raise ValueError(f"a column has the type {column.type}, expected numbers or text.")
+        if not is_number(column.type):
+            column = column.cast(arrow.string(), safe=False)
+        encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+        if isinstance(encoded, arrow.ChunkedArray):
+            encoded = encoded.combine_chunks()
+        values, numbers = encoded.dictionary.to_pylist(), encoded.indices
+        code_of_row = numbers.to_numpy(zero_copy_only=False)
+    else:
+        place: dict[Any, int] = {}
+        code_of_row = np.array([place.setdefault(v, len(place)) for v in column], dtype=np.intp)
+        values = list(place)
+    spelled = [as_text(value) for value in values]
+    place_of = {text: k for k, text in enumerate(dict.fromkeys(spelled))}
+    codes = np.array([place_of[text] for text in spelled], dtype=np.intp)
+    return codes[code_of_row], list(place_of)
+
+
+def label_column(column: Any) -> NDArray[Any]:
+    """One label per row: int64 if all are whole numbers, else strings; a gap is empty."""
+    types = import_arrow().types
+    is_whole = types.is_integer(column.type) and not types.is_uint64(column.type)
+    if is_whole and not column.null_count:
+        labels: NDArray[Any] = column.to_numpy().astype(np.int64, copy=False)
+        return labels
+    codes, texts = distinct_cells(column)
+    return distinct_labels(texts, canonical=True)[codes]
+
+
+# Numbers ----------------------------------------------------------------------------------------
+
+
+def is_number(kind: Any) -> bool:
+    """Whether a type of Arrow is one of numbers."""
+    types = import_arrow().types
+    return bool(types.is_integer(kind) or types.is_floating(kind))
+
+
+def is_text(column: Any) -> bool:
+    """Whether a column of Arrow has texts."""
+    types = import_arrow().types
+    return bool(types.is_string(column.type) or types.is_large_string(column.type))
+
+
+def column_numbers(table: Table, at: int, column: Any, role: str) -> Array:
+    """A column as float64, NaN where there is nothing; infinite numbers are refused."""
+    numbers: Array = number_column(table, at, column, role).cast("double", safe=False).to_numpy()
+    refuse_first(table, at, column, np.isinf(numbers), role)
+    return numbers + 0.0  # minus zero is zero
+
+
+def number_column(table: Table, at: int, column: Any, role: str) -> Any:
+    """The column itself if it has numbers, else the numbers that its cells spell."""
+    types = import_arrow().types
+    if is_number(column.type):
+        return column
+    if types.is_boolean(column.type) or types.is_null(column.type):
+        return column.cast("double")
+    first_bad: int | None = 0
+    if is_text(column):
+        numbers, first_bad = spelled_numbers(column, table.decimal, table.thousands)
+        if first_bad is None:
+            return numbers
+    raise _cell_error(table, first_bad or 0, at, column, role)
+
+
+def column_matrix(table: Table, features: Sequence[int], columns: dict[int, Any]) -> Array:
+    """The features as one array, stored by rows: one pass over blocks that stay in the cache."""
+    parts = [number_column(table, at, columns[at], "feature") for at in features]
+    n_rows = len(next(iter(columns.values())))
+    X, squares = np.empty((n_rows, len(parts))), np.zeros(len(parts))
+    rest = X
+    for batch in import_arrow().table(parts, [str(at) for at in features]).to_batches():
+        values = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+        values = [numbers.astype(np.float64, copy=False) for numbers in values]
+        for start in range(0, batch.num_rows, _BATCH):
+            block = slice(start, min(start + _BATCH, batch.num_rows))
+            for k, numbers in enumerate(values):
+                np.add(numbers[block], 0.0, out=rest[block, k])  # minus zero is zero
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares += [numbers @ numbers for numbers in values]
+        rest = rest[batch.num_rows :]
+    for k in np.flatnonzero(~(squares < _EXACT**2)).tolist():  # large, or not finite
+        at = features[k]
+        _check_exact(table, at, parts[k])
+        refuse_first(table, at, columns[at], ~np.isfinite(X[:, k]), "feature")
+    return X
+
+
+def _check_exact(table: Table, at: int, column: Any) -> None:
+    """Refuse whole numbers that floats do not have: an identifier would become another one."""
+    types = import_arrow().types
+    if not types.is_integer(column.type):  # a text of more than 63 bits is read as floats
+        column = table.read([at], [])[at]
+    if not (types.is_integer(column.type) or is_text(column)):
+        return
+    for row, cell in enumerate(column.to_pylist()):
+        text = str(cell).strip().removeprefix("-")
+        value = int(text) if text.isdecimal() and len(text) < 300 else 0
+        if int(float(value)) != value:
+            raise table.error(
+                f"column {show(table.names[at])} is {cell}, which a float would round. Leave "
+                "it out with ignore= if it is an identifier. Or pass it as id=.",
+                row,
+            )
+
+
+def refuse_first(table: Table, at: int, column: Any, is_bad: NDArray[np.bool_], role: str) -> None:
+    """Raise an error about the first bad row of a column, if there is one."""
+    if is_bad.any():
+        raise _cell_error(table, int(is_bad.argmax()), at, column, role)
+
+
+def _cell_error(table: Table, row: int, at: int, column: Any, role: str) -> Exception:
+    cell = show(as_text(column[row].as_py()).replace("\n", " "))
+    name = show(table.names[at])
+    problem = f"the {role}, column {name}, is {cell}, expected a finite number."
+    return table.error(f"{problem} {_REMEDY.get(role, '')}".strip(), row)
+
+
+def with_gaps(column: Any, words: frozenset[str] = MISSING) -> Any:
+    """A column of texts; those that are blank, NA and the like are nulls."""
+    arrow, compute = import_arrow(), import_arrow("pyarrow.compute")
+    small = compute.utf8_lower(compute.utf8_trim_whitespace(column))
+    gaps = compute.is_in(small, arrow.array(sorted(words), column.type))
+    return compute.if_else(gaps, None, column)
+
+
+def spelled_numbers(
+    column: Any, decimal: str = ".", thousands: str = ""
+) -> tuple[Any, None] | tuple[None, int]:
+    r"""The numbers that a column of texts spells, nulls for gaps; or the first row that has none.
+
+    A mark (%, a currency) has to be the same in all cells; percents are divided by 100. An
+    apostrophe or a blank between thousands is always understood, `thousands` is one more.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> prices = pyarrow.chunked_array([["$1,200", "-", "$9.50"]])
+    >>> spelled_numbers(prices, ".", ",")[0].to_pylist()
+    [1200.0, None, 9.5]
+    >>> spelled_numbers(pyarrow.chunked_array([["12 %", "0.5"]]))
+    (None, 1)
+    """
+    if len(column) > _HEAD and spelled_numbers(column[:_HEAD], decimal, thousands)[0] is None:
+        return spelled_numbers(column[:_HEAD], decimal, thousands)
+    arrow, compute = import_arrow(), import_arrow("pyarrow.compute")
+    cells = compute.utf8_trim_whitespace(with_gaps(column, MISSING | GAPS))
+    plain = cells
+    if decimal == ",":  # a point is none then
+        plain = compute.replace_substring(compute.replace_substring(cells, ".", "_"), ",", ".")
+    for kind in (arrow.int64(), arrow.float64()):
+        with suppress(arrow.ArrowInvalid):
+            return plain.cast(kind), None
+    between = f"['\\s\xa0\u202f{thousands}]"
+    point = rf"\{decimal}"
+    digits = rf"[1-9][0-9]{{0,2}}(?:{between}[0-9]{{3}})+(?:{point}[0-9]*)?"
+    number = rf"{digits}|(?:[0-9]+(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
+    form = rf"^(?P<sign>[+-]?)(?P<front>{_MARK})?\s?(?P<number>{number})\s?(?P<back>{_MARK})?$"
+    match = compute.extract_regex(cells, form)
+    part = {name: compute.struct_field(match, name) for name in ("sign", "front", "number", "back")}
+    marks = compute.binary_join_element_wise(part["front"], part["back"], "")
+    first_mark = next((mark for mark in marks.to_pylist() if mark is not None), "")
+    is_bad = compute.not_equal(compute.fill_null(marks, "?"), first_mark)
+    is_bad = compute.and_(is_bad, compute.is_valid(cells))
+    if compute.any(is_bad).as_py():
+        return None, compute.index(is_bad, True).as_py()
+    plain = compute.replace_substring_regex(part["number"], between, "")
+    values = compute.replace_substring(plain, decimal, ".").cast(arrow.float64())
+    signed = compute.if_else(compute.equal(part["sign"], "-"), compute.negate(values), values)
+    return compute.divide(signed, 100.0 if "%" in first_mark else 1.0), None

@@ -1,0 +1,395 @@
+"""Models as facts: plain values and arrays, from which classes of a short list are built.
+
+A fact is a number, a word, a list, a dictionary, an array of numbers or of text, or a model of the
+list below with its parameters and what it learned. There is no way to write a function, an object
+of another class or the name of a file, so `restore` needs no guards against them. What it checks
+is whether the facts of a model fit together.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import operator
+import re
+import types
+import typing
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.kernel_approximation import Nystroem
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+
+import rankwise.estimators as estimators
+from rankwise.estimators.base import RankerMixin
+from rankwise.estimators.boosted_trees import BoostedTrees
+from rankwise.estimators.ranking_pursuit import PursuitFunction
+from rankwise.features import FeatureMap, Kernel
+from rankwise.metrics import Metric, get_metric
+from rankwise.uncertainty import CalibratedRanker
+
+RANKERS = {
+    known.__name__: known
+    for known in (getattr(estimators, name) for name in estimators.__all__)
+    if isinstance(known, type) and issubclass(known, RankerMixin)
+} | {"BoostedTrees": BoostedTrees, "CalibratedRanker": CalibratedRanker}
+STEPS: dict[str, type] = {
+    "Columns": estimators.Columns,
+    "GroupScaler": estimators.GroupScaler,
+    "HingeFeatures": estimators.HingeFeatures,
+    "MaxAbsScaler": MaxAbsScaler,
+    "MinMaxScaler": MinMaxScaler,
+    "Nystroem": Nystroem,
+    "RobustScaler": RobustScaler,
+    "StandardScaler": StandardScaler,
+}
+ESTIMATORS: dict[str, type] = {**RANKERS, **STEPS, "Pipeline": Pipeline, "View": estimators.View}
+RECORDS: dict[str, type] = {
+    "ColumnFacts": estimators.ColumnFacts,
+    "FeatureMap": FeatureMap,
+    "Kernel": Kernel,
+    "PursuitFunction": PursuitFunction,
+}
+Array = np.ndarray[Any, Any]
+SPARSE = {
+    kind.__name__: kind for kind in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix)
+}
+
+SHAPES = {
+    "float p": "mean_ var_ scale_ min_ center_ max_abs_ data_min_ data_max_ data_range_",
+    "float p|op": "coef_",
+    "float n|no": "dual_coef_",
+    "float np": "X_fit_ components_",
+    "float nn": "normalization_",
+    "float o": "intercept_",
+    "float m": "weights_",
+    "float ih": "held_out_scores_",
+    "float k": "knots_ coefficients_",
+    "float ku": "root_",
+    "float sn": "coef_path_",
+    "float t": "threshold_ value_",
+    "float c": "column_coef_",
+    "float r": "row_coef_",
+    "float rc": "ConditionalRankRLS.coef_",
+    "float rp": "rows_fit_",
+    "any y|yx": "columns_fit_",
+    "int n": "basis_indices_ component_indices_",
+    "int s|sv": "choice_path_",
+    "int k": "columns_",
+    "int t": "left_ right_ feature_",
+    "int q": "roots_",
+    "text p": "feature_names_in_",
+}
+"""Kinds and shapes of the arrays that scores are computed from.
+
+In one model a letter is one number, and p is the number of features. Other facts are for people to
+read: numbers, words, arrays of one dimension, and lists and dictionaries of any arrays.
+"""
+
+ARRAYS = {name: declared for declared, names in SHAPES.items() for name in names.split()}
+KINDS = {"float": "f", "int": "i", "text": "OU", "any": "fiuOU"}
+
+FORGOTTEN = {"_chunks", "_features", "_metadata_request"}
+"""Attributes that only `fit` and `partial_fit` use."""
+DEFAULTED = {"cv", "random_state"}
+"""Parameters that only `fit` reads: an object of a class of its own becomes the default."""
+NEVER_KEPT = {"memory", "n_jobs", "transform_input"}
+"""Parameters that always become the default: from the folder of `memory`, `fit` reads pickles."""
+PRIVATE = {"_functions", "_n_features_out", "_sklearn_output_config"}
+
+_LEARNED = re.compile(r"[A-Za-z]\w*_")
+_LARGEST = 2**64
+
+
+def state(value: Any, arrays: list[Array], where: str) -> Any:
+    """A value as JSON; its arrays are appended to `arrays` and named by their number.
+
+    Raises
+    ------
+    ValueError
+        If it is none of the things that a model file can hold; `where` says what it is.
+    """
+    if isinstance(value, np.generic) and value.dtype.kind in "biufU":
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": str(value)}
+    if type(value) in (list, range):
+        return [state(entry, arrays, f"{where}[{k}]") for k, entry in enumerate(value)]
+    if type(value) is tuple:
+        return {"tuple": state(list(value), arrays, where)}
+    if type(value) is dict and all(type(key) is str for key in value):
+        return {"dict": {k: state(entry, arrays, f"{where}.{k}") for k, entry in value.items()}}
+    if isinstance(value, slice):
+        return {"slice": [value.start, value.stop, value.step]}
+    if isinstance(value, Metric):
+        return {"metric": str(value)}
+    if sp.issparse(value):
+        return _state_sparse(value, arrays)
+    name = type(value).__name__
+    if RECORDS.get(name) is type(value):
+        fields = {key: getattr(value, key) for key in typing.get_type_hints(type(value))}
+        return {"is": name, "fields": state(fields, arrays, f"{where} ({name})")["dict"]}
+    if ESTIMATORS.get(name) is type(value):
+        return _state_estimator(value, arrays, f"{where}.{name}".removeprefix("."))
+    if hasattr(value, "__array__") and not isinstance(value, np.ma.MaskedArray):
+        return _state_array(np.asarray(value), arrays, where)
+    raise ValueError(_why_not(value, where))
+
+
+def _state_array(array: Array, arrays: list[Any], where: str) -> Any:
+    if array.dtype == object:
+        words = array.astype(str) if all(type(entry) is str for entry in array.flat) else None
+        if words is None or not (words == array).all():  # a word that ends in a zero character
+            return {"objects": state(array.tolist(), arrays, where)}
+        arrays.append(words)
+        return {"words": len(arrays) - 1}
+    little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    arrays.append(little if little.flags.forc else little.copy(order="K"))
+    return {"array": len(arrays) - 1}
+
+
+def _state_sparse(matrix: Any, arrays: list[Any]) -> Any:
+    matrix = matrix if type(matrix).__name__ in SPARSE else sp.csr_array(matrix)
+    entries = [matrix.data, matrix.indices, matrix.indptr]
+    numbers = [_state_array(entry, arrays, "")["array"] for entry in entries]
+    shape = [int(size) for size in matrix.shape]
+    return {"sparse": type(matrix).__name__, "shape": shape, "entries": numbers}
+
+
+def _state_estimator(model: Any, arrays: list[Any], where: str) -> Any:
+    names = inspect.signature(type(model)).parameters
+    parameters, fitted = {}, {}
+    for key, value in vars(model).items():
+        if key in FORGOTTEN | NEVER_KEPT or (key in DEFAULTED and not _is_plain(value)):
+            continue
+        if key in names:
+            parameters[key] = state(value, arrays, f"{where}.{key}")
+        elif key in PRIVATE or _LEARNED.fullmatch(key):
+            fitted[key] = state(value, arrays, f"{where}.{key}")
+        else:
+            raise ValueError(f"{where} has an attribute {key!r} that model files do not know")
+    return {"is": type(model).__name__, "parameters": parameters, "fitted": fitted}
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, (str, int, np.integer, list, tuple, np.ndarray))
+
+
+def _why_not(value: Any, where: str) -> str:
+    if callable(value) and not isinstance(value, BaseEstimator):
+        return (
+            f"{where} is a function, and a model file holds no code; use a kernel by name, or "
+            "compute the kernel matrix and train with kernel='precomputed'"
+        )
+    name = type(value).__name__
+    if isinstance(value, BaseEstimator):
+        return (
+            f"{where} is a {name}, which a model file cannot hold. It holds rankers, and Pipelines "
+            f"of {', '.join(STEPS)} and a ranker; keep any other Pipeline with skops or joblib"
+        )
+    return f"{where} is a {name}, which a model file cannot hold: it holds numbers and words"
+
+
+def restore(node: Any, arrays: dict[int, Array]) -> Any:
+    """The value that `state` wrote; arrays are taken out of `arrays`, so that each is used once.
+
+    Raises ValueError, TypeError, KeyError or the like if facts do not fit.
+    """
+    if isinstance(node, list):
+        return [restore(entry, arrays) for entry in node]
+    if type(node) is int and abs(node) >= _LARGEST:
+        raise ValueError("a whole number has more than 64 bits")
+    if not isinstance(node, dict):
+        return node
+    kind, content = next(iter(node.items()))
+    if kind == "is":
+        build = _restore_record if content in RECORDS else _restore_estimator
+        return build(node, arrays)
+    if kind == "sparse":
+        return _restore_sparse(node, arrays)
+    if len(node) > 1:
+        raise ValueError(f"there is an unknown kind of fact, {kind!r:.40}")
+    if kind == "array":
+        return _take(content, arrays)
+    if kind == "words":
+        return _take(content, arrays).astype(np.str_).astype(object)
+    if kind == "dict":
+        return {key: restore(entry, arrays) for key, entry in content.items()}
+    if kind == "tuple":
+        return tuple(restore(list(content), arrays))
+    if kind == "objects":
+        return _labels(restore(list(content), arrays))
+    if kind == "slice":
+        return slice(*(None if end is None else operator.index(end) for end in content))
+    if kind == "float":
+        return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[content]
+    if kind == "metric":
+        return get_metric(content)
+    raise ValueError(f"there is an unknown kind of fact, {kind!r:.40}")
+
+
+def _take(number: Any, arrays: dict[int, Array]) -> Array:
+    if type(number) is not int or number not in arrays:
+        raise ValueError(f"array {number!r:.40} is missing, or used twice")
+    return arrays.pop(number)
+
+
+def _labels(entries: list[Any]) -> Array:
+    """An array of objects that are plain: labels of groups of several types."""
+    if not all(entry is None or isinstance(entry, (bool, int, float, str)) for entry in entries):
+        raise ValueError("an array of labels has something else")
+    out = np.empty(len(entries), dtype=object)
+    out[:] = entries
+    return out
+
+
+def _restore_sparse(node: Any, arrays: dict[int, Array]) -> Any:
+    """A sparse matrix; SciPy computes with its numbers without a look, so all are checked."""
+    data, indices, indptr = (_take(number, arrays) for number in node["entries"])
+    n_rows, n_columns = shape = tuple(map(int, node["shape"]))
+    is_by_column = node["sparse"].startswith("csc")
+    n_lines, length = (n_columns, n_rows) if is_by_column else (n_rows, n_columns)
+    kinds = data.dtype.kind, indices.dtype.kind, indptr.dtype.kind
+    if kinds != ("f", "i", "i") or indptr.shape != (n_lines + 1,) or data.ndim != 1:
+        raise ValueError("the arrays of a sparse matrix do not fit together")
+    is_right = indptr[0] == 0 and (np.diff(indptr) >= 0).all() and indptr[-1] == len(data)
+    is_right &= indices.shape == data.shape and ((indices >= 0) & (indices < length)).all()
+    if not is_right:
+        raise ValueError("a sparse matrix has entries outside of its shape")
+    return SPARSE[node["sparse"]]((data, indices, indptr), shape=shape)
+
+
+def _restore_record(node: Any, arrays: dict[int, Array]) -> Any:
+    record = RECORDS[node["is"]]
+    fields = {key: restore(entry, arrays) for key, entry in node["fields"].items()}
+    hints = typing.get_type_hints(record)
+    for key, value in fields.items():
+        if key not in hints or not _is_of(value, hints[key]):
+            raise ValueError(f"{key!r:.40} of {record.__name__} is unknown, or of the wrong type")
+    return record(**fields)
+
+
+def _restore_estimator(node: Any, arrays: dict[int, Array]) -> Any:
+    known = ESTIMATORS.get(node["is"])
+    if known is None or set(node) != {"is", "parameters", "fitted"}:
+        raise ValueError(f"{node['is']!r:.60} is no model that files may hold")
+    parameters = {key: restore(entry, arrays) for key, entry in node["parameters"].items()}
+    unknown = set(parameters) - (set(inspect.signature(known).parameters) - NEVER_KEPT)
+    fitted = {key: restore(entry, arrays) for key, entry in node["fitted"].items()}
+    unknown |= {key for key in fitted if not _may_learn(known, key)}
+    if unknown:
+        raise ValueError(f"{known.__name__} has no {min(unknown)!r:.60}")
+    _check_fitted(known.__name__, fitted)
+    if known is Pipeline:
+        _check_steps(parameters["steps"])
+    model = known(**parameters)
+    vars(model).update(fitted)
+    return model
+
+
+def _is_of(value: Any, hint: Any) -> bool:
+    """Whether the value of a field is of its declared type; Any stands for items, or none."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return any(_is_of(value, one) for one in inner)
+    if hint is Any:
+        is_matrix = isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind == "f"
+        return value is None or is_matrix or sp.issparse(value)
+    if origin is np.ndarray:
+        kind = np.dtype(typing.get_args(inner[1])[0]).kind
+        is_array = isinstance(value, np.ndarray) and value.dtype.kind == kind and value.ndim <= 2
+        return is_array and bool(np.isfinite(value).all())
+    if origin is tuple:
+        return type(value) is tuple and all(type(entry) is inner[0] for entry in value)
+    if origin is typing.Literal:
+        return value in inner
+    if origin is dict:
+        return bool(value == {})  # the parameters of a kernel that is a function
+    if hint is float:
+        return type(value) in (int, float) and math.isfinite(value)
+    return isinstance(hint, type) and type(value) is hint
+
+
+def _may_learn(known: type, key: str) -> bool:
+    if key in PRIVATE:
+        return True
+    usual = inspect.getattr_static(known, key, None)
+    is_free = usual is None or isinstance(usual, (bool, int, float, str, tuple))
+    return _LEARNED.fullmatch(key) is not None and "__" not in key and is_free
+
+
+def _check_fitted(name: str, fitted: dict[str, Any]) -> None:
+    """Whether the arrays of a model have the kinds and shapes that it needs."""
+    n_features = fitted.get("n_features_in_", 0)
+    if type(n_features) is not int or n_features < 0:
+        raise ValueError(f"n_features_in_ of {name} is {n_features!r:.40}")
+    sizes = {"p": n_features}
+    for key, value in fitted.items():
+        declared = ARRAYS.get(f"{name}.{key}") or ARRAYS.get(key)
+        if declared is None:
+            if getattr(value, "ndim", 1) > 1:
+                raise ValueError(f"{name} has an array {key!r:.60} that model files do not know")
+        elif isinstance(value, list):  # one for each view
+            for entry in value:
+                _check_array(f"{key} of {name}", entry, declared, {"p": n_features})
+        else:
+            _check_array(f"{key} of {name}", value, declared, sizes)
+    if name == "BoostedTrees" and fitted:
+        _check_trees(fitted)
+    if name == "Columns" and fitted:
+        _check_columns(fitted["facts_"])
+
+
+def _check_array(name: str, array: Any, declared: str, sizes: dict[str, int]) -> None:
+    if array is None or (isinstance(array, (int, float)) and math.isfinite(array)):
+        return
+    kind, shapes = declared.split()
+    is_array = isinstance(array, np.ndarray) or sp.issparse(array)
+    if not is_array or array.dtype.kind not in KINDS[kind]:
+        raise ValueError(f"{name} is not an array of the kind {kind}")
+    letters = next((shape for shape in shapes.split("|") if len(shape) == array.ndim), None)
+    if letters is None:
+        raise ValueError(f"{name} has {array.ndim} dimensions")
+    for letter, size in zip(letters, array.shape, strict=True):
+        if sizes.setdefault(letter, size) != size:
+            raise ValueError(f"{name} has shape {array.shape}, which does not fit the model")
+    values = array.data if sp.issparse(array) else array
+    if array.dtype.kind == "f" and not np.isfinite(values).all():
+        raise ValueError(f"{name} has numbers that are not finite")
+    if kind == "int" and (array < 0).any():
+        raise ValueError(f"{name} has a negative number")
+    if kind == "text" and not all(isinstance(word, str) for word in array):
+        raise ValueError(f"{name} has a name that is no word")
+
+
+def _check_trees(fitted: dict[str, Any]) -> None:
+    """Whether each node leads on to later ones, down to a leaf, by a feature that there is."""
+    n_nodes, nodes = len(fitted["left_"]), np.arange(len(fitted["left_"]))
+    for side in (fitted["left_"], fitted["right_"]):
+        if ((side < nodes) | (side >= n_nodes)).any():
+            raise ValueError("the trees have a loop, or a branch that leads nowhere")
+    leaves = fitted["left_"] == nodes
+    if (leaves != (fitted["right_"] == nodes)).any() or (fitted["roots_"] >= n_nodes).any():
+        raise ValueError("the trees have a node that is half a leaf")
+    if (fitted["feature_"] >= fitted["n_features_in_"]).any():
+        raise ValueError("the trees ask for features that there are not")
+
+
+def _check_columns(facts: Any) -> None:
+    """Whether all columns have facts, and can be scaled by them."""
+    if not all(type(column) is estimators.ColumnFacts and column.scale > 0 for column in facts):
+        raise ValueError("the columns of a table are not described by their facts")
+
+
+def _check_steps(steps: list[tuple[str, Any]]) -> None:
+    for name, step in steps:
+        is_idle = step is None or (isinstance(step, str) and step == "passthrough")
+        if not isinstance(name, str) or not (is_idle or type(step) in ESTIMATORS.values()):
+            raise ValueError("the steps of a Pipeline are no pairs of a name and a step")
+    if any(isinstance(step, RankerMixin) for _, step in steps[:-1]):
+        raise ValueError("a step of a Pipeline before its end is a ranker")
