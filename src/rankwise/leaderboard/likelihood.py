@@ -172,16 +172,16 @@ class _Problem:
         tally, p = self.system.tally, self.system.n_ratings
         ratings = unknowns[:p] if self.system.X is None else self.system.X @ unknowns[:p]
         margins = tally.margins(ratings, unknowns[p:])[tally.pair]
-        found = self.verdicts.at(margins, self.said, theta)
-        value = float(self.weight @ found.value + 0.5 * self.penalty @ unknowns**2)
+        derivatives = self.verdicts.at(margins, self.said, theta)
+        value = float(self.weight @ derivatives.value + 0.5 * self.penalty @ unknowns**2)
         value += 0.5 * TINY * self.total * theta**2
-        return _Point(unknowns, theta, value / self.total, found)
+        return _Point(unknowns, theta, value / self.total, derivatives)
 
     def slopes(self, point: _Point) -> tuple[Array, float]:
         """W times the gradient in u and in θ."""
-        found = point.derivatives
-        items = self.pull_back(found.m) + self.penalty * point.unknowns
-        return items, float(self.weight @ found.t) + TINY * self.total * point.theta
+        derivatives = point.derivatives
+        items = self.pull_back(derivatives.m) + self.penalty * point.unknowns
+        return items, float(self.weight @ derivatives.t) + TINY * self.total * point.theta
 
     def gap(self, slope: Array, slope_of_theta: float) -> float:
         """``J − min J ≤ ½ gᵀ Λ⁻¹ g/W``, since J is strongly convex: ‖∇J‖²/(4α) for ratings."""
@@ -197,14 +197,14 @@ class _Problem:
 
     def step(self, point: _Point, slope: Array, slope_t: float, tol: float) -> tuple[Array, float]:
         """Newton's step; θ by its Schur complement."""
-        found = point.derivatives
-        solve = self._solver(self.system.tally.by_pair(self.weight * found.mm), tol)
+        derivatives = point.derivatives
+        solve = self._solver(self.system.tally.by_pair(self.weight * derivatives.mm), tol)
         items = -solve(slope)
         if not self.verdicts.has_parameter:
             return items, 0.0
-        cross = self.pull_back(found.mt)
+        cross = self.pull_back(derivatives.mt)
         carried = solve(cross)
-        own = float(self.weight @ found.tt) + TINY * self.total - float(cross @ carried)
+        own = float(self.weight @ derivatives.tt) + TINY * self.total - float(cross @ carried)
         change = (-slope_t - float(cross @ items)) / max(own, 1e-300)
         return items - change * carried, change
 
@@ -253,10 +253,10 @@ def maximize_likelihood(
         size = float(np.linalg.norm(np.r_[slope, slope_t]))
         first = size if first is None else first
         tol = min(ROUGH, max(EXACT, size / first))
-        found = _search(problem, point, problem.step(point, slope, slope_t, tol), slope, slope_t)
-        if found is None:
+        lower = _search(problem, point, problem.step(point, slope, slope_t, tol), slope, slope_t)
+        if lower is None:
             break
-        point, n_iter = found, n_iter + 1
+        point, n_iter = lower, n_iter + 1
     return Fit(point.unknowns, point.theta, point.value, gap, n_iter)
 
 
@@ -275,8 +275,8 @@ def _search(
     t = 1.0
     while t > LEAST_STEP:
         with np.errstate(over="ignore", invalid="ignore"):
-            found = problem.at(point.unknowns + t * items, point.theta + t * theta)
-        if found.value <= point.value + 1e-4 * t * expected + 1e-15 * point.value:
-            return found
+            trial = problem.at(point.unknowns + t * items, point.theta + t * theta)
+        if trial.value <= point.value + 1e-4 * t * expected + 1e-15 * point.value:
+            return trial
         t *= 0.5
     return None

@@ -487,8 +487,10 @@ def fit_map(difference: Array, error: Array) -> ProbabilityMap:
 
     bounds = [(0.0, SURE), (0.0, SURE)]
     starts = [(1.0, 0.0), (2.0, 1.0)]
-    found = [minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B") for start in starts]
-    s, c = min(found, key=lambda result: float(result.fun)).x
+    results = [
+        minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B") for start in starts
+    ]
+    s, c = min(results, key=lambda result: float(result.fun)).x
     return ProbabilityMap(float(s / scale), float(c / scale**2))
 
 
@@ -522,9 +524,9 @@ def reliability(probability: Array, n_bins: int = 10) -> Reliability:
     sure = np.maximum(probability, 1 - probability)
     right = np.where(probability == 0.5, 0.5, probability > 0.5)
     order = np.argsort(sure, kind="stable")
-    bins = [some for some in np.array_split(order, n_bins) if len(some)]
+    bins = [pairs for pairs in np.array_split(order, n_bins) if len(pairs)]
     return Reliability(
-        np.array([sure[some].mean() for some in bins]),
-        np.array([right[some].mean() for some in bins]),
-        np.array([float(len(some)) for some in bins]),
+        np.array([sure[pairs].mean() for pairs in bins]),
+        np.array([right[pairs].mean() for pairs in bins]),
+        np.array([float(len(pairs)) for pairs in bins]),
     )
