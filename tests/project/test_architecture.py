@@ -78,7 +78,7 @@ BUDGET = {
     "model_selection": 1825,
     "persistence": 1212,
     "plot": 650,
-    "report": 1238,
+    "report": 1236,
     "solvers": 1980,
     "uncertainty": 934,
 }
