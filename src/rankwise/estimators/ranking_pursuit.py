@@ -304,11 +304,6 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         X = self._check_items(X, reset=False)
         return np.stack([function.scores(X) for function in self._functions], axis=1)
 
-    @property
-    def functions_(self) -> list[PursuitFunction]:
-        """The function of each view: its basis, and its coefficients after each step."""
-        return self._functions
-
     def score_functions(self) -> ScoreFunctions:
         """What the scores are made of: the function of each view."""
         maps = [function.basis for function in self._functions]
