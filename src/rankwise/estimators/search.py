@@ -8,12 +8,12 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.arrays import Array
 from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.features import KernelParameters
+from rankwise.features.kernel import BaseEstimator
 from rankwise.frames import as_frame
 from rankwise.machine import calm
 from rankwise.model_selection.alpha_grid import (
