@@ -1,4 +1,4 @@
-"""Calls that a type checker must refuse: with `warn_unused_ignores` mypy fails where it does not."""
+"""Calls that a type checker must refuse: an ignore that mypy does not need is an error."""
 
 from rankwise import ConditionalRankRLS, RankRLS, RankRLSCV, RankSVM
 
