@@ -72,7 +72,7 @@ BUDGET = {
     "graphs": 1311,
     "inspection": 338,
     "judge": 860,
-    "leaderboard": 2175,
+    "leaderboard": 2163,
     "losses": 291,
     "metrics": 1116,
     "model_selection": 1825,
