@@ -21,8 +21,12 @@ if TYPE_CHECKING:  # scikit-learn's class has no types, so every keyword of a ch
         n_features_in_: int
         predict: Any
 
-        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
-        def set_params(self, **params: Any) -> Self: ...
+        def get_params(self, deep: bool = True) -> dict[str, Any]:
+            """As scikit-learn has it."""
+
+        def set_params(self, **params: Any) -> Self:
+            """As scikit-learn has it."""
+
         def __sklearn_tags__(self) -> Any: ...
 else:
     from sklearn.base import BaseEstimator
