@@ -199,6 +199,7 @@ def _training_table(
 ) -> TrainingSet:
     """A table, with text and gaps."""
     import numpy as np
+    from scipy.sparse import issparse
     from sklearn.preprocessing import StandardScaler
 
     from rankwise.cli.models import make_scaler
@@ -223,21 +224,22 @@ def _training_table(
         scale=isinstance(scaler, StandardScaler),
     )
     try:
-        every = columns.fit(found.X).facts_  # a row counter is one before rows are left out
-        counters = [column for column in every if "counts the rows" in column.why]
-        found = found.take(kept) if n_dropped else found
-        X = found.X.drop_columns([column.name for column in counters if column.kind == "left out"])
-        facts = list(columns.fit(X).facts_)
+        X, facts = found.X, list(columns.fit(found.X).facts_)
+        if n_dropped:  # a row counter is one before rows are left out
+            counters = [column for column in facts if "counts the rows" in column.why]
+            found = found.take(kept)
+            X = found.X.drop_columns([column.name for column in counters])
+            facts = [*columns.fit(X).facts_, *counters]
     except ValueError as error:
         remedy = "--categorical and --numeric say what columns are, --ignore leaves them out."
         raise ValueError(f"{file.path}: {error} {remedy}") from None
+    scaler = make_scaler(options, estimator, issparse(columns.transform(X.slice(0, 1))))
     gaps = [f"{c.name} ({c.n_gaps:,})" for c in facts if c.kind == "number" and c.n_gaps]
     if gaps and table.no_impute:
         raise ValueError(
             f"{file.path} has gaps in the columns {', '.join(gaps)}; fill them in, leave these "
             "columns out with --ignore, or leave out --no-impute."
         )
-    facts += counters
     known = {*(column.name for column in facts), *roles.values()}
     facts += [
         ColumnFacts(name, "left out", why="as asked for" if name else "it has no name")
