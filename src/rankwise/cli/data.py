@@ -189,10 +189,6 @@ class DataFile:
         )
         return found if columns else found._replace(X=_matrix(found.X))
 
-    def read_as_they_are(self, trained: TrainedModel, columns: list[str]) -> Any:
-        """These columns of a table as they stand in the file, as an Arrow table."""
-        return self.read_table(**self._roles_of(trained), features=columns).X
-
     def _tell_missing_groups(self, trained: TrainedModel) -> None:
         """Say that the items are one list, unlike the training data; figures of it are refused."""
         from rankwise.model_selection.group_routing import needs_groups
@@ -312,7 +308,7 @@ class TrainedModel:
         found = file.read_for(self)
         predicted = self.predict(found)  # of all items: those without a score are in groups, too
         kept = scored_items(found)
-        return (predicted, found) if kept is None else (predicted[kept], found.take(kept))
+        return predicted[kept], found.take(kept)
 
     def predict(self, data: Any) -> NDArray[np.float64]:
         """Predicted scores of items; groups that they lack are one list."""
@@ -352,17 +348,16 @@ class TrainedModel:
 
         notes = self.notes
         data: Any = file.read_for(self)
-        sketch, X = notes.rows, data.X
+        sketch = notes.rows
         if notes.columns:
             is_whole = set(notes.columns) <= set(file.names)
             sketch = notes.whole_rows if is_whole else notes.rows
-            X = file.read_as_they_are(self, notes.columns if is_whole else self.features)
+            features = notes.columns if is_whole else self.features
+            data = file.read_table(**file._roles_of(self), features=features)
         if not sketch:
             return ""
-        scored = np.flatnonzero(~np.isnan(data.y))
-        X = X.take(scored) if hasattr(X, "column_names") else X[scored]
-        groups = None if data.groups is None else data.groups[scored]
-        return seen_words(seen_shares(sketch, X, data.y[scored], groups), self.name)
+        data = data.take(np.flatnonzero(~np.isnan(data.y)))
+        return seen_words(seen_shares(sketch, data.X, data.y, data.groups), self.name)
 
 
 @dataclass
@@ -385,23 +380,22 @@ class ScoreFile:
             )
         values = values if data.rows is None else values[data.rows]
         kept = scored_items(data)
-        return (values, data) if kept is None else (values[kept], data.take(kept))
+        return values[kept], data.take(kept)
 
     def seen_items(self, file: DataFile) -> str:
         """Nothing: who knows what these scores were trained on."""
         return ""
 
 
-def scored_items(data: Any) -> NDArray[np.intp] | None:
-    """Where the items are that have a true score, None if all have."""
+def scored_items(data: Any) -> NDArray[np.intp]:
+    """Where the items are that have a true score."""
     import numpy as np
 
     kept = np.flatnonzero(~np.isnan(data.y))
-    if len(kept) == len(data.y):
-        return None
     if not len(kept):
         raise ValueError("no item of the data has a score, so there is nothing to judge by.")
-    note(f"{len(data.y) - len(kept)} items without score are left out")
+    if len(kept) < len(data.y):
+        note(f"{len(data.y) - len(kept)} items without score are left out")
     return kept
 
 

@@ -192,10 +192,7 @@ def read_training(
 
 
 def _training_table(
-    file: DataFile,
-    table: TrainingTableOptions,
-    options: ModelOptions,
-    estimator: Any,
+    file: DataFile, table: TrainingTableOptions, options: ModelOptions, estimator: Any
 ) -> TrainingSet:
     """A table, with text and gaps."""
     import numpy as np
@@ -248,9 +245,8 @@ def _training_table(
     ]
     if n_dropped:
         note(f"{n_dropped:,} rows of {file.path} have no score and are left out")
-    y, groups, weights = found.y, found.groups, found.weight
-    known_of = (roles, scaler, columns, facts, n_dropped, weights, found.X)
-    return TrainingSet(file.path, X, y, groups, *known_of)
+    about = (roles, scaler, columns, facts, n_dropped, found.weight, found.X)
+    return TrainingSet(file.path, X, found.y, found.groups, *about)
 
 
 def _training_rows(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
-from rankwise.estimators.problem import ranking_losses
+from rankwise.estimators.problem import ranking_loss
 from rankwise.estimators.unscored import PartlyScored
 from rankwise.features import (
     FeatureMap,
@@ -40,15 +40,14 @@ def make_loss(
     `graph_options` are cost, ties and group_weight.
     """
     if isinstance(y, PartlyScored):
-        losses, _ = ranking_losses(len(y.scored), *y.target, *graph_options, beta)
+        loss, _ = ranking_loss(len(y.scored), *y.target, *graph_options, beta)
     else:
-        losses, shape = ranking_losses(y.n_items, y, None, *graph_options, beta)
+        loss, shape = ranking_loss(y.n_items, y, None, *graph_options, beta)
         if shape:
             raise ValueError(
                 f"the graph given as y has {shape[0]} outputs; RankingPursuit takes one, so fit a "
                 "model for each."
             )
-    loss = losses[0]
     with np.errstate(over="ignore", invalid="ignore"):
         squares = loss.at_zero
     if not np.isfinite(squares) or (squares < SMALLEST_SQUARE and loss.target.any()):

@@ -34,7 +34,7 @@ from rankwise.losses import SquaredLoss
 from rankwise.machine import calm
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.candidates import Candidates
-from rankwise.model_selection.refit_task import RefitTask
+from rankwise.model_selection.task import RefitTask
 from rankwise.options import check_option
 from rankwise.solvers.pursuit import PursuitProblem, Step, pursue
 from rankwise.targets import with_weights
@@ -486,9 +486,8 @@ group_weight, random_state
     cv_results_ : dict
         "n_basis" (numbers of steps), "params" (list of dict), "mean_score" of shape (n_params,
         n_basis), "group_score", a list of arrays of shape (n_groups, n_basis), nan where a group
-        has no score, "groups" (their labels), "n_undefined", "cv" (which way was taken), "note"
-        (if the choice is the largest number, or most are as good; else empty), and "predictions"
-        if asked for, nan in rows without a score.
+        has no score, "groups" (their labels), "n_undefined", "cv" (which way was taken), and
+        "predictions" if asked for, nan in rows without a score.
     best_estimator_ : RankingPursuit
         The model trained on all data.
     basis_indices_, choice_path_, coef_, coef_path_, dual_coef_, intercept_, n_pairs_, search_, \
@@ -577,7 +576,7 @@ class PursuitTask(RefitTask):
             group_weight=learner.group_weight,
             sample_weight=part.weights_of(part.scored),
         )
-        super().__init__(graph, X.shape[0], self._trained, part.scored)
+        super().__init__(graph, X.shape[0], part.scored)
 
     def candidates(self, **values: ArrayLike | None) -> Candidates:
         """By default all numbers of steps up to `n_basis`."""
@@ -594,6 +593,10 @@ class PursuitTask(RefitTask):
         if not staged.shape[1]:
             return np.zeros((len(held), len(steps)))
         return staged[:, np.minimum(steps, staged.shape[1]) - 1]
+
+    def train(self, **values: Any) -> RankingPursuit:
+        """The learner trained on all data."""
+        return self._trained(values["n_basis"])
 
     def _trained(self, n_basis: int, part: PartlyScored | None = None) -> RankingPursuit:
         model = copy.copy(self._learner)

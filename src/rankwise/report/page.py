@@ -20,7 +20,6 @@ from rankwise.environment import describe_environment
 from rankwise.frames import as_array
 from rankwise.metrics import Metric
 from rankwise.report import sections, tuning, words
-from rankwise.report.certainty import find_certainty
 from rankwise.report.items import Subject, as_text, make_subject
 from rankwise.report.rivals import find_rivals
 from rankwise.targets import as_scores, split_target
@@ -145,7 +144,7 @@ def report(
     effects = sections.find_effects(subject)
     data = {
         **sections.describe_groups(
-            scored, results, effects, find_certainty(subject, confidence), rng
+            scored, results, effects, sections.find_certainty(subject, confidence), rng
         ),
         "features": effects.describe() if effects else None,
         "losses": sections.describe_losses(subject, metric),

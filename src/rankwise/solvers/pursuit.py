@@ -27,7 +27,7 @@ from rankwise.solvers.orthogonal_basis import OrthogonalBasis
 
 Mask = NDArray[np.bool_]
 NOISE = 64 * np.finfo(float).eps
-BLOCK_ENTRIES = 2**20  # of columns at a time: what is done to a block stays in the cache
+BLOCK_ENTRIES = 2**18  # numbers at a time: what is done to a block stays in the cache
 SINGULAR = 1e-14
 
 
