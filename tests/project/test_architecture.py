@@ -75,7 +75,7 @@ BUDGET = {
     "leaderboard": 2163,
     "losses": 291,
     "metrics": 1116,
-    "model_selection": 1825,
+    "model_selection": 1814,
     "persistence": 1172,
     "plot": 650,
     "report": 1236,
