@@ -67,7 +67,7 @@ BUDGET = {
     "cli": 2416,
     "dask": 384,
     "datasets": 2326,
-    "estimators": 4064,
+    "estimators": 4060,
     "features": 658,
     "graphs": 1311,
     "inspection": 338,
