@@ -377,7 +377,7 @@ class ConditionalRankRLS(TableMixin):
         self.__dict__.pop("rows_fit_", None)
         if not (kernels[0].is_precomputed or kernels[0].is_linear):
             self.rows_fit_ = rows
-        warn_of_solutions([found], (self.row_kernel, self.column_kernel), self.tol)
+        warn_of_solutions(found, (self.row_kernel, self.column_kernel), self.tol)
         return self
 
 
@@ -391,8 +391,7 @@ class ConditionalRankRLSCV(TableMixin, BaseSearch):
     Parameters
     ----------
     alphas : array-like of shape (n_alphas,), optional
-        Candidates; by default 31 values from 1e-8 to 1e2 times the mean squared distance in a pair,
-        widened as in `RankRLSCV`.
+        Candidates; by default 40 values, two a decade, as in `RankRLSCV`.
     leave : {"rows", "columns", "both"}
         What is held out.
     cv : "auto", None, int, splitter or iterable

@@ -313,7 +313,7 @@ class LabelRanker(LabelMixin, KernelModel):
         B = found.coef[0]
         if not np.isfinite(B).all():
             raise ValueError(OVERFLOW)
-        warn_of_solutions([found], self.kernel, self.tol)
+        warn_of_solutions(found, self.kernel, self.tol)
         self.labels_ = data.labels
         self.output_shape_ = (len(data.labels),)
         self.n_pairs_ = data.table.loss.n_pairs
@@ -343,8 +343,7 @@ class LabelRankerCV(LabelMixin, Search):
     Parameters
     ----------
     alphas : array-like of shape (n_alphas,), optional
-        Candidates; by default 31 values from 1e-8 to 1e2 times the mean squared distance in a pair,
-        widened as in `RankRLSCV`.
+        Candidates; by default 40 values, two a decade, as in `RankRLSCV`.
     cv : "auto", None, int, splitter or iterable
         As in `LabelRanker.leave_out`; splitters get the instances.
     scoring : str or Metric

@@ -100,8 +100,7 @@ class BradleyTerry:
         losses, start = np.empty(len(alphas)), None
         for k, alpha in enumerate(alphas):
             kept = counts - out if is_large else counts
-            fit = self.fit(float(alpha), start=start, count=kept)
-            start = fit.unknowns, fit.theta
+            start = fit = self.fit(float(alpha), start=start, count=kept)
             self._theta = fit.theta
             (ratings,), (effects,) = self.system.unpacked(fit.unknowns[None])
             if is_large:
@@ -148,7 +147,7 @@ class BradleyTerry:
         meter = Progress("bootstrap", n_resamples)
         for k in range(n_resamples):
             count = to_outcomes.T @ units.draw(1, rng)[0]
-            fit = self.fit(alpha, start=(start.unknowns, start.theta), count=count)
+            fit = self.fit(alpha, start=start, count=count)
             (sample,), (effects[k],) = self.system.unpacked(fit.unknowns[None])
             if means is not None:
                 present = tally.degrees(tally.by_pair(count.astype(np.float64))) > 0

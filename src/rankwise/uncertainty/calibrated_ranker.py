@@ -389,11 +389,9 @@ def _list_differences(task: Any, first: Indices, second: Indices, fold: Indices)
     candidates = task.candidates()
     pairs = None if fold.max() else task.pairs()
     if pairs is None:
-        scores = task.held_out(0, items_of_components(fold), candidates)[:, 0, 0]
+        scores = task.held_out(items_of_components(fold), candidates)[:, 0, 0]
         return np.asarray(scores[first] - scores[second])
     out = np.empty(len(first))
-    if pairs.items is not None:  # those of weight 0 are left out
-        first, second = (np.searchsorted(pairs.items, end) for end in (first, second))
     for rows, block in pairs.differences(float(candidates.axes["alpha"][0]), BLOCK):
         at = np.flatnonzero((first >= rows.start) & (first < rows.stop))
         out[at] = block[first[at] - rows.start, second[at], 0]
