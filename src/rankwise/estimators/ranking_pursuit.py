@@ -29,7 +29,7 @@ from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, spli
 from rankwise.features import FeatureMap, KernelParameters, View
 from rankwise.features.dictionary import function_values
 from rankwise.frames import check_same_index
-from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.graphs import PreferenceGraph
 from rankwise.losses import SquaredLoss
 from rankwise.machine import calm
 from rankwise.metrics import disagreement_error
@@ -570,14 +570,7 @@ class PursuitTask(RefitTask):
     def __init__(self, learner: RankingPursuit, X: Any, scores: PartlyScored) -> None:
         _units(scores)  # refuses a single row
         self._learner, self._X, self._scores = learner, X, scores
-        graph = ScoreGraph(
-            scores.y,
-            scores.scored_labels,
-            cost=learner.cost,
-            ties=learner.ties,
-            group_weight=learner.group_weight,
-            sample_weight=scores.weights_of(scores.scored),
-        )
+        graph = scores.graph(learner.cost, learner.ties, learner.group_weight)
         super().__init__(graph, X.shape[0], scores.scored)
 
     def candidates(self, **values: ArrayLike | None) -> Candidates:

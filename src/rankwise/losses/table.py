@@ -91,7 +91,7 @@ class TableLoss:
         share = self._scale * (1.0 - 1.0 / np.maximum(self._count, 1)) / self.total_weight
         return np.asarray(share[:, None] * self.known)
 
-    def part(self, rows: Indices, columns: Indices) -> TableLoss:
+    def subset(self, rows: Indices, columns: Indices) -> TableLoss:
         """The loss of a smaller table."""
         return TableLoss(self.Y[np.ix_(rows, columns)], **self._options)
 
