@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import check_array
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +19,7 @@ from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.checks import warn_of_solutions
 from rankwise.estimators.search import BaseSearch
 from rankwise.features import FeatureMap, Kernel
+from rankwise.features.kernel import BaseEstimator
 from rankwise.frames import as_array, check_same_index, column_names
 from rankwise.losses import TableLoss
 from rankwise.machine import Progress, calm, check_matrix_fits
