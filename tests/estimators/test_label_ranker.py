@@ -282,6 +282,7 @@ BAD = [
     (lambda X, Y: (X, np.tile([1.0, 2, 2, 4], (N, 1))), {"values": "ranks"}, "0 have duplicates"),
     (lambda X, Y: (X, np.tile([0.0, 1, 2, 3], (N, 1))), {"values": "ranks"}, "expected 1 .best"),
     (lambda X, Y: (X, Y), {"values": "grades"}, "values='grades' is unknown"),
+    (lambda X, Y: (X, Y), {"group_weight": "group"}, "group_weight='group' is unknown"),
     (lambda X, Y: (X, Y.astype(complex)), {}, "Complex data"),
     (lambda X, Y: (X, Y[:, :, None]), {}, "Y has shape"),
     (lambda X, Y: (X, np.where(Y > 2, np.inf, Y)), {}, "infinity"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -100,7 +98,7 @@ def test_every_way_of_rank_rls_minimizes_the_weighted_sum_over_pairs(data, optio
 def test_outputs_are_weighted_alike(data):
     X, y, groups, weights = data
     Y = np.stack([y, -(y**2)], axis=1)
-    for options in COSTS:
+    for options in COSTS[:2]:
         model = RankRLS(0.1, **options).fit(X, Y, groups, weights)
         for k in range(2):
             alone = RankRLS(0.1, **options).fit(X, Y[:, k], groups, weights)
@@ -289,45 +287,12 @@ def cross_val_folds(n_folds):
     return make_folds(n_folds, ScoreGraph(np.arange(M)))
 
 
-@pytest.mark.parametrize("spread", [0.0, 1.0, 3.0])
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-@pytest.mark.parametrize("beta", [0.0, 1.0])
-def test_leave_pair_out_equals_refits(spread, kernel, beta):
-    rng = np.random.default_rng(2)
-    m = 10
-    X, y = rng.normal(size=(m, 3)), rng.integers(0, 4, m).astype(float)
-    weights = np.exp(spread * rng.normal(size=m))
-    model = RankRLS(0.05, kernel=kernel, gamma=0.4, beta=beta)
-    found = leave_pair_out(model, X, y, sample_weight=weights)
-    wrong = total = 0.0
-    differences = np.zeros((m, m))
-    for i, j in itertools.combinations(range(m), 2):
-        rest = np.setdiff1d(np.arange(m), [i, j])
-        a, b = clone(model).fit(X[rest], y[rest], sample_weight=weights[rest]).predict(X[[i, j]])
-        differences[i, j], differences[j, i] = a - b, b - a
-        if y[i] != y[j]:
-            total += weights[i] * weights[j]
-            wrong += weights[i] * weights[j] * ((a - b) * (y[i] - y[j]) < 0)
-    np.testing.assert_allclose(found.differences, differences, atol=1e-9)
-    assert found.disagreement == pytest.approx(wrong / total)
-    if spread == 0:
-        assert found.disagreement == leave_pair_out(model, X, y).disagreement
-
-
-def test_leave_pair_out_leaves_weightless_items_out():
-    rng = np.random.default_rng(2)
-    X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
-    weights = rng.uniform(0.5, 2, 20) * (rng.random(20) < 0.7)
-    seen = weights > 0
-    for options in ({}, {"kernel": "rbf", "gamma": 0.3}):
-        found = leave_pair_out(RankRLS(**options), X, y, sample_weight=weights, alphas=ALPHAS)
-        alone = leave_pair_out(
-            RankRLS(**options), X[seen], y[seen], sample_weight=weights[seen], alphas=ALPHAS
-        )
-        np.testing.assert_allclose(found.disagreement, alone.disagreement)
-        assert found.n_pairs == alone.n_pairs
-    with pytest.raises(ValueError, match=r"takes beta=0 or beta=1, not 0\.5"):
-        leave_pair_out(RankRLS(beta=0.5), X, y, sample_weight=weights)
+def test_leave_pair_out_takes_no_weights(data):
+    X, y, _, weights = data
+    with pytest.raises(ValueError, match="takes no weights"):
+        leave_pair_out(RankRLS(), X, y, sample_weight=weights)
+    search = RankRLSCV(ALPHAS).fit(X, y, sample_weight=weights)
+    assert search.cv_results_["cv"] == "folds of items"
 
 
 def test_a_search_judges_held_out_groups_with_their_weights(data):

@@ -108,9 +108,9 @@ def test_randomization_by_draws_is_close_to_all_signs_and_to_scipy(monkeypatch):
     assert drawn == _randomization_p(differences)
     many = np.random.default_rng(4).normal(0.15, 1, 150)
     scipy_p = scipy.stats.permutation_test(
-        (many,), np.mean, permutation_type="samples", n_resamples=99_999, rng=1
+        (many,), np.mean, permutation_type="samples", n_resamples=9_999, rng=1
     ).pvalue
-    assert _randomization_p(many) == pytest.approx(scipy_p, abs=0.01)
+    assert _randomization_p(many) == pytest.approx(scipy_p, abs=0.02)
 
 
 def test_randomization_is_the_test_of_the_mean_where_wilcoxon_is_of_ranks():

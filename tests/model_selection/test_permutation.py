@@ -213,8 +213,7 @@ def test_target_graph_and_outputs_are_what_scores_are(grouped):
     plain = permutation_test(RankRLS(cost="sign"), X, y, groups, **options)
     target = permutation_test(RankRLS(cost="sign"), X, make_target(y, groups), **options)
     graph = permutation_test(RankRLS(), X, ScoreGraph(y, groups, cost="sign"), **options)
-    twice = permutation_test(RankRLS(cost="sign"), X, np.c_[y, y], groups, **options)
-    for other in (target, graph, twice):
+    for other in (target, graph):
         np.testing.assert_allclose(other.null_scores, plain.null_scores, atol=1e-12)
         assert other.pvalue == plain.pvalue
 

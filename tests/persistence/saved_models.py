@@ -63,7 +63,6 @@ def linear_models():
     yield "linear", RankRLS(0.1).fit(X, y, GROUPS), NEW
     yield "iterative", RankRLS(solver="iterative").fit(SPARSE, y), NEW_SPARSE
     yield "two outputs", RankRLS().fit(X, Y, GROUPS), NEW
-    yield "outputs of their own pairs", RankRLS(cost="sign", ties="exclude").fit(X, Y), NEW
     yield "float32", RankRLS().fit(X.astype(np.float32), y), NEW.astype(np.float32)
     yield "chunks", RankRLS().partial_fit(X[:18], y[:18]).partial_fit(X[18:], y[18:]), NEW
     yield "logistic", RankLogistic(0.1).fit(X, y, GROUPS), NEW
@@ -99,7 +98,6 @@ def searches():
     names = RankRLSCV(kernel="rbf", gamma=(0.1, 1.0), scoring=get_metric("concordance"))
     yield "search with names", names.fit(FRAME, y, GROUPS), NEW_FRAME
     yield "search", RankRLSCV(store_predictions=True).fit(X, y, GROUPS.astype(object)), NEW
-    yield "search per output", RankRLSCV(alpha_per_output=True).fit(X, Y, GROUPS), NEW
     yield "logistic search", RankLogisticCV([0.01, 0.1, 1.0], cv=3).fit(X, y, GROUPS), NEW
     yield "margin search", RankSVMCV([0.01, 0.1, 1.0], cv=3).fit(X, y, GROUPS), NEW
     yield "semi search", CoRankRLSCV(views=2, n_basis=3, random_state=0).fit(X, PARTLY, GROUPS), NEW

@@ -116,6 +116,22 @@ def test_zip_bombs_and_foreign_entries_are_refused(path):
     refused(path, "too large")
 
 
+def test_many_words_and_values_take_little_memory(path):
+    document, arrays = entries_of("search with names", path)
+    many = np.full(4_000_000, "é", dtype="U1")
+    name = document["model"]["fitted"]["feature_names_in_"]["words"]
+    rewrite(path, document, arrays | {f"{name}.npy": array_bytes(many)})
+    tracemalloc.start()
+    refused(path, "too many words")
+    rewrite(path, document | {"notes": {"a": [[]] * 200_000}}, arrays)
+    tracemalloc.reset_peak()
+    assert load(path) is not None
+    assert tracemalloc.get_traced_memory()[1] < 10**8
+    tracemalloc.stop()
+    rewrite(path, document | {"notes": {"a": [[]] * 900_000}}, arrays)
+    refused(path, "too many values")
+
+
 @pytest.mark.parametrize(
     "array",
     [

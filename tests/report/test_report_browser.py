@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser import find, texts
+from rankwise.report import report
+from tests.browser import find, set_screen, texts
 from tests.report.conftest import HOSTILE
 
 
@@ -256,3 +257,17 @@ def test_charts_follow_the_width_of_the_window(open_page, browser):
         "const done = arguments[0]; requestAnimationFrame(() => setTimeout(done, 100))"
     )
     assert width() < before
+
+
+def test_a_notebook_shows_a_page_that_works(browser, tmp_path):
+    page = report([3.0, 1.0, 2.0, 1.0, 2.0], None, [2, 0, 1, 1, 0], [0, 0, 0, 1, 1], metrics="tau")
+    path = tmp_path / "notebook.html"
+    path.write_text(f"<!DOCTYPE html><meta charset=utf-8>{page._repr_html_()}", encoding="utf-8")
+    set_screen(browser)
+    browser.get(path.as_uri())
+    browser.switch_to.frame(0)
+    chosen = find(browser, "#group option:checked").text
+    browser.execute_script("document.getElementById('next-group').click()")
+    assert find(browser, "#group option:checked").text != chosen
+    browser.switch_to.default_content()
+    assert browser.get_log("browser") == []

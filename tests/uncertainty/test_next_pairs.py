@@ -210,22 +210,20 @@ def played(choose, n_items, n_pairs, seed):
     skill = 1.5 * rng.standard_normal(n_items)
     winner: list[int] = []
     loser: list[int] = []
-    for _ in range(n_pairs):
-        a, b = choose(PairGraph(winner, loser, n_items=n_items), rng)
-        if rng.random() > expit(skill[a] - skill[b]):
-            a, b = b, a
-        winner.append(a)
-        loser.append(b)
+    while len(winner) < n_pairs:
+        for a, b in choose(PairGraph(winner, loser, n_items=n_items), rng):
+            is_upset = rng.random() > expit(skill[a] - skill[b])
+            winner.append(b if is_upset else a)
+            loser.append(a if is_upset else b)
     return PairGraph(winner, loser, n_items=n_items), skill
 
 
 def chosen(graph, rng):
-    question = next_pairs(graph, k=1, random_state=rng)[0]
-    return question.first, question.second
+    return [(asked.first, asked.second) for asked in next_pairs(graph, k=5, random_state=rng)]
 
 
 def at_random(graph, rng):
-    return tuple(rng.choice(graph.n_items, 2, replace=False))
+    return [rng.choice(graph.n_items, 2, replace=False) for _ in range(5)]
 
 
 def test_choosing_finds_the_order_sooner():

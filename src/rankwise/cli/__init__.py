@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 __all__ = ["main"]
@@ -9,8 +10,13 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line."""
+    # ends as Python does, so that temporary files go with the process
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         from rankwise.cli.app import app
+    except KeyboardInterrupt:  # before a command runs, which tells it itself
+        print("rankwise: interrupted", file=sys.stderr)
+        sys.exit(130)
     except ImportError as error:
         if error.name != "typer":
             raise

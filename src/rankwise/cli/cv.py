@@ -144,7 +144,6 @@ def summarize(
         "held_out_by": found.way,
         "fixed": found.fixed,
         "prepared": prepared,
-        "note": found.note(metrics[0]),
         "best": {
             found.parameter: candidates[best],
             "by": metrics[0].name,
@@ -173,7 +172,6 @@ def print_summary(
             ("model", summary["model"] + fixed),
             ("held out", f"{summary['held_out_by']}, {summary['seconds']:.2f} s"),
             ("prepared", summary["prepared"]),
-            *([("note", summary["note"])] if summary["note"] else []),
         ]
     )
     rows, best = [], -1
@@ -225,10 +223,6 @@ class HeldOut(NamedTuple):
     def best(self, metric: Metric) -> int:
         """Position of the best candidate; of equal ones that of the simplest model."""
         return self.curves.best(metric)
-
-    def note(self, metric: Metric) -> str:
-        """What is to be said of it."""
-        return self.curves.note(metric)
 
 
 def hold_out(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,8 +34,6 @@ class TrainingNotes:
         Number of items.
     target, group : str
         Names of these columns; empty if there is none.
-    other_columns : list of str
-        Columns that were left out; empty for svmlight rows.
     sparse : bool
         Whether the features were sparse.
     zero_based : bool
@@ -54,7 +52,6 @@ class TrainingNotes:
     n_rows: int = 0
     target: str = ""
     group: str = ""
-    other_columns: list[str] = field(default_factory=list)
     sparse: bool = False
     zero_based: bool = False
     rows: str = ""
@@ -70,14 +67,10 @@ class TrainingNotes:
 def read_notes(notes: Any) -> TrainingNotes:
     """The notes in a model file; anybody may write them, so what is of another type is left out."""
     given = notes.get(NOTES) if isinstance(notes, Mapping) else None
-    known: dict[str, Any] = {}
-    for one in fields(TrainingNotes):
-        value = given.get(one.name) if isinstance(given, Mapping) else None
-        if type(value) is not type(getattr(TrainingNotes(), one.name)):
-            continue
-        if not isinstance(value, list) or all(isinstance(name, str) for name in value):
-            known[one.name] = value
-    return TrainingNotes(**known)
+    known = given if isinstance(given, Mapping) else {}
+    usual = asdict(TrainingNotes())
+    kept = {name: known[name] for name in usual if type(known.get(name)) is type(usual[name])}
+    return TrainingNotes(**kept)
 
 
 class DataFile:
@@ -196,23 +189,18 @@ class DataFile:
         )
         return found if columns else found._replace(X=_matrix(found.X))
 
-    def read_as_they_are(self, trained: TrainedModel, columns: list[str]) -> Any:
-        """These columns of a table as they stand in the file, as an Arrow table."""
-        return self.read_table(**self._roles_of(trained), features=columns).X
-
     def _tell_missing_groups(self, trained: TrainedModel) -> None:
         """Say that the items are one list, unlike the training data; figures of it are refused."""
         from rankwise.model_selection.group_routing import needs_groups
 
         group = trained.notes.group
         lacks = f"{trained.name} was trained on groups by {group}, which {self.path} does not have"
-        if self.target_needed and not self.is_letor:
+        if needs_groups(trained.model) or (self.target_needed and not self.is_letor):
             raise ValueError(
                 f"{lacks}; name the column of groups with --group, or rank all items as one list "
                 "with --group none."
             )
-        if not needs_groups(trained.model):  # else it says so itself
-            note(f"{lacks}: all its items are one list")
+        note(f"{lacks}: all its items are one list")
 
     def _read_by_position(self, trained: TrainedModel) -> RankingData:
         """A table for a model that does not know the names of its features."""
@@ -269,20 +257,14 @@ class DataFile:
     def _check_names(self, known: list[str], trained: TrainedModel) -> None:
         from rankwise.options import suggestion
 
-        notes, table, there = trained.notes, self.table, set(self.names)
-        missing = [name for name in known if name not in there]
+        missing = [name for name in known if name not in self.names]
         if missing:
-            free = sorted(there - set(known), key=self.names.index)
+            free = [name for name in self.names if name not in known]
             listed = (f"{name} ({suggestion(name, free).strip()})" for name in missing)
             raise ValueError(
                 f"{self.path} lacks {len(missing)} of the {len(known)} columns that {trained.name} "
                 f"was trained on: {', '.join(listed).replace(' ()', '')}."
             )
-        roles = (notes.target, notes.group, table.id, table.target, table.group, self.weight)
-        used = {*known, *roles, *notes.other_columns}
-        extra = [name for name in self.names if name and name not in used]
-        if extra:
-            note(f"columns of {self.path} that the model does not know: {', '.join(extra)}")
 
 
 def _matrix(table: Any) -> Any:
@@ -326,21 +308,16 @@ class TrainedModel:
         found = file.read_for(self)
         predicted = self.predict(found)  # of all items: those without a score are in groups, too
         kept = scored_items(found)
-        return (predicted, found) if kept is None else (predicted[kept], found.take(kept))
+        return predicted[kept], found.take(kept)
 
     def predict(self, data: Any) -> NDArray[np.float64]:
-        """Predicted scores of items; a model that needs their groups says so."""
-        from rankwise.model_selection.group_routing import needs_groups, predict_items
+        """Predicted scores of items; groups that they lack are one list."""
+        import numpy as np
 
-        group = self.notes.group
-        if data.groups is None and group and needs_groups(self.model):
-            raise ValueError(
-                f"{self.name} compares the features of an item with those of its group, so it "
-                f"needs the groups of new items, too; in training they were in the column {group}. "
-                "Add that column, or say which column of these data has them."
-            )
-        scores: NDArray[np.float64] = predict_items(self.model, data.X, data.groups)
-        return scores
+        from rankwise.model_selection.group_routing import predict_items
+
+        groups = np.zeros(data.X.shape[0], int) if data.groups is None else data.groups
+        return np.asarray(predict_items(self.model, data.X, groups))
 
     def intervals(self, data: Any, level: float) -> dict[str, NDArray[Any]]:
         """Score, its standard error, rank and interval of the rank of items, by name."""
@@ -371,17 +348,16 @@ class TrainedModel:
 
         notes = self.notes
         data: Any = file.read_for(self)
-        sketch, X = notes.rows, data.X
+        sketch = notes.rows
         if notes.columns:
             is_whole = set(notes.columns) <= set(file.names)
             sketch = notes.whole_rows if is_whole else notes.rows
-            X = file.read_as_they_are(self, notes.columns if is_whole else self.features)
+            features = notes.columns if is_whole else self.features
+            data = file.read_table(**file._roles_of(self), features=features)
         if not sketch:
             return ""
-        scored = np.flatnonzero(~np.isnan(data.y))
-        X = X.take(scored) if hasattr(X, "column_names") else X[scored]
-        groups = None if data.groups is None else data.groups[scored]
-        return seen_words(seen_shares(sketch, X, data.y[scored], groups), self.name)
+        data = data.take(np.flatnonzero(~np.isnan(data.y)))
+        return seen_words(seen_shares(sketch, data.X, data.y, data.groups), self.name)
 
 
 @dataclass
@@ -404,23 +380,22 @@ class ScoreFile:
             )
         values = values if data.rows is None else values[data.rows]
         kept = scored_items(data)
-        return (values, data) if kept is None else (values[kept], data.take(kept))
+        return values[kept], data.take(kept)
 
     def seen_items(self, file: DataFile) -> str:
         """Nothing: who knows what these scores were trained on."""
         return ""
 
 
-def scored_items(data: Any) -> NDArray[np.intp] | None:
-    """Where the items are that have a true score, None if all have."""
+def scored_items(data: Any) -> NDArray[np.intp]:
+    """Where the items are that have a true score."""
     import numpy as np
 
     kept = np.flatnonzero(~np.isnan(data.y))
-    if len(kept) == len(data.y):
-        return None
     if not len(kept):
         raise ValueError("no item of the data has a score, so there is nothing to judge by.")
-    note(f"{len(data.y) - len(kept)} items without score are left out")
+    if len(kept) < len(data.y):
+        note(f"{len(data.y) - len(kept)} items without score are left out")
     return kept
 
 

@@ -247,12 +247,13 @@ def _deliver(
 def _print(label: Any, board: Leaderboard) -> None:
     from rankwise.cli.output import print_table
     from rankwise.leaderboard.formats import tables
+    from rankwise.text_tables import one_line
 
     if label is not None:
-        typer.echo(str(label))
+        typer.echo(one_line(label))
     for table in tables(board):
         if table.title:
-            typer.echo(f"\n{table.title}")
+            typer.echo(f"\n{one_line(table.title)}")
         print_table(table)
     typer.echo("")
 

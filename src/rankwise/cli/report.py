@@ -34,7 +34,7 @@ def report(
     """Write a page (HTML, needs no network) that shows how the model ranks scored items."""
     import numpy as np
 
-    from rankwise.cli.data import DataFile, open_model, open_ranker, scored_items
+    from rankwise.cli.data import DataFile, open_model, open_ranker
     from rankwise.cli.models import metrics_for
     from rankwise.cli.output import check_inputs, check_output, say
     from rankwise.cli.session import note
@@ -47,9 +47,7 @@ def report(
     found: Any = file.read_for(ranker)
     training = None
     if train is not None:
-        trained_on: Any = DataFile(train, table).read_for(ranker)
-        scored = scored_items(trained_on)
-        trained_on = trained_on if scored is None else trained_on.take(scored)
+        _, trained_on = ranker.scores(DataFile(train, table))
         training = (trained_on.X, trained_on.y, trained_on.groups)
     before = None
     if previous is not None:

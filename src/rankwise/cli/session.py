@@ -14,6 +14,8 @@ from typing import Any, TextIO
 
 import typer
 
+from rankwise.text_tables import one_line
+
 QUIET_HELP = "No notes and no progress; train says nothing at all."
 DEBUG_HELP = "Show the traceback of a failure."
 INTERRUPTED, BROKEN_PIPE = 130, 141  # 128 + the number of the signal, as shells count
@@ -73,7 +75,7 @@ def is_output_taken() -> bool:
 
 def note(text: str) -> None:
     """Say something, if there is something, on standard error; the same thing once."""
-    line = " ".join(text.split())
+    line = one_line(" ".join(text.split()))
     if line and not is_quiet() and line not in _told:
         _told.add(line)
         typer.echo(f"rankwise: note: {line}", err=True)
@@ -123,7 +125,7 @@ def _warnings_as_notes() -> Iterator[None]:
 def _fail(text: str) -> None:
     if _debug.get():
         traceback.print_exc()
-    typer.echo(f"rankwise: {text}", err=True)
+    typer.echo(f"rankwise: {one_line(text)}", err=True)
 
 
 def _one_line(error: Exception) -> str:

@@ -104,7 +104,6 @@ def train(
         "model": type(inner).__name__.removesuffix("CV"),
         "kernel": getattr(estimator, "kernel", None),
         "chosen": chosen,
-        "note": getattr(inner, "cv_results_", {}).get("note", ""),
         "calibration": describe_calibration(ranker) if calibrate else None,
         "scaler": type(data.scaler).__name__ if data.scaler is not None else None,
         "seconds": round(seconds, 3),
@@ -189,7 +188,6 @@ def _lines(summary: dict[str, Any], data: TrainingSet) -> list[tuple[str, str]]:
         how = [
             ("chosen", f"{values}, of {chosen['n_candidates']} candidates"),
             ("held-out score", score),
-            *([("note", summary["note"])] if summary["note"] else []),
         ]
     return [
         *data.lines(),

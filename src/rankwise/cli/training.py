@@ -87,15 +87,12 @@ class TrainingSet:
 
         is_table = self.whole is not None
         features = self.whole.select(self._names) if is_table else self.X
-        others = [column.name for column in self.facts if column.kind == "left out" and column.name]
-        others += [name for name in [self.roles.get("weight")] if name]
         return TrainingNotes(
             command=command,
             data=self.path.name,
             n_rows=len(self.y),
             target=self.roles.get("target") or "",
             group=self.roles.get("group") or "",
-            other_columns=others,
             sparse=bool(issparse(self.X)),
             zero_based=self.zero_based,
             rows=sketch_rows(features, self.y, self.groups),
@@ -195,13 +192,11 @@ def read_training(
 
 
 def _training_table(
-    file: DataFile,
-    table: TrainingTableOptions,
-    options: ModelOptions,
-    estimator: Any,
+    file: DataFile, table: TrainingTableOptions, options: ModelOptions, estimator: Any
 ) -> TrainingSet:
     """A table, with text and gaps."""
     import numpy as np
+    from scipy.sparse import issparse
     from sklearn.preprocessing import StandardScaler
 
     from rankwise.cli.models import make_scaler
@@ -226,21 +221,22 @@ def _training_table(
         scale=isinstance(scaler, StandardScaler),
     )
     try:
-        every = columns.fit(found.X).facts_  # a row counter is one before rows are left out
-        counters = [column for column in every if "counts the rows" in column.why]
-        found = found.take(kept) if n_dropped else found
-        X = found.X.drop_columns([column.name for column in counters if column.kind == "left out"])
-        facts = list(columns.fit(X).facts_)
+        X, facts = found.X, list(columns.fit(found.X).facts_)
+        if n_dropped:  # a row counter is one before rows are left out
+            counters = [column for column in facts if "counts the rows" in column.why]
+            found = found.take(kept)
+            X = found.X.drop_columns([column.name for column in counters])
+            facts = [*columns.fit(X).facts_, *counters]
     except ValueError as error:
         remedy = "--categorical and --numeric say what columns are, --ignore leaves them out."
         raise ValueError(f"{file.path}: {error} {remedy}") from None
+    scaler = make_scaler(options, estimator, issparse(columns.transform(X.slice(0, 1))))
     gaps = [f"{c.name} ({c.n_gaps:,})" for c in facts if c.kind == "number" and c.n_gaps]
     if gaps and table.no_impute:
         raise ValueError(
             f"{file.path} has gaps in the columns {', '.join(gaps)}; fill them in, leave these "
             "columns out with --ignore, or leave out --no-impute."
         )
-    facts += counters
     known = {*(column.name for column in facts), *roles.values()}
     facts += [
         ColumnFacts(name, "left out", why="as asked for" if name else "it has no name")
@@ -249,9 +245,8 @@ def _training_table(
     ]
     if n_dropped:
         note(f"{n_dropped:,} rows of {file.path} have no score and are left out")
-    y, groups, weights = found.y, found.groups, found.weight
-    known_of = (roles, scaler, columns, facts, n_dropped, weights, found.X)
-    return TrainingSet(file.path, X, y, groups, *known_of)
+    about = (roles, scaler, columns, facts, n_dropped, found.weight, found.X)
+    return TrainingSet(file.path, X, found.y, found.groups, *about)
 
 
 def _training_rows(

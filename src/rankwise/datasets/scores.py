@@ -214,9 +214,9 @@ def _extended_rows(table: TextTable, added: dict[str, NDArray[Any]]) -> Iterator
 
     def extended(text: str, cells: Iterable[Any]) -> bytes:
         more = io.StringIO()
-        csv.writer(more, delimiter=table.delimiter, lineterminator="").writerow(cells)
+        csv.writer(more, delimiter=table.delimiter, lineterminator="").writerow(["x", *cells])
         row = text.rstrip("\r\n")
-        return (row + table.delimiter + more.getvalue() + (text[len(row) :] or "\n")).encode()
+        return (row + more.getvalue()[1:] + (text[len(row) :] or "\n")).encode()
 
     yield extended(table.header_text, added)
     remaining = _rows_of(added)

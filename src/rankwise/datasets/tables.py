@@ -177,7 +177,7 @@ class ArrowTable(Table):
             else:
                 self.file = import_arrow("pyarrow.ipc").open_file(source)
                 self.names = list(self.file.schema.names)
-        except (arrow.ArrowException, OSError) as problem:
+        except (arrow.ArrowException, OSError, UnicodeError) as problem:
             raise self._explained(problem) from None
 
     def _explained(self, problem: Exception) -> Exception:
@@ -189,14 +189,14 @@ class ArrowTable(Table):
         """One object a line, or an array of objects."""
         with open_unpacked(self.path, TableFormatError) as (stream, _):
             content = stream.read().removeprefix(codecs.BOM_UTF8)
-        lines = [content]
         reader = import_arrow("pyarrow.json")
 
         def read(n_bytes: int) -> Any:
             return reader.read_json(io.BytesIO(content), reader.ReadOptions(block_size=n_bytes))
 
-        number = 1
+        lines = [content]
         try:
+            _ = content.decode("utf-8")
             if content.lstrip().startswith(b"["):
                 content = b"\n".join(json.dumps(row).encode() for row in json.loads(content))
             return _read_in_blocks(read, len(content))
@@ -208,9 +208,9 @@ class ArrowTable(Table):
         for number, line in enumerate(lines, start=1):
             try:
                 _ = json.loads(line) if line.strip() else None
-            except json.JSONDecodeError as error:
-                problem = f"this is no JSON: {error}."
-                raise TableFormatError(self.path, number + error.lineno - 1, problem) from None
+            except ValueError as error:
+                problem, at = f"this is no JSON: {error}.", getattr(error, "lineno", 1)
+                raise TableFormatError(self.path, number + at - 1, problem) from None
         raise TableFormatError(self.path, None, problem)
 
     def read(self, texts: Sequence[int], values: Sequence[int]) -> dict[int, Any]:
@@ -225,6 +225,7 @@ class ArrowTable(Table):
                 table = self.file.read(columns=names, use_pandas_metadata=False)
             else:
                 table = self.file.read_all().select(names)
+            table.validate(full=True)  # before anybody follows a bad offset
         except (arrow.ArrowException, OSError) as problem:
             raise self._explained(problem) from None
         if not table.num_rows:
@@ -481,14 +482,7 @@ def _owned_by_arrow(content: bytes) -> Any:
 
 
 def _check_marks(delimiter: str | None, decimal: str | None) -> None:
-    is_good = delimiter is None or (
-        isinstance(delimiter, str)
-        and len(delimiter) == 1
-        and delimiter.isascii()
-        and not delimiter.isalnum()
-        and delimiter not in '\n\r\0" .+-_'
-    )
-    if not is_good:
+    if delimiter is not None and not re.fullmatch(r"[^\w\n\r\0\" .+-]", str(delimiter), re.ASCII):
         raise ValueError(
             f"delimiter is {delimiter!r}; pass a single character that is part of no number, "
             "such as ',' or ';' or '\\t'."

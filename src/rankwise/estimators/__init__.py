@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from rankwise.estimators.hinge_features import HingeFeatures
     from rankwise.estimators.label_ranker import LabelRanker, LabelRankerCV
     from rankwise.estimators.rank_logistic import RankLogistic, RankLogisticCV, RankLogisticPath
-    from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
-    from rankwise.estimators.rank_rls_cv import RankRLSCV
+    from rankwise.estimators.rank_rls import RankRLS, RankRLSCV, RankRLSPath
     from rankwise.estimators.rank_svm import RankSVM, RankSVMCV, RankSVMPath
     from rankwise.estimators.ranking_pursuit import RankingPursuit, RankingPursuitCV
     from rankwise.features.view import View
@@ -65,7 +64,7 @@ _HOMES = {
     "RankLogisticCV": "estimators.rank_logistic",
     "RankLogisticPath": "estimators.rank_logistic",
     "RankRLS": "estimators.rank_rls",
-    "RankRLSCV": "estimators.rank_rls_cv",
+    "RankRLSCV": "estimators.rank_rls",
     "RankRLSPath": "estimators.rank_rls",
     "RankSVM": "estimators.rank_svm",
     "RankSVMCV": "estimators.rank_svm",

@@ -30,7 +30,7 @@ from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.boosted_trees import BoostedTrees, grow_trees, staged_scores
 from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.hinge_features import HingeFeatures
-from rankwise.estimators.problem import ranking_losses
+from rankwise.estimators.problem import ranking_loss
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.features import scale_in_groups
 from rankwise.graphs import PreferenceGraph, ScoreGraph
@@ -42,6 +42,7 @@ from rankwise.model_selection.measures import Measure, check_scoring, mean_defin
 from rankwise.options import check_option
 from rankwise.targets import as_scores, as_weights, make_target, split_weighted, with_weights
 
+DECADES = 13  # of alphas that are tried, from the largest default one: features are scaled
 N_BASIS = 300  # items of the basis of a kernel
 WIDTH = 0.3  # gamma times the median squared distance
 N_KNOTS = 4
@@ -103,7 +104,7 @@ def check_data(
     X: Any, y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None = None
 ) -> TrainingData:
     """Check y, groups and weights as `RankRLS.fit` does; several outputs are refused."""
-    losses, shape = ranking_losses(
+    loss, shape = ranking_loss(
         X.shape[0], *with_weights(y, groups, sample_weight), "magnitude", "include", "pairs", 0.0
     )
     if len(shape) and shape[0] > 1:
@@ -112,7 +113,7 @@ def check_data(
             "(RankRLSCV learns several at once)."
         )
     if isinstance(y, PreferenceGraph):
-        graph = losses[0].graph
+        graph = loss.graph
         has_groups = bool(getattr(y, "has_groups", y.scores is not None and y.n_groups > 1))
         if graph.scores is None and not has_groups:
             _check_not_connected(graph)
@@ -400,7 +401,7 @@ def judge_member(what: Any, data: TrainingData, features: Features, held_out: He
         return judge(what, data, features, held_out)
     if hasattr(what, "hold_out_task"):  # a learner of rankwise, which keeps its alpha
         task: Any = clone(what).hold_out_task(data.X, *data.target)
-        held = task.held_out(0, held_out.folds, task.candidates())[:, 0, 0]
+        held = task.held_out(held_out.folds, task.candidates())[:, 0, 0]
     else:
         held = _held_out_by_folds(what, data, held_out)
     by_unit = held_out.judge(held[:, None])[:, 0]
@@ -420,10 +421,9 @@ def _judge_recipe(
     """
     R = features.make(recipe)[1]
     task: Any = recipe.ranker(R).hold_out_task(R, *data.target)
-    alphas = np.sort(task.candidates(alpha=None).axes["alpha"])
-    per_decade = max(1, round(1 / np.log10(alphas[1] / alphas[0])))
-    alphas = alphas[::-1][::per_decade]  # of equal ones the largest is taken
-    held = task.held_out(0, held_out.folds, task.candidates(alpha=alphas))[:, 0]
+    default = task.candidates(alpha=None).axes["alpha"]
+    alphas = default[::-2][:DECADES]  # of equal ones the largest is taken
+    held = task.held_out(held_out.folds, task.candidates(alpha=alphas))[:, 0]
     by_unit = held_out.judge(held)
     gain = held_out.sign * mean_defined(by_unit)
     if np.isnan(gain).all():

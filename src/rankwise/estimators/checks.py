@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -52,20 +51,18 @@ def check_rows(estimator: Any, X: Any, *, reset: bool = True, **options: Any) ->
     return check_array(matrix, estimator=estimator, input_name="X", **options)
 
 
-def warn_of_solutions(found: Sequence[Solutions], kernel: Any, tol: float) -> None:
+def warn_of_solutions(found: Solutions, kernel: Any, tol: float) -> None:
     """Warn of kernels that are not positive semidefinite, and of iterations that did not finish."""
-    if not all(solutions.is_definite for solutions in found):
+    if not found.is_definite:
         warn_user(
             f"the kernel {kernel!r} is not positive semidefinite on these data: the "
             "model is a stationary point of the objective, not its minimum. A larger alpha or "
             "another kernel avoids this.",
         )
-    unfinished = [alpha for solutions in found for alpha in solutions.unfinished]
-    if unfinished:
-        n_iter = max(solutions.n_iter for solutions in found)
+    if found.unfinished:
         warn_user(
-            f"conjugate gradients stopped after {n_iter} iterations without reaching "
-            f"tol={tol:g} at alpha={min(unfinished):g}; raise max_iter, tol or alpha, or "
+            f"conjugate gradients stopped after {found.n_iter} iterations without reaching "
+            f"tol={tol:g} at alpha={min(found.unfinished):g}; raise max_iter, tol or alpha, or "
             "scale the features.",
             ConvergenceWarning,
         )

@@ -20,7 +20,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.estimators.checks import check_rows
-from rankwise.estimators.problem import ranking_losses
+from rankwise.estimators.problem import ranking_loss
 from rankwise.estimators.search import Search
 from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, split_unscored
 from rankwise.features import FeatureMap, FeatureRows, KernelParameters, View, check_views, fit_view
@@ -31,13 +31,17 @@ from rankwise.machine import calm, check_matrix_fits
 from rankwise.metrics import get_metric
 from rankwise.metrics.averaging import mean
 from rankwise.metrics.ranking import Ranking, Targets
-from rankwise.model_selection.alpha_grid import AlphaGrid, make_grid, median_share
-from rankwise.model_selection.candidates import Candidates, check_alphas, check_nus
+from rankwise.model_selection.candidates import (
+    Candidates,
+    asked_alphas,
+    check_alphas,
+    check_nus,
+    default_alphas,
+)
 from rankwise.model_selection.curves import HeldOutCurves
 from rankwise.model_selection.exact_hold_out import check_rest
-from rankwise.model_selection.least_squares_task import alpha_candidates
 from rankwise.model_selection.measures import Measure
-from rankwise.model_selection.refit_task import RefitTask
+from rankwise.model_selection.task import RefitTask
 from rankwise.solvers.co_regularized import CoSystem, coupling, scored_system, solve_co_regularized
 from rankwise.targets import with_weights
 
@@ -282,8 +286,8 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         X = self._check_items(X, reset=True)
         target = split_unscored(y, groups, X.shape[0])
         options = (self.cost, self.ties, self.group_weight)
-        losses, _ = ranking_losses(len(target.y), *target.target, *options, beta=0.0)
-        return CoTask(self, X, self._fit_views(X), target, losses[0])
+        loss, _ = ranking_loss(len(target.y), *target.target, *options, beta=0.0)
+        return CoTask(self, X, self._fit_views(X), target, loss)
 
     def _fit_views(self, X: Any) -> list[FeatureMap]:
         """The views that the user gave, or as many random bases of all items as asked for."""
@@ -424,7 +428,7 @@ class CoTask(RefitTask):
         loss: SquaredLoss,
         known_coupling: Array | None = None,
     ) -> None:
-        super().__init__(loss.graph, X.shape[0], self.train, target.scored)
+        super().__init__(loss.graph, X.shape[0], target.scored)
         self._X, self._learner, self._known_coupling = X, model, known_coupling
         self.views, self.target, self.loss = views, target, loss
         self._sizes = [view.n_features for view in views]
@@ -471,21 +475,13 @@ class CoTask(RefitTask):
                 )
 
     def candidates(self, **values: ArrayLike | None) -> Candidates:
-        """By default 31 alphas as for RankRLS, averaged over the views, and seven nus."""
-        alphas = alpha_candidates(values, self._learner.alpha, self._default_grid)
+        """By default 40 alphas as for RankRLS, averaged over the views, and seven nus."""
+        alphas = asked_alphas(values, self._learner.alpha)
+        if alphas is None:
+            alphas = default_alphas(float(np.trace(self.system.scored)) / len(self.views))
         nus = values.get("nu", [self._learner.nu])
         checked = check_nus(NUS if nus is None else nus, "nus")
-        return Candidates({**alphas.axes, "nu": checked}, alphas.grid)
-
-    def _default_grid(self) -> AlphaGrid:
-        """By the mean over the views of the squared distance between items of a pair."""
-        norms = np.split(np.diag(self.system.scored), self._starts)
-        shares = [
-            median_share(norm) if view.is_columns else 1.0
-            for view, norm in zip(self.views, norms, strict=True)
-        ]
-        scale = float(np.trace(self.system.scored)) / len(self.views)
-        return make_grid(scale, min(shares))
+        return Candidates({"alpha": alphas, "nu": checked})
 
     def scores_without(self, held: Indices, candidates: Candidates) -> Array:
         """The mean of the views, trained without some of the scored rows, counted among these.
@@ -523,8 +519,8 @@ class CoRankRLSCV(SemiSupervisedMixin, Search):
     Parameters
     ----------
     alphas : array-like of shape (n_alphas,), optional
-        Candidates. By default 31 values from 1e-8 to 1e2 times the mean squared distance between
-        the items of a scored pair, averaged over the views; widened as in `RankRLSCV`.
+        Candidates. By default 40 values, two a decade, up to 1e4 times the mean squared distance
+        between the items of a scored pair, averaged over the views.
     nus : array-like of shape (n_nus,), optional
         Candidates; by default 0 and powers of ten from 0.1 to 10,000.
     cv : "auto", None, int, splitter or iterable
@@ -550,9 +546,8 @@ random_state
     cv_results_ : dict
         "alphas", "nus", "params" (a list with one dict for each nu), "mean_score" of shape (n_nus,
         n_alphas), "group_score" of shape (n_groups, n_nus, n_alphas), "groups" (their labels),
-        "n_undefined", "cv" (which way was taken), "note" (if the choice is at the edge, or most
-        alphas are as good; else empty), and "predictions" of shape (n_items, n_nus, n_alphas) if
-        asked for, nan in rows without a score.
+        "n_undefined", "cv" (which way was taken), and "predictions" of shape
+        (n_items, n_nus, n_alphas) if asked for, nan in rows without a score.
     best_estimator_ : CoRankRLS
         The model trained on all data.
     views_, view_coef_, basis_indices_, n_scored_, n_unscored_, n_pairs_
@@ -613,7 +608,8 @@ random_state
     ) -> dict[str, Any]:
         """Scores for `cv_results_`: a row for each nu, a column for each alpha."""
         (run,) = runs
-        axes, shape = run.candidates.axes, run.candidates.shape
+        axes = run.candidates.axes
+        shape = len(axes["nu"]), len(axes["alpha"])
         tables = {
             "alphas": axes["alpha"],
             "nus": axes["nu"],

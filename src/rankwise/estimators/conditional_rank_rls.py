@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import check_array
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +19,7 @@ from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.checks import warn_of_solutions
 from rankwise.estimators.search import BaseSearch
 from rankwise.features import FeatureMap, Kernel
+from rankwise.features.kernel import BaseEstimator
 from rankwise.frames import as_array, check_same_index, column_names
 from rankwise.losses import TableLoss
 from rankwise.machine import Progress, calm, check_matrix_fits
@@ -27,7 +28,7 @@ from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.tables import TableTask
 from rankwise.options import check_option
 from rankwise.real_numbers import as_real, check_items
-from rankwise.solvers.tables import Side, Table
+from rankwise.solvers.tables import Side, Table, with_constant, without_constant
 from rankwise.text_tables import count, listed
 
 DELTA = "delta"
@@ -35,13 +36,26 @@ TABLES = 8.0  # tables of the size of Y in memory at a time
 MATRICES = 4.0  # kernel matrices in memory at a time: values, vectors, and what is made of them
 
 
-class TableMixin(RankerMixin):
-    """What a fitted ranker of tables does beside `predict`."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class TableMixin(RankerMixin, BaseEstimator):
+    """What a ranker of tables and its search share: parameters, ranks and a score."""
 
     __metadata_request__fit = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
     __metadata_request__score = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
 
-    ranked: str
+    row_kernel: Any = "linear"
+    column_kernel: Any = "linear"
+    row_gamma: Any = None
+    column_gamma: Any = None
+    row_kernel_params: dict[str, Any] | None = None
+    column_kernel_params: dict[str, Any] | None = None
+    ranked: str = "columns"
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    intercept: bool | str = "auto"
+    tol: float = 1e-8
+    max_iter: int | None = None
 
     def rank(self, rows: Any, columns: Any = None) -> NDArray[np.intp]:
         """Ranks, 1 is best: of the columns for each row, or of the rows if these are ranked.
@@ -56,7 +70,7 @@ class TableMixin(RankerMixin):
         ndarray of shape (n_rows, n_columns)
             Ranks; equal scores share the smallest of their ranks.
         """
-        scores = self.predict(rows, columns)  # type: ignore[attr-defined]
+        scores = self.predict(rows, columns)
         axis = 0 if self.ranked == "rows" else 1
         return np.asarray(rankdata(-scores, method="min", axis=axis), dtype=np.intp)
 
@@ -79,7 +93,7 @@ class TableMixin(RankerMixin):
         float
             The metric; its mean over the columns if rows are ranked.
         """
-        scores = self.predict(rows, columns)  # type: ignore[attr-defined]
+        scores = self.predict(rows, columns)
         truth = as_real("Y", as_array(Y, "Y"))
         if truth.shape != scores.shape:
             raise ValueError(f"Y has shape {truth.shape}; expected {scores.shape}.")
@@ -104,7 +118,7 @@ class _Data(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class ConditionalRankRLS(TableMixin, BaseEstimator):
+class ConditionalRankRLS(TableMixin):
     """Ranks the columns of a table for each row: targets for a drug, products for a customer.
 
     Rows and columns have features or kernels, G and K, and Y holds scores of cells. Learns
@@ -175,20 +189,6 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
     """
 
     alpha: float = 1e-3
-    _: KW_ONLY
-    row_kernel: Any = "linear"
-    column_kernel: Any = "linear"
-    row_gamma: Any = None
-    column_gamma: Any = None
-    row_kernel_params: dict[str, Any] | None = None
-    column_kernel_params: dict[str, Any] | None = None
-    ranked: str = "columns"
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    intercept: bool | str = "auto"
-    tol: float = 1e-8
-    max_iter: int | None = None
 
     @calm
     def fit(self, rows: Any, columns: Any, Y: Any) -> Self:
@@ -378,7 +378,7 @@ class ConditionalRankRLS(TableMixin, BaseEstimator):
         self.__dict__.pop("rows_fit_", None)
         if not (kernels[0].is_precomputed or kernels[0].is_linear):
             self.rows_fit_ = rows
-        warn_of_solutions([found], (self.row_kernel, self.column_kernel), self.tol)
+        warn_of_solutions(found, (self.row_kernel, self.column_kernel), self.tol)
         return self
 
 
@@ -392,8 +392,7 @@ class ConditionalRankRLSCV(TableMixin, BaseSearch):
     Parameters
     ----------
     alphas : array-like of shape (n_alphas,), optional
-        Candidates; by default 31 values from 1e-8 to 1e2 times the mean squared distance in a pair,
-        widened as in `RankRLSCV`.
+        Candidates; by default 40 values, two a decade, as in `RankRLSCV`.
     leave : {"rows", "columns", "both"}
         What is held out.
     cv : "auto", None, int, splitter or iterable
@@ -446,19 +445,6 @@ group_weight, intercept, tol, max_iter
     leave: str = "rows"
     cv: Any = "auto"
     scoring: Any = "disagreement"
-    row_kernel: Any = "linear"
-    column_kernel: Any = "linear"
-    row_gamma: Any = None
-    column_gamma: Any = None
-    row_kernel_params: dict[str, Any] | None = None
-    column_kernel_params: dict[str, Any] | None = None
-    ranked: str = "columns"
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    intercept: bool | str = "auto"
-    tol: float = 1e-8
-    max_iter: int | None = None
     store_predictions: bool = False
 
     @calm
@@ -571,27 +557,25 @@ class SideKernel(NamedTuple):
         a kernel matrix would not fit.
         """
         n = items.shape[0]
-        if self.is_linear and items.shape[1] < n:
-            R = np.asarray(items.toarray() if sp.issparse(items) else items, dtype=np.float64)
-            added = float(np.vdot(R, R)) / n or 1.0
-            column = np.full((n, int(constant)), np.sqrt(added))
-            return Side(np.hstack([R, column]), False, is_centered), constant * added
-        advice = f"use a linear kernel on fewer features, or fewer {self.what}"
-        what = f"a kernel matrix of the {self.what}"
-        check_matrix_fits(n, n, what, advice, n_matrices=MATRICES)
-        K = np.eye(n) if self.kernel is None else self.kernel.matrix(items)
-        added = constant * (float(np.trace(K)) / n or 1.0)
-        return Side(K + added, True, is_centered), added
+        is_kernel, added = not self.is_linear or items.shape[1] >= n, 0.0
+        if is_kernel:
+            advice = f"use a linear kernel on fewer features, or fewer {self.what}"
+            what = f"a kernel matrix of the {self.what}"
+            check_matrix_fits(n, n, what, advice, n_matrices=MATRICES)
+            matrix = np.eye(n) if self.kernel is None else self.kernel.matrix(items)
+        else:
+            matrix = np.asarray(items.toarray() if sp.issparse(items) else items, dtype=np.float64)
+        if constant:
+            matrix, added = with_constant(matrix, is_kernel=is_kernel)
+        return Side(matrix, is_kernel, is_centered), added
 
     def split(self, B: Array, items: Any, side: Side, added: float) -> tuple[Array, Array]:
         """Weights of the functions of this side, and what the constant among them adds.
 
         B has a row for each column of ``side.matrix``.
         """
-        if side.is_kernel:
-            shared = added * B.sum(axis=0)
-            return np.asarray(items.T @ B) if self.is_linear else B, shared
-        return (B[:-1], np.sqrt(added) * B[-1]) if added else (B, np.zeros(B.shape[1]))
+        B, shared = without_constant(B, added, is_kernel=side.is_kernel)
+        return np.asarray(items.T @ B) if self.is_linear and side.is_kernel else B, shared
 
     def scores(self, items: Any, fitted: Any, weights: Array) -> Array:
         """``k(items, fitted) weights``, kernel values in blocks; weights of features if linear."""

@@ -163,10 +163,9 @@ class ModelPath(Generic[Model]):
         found = model.predict_by(X, columns)
         return found.reshape((len(found), *model.output_shape_, n_alphas))
 
-    def model(self, index: int | NDArray[np.intp]) -> Model:
-        """The fitted estimator of ``alphas[index]``; an array gives one index for each output."""
+    def model(self, index: int) -> Model:
+        """The fitted estimator of ``alphas[index]``."""
         model = copy.copy(self._template)
-        at = np.broadcast_to(index, self.coefficients.shape[2])
-        model.alpha = float(self.alphas[at[0]]) if len(set(at)) == 1 else self.alphas[at]
-        model._store(np.stack([self.coefficients[k, :, j] for j, k in enumerate(at)], axis=1))
+        model.alpha = float(self.alphas[index])
+        model._store(self.coefficients[index])
         return model

@@ -31,18 +31,28 @@ from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.tables import OVERFLOW, TableTask
 from rankwise.options import check_option
 from rankwise.real_numbers import as_real, refuse_masked
-from rankwise.solvers.tables import Side, Table
+from rankwise.solvers.tables import Side, Table, with_constant, without_constant
 from rankwise.text_tables import listed
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LabelMixin(RankerMixin):
-    """What a fitted ranker of labels does beside `predict`."""
+    """What a ranker of labels and its search share: parameters, orders and a score."""
 
     __metadata_request__fit = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
     __metadata_request__score = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
 
-    labels_: NDArray[Any]
-    values: str
+    values: str = "scores"
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    intercept: bool = True
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    solver: str = "auto"
+    tol: float = 1e-8
+    max_iter: int | None = None
+    random_state: Any = None
 
     def rank(self, X: Any) -> NDArray[np.intp]:  # type: ignore[override]
         """Rank of every label for each instance, 1 is best.
@@ -77,7 +87,7 @@ class LabelMixin(RankerMixin):
         """
         check_cutoff(k)
         order = np.argsort(-self.predict(X), axis=1, kind="stable")  # type: ignore[attr-defined]
-        return np.asarray(self.labels_[order[:, :k]])
+        return np.asarray(self.labels_[order[:, :k]])  # type: ignore[attr-defined]
 
     def score(self, X: Any, y: Any, metric: Any = "tau") -> float:  # type: ignore[override]
         """Mean over the instances of a ranking metric, by default Kendall's τ.
@@ -99,7 +109,7 @@ class LabelMixin(RankerMixin):
         """
         check_is_fitted(self)
         scores = self.predict(X)  # type: ignore[attr-defined]
-        target = read_labels(y, self.values, self.labels_)
+        target = read_labels(y, self.values, self.labels_)  # type: ignore[attr-defined]
         if len(target.Y) != len(scores):
             raise ValueError(f"Y has {len(target.Y)} rows but X has {len(scores)}.")
         known = ~np.isnan(target.Y)
@@ -182,18 +192,6 @@ class LabelRanker(LabelMixin, KernelModel):
     """
 
     alpha: float = 1e-3
-    _: KW_ONLY
-    values: str = "scores"
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    intercept: bool = True
-    n_basis: int | None = None
-    basis: str | ArrayLike = "random"
-    solver: str = "auto"
-    tol: float = 1e-8
-    max_iter: int | None = None
-    random_state: Any = None
 
     @calm
     def fit(self, X: Any, y: Any) -> Self:
@@ -303,7 +301,7 @@ class LabelRanker(LabelMixin, KernelModel):
         ).stored()
         matrix, constant = design.matrix, 0.0
         if self.intercept:
-            matrix, constant = _with_constant(matrix, is_kernel=design.method == "dual")
+            matrix, constant = with_constant(matrix, is_kernel=design.method == "dual")
         rows = Side(matrix, design.method == "dual", is_decomposed=design.method != "iterative")
         table = Table(loss, rows, Side(None, False), self.tol, self.max_iter)
         return _Data(target.labels, design, table, constant)
@@ -315,17 +313,12 @@ class LabelRanker(LabelMixin, KernelModel):
         B = found.coef[0]
         if not np.isfinite(B).all():
             raise ValueError(OVERFLOW)
-        warn_of_solutions([found], self.kernel, self.tol)
+        warn_of_solutions(found, self.kernel, self.tol)
         self.labels_ = data.labels
         self.output_shape_ = (len(data.labels),)
         self.n_pairs_ = data.table.loss.n_pairs
         self.solver_, self.n_iter_ = design.method, found.n_iter
-        self.intercept_ = np.zeros(B.shape[1])
-        if design.method == "dual":
-            self.intercept_ += data.constant * B.sum(axis=0)
-        elif self.intercept:
-            self.intercept_ += np.sqrt(data.constant) * B[-1]
-            B = B[:-1]
+        B, self.intercept_ = without_constant(B, data.constant, is_kernel=design.method == "dual")
         self._store_features(design.features)
         self._store(design.coefficients(B))
         return self
@@ -340,18 +333,6 @@ class _Data(NamedTuple):
     constant: float
 
 
-def _with_constant(matrix: Any, *, is_kernel: bool) -> tuple[Any, float]:
-    """The mean of k(x, x) is added to the kernel, or its root as a feature."""
-    if is_kernel:
-        constant = float(np.diagonal(matrix).mean()) or 1.0
-        return matrix + constant, constant
-    values = matrix.data if sp.issparse(matrix) else matrix.ravel()
-    constant = float(np.einsum("i,i->", values, values, dtype=np.float64)) / matrix.shape[0] or 1.0
-    columns = [matrix, np.full((matrix.shape[0], 1), np.sqrt(constant))]
-    stacked = sp.hstack(columns, format="csr") if sp.issparse(matrix) else np.hstack(columns)
-    return stacked, constant
-
-
 @dataclass(eq=False, repr=False)
 class LabelRankerCV(LabelMixin, Search):
     """LabelRanker that chooses alpha, and kernel parameters if lists are given.
@@ -362,8 +343,7 @@ class LabelRankerCV(LabelMixin, Search):
     Parameters
     ----------
     alphas : array-like of shape (n_alphas,), optional
-        Candidates; by default 31 values from 1e-8 to 1e2 times the mean squared distance in a pair,
-        widened as in `RankRLSCV`.
+        Candidates; by default 40 values, two a decade, as in `RankRLSCV`.
     cv : "auto", None, int, splitter or iterable
         As in `LabelRanker.leave_out`; splitters get the instances.
     scoring : str or Metric
@@ -409,17 +389,6 @@ tol, max_iter, random_state
     _: KW_ONLY
     cv: Any = "auto"
     scoring: Any = "tau"
-    values: str = "scores"
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    intercept: bool = True
-    n_basis: int | None = None
-    basis: str | ArrayLike = "random"
-    solver: str = "auto"
-    tol: float = 1e-8
-    max_iter: int | None = None
-    random_state: Any = None
     store_predictions: bool = False
 
     @calm

@@ -8,25 +8,32 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators.kernel_model import KernelModel, ModelPath
 from rankwise.estimators.problem import why_no_pairs
 from rankwise.features import Design, make_features
 from rankwise.frames import check_same_index
-from rankwise.graphs import PreferenceGraph
-from rankwise.losses import MarginLoss
+from rankwise.graphs import PairGraph, PreferenceGraph
+from rankwise.losses import MarginLoss, SquaredLoss
 from rankwise.machine import Progress, calm
-from rankwise.model_selection.candidates import check_alphas
-from rankwise.model_selection.refit_task import MarginTask
+from rankwise.model_selection.candidates import (
+    Candidates,
+    asked_alphas,
+    check_alphas,
+    default_alphas,
+)
+from rankwise.model_selection.task import RefitTask, pair_distance
+from rankwise.rows import row_products
 from rankwise.solvers.margin_loss import End, Iterate, MarginSolution, minimize_margin
 from rankwise.solvers.margin_objective import MarginObjective, make_objective
 from rankwise.targets import with_weights
 
+DECADES = (-9, 1)  # where default alphas start and end
 REASONS = {
     End.MAX_ITER: "reached max_iter; raise it, tol or alpha, or scale the features",
     End.INTERRUPTED: "was interrupted; the model is the best one found so far",
@@ -67,10 +74,10 @@ class MarginPath(ModelPath[Any]):
         self.gaps = np.array([solution.best.gap for solution in solutions])
         self.n_iters = np.array([len(solution.history) for solution in solutions])
 
-    def model(self, index: int | NDArray[np.intp]) -> Any:
+    def model(self, index: int) -> Any:
         """The fitted estimator of ``alphas[index]``."""
         model = super().model(index)
-        report_solution(model, self.solutions[int(np.ravel(index)[0])])
+        report_solution(model, self.solutions[index])
         return model
 
 
@@ -192,19 +199,7 @@ class MarginRanker(KernelModel):
         Its candidates are alphas. X, y and groups as in `fit`; the estimator is left as it is.
         """
         model: Self = clone(self)
-        graph, loss, design = model._prepare(X, y, groups)
-
-        def weights(R: Any, loss: MarginLoss, alphas: Array) -> Array:
-            solutions = model._solve_path(R, loss, alphas)
-            return np.stack([solution.best.w for solution in solutions])
-
-        def trained(alpha: float) -> MarginRanker:
-            path = model._follow(loss, design, np.array([alpha]))
-            ranker: MarginRanker = path.model(0)
-            ranker._describe(loss, design.matrix, path.solutions[0])
-            return ranker
-
-        return MarginTask(graph, design, self.alpha, type(loss), weights, trained)
+        return MarginTask(model, *model._prepare(X, y, groups))
 
     def _prepare(
         self, X: Any, y: Any, groups: ArrayLike | None
@@ -254,6 +249,65 @@ class MarginRanker(KernelModel):
         if before is None or design.features.basis is not None or len(before) != n_items:
             return None
         return np.asarray(design.matrix.T @ before)
+
+
+class MarginTask(RefitTask):
+    """RankSVM or RankLogistic with its data: a warm-started path over alpha for every fold.
+
+    Held-out items stay in the kernel map or basis that all folds share; they are not trained on.
+
+    Parameters
+    ----------
+    model : MarginRanker
+        The learner.
+    graph : PreferenceGraph
+        The preferences.
+    loss : MarginLoss
+        Their loss.
+    design : Design
+        Features of the items.
+    """
+
+    def __init__(
+        self, model: MarginRanker, graph: PreferenceGraph, loss: MarginLoss, design: Design
+    ) -> None:
+        super().__init__(graph, graph.n_items)
+        self._model, self._loss, self._design = model, loss, design
+
+    def candidates(self, **values: ArrayLike | None) -> Candidates:
+        """By default 21 alphas from 1e-9 to 10 times the mean squared distance in a pair."""
+        alphas = asked_alphas(values, self._model.alpha)
+        if alphas is None:
+            alphas = default_alphas(pair_distance(SquaredLoss(self.graph), self._design), DECADES)
+        return Candidates({"alpha": alphas})
+
+    def scores_without(self, held: Indices, candidates: Candidates) -> Array:
+        """Train on the features of the others."""
+        R = self._design.matrix
+        rest = np.setdiff1d(np.arange(self.graph.n_items), held)
+        return self._scores(R[rest], self.graph.subset(rest), candidates, R[held])
+
+    def from_edges(self, edges: PairGraph, candidates: Candidates) -> Array:
+        """Train on the features of all items."""
+        R = self._design.matrix
+        return self._scores(R, edges, candidates, R)
+
+    def train(self, **values: Any) -> MarginRanker:
+        """The learner trained on all data."""
+        path = self._model._follow(self._loss, self._design, np.array([values["alpha"]]))
+        ranker: MarginRanker = path.model(0)
+        ranker._describe(self._loss, self._design.matrix, path.solutions[0])
+        return ranker
+
+    def _scores(self, R: Any, graph: PreferenceGraph, candidates: Candidates, new: Any) -> Array:
+        loss = type(self._loss)(graph)
+        if not loss.graph.n_pairs:
+            raise ValueError(
+                "a fold leaves no preference to train on: they are all in one group (or fold). Use "
+                "more or smaller folds."
+            )
+        solutions = self._model._solve_path(R, loss, candidates.axes["alpha"])
+        return row_products(new, np.stack([solution.best.w for solution in solutions], axis=1))
 
 
 def minimize_to_gap(model: Any, objective: MarginObjective, **options: Any) -> MarginSolution:

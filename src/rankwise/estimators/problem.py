@@ -17,7 +17,7 @@ from rankwise.targets import as_scores, split_weighted
 DEFAULTS = {"cost": "magnitude", "ties": "include", "group_weight": "pairs"}
 
 
-def ranking_losses(
+def ranking_loss(
     n_items: int,
     y: Any,
     groups: ArrayLike | None,
@@ -25,35 +25,26 @@ def ranking_losses(
     ties: str,
     group_weight: str,
     beta: float,
-) -> tuple[list[SquaredLoss], tuple[int, ...]]:
-    """The loss of all outputs, or one loss for each output if the pairs depend on it.
-
-    Returns
-    -------
-    losses : list of SquaredLoss
-        One, or one per output.
-    output_shape : tuple
-        () for one output, (n_outputs,) for y of two dimensions.
-    """
+) -> tuple[SquaredLoss, tuple[int, ...]]:
+    """The loss of all outputs, and their shape: (), or (n_outputs,) for y of two dimensions."""
     options = {"cost": cost, "ties": ties, "group_weight": group_weight}
     if isinstance(y, PreferenceGraph):
-        graph = _check_graph(y, n_items, groups, options)
-        scores = y.scores
+        graph, scores = _check_graph(y, n_items, groups, options), y.scores
         if beta > 0 and scores is None:
             raise ValueError(
                 f"beta={beta} mixes in regression on scores, but y is a {type(y).__name__}, which "
                 "has preferences only; use beta=0."
             )
-        losses = [SquaredLoss(graph, beta, scores)]
-        shape = () if scores is None else scores.shape[1:]
+        shape: tuple[int, ...] = () if scores is None else scores.shape[1:]
     else:
         y, groups, weights = split_weighted(y, groups)
         scores = _check_length(as_scores(y, keep=True), n_items)
-        losses = _losses_of_scores(scores, groups, weights, options, beta)
         shape = scores.shape[1:]
-    for loss in losses:
-        _check_something_to_rank(loss)
-    return losses, shape
+        scores = scores[:, 0] if shape == (1,) else scores
+        graph = ScoreGraph(scores, groups, **options, sample_weight=weights)
+    loss = SquaredLoss(graph, beta, scores)
+    _check_something_to_rank(loss)
+    return loss, shape
 
 
 def compared_graph(
@@ -117,22 +108,6 @@ def _check_graph(
                 f"{name}={getattr(graph, name)!r}; a graph brings its own, so set it there."
             )
     return graph
-
-
-def _losses_of_scores(
-    scores: Array,
-    groups: ArrayLike | None,
-    weights: ArrayLike | None,
-    options: dict[str, str],
-    beta: float,
-) -> list[SquaredLoss]:
-    def loss(y: Array) -> SquaredLoss:
-        return SquaredLoss(ScoreGraph(y, groups, **options, sample_weight=weights), beta, y)
-
-    same_pairs = options["cost"] == "magnitude" and options["ties"] == "include"
-    if scores.ndim == 1 or same_pairs:
-        return [loss(scores)]
-    return [loss(column) for column in scores.T]
 
 
 def _check_something_to_rank(loss: SquaredLoss) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
-from rankwise.estimators.problem import ranking_losses
+from rankwise.estimators.problem import ranking_loss
 from rankwise.estimators.unscored import PartlyScored
 from rankwise.features import (
     FeatureMap,
@@ -40,15 +40,14 @@ def make_loss(
     `graph_options` are cost, ties and group_weight.
     """
     if isinstance(y, PartlyScored):
-        losses, _ = ranking_losses(len(y.scored), *y.target, *graph_options, beta)
+        loss, _ = ranking_loss(len(y.scored), *y.target, *graph_options, beta)
     else:
-        losses, shape = ranking_losses(y.n_items, y, None, *graph_options, beta)
+        loss, shape = ranking_loss(y.n_items, y, None, *graph_options, beta)
         if shape:
             raise ValueError(
                 f"the graph given as y has {shape[0]} outputs; RankingPursuit takes one, so fit a "
                 "model for each."
             )
-    loss = losses[0]
     with np.errstate(over="ignore", invalid="ignore"):
         squares = loss.at_zero
     if not np.isfinite(squares) or (squares < SMALLEST_SQUARE and loss.target.any()):
@@ -79,7 +78,7 @@ def make_dictionaries(
     names: Sequence[str] | None,
     rng: Any,
     *,
-    is_dealt: bool,
+    are_split: bool,
 ) -> list[FeatureMap]:
     """The functions of each view.
 
@@ -97,13 +96,13 @@ def make_dictionaries(
         Names of the columns of X.
     rng : RandomState
         For random items and random views.
-    is_dealt : bool
+    are_split : bool
         Whether the views share the functions out instead of having all of them.
     """
     chosen, points = choose_functions(dictionary, rows, scored, X.shape[1], rng)
     parts = [chosen] * len(views)
     is_features = isinstance(dictionary, str) and dictionary == "features"
-    if is_dealt:
+    if are_split:
         is_scored = np.isin(chosen, scored) & (points is None) & (not is_features)
         parts = _deal(chosen, is_scored, len(views), rng)
     maps = []
@@ -149,26 +148,26 @@ def _kernels(
     rng: Any,
 ) -> FeatureMap:
     """Kernel functions at chosen rows of X, or of points; a basis of the view comes first."""
-    kernel, seen = view.make_kernel(), take_columns(X, columns)
+    kernel, items = view.make_kernel(), take_columns(X, columns)
     if kernel.is_precomputed and points is not None:
         raise ValueError(
             "dictionary gives points, but kernel='precomputed' has no kernel values to them; use "
             "dictionary='items' or a number of items."
         )
-    if kernel.is_precomputed and seen.shape[0] != seen.shape[1]:
+    if kernel.is_precomputed and items.shape[0] != items.shape[1]:
         raise ValueError(
-            f"X has shape {seen.shape}; kernel='precomputed' needs the square matrix of kernel "
+            f"X has shape {items.shape}; kernel='precomputed' needs the square matrix of kernel "
             "values between all training items."
         )
     if not isinstance(view.basis, str):
         check_basis(view.n_basis, view.basis, X.shape[0])
-        chosen, points = choose_basis(seen, 0, view.basis, rng), None
+        chosen, points = choose_basis(items, 0, view.basis, rng), None
     elif view.n_basis is not None:
         count = check_basis(view.n_basis, view.basis, len(rows))
-        chosen, points = rows[choose_basis(seen[rows], count, view.basis, rng)], None
-    source = seen if points is None else take_columns(points, columns)
-    items = None if kernel.is_precomputed else source[chosen]
-    return FeatureMap(kernel, columns, len(chosen), chosen, items)
+        chosen, points = rows[choose_basis(items[rows], count, view.basis, rng)], None
+    source = items if points is None else take_columns(points, columns)
+    centers = None if kernel.is_precomputed else source[chosen]
+    return FeatureMap(kernel, columns, len(chosen), chosen, centers)
 
 
 def choose_search(search: str, dictionaries: list[FeatureMap]) -> str:

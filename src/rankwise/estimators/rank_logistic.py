@@ -194,11 +194,9 @@ class RankLogisticCV(RankerMixin, Search):
     Parameters
     ----------
     alphas : array-like of shape (n_alphas,), optional
-        Candidates. By default 15 values from 1e-7 to 1 times the mean squared distance between
-        the items of a pair, which suits any scale of features and any amount of data. The grid
-        starts lower where the columns of X are on different scales, and goes on by three decades
-        at a time while the best is at its end, at most to 1e6 times that distance and down to its
-        rounding; a choice there warns.
+        Candidates. By default 21 values, two a decade, from 1e-9 to 10 times the mean squared
+        distance between the items of a pair, which suits any scale of features and any amount of
+        data. A choice at the end of the list warns.
     cv : "auto", int, splitter, iterable or None
         "auto" makes up to five folds. A number makes as many folds of whole groups, of items if
         there is one list only, or of edges if y is a connected PairGraph. None leaves out one
@@ -223,8 +221,7 @@ class RankLogisticCV(RankerMixin, Search):
     cv_results_ : dict
         "alphas", "params" (list of kernel parameters), "mean_score" of shape (n_params, n_alphas),
         "group_score" (list of arrays of shape (n_groups, n_alphas)), "groups" (their labels),
-        "n_undefined", "cv" (which way was taken), "note" (if the choice is at the edge, or most
-        alphas are as good; else empty), and "predictions" if asked for.
+        "n_undefined", "cv" (which way was taken), and "predictions" if asked for.
     best_estimator_ : RankLogistic
         The model trained on all data; also gives `gap_` and `history_`.
     coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_, n_iter_

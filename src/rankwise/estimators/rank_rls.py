@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from rankwise.arrays import Array
+from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.checks import check_beta, check_finite, warn_of_solutions
 from rankwise.estimators.chunked import ChunkedFit
 from rankwise.estimators.kernel_model import ModelPath
-from rankwise.estimators.problem import ranking_losses
+from rankwise.estimators.problem import ranking_loss
+from rankwise.estimators.search import Search
 from rankwise.features import Design, is_read_once, make_design
 from rankwise.features.design import FITTING, HOLDING_OUT
 from rankwise.frames import check_same_index
@@ -22,7 +24,7 @@ from rankwise.machine import Progress, calm
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.exact_hold_out import Refit
 from rankwise.model_selection.least_squares_task import LeastSquaresTask
-from rankwise.solvers import Solutions, minimize
+from rankwise.solvers import minimize
 from rankwise.targets import with_weights
 
 
@@ -91,8 +93,8 @@ class RankRLS(ChunkedFit):
         Those items (not for precomputed kernels).
     basis_indices_ : ndarray of int
         Row numbers of the basis items (if a basis of rows was used).
-    n_pairs_ : int or ndarray of shape (n_outputs,)
-        Number of pairs trained on; an array if the pairs depend on the output.
+    n_pairs_ : int
+        Number of pairs trained on.
     solver_ : str
         The solver in use.
     n_iter_ : int
@@ -165,8 +167,10 @@ class RankRLS(ChunkedFit):
         RankRLS
             The fitted estimator.
         """
+        alphas = check_alphas([self.alpha], "alpha")
         y, groups = with_weights(y, groups, sample_weight, X)
-        coefficients = self._solve_for(X, y, groups, check_alphas([self.alpha], "alpha"))
+        X, loss = self._check_data(X, y, groups, to_fit=True)
+        coefficients = self._learn(loss, self._make_design(X, to_fit=True), alphas)
         self._store(coefficients[0])
         return self
 
@@ -207,50 +211,27 @@ class RankRLS(ChunkedFit):
         model = clone(self)
         checked = check_alphas(alphas, "alphas")
         y, groups = with_weights(y, groups, sample_weight, X)
-        return RankRLSPath(model, checked, model._solve_for(X, y, groups, checked))
+        X, loss = model._check_data(X, y, groups, to_fit=True)
+        coefficients = model._learn(loss, model._make_design(X, to_fit=True), checked)
+        return RankRLSPath(model, checked, coefficients)
 
-    def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> LeastSquaresTask:
+    def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> RankRLSTask:
         """The model and its data as a `rankwise.model_selection.HoldOutTask`.
 
         Its candidates are alphas. X, y and groups as in `fit`; the estimator is left as it is.
         """
         model = clone(self)
-        items, losses = model._check_data(X, y, groups, to_fit=False)
-        return LeastSquaresTask(
-            losses,
-            lambda: model._make_design(items, losses, to_fit=False),
-            model.output_shape_,
-            self.alpha,
-            Refit(self.tol, self.max_iter),
-            lambda alpha: self._trained(X, y, groups, alpha),
-        )
-
-    def _trained(self, X: Any, y: Any, groups: ArrayLike | None, alpha: Any) -> RankRLS:
-        """The model of one alpha, or of one for each output."""
-        chosen, which = np.unique(alpha, return_inverse=True)
-        path = self.path(X, y, groups, alphas=chosen)
-        return path.model(which if len(chosen) > 1 else 0)
+        return RankRLSTask(model, *model._check_data(X, y, groups, to_fit=False))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
 
-    def _prepare(
-        self, X: Any, y: Any, groups: ArrayLike | None, *, to_fit: bool = True
-    ) -> tuple[list[SquaredLoss], Design]:
-        """Check everything, and say what is to be minimized and how.
-
-        `to_fit` allows what serves one fit only: a dual linear model may shift the features, which
-        changes kernel values but not the weights; features of a basis are made as they are read;
-        and the Gram matrix tells whether dense features are finite, see `_check_found`.
-        """
-        X, losses = self._check_data(X, y, groups, to_fit=to_fit)
-        return losses, self._make_design(X, losses, to_fit=to_fit)
-
     def _check_data(
         self, X: Any, y: Any, groups: ArrayLike | None, *, to_fit: bool
-    ) -> tuple[Any, list[SquaredLoss]]:
+    ) -> tuple[Any, SquaredLoss]:
+        """The items and the loss; to fit, the Gram matrix tells whether dense X is finite."""
         check_beta(self.beta)
         check_same_index(X=X, y=y, groups=groups)
         kernel = self.make_kernel()
@@ -258,12 +239,18 @@ class RankRLS(ChunkedFit):
         X = self._check_items(X, accept_sparse=sparse, ensure_all_finite=False)
         if not (to_fit and is_read_once(kernel, X, self.solver)):
             check_finite(X, self)
-        losses, self.output_shape_ = ranking_losses(
+        loss, self.output_shape_ = ranking_loss(
             X.shape[0], y, groups, self.cost, self.ties, self.group_weight, self.beta
         )
-        return X, losses
+        return X, loss
 
-    def _make_design(self, X: Any, losses: list[SquaredLoss], *, to_fit: bool) -> Design:
+    def _make_design(self, X: Any, *, to_fit: bool) -> Design:
+        """How to solve, and what the solver sees.
+
+        `to_fit` allows what serves one fit only: a dual linear model may shift the features, which
+        changes kernel values but not the weights; and features of a basis are made as they are
+        read.
+        """
         design = make_design(
             self.make_kernel(),
             X,
@@ -272,61 +259,65 @@ class RankRLS(ChunkedFit):
             basis=self.basis,
             random_state=self.random_state,
             shift_invariant=to_fit and self.beta == 0,
-            n_matrices=(FITTING if to_fit else HOLDING_OUT) + (len(losses) > 1),
+            n_matrices=FITTING if to_fit else HOLDING_OUT,
         )
-        several_passes = len(losses) > 1 or 0 < self.beta < 1
-        return design if to_fit and not several_passes else design.stored()
+        return design if to_fit and self.beta in (0, 1) else design.stored()
 
-    def _solve_for(self, X: Any, y: Any, groups: ArrayLike | None, alphas: Array) -> Array:
+    def _learn(self, loss: SquaredLoss, design: Design, alphas: Array) -> Array:
         """Coefficients of shape (n_alphas, n, n_outputs); sets all attributes but them."""
-        losses, design = self._prepare(X, y, groups)
-        found = [
-            self._minimize(loss, design, alphas, keep=loss is not losses[-1]) for loss in losses
-        ]
-        self._check_found(design, found)
-        self._describe_fit(losses, design, found)
-        coef = np.concatenate([solutions.coef for solutions in found], axis=2)
-        n_alphas, n, n_outputs = coef.shape
-        flat = design.coefficients(coef.transpose(1, 0, 2).reshape(n, -1))
-        return flat.reshape(-1, n_alphas, n_outputs).transpose(1, 0, 2)
-
-    def _minimize(
-        self, loss: SquaredLoss, design: Design, alphas: Array, *, keep: bool
-    ) -> Solutions:
-        copy = keep and design.method == "dual"  # the solver overwrites a kernel matrix
-        matrix = design.matrix.copy() if copy else design.matrix
         tol, max_iter = self.tol, self.max_iter
         with Progress("RankRLS") as line:
-            return minimize(
+            found = minimize(
                 design.method,
                 loss,
-                matrix,
+                design.matrix,
                 alphas,
                 tol=tol,
                 max_iter=max_iter,
                 watch=line.iteration,
             )
-
-    def _check_found(self, design: Design, found: list[Solutions]) -> None:
-        """Say what is wrong with X if a solution is not finite: usually NaN, else overflow."""
-        if all(np.isfinite(solutions.coef).all() for solutions in found):
-            return
-        if design.method == "primal" and self.make_kernel().is_linear:
-            check_finite(design.matrix, self)
-        raise ValueError(
-            "the squares of some features or kernel values overflow; scale the features, for "
-            "example with sklearn.preprocessing.StandardScaler."
-        )
-
-    def _describe_fit(
-        self, losses: list[SquaredLoss], design: Design, found: list[Solutions]
-    ) -> None:
-        n_pairs = [loss.graph.n_pairs for loss in losses]
-        self.n_pairs_ = n_pairs[0] if len(losses) == 1 else np.array(n_pairs)
-        self.solver_ = design.method
-        self.n_iter_ = max(solutions.n_iter for solutions in found)
+        if not np.isfinite(found.coef).all():
+            if design.method == "primal" and self.make_kernel().is_linear:
+                check_finite(design.matrix, self)
+            raise ValueError(
+                "the squares of some features or kernel values overflow; scale the features, for "
+                "example with sklearn.preprocessing.StandardScaler."
+            )
+        self.n_pairs_, self.solver_, self.n_iter_ = loss.graph.n_pairs, design.method, found.n_iter
         self._store_features(design.features)
         warn_of_solutions(found, self.kernel, self.tol)
+        n_alphas, n, n_outputs = found.coef.shape
+        flat = design.coefficients(found.coef.transpose(1, 0, 2).reshape(n, -1))
+        return flat.reshape(-1, n_alphas, n_outputs).transpose(1, 0, 2)
+
+
+class RankRLSTask(LeastSquaresTask):
+    """RankRLS with its data, for cross-validation.
+
+    Parameters
+    ----------
+    model : RankRLS
+        The learner.
+    X : array or sparse matrix
+        The items.
+    loss : SquaredLoss
+        What is minimized.
+    """
+
+    def __init__(self, model: RankRLS, X: Any, loss: SquaredLoss) -> None:
+        super().__init__(loss, model.output_shape_, model.alpha, Refit(model.tol, model.max_iter))
+        self._model, self._X = model, X
+
+    def make_design(self) -> Design:
+        """The features or the kernel matrix."""
+        return self._model._make_design(self._X, to_fit=False)
+
+    def train(self, **values: Any) -> RankRLS:
+        """RankRLS of one alpha; spends the kernel matrix."""
+        self._model.alpha = float(values["alpha"])
+        alphas = np.array([self._model.alpha])
+        self._model._store(self._model._learn(self.loss, self.spend_design(), alphas)[0])
+        return self._model
 
 
 class RankRLSPath(ModelPath[RankRLS]):
@@ -339,3 +330,84 @@ class RankRLSPath(ModelPath[RankRLS]):
     coefficients : ndarray of shape (n_alphas, n, n_outputs)
         Weights of the features (linear kernel) or of the training or basis items.
     """
+
+
+@dataclass(eq=False, repr=False)
+class RankRLSCV(RankerMixin, Search):
+    """RankRLS that chooses alpha, and kernel parameters if lists are given, by exact hold-out.
+
+    With groups every alpha is judged by leave-group-out, without by leave-pair-out: both
+    without training again, and equal to training again for each fold ([RankRLS09] sections
+    3.2 to 3.4). The model is then trained on all data with the best parameters.
+
+    Parameters
+    ----------
+    alphas : array-like of shape (n_alphas,), optional
+        Candidates. By default 40 values, two a decade, from the rounding of the mean squared
+        distance between the items of a pair to 1e4 times that distance, which suits any scale of
+        features and any amount of data. A choice at the end of the list warns.
+    cv : "auto", "leave-pair-out", None, int, splitter or iterable
+        "auto" leaves out one group at a time, or one connected component of explicit preferences
+        without groups; a single list is judged by leave-pair-out up to 1,500 items where that
+        applies, else by ten folds of items. Anything else as in
+        `rankwise.model_selection.cross_val_predict_groups`.
+    scoring : str or Metric
+        Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
+    gamma, degree, coef0
+        Kernel parameters; a list of values is searched.
+    store_predictions : bool
+        Keep the held-out scores in ``cv_results_["predictions"]``.
+    kernel, kernel_params, cost, ties, group_weight, beta, n_basis, basis, solver, tol, max_iter, \
+random_state
+        As in `RankRLS`.
+
+    Attributes
+    ----------
+    alpha_ : float
+        Chosen alpha.
+    best_score_ : float
+        Its score, in the units of the metric.
+    best_params_ : dict
+        Alpha and the chosen kernel parameters.
+    cv_results_ : dict
+        "alphas", "params" (list of kernel parameters), "mean_score" of shape (n_params, n_alphas)
+        or (n_params, n_alphas, n_outputs), "group_score" (list of arrays of shape (n_groups,
+        n_alphas)), "groups" (their labels), "n_undefined", "cv" (which way was taken), and
+        "predictions" if asked for.
+    best_estimator_ : RankRLS
+        The model trained on all data.
+    coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_
+        As in `RankRLS`.
+
+    Examples
+    --------
+    >>> from rankwise import RankRLSCV
+    >>> from rankwise.datasets import make_ranking
+    >>> X, y, groups = make_ranking(n_queries=50, noise=0.5, random_state=0)[:3]
+    >>> model = RankRLSCV(scoring="ndcg@10").fit(X, y, groups)
+    >>> round(model.best_score_, 3), model.cv_results_["cv"]
+    (0.932, 'leave-group-out')
+    """
+
+    model_class = RankRLS
+
+    alphas: ArrayLike | None = None
+    _: KW_ONLY
+    cv: Any = "auto"
+    scoring: Any = "disagreement"
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    beta: float = 0.0
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    solver: str = "auto"
+    tol: float = 1e-8
+    max_iter: int | None = None
+    random_state: Any = None
+    store_predictions: bool = False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

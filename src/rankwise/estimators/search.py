@@ -3,56 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankwise.arrays import Array
 from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.features import KernelParameters
+from rankwise.features.kernel import BaseEstimator
 from rankwise.frames import as_frame
 from rankwise.machine import calm
-from rankwise.model_selection.alpha_grid import (
-    Edges,
-    warn_at_edge,
-    warn_at_edge_of_gamma,
-    warn_at_limit,
-)
-from rankwise.model_selection.curves import HeldOutCurves, judge_and_widen
-from rankwise.model_selection.measures import Measure, check_scoring, undefined_everywhere
-from rankwise.model_selection.task import HoldOutTask
+from rankwise.metrics import Metric
+from rankwise.model_selection.candidates import warn_at_edge
+from rankwise.model_selection.curves import HeldOutCurves, score_candidates
+from rankwise.model_selection.folds import read_splits
+from rankwise.model_selection.measures import check_scoring, undefined_everywhere
 from rankwise.targets import with_weights
-
-
-class _Choice(NamedTuple):
-    """Where the best score is: at which point of the lists, at which candidate of each output."""
-
-    point: int
-    at: list[int]
-    score: float
-
-
-class _Tasks:
-    """The tasks of all models; a single one is kept, with what it has decomposed."""
-
-    def __init__(self, models: list[Any], data: tuple[Any, ...]) -> None:
-        self._models, self._data = models, data
-        self._only: HoldOutTask | None = None
-
-    def __iter__(self) -> Iterator[HoldOutTask]:
-        return map(self.__getitem__, range(len(self._models)))
-
-    def __getitem__(self, k: int) -> HoldOutTask:
-        if len(self._models) > 1:
-            task: HoldOutTask = self._models[k].hold_out_task(*self._data)
-            return task
-        if self._only is None:
-            self._only = self._models[0].hold_out_task(*self._data)
-        return self._only
 
 
 class BaseSearch(BaseEstimator):
@@ -87,29 +54,26 @@ class BaseSearch(BaseEstimator):
     cv: Any
     scoring: Any
     store_predictions: bool
-    alpha_per_output = False
 
     def _search(self, *data: Any) -> None:
         """Choose the parameters, then learn from all data, which go to `hold_out_task`."""
-        metric, points = self._measure(), self._points()
-        tasks = _Tasks([self._model(**point) for point in points], data)
+        metric, points, cv = check_scoring(self.scoring), self._points(), read_splits(self.cv)
         values = {name: given and getattr(self, given) for name, given in self.axes.items()}
-        runs = judge_and_widen(
-            tasks, values, self.cv, [metric], lambda runs: self._edges(runs, metric)
-        )
-        choice = self._choose(runs, metric)
-        self._warn(runs, points, choice, metric)
-        self._report(runs, points, choice, metric)
-        chosen = {name: self.best_params_[name] for name in self.axes}
-        self.best_estimator_ = tasks[choice.point].train(**chosen)
+        models = [self._model(**point) for point in points]
+        runs: list[HeldOutCurves] = []
+        for model in models:  # one at a time: a task may hold a kernel matrix
+            task = model.hold_out_task(*data)
+            runs.append(score_candidates(task, values, cv, [metric]))
+        best = self._best_point(runs, metric)
+        chosen = self._report(runs, points, best, metric)
+        if len(models) > 1:
+            task = models[best].hold_out_task(*data)
+        self.best_estimator_ = task.train(**chosen)
 
     def __getattr__(self, name: str) -> Any:
         if name in type(self).shown and "best_estimator_" in self.__dict__:
             return getattr(self.best_estimator_, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def _measure(self) -> Measure:
-        return check_scoring(self.scoring)
 
     def _model(self, **point: Any) -> Any:
         own, theirs = self.get_params(deep=False), self.model_class().get_params(deep=False)
@@ -127,82 +91,44 @@ class BaseSearch(BaseEstimator):
             dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())
         ]
 
-    def _choose(self, runs: list[HeldOutCurves], metric: Measure) -> _Choice:
-        """The best score; of equal ones the first point of the lists, the simplest candidate."""
-        choices = []
-        for k, run in enumerate(runs):
-            columns = self._columns(run, metric)
-            if np.isnan(columns).all():
-                continue
-            outputs = range(columns.shape[1]) if self.alpha_per_output else [None]
-            at = [run.best(metric, output) for output in outputs]
-            choices.append(_Choice(k, at, float(np.mean(columns[at, np.arange(len(at))]))))
-        if not choices:
+    def _best_point(self, runs: list[HeldOutCurves], metric: Metric) -> int:
+        """The point of the lists with the best score; of equal ones the first."""
+        sign = 1.0 if metric.greater_is_better else -1.0
+        gains = [sign * run.overall(metric) for run in runs]
+        if np.isnan(np.concatenate(gains)).all():
             raise undefined_everywhere(metric)
-        sign = 1.0 if metric.greater_is_better else -1.0
-        return max(choices, key=lambda choice: sign * choice.score)
-
-    def _columns(self, run: HeldOutCurves, metric: Measure) -> Array:
-        """Mean scores of the candidates, one column for each choice that is made."""
-        return run.mean(metric) if self.alpha_per_output else run.overall(metric)[:, None]
-
-    def _edges(self, runs: list[HeldOutCurves], metric: Measure) -> Edges:
-        choice = self._choose(runs, metric)
-        run = runs[choice.point]
-        columns = zip(self._columns(run, metric).T, choice.at, strict=True)
-        found = [run.candidates.edges(scores, at, "alpha") for scores, at in columns]
-        return Edges(any(edges.lower for edges in found), any(edges.upper for edges in found))
-
-    def _warn(
-        self,
-        runs: list[HeldOutCurves],
-        points: list[dict[str, Any]],
-        choice: _Choice,
-        metric: Measure,
-    ) -> None:
-        """Warn if values end where the score still improves: the user's, or any default ones."""
-        run = runs[choice.point]
-        if run.candidates.grid is not None:
-            warn_at_limit(run.candidates.grid, self._edges(runs, metric))
-        for name, given in self.axes.items():
-            if given is None or getattr(self, given) is None:
-                continue
-            values = run.candidates.axes[name]
-            for scores, at in zip(self._columns(run, metric).T, choice.at, strict=True):
-                line, place = run.candidates.line(at, name)
-                if values[place] > 0:  # there is no nu below 0
-                    warn_at_edge(name, values, scores[line], place)
-        sign = 1.0 if metric.greater_is_better else -1.0
-        gains = [np.nan_to_num(sign * self._columns(run, metric), nan=-np.inf) for run in runs]
-        best = np.array([gain.max(axis=0).mean() for gain in gains])
-        warn_at_edge_of_gamma(points, best, points[choice.point])
+        return int(np.argmax([np.nan_to_num(gain, nan=-np.inf).max() for gain in gains]))
 
     def _report(
         self,
         runs: list[HeldOutCurves],
         points: list[dict[str, Any]],
-        choice: _Choice,
-        metric: Measure,
-    ) -> None:
-        run = runs[choice.point]
-        chosen: dict[str, Any] = run.candidates[choice.at[0]]
-        if self.alpha_per_output:
-            chosen["alpha"] = run.candidates.axes["alpha"][choice.at]
+        best: int,
+        metric: Metric,
+    ) -> dict[str, Any]:
+        """Set the attributes that tell of the search; the chosen candidate."""
+        run, at = runs[best], runs[best].best(metric)
+        scores, chosen = run.overall(metric), run.candidates[at]
         for name, value in chosen.items():
             setattr(self, f"{name}_", value)
-        self.best_score_ = choice.score
+            given = self.axes[name] is not None and getattr(self, str(self.axes[name])) is not None
+            if value > 0 and (given or name == "alpha"):  # there is no nu below 0
+                line = run.candidates.line(at, name)
+                place = int(np.flatnonzero(line == at)[0])
+                warn_at_edge(name, run.candidates.axes[name], scores[line], place)
+        self.best_score_ = float(scores[at])
         searched = [name for name in self.lists if np.ndim(getattr(self, name))]
-        self.best_params_ = {**chosen, **{name: points[choice.point][name] for name in searched}}
+        self.best_params_ = {**chosen, **{name: points[best][name] for name in searched}}
         self.cv_results_ = {
             **self._tables(runs, points, metric),
             "groups": runs[0].groups,
             "n_undefined": run.n_undefined(metric),
             "cv": runs[0].way,
-            "note": run.note(metric, 0 if self.alpha_per_output else None),
         }
+        return chosen
 
     def _tables(
-        self, runs: list[HeldOutCurves], points: list[dict[str, Any]], metric: Measure
+        self, runs: list[HeldOutCurves], points: list[dict[str, Any]], metric: Metric
     ) -> dict[str, Any]:
         """Scores for `cv_results_`: a row for each point, a column for each candidate."""
         (name,) = self.axes

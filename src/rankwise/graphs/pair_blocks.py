@@ -12,7 +12,7 @@ from rankwise.graphs.graph import PreferenceGraph
 from rankwise.graphs.pair_graph import PairGraph
 from rankwise.graphs.score_graph import ScoreGraph
 
-BLOCK_PAIRS = 2**13  # in float64 they stay in the cache
+BLOCK_PAIRS = 2**15  # in float64 they stay in the cache
 
 
 class PairBlock(NamedTuple):

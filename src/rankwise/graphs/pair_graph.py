@@ -156,6 +156,11 @@ class PairGraph(PreferenceGraph):
         return np.arange(self.n_items) if self._items is None else self._items
 
     @property
+    def has_groups(self) -> bool:
+        """Whether the items were given groups; if not, the connected components are groups."""
+        return self._groups is not None
+
+    @property
     def groups(self) -> NDArray[np.intp]:
         """For each item the number of its group."""
         return self.components if self._groups is None else self._groups.codes

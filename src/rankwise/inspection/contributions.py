@@ -165,13 +165,13 @@ def contributions(
             f"{parts.name} has no weight for each feature: it is not linear, has several outputs, "
             "or is no ranker. permutation_importance takes any model."
         )
-    seen = parts.features(X, groups)
-    encoded = encode_groups(groups, seen.shape[0])
+    features = parts.features(X, groups)
+    encoded = encode_groups(groups, features.shape[0])
     first = model if parts.steps is None else parts.steps
     n_columns = getattr(first, "n_features_in_", len(weights))
     names = input_columns(first, X)
     if by == "feature" or parts.steps is None:
-        return Contributions(weights, seen, encoded, parts.feature_names(names, len(weights)))
+        return Contributions(weights, features, encoded, parts.feature_names(names, len(weights)))
     sources = source_columns(parts.steps, n_columns)
     if sources is None:
         raise ValueError(
@@ -179,7 +179,7 @@ def contributions(
             "no column has a part of its own. by='feature' gives the parts of the features that "
             "the ranker sees."
         )
-    added = seen @ sp.csr_array(
+    added = features @ sp.csr_array(
         (weights, (np.arange(len(sources)), sources)), (len(sources), n_columns)
     )
     names = names or [f"x{j}" for j in range(n_columns)]

@@ -52,8 +52,8 @@ class ModelParts(NamedTuple):
 
     def features(self, X: Any, groups: Any = None) -> Any:
         """What the learner sees of the rows of X: a dense array or a sparse matrix by rows."""
-        seen = X if self.steps is None else transform_step(self.steps, X, groups)
-        return seen.tocsr() if sp.issparse(seen) else np.asarray(as_array(seen, "X"))
+        rows = X if self.steps is None else transform_step(self.steps, X, groups)
+        return rows.tocsr() if sp.issparse(rows) else np.asarray(as_array(rows, "X"))
 
     def feature_names(self, names: list[str] | None, n_features: int) -> list[str]:
         """Names of what the learner sees, from the names of the columns of X."""
@@ -99,6 +99,6 @@ def take_apart(model: Any) -> ModelParts:
 
 def input_columns(model: Any, X: Any) -> list[str] | None:
     """Names of the columns that a model takes: as it has seen them, or of the data frame."""
-    found = getattr(model, "feature_names_in_", None)
-    found = column_names(X) if found is None else found
-    return None if found is None else [str(name) for name in found]
+    names = getattr(model, "feature_names_in_", None)
+    names = column_names(X) if names is None else names
+    return None if names is None else [str(name) for name in names]

@@ -76,14 +76,14 @@ class BradleyTerry:
 
     def fit(self, alpha: float, **options: object) -> Fit:
         """What the solver found; a warning if it is not as exact as it should be."""
-        found = maximize_likelihood(self.system, self.verdicts, alpha, **options)  # type: ignore[arg-type]
-        if not found.is_done:
+        best = maximize_likelihood(self.system, self.verdicts, alpha, **options)  # type: ignore[arg-type]
+        if not best.is_done:
             warn_user(
-                f"the Bradley–Terry ratings stopped after {found.n_iter} steps at a relative gap "
-                f"of {found.gap:.1e}; a larger alpha makes them exact.",
+                f"the Bradley–Terry ratings stopped after {best.n_iter} steps at a relative gap "
+                f"of {best.gap:.1e}; a larger alpha makes them exact.",
                 ConvergenceWarning,
             )
-        return found
+        return best
 
     def choose_alpha(self, rng: np.random.Generator) -> float:
         """The alpha of least log loss on comparisons left out one at a time, by a Newton step.
@@ -100,8 +100,7 @@ class BradleyTerry:
         losses, start = np.empty(len(alphas)), None
         for k, alpha in enumerate(alphas):
             kept = counts - out if is_large else counts
-            fit = self.fit(float(alpha), start=start, count=kept)
-            start = fit.unknowns, fit.theta
+            start = fit = self.fit(float(alpha), start=start, count=kept)
             self._theta = fit.theta
             (ratings,), (effects,) = self.system.unpacked(fit.unknowns[None])
             if is_large:
@@ -120,9 +119,9 @@ class BradleyTerry:
         """
         tally = self.tally
         margins = tally.margins(solution.ratings, solution.effects)[tally.pair]
-        at = self.verdicts.at(margins, tally.target, self._theta)
-        bend = np.maximum(at.mm, 1e-300)
-        working = replace(tally, weight=tally.weight * bend, target=margins - at.m / bend)
+        derivatives = self.verdicts.at(margins, tally.target, self._theta)
+        bend = np.maximum(derivatives.mm, 1e-300)
+        working = replace(tally, weight=tally.weight * bend, target=margins - derivatives.m / bend)
         shift = 2 * alpha * tally.total_weight / working.total_weight
         return RatingSystem(working, self.system.X), shift
 
@@ -148,12 +147,12 @@ class BradleyTerry:
         meter = Progress("bootstrap", n_resamples)
         for k in range(n_resamples):
             count = to_outcomes.T @ units.draw(1, rng)[0]
-            fit = self.fit(alpha, start=(start.unknowns, start.theta), count=count)
-            (found,), (effects[k],) = self.system.unpacked(fit.unknowns[None])
+            fit = self.fit(alpha, start=start, count=count)
+            (sample,), (effects[k],) = self.system.unpacked(fit.unknowns[None])
             if means is not None:
                 present = tally.degrees(tally.by_pair(count.astype(np.float64))) > 0
-                found = means.keep(found[None], present[None])[0]
-            ratings[k] = found
+                sample = means.keep(sample[None], present[None])[0]
+            ratings[k] = sample
             meter.update(k + 1)
         meter.close()
         return Solution(ratings, effects)
@@ -193,29 +192,29 @@ class BradleyTerry:
         tally = system.tally
         exact = LeaveOut(system, solution, shift * tally.total_weight)
         m, own = exact.margins[tally.pair], self.tally.weight
-        found = self.verdicts.at(m, self.tally.target, self._theta)
+        derivatives = self.verdicts.at(m, self.tally.target, self._theta)
         R = np.zeros((len(m), 2, 2))
         R[:, 0, 0] = exact.resistances[tally.pair]
         if self.verdicts.has_parameter:
             weight = self.tally.count * own
-            cross = system.right(tally.by_pair(weight * found.mt)[None])[0]
+            cross = system.right(tally.by_pair(weight * derivatives.mt)[None])[0]
             carried = exact.inverse @ cross
-            left = float(weight @ found.tt - cross @ carried)
+            left = float(weight @ derivatives.tt - cross @ carried)
             (ratings,), (effects,) = system.unpacked(carried[None])
             along = tally.margins(ratings, effects)[tally.pair]
             R[:, 0, 0] += along**2 / left
             R[:, 0, 1] = R[:, 1, 0] = -along / left
             R[:, 1, 1] = 1 / left
-        slope = own[:, None] * np.stack([found.m, found.t], axis=1)
-        bend = own * np.array([[found.mm, found.mt], [found.mt, found.tt]])
+        slope = own[:, None] * np.stack([derivatives.m, derivatives.t], axis=1)
+        bend = own * np.array([[derivatives.mm, derivatives.mt], [derivatives.mt, derivatives.tt]])
         inner = np.eye(2) - R @ bend.transpose(2, 0, 1)
         moved = np.linalg.solve(inner, R @ slope[:, :, None])[:, :, 0]
         return m + moved[:, 0], self._theta + moved[:, 1]
 
     def _log_loss(self, margins: Array, theta: Array | float, count: Array | Indices) -> float:
         weight = count * self.tally.weight
-        found = self.verdicts.at(margins, self.tally.target, theta)
-        return float(weight @ found.value / weight.sum())
+        derivatives = self.verdicts.at(margins, self.tally.target, theta)
+        return float(weight @ derivatives.value / weight.sum())
 
     def _note(self, ratings: Array, effects: Array) -> str:
         """Which ratings only alpha keeps finite (Ford, Solution of a ranking problem, 1957)."""

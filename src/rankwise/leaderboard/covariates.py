@@ -73,22 +73,22 @@ def with_covariates(data: PairData, covariates: Any) -> PairData:
 
 def covariates_of(data: PairData, side: bool) -> Covariates:
     """The columns of the covariates, and one for the advantage of the first side if asked."""
-    has_side, found = bool(side), dict[str, Array]()
+    has_side, by_name = bool(side), dict[str, Array]()
     if has_side:
         _check_sides(data, "side=True asks")
-        found[SIDE] = np.ones(data.n_pairs)
+        by_name[SIDE] = np.ones(data.n_pairs)
     for name, values in data.covariates.items():
         if values.dtype.kind in "biuf":
             column = as_real(f"the covariate {name!r}", values)
             _check_column(name, column, has_side)
-            found[name] = column
+            by_name[name] = column
             continue
         _check_sides(data, f"the categories of {name!r} ask")
-        found |= _indicators(name, values, keep_all=not has_side)
+        by_name |= _indicators(name, values, keep_all=not has_side)
         has_side = True  # the indicators add up to it
-    columns = np.column_stack([*found.values(), np.empty((data.n_pairs, 0))])
+    columns = np.column_stack([*by_name.values(), np.empty((data.n_pairs, 0))])
     scale = np.sqrt(data.weight @ columns**2 / data.weight.sum())
-    return Covariates(tuple(found), columns / scale, scale)
+    return Covariates(tuple(by_name), columns / scale, scale)
 
 
 def _indicators(name: str, values: NDArray[Any], *, keep_all: bool) -> Iterator[tuple[str, Array]]:

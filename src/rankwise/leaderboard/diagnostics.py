@@ -86,12 +86,12 @@ class Meetings(NamedTuple):
         i, j, size = i[both], j[both], len(chosen)
         n = np.zeros((size, size), np.intp)
         n[i, j] = n[j, i] = self.n[both]
-        found = []
+        matrices = []
         for values in (self.observed[both], self.expected[both]):
             matrix = np.full((size, size), np.nan)
             matrix[i, j], matrix[j, i] = values, -values + 0.0
-            found.append(matrix)
-        return HeadToHead(labels[chosen], n, *found)
+            matrices.append(matrix)
+        return HeadToHead(labels[chosen], n, *matrices)
 
 
 def meetings_of(tally: Tally, expected: Array) -> Meetings:

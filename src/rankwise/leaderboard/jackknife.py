@@ -94,16 +94,16 @@ class LeaveOut:
         first, second, Z = tally.first, tally.second, tally.covariates
         if system.X is None:
             own, n = inverse.diagonal(), tally.n_items
-            found = own[first] + own[second] - 2 * inverse[first, second]
+            values = own[first] + own[second] - 2 * inverse[first, second]
             cross = inverse[first, n:] - inverse[second, n:]
-            found += np.einsum("ij,ij->i", 2 * cross + Z @ inverse[n:, n:], Z)
-            return np.asarray(found)
-        found = np.empty(len(first))
+            values += np.einsum("ij,ij->i", 2 * cross + Z @ inverse[n:, n:], Z)
+            return np.asarray(values)
+        values = np.empty(len(first))
         size = max(1, BLOCK // system.size)
         for start in range(0, len(first), size):
             D = system.rows(slice(start, start + size))
-            found[start : start + size] = np.einsum("ij,ij->i", D @ inverse, D)
-        return found
+            values[start : start + size] = np.einsum("ij,ij->i", D @ inverse, D)
+        return values
 
     def change(self, pairs: NDArray[np.integer], weights: Array, flows: Array) -> Array:
         """``u − u^(−g)``: Woodbury's formula, or a solve where g has more pairs than unknowns.

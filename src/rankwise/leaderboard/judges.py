@@ -152,7 +152,7 @@ def _agreement(
 
 def _remarks(n: Indices, slopes: _Slopes, bias: Array, error: Array, tail: float) -> list[str]:
     """What is sure of a judge, although one among many was looked at: the tail is for all."""
-    found = []
+    remarks = []
     for k in range(len(n)):
         said = []
         reach = float(student.isf(tail, max(1, n[k] - 1)))
@@ -163,8 +163,8 @@ def _remarks(n: Indices, slopes: _Slopes, bias: Array, error: Array, tail: float
             said.append("hardly follows the others")
         if n[k] > 1 and abs(bias[k]) > reach * error[k] > 0:
             said.append(f"favors the {'first' if bias[k] > 0 else 'second'} side")
-        found.append(", ".join(said))
-    return found
+        remarks.append(", ".join(said))
+    return remarks
 
 
 def weights_of(judges: tuple[Judge, ...], codes: Indices) -> Array:

@@ -347,12 +347,12 @@ def rate_groups(
     """
     columns = {name: options.pop(name) for name in PairColumns.names() if name in options}
     data = check_pairs(pairs, items, covariates, columns)
-    given = data.groups if groups is None else groups
-    if given is None:
+    labels = data.groups if groups is None else groups
+    if labels is None:
         raise ValueError(
             "the comparisons have no groups; read them with group=, or pass one label for each."
         )
-    encoded = encode_labels("groups", given, data.n_pairs)
+    encoded = encode_labels("groups", labels, data.n_pairs)
     X = None if features is None else check_features(features, data.n_items)
     if clusters is not None:
         units = encode_labels("clusters", clusters, data.n_pairs)
@@ -360,14 +360,14 @@ def rate_groups(
     boards = {}
     for code, label in enumerate(encoded.labels.tolist()):
         chosen = np.flatnonzero(encoded.codes == code)
-        part = data.take(chosen)
-        ends = np.stack([part.first, part.second])
+        of_group = data.take(chosen)
+        ends = np.stack([of_group.first, of_group.second])
         members, (first, second) = np.unique(ends, return_inverse=True)
-        part = replace(part, first=first, second=second, items=data.items[members])
+        of_group = replace(of_group, first=first, second=second, items=data.items[members])
         try:
             boards[label] = rate(
-                part,
-                covariates=list(part.covariates) or None,
+                of_group,
+                covariates=list(of_group.covariates) or None,
                 features=None if X is None else X[members],
                 clusters=None if clusters is None else np.asarray(clusters)[chosen],
                 **options,

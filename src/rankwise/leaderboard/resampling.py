@@ -116,11 +116,11 @@ def resample(
     for start in range(0, n_resamples, size):
         stop = min(n_resamples, start + size)
         weights, flows = units.pair_sums(units.draw(stop - start, rng))
-        found, effects[start:stop] = system.solve(weights, flows, alpha)
+        samples, effects[start:stop] = system.solve(weights, flows, alpha)
         if means is not None:
             present = (abs(system.tally.incidence).T @ weights.T).T > 0
-            found = means.keep(found, present)
-        ratings[start:stop] = found
+            samples = means.keep(samples, present)
+        ratings[start:stop] = samples
         meter.update(stop)
     meter.close()
     return Solution(ratings, effects)

@@ -223,7 +223,7 @@ class SparseSystem:
     def solve(self, right: Array, tol: float, start: Array | None = None) -> Array:
         """The solution for one right-hand side that sums to zero in each component."""
         dtype = self._diagonal.dtype
-        found = conjugate_gradients(
+        solved = conjugate_gradients(
             self._product,
             right[:, None].astype(dtype),
             self._diagonal,
@@ -231,23 +231,23 @@ class SparseSystem:
             max_iter=MAX_ITERATIONS,
             start=None if start is None else start[:, None].astype(dtype),
         )
-        if not found.converged:
+        if not solved.converged:
             warn_user(
                 f"conjugate gradients stopped after {MAX_ITERATIONS} iterations before the "
                 "ratings were exact; a larger alpha makes the system easier.",
                 ConvergenceWarning,
             )
-        return np.asarray(found.x[:, 0])
+        return np.asarray(solved.x[:, 0])
 
     def _product(self, v: Array) -> Array:
         n = self._adjacency.shape[0]
-        found = self._diagonal[:, None] * v
-        found[:n] -= self._adjacency @ v[:n]
+        product = self._diagonal[:, None] * v
+        product[:n] -= self._adjacency @ v[:n]
         if len(v) > n:
-            found[:n] += self._cross @ v[n:]
+            product[:n] += self._cross @ v[n:]
             inner = self._inner - np.diag(self._inner.diagonal())
-            found[n:] += self._cross.T @ v[:n] + inner @ v[n:]
-        return found
+            product[n:] += self._cross.T @ v[:n] + inner @ v[n:]
+        return product
 
 
 def explained_by_ratings(tally: Tally, start: Array) -> float:

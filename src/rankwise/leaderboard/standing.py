@@ -38,8 +38,8 @@ def records_of(tally: Tally) -> Records:
     def count(ahead: NDArray[np.bool_], behind: NDArray[np.bool_]) -> Indices:
         """How often an item is first in the former outcomes or second in the latter."""
         n, number = tally.n_items, tally.count
-        found = np.bincount(first, number * ahead, n) + np.bincount(second, number * behind, n)
-        return np.asarray(found, np.intp)
+        n_times = np.bincount(first, number * ahead, n) + np.bincount(second, number * behind, n)
+        return np.asarray(n_times, np.intp)
 
     won, lost = tally.target > 0, tally.target < 0
     wins, losses, ties = count(won, lost), count(lost, won), count(*[tally.target == 0] * 2)

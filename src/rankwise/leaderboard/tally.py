@@ -214,8 +214,8 @@ def _joined(codes: Indices, n_codes: int, values: Array) -> tuple[Indices, int]:
     if n_values == 1:
         return codes, n_codes
     if n_codes > LARGEST // n_values:
-        found, codes = np.unique(codes, return_inverse=True)
-        n_codes = len(found)
+        known, codes = np.unique(codes, return_inverse=True)
+        n_codes = len(known)
     joined = codes * n_values
     if n_values <= FEW:
         for value in distinct[:-1]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from rankwise.arrays import Array, Indices
 from rankwise.graphs import ScoreGraph
+from rankwise.options import check_option
 
 
 class TableLoss:
@@ -48,6 +49,7 @@ class TableLoss:
         ties: str = "include",
         group_weight: str = "pairs",
     ) -> None:
+        check_option("group_weight", group_weight, ("pairs", "groups"))
         self.Y, self.known = Y, ~np.isnan(Y)
         self._options = {"cost": cost, "ties": ties, "group_weight": group_weight}
         self._is_plain = cost == "magnitude" and ties == "include"

@@ -319,10 +319,10 @@ def _weight_between(
 ) -> Array:
     """Weight, per group, of the pairs that share an outer run but not an inner one."""
     sums = np.add.reduceat(weights, inner)
-    seen = np.concatenate([[0.0], np.cumsum(sums)])
+    running = np.concatenate([[0.0], np.cumsum(sums)])
     first_inner = np.searchsorted(inner, outer)
     n_inner = np.diff(first_inner, append=len(inner))
-    before = seen[:-1] - np.repeat(seen[first_inner], n_inner)
+    before = running[:-1] - np.repeat(running[first_inner], n_inner)
     first_in_group = np.searchsorted(inner, targets.starts)
     between: Array = np.add.reduceat(sums * before, first_in_group)
     return between

@@ -625,9 +625,9 @@ def _hit_by_group(ranking: Ranking, *, k: int = 1) -> GroupValues:
 def _none_taken(n: Indices, r: NDArray[np.int64], s: Indices) -> Array:
     """Probability that s of n items in random order have none of r: C(n − r, s)/C(n, s)."""
     out = np.where(s > n - r, 0.0, 1.0)
-    some = (r > 0) & (s > 0) & (s <= n - r)
-    a, b, c = n[some], r[some], s[some]
-    out[some] = np.exp(
+    is_open = (r > 0) & (s > 0) & (s <= n - r)
+    a, b, c = n[is_open], r[is_open], s[is_open]
+    out[is_open] = np.exp(
         gammaln(a - b + 1) - gammaln(a - b - c + 1) - gammaln(a + 1) + gammaln(a - c + 1)
     )
     return np.asarray(out)

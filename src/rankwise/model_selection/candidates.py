@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rankwise.arrays import Array
-from rankwise.model_selection.alpha_grid import AlphaGrid, Edges, edges_of
+from rankwise.arrays import Array, Indices
+from rankwise.errors import warn_user
 from rankwise.real_numbers import as_real
 
 SIMPLER = {"alpha": 1, "nu": -1, "n_basis": -1}  # the sign of the direction of simpler models
 SAME = 1e-12  # scores that differ by less are equal but for rounding
+DECADES = (-15.5, 4)  # where default alphas start and end: from rounding to nothing learned
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +30,6 @@ class Candidates:
         {"n_basis": ...}. In the table the first parameter changes fastest. Of candidates that score
         alike the one with the simplest value of the first is chosen, then of the second: large
         alpha, small nu, few basis functions.
-    grid : AlphaGrid, optional
-        Where the alphas come from, if they are default ones, which may be widened.
 
     Examples
     --------
@@ -43,18 +43,12 @@ class Candidates:
     """
 
     axes: dict[str, Array]
-    grid: AlphaGrid | None = None
 
     @cached_property
     def table(self) -> Array:
         """The values, shape (n_candidates, n_parameters)."""
         columns = np.meshgrid(*reversed(self.axes.values()), indexing="ij")
         return np.stack([column.ravel() for column in reversed(columns)], axis=1)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Numbers of values, those of the last parameter first: how to fold a row of candidates."""
-        return tuple(len(values) for values in reversed(self.axes.values()))
 
     def __len__(self) -> int:
         return len(self.table)
@@ -78,37 +72,46 @@ class Candidates:
         at = int(ties[simplest[0]])
         if "nu" not in self.axes:
             return at
-        line, _ = self.line(at, "nu")  # where nu makes no difference but for rounding: the smallest
+        line = self.line(at, "nu")  # where nu makes no difference but for rounding: the smallest
         same = line[gain[line] >= gain[at] - SAME]
         return int(same[np.argmin(self.table[same, list(self.axes).index("nu")])])
 
-    def line(self, at: int, name: str) -> tuple[NDArray[np.intp], int]:
-        """The candidates that have every value of one parameter, all else as `at`; its place."""
-        axis = len(self.axes) - 1 - list(self.axes).index(name)
-        place = list(np.unravel_index(at, self.shape))
-        every: list[Any] = [slice(value, value + 1) for value in place]
-        every[axis] = slice(None)
-        return np.arange(len(self)).reshape(self.shape)[tuple(every)].ravel(), int(place[axis])
+    def line(self, at: int, name: str) -> Indices:
+        """The candidates that have every value of one parameter, all else as `at`."""
+        others = [column for column, axis in enumerate(self.axes) if axis != name]
+        same = (self.table[:, others] == self.table[at, others]).all(axis=1)
+        return np.flatnonzero(same)
 
-    def edges(self, scores: Array, at: int, name: str) -> Edges:
-        """Which ends of the values of one parameter the choice `at` is at, all else equal."""
-        line, place = self.line(at, name)
-        return edges_of(self.axes[name], scores[line], place)
 
-    def beyond(self, edges: Edges) -> Candidates | None:
-        """More candidates beyond the ends of the default alphas; None if there are none."""
-        if self.grid is None or (grid := self.grid.wider(edges)) == self.grid:
-            return None
-        return Candidates({**self.axes, "alpha": grid.beyond(self.grid)}, grid)
+def default_alphas(scale: float, decades: tuple[float, float] = DECADES) -> Array:
+    """Two alphas a decade; the 40 of RankRLS run from rounding to 1e4 times the scale.
 
-    def joined(self, more: Candidates) -> tuple[Candidates, NDArray[np.intp]]:
-        """These and those beyond, by ascending alpha, and the former place of each."""
-        alphas = np.concatenate([self.axes["alpha"], more.axes["alpha"]])
-        order = np.argsort(alphas)
-        ours = np.arange(len(self)).reshape(self.shape)
-        theirs = len(self) + np.arange(len(more)).reshape(more.shape)
-        places = np.concatenate([ours, theirs], axis=-1)[..., order]
-        return Candidates({**self.axes, "alpha": alphas[order]}, more.grid), places.ravel()
+    Parameters
+    ----------
+    scale : float
+        Sum of the eigenvalues of the system: the mean squared distance between items of a pair.
+    decades : tuple of float
+        Powers of ten where the alphas start and end, relative to the scale.
+    """
+    scale = scale if scale > 0 else 1.0  # constant features: every alpha gives the same model
+    low, high = (round(2 * decade) for decade in decades)
+    return np.asarray(scale * 10.0 ** (np.arange(low, high + 1) / 2))
+
+
+def warn_at_edge(name: str, grid: Array, scores: Array, at: int) -> None:
+    """Warn if the grid ends at the choice `at` and no other value is as good."""
+    is_alone = len(grid) > 1 and bool((np.delete(scores, at) != scores[at]).all())
+    if is_alone and grid[at] in (grid.min(), grid.max()):
+        warn_user(
+            f"the best {name} {grid[at]:g} is at the edge of the grid from {grid.min():g} to "
+            f"{grid.max():g}; extend the grid, or scale the features."
+        )
+
+
+def asked_alphas(values: Mapping[str, ArrayLike | None], own: float) -> Array | None:
+    """The alphas that were asked for, that of the learner if none were; None for default ones."""
+    alphas = values.get("alpha", [own])
+    return None if alphas is None else check_alphas(alphas, "alphas")
 
 
 def check_alphas(alphas: ArrayLike, name: str) -> Array:
@@ -117,8 +120,8 @@ def check_alphas(alphas: ArrayLike, name: str) -> Array:
     bad = ~(np.isfinite(checked) & (checked > 0))
     if bad.any():
         raise ValueError(
-            f"{name}: got {checked[bad][0]}, expected a positive finite number; alpha is the "
-            "weight of the regularizer, and for almost none pass something small such as 1e-9."
+            f"{name}: got {checked[bad][0]}, expected a positive finite number. For almost no "
+            "regularization use a small value such as 1e-9."
         )
     return checked
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.machine import calm
-from rankwise.model_selection.curves import by_row, hold_out_folds
+from rankwise.model_selection.curves import by_row
+from rankwise.model_selection.folds import make_folds
 from rankwise.model_selection.task import hold_out_task
 
 
@@ -114,7 +115,6 @@ def cross_val_predict_groups(
     if alphas is not None and "alpha" not in task.parameters:
         raise ValueError(f"{type(estimator).__name__} has no alpha; leave out alphas.")
     candidates = task.candidates() if alphas is None else task.candidates(alpha=alphas)
-    columns = [held for _, held in hold_out_folds(task, cv, candidates, progress)]
-    scores = by_row(task, np.concatenate(columns, axis=1))
+    scores = by_row(task, task.held_out(make_folds(cv, task.graph), candidates, progress))
     shape = (len(scores), *task.output_shape, len(candidates))
     return scores.reshape(shape if alphas is not None else shape[:-1])

@@ -120,7 +120,7 @@ def leave_pair_out(
         )
     candidates = task.candidates() if alphas is None else task.candidates(alpha=alphas)
     checked = candidates.axes["alpha"]
-    pairs = _pairs_of_complete_list(task, estimator)
+    pairs = _pairs_of_complete_list(task)
     n_pairs = _count_pairs(pairs.scores)
     disagreement = pairs.disagreement(checked)
     shape = (*task.output_shape, *(() if alphas is None else (len(checked),)))
@@ -133,12 +133,11 @@ def leave_pair_out(
     )
 
 
-def _pairs_of_complete_list(task: HoldOutTask, estimator: Any) -> HeldOutPairs:
-    weight, beta = task.graphs[0].item_weights, getattr(estimator, "beta", 0)
-    if weight is not None and 0 < beta < 1:
+def _pairs_of_complete_list(task: HoldOutTask) -> HeldOutPairs:
+    if task.graph.item_weights is not None:
         raise ValueError(
-            f"leave_pair_out with sample_weight takes beta=0 or beta=1, not {beta}; use folds of "
-            "items, cross_val_predict_groups(..., cv=10)."
+            "leave_pair_out takes no weights of items; hold out folds of items, "
+            "cross_val_predict_groups(..., cv=10)."
         )
     pairs = task.pairs()
     if pairs is None:

@@ -19,9 +19,8 @@ from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.machine import calm
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection.curves import judge
-from rankwise.model_selection.folds import make_folds
+from rankwise.model_selection.folds import PAIR, PAIRWISE, HoldOutPlan, choose_plan, make_folds
 from rankwise.model_selection.task import HoldOutTask
-from rankwise.model_selection.ways import PAIR, PAIRWISE, Way, choose_way
 from rankwise.targets import with_weights
 
 CHUNK_ENTRIES = 2**24  # of one array of items × permutations × alphas; about eight exist at a time
@@ -192,14 +191,18 @@ def _judged(
     task: HoldOutTask = model.hold_out_task(X, *with_weights(graph.y, groups, graph.item_weights))
     if task.refits:
         _refuse(model)
-    candidates, way = task.candidates(**values), choose_way(task, cv, [metric])
-    pairs = task.pairs() if way.name == PAIR else None
+    candidates, plan = task.candidates(**values), choose_plan(task, cv, [metric])
+    pairs = task.pairs() if plan.name == PAIR else None
     if pairs is None:
-        fixed = _same_folds(way, graph)
+        fixed = _same_folds(plan, graph)
 
         def by_folds(Y: Array) -> Array:
-            each = model.hold_out_task(X, *with_weights(Y, groups, graph.item_weights))
-            return judge(each, candidates, fixed, [metric]).mean(metric)
+            each = [Y] if task.graph.ties == "include" else Y.T  # else pairs depend on the scores
+            tasks = [
+                model.hold_out_task(X, *with_weights(y, groups, graph.item_weights)) for y in each
+            ]
+            runs = [judge(one, candidates, fixed, [metric]).mean(metric) for one in tasks]
+            return np.concatenate(runs, axis=1)
 
         return by_folds, len(candidates)
 
@@ -210,12 +213,12 @@ def _judged(
     return by_pairs, len(candidates)
 
 
-def _same_folds(way: Way, graph: ScoreGraph) -> Way:
+def _same_folds(plan: HoldOutPlan, graph: ScoreGraph) -> HoldOutPlan:
     """The folds that a splitter makes of the data, for all permutations."""
-    if way.cv is None or isinstance(way.cv, numbers.Integral):
-        return way
+    if plan.cv is None or isinstance(plan.cv, numbers.Integral):
+        return plan
     every = np.arange(graph.n_items)
-    return way._replace(cv=[(np.setdiff1d(every, U), U) for U in make_folds(way.cv, graph)])
+    return plan._replace(cv=[(np.setdiff1d(every, U), U) for U in make_folds(plan.cv, graph)])
 
 
 def _permuted(

@@ -31,12 +31,10 @@ from rankwise.losses import SquaredLoss
 from rankwise.machine import check_matrix_fits, track
 from rankwise.metrics import Metric
 from rankwise.metrics.ranking import Ranking, Targets
-from rankwise.model_selection.alpha_grid import AlphaGrid, make_grid, median_share
-from rankwise.model_selection.candidates import Candidates
+from rankwise.model_selection.candidates import Candidates, asked_alphas, default_alphas
 from rankwise.model_selection.curves import HeldOutCurves
 from rankwise.model_selection.exact_hold_out import Refit, check_rest, held_out_scores
 from rankwise.model_selection.folds import Folds, make_folds, read_splits
-from rankwise.model_selection.least_squares_task import alpha_candidates
 from rankwise.options import check_option
 from rankwise.solvers.tables import Side, Table
 
@@ -103,8 +101,15 @@ class TableTask:
         self._model, self._names = model, names
 
     def candidates(self, **values: ArrayLike | None) -> Candidates:
-        """By default 31 alphas from 1e-8 to 1e2 times the mean squared distance in a pair."""
-        return alpha_candidates(values, self._alpha, self._default_grid)
+        """By default 40 alphas from rounding to 1e4 times the mean squared distance in a pair."""
+        alphas = asked_alphas(values, self._alpha)
+        if alphas is None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                scale = _spread(self._table.rows) * _spread(self._table.columns)
+            if not np.isfinite(scale):
+                raise ValueError(OVERFLOW)
+            alphas = default_alphas(scale)
+        return Candidates({"alpha": alphas})
 
     def held_out(self, alphas: Array, cv: Any, progress: bool | None = None) -> HeldOutTable:
         """Held-out scores of all cells.
@@ -203,14 +208,6 @@ class TableTask:
             scores[np.ix_(U, V)] = _refit(table, U, V, alphas)
         return HeldOutTable(scores, f"folds of {row}s and {column}s", len(pairs), True)
 
-    def _default_grid(self) -> AlphaGrid:
-        with np.errstate(over="ignore", invalid="ignore"):
-            size, share = _spread(self._table.rows)
-            width, columns_share = _spread(self._table.columns)
-        if not np.isfinite(size * width):
-            raise ValueError(OVERFLOW)
-        return make_grid(size * width, share * columns_share)
-
 
 def _refit(table: Table, U: Indices | None, V: Indices | None, alphas: Array) -> Array:
     """Scores of the rows U and columns V by models without them; None for all, which are kept."""
@@ -263,8 +260,8 @@ def _folds(cv: Any, n: int) -> Folds:
     return make_folds(cv, ScoreGraph(np.zeros(n)))
 
 
-def _spread(side: Side) -> tuple[float, float]:
-    """Mean squared distance of the items from their mean, and the share of the median column.
+def _spread(side: Side) -> float:
+    """Mean squared distance of the items from their mean.
 
     Twice that, the mean squared distance in a pair, if scores count up to a constant on the side.
     What all items have in common is left out: an offset of the features does not tell how much
@@ -272,7 +269,7 @@ def _spread(side: Side) -> tuple[float, float]:
     """
     R = side.matrix
     if R is None:
-        return 2.0, 1.0
+        return 2.0
     n = R.shape[0]
     factor = 2 * n / max(n - 1, 1) if side.is_centered else 1.0
     if side.is_kernel:
@@ -285,4 +282,4 @@ def _spread(side: Side) -> tuple[float, float]:
         spreads = lengths - mean**2 if sp.issparse(R) else np.square(R - mean).mean(axis=0)
     spreads = np.where(spreads > ROUNDING * lengths, spreads, 0.0)
     spreads = spreads if spreads.any() else lengths
-    return factor * float(spreads.sum()), median_share(spreads)
+    return factor * float(spreads.sum())

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
+from rankwise.features import Design
 from rankwise.graphs import PairGraph, PreferenceGraph
+from rankwise.losses import SquaredLoss
+from rankwise.machine import track
 from rankwise.model_selection.candidates import Candidates
 from rankwise.model_selection.folds import Folds
 from rankwise.solvers.hold_out_items import Spectrum
 from rankwise.solvers.hold_out_pairs import pair_differences, pair_disagreement
 from rankwise.targets import with_weights
+
+COLUMNS = 64  # columns of a kernel matrix that are looked at together
 
 
 class HeldOutPairs(NamedTuple):
@@ -28,20 +34,15 @@ class HeldOutPairs(NamedTuple):
         Scores of the items.
     beta : float
         Between ranking (0) and regression (1).
-    items : ndarray of int or None
-        Which items these are, if some have weight 0 and are left out.
     """
 
     spectrum: Spectrum
     scores: Array
     beta: float
-    items: NDArray[np.intp] | None = None
 
     def disagreement(self, alphas: Array, scores: Array | None = None) -> Array:
         """Share of wrongly ordered pairs, (n_outputs, n_alphas); also for other scores."""
-        y = self.scores
-        if scores is not None:
-            y = scores if self.items is None else scores[self.items]
+        y = self.scores if scores is None else scores
         return pair_disagreement(self.spectrum, y, alphas, self.beta)
 
     def differences(self, alpha: float, n_entries: int) -> Iterator[tuple[slice, Array]]:
@@ -49,21 +50,21 @@ class HeldOutPairs(NamedTuple):
         return pair_differences(self.spectrum, self.scores, alpha, self.beta, n_entries)
 
 
-class HoldOutTask(Protocol):
+class HoldOutTask(ABC):
     """A learner with its data: gives the scores of held-out items, for many candidates at once.
 
     Learners make it by ``hold_out_task(X, y, groups)``. `held_out_curves`, the searches and all
     functions of `rankwise.model_selection` ask for nothing else. Weights of items come with y, as
-    `make_target` joins them, and are those of the graphs.
+    `make_target` joins them, and are those of the graph.
 
     Attributes
     ----------
-    graphs : sequence of PreferenceGraph
-        What is known about the items: one graph for all outputs, or one for each.
+    graph : PreferenceGraph
+        What is known about the items, in all outputs.
     output_shape : tuple
         () for one output, (n_outputs,) for y of two dimensions.
     rows : ndarray of int or None
-        Rows of X that are the items of the graphs; None if all rows are. Rows without a score are
+        Rows of X that are the items of the graph; None if all rows are. Rows without a score are
         never held out.
     n_rows : int
         Number of rows of X.
@@ -75,17 +76,19 @@ class HoldOutTask(Protocol):
         Whether `pairs` gives something: the items are one list and there is a shortcut.
     """
 
-    graphs: Sequence[PreferenceGraph]
-    output_shape: tuple[int, ...]
-    rows: NDArray[np.intp] | None
+    graph: PreferenceGraph
+    output_shape: tuple[int, ...] = ()
+    rows: Indices | None = None
     n_rows: int
-    parameters: tuple[str, ...]
-    refits: bool
+    parameters: tuple[str, ...] = ("alpha",)
+    refits: bool = True
 
     @property
     def has_pairs(self) -> bool:
         """Whether `pairs` gives something."""
+        return False
 
+    @abstractmethod
     def candidates(self, **values: ArrayLike | None) -> Candidates:
         """Combinations of the values of parameters.
 
@@ -93,15 +96,12 @@ class HoldOutTask(Protocol):
         learner has.
         """
 
-    def held_out(
-        self, graph: int, folds: Folds, candidates: Candidates, progress: bool | None = None
-    ) -> Array:
+    @abstractmethod
+    def held_out(self, folds: Folds, candidates: Candidates, progress: bool | None = None) -> Array:
         """Scores of every item by models without its fold, (n_items, n_outputs, n_candidates).
 
         Parameters
         ----------
-        graph : int
-            Number of the graph.
         folds : list of ndarray of int
             Items that are held out together; each item is in one of them.
         candidates : Candidates
@@ -112,10 +112,16 @@ class HoldOutTask(Protocol):
 
     def from_edges(self, edges: PairGraph, candidates: Candidates) -> Array:
         """Scores of all items, (n_items, n_candidates), by models of a part of the edges."""
+        raise TypeError(
+            f"{type(self).__name__} learns from scores, which have no edges to hold out; hold out "
+            "groups or items."
+        )
 
     def pairs(self) -> HeldOutPairs | None:
         """Every pair held out, if there is a shortcut; may spend a kernel matrix."""
+        return None
 
+    @abstractmethod
     def train(self, **values: Any) -> Any:
         """The learner trained on all data, with these values of its parameters."""
 
@@ -137,3 +143,45 @@ def hold_out_task(
     y, groups = with_weights(y, groups, sample_weight, X)
     task: HoldOutTask = estimator.hold_out_task(X, y, groups)
     return task
+
+
+def pair_distance(loss: SquaredLoss, design: Design) -> float:
+    """Mean squared distance ``tr(L K)/W`` between the items of a pair, in feature space.
+
+    The sum of the eigenvalues of the system that RankRLS solves.
+    """
+    if design.columns is not None:
+        return float(np.maximum(loss.norms(design.columns), 0.0).sum())
+    if design.method == "dual":
+        K, size = design.matrix, COLUMNS
+        starts = range(0, len(K), size)
+        return float(sum(np.trace(loss.times_A(K[:, i : i + size])[i:]) for i in starts))
+    return float(loss.norms(design.matrix).sum())
+
+
+class RefitTask(HoldOutTask):
+    """A task of one output that says how it is trained without some items.
+
+    Parameters
+    ----------
+    graph : PreferenceGraph
+        What is known about the items.
+    n_rows : int
+        Number of rows of X.
+    rows : ndarray of int, optional
+        Rows of X that are the items of the graph; all if not given.
+    """
+
+    def __init__(self, graph: PreferenceGraph, n_rows: int, rows: Indices | None = None) -> None:
+        self.graph, self.n_rows, self.rows = graph, n_rows, rows
+
+    @abstractmethod
+    def scores_without(self, held: Indices, candidates: Candidates) -> Array:
+        """Scores of some items by models trained on the others, (n_held, n_candidates)."""
+
+    def held_out(self, folds: Folds, candidates: Candidates, progress: bool | None = None) -> Array:
+        """Train again without each fold."""
+        out = np.empty((self.graph.n_items, 1, len(candidates)))
+        for held in track(folds, "training again without a fold", progress):
+            out[held, 0] = self.scores_without(held, candidates)
+        return out

@@ -31,33 +31,24 @@ from rankwise.features import FeatureMap, Kernel
 from rankwise.metrics import Metric, get_metric
 from rankwise.uncertainty import CalibratedRanker
 
-RANKERS = {
-    known.__name__: known
-    for known in (getattr(estimators, name) for name in estimators.__all__)
-    if isinstance(known, type) and issubclass(known, RankerMixin)
-} | {"BoostedTrees": BoostedTrees, "CalibratedRanker": CalibratedRanker}
-STEPS: dict[str, type] = {
-    "Columns": estimators.Columns,
-    "GroupScaler": estimators.GroupScaler,
-    "HingeFeatures": estimators.HingeFeatures,
-    "MaxAbsScaler": MaxAbsScaler,
-    "MinMaxScaler": MinMaxScaler,
-    "Nystroem": Nystroem,
-    "RobustScaler": RobustScaler,
-    "StandardScaler": StandardScaler,
-}
-ESTIMATORS: dict[str, type] = {**RANKERS, **STEPS, "Pipeline": Pipeline, "View": estimators.View}
-RECORDS: dict[str, type] = {
-    "ColumnFacts": estimators.ColumnFacts,
-    "FeatureMap": FeatureMap,
-    "Kernel": Kernel,
-    "PursuitFunction": PursuitFunction,
-}
 Array = np.ndarray[Any, Any]
-SPARSE = {
-    kind.__name__: kind for kind in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix)
-}
 
+
+def _by_name(*classes: type) -> dict[str, type]:
+    return {known.__name__: known for known in classes}
+
+
+SPARSE = _by_name(sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix)
+RECORDS = _by_name(estimators.ColumnFacts, FeatureMap, Kernel, PursuitFunction)
+STEPS = _by_name(estimators.Columns, estimators.GroupScaler, estimators.HingeFeatures)
+STEPS |= _by_name(MaxAbsScaler, MinMaxScaler, Nystroem, RobustScaler, StandardScaler)
+RANKERS = [getattr(estimators, name) for name in estimators.__all__]
+RANKERS = [known for known in RANKERS if issubclass(known, RankerMixin)]
+ESTIMATORS = _by_name(*RANKERS, BoostedTrees, CalibratedRanker, estimators.View, Pipeline) | STEPS
+
+# Kinds and shapes of the arrays that scores are computed from. In one model a letter is one number,
+# and p is the number of features. Other facts are for people to read: numbers, words, arrays of one
+# dimension, and lists and dictionaries of any arrays.
 SHAPES = {
     "float p": "mean_ var_ scale_ min_ center_ max_abs_ data_min_ data_max_ data_range_",
     "float p|op": "coef_",
@@ -83,23 +74,19 @@ SHAPES = {
     "int q": "roots_",
     "text p": "feature_names_in_",
 }
-"""Kinds and shapes of the arrays that scores are computed from.
-
-In one model a letter is one number, and p is the number of features. Other facts are for people to
-read: numbers, words, arrays of one dimension, and lists and dictionaries of any arrays.
-"""
 
 ARRAYS = {name: declared for declared, names in SHAPES.items() for name in names.split()}
 KINDS = {"float": "f", "int": "i", "text": "OU", "any": "fiuOU"}
 
+# Attributes that only `fit` and `partial_fit` use.
 FORGOTTEN = {"_chunks", "_features", "_metadata_request"}
-"""Attributes that only `fit` and `partial_fit` use."""
+# Parameters that only `fit` reads: an object of a class of its own becomes the default.
 DEFAULTED = {"cv", "random_state"}
-"""Parameters that only `fit` reads: an object of a class of its own becomes the default."""
+# Parameters that always become the default: from the folder of `memory`, `fit` reads pickles.
 NEVER_KEPT = {"memory", "n_jobs", "transform_input"}
-"""Parameters that always become the default: from the folder of `memory`, `fit` reads pickles."""
 PRIVATE = {"_functions", "_n_features_out", "_sklearn_output_config"}
 
+MOST_WORDS = 10**6  # that are objects, which take more memory than in the file
 _LEARNED = re.compile(r"[A-Za-z]\w*_")
 _LARGEST = 2**64
 
@@ -133,6 +120,10 @@ def state(value: Any, arrays: list[Array], where: str) -> Any:
     name = type(value).__name__
     if RECORDS.get(name) is type(value):
         fields = {key: getattr(value, key) for key in typing.get_type_hints(type(value))}
+        usual = getattr(value, "_field_defaults", {})  # they may be left out
+        fields = {
+            key: entry for key, entry in fields.items() if entry is not usual.get(key, fields)
+        }
         return {"is": name, "fields": state(fields, arrays, f"{where} ({name})")["dict"]}
     if ESTIMATORS.get(name) is type(value):
         return _state_estimator(value, arrays, f"{where}.{name}".removeprefix("."))
@@ -147,7 +138,7 @@ def _state_array(array: Array, arrays: list[Any], where: str) -> Any:
         if words is None or not (words == array).all():  # a word that ends in a zero character
             return {"objects": state(array.tolist(), arrays, where)}
         arrays.append(words)
-        return {"words": len(arrays) - 1}
+        return {"words" if words.size <= MOST_WORDS else "array": len(arrays) - 1}
     little = array.astype(array.dtype.newbyteorder("<"), copy=False)
     arrays.append(little if little.flags.forc else little.copy(order="K"))
     return {"array": len(arrays) - 1}
@@ -217,7 +208,7 @@ def restore(node: Any, arrays: dict[int, Array]) -> Any:
     if kind == "array":
         return _take(content, arrays)
     if kind == "words":
-        return _take(content, arrays).astype(np.str_).astype(object)
+        return _words(_take(content, arrays))
     if kind == "dict":
         return {key: restore(entry, arrays) for key, entry in content.items()}
     if kind == "tuple":
@@ -237,6 +228,12 @@ def _take(number: Any, arrays: dict[int, Array]) -> Array:
     if type(number) is not int or number not in arrays:
         raise ValueError(f"array {number!r:.40} is missing, or used twice")
     return arrays.pop(number)
+
+
+def _words(array: Array) -> Array:
+    if array.dtype.kind != "U" or array.size > MOST_WORDS:
+        raise ValueError("an array of words has numbers, or too many words")
+    return array.astype(object)
 
 
 def _labels(entries: list[Any]) -> Array:
@@ -339,6 +336,8 @@ def _check_fitted(name: str, fitted: dict[str, Any]) -> None:
                 _check_array(f"{key} of {name}", entry, declared, {"p": n_features})
         else:
             _check_array(f"{key} of {name}", value, declared, sizes)
+    if fitted.get("_n_features_out", sizes.get("n")) != sizes.get("n"):
+        raise ValueError(f"{name} does not make as many features as it says")
     if name == "BoostedTrees" and fitted:
         _check_trees(fitted)
     if name == "Columns" and fitted:
@@ -381,9 +380,11 @@ def _check_trees(fitted: dict[str, Any]) -> None:
 
 
 def _check_columns(facts: Any) -> None:
-    """Whether all columns have facts, and can be scaled by them."""
-    if not all(type(column) is estimators.ColumnFacts and column.scale > 0 for column in facts):
-        raise ValueError("the columns of a table are not described by their facts")
+    """Whether all columns have facts, can be scaled by them, and have each category once."""
+    for column in facts:
+        is_fact = type(column) is estimators.ColumnFacts and column.scale > 0 <= column.n_gaps
+        if not is_fact or len(set(column.categories)) < len(column.categories):
+            raise ValueError("the columns of a table are not described by their facts")
 
 
 def _check_steps(steps: list[tuple[str, Any]]) -> None:

@@ -26,11 +26,11 @@ from rankwise.model_selection.group_routing import predict_items
 from rankwise.persistence.facts import ESTIMATORS, restore, state
 
 FORMAT = "rankwise model"
-FORMAT_VERSION = 2
-"""Raised by every change that older versions of rankwise could not read."""
+FORMAT_VERSION = 2  # raised by every change that older versions of rankwise could not read
 
 DOCUMENT = "model.json"
-LARGEST_DOCUMENT = 2**23  # bytes: numbers in great number are arrays
+LARGEST_DOCUMENT = 2**22  # bytes: numbers in great number are arrays
+MOST_VALUES = 500_000  # in the document: each takes some hundred bytes of memory
 LARGEST_DIRECTORY = 2**23  # bytes
 LARGEST_EMPTY = 10**4  # sizes of arrays that have no entries
 DENSE_FEATURES = 10**6
@@ -100,7 +100,7 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
     except Exception as error:  # a model that was changed by hand may raise anything
         raise ValueError(f"the model cannot be saved: {str(error).rstrip('.')}.") from error
     text = json.dumps(document, allow_nan=False).encode()
-    if len(text) > LARGEST_DOCUMENT:
+    if _is_too_large(text):
         raise ValueError(f"the notes and words of the model take {len(text):,} bytes, too many.")
     with replace_file(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         archive.writestr(zipfile.ZipInfo(DOCUMENT), text)  # of 1980: equal models, equal bytes
@@ -252,7 +252,10 @@ def _document(name: str, archive: zipfile.ZipFile) -> dict[str, Any]:
     if archive.getinfo(DOCUMENT).file_size > LARGEST_DOCUMENT:
         raise ModelFileError(name, f"the file is damaged: {DOCUMENT} is too large.")
     try:
-        document: Any = json.loads(archive.read(DOCUMENT))
+        text = archive.read(DOCUMENT)
+        if _is_too_large(text):
+            raise ValueError(f"{DOCUMENT} has too many values")
+        document: Any = json.loads(text)
     except (zipfile.BadZipFile, OSError, ValueError, RecursionError, NotImplementedError) as error:
         raise ModelFileError(name, f"the file is damaged: {error!s:.200}.") from error
     number = document.get("version") if isinstance(document, dict) else None
@@ -269,6 +272,10 @@ def _document(name: str, archive: zipfile.ZipFile) -> dict[str, Any]:
     if set(document) != keys or not isinstance(document["notes"], (dict, type(None))):
         raise ModelFileError(name, f"the file is damaged: {DOCUMENT} has not what a model has.")
     return dict(document)
+
+
+def _is_too_large(text: bytes) -> bool:
+    return len(text) > LARGEST_DOCUMENT or sum(map(text.count, (b",", b"[", b"{"))) > MOST_VALUES
 
 
 def _read_array(archive: zipfile.ZipFile, name: str) -> np.ndarray[Any, Any]:
@@ -344,23 +351,13 @@ def _try(model: Any, n_bytes: int) -> None:
 
 
 def _check_kind(model: Any) -> None:
-    if isinstance(model, type):
-        raise ValueError(f"{model.__name__} is a class; save a fitted {model.__name__}.")
-    if hasattr(model, "to_local"):
+    is_known = type(model) in ESTIMATORS.values() and isinstance(last_step(model), RankerMixin)
+    if not is_known:
+        name = model.__name__ if isinstance(model, type) else f"a {type(model).__name__}"
         raise ValueError(
-            "a model of rankwise.dask is spread over a cluster. Save model.to_local()."
-        )
-    if hasattr(model, "best_estimator_") and not isinstance(model, RankerMixin):
-        raise ValueError(f"{type(model).__name__} cannot be saved. Save its best_estimator_.")
-    if type(model) not in ESTIMATORS.values():
-        raise ValueError(
-            f"a {type(model).__name__} cannot be saved as a model. Model files hold rankers of "
-            "rankwise, and Pipelines with a ranker at their end."
-        )
-    if not isinstance(last_step(model), RankerMixin):
-        raise ValueError(
-            f"{type(last_step(model)).__name__} is not a ranker; save a Pipeline with a ranker at "
-            "its end."
+            f"{name} cannot be saved as a model. Model files hold fitted rankers of rankwise, and "
+            "Pipelines with such a ranker at their end: of a search of scikit-learn its "
+            "best_estimator_, of a model of rankwise.dask its to_local()."
         )
 
 

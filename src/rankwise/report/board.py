@@ -120,18 +120,18 @@ def _isolated(name: Any) -> str:
 
 def _rows(board: Leaderboard) -> dict[str, list[Any] | None]:
     """The columns of the board."""
-    found: dict[str, list[Any] | None] = {}
+    rows: dict[str, list[Any] | None] = {}
     for name, column in board.columns.items():
         if column is None:
-            found[name] = None
+            rows[name] = None
         elif name == "item":
-            found[name] = [as_text(label) for label in column.tolist()]
+            rows[name] = [as_text(label) for label in column.tolist()]
         elif name == "thin":
-            found[name] = np.flatnonzero(column).tolist()
+            rows[name] = np.flatnonzero(column).tolist()
         else:
             values = short_numbers(column, DIGITS)
-            found[name] = [value or None for value in values] if name in RANKS else values
-    return found
+            rows[name] = [value or None for value in values] if name in RANKS else values
+    return rows
 
 
 def _meetings(board: Leaderboard, n_matrix: int) -> dict[str, Any]:

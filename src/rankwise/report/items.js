@@ -103,10 +103,18 @@ function stepGroup(step) {
   chooseGroup(order[(at + step + order.length) % order.length]);
 }
 
+function keepAddress(address) {
+  if (window.location.hash === address) return;
+  try {
+    window.history.pushState(null, "", address);
+  } catch {
+    // the frame of a notebook has no address
+  }
+}
+
 // A new choice has an address of its own, so that the browser's way back leads to the one before.
 function chooseGroup(g, isNew = true) {
-  const address = `#group=${encodeURIComponent(data.groups.names[g])}`;
-  if (isNew && window.location.hash !== address) window.history.pushState(null, "", address);
+  if (isNew) keepAddress(`#group=${encodeURIComponent(data.groups.names[g])}`);
   state.group = g;
   byId("group").value = String(g);
   for (const row of byId("group-table").tBodies[0].rows) {

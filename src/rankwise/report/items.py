@@ -171,8 +171,8 @@ class Subject(NamedTuple):
 
     def features(self) -> Any:
         """What the learner sees of the scored items."""
-        seen = self.parts.features(self.X, self.groups)
-        return seen[self.scored.rows] if self.scored.n_unscored else seen
+        features = self.parts.features(self.X, self.groups)
+        return features[self.scored.rows] if self.scored.n_unscored else features
 
 
 def make_subject(
@@ -217,10 +217,10 @@ def make_scored_items(
     if not len(rows):
         raise ValueError("every y is NaN: there is no true score to compare with.")
     kept = None if groups is None else labels[codes[rows]]
-    true, found, encoded = check_data(truth[rows], predicted[rows], kept)
+    y, predicted, encoded = check_data(truth[rows], predicted[rows], kept)
     names = None if ids is None else list(as_array(ids))
-    as_floats = found.astype(np.float64)
-    return ScoredItems(as_floats, true, encoded, rows, names, n_rows - len(rows), groups is None)
+    scores = predicted.astype(np.float64)
+    return ScoredItems(scores, y, encoded, rows, names, n_rows - len(rows), groups is None)
 
 
 def predict_scores(model: Any, X: Any, groups: Any = None) -> NDArray[Any]:

@@ -18,11 +18,9 @@ from rankwise.datasets.files import PathLike, replace_file
 from rankwise.datasets.row_sketch import seen_shares, seen_words, sketch_rows
 from rankwise.environment import describe_environment
 from rankwise.frames import as_array
-from rankwise.inspection.model_parts import ModelParts
 from rankwise.metrics import Metric
 from rankwise.report import sections, tuning, words
-from rankwise.report.certainty import find_certainty
-from rankwise.report.items import as_text, make_subject
+from rankwise.report.items import Subject, as_text, make_subject
 from rankwise.report.rivals import find_rivals
 from rankwise.targets import as_scores, split_target
 
@@ -139,21 +137,21 @@ def report(
     """
     rng = np.random.default_rng(random_state)
     subject = make_subject(model, X, y, groups, ids, feature_names)
-    scored, parts = subject.scored, subject.parts
+    scored, parts, seen = subject.scored, subject.parts, _read_training(training)
     results = sections.measure(scored, metrics, confidence)
     metric = results[0].metric
     rivals = find_rivals(subject, previous, metric)
     effects = sections.find_effects(subject)
     data = {
         **sections.describe_groups(
-            scored, results, effects, find_certainty(subject, confidence), rng
+            scored, results, effects, sections.find_certainty(subject, confidence), rng
         ),
         "features": effects.describe() if effects else None,
         "losses": sections.describe_losses(subject, metric),
         "shapes": sections.describe_shapes(subject),
         "margins": sections.describe_margins(scored, rng),
         "reliability": sections.describe_reliability(parts.sure),
-        **tuning.describe_tuning(parts, _check_training(training, parts), metric, effects),
+        **tuning.describe_tuning(parts, seen, metric, effects),
     }
     usual = "Ranking report" if parts.learner is None else f"{parts.name} report"
     text = assemble(
@@ -162,7 +160,7 @@ def report(
         SCRIPTS,
         data,
         title=usual if title is None else title,
-        warning=words.banner(warning or _seen_rows(training, X, y, groups)),
+        warning=words.banner(warning or _seen_rows(seen, subject)),
         cards=words.metric_cards(results, rivals, scored, confidence),
         headline=words.headline(scored, rivals),
         interval_hint=words.interval_hint(results, scored, confidence),
@@ -226,32 +224,27 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
-def _seen_rows(training: Any, X: Any, y: Any, groups: Any) -> str:
-    """What is to be said if these items were trained on, as far as training tells."""
-    if not isinstance(training, (tuple, list)) or len(training) < 2 or X is None:
-        return ""
-    try:
-        seen, new = (
-            (as_array(rows), as_scores(target, allow_nan=True), labels)
-            for rows, (target, labels) in (
-                (training[0], split_target(training[1], (*training, None)[2])),
-                (X, split_target(y, groups)),
-            )
-        )
-        known = ~np.isnan(new[1])
-        rows: Any = [None if part is None else np.asarray(part)[known] for part in new]
-        said = seen_words(seen_shares(sketch_rows(*seen), *rows), "the model")
-        return f"{said[:1].upper()}{said[1:]}." if said else ""
-    except (TypeError, ValueError):  # graphs, text: nothing that can be compared
-        return ""
-
-
-def _check_training(training: Any, parts: ModelParts) -> tuple[Any, Any, Any] | None:
+def _read_training(training: Any) -> tuple[Any, Any, Any] | None:
     if training is None:
         return None
     if not isinstance(training, (tuple, list)) or len(training) not in (2, 3):
         raise ValueError(
             f"training is a {type(training).__name__}; expected a tuple (X, y) or (X, y, groups)."
         )
-    X, y, groups = (*training, None)[:3]
-    return (X if parts.steps is None else parts.features(X, split_target(y, groups)[1])), y, groups
+    return training[0], *split_target(training[1], (*training, None)[2])
+
+
+def _seen_rows(training: tuple[Any, Any, Any] | None, subject: Subject) -> str:
+    """What is to be said if these items were trained on, as far as training tells."""
+    if training is None or subject.X is None:
+        return ""
+    X, y, groups = training
+    scored = subject.scored
+    labels = None if scored.is_one_list else scored.groups.labels[scored.groups.codes]
+    try:
+        sketch = sketch_rows(as_array(X), as_scores(y, allow_nan=True), groups)
+        shares = seen_shares(sketch, as_array(subject.X)[scored.rows], scored.y, labels)
+    except (TypeError, ValueError):  # graphs, text: nothing that can be compared
+        return ""
+    said = seen_words(shares, "the model")
+    return f"{said[:1].upper()}{said[1:]}." if said else ""

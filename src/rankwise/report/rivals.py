@@ -79,8 +79,8 @@ def _best_feature(subject: Subject, metric: Metric) -> Rival | None:
     last = int(np.searchsorted(np.cumsum(scored.sizes), MOST_ITEMS, side="right"))
     rows = np.flatnonzero(scored.groups.codes < max(last, 1))
     try:
-        seen = subject.features()
-        values = np.asarray(_dense(seen[rows]), dtype=np.float64)
+        features = subject.features()
+        values = np.asarray(_dense(features[rows]), dtype=np.float64)
     except (TypeError, ValueError):  # text, or features that only the model understands
         return None
     targets = Targets(scored.y[rows], encode_groups(scored.groups.codes[rows], len(rows)))
@@ -98,10 +98,10 @@ def _best_feature(subject: Subject, metric: Metric) -> Rival | None:
     if chosen is None:
         return None
     j, direction = chosen
-    column = np.asarray(_dense(seen[:, [j]]), dtype=np.float64)[:, 0]
+    column = np.asarray(_dense(features[:, [j]]), dtype=np.float64)[:, 0]
     if not np.isfinite(column).all():
         return None
-    name = as_text(subject.parts.feature_names(subject.names, seen.shape[1])[j])
+    name = as_text(subject.parts.feature_names(subject.names, features.shape[1])[j])
     return Rival("feature", name if direction > 0 else f"{name}, low first", direction * column)
 
 
@@ -111,7 +111,7 @@ def _dense(columns: Any) -> Any:
 
 def _evaluate(metric: Metric, targets: Targets, scores: Array) -> tuple[float, Array]:
     try:
-        found = metric.by_group(Ranking(targets, scores))
+        by_group = metric.by_group(Ranking(targets, scores))
     except ValueError:  # a metric that does not take these true scores
         return np.nan, np.full(targets.n_groups, np.nan)
-    return mean(*found), found.values
+    return mean(*by_group), by_group.values

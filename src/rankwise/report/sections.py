@@ -8,18 +8,20 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import t as student
 from sklearn.utils import _safe_indexing
 
 from rankwise.arrays import Array, Indices
 from rankwise.errors import UndefinedMetricError
+from rankwise.estimators.anatomy import transform_step
 from rankwise.estimators.base import ranks_in_groups
 from rankwise.inspection import Contributions, permutation_importance
 from rankwise.inspection.feature_curves import feature_curves, has_curves
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.evaluation import usual_metrics
-from rankwise.report.certainty import Certainty
 from rankwise.report.items import ScoredItems, Subject, as_text, short_numbers
 from rankwise.uncertainty import CalibratedRanker
+from rankwise.uncertainty.jackknife import take_rows
 
 LISTED_GROUPS = 20_000
 BINS = 20
@@ -35,6 +37,7 @@ SHAPES = 8  # curves of features that are drawn
 EXACT_PAIRS = 2_000_000
 SAMPLED_PAIRS = 500_000
 MARGIN_BINS = 60
+LONGEST_RUN = 200  # items of a group that are compared with each other
 OUTER = 0.0025  # share of the pairs beyond either end of the drawing
 
 
@@ -216,6 +219,71 @@ def _shown_positions(true: Indices) -> Indices:
 
 
 @dataclass(frozen=True, eq=False)
+class Certainty:
+    """Of the items of a page.
+
+    Attributes
+    ----------
+    low, high : ndarray of int, shape (m,)
+        Interval of the rank of each item in its group.
+    scores : ndarray of shape (m,)
+        Predicted.
+    root : ndarray of shape (m, n_columns)
+        F with F Fᵀ the covariance of the scores.
+    quantile : float
+        Standard errors that are beyond doubt.
+    """
+
+    low: Indices
+    high: Indices
+    scores: Array
+    root: Array
+    quantile: float
+
+    def describe(self, items: Indices) -> dict[str, Any]:
+        """For the items of a group, best predicted first."""
+        return {
+            "rankLow": self.low[items].tolist(),
+            "rankHigh": self.high[items].tolist(),
+            "alike": self.runs(items) if len(items) <= LONGEST_RUN else [],
+        }
+
+    def runs(self, items: Indices) -> list[list[int]]:
+        """First and last position of the longest runs of which no two items can be told apart."""
+        F, f, n = self.root[items], self.scores[items], len(items)
+        reach = []
+        for first in range(n):
+            change = np.linalg.norm(F[first:] - F[first], axis=1)
+            apart = np.abs(f[first:] - f[first]) > self.quantile * change
+            reach.append(first + int(np.argmax(apart)) if apart.any() else n)
+        runs: list[list[int]] = []
+        for first in range(n):
+            end = reach[first]
+            for item in range(first + 1, n):
+                if item >= end:
+                    break
+                end = min(end, reach[item])
+            if end - 1 > first and (not runs or end - 1 > runs[-1][1]):
+                runs.append([first, end - 1])
+        return runs
+
+
+def find_certainty(subject: Subject, confidence: float) -> Certainty | None:
+    """Of the items that have a true score; None if the model is not calibrated."""
+    parts, scored, items = subject.parts, subject.scored, subject.X
+    if parts.sure is None:
+        return None
+    if parts.steps_before is not None:
+        items = transform_step(parts.steps_before, items, subject.groups)
+    items = take_rows(items, scored.rows) if scored.n_unscored else items
+    ranks = parts.sure.rank_interval(items, scored.groups.codes, confidence)
+    jackknife = parts.sure.jackknife()
+    quantile = float(student.ppf((1 + confidence) / 2, jackknife.freedom))
+    root = jackknife.spread(items, scored.groups.codes).root
+    return Certainty(ranks.low, ranks.high, scored.scores, root, quantile)
+
+
+@dataclass(frozen=True, eq=False)
 class FeatureEffects:
     """A linear model on the items of a page.
 
@@ -291,20 +359,20 @@ def describe_losses(subject: Subject, metric: Metric) -> dict[str, Any] | None:
     kept = np.flatnonzero(scored.groups.codes < max(1, last))
     rows = scored.rows[kept]
     labels = None if scored.is_one_list else scored.groups.codes[kept]
-    found = permutation_importance(
+    shuffled = permutation_importance(
         *(subject.model, _safe_indexing(X, rows), scored.y[kept], labels),
         scoring=metric,
         n_repeats=2,
     )
-    if np.isnan(found.importance).any():
+    if np.isnan(shuffled.importance).any():
         return None
-    order = np.argsort(-found.importance, kind="stable")
-    names = found.names if subject.names is None else subject.names
+    order = np.argsort(-shuffled.importance, kind="stable")
+    names = shuffled.names if subject.names is None else subject.names
     return {
         "names": [as_text(names[j]) for j in order],
-        "losses": short_numbers(found.importance[order]),
-        "low": short_numbers(np.nan_to_num(found.low[order])),
-        "high": short_numbers(np.nan_to_num(found.high[order])),
+        "losses": short_numbers(shuffled.importance[order]),
+        "low": short_numbers(np.nan_to_num(shuffled.low[order])),
+        "high": short_numbers(np.nan_to_num(shuffled.high[order])),
         "metric": metric.name,
         "items": len(rows),
     }

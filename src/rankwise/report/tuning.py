@@ -26,6 +26,9 @@ def describe_tuning(
 ) -> dict[str, Any]:
     """Curves and paths of a learner that searched, or of a search like it on the training data."""
     learner, search = parts.learner, None
+    if training is not None and parts.steps is not None:
+        X, y, groups = training
+        training = parts.features(X, groups), y, groups
     if "mean_score" in getattr(learner, "cv_results_", ()):
         search = learner
     elif training is not None and isinstance(learner, RankRLS):

@@ -37,12 +37,10 @@ def subtitle(parts: ModelParts, scored: ScoredItems) -> str:
 def headline(scored: ScoredItems, rivals: list[Rival]) -> str:
     """The share of rightly ordered pairs as a sentence, and a question if it is too good."""
     total, wrong, tied = int(scored.pairs.sum()), scored.n_wrong, scored.n_tied
-    left_out = (
-        f" {count(scored.n_unscored, 'item')} without a true score (NaN) "
-        f"{'is' if scored.n_unscored == 1 else 'are'} left out."
-        if scored.n_unscored
-        else ""
-    )
+    n, left_out = scored.n_unscored, ""
+    if n:
+        are = "is" if n == 1 else "are"
+        left_out = f" {count(n, 'item')} without a true score (NaN) {are} left out."
     if not total:
         return f"No two items of a group differ in their true score.{left_out}"
     right = _share(total - wrong - tied, total)
@@ -195,7 +193,7 @@ def _undefined(result: MetricResult) -> str:
 
 def notes(parts: ModelParts, data: dict[str, Any]) -> dict[str, str]:
     """What the sections leave out, and why, for the places of the template."""
-    found = {
+    texts = {
         "group_note": _group_note(data["groups"], data["items"], data["metrics"][0]),
         "item_note": _item_note(data["items"]),
         "feature_note": _feature_note(parts, data),
@@ -203,7 +201,7 @@ def notes(parts: ModelParts, data: dict[str, Any]) -> dict[str, str]:
         "curve_note": _curve_note(parts, data["curves"], data["path"]),
     }
     return {
-        name: f'<p class="note">{escape(text)}</p>' if text else "" for name, text in found.items()
+        name: f'<p class="note">{escape(text)}</p>' if text else "" for name, text in texts.items()
     }
 
 
@@ -317,7 +315,8 @@ def member_table(learner: Any) -> str:
     return (
         '<h3>Members</h3><p class="hint">An AutoRanker adds up the scores of its members. Each was '
         "judged on groups that it was not trained on. A weight of 0: the others do as well "
-        f'without it.</p><div class="scroll" id="members">{table.html()}</div>'
+        'without it.</p><div class="scroll" id="members" tabindex="0" role="region" '
+        f'aria-label="Table of members">{table.html()}</div>'
     )
 
 

@@ -51,15 +51,14 @@ class Bundle:
         n_features = len(magnitude)
         self._capacity = max(4, min(MAX_PLANES, MAX_ENTRIES // max(1, n_features)))
         self._slopes = np.zeros((1, n_features))  # the first plane says that no loss is negative
-        self._offsets = np.zeros(1)
-        self._sizes, self._pulls = np.zeros(1), np.zeros(1)
+        self._terms = np.zeros((1, 3))  # b, s and p of each plane
         self._gram = np.zeros((1, 1))
         self._mix = np.ones(1)
         self._magnitude = magnitude
         self._rounding = EPSILON * (4 + np.sqrt(n_items + n_features)) if n_items else 0.0
 
     def __len__(self) -> int:
-        return len(self._offsets)
+        return len(self._terms)
 
     def rounding_of(self, point: Point) -> float:
         """By how much the objective at a point may be wrong."""
@@ -82,8 +81,7 @@ class Bundle:
             [[self._gram, products[:, None]], [products[None], np.array([[slope @ slope]])]]
         )
         self._slopes = np.vstack([self._slopes, slope])
-        self._offsets = np.append(self._offsets, offset)
-        self._sizes, self._pulls = np.append(self._sizes, size), np.append(self._pulls, pull)
+        self._terms = np.vstack([self._terms, (offset, size, pull)])
         self._mix = np.append(self._mix, 0.0)
 
     def solve(self, alpha: float, best: float = np.inf) -> tuple[float, Array]:
@@ -98,32 +96,31 @@ class Bundle:
             Where the planes and the regularizer together are lowest.
         """
         Q = self._gram / (2 * alpha)
-        self._mix = maximize_on_simplex(Q, self._offsets, self._mix, best)
-        newest = np.zeros(len(self))
-        newest[-1] = 1.0  # near the minimum of a smooth loss more exact than the master problem
-        value = float(self._offsets @ self._mix - 0.5 * (self._mix @ Q @ self._mix))
-        if self._offsets[-1] - 0.5 * Q[-1, -1] > value:
-            self._mix = newest
+        offsets = self._terms[:, 0]
+        self._mix = maximize_on_simplex(Q, offsets, self._mix, best)
+        value = float(offsets @ self._mix - 0.5 * (self._mix @ Q @ self._mix))
+        if offsets[-1] - 0.5 * Q[-1, -1] > value:  # happens near the minimum of a smooth loss
+            self._mix = np.zeros(len(self))
+            self._mix[-1] = 1.0
         used = self._mix > 0
-        mix, slope = self._mix[used], self._mix[used] @ self._slopes[used]
+        slope = self._mix[used] @ self._slopes[used]
+        offset, size, pull = (self._mix[used] @ self._terms[used]).tolist()
         w, norm = slope / (-2 * alpha), float(slope @ slope) / (4 * alpha)
-        wrong = self._rounding * float(mix @ self._pulls[used]) * self._magnitude  # of the slope
-        rounding = self._rounding * float(mix @ self._sizes[used]) + 4 * EPSILON * norm
+        wrong = self._rounding * pull * self._magnitude  # of the slope
+        rounding = self._rounding * size + 4 * EPSILON * norm
         rounding += float(wrong @ np.abs(w)) + float(wrong @ wrong) / (4 * alpha)
-        return float(mix @ self._offsets[used]) - norm - rounding, w
+        return offset - norm - rounding, w
 
     def _merge(self) -> None:
         """Keep the half that the solution uses most, and their mixture: the bound stays."""
         mix = self._mix
         kept = np.sort(np.argsort(mix)[len(self) // 2 :])
         kept = np.unique(np.r_[0, kept])
-        slope, offset = mix @ self._slopes, float(mix @ self._offsets)
-        size, pull = float(mix @ self._sizes), float(mix @ self._pulls)
-        self._slopes, self._offsets = self._slopes[kept], self._offsets[kept]
-        self._sizes, self._pulls = self._sizes[kept], self._pulls[kept]
+        slope, terms = mix @ self._slopes, mix @ self._terms
+        self._slopes, self._terms = self._slopes[kept], self._terms[kept]
         self._gram = self._gram[np.ix_(kept, kept)]
         self._mix = np.zeros(len(kept))
-        self.add(slope, offset, size, pull)
+        self.add(slope, *terms.tolist())
         self._mix[-1] = 1.0
 
 

@@ -139,19 +139,15 @@ def resolvent(basis: Spectrum, alpha: float, beta: float, rest: Rest) -> Resolve
         eta = (1 - beta) / rest.pairs
         kappa += eta * rest.size
     rho = np.inf if eta == 0 else kappa**2 / eta - kappa * rest.size
-    return resolvent_at(basis, alpha / kappa, 0.0 if beta == 0 else rho / alpha)
-
-
-def resolvent_at(basis: Spectrum, shift: float, penalty: float) -> Resolvent:
-    """G for λ' and ρ/α."""
+    shift, penalty = alpha / kappa, 0.0 if beta == 0 else rho / alpha
     m, rank = basis.vectors.shape
     outside = 1.0 / shift if rank < m else 0.0
-    rest = outside * basis.weights
+    outer = outside * basis.weights
     factors = 1.0 / (basis.values + shift) - outside
-    v = basis.vectors @ (factors * basis.vectors.sum(axis=0)) + rest
+    v = basis.vectors @ (factors * basis.vectors.sum(axis=0)) + outer
     s = float(v.sum() + penalty)
-    diagonal = np.einsum("ij,ij,j->i", basis.vectors, basis.vectors, factors) + rest - v**2 / s
-    return Resolvent(shift, factors, rest, v, s, diagonal)
+    diagonal = np.einsum("ij,ij,j->i", basis.vectors, basis.vectors, factors) + outer - v**2 / s
+    return Resolvent(shift, factors, outer, v, s, diagonal)
 
 
 def rest_without(basis: Spectrum, held: Indices) -> Rest:

@@ -1,7 +1,6 @@
 """Pairs of items held out of one complete group: leave-pair-out, for all pairs at once.
 
-The algebra of `hold_out_items` with |U| = 2, written out. With weights of items every pair has a λ'
-of its own; see `_Nodes`.
+The algebra of `hold_out_items` with |U| = 2, written out, for items without weights.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from rankwise.solvers.hold_out_items import (
     Spectrum,
     fitted,
     resolvent,
-    resolvent_at,
     rest_without,
 )
 from rankwise.solvers.iterative import binary_scale
@@ -37,22 +35,7 @@ def pair_differences(
     """
     y = y - y.mean(axis=0) if beta == 0 else y
     height = max(1, n_entries // y.size)
-    if basis.weight is None:
-        inverse = resolvent(basis, alpha, beta, rest_without(basis, np.arange(2)))
-        yield from _differences(basis, inverse, y, height)
-        return
-    nodes, penalty = _Nodes(basis.weight, beta), np.inf if beta == 1 else 0.0
-    inverses = [resolvent_at(basis, float(alpha * ratio), penalty) for ratio in nodes.ratios]
-    several = [_differences(basis, inverse, y, height) for inverse in inverses]
-    for parts in zip(*several, strict=True):
-        rows = parts[0][0]
-        yield rows, nodes.between(rows, [block for _, block in parts])
-
-
-def _differences(
-    basis: Spectrum, inverse: Resolvent, y: Array, height: int
-) -> Iterator[tuple[slice, Array]]:
-    """Differences of held-out pairs, all with the same resolvent."""
+    inverse = resolvent(basis, alpha, beta, rest_without(basis, np.arange(2)))
     pairs = [_Pairs(basis, inverse, column) for column in y.T]
     for rows, G in _blocks(basis, inverse, height, whole=True):
         block = np.empty((*G.shape, y.shape[1]))
@@ -67,66 +50,6 @@ def _differences(
         yield rows, block
 
 
-class _Nodes:
-    """The λ' of pairs with weights: Chebyshev nodes, and what lies between them.
-
-    Without the pair (i, j) the weights of items and pairs are s_ij and W_ij, so every pair has a
-    λ' = α/κ of its own. Held-out differences are smooth functions of t = log λ': all their poles
-    have λ' ≤ 0, so they are π away from the real line. A polynomial through n nodes misses them by
-    ``ρ⁻ⁿ``, ``ρ = x + √(1 + x²)`` with x = π over half the range of t. So few nodes give all pairs
-    to rounding: 8 where weights are alike, 30 where some are a hundred times others. Only for β = 0
-    or 1, where κ is all that a pair changes.
-    """
-
-    def __init__(self, weight: Array, beta: float) -> None:
-        self._weight, self._beta = weight, beta
-        ends = [(t.min(), t.max()) for t in map(self._places, self._rows())]
-        low, high = min(end[0] for end in ends), max(end[1] for end in ends)
-        half = 0.5 * (high - low)
-        count = 1
-        if half > np.finfo(float).eps:
-            x = np.pi / half
-            count += int(np.ceil(-np.log(1e-17) / np.log(x + np.hypot(1.0, x))))
-        angle = (2 * np.arange(count) + 1) * np.pi / (2 * count)
-        self._nodes = 0.5 * (low + high) + half * np.cos(angle)
-        self._factors = np.sin(angle) * (-1.0) ** np.arange(count)
-
-    @property
-    def ratios(self) -> Array:
-        """λ'/α at the nodes."""
-        return np.asarray(np.exp(self._nodes))
-
-    def between(self, rows: slice, blocks: list[Array]) -> Array:
-        """Differences of some rows from those at the nodes, by the barycentric formula."""
-        if len(blocks) == 1:
-            return blocks[0]
-        places, total, weights = self._places(rows), np.zeros_like(blocks[0]), 0.0
-        for node, factor, block in zip(self._nodes, self._factors, blocks, strict=True):
-            distance = places - node
-            distance[distance == 0] = 1e-200  # on the node: nothing else counts
-            share = factor / distance
-            total += share[:, :, None] * block
-            weights = weights + share
-        return np.asarray(total / np.asarray(weights)[:, :, None])
-
-    def _rows(self) -> Iterator[slice]:
-        for start in range(0, len(self._weight), PRODUCT_ROWS):
-            yield slice(start, min(start + PRODUCT_ROWS, len(self._weight)))
-
-    def _places(self, rows: slice) -> Array:
-        """``log(λ'/α)`` of the pairs of these rows; anything for an item with itself."""
-        w, total = self._weight, self._weight.sum()
-        size = np.maximum(total - w[rows, None] - w, 1e-15 * total)
-        if self._beta == 1:
-            t = np.log(size)
-        else:
-            pairs = 0.5 * (size**2 - (w @ w - w[rows, None] ** 2 - w**2))
-            t = np.log(np.maximum(pairs, 1e-30 * total**2) / size)
-        local = np.arange(len(t))
-        t[local, rows.start + local] = t[0, 1 if rows.start == 0 else 0]
-        return np.asarray(t)
-
-
 def pair_disagreement(
     basis: Spectrum, y: Array, alphas: Array, beta: float, n_entries: int = 2**15
 ) -> Array:
@@ -136,8 +59,6 @@ def pair_disagreement(
     positive, so the sign of a difference is that of its numerator and nothing is divided. Blocks
     of n_entries stay in the cache for all outputs. The pair (j, i) follows from (i, j).
     """
-    if basis.weight is not None:
-        return _weighted_disagreement(basis, y, alphas, beta)
     tied = [np.unique(column, return_counts=True)[1].astype(float) for column in y.T]
     count = (len(y) ** 2 - np.array([n @ n for n in tied])[:, None]) / 2
     y = y / binary_scale(y)  # sums of large scores must not overflow
@@ -158,24 +79,6 @@ def pair_disagreement(
     return share
 
 
-def _weighted_disagreement(basis: Spectrum, y: Array, alphas: Array, beta: float) -> Array:
-    """As `pair_disagreement`; a pair counts the product of the weights of its items."""
-    wrong, total = np.zeros((y.shape[1], len(alphas))), np.zeros((y.shape[1], 1))
-    scaled = y / binary_scale(y)
-    w = basis.weights / basis.weights.max()
-    for k, alpha in enumerate(alphas):
-        for rows, found in pair_differences(basis, scaled, float(alpha), beta, 2**18):
-            gap = scaled[rows, None] - scaled
-            product = w[rows, None] * w
-            is_wrong = np.where(found == 0, 0.5, found * gap < 0) * (gap != 0)
-            wrong[:, k] += np.einsum("ij,ijo->o", product, is_wrong)
-            if k == 0:
-                total[:, 0] += np.einsum("ij,ijo->o", product, (gap != 0).astype(np.float64))
-    share: Array = np.full_like(wrong, np.nan)
-    np.divide(wrong, total, out=share, where=total > 0)
-    return share
-
-
 class _Pairs:
     """One output and one alpha: numerators of the differences of all pairs, and their rounding."""
 
@@ -189,10 +92,9 @@ class _Pairs:
         top = values.max(initial=0.0)
         if inverse.rest.any():
             spread = float(np.max(np.sqrt(top * values) / (values + inverse.shift), initial=0.0))
-            self._shaken = spread * np.linalg.norm(np.sqrt(basis.weights) * y)
+            self._shaken = spread * np.linalg.norm(y)
         else:
             self._shaken = top * np.sqrt(abs(float(y @ self._u)) / inverse.shift)
-        self._shaken /= np.sqrt(basis.weights.min())
         self._eps = ROUNDING * np.finfo(float).eps * np.sqrt(len(y))
         self._largest = np.abs(y).max()
         widest, g, u = self._wide.max(), self.g.max(), np.abs(self._u).max()

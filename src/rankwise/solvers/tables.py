@@ -124,9 +124,8 @@ class Side:
         if self.is_kernel:
             K = center_kernel(self.matrix.copy()) if self.is_centered else self.matrix
             features, norms, back = _of_kernel(K, weight)
-            return WeightedSide(
-                features, norms, back - back.mean(axis=0) if self.is_centered else back
-            )
+            back = back - back.mean(axis=0) if self.is_centered else back
+            return WeightedSide(features, norms, back)
         if not self.is_decomposed:
             squares = self.matrix**2 if not sp.issparse(self.matrix) else self.matrix.power(2)
             return WeightedSide(self.matrix, np.asarray(squares.T @ weight))
@@ -172,12 +171,8 @@ class Table:
 
     def part(self, rows: Indices, columns: Indices) -> Table:
         """The problem of a smaller table."""
-        return replace(
-            self,
-            loss=self.loss.part(rows, columns),
-            rows=self.rows.part(rows),
-            columns=self.columns.part(columns),
-        )
+        sides = self.rows.part(rows), self.columns.part(columns)
+        return Table(self.loss.part(rows, columns), *sides, self.tol, self.max_iter)
 
     def sides(self) -> tuple[WeightedSide, WeightedSide]:
         """Features of both sides with weights by the known cells, ``A ≈ diag(h) ⊗ diag(g)``."""
@@ -303,6 +298,7 @@ class Table:
         curvature = np.outer(rows.norms, columns.norms).reshape(-1)
         coef = np.empty((len(alphas), *shape))
         start, n_iter, unfinished = None, 1, []
+        limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "watch": watch}
         for k in np.argsort(alphas)[::-1]:
             alpha = float(alphas[k])
 
@@ -310,22 +306,37 @@ class Table:
                 F = _scores(b.reshape(shape), rows, columns)
                 return _to_features(self.loss.times_A(F), rows, columns).reshape(-1, 1) + alpha * b
 
-            found = conjugate_gradients(
-                product,
-                target,
-                curvature + alpha,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                start=start,
-                watch=watch,
-            )
-            start, n_iter = found.x, max(n_iter, found.n_iter)
-            coef[k] = found.x.reshape(shape)
-            if not found.converged:
+            result = conjugate_gradients(product, target, curvature + alpha, start=start, **limits)
+            start, n_iter = result.x, max(n_iter, result.n_iter)
+            coef[k] = result.x.reshape(shape)
+            if not result.converged:
                 unfinished.append(alpha)
         coef = coef if rows.back is None else rows.back @ coef
         coef = coef if columns.back is None else coef @ columns.back.T
         return Solutions(coef, True, n_iter, tuple(unfinished))
+
+
+def with_constant(matrix: Any, *, is_kernel: bool) -> tuple[Any, float]:
+    """Kernel values with their mean k(x, x) added, or features with its root as one more column.
+
+    And what was added.
+    """
+    n = matrix.shape[0]
+    if is_kernel:
+        added = float(np.trace(matrix)) / n or 1.0
+        return matrix + added, added
+    values = matrix.data if sp.issparse(matrix) else matrix.ravel()
+    added = float(np.einsum("i,i->", values, values, dtype=np.float64)) / n or 1.0
+    columns = [matrix, np.full((n, 1), np.sqrt(added))]
+    stacked = sp.hstack(columns, format="csr") if sp.issparse(matrix) else np.hstack(columns)
+    return stacked, added
+
+
+def without_constant(B: Array, added: float, *, is_kernel: bool) -> tuple[Array, Array]:
+    """From B to the weights of the other functions, and what the constant among them adds."""
+    if is_kernel or not added:
+        return B, added * B.sum(axis=0)
+    return B[:-1], np.sqrt(added) * B[-1]
 
 
 def _of_kernel(K: Array, weight: Array) -> tuple[Array, Array, Array]:

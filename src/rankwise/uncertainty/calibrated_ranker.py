@@ -389,11 +389,9 @@ def _list_differences(task: Any, first: Indices, second: Indices, fold: Indices)
     candidates = task.candidates()
     pairs = None if fold.max() else task.pairs()
     if pairs is None:
-        scores = task.held_out(0, items_of_components(fold), candidates)[:, 0, 0]
+        scores = task.held_out(items_of_components(fold), candidates)[:, 0, 0]
         return np.asarray(scores[first] - scores[second])
     out = np.empty(len(first))
-    if pairs.items is not None:  # those of weight 0 are left out
-        first, second = (np.searchsorted(pairs.items, end) for end in (first, second))
     for rows, block in pairs.differences(float(candidates.axes["alpha"][0]), BLOCK):
         at = np.flatnonzero((first >= rows.start) & (first < rows.stop))
         out[at] = block[first[at] - rows.start, second[at], 0]
@@ -489,8 +487,10 @@ def fit_map(difference: Array, error: Array) -> ProbabilityMap:
 
     bounds = [(0.0, SURE), (0.0, SURE)]
     starts = [(1.0, 0.0), (2.0, 1.0)]
-    found = [minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B") for start in starts]
-    s, c = min(found, key=lambda result: float(result.fun)).x
+    results = [
+        minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B") for start in starts
+    ]
+    s, c = min(results, key=lambda result: float(result.fun)).x
     return ProbabilityMap(float(s / scale), float(c / scale**2))
 
 
@@ -524,9 +524,9 @@ def reliability(probability: Array, n_bins: int = 10) -> Reliability:
     sure = np.maximum(probability, 1 - probability)
     right = np.where(probability == 0.5, 0.5, probability > 0.5)
     order = np.argsort(sure, kind="stable")
-    bins = [some for some in np.array_split(order, n_bins) if len(some)]
+    bins = [pairs for pairs in np.array_split(order, n_bins) if len(pairs)]
     return Reliability(
-        np.array([sure[some].mean() for some in bins]),
-        np.array([right[some].mean() for some in bins]),
-        np.array([float(len(some)) for some in bins]),
+        np.array([sure[pairs].mean() for pairs in bins]),
+        np.array([right[pairs].mean() for pairs in bins]),
+        np.array([float(len(pairs)) for pairs in bins]),
     )

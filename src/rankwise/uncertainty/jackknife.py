@@ -433,12 +433,12 @@ def leave_units_out(
     if hasattr(ranker, "basis_indices_"):  # the same basis items, not others
         copied.set_params(basis=ranker.basis_indices_, n_basis=None)
     task = copied.hold_out_task(transform_items(model, X, labels), y, groups)
-    chosen = make_units(task.graphs, units, beta=ranker.beta)
+    chosen = make_units(task.graph, units, beta=ranker.beta)
     if task.way_without(chosen) == "refit" and len(chosen.members) > MAX_REFITS:
         chosen = folds_of_units(chosen, MAX_REFITS)
     alpha = Candidates({"alpha": np.array([float(ranker.alpha)])})
     coefficients = task.coefficients_without(chosen, alpha)[..., 0]
-    return LeftOut(model, task.graphs[0], chosen, coefficients, task=task)
+    return LeftOut(model, task.graph, chosen, coefficients, task=task)
 
 
 def _train_again(
@@ -456,7 +456,7 @@ def _train_again(
     else:
         scores, labels, weights = split_weighted(y, groups)
         graph = ScoreGraph(as_scores(scores), labels, cost="sign", sample_weight=weights)
-    folds = folds_of_units(make_units([graph], units), n_folds)
+    folds = folds_of_units(make_units(graph, units), n_folds)
     members = []
     for U in track(folds.members, "training again without a fold", progress):
         if folds.of_edges:
@@ -475,12 +475,11 @@ def _train_again(
     return LeftOut(model, graph, folds, members=members)
 
 
-def make_units(graphs: list[Any], units: Any, *, beta: float = 0.0) -> Units:
-    """The units of a graph, or of one graph for each output, as `jackknife` has them.
+def make_units(graph: PreferenceGraph, units: Any, *, beta: float = 0.0) -> Units:
+    """The units of a graph, as `jackknife` has them.
 
     Without regression (beta = 0) a unit without a pair has no effect and is no unit.
     """
-    graph = graphs[0]
     kind = "clusters"
     if isinstance(units, str):
         check_option("units", units, KINDS)
@@ -505,7 +504,7 @@ def make_units(graphs: list[Any], units: Any, *, beta: float = 0.0) -> Units:
         )
     members = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
     if not of_edges and beta == 0:
-        degree = np.sum([one.degrees for one in graphs], axis=0)
+        degree = graph.degrees
         members = [U for U in members if degree[U].any()]
     if len(members) < 2:
         raise ValueError(
