@@ -72,15 +72,15 @@ BUDGET = {
     "graphs": 1311,
     "inspection": 338,
     "judge": 860,
-    "leaderboard": 2163,
+    "leaderboard": 2161,
     "losses": 291,
     "metrics": 1116,
-    "model_selection": 1814,
+    "model_selection": 1808,
     "persistence": 1172,
     "plot": 650,
     "report": 1236,
     "solvers": 1980,
-    "uncertainty": 934,
+    "uncertainty": 930,
 }
 CODE_LINES_OF_A_FILE = 400
 
