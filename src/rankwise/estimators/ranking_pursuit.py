@@ -29,7 +29,7 @@ from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, spli
 from rankwise.features import FeatureMap, KernelParameters, View
 from rankwise.features.dictionary import function_values
 from rankwise.frames import check_same_index
-from rankwise.graphs import PreferenceGraph
+from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.machine import calm
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.candidates import Candidates
