@@ -28,7 +28,7 @@ from rankwise.features import Design, FeatureMap, Kernel
 from rankwise.graphs import ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.losses import SquaredLoss
-from rankwise.machine import check_matrix_fits, track
+from rankwise.machine import track
 from rankwise.metrics import Metric
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.candidates import Candidates, asked_alphas, default_alphas
@@ -124,8 +124,6 @@ class TableTask:
         progress : bool, optional
             Whether to draw a bar while folds are trained again.
         """
-        q, t = self._table.loss.shape
-        check_matrix_fits(q * t, len(alphas), "a table of held-out scores", "give fewer alphas")
         cv = read_splits(cv)
         if isinstance(cv, str):
             check_option("cv", cv, ("auto",))
