@@ -72,7 +72,7 @@ BUDGET = {
     "graphs": 1311,
     "inspection": 338,
     "judge": 860,
-    "leaderboard": 2161,
+    "leaderboard": 2142,
     "losses": 291,
     "metrics": 1116,
     "model_selection": 1808,
