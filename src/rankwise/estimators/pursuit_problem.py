@@ -33,14 +33,18 @@ SEARCHES = ("auto", "pairs", "shared")
 
 
 def make_loss(
-    y: PreferenceGraph | PartlyScored, graph_options: tuple[str, str, str], beta: float
-) -> SquaredLoss:
-    """The loss of the scored rows; steps compare squares, which must not overflow or vanish.
+    y: PreferenceGraph | PartlyScored,
+    graph_options: tuple[str, str, str],
+    beta: float,
+    fit_intercept: bool,
+) -> tuple[SquaredLoss, float | None]:
+    """The loss of the scored rows, and their mean score if there is an intercept.
 
-    `graph_options` are cost, ties and group_weight.
+    `graph_options` are cost, ties and group_weight. Steps compare squares, which must not overflow
+    or vanish.
     """
     if isinstance(y, PartlyScored):
-        loss, _ = ranking_loss(len(y.scored), *y.target, *graph_options, beta)
+        loss = y.loss(*graph_options, beta=beta)
     else:
         loss, shape = ranking_loss(y.n_items, y, None, *graph_options, beta)
         if shape:
@@ -55,7 +59,10 @@ def make_loss(
             f"the scores or magnitudes are so large or so small that their mean square is "
             f"{squares:g}; multiply all of them by one factor that brings them nearer to 1."
         )
-    return loss
+    if loss.y is None or beta == 0 or not fit_intercept:
+        return loss, None
+    level = float(np.average(loss.y, weights=loss.graph.item_weights))
+    return SquaredLoss(loss.graph, beta, loss.y - level), level
 
 
 def list_views(views: int | Sequence[View] | None, single: View) -> list[View]:

@@ -30,7 +30,6 @@ from rankwise.features import FeatureMap, KernelParameters, View
 from rankwise.features.dictionary import function_values
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.losses import SquaredLoss
 from rankwise.machine import calm
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.candidates import Candidates
@@ -304,11 +303,6 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         X = self._check_items(X, reset=False)
         return np.stack([function.scores(X) for function in self._functions], axis=1)
 
-    @property
-    def functions_(self) -> list[PursuitFunction]:
-        """The function of each view: its basis, and its coefficients after each step."""
-        return self._functions
-
     def score_functions(self) -> ScoreFunctions:
         """What the scores are made of: the function of each view."""
         maps = [function.basis for function in self._functions]
@@ -376,6 +370,8 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
             rows, scored = np.sort(np.r_[known.scored, known.unscored]), known.scored
         else:
             rows = scored = np.arange(X.shape[0])
+        graph_options = (self.cost, self.ties, self.group_weight)
+        loss, level = make_loss(known, graph_options, self.beta, self.fit_intercept)
         views = list_views(self.views, View(**self.kernel_arguments()))
         names = getattr(self, "feature_names_in_", None)
         are_split = isinstance(self.views, numbers.Integral)
@@ -383,7 +379,9 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
             X, rows, scored, self.dictionary, views, names, rng, are_split=are_split
         )
         self.search_ = choose_search(self.search, dictionaries)
-        problem, level = self._make_problem(X, known, scored, dictionaries)
+        values = self._values(X, known, scored, dictionaries)
+        has_free_intercept = self.beta == 0 or level is not None
+        problem = PursuitProblem(loss, has_free_intercept, *values, self.nu)
         search = make_search(problem, self.search_)
         steps: list[Step] = []
         errors: list[float] = []
@@ -403,33 +401,23 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         self._store(steps, make_functions(dictionaries, steps, level))
         return self
 
-    def _make_problem(
+    def _values(
         self,
         X: Any,
         known: PreferenceGraph | PartlyScored,
         scored: Indices,
         dictionaries: list[FeatureMap],
-    ) -> tuple[PursuitProblem, float | None]:
-        """What to minimize, and the mean score if there is an intercept."""
-        graph_options = (self.cost, self.ties, self.group_weight)
-        loss, level = make_loss(known, graph_options, self.beta), None
-        if loss.y is not None and self.beta > 0 and self.fit_intercept:
-            level = float(np.average(loss.y, weights=loss.graph.item_weights))
-            loss = SquaredLoss(loss.graph, loss.beta, loss.y - level)
+    ) -> tuple[list[Any], list[Any], ScoreGraph | None]:
+        """The functions at the scored rows and where views are to agree, and the pairs there."""
         items = X if len(scored) == X.shape[0] else X[scored]
         at_scored = [function_values(functions, items) for functions in dictionaries]
-        at_agreeing: list[Any] = []
-        agreement = None
-        if len(dictionaries) > 1 and isinstance(known, PartlyScored):
-            rows, agreement = known.agreement(self.group_weight)
-            at_agreeing = at_scored
-            if not np.array_equal(rows, scored):
-                at_agreeing = [function_values(functions, X[rows]) for functions in dictionaries]
-        has_free_intercept = self.beta == 0 or level is not None
-        problem = PursuitProblem(
-            loss, has_free_intercept, at_scored, at_agreeing, agreement, self.nu
-        )
-        return problem, level
+        if len(dictionaries) == 1 or not isinstance(known, PartlyScored):
+            return at_scored, [], None
+        rows, agreement = known.agreement(self.group_weight)
+        if np.array_equal(rows, scored):
+            return at_scored, at_scored, agreement
+        at_agreeing = [function_values(functions, X[rows]) for functions in dictionaries]
+        return at_scored, at_agreeing, agreement
 
     def _store(self, steps: list[Step], functions: list[PursuitFunction]) -> None:
         self._functions = functions
@@ -570,14 +558,7 @@ class PursuitTask(RefitTask):
     def __init__(self, learner: RankingPursuit, X: Any, scores: PartlyScored) -> None:
         _units(scores)  # refuses a single row
         self._learner, self._X, self._scores = learner, X, scores
-        graph = ScoreGraph(
-            scores.y,
-            scores.scored_labels,
-            cost=learner.cost,
-            ties=learner.ties,
-            group_weight=learner.group_weight,
-            sample_weight=scores.weights_of(scores.scored),
-        )
+        graph = scores.graph(learner.cost, learner.ties, learner.group_weight)
         super().__init__(graph, X.shape[0], scores.scored)
 
     def candidates(self, **values: ArrayLike | None) -> Candidates:
