@@ -23,7 +23,7 @@ from rankwise.arrays import Array
 from rankwise.features import Design
 from rankwise.graphs import PreferenceGraph
 from rankwise.losses import SquaredLoss
-from rankwise.machine import check_matrix_fits, track
+from rankwise.machine import track
 from rankwise.model_selection.exact_hold_out import (
     Refit,
     check_rest,
@@ -78,10 +78,6 @@ def coefficients_without(
     ndarray of shape (n_coefficients, n_units + 1, n_outputs, n_alphas)
         As an estimator that is trained again without the unit would have them.
     """
-    n_outputs = loss.target.reshape(len(loss.target), -1).shape[1]
-    advice = "leave out fewer, larger units (clusters), or use a basis (n_basis)"
-    n_models = (len(units.members) + 1) * n_outputs * len(alphas)
-    check_matrix_fits(design.features.n_features, n_models, "the coefficients", advice)
     solution = _solutions(loss, design, units, alphas, refit)
     flat = design.coefficients(solution.reshape(len(solution), -1))
     return flat.reshape(len(flat), *solution.shape[1:])
