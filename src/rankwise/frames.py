@@ -237,6 +237,6 @@ def _explain(name: str, kinds: dict[Any, str]) -> str:
     if len(shown) > MOST_SHOWN:
         shown[MOST_SHOWN:] = [f"{len(shown) - MOST_SHOWN} more"]
     return (
-        f"Input {name} {problem} {', '.join(shown)}. Let a Pipeline make numbers of them: "
-        "SimpleImputer for gaps, OneHotEncoder for text."
+        f"Input {name} {problem} {', '.join(shown)}. Put rankwise.Columns() in front of the ranker "
+        "in a Pipeline: it fills gaps and makes numbers of text."
     )

@@ -305,3 +305,16 @@ def test_a_loop_of_links_is_told(tmp_path, messy, model):
     for command in (["predict", model, messy, "-o", loop], ["predict", model, loop]):
         assert fail(*command).startswith(f"{loop}: this is a loop of symbolic links")
     assert loop.is_symlink()
+
+
+def test_many_categories_are_scaled_inside_groups_as_a_sparse_matrix(tmp_path):
+    rng = np.random.default_rng(0)
+    data = tmp_path / "wide.csv"
+    rows = [
+        f"{k % 40},v{k % 700},w{k * 7 % 500},{x:.3f},{x:.3f}"
+        for k, x in enumerate(rng.normal(size=1400))
+    ]
+    data.write_text("\n".join(["qid,a,b,x,y", *rows]))
+    options = ["--categorical", "a,b", "--scale", "group", "--alpha", "1"]
+    succeed("train", data, *options, "-o", tmp_path / "m.rw")
+    assert len(numbers(succeed("predict", tmp_path / "m.rw", data).stdout)) == 1400

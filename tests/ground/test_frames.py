@@ -452,7 +452,9 @@ def test_one_message_names_every_column(kind, ranker):
 def test_gaps_alone_are_told_in_the_words_of_scikit_learn(kind):
     items = frame(kind, np.where(np.arange(36)[:, None] == [0, 5, 99, 99], np.nan, X))
     message = message_of(RankRLS(), items)
-    assert message.startswith("Input X contains NaN, in the columns price, weight. Let a Pipeline")
+    assert message.startswith(
+        "Input X contains NaN, in the columns price, weight. Put rankwise.Columns()"
+    )
     model = RankRLS().fit(*data(kind))
     with pytest.raises(ValueError, match="contains NaN, in the columns price, weight"):
         model.predict(items)

@@ -70,7 +70,7 @@ def round_trip(model, path):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_everything_survives_and_predictions_are_equal_to_the_last_bit(name, path):
+def test_everything_survives_and_predictions_and_files_are_equal_to_the_last_bit(name, path):
     model, new = MODELS[name]
     back = round_trip(model, path)
     assert_same(model, back)
@@ -80,14 +80,8 @@ def test_everything_survives_and_predictions_are_equal_to_the_last_bit(name, pat
     if hasattr(model, "staged_predict"):
         before, after = list(model.staged_predict(new)), list(back.staged_predict(new))
         assert np.stack(before).tobytes() == np.stack(after).tobytes()
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_the_same_model_gives_the_same_bytes_also_after_a_round_trip(name, tmp_path):
-    model, _ = MODELS[name]
-    first, second = tmp_path / "1.rw", tmp_path / "2.rw"
-    save(round_trip(model, first), second)
-    assert first.read_bytes() == second.read_bytes()
+    save(back, path.with_suffix(".again"))
+    assert path.read_bytes() == path.with_suffix(".again").read_bytes()
 
 
 @pytest.mark.parametrize("layout", [np.s_[:, ::2], np.s_[:, ::-1], np.s_[::2]])
@@ -218,16 +212,16 @@ class Changed(RankRLS):
 @pytest.mark.parametrize(
     "model, match",
     [
-        (GridSearchCV(RankRLS(), {"alpha": [1.0]}, cv=2).fit(X, y), "Save its best_estimator_"),
-        (StandardScaler().fit(X), "Pipeline with a ranker"),
+        (GridSearchCV(RankRLS(), {"alpha": [1.0]}, cv=2).fit(X, y), "its best_estimator_"),
+        (StandardScaler().fit(X), "Pipelines with such a ranker"),
         (make_pipeline(OneHotEncoder(), RankRLS()).fit(X, y), "OneHotEncoder.*skops or joblib"),
         (
             make_pipeline(CountVectorizer(), RankRLS()).fit(["aa bb", "cc dd", "aa dd"], [1, 2, 3]),
             "CountVectorizer.*skops or joblib",
         ),
-        (make_pipeline(StandardScaler()).fit(X), "StandardScaler is not a ranker"),
-        (RankRLS, "is a class"),
-        ({"a": 1}, "a dict cannot be saved as a model. Model files hold rankers"),
+        (make_pipeline(StandardScaler()).fit(X), "Pipelines with such a ranker"),
+        (RankRLS, "RankRLS cannot be saved.*fitted"),
+        ({"a": 1}, "a dict cannot be saved as a model. Model files hold fitted rankers"),
         (Changed().fit(X, y), "a Changed cannot be saved"),
     ],
     ids=["search", "scaler", "one-hot", "words", "no ranker", "class", "dict", "subclass"],
@@ -279,7 +273,7 @@ def test_models_trained_with_dask_are_saved_as_local_ones(path):
     codes = da.from_array(np.repeat(np.arange(6), 6), chunks=18)
     model = ClusterRankRLS()
     model.fit(da.from_array(X, chunks=(18, 4)), da.from_array(y, chunks=18), codes)
-    with pytest.raises(ValueError, match=r"Save model.to_local\(\)"):
+    with pytest.raises(ValueError, match=r"its to_local\(\)"):
         save(model, path)
     back = round_trip(model.to_local(), path)
     assert back.predict(NEW).tobytes() == model.predict(NEW).tobytes()

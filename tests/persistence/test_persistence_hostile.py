@@ -197,8 +197,13 @@ def test_200_mutated_files_load_and_predict_or_are_refused(path):
     rng = np.random.default_rng(24)
     names = list(MODELS)
     originals = {name: saved_bytes(name, path) for name in names}
-    opened: list[str] = []
-    sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
+    opened, is_watched = [], [True]
+
+    def watch(event, args):  # a hook stays for good
+        if is_watched and event == "open":
+            opened.append(str(args[0]))
+
+    sys.addaudithook(watch)
     tracemalloc.start()
     n_loaded = 0
     for _ in range(200):
@@ -223,6 +228,7 @@ def test_200_mutated_files_load_and_predict_or_are_refused(path):
                 scores = predict_items(model, new, [0] * new.shape[0])
             assert scores.dtype.kind == "f"
             assert scores.shape[0] == new.shape[0]
+    is_watched.clear()
     tracemalloc.stop()
     assert 10 < n_loaded < 100
 

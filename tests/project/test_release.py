@@ -31,3 +31,15 @@ def test_every_compiled_part_is_built():
     parts = {path.stem for path in (ROOT / "src/rankwise/_compiled").glob("*.pyx")}
     listed = re.findall(r'"(\w+)"', re.search(r"else \((.+)\)", (ROOT / "setup.py").read_text())[1])
     assert set(listed) == parts
+
+
+def test_the_sdist_has_all_that_its_tests_import():
+    """setuptools takes tests/test*.py only; oracles, conftest.py and data need a word."""
+    manifest = (ROOT / "MANIFEST.in").read_text().splitlines()
+    assert "graft tests" in manifest
+
+
+def test_actions_are_pinned_by_commit_or_by_a_full_release():
+    for workflow in (ROOT / ".github/workflows").glob("*.yml"):
+        for used in re.findall(r"uses: *(\S+)", workflow.read_text()):
+            assert re.search(r"@([0-9a-f]{40}|v\d+\.\d+\.\d+)$", used), f"{workflow}: {used}"

@@ -458,6 +458,7 @@ def test_curve_of_a_search_is_its_cross_validation():
     ],
     ids=lambda value: re.sub(r"\s+", "", str(value))[:40],
 )
+@pytest.mark.filterwarnings("ignore:the best alpha")  # of thirty random items
 def test_the_band_of_a_curve_says_what_it_is_over(model, in_groups, in_one_list):
     curves = data_of(make_report(model.fit(X, y, groups), X, y, groups))["curves"]
     n_defined = sum(len(set(y[groups == g])) > 1 for g in set(groups))

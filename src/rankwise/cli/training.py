@@ -196,6 +196,7 @@ def _training_table(
 ) -> TrainingSet:
     """A table, with text and gaps."""
     import numpy as np
+    from scipy.sparse import issparse
     from sklearn.preprocessing import StandardScaler
 
     from rankwise.cli.models import make_scaler
@@ -229,6 +230,7 @@ def _training_table(
     except ValueError as error:
         remedy = "--categorical and --numeric say what columns are, --ignore leaves them out."
         raise ValueError(f"{file.path}: {error} {remedy}") from None
+    scaler = make_scaler(options, estimator, issparse(columns.transform(X.slice(0, 1))))
     gaps = [f"{c.name} ({c.n_gaps:,})" for c in facts if c.kind == "number" and c.n_gaps]
     if gaps and table.no_impute:
         raise ValueError(

@@ -396,9 +396,9 @@ class ClusterLoss(MarginLoss):
     def at(self, f: NDArray[Any]) -> LossAt:
         """One pass over all blocks; every product with the Hessian is one more."""
         self.n_evaluations += 1
-        found = self._compute(_evaluate, f)
+        by_block = self._compute(_evaluate, f)
         value, gradient, *plane = (
-            sum(terms) / self.total_weight for terms in zip(*found, strict=True)
+            sum(terms) / self.total_weight for terms in zip(*by_block, strict=True)
         )
 
         def curvature(v: Array) -> Array:

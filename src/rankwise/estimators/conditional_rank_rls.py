@@ -9,16 +9,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import check_array
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.checks import warn_of_solutions
+from rankwise.estimators.checks import check_table, warn_of_solutions
 from rankwise.estimators.search import BaseSearch
 from rankwise.features import FeatureMap, Kernel
+from rankwise.features.kernel import BaseEstimator
 from rankwise.frames import as_array, check_same_index, column_names
 from rankwise.losses import TableLoss
 from rankwise.machine import Progress, calm, check_matrix_fits
@@ -28,7 +29,7 @@ from rankwise.model_selection.tables import TableTask
 from rankwise.options import check_option
 from rankwise.real_numbers import as_real, check_items
 from rankwise.solvers.tables import Side, Table, with_constant, without_constant
-from rankwise.text_tables import count, listed
+from rankwise.text_tables import listed
 
 DELTA = "delta"
 TABLES = 8.0  # tables of the size of Y in memory at a time
@@ -623,26 +624,3 @@ def _check_names(items: Any) -> NDArray[Any]:
     if len(np.unique(names)) < len(names):
         raise ValueError("columns names a column twice; give each name once.")
     return names
-
-
-def check_table(Y: Array, row: str, column: str) -> Array:
-    """Two columns or more, no infinity, and in each row and column a known score."""
-    if Y.shape[1] < 2:
-        raise ValueError(
-            f"Y has the scores of one {column} only; expected at least two {column}s to rank for "
-            f"each {row}. One score for each {row} is a list of items: RankRLS ranks those."
-        )
-    if np.isinf(Y).any():
-        i, j = np.argwhere(np.isinf(Y))[0]
-        raise ValueError(
-            f"Y contains infinity, the first in row {i}, column {j}; give finite scores, and NaN "
-            "where a score is unknown."
-        )
-    for axis, what in ((1, row), (0, column)):
-        empty = np.flatnonzero(np.isnan(Y).all(axis=axis))
-        if len(empty):
-            raise ValueError(
-                f"Y has no score for {count(len(empty), what)}, the first is number {empty[0]}; "
-                "leave out what has none."
-            )
-    return Y

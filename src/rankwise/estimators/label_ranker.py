@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.checks import check_finite, warn_of_solutions
-from rankwise.estimators.conditional_rank_rls import check_table
+from rankwise.estimators.checks import check_finite, check_table, warn_of_solutions
 from rankwise.estimators.kernel_model import KernelModel
 from rankwise.estimators.search import Search
 from rankwise.features import Design, make_design

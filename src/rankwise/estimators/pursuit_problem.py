@@ -33,14 +33,18 @@ SEARCHES = ("auto", "pairs", "shared")
 
 
 def make_loss(
-    y: PreferenceGraph | PartlyScored, graph_options: tuple[str, str, str], beta: float
-) -> SquaredLoss:
-    """The loss of the scored rows; steps compare squares, which must not overflow or vanish.
+    y: PreferenceGraph | PartlyScored,
+    graph_options: tuple[str, str, str],
+    beta: float,
+    fit_intercept: bool,
+) -> tuple[SquaredLoss, float | None]:
+    """The loss of the scored rows, and their mean score if there is an intercept.
 
-    `graph_options` are cost, ties and group_weight.
+    `graph_options` are cost, ties and group_weight. Steps compare squares, which must not overflow
+    or vanish.
     """
     if isinstance(y, PartlyScored):
-        loss, _ = ranking_loss(len(y.scored), *y.target, *graph_options, beta)
+        loss = y.loss(*graph_options, beta=beta)
     else:
         loss, shape = ranking_loss(y.n_items, y, None, *graph_options, beta)
         if shape:
@@ -55,7 +59,10 @@ def make_loss(
             f"the scores or magnitudes are so large or so small that their mean square is "
             f"{squares:g}; multiply all of them by one factor that brings them nearer to 1."
         )
-    return loss
+    if loss.y is None or beta == 0 or not fit_intercept:
+        return loss, None
+    level = float(np.average(loss.y, weights=loss.graph.item_weights))
+    return SquaredLoss(loss.graph, beta, loss.y - level), level
 
 
 def list_views(views: int | Sequence[View] | None, single: View) -> list[View]:
@@ -78,7 +85,7 @@ def make_dictionaries(
     names: Sequence[str] | None,
     rng: Any,
     *,
-    is_dealt: bool,
+    are_split: bool,
 ) -> list[FeatureMap]:
     """The functions of each view.
 
@@ -96,13 +103,13 @@ def make_dictionaries(
         Names of the columns of X.
     rng : RandomState
         For random items and random views.
-    is_dealt : bool
+    are_split : bool
         Whether the views share the functions out instead of having all of them.
     """
     chosen, points = choose_functions(dictionary, rows, scored, X.shape[1], rng)
     parts = [chosen] * len(views)
     is_features = isinstance(dictionary, str) and dictionary == "features"
-    if is_dealt:
+    if are_split:
         is_scored = np.isin(chosen, scored) & (points is None) & (not is_features)
         parts = _deal(chosen, is_scored, len(views), rng)
     maps = []
@@ -148,26 +155,26 @@ def _kernels(
     rng: Any,
 ) -> FeatureMap:
     """Kernel functions at chosen rows of X, or of points; a basis of the view comes first."""
-    kernel, seen = view.make_kernel(), take_columns(X, columns)
+    kernel, items = view.make_kernel(), take_columns(X, columns)
     if kernel.is_precomputed and points is not None:
         raise ValueError(
             "dictionary gives points, but kernel='precomputed' has no kernel values to them; use "
             "dictionary='items' or a number of items."
         )
-    if kernel.is_precomputed and seen.shape[0] != seen.shape[1]:
+    if kernel.is_precomputed and items.shape[0] != items.shape[1]:
         raise ValueError(
-            f"X has shape {seen.shape}; kernel='precomputed' needs the square matrix of kernel "
+            f"X has shape {items.shape}; kernel='precomputed' needs the square matrix of kernel "
             "values between all training items."
         )
     if not isinstance(view.basis, str):
         check_basis(view.n_basis, view.basis, X.shape[0])
-        chosen, points = choose_basis(seen, 0, view.basis, rng), None
+        chosen, points = choose_basis(items, 0, view.basis, rng), None
     elif view.n_basis is not None:
         count = check_basis(view.n_basis, view.basis, len(rows))
-        chosen, points = rows[choose_basis(seen[rows], count, view.basis, rng)], None
-    source = seen if points is None else take_columns(points, columns)
-    items = None if kernel.is_precomputed else source[chosen]
-    return FeatureMap(kernel, columns, len(chosen), chosen, items)
+        chosen, points = rows[choose_basis(items[rows], count, view.basis, rng)], None
+    source = items if points is None else take_columns(points, columns)
+    centers = None if kernel.is_precomputed else source[chosen]
+    return FeatureMap(kernel, columns, len(chosen), chosen, centers)
 
 
 def choose_search(search: str, dictionaries: list[FeatureMap]) -> str:

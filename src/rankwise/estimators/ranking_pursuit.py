@@ -30,7 +30,6 @@ from rankwise.features import FeatureMap, KernelParameters, View
 from rankwise.features.dictionary import function_values
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.losses import SquaredLoss
 from rankwise.machine import calm
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.candidates import Candidates
@@ -304,11 +303,6 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         X = self._check_items(X, reset=False)
         return np.stack([function.scores(X) for function in self._functions], axis=1)
 
-    @property
-    def functions_(self) -> list[PursuitFunction]:
-        """The function of each view: its basis, and its coefficients after each step."""
-        return self._functions
-
     def score_functions(self) -> ScoreFunctions:
         """What the scores are made of: the function of each view."""
         maps = [function.basis for function in self._functions]
@@ -376,14 +370,18 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
             rows, scored = np.sort(np.r_[known.scored, known.unscored]), known.scored
         else:
             rows = scored = np.arange(X.shape[0])
+        graph_options = (self.cost, self.ties, self.group_weight)
+        loss, level = make_loss(known, graph_options, self.beta, self.fit_intercept)
         views = list_views(self.views, View(**self.kernel_arguments()))
         names = getattr(self, "feature_names_in_", None)
-        is_dealt = isinstance(self.views, numbers.Integral)
+        are_split = isinstance(self.views, numbers.Integral)
         dictionaries = make_dictionaries(
-            X, rows, scored, self.dictionary, views, names, rng, is_dealt=is_dealt
+            X, rows, scored, self.dictionary, views, names, rng, are_split=are_split
         )
         self.search_ = choose_search(self.search, dictionaries)
-        problem, level = self._make_problem(X, known, scored, dictionaries)
+        values = self._values(X, known, scored, dictionaries)
+        has_free_intercept = self.beta == 0 or level is not None
+        problem = PursuitProblem(loss, has_free_intercept, *values, self.nu)
         search = make_search(problem, self.search_)
         steps: list[Step] = []
         errors: list[float] = []
@@ -403,31 +401,23 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         self._store(steps, make_functions(dictionaries, steps, level))
         return self
 
-    def _make_problem(
+    def _values(
         self,
         X: Any,
         known: PreferenceGraph | PartlyScored,
         scored: Indices,
         dictionaries: list[FeatureMap],
-    ) -> tuple[PursuitProblem, float | None]:
-        """What to minimize, and the mean score if there is an intercept."""
-        graph_options = (self.cost, self.ties, self.group_weight)
-        loss, level = make_loss(known, graph_options, self.beta), None
-        if loss.y is not None and self.beta > 0 and self.fit_intercept:
-            level = float(np.average(loss.y, weights=loss.graph.item_weights))
-            loss = SquaredLoss(loss.graph, loss.beta, loss.y - level)
+    ) -> tuple[list[Any], list[Any], ScoreGraph | None]:
+        """The functions at the scored rows and where views are to agree, and the pairs there."""
         items = X if len(scored) == X.shape[0] else X[scored]
         at_scored = [function_values(functions, items) for functions in dictionaries]
-        at_agreeing: list[Any] = []
-        agreement = None
-        if len(dictionaries) > 1 and isinstance(known, PartlyScored):
-            rows, agreement = known.agreement(self.group_weight)
-            at_agreeing = at_scored
-            if not np.array_equal(rows, scored):
-                at_agreeing = [function_values(functions, X[rows]) for functions in dictionaries]
-        is_level_free = self.beta == 0 or level is not None
-        problem = PursuitProblem(loss, is_level_free, at_scored, at_agreeing, agreement, self.nu)
-        return problem, level
+        if len(dictionaries) == 1 or not isinstance(known, PartlyScored):
+            return at_scored, [], None
+        rows, agreement = known.agreement(self.group_weight)
+        if np.array_equal(rows, scored):
+            return at_scored, at_scored, agreement
+        at_agreeing = [function_values(functions, X[rows]) for functions in dictionaries]
+        return at_scored, at_agreeing, agreement
 
     def _store(self, steps: list[Step], functions: list[PursuitFunction]) -> None:
         self._functions = functions
@@ -446,8 +436,8 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
         self.__dict__.pop("coef_", None)
         if functions[0].basis.is_columns:
             self.coef_ = np.zeros(self.n_features_in_)
-            for part, weights in zip(indices, coef, strict=True):
-                self.coef_[part] += weights / len(functions)
+            for columns, weights in zip(indices, coef, strict=True):
+                self.coef_[columns] += weights / len(functions)
 
 
 @dataclass(eq=False, repr=False)
@@ -559,24 +549,17 @@ class PursuitTask(RefitTask):
         Its parameters; it has seen X.
     X : array or sparse matrix of shape (n_items, n_features)
         All items, checked.
-    part : PartlyScored
+    scores : PartlyScored
         Scores and groups of all rows.
     """
 
     parameters = ("n_basis",)
 
-    def __init__(self, learner: RankingPursuit, X: Any, part: PartlyScored) -> None:
-        _units(part)  # refuses a single row
-        self._learner, self._X, self._part = learner, X, part
-        graph = ScoreGraph(
-            part.y,
-            part.scored_labels,
-            cost=learner.cost,
-            ties=learner.ties,
-            group_weight=learner.group_weight,
-            sample_weight=part.weights_of(part.scored),
-        )
-        super().__init__(graph, X.shape[0], part.scored)
+    def __init__(self, learner: RankingPursuit, X: Any, scores: PartlyScored) -> None:
+        _units(scores)  # refuses a single row
+        self._learner, self._X, self._scores = learner, X, scores
+        graph = scores.graph(learner.cost, learner.ties, learner.group_weight)
+        super().__init__(graph, X.shape[0], scores.scored)
 
     def candidates(self, **values: ArrayLike | None) -> Candidates:
         """By default all numbers of steps up to `n_basis`."""
@@ -588,8 +571,8 @@ class PursuitTask(RefitTask):
     def scores_without(self, held: Indices, candidates: Candidates) -> Array:
         """A pursuit that ended early stays as it is for the steps that are left."""
         steps = candidates.axes["n_basis"].astype(np.intp)
-        model = self._trained(int(steps.max()), self._part.without(held))
-        staged = model._staged(self._X[self._part.scored[held]])
+        model = self._trained(int(steps.max()), self._scores.without(held))
+        staged = model._staged(self._X[self._scores.scored[held]])
         if not staged.shape[1]:
             return np.zeros((len(held), len(steps)))
         return staged[:, np.minimum(steps, staged.shape[1]) - 1]
@@ -598,11 +581,11 @@ class PursuitTask(RefitTask):
         """The learner trained on all data."""
         return self._trained(values["n_basis"])
 
-    def _trained(self, n_basis: int, part: PartlyScored | None = None) -> RankingPursuit:
+    def _trained(self, n_basis: int, scores: PartlyScored | None = None) -> RankingPursuit:
         model = copy.copy(self._learner)
         model.n_basis = n_basis
         rng = check_random_state(model.random_state)
-        return model._fit_rows(self._X, self._part if part is None else part, rng)
+        return model._fit_rows(self._X, self._scores if scores is None else scores, rng)
 
 
 def scores_of(target: PreferenceGraph | PartlyScored) -> PartlyScored:
@@ -617,37 +600,37 @@ def scores_of(target: PreferenceGraph | PartlyScored) -> PartlyScored:
 
 
 def _held_out_error(
-    functions: list[PursuitFunction], X: Any, part: PartlyScored, held: Indices
+    functions: list[PursuitFunction], X: Any, scores: PartlyScored, held: Indices
 ) -> float:
     """Disagreement error of the mean of the views on some of the scored rows."""
-    rows = part.scored[held]
-    scores = np.mean([function.scores(X[rows]) for function in functions], axis=0)
-    labels, weights = part.scored_labels[held], part.weights_of(rows)
-    return float(disagreement_error(part.y[held], scores, labels, sample_weight=weights))
+    rows = scores.scored[held]
+    predicted = np.mean([function.scores(X[rows]) for function in functions], axis=0)
+    labels, weights = scores.scored_labels[held], scores.weights_of(rows)
+    return float(disagreement_error(scores.y[held], predicted, labels, sample_weight=weights))
 
 
-def validation_rows(part: PartlyScored, fraction: float, rng: Any) -> Indices:
+def validation_rows(scores: PartlyScored, fraction: float, rng: Any) -> Indices:
     """A random share of the groups, or of the items if there is one group; numbers of scored rows.
 
     Items of one list are taken evenly over the order of their scores (at least two of them), so
-    that the part that is held out has an order of its own.
+    that those held out have an order of their own.
     """
     if not isinstance(fraction, numbers.Real) or not 0 < fraction < 1:
         raise ValueError(f"validation_fraction={fraction!r}; expected a number between 0 and 1.")
-    unit = _units(part)
+    unit = _units(scores)
     n_units = int(unit.max()) + 1
     n_held = min(max(1, round(fraction * n_units)), n_units - 1)
     if n_units < len(unit):
         return np.flatnonzero(np.isin(unit, rng.permutation(n_units)[:n_held]))
     n_held = min(max(2, n_held), max(1, n_units - 2))
-    order = np.lexsort((rng.permutation(n_units), part.y))
+    order = np.lexsort((rng.permutation(n_units), scores.y))
     places = ((np.arange(n_held) + rng.uniform()) * (n_units / n_held)).astype(np.intp)
     return np.sort(order[places])
 
 
-def _units(part: PartlyScored) -> Indices:
+def _units(scores: PartlyScored) -> Indices:
     """What is held out together: the group of each scored row, or the row if there is one group."""
-    codes = part.groups.codes[part.scored]
+    codes = scores.groups.codes[scores.scored]
     if len(codes) < 2:
         raise ValueError(
             "found 1 sample with a score (n_samples = 1), of which none can be held out; score at "

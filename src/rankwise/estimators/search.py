@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.features import KernelParameters
+from rankwise.features.kernel import BaseEstimator
 from rankwise.frames import as_frame
 from rankwise.machine import calm
 from rankwise.metrics import Metric

@@ -4,15 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from rankwise.arrays import Array
 from rankwise.rows import first_equal_rows, row_products
+
+if TYPE_CHECKING:  # scikit-learn's class has no types, so every keyword of a child would be right
+
+    class BaseEstimator:
+        """What scikit-learn gives to every estimator."""
+
+        n_features_in_: int
+        predict: Any
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]:
+            """As scikit-learn has it."""
+
+        def set_params(self, **params: Any) -> Self:
+            """As scikit-learn has it."""
+
+        def __sklearn_tags__(self) -> Any: ...
+else:
+    from sklearn.base import BaseEstimator
 
 CHUNK_ENTRIES = 2**23
 

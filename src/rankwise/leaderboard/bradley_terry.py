@@ -25,7 +25,7 @@ from rankwise.leaderboard.likelihood import (
 from rankwise.leaderboard.resampling import KeptMeans, Units
 from rankwise.leaderboard.solving import RatingSystem, Solution
 from rankwise.leaderboard.tally import Tally
-from rankwise.machine import Progress, check_matrix_fits
+from rankwise.machine import Progress
 from rankwise.options import check_option
 from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
 
@@ -100,8 +100,7 @@ class BradleyTerry:
         losses, start = np.empty(len(alphas)), None
         for k, alpha in enumerate(alphas):
             kept = counts - out if is_large else counts
-            fit = self.fit(float(alpha), start=start, count=kept)
-            start = fit.unknowns, fit.theta
+            start = fit = self.fit(float(alpha), start=start, count=kept)
             self._theta = fit.theta
             (ratings,), (effects,) = self.system.unpacked(fit.unknowns[None])
             if is_large:
@@ -136,7 +135,6 @@ class BradleyTerry:
     ) -> Solution:
         """A fit for each resample, started from the solution of all comparisons."""
         tally, units = self.tally, Units(self.tally, clusters)
-        check_matrix_fits(n_resamples, tally.n_items, "the resampled ratings", "pass fewer")
         to_outcomes = sp.identity(len(tally.count), format="csr")
         if clusters is not None:
             ones = np.ones(len(clusters))
@@ -148,7 +146,7 @@ class BradleyTerry:
         meter = Progress("bootstrap", n_resamples)
         for k in range(n_resamples):
             count = to_outcomes.T @ units.draw(1, rng)[0]
-            fit = self.fit(alpha, start=(start.unknowns, start.theta), count=count)
+            fit = self.fit(alpha, start=start, count=count)
             (sample,), (effects[k],) = self.system.unpacked(fit.unknowns[None])
             if means is not None:
                 present = tally.degrees(tally.by_pair(count.astype(np.float64))) > 0

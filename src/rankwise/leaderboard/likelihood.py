@@ -141,14 +141,13 @@ class Fit(NamedTuple):
 
 
 class _Point(NamedTuple):
-    unknowns: Array
-    theta: float
+    unknowns: Array  # u and θ
     value: float
     derivatives: Derivatives
 
 
 class _Problem:
-    """``J(u, θ) = 1/W Σ ω ℓ(m) + ½ uᵀ Λ u / W + …`` with the margins m = D u.
+    """``J(u, θ) = 1/W Σ ω ℓ(m, θ) + ½ [u, θ]ᵀ Λ [u, θ] / W`` with the margins m = D u.
 
     Λ is 2αW for ratings, and next to nothing for effects and for θ.
     """
@@ -164,49 +163,44 @@ class _Problem:
         self.system, self.verdicts = system, verdicts
         self.weight = (tally.count if count is None else count) * tally.weight
         self.total = float(self.weight.sum())
-        self.said = np.sign(tally.target)
-        self.penalty = system.penalty(2 * alpha * self.total)
         self.shift = 2 * alpha * self.total
+        self.penalty = np.r_[system.penalty(self.shift), TINY * self.total]
 
-    def at(self, unknowns: Array, theta: float) -> _Point:
+    def at(self, unknowns: Array) -> _Point:
         tally, p = self.system.tally, self.system.n_ratings
         ratings = unknowns[:p] if self.system.X is None else self.system.X @ unknowns[:p]
-        margins = tally.margins(ratings, unknowns[p:])[tally.pair]
-        derivatives = self.verdicts.at(margins, self.said, theta)
+        margins = tally.margins(ratings, unknowns[p:-1])[tally.pair]
+        derivatives = self.verdicts.at(margins, tally.target, unknowns[-1])
         value = float(self.weight @ derivatives.value + 0.5 * self.penalty @ unknowns**2)
-        value += 0.5 * TINY * self.total * theta**2
-        return _Point(unknowns, theta, value / self.total, derivatives)
+        return _Point(unknowns, value / self.total, derivatives)
 
-    def slopes(self, point: _Point) -> tuple[Array, float]:
-        """W times the gradient in u and in θ."""
+    def slope(self, point: _Point) -> Array:
+        """W times the gradient in u and θ."""
         derivatives = point.derivatives
-        items = self.pull_back(derivatives.m) + self.penalty * point.unknowns
-        return items, float(self.weight @ derivatives.t) + TINY * self.total * point.theta
+        slope = np.append(self.pull_back(derivatives.m), self.weight @ derivatives.t)
+        return np.asarray(slope + self.penalty * point.unknowns)
 
-    def gap(self, slope: Array, slope_of_theta: float) -> float:
+    def gap(self, slope: Array) -> float:
         """``J − min J ≤ ½ gᵀ Λ⁻¹ g/W``, since J is strongly convex: ‖∇J‖²/(4α) for ratings."""
-        bound = float(slope**2 @ (1 / self.penalty))
-        if self.verdicts.has_parameter:
-            bound += slope_of_theta**2 / (TINY * self.total)
-        return 0.5 * bound / self.total
+        return float(0.5 * slope**2 @ (1 / self.penalty) / self.total)
 
     def pull_back(self, values: Array) -> Array:
         """``Dᵀ (ω v)`` of a value for each outcome."""
         flows = self.system.tally.by_pair(self.weight * values)
         return np.asarray(self.system.right(flows[None])[0])
 
-    def step(self, point: _Point, slope: Array, slope_t: float, tol: float) -> tuple[Array, float]:
+    def step(self, point: _Point, slope: Array, tol: float) -> Array:
         """Newton's step; θ by its Schur complement."""
         derivatives = point.derivatives
         solve = self._solver(self.system.tally.by_pair(self.weight * derivatives.mm), tol)
-        items = -solve(slope)
+        step = -solve(slope[:-1])
         if not self.verdicts.has_parameter:
-            return items, 0.0
+            return np.append(step, 0.0)
         cross = self.pull_back(derivatives.mt)
         carried = solve(cross)
         own = float(self.weight @ derivatives.tt) + TINY * self.total - float(cross @ carried)
-        change = (-slope_t - float(cross @ items)) / max(own, 1e-300)
-        return items - change * carried, change
+        change = (-slope[-1] - float(cross @ step)) / max(own, 1e-300)
+        return np.append(step - change * carried, change)
 
     def _solver(self, curvatures: Array, tol: float) -> Callable[[Array], Array]:
         system = self.system
@@ -222,7 +216,7 @@ def maximize_likelihood(
     verdicts: Verdicts,
     alpha: float,
     *,
-    start: tuple[Array, float] | None = None,
+    start: Fit | None = None,
     count: NDArray[np.integer] | None = None,
 ) -> Fit:
     """Minimize ``1/W Σ ω ℓ(r_i − r_j + zᵀγ, θ) + α ‖r‖²``.
@@ -235,47 +229,42 @@ def maximize_likelihood(
         ℓ, minus the log likelihood.
     alpha : float
         Regularization.
-    start : tuple of ndarray and float, optional
-        First unknowns and θ; zero, and what the share of ties says, if not given.
+    start : Fit, optional
+        Where to begin; zero, and what the share of ties says, if not given.
     count : ndarray of shape (n_outcomes,), optional
         How often each outcome was there, instead of the counts of the tally.
     """
     problem = _Problem(system, verdicts, alpha, count)
     if start is None:
-        tied = float(problem.weight @ (problem.said == 0)) / problem.total
-        start = np.zeros(system.size), verdicts.start(min(tied, 0.99))
-    point, first, n_iter = problem.at(*start), None, 0
+        tied = float(problem.weight @ (system.tally.target == 0)) / problem.total
+        first = np.r_[np.zeros(system.size), verdicts.start(min(tied, 0.99))]
+    else:
+        first = np.r_[start.unknowns, start.theta]
+    point, first_size, n_iter = problem.at(first), None, 0
     while True:
-        slope, slope_t = problem.slopes(point)
-        gap = problem.gap(slope, slope_t) / point.value
+        slope = problem.slope(point)
+        gap = problem.gap(slope) / point.value
         if gap <= TOLERANCE or n_iter == MAX_ITERATIONS:
             break
-        size = float(np.linalg.norm(np.r_[slope, slope_t]))
-        first = size if first is None else first
-        tol = min(ROUGH, max(EXACT, size / first))
-        lower = _search(problem, point, problem.step(point, slope, slope_t, tol), slope, slope_t)
+        size = float(np.linalg.norm(slope))
+        first_size = first_size or size
+        tol = min(ROUGH, max(EXACT, size / first_size))
+        lower = _search(problem, point, problem.step(point, slope, tol), slope)
         if lower is None:
             break
         point, n_iter = lower, n_iter + 1
-    return Fit(point.unknowns, point.theta, point.value, gap, n_iter)
+    return Fit(point.unknowns[:-1], float(point.unknowns[-1]), point.value, gap, n_iter)
 
 
-def _search(
-    problem: _Problem,
-    point: _Point,
-    step: tuple[Array, float],
-    slope: Array,
-    slope_t: float,
-) -> _Point | None:
+def _search(problem: _Problem, point: _Point, step: Array, slope: Array) -> _Point | None:
     """The longest of the steps 1, ½, ¼, … that goes down as it should; None if none does."""
-    items, theta = step
-    expected = (float(slope @ items) + slope_t * theta) / problem.total
+    expected = float(slope @ step) / problem.total
     if not expected < 0:
         return None
     t = 1.0
     while t > LEAST_STEP:
         with np.errstate(over="ignore", invalid="ignore"):
-            trial = problem.at(point.unknowns + t * items, point.theta + t * theta)
+            trial = problem.at(point.unknowns + t * step)
         if trial.value <= point.value + 1e-4 * t * expected + 1e-15 * point.value:
             return trial
         t *= 0.5

@@ -40,7 +40,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.features import Design
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.losses import SquaredLoss
-from rankwise.machine import check_matrix_fits, track
+from rankwise.machine import track
 from rankwise.model_selection.folds import Folds, fold_numbers
 from rankwise.rows import first_equal_rows
 from rankwise.solvers import minimize
@@ -347,10 +347,6 @@ def coefficients_without(
     ndarray of shape (n_coefficients, n_units + 1, n_outputs, n_alphas)
         As an estimator that is trained again without the unit would have them.
     """
-    n_outputs = loss.target.reshape(len(loss.target), -1).shape[1]
-    advice = "leave out fewer, larger units (clusters), or use a basis (n_basis)"
-    n_models = (len(units.members) + 1) * n_outputs * len(alphas)
-    check_matrix_fits(design.features.n_features, n_models, "the coefficients", advice)
     solution = _solutions(loss, design, units, alphas, refit)
     flat = design.coefficients(solution.reshape(len(solution), -1))
     return flat.reshape(len(flat), *solution.shape[1:])

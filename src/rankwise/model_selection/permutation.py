@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.machine import calm
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection.curves import judge
-from rankwise.model_selection.folds import PAIR, PAIRWISE, HoldOutPlan, choose_plan, make_folds
+from rankwise.model_selection.folds import PAIR, PAIRWISE, choose_plan, make_folds
 from rankwise.model_selection.task import HoldOutTask
 from rankwise.targets import with_weights
 
@@ -124,35 +124,54 @@ def permutation_test(
     PermutationTest(disagreement=0.09211, pvalue=0.005, n_permutations=199)
     """
     metric = get_metric(scoring)
-    _check_number(n_permutations)
-    check_same_index(X=X, y=y, groups=groups, sample_weight=sample_weight)
-    model, graph = _check_data(estimator, *with_weights(y, groups, sample_weight))
-    values = {} if alphas is None else {"alpha": alphas}
-    held_out, n_alphas = _judged(model, X, graph, values, cv, metric)
-    n_outputs = graph.y[0].size
-    best = np.max if metric.greater_is_better else np.min
-    scores = []
-    for Y in _permuted(graph, n_permutations, n_alphas, check_random_state(random_state)):
-        by_output = held_out(Y)  # (n_alphas, permutations × outputs)
-        by_permutation = by_output.reshape(n_alphas, -1, n_outputs).mean(axis=2)
-        scores.append(best(by_permutation, axis=0))
-    observed, null = np.split(np.concatenate(scores), [1])
-    if np.isnan(observed[0]):
-        raise UndefinedMetricError(f"{metric} is undefined in some output, in every held-out fold.")
-    return PermutationTest(
-        pvalue=_pvalue(observed[0], null, metric.greater_is_better),
-        score=float(observed[0]),
-        null_scores=null,
-        n_permutations=int(n_permutations),
-        metric=metric.name,
-    )
-
-
-def _check_number(n_permutations: int) -> None:
     if not isinstance(n_permutations, numbers.Integral) or n_permutations < 1:
         raise ValueError(
             f"n_permutations={n_permutations!r}; expected a whole number of at least 1."
         )
+    check_same_index(X=X, y=y, groups=groups, sample_weight=sample_weight)
+    model, graph = _check_data(estimator, *with_weights(y, groups, sample_weight))
+    if graph.n_groups == 1 and metric.name in PAIRWISE:
+        metric(graph.y, graph.y, undefined="raise", sample_weight=graph.item_weights)
+    labels, weights = graph.group_labels[graph.groups], graph.item_weights
+
+    def task_of(scores: Array) -> HoldOutTask:
+        task: HoldOutTask = model.hold_out_task(X, *with_weights(scores, labels, weights))
+        return task
+
+    task = task_of(graph.y)
+    if task.refits:
+        _refuse(model)
+    candidates = task.candidates(**({} if alphas is None else {"alpha": alphas}))
+    plan = choose_plan(task, cv, [metric])
+    pairs = task.pairs() if plan.name == PAIR else None
+    if pairs is None and plan.cv is not None and not isinstance(plan.cv, numbers.Integral):
+        every = np.arange(graph.n_items)  # the folds of the data for all permutations
+        folds = [(np.setdiff1d(every, U), U) for U in make_folds(plan.cv, graph)]
+        plan = plan._replace(cv=folds)
+    n_alphas, n_outputs = len(candidates), graph.y[0].size
+    best = np.max if metric.greater_is_better else np.min
+    scores = []
+    for Y in _permuted(graph, n_permutations, n_alphas, check_random_state(random_state)):
+        if pairs is not None:
+            error = pairs.disagreement(candidates.axes["alpha"], Y).T
+            by_output = 1.0 - error if metric.greater_is_better else error
+        else:
+            each = [Y] if task.graph.ties == "include" else Y.T  # else pairs depend on the scores
+            runs = [judge(task_of(one), candidates, plan, [metric]).mean(metric) for one in each]
+            by_output = np.concatenate(runs, axis=1)  # (n_alphas, permutations × outputs)
+        by_permutation = by_output.reshape(n_alphas, -1, n_outputs).mean(axis=2)
+        scores.append(best(by_permutation, axis=0))
+    observed, null = np.split(np.concatenate(scores), [1])
+    score = float(observed[0])
+    if np.isnan(score):
+        raise UndefinedMetricError(f"{metric} is undefined in some output, in every held-out fold.")
+    return PermutationTest(
+        pvalue=_pvalue(score, null, metric.greater_is_better),
+        score=score,
+        null_scores=null,
+        n_permutations=int(n_permutations),
+        metric=metric.name,
+    )
 
 
 def _check_data(estimator: Any, y: Any, groups: ArrayLike | None) -> tuple[Any, ScoreGraph]:
@@ -176,49 +195,6 @@ def _refuse(estimator: Any) -> None:
         f"permutation_test takes a RankRLS, got {type(estimator).__name__}; pass alphas to "
         "choose among several, or use sklearn.model_selection.permutation_test_score."
     )
-
-
-def _judged(
-    model: Any, X: Any, graph: ScoreGraph, values: dict[str, Any], cv: Any, metric: Metric
-) -> tuple[Callable[[Array], Array], int]:
-    """A function from outputs, shape (m, k), to their held-out scores, shape (n_alphas, k).
-
-    And the number of alphas.
-    """
-    if graph.n_groups == 1 and metric.name in PAIRWISE:
-        metric(graph.y, graph.y, undefined="raise", sample_weight=graph.item_weights)
-    groups = graph.group_labels[graph.groups]
-    task: HoldOutTask = model.hold_out_task(X, *with_weights(graph.y, groups, graph.item_weights))
-    if task.refits:
-        _refuse(model)
-    candidates, plan = task.candidates(**values), choose_plan(task, cv, [metric])
-    pairs = task.pairs() if plan.name == PAIR else None
-    if pairs is None:
-        fixed = _same_folds(plan, graph)
-
-        def by_folds(Y: Array) -> Array:
-            each = [Y] if task.graph.ties == "include" else Y.T  # else pairs depend on the scores
-            tasks = [
-                model.hold_out_task(X, *with_weights(y, groups, graph.item_weights)) for y in each
-            ]
-            runs = [judge(one, candidates, fixed, [metric]).mean(metric) for one in tasks]
-            return np.concatenate(runs, axis=1)
-
-        return by_folds, len(candidates)
-
-    def by_pairs(Y: Array) -> Array:
-        error = pairs.disagreement(candidates.axes["alpha"], Y).T
-        return 1.0 - error if metric.greater_is_better else error
-
-    return by_pairs, len(candidates)
-
-
-def _same_folds(plan: HoldOutPlan, graph: ScoreGraph) -> HoldOutPlan:
-    """The folds that a splitter makes of the data, for all permutations."""
-    if plan.cv is None or isinstance(plan.cv, numbers.Integral):
-        return plan
-    every = np.arange(graph.n_items)
-    return plan._replace(cv=[(np.setdiff1d(every, U), U) for U in make_folds(plan.cv, graph)])
 
 
 def _permuted(

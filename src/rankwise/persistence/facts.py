@@ -31,33 +31,24 @@ from rankwise.features import FeatureMap, Kernel
 from rankwise.metrics import Metric, get_metric
 from rankwise.uncertainty import CalibratedRanker
 
-RANKERS = {
-    known.__name__: known
-    for known in (getattr(estimators, name) for name in estimators.__all__)
-    if isinstance(known, type) and issubclass(known, RankerMixin)
-} | {"BoostedTrees": BoostedTrees, "CalibratedRanker": CalibratedRanker}
-STEPS: dict[str, type] = {
-    "Columns": estimators.Columns,
-    "GroupScaler": estimators.GroupScaler,
-    "HingeFeatures": estimators.HingeFeatures,
-    "MaxAbsScaler": MaxAbsScaler,
-    "MinMaxScaler": MinMaxScaler,
-    "Nystroem": Nystroem,
-    "RobustScaler": RobustScaler,
-    "StandardScaler": StandardScaler,
-}
-ESTIMATORS: dict[str, type] = {**RANKERS, **STEPS, "Pipeline": Pipeline, "View": estimators.View}
-RECORDS: dict[str, type] = {
-    "ColumnFacts": estimators.ColumnFacts,
-    "FeatureMap": FeatureMap,
-    "Kernel": Kernel,
-    "PursuitFunction": PursuitFunction,
-}
 Array = np.ndarray[Any, Any]
-SPARSE = {
-    kind.__name__: kind for kind in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix)
-}
 
+
+def _by_name(*classes: type) -> dict[str, type]:
+    return {known.__name__: known for known in classes}
+
+
+SPARSE = _by_name(sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix)
+RECORDS = _by_name(estimators.ColumnFacts, FeatureMap, Kernel, PursuitFunction)
+STEPS = _by_name(estimators.Columns, estimators.GroupScaler, estimators.HingeFeatures)
+STEPS |= _by_name(MaxAbsScaler, MinMaxScaler, Nystroem, RobustScaler, StandardScaler)
+RANKERS = [getattr(estimators, name) for name in estimators.__all__]
+RANKERS = [known for known in RANKERS if issubclass(known, RankerMixin)]
+ESTIMATORS = _by_name(*RANKERS, BoostedTrees, CalibratedRanker, estimators.View, Pipeline) | STEPS
+
+# Kinds and shapes of the arrays that scores are computed from. In one model a letter is one number,
+# and p is the number of features. Other facts are for people to read: numbers, words, arrays of one
+# dimension, and lists and dictionaries of any arrays.
 SHAPES = {
     "float p": "mean_ var_ scale_ min_ center_ max_abs_ data_min_ data_max_ data_range_",
     "float p|op": "coef_",
@@ -83,21 +74,16 @@ SHAPES = {
     "int q": "roots_",
     "text p": "feature_names_in_",
 }
-"""Kinds and shapes of the arrays that scores are computed from.
-
-In one model a letter is one number, and p is the number of features. Other facts are for people to
-read: numbers, words, arrays of one dimension, and lists and dictionaries of any arrays.
-"""
 
 ARRAYS = {name: declared for declared, names in SHAPES.items() for name in names.split()}
 KINDS = {"float": "f", "int": "i", "text": "OU", "any": "fiuOU"}
 
+# Attributes that only `fit` and `partial_fit` use.
 FORGOTTEN = {"_chunks", "_features", "_metadata_request"}
-"""Attributes that only `fit` and `partial_fit` use."""
+# Parameters that only `fit` reads: an object of a class of its own becomes the default.
 DEFAULTED = {"cv", "random_state"}
-"""Parameters that only `fit` reads: an object of a class of its own becomes the default."""
+# Parameters that always become the default: from the folder of `memory`, `fit` reads pickles.
 NEVER_KEPT = {"memory", "n_jobs", "transform_input"}
-"""Parameters that always become the default: from the folder of `memory`, `fit` reads pickles."""
 PRIVATE = {"_functions", "_n_features_out", "_sklearn_output_config"}
 
 MOST_WORDS = 10**6  # that are objects, which take more memory than in the file

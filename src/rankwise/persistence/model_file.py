@@ -26,8 +26,7 @@ from rankwise.model_selection.scoring import predict_items
 from rankwise.persistence.facts import ESTIMATORS, restore, state
 
 FORMAT = "rankwise model"
-FORMAT_VERSION = 2
-"""Raised by every change that older versions of rankwise could not read."""
+FORMAT_VERSION = 2  # raised by every change that older versions of rankwise could not read
 
 DOCUMENT = "model.json"
 LARGEST_DOCUMENT = 2**22  # bytes: numbers in great number are arrays
@@ -352,23 +351,13 @@ def _try(model: Any, n_bytes: int) -> None:
 
 
 def _check_kind(model: Any) -> None:
-    if isinstance(model, type):
-        raise ValueError(f"{model.__name__} is a class; save a fitted {model.__name__}.")
-    if hasattr(model, "to_local"):
+    is_known = type(model) in ESTIMATORS.values() and isinstance(last_step(model), RankerMixin)
+    if not is_known:
+        name = model.__name__ if isinstance(model, type) else f"a {type(model).__name__}"
         raise ValueError(
-            "a model of rankwise.dask is spread over a cluster. Save model.to_local()."
-        )
-    if hasattr(model, "best_estimator_") and not isinstance(model, RankerMixin):
-        raise ValueError(f"{type(model).__name__} cannot be saved. Save its best_estimator_.")
-    if type(model) not in ESTIMATORS.values():
-        raise ValueError(
-            f"a {type(model).__name__} cannot be saved as a model. Model files hold rankers of "
-            "rankwise, and Pipelines with a ranker at their end."
-        )
-    if not isinstance(last_step(model), RankerMixin):
-        raise ValueError(
-            f"{type(last_step(model)).__name__} is not a ranker; save a Pipeline with a ranker at "
-            "its end."
+            f"{name} cannot be saved as a model. Model files hold fitted rankers of rankwise, and "
+            "Pipelines with such a ranker at their end: of a search of scikit-learn its "
+            "best_estimator_, of a model of rankwise.dask its to_local()."
         )
 
 

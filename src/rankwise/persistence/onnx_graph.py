@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise.environment import require
 
 ML = "ai.onnx.ml"
-OPSETS = {"": 18, ML: 3}
-"""Versions of the operators, in place since 2022 so that older runtimes can read the file."""
+OPSETS = {"": 18, ML: 3}  # in place since 2022, so that older runtimes can read the file
 
 IR_VERSION = 8
 LARGEST = 2**31 - 2**20  # bytes: the format holds no more in one file

@@ -43,7 +43,7 @@ class PursuitProblem:
     ----------
     loss : SquaredLoss
         Of the scored rows; with its scores centered if the level is free.
-    is_level_free : bool
+    has_free_intercept : bool
         Whether an intercept is minimized away: the loss then does not see constants.
     scored : list of array or sparse matrix
         For each view its functions, as columns, at the scored rows.
@@ -56,7 +56,7 @@ class PursuitProblem:
     """
 
     loss: SquaredLoss
-    is_level_free: bool
+    has_free_intercept: bool
     scored: list[Any]
     agreeing: list[Any]
     agreement: PreferenceGraph | None = None
@@ -76,19 +76,19 @@ class PursuitProblem:
 
     def product(self, V: Array) -> Array:
         """``A V`` at the scored rows; a free level takes the mean of each column off first."""
-        return self.loss.times_A(V - self.means(V) if self.is_level_free else V)
+        return self.loss.times_A(V - self.means(V) if self.has_free_intercept else V)
 
     def norms(self, view: int) -> Array:
         """``kᵀ A k`` of every function of a view; 0 for those that vary by rounding only."""
         K = self.scored[view]
         if issparse(K):
             norms, size = self.loss.sparse_norms(K), sums_of_squares(K)
-            if self.is_level_free:
+            if self.has_free_intercept:
                 norms = norms - self.loss.beta * self.means(K) ** 2
         else:
             norms, size = np.empty((2, K.shape[1]))
             for columns, V in _blocks(K):
-                centered = V - self.means(V) if self.is_level_free else V
+                centered = V - self.means(V) if self.has_free_intercept else V
                 norms[columns] = np.einsum("ij,ij->j", centered, self.loss.times_A(centered))
                 size[columns] = np.einsum("ij,ij->j", centered, centered)
         return np.where(norms <= NOISE * size / K.shape[0], 0.0, norms)
@@ -312,7 +312,7 @@ class _Expansion:
         scores = self.scores(is_fitted)
         f, means = scores.mean(axis=1), problem.means(scores)
         explained = 2 * problem.loss.target - problem.product(f)
-        level = means.mean() if problem.is_level_free else 0.0
+        level = means.mean() if problem.has_free_intercept else 0.0
         error = max(0.0, problem.loss.at_zero - float((f - level) @ explained))
         return Step(chosen, [list(functions) for functions in self.basis], coef, means, error)
 
