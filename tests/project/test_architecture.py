@@ -67,7 +67,7 @@ BUDGET = {
     "cli": 2416,
     "dask": 384,
     "datasets": 2327,
-    "estimators": 4062,
+    "estimators": 4028,
     "features": 658,
     "graphs": 1311,
     "inspection": 338,
