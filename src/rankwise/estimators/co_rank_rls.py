@@ -37,9 +37,8 @@ from rankwise.model_selection.candidates import (
     check_nus,
     default_alphas,
 )
-from rankwise.model_selection.curves import HeldOutCurves
-from rankwise.model_selection.exact_hold_out import check_rest
-from rankwise.model_selection.measures import Measure
+from rankwise.model_selection.curves import HeldOutCurves, Measure
+from rankwise.model_selection.hold_out import check_rest
 from rankwise.model_selection.task import RefitTask
 from rankwise.solvers.co_regularized import CoSystem, coupling, scored_system, solve_co_regularized
 
