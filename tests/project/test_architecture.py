@@ -67,7 +67,7 @@ BUDGET = {
     "cli": 2416,
     "dask": 384,
     "datasets": 2327,
-    "estimators": 4031,
+    "estimators": 4014,
     "features": 658,
     "graphs": 1311,
     "inspection": 338,
