@@ -66,7 +66,7 @@ BUDGET = {
     "_compiled": 227,
     "cli": 2416,
     "dask": 384,
-    "datasets": 2327,
+    "datasets": 2288,
     "estimators": 4014,
     "features": 658,
     "graphs": 1311,
