@@ -27,7 +27,7 @@ from rankwise.estimators.boosted_trees import BoostedTrees
 from rankwise.leaderboard import rate
 
 LIMIT = 1.3
-SPIN = "while True: pass"
+SPIN = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
 SHAPES = {"tiny": (60, 3, 10), "short": (2_000, 46, 20), "full": (5_000, 136, 50)}
 
 

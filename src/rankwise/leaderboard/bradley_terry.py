@@ -25,7 +25,7 @@ from rankwise.leaderboard.likelihood import (
 from rankwise.leaderboard.resampling import KeptMeans, Units
 from rankwise.leaderboard.solving import RatingSystem, Solution
 from rankwise.leaderboard.tally import Tally
-from rankwise.machine import Progress, check_matrix_fits
+from rankwise.machine import Progress
 from rankwise.options import check_option
 from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
 
@@ -135,7 +135,6 @@ class BradleyTerry:
     ) -> Solution:
         """A fit for each resample, started from the solution of all comparisons."""
         tally, units = self.tally, Units(self.tally, clusters)
-        check_matrix_fits(n_resamples, tally.n_items, "the resampled ratings", "pass fewer")
         to_outcomes = sp.identity(len(tally.count), format="csr")
         if clusters is not None:
             ones = np.ones(len(clusters))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.solving import DENSE_LIMIT, RatingSystem, Solution
 from rankwise.leaderboard.tally import Tally
-from rankwise.machine import Progress, check_matrix_fits
+from rankwise.machine import Progress
 
 BATCH = 2**22  # numbers
 DRAWS_A_BINOMIAL = 20  # one binomial number costs as much as so many draws
@@ -106,7 +106,6 @@ def resample(
 ) -> Solution:
     """Ratings of shape (n_resamples, n_items), and effects, from resamples of the comparisons."""
     n_items = system.tally.n_items
-    check_matrix_fits(n_resamples, n_items, "the resampled ratings", "pass a smaller n_resamples")
     ratings = np.empty((n_resamples, n_items))
     effects = np.empty((n_resamples, system.tally.n_covariates))
     meter = Progress("bootstrap", n_resamples)

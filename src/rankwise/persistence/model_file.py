@@ -22,7 +22,7 @@ from rankwise.errors import ModelFileError
 from rankwise.estimators.anatomy import last_step, transform_step
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.columns import Columns
-from rankwise.model_selection.group_routing import predict_items
+from rankwise.model_selection.scoring import predict_items
 from rankwise.persistence.facts import ESTIMATORS, restore, state
 
 FORMAT = "rankwise model"

@@ -19,18 +19,17 @@ from numpy.typing import ArrayLike
 from scipy.stats import t as student
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators import RankRLS
 from rankwise.estimators.anatomy import fit_ranker, last_step, transform_items
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import encode_groups
-from rankwise.machine import calm, check_matrix_fits, track
+from rankwise.machine import calm, track
 from rankwise.model_selection.candidates import Candidates
-from rankwise.model_selection.group_routing import needs_groups, predict_items
-from rankwise.model_selection.least_squares_task import LeastSquaresTask
-from rankwise.model_selection.leave_out import Units
+from rankwise.model_selection.hold_out import Units
+from rankwise.model_selection.scoring import needs_groups, predict_items
+from rankwise.model_selection.task import LeastSquaresTask
 from rankwise.options import check_option
 from rankwise.targets import as_scores, split_weighted, with_weights
 
@@ -200,9 +199,6 @@ class Jackknife:
 
         The level of the scores means nothing, so it is the differences that matter.
         """
-        n_columns = self.n_units if self.root is None else self.root.shape[1]
-        advice = "ask for fewer items at a time"
-        check_matrix_fits(_num_samples(X), n_columns, "the changes of the scores", advice)
         if self.root is not None:
             return Spread(self._by(X, groups, self.root), self.freedom)
         scores = [predict_items(member, X, groups) for member in self.members or []]
