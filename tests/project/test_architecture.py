@@ -76,7 +76,7 @@ BUDGET = {
     "losses": 289,
     "metrics": 1114,
     "model_selection": 1668,
-    "persistence": 1172,
+    "persistence": 1175,
     "plot": 649,
     "report": 1235,
     "solvers": 1967,
