@@ -288,12 +288,9 @@ class ConditionalRankRLS(TableMixin):
                 "nothing is known of one that was held out. Give features of the columns, or hold "
                 "out rows."
             )
-        names = ("row", "column")
+        names, turned = ("row", "column"), {"rows": "columns", "columns": "rows"}
         if self.ranked == "rows":
-            names, leave = (
-                ("column", "row"),
-                {"rows": "columns", "columns": "rows"}.get(leave, leave),
-            )
+            names, leave = ("column", "row"), turned.get(leave, leave)
 
         def train(alpha: float) -> ConditionalRankRLS:
             trained: ConditionalRankRLS = model.set_params(alpha=alpha)
@@ -359,9 +356,9 @@ class ConditionalRankRLS(TableMixin):
     def _fit_data(self, data: _Data) -> Self:
         alphas = check_alphas([self.alpha], "alpha")
         with Progress("ConditionalRankRLS") as line:
-            found = data.table.solve(alphas, watch=line.iteration)
+            solution = data.table.solve(alphas, watch=line.iteration)
         kernels, items, table = data.kernels, data.items, data.table
-        B, shared = kernels[0].split(found.coef[0], items[0], table.rows, data.added)
+        B, shared = kernels[0].split(solution.coef[0], items[0], table.rows, data.added)
         both, _ = kernels[1].split(np.vstack([B, shared]).T, items[1], table.columns, 0.0)
         coef, self.row_coef_, self.column_coef_ = both.T[:-1], np.zeros(len(B)), both.T[-1].copy()
         if self.ranked == "rows":
@@ -373,12 +370,12 @@ class ConditionalRankRLS(TableMixin):
         self.n_features_in_ = rows.shape[1]
         self.n_column_features_ = 0 if kernels[1].kernel is None else columns.shape[1]
         self.n_columns_ = columns.shape[0]
-        self.n_pairs_, self.n_iter_ = table.loss.n_pairs, found.n_iter
+        self.n_pairs_, self.n_iter_ = table.loss.n_pairs, solution.n_iter
         self.columns_fit_ = columns
         self.__dict__.pop("rows_fit_", None)
         if not (kernels[0].is_precomputed or kernels[0].is_linear):
             self.rows_fit_ = rows
-        warn_of_solutions(found, (self.row_kernel, self.column_kernel), self.tol)
+        warn_of_solutions(solution, (self.row_kernel, self.column_kernel), self.tol)
         return self
 
 

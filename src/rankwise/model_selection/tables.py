@@ -33,8 +33,8 @@ from rankwise.metrics import Metric
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.candidates import Candidates, asked_alphas, default_alphas
 from rankwise.model_selection.curves import HeldOutCurves
-from rankwise.model_selection.exact_hold_out import Refit, check_rest, held_out_scores
 from rankwise.model_selection.folds import Folds, make_folds, read_splits
+from rankwise.model_selection.hold_out import Refit, check_rest, held_out_scores
 from rankwise.options import check_option
 from rankwise.solvers.tables import Side, Table
 
