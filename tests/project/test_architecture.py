@@ -79,7 +79,7 @@ BUDGET = {
     "persistence": 1175,
     "plot": 649,
     "report": 1235,
-    "solvers": 1967,
+    "solvers": 1954,
     "uncertainty": 930,
 }
 CODE_LINES_OF_A_FILE = 400
