@@ -20,7 +20,6 @@ from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.estimators.checks import check_rows
-from rankwise.estimators.problem import ranking_loss
 from rankwise.estimators.search import Search
 from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, split_unscored
 from rankwise.features import FeatureMap, FeatureRows, KernelParameters, View, check_views, fit_view
@@ -43,7 +42,6 @@ from rankwise.model_selection.exact_hold_out import check_rest
 from rankwise.model_selection.measures import Measure
 from rankwise.model_selection.task import RefitTask
 from rankwise.solvers.co_regularized import CoSystem, coupling, scored_system, solve_co_regularized
-from rankwise.targets import with_weights
 
 NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # with few scores large ones may be best
 FLAT = 1e-24  # scatter of a constant view, relative to the square of its features
@@ -160,8 +158,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         CoRankRLS
             The fitted estimator.
         """
-        y, groups = with_weights(y, groups, sample_weight, X)
-        return self._fit_task(self._prepare(X, y, groups))
+        return self._fit_task(self._prepare(X, y, groups, sample_weight))
 
     @calm
     def path(
@@ -206,8 +203,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         model = clone(self)
         checked = check_alphas(alphas, "alphas")
         several = check_nus([self.nu], "nu") if nus is None else check_nus(nus, "nus")
-        y, groups = with_weights(y, groups, sample_weight, X)
-        coef = model._solve(model._prepare(X, y, groups), several, checked)
+        coef = model._solve(model._prepare(X, y, groups, sample_weight), several, checked)
         return CoRankRLSPath(model, checked, several, coef, squeeze=nus is None)
 
     def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> CoTask:
@@ -280,14 +276,15 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
             out[v, u] = mean(metric.by_group(ranking).values)
         return 0.5 * (out + out.T)
 
-    def _prepare(self, X: Any, y: Any, groups: ArrayLike | None) -> CoTask:
+    def _prepare(
+        self, X: Any, y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None = None
+    ) -> CoTask:
         """Check everything, choose the bases, and say what is to be minimized."""
-        check_same_index(X=X, y=y, groups=groups)
+        check_same_index(X=X, y=y, groups=groups, sample_weight=sample_weight)
         X = self._check_items(X, reset=True)
-        target = split_unscored(y, groups, X.shape[0])
+        target = split_unscored(y, groups, X.shape[0], sample_weight)
         options = (self.cost, self.ties, self.group_weight)
-        loss, _ = ranking_loss(len(target.y), *target.target, *options, beta=0.0)
-        return CoTask(self, X, self._fit_views(X), target, loss)
+        return CoTask(self, X, self._fit_views(X), target, target.loss(*options))
 
     def _fit_views(self, X: Any) -> list[FeatureMap]:
         """The views that the user gave, or as many random bases of all items as asked for."""

@@ -558,14 +558,7 @@ class PursuitTask(RefitTask):
     def __init__(self, learner: RankingPursuit, X: Any, scores: PartlyScored) -> None:
         _units(scores)  # refuses a single row
         self._learner, self._X, self._scores = learner, X, scores
-        graph = ScoreGraph(
-            scores.y,
-            scores.scored_labels,
-            cost=learner.cost,
-            ties=learner.ties,
-            group_weight=learner.group_weight,
-            sample_weight=scores.weights_of(scores.scored),
-        )
+        graph = scores.graph(learner.cost, learner.ties, learner.group_weight)
         super().__init__(graph, X.shape[0], scores.scored)
 
     def candidates(self, **values: ArrayLike | None) -> Candidates:

@@ -194,9 +194,9 @@ class TableTask:
             check_rest(t > 2)
             folds = _folds(min(EXACT_FOLDS, q) if is_auto else cv, q)
             for U in track(folds, f"training again without some {row}s", progress):
-                rest = np.setdiff1d(np.arange(q), U)
-                new_rows = table.rows.seen_from(U, rest)
-                scores[U] = table.part(rest, np.arange(t)).without_columns(alphas, new_rows)
+                kept = np.setdiff1d(np.arange(q), U)
+                new_rows = table.rows.seen_from(U, kept)
+                scores[U] = table.subset(kept, np.arange(t)).without_columns(alphas, new_rows)
             way = f"folds of {row}s, leave-{column}-out"
             return HeldOutTable(scores, way, len(folds), False)
         row_folds = _folds(min(REFIT_FOLDS, q) if is_auto else cv, q)
@@ -212,11 +212,11 @@ def _refit(table: Table, U: Indices | None, V: Indices | None, alphas: Array) ->
     every_row, every_column = (np.arange(n) for n in table.loss.shape)
     rows = every_row if U is None else np.setdiff1d(every_row, U)
     columns = every_column if V is None else np.setdiff1d(every_column, V)
-    part = table.part(rows, columns)
-    check_rest(part.loss.n_pairs > 0)
+    kept = table.subset(rows, columns)
+    check_rest(kept.loss.n_pairs > 0)
     R = table.rows.seen_from(every_row if U is None else U, rows)
     scores = []
-    for B in part.solve(alphas).coef:
+    for B in kept.solve(alphas).coef:
         new = trained = np.asarray(R @ B)
         if table.columns.matrix is not None:
             held = table.columns.seen_from(every_column if V is None else V, columns)

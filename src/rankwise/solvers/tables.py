@@ -86,7 +86,7 @@ class Side:
     is_centered: bool = False
     is_decomposed: bool = True
 
-    def part(self, items: Indices) -> Side:
+    def subset(self, items: Indices) -> Side:
         """Some of the items; the side itself, with what it has decomposed, if these are all."""
         if self.matrix is None or len(items) == self.matrix.shape[0]:
             return self
@@ -94,7 +94,7 @@ class Side:
         return replace(self, matrix=rows[:, items] if self.is_kernel else rows)
 
     def seen_from(self, new: Indices, items: Indices) -> Any:
-        """The functions of a part, at other items: their features, or kernel values to it."""
+        """The functions of some items, at others: their features, or kernel values to it."""
         return self.matrix[np.ix_(new, items)] if self.is_kernel else self.matrix[new]
 
     @cached_property
@@ -169,10 +169,10 @@ class Table:
         """Whether two decompositions give everything."""
         return self.loss.is_complete and self.rows.is_decomposed
 
-    def part(self, rows: Indices, columns: Indices) -> Table:
+    def subset(self, rows: Indices, columns: Indices) -> Table:
         """The problem of a smaller table."""
-        sides = self.rows.part(rows), self.columns.part(columns)
-        return Table(self.loss.part(rows, columns), *sides, self.tol, self.max_iter)
+        sides = self.rows.subset(rows), self.columns.subset(columns)
+        return Table(self.loss.subset(rows, columns), *sides, self.tol, self.max_iter)
 
     def sides(self) -> tuple[WeightedSide, WeightedSide]:
         """Features of both sides with weights by the known cells, ``A ≈ diag(h) ⊗ diag(g)``."""
