@@ -37,9 +37,8 @@ from rankwise.model_selection.candidates import (
     check_nus,
     default_alphas,
 )
-from rankwise.model_selection.curves import HeldOutCurves
-from rankwise.model_selection.exact_hold_out import check_rest
-from rankwise.model_selection.measures import Measure
+from rankwise.model_selection.curves import HeldOutCurves, Measure
+from rankwise.model_selection.hold_out import check_rest
 from rankwise.model_selection.task import RefitTask
 from rankwise.solvers.co_regularized import CoSystem, coupling, scored_system, solve_co_regularized
 
@@ -204,7 +203,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         checked = check_alphas(alphas, "alphas")
         several = check_nus([self.nu], "nu") if nus is None else check_nus(nus, "nus")
         coef = model._solve(model._prepare(X, y, groups, sample_weight), several, checked)
-        return CoRankRLSPath(model, checked, several, coef, squeeze=nus is None)
+        return CoRankRLSPath(checked, several, coef, model, squeeze=nus is None)
 
     def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> CoTask:
         """The model and its data as a `rankwise.model_selection.HoldOutTask`.
@@ -346,6 +345,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         return [view.scores(X, c) for view, c in zip(self.views_, coef, strict=True)]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class CoRankRLSPath:
     """Models along lists of nus and alphas, as `CoRankRLS.path` returns them.
 
@@ -357,22 +357,17 @@ class CoRankRLSPath:
         In the order given; the `nu` of the estimator if none were given.
     view_coef : list of ndarray of shape (n, n_nus, n_alphas)
         For each view the weights of its columns or of its basis items.
+    template : CoRankRLS
+        The estimator, without coefficients.
+    squeeze : bool
+        Whether predictions have no axis of nus.
     """
 
-    def __init__(
-        self,
-        template: CoRankRLS,
-        alphas: Array,
-        nus: Array,
-        view_coef: list[Array],
-        *,
-        squeeze: bool,
-    ) -> None:
-        self._template = template
-        self._squeeze = squeeze
-        self.alphas = alphas
-        self.nus = nus
-        self.view_coef = view_coef
+    alphas: Array
+    nus: Array
+    view_coef: list[Array]
+    template: CoRankRLS
+    squeeze: bool
 
     def __len__(self) -> int:
         return len(self.nus) * len(self.alphas)
@@ -381,13 +376,13 @@ class CoRankRLSPath:
     def predict(self, X: Any) -> NDArray[Any]:
         """Scores of all models, shape (n_items, n_nus, n_alphas), or without nus if none given."""
         flat = [coef.reshape(len(coef), -1) for coef in self.view_coef]
-        scores = np.mean(self._template._scores(X, flat), axis=0)
-        grid = (len(self.alphas),) if self._squeeze else (len(self.nus), len(self.alphas))
+        scores = np.mean(self.template._scores(X, flat), axis=0)
+        grid = (len(self.alphas),) if self.squeeze else (len(self.nus), len(self.alphas))
         return np.asarray(scores.reshape(len(scores), *grid))
 
     def model(self, alpha: int, nu: int = 0) -> CoRankRLS:
         """The fitted estimator of ``alphas[alpha]`` and ``nus[nu]``."""
-        model = copy.copy(self._template)
+        model = copy.copy(self.template)
         model.alpha, model.nu = float(self.alphas[alpha]), float(self.nus[nu])
         model.view_coef_ = [coef[:, nu, alpha].copy() for coef in self.view_coef]
         return model

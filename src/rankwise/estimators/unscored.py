@@ -53,14 +53,9 @@ class PartlyScored(NamedTuple):
 
     def graph(self, cost: str, ties: str, group_weight: str) -> ScoreGraph:
         """The pairs of the scored rows."""
-        return ScoreGraph(
-            self.y,
-            self.scored_labels,
-            cost=cost,
-            ties=ties,
-            group_weight=group_weight,
-            sample_weight=self.weights_of(self.scored),
-        )
+        options = {"cost": cost, "ties": ties, "group_weight": group_weight}
+        weights = self.weights_of(self.scored)
+        return ScoreGraph(self.y, self.scored_labels, **options, sample_weight=weights)
 
     def loss(self, *options: str, beta: float = 0.0) -> SquaredLoss:
         """The loss of the scored rows; `options` are those of `graph`."""

@@ -36,10 +36,8 @@ from rankwise.arrays import Array, Indices
 from rankwise.features import center_kernel
 from rankwise.losses import TableLoss
 from rankwise.machine import idle_cores
-from rankwise.solvers.closed_form import solve_shifted
 from rankwise.solvers.hold_out_items import Spectrum, spectrum_of_features, spectrum_of_kernel
-from rankwise.solvers.iterative import Watch, conjugate_gradients
-from rankwise.solvers.squared_loss import Solutions
+from rankwise.solvers.least_squares import Solutions, Watch, conjugate_gradients, solve_shifted
 
 INDEFINITE = -1e-8  # of the largest eigenvalue: more negative than rounding makes them
 FLOOR = 0.1  # of the mean weight: rows and columns of few scores are weighed as much
