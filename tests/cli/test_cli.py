@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import rankwise
 from rankwise import RankRLS
-from rankwise.model_selection.group_routing import predict_items
+from rankwise.model_selection.scoring import predict_items
 from rankwise.persistence import save
 
 pytest.importorskip("typer")

@@ -189,10 +189,10 @@ def test_sort_groups_is_stable_and_moves_whole_rows(tmp_path):
 @pytest.mark.parametrize(
     "arguments, options, message",
     [
-        (([[1.0], [np.nan]], [1, 2]), {}, "X is NaN or infinite in row 1"),
-        ((sp.csr_matrix([[0.0], [0], [np.inf]]), [1, 2, 3]), {}, "X is NaN or infinite in row 2"),
-        (([[1.0], [2.0]], [np.nan, 2]), {}, "y is NaN or infinite in row 0"),
-        (([[1.0], [2.0]], [1]), {}, "y has 1 entries but X has 2 rows"),
+        (([[1.0], [np.nan]], [1, 2]), {}, "Input X contains NaN"),
+        ((sp.csr_matrix([[0.0], [0], [np.inf]]), [1, 2, 3]), {}, "Input X contains infinity"),
+        (([[1.0], [2.0]], [np.nan, 2]), {}, "Input y contains NaN"),
+        (([[1.0], [2.0]], [1]), {}, "inconsistent numbers of samples"),
         (([[1.0], [2.0]], [1, 2], [1]), {}, "groups has 1 entries but there are 2 rows"),
         (([[1.0], [2.0]], [1, 2]), {"ids": ["a"]}, "ids has 1 entries but X has 2 rows"),
         (([[1.0], [2.0]], [1, 2]), {"ids": ["a", "b\nc"]}, r"ids\[1\] is 'b\\nc'"),

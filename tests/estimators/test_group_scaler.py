@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from rankwise import GroupScaler, RankRLS, RankRLSCV, make_target
 from rankwise.datasets import make_ranking
 from rankwise.model_selection import leave_group_out_predict, make_ranking_scorer
-from rankwise.model_selection.group_routing import needs_groups, predict_items
+from rankwise.model_selection.scoring import needs_groups, predict_items
 from rankwise.persistence import load, save
 from tests.oracle import scaled_in_groups
 

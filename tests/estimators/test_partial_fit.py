@@ -14,7 +14,7 @@ from sklearn.base import clone
 from rankwise import PairGraph, RankRLS, make_target
 from rankwise.datasets import make_ranking
 from rankwise.solvers import sums as module
-from rankwise.solvers.closed_form import solve_shifted
+from rankwise.solvers.least_squares import solve_shifted
 from rankwise.solvers.sums import PairRule, StreamingSums
 
 RULES = [

@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, KFold
 from rankwise import PairGraph, RankRLS, RankRLSCV, RankSVM, RankSVMCV, ScoreGraph
 from rankwise.model_selection import (
     cross_val_predict_groups,
-    exact_hold_out_edges,
+    hold_out,
     leave_group_out_predict,
 )
 
@@ -111,7 +111,7 @@ def test_kernels_and_margins_train_again():
 def test_too_many_edges_train_again_with_the_same_result(monkeypatch):
     X, graph, _ = preferences(4)
     fast = leave_group_out_predict(RankRLS(), X, graph, alphas=ALPHAS)
-    monkeypatch.setattr(exact_hold_out_edges, "EDGE_ENTRIES", 0)
+    monkeypatch.setattr(hold_out, "EDGE_ENTRIES", 0)
     slow = leave_group_out_predict(RankRLS(), X, graph, alphas=ALPHAS)
     np.testing.assert_allclose(fast, slow, atol=1e-9)
 

@@ -26,7 +26,7 @@ from rankwise.groups import encode_groups
 from rankwise.leaderboard import rate
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection import leave_group_out_predict, leave_pair_out
-from rankwise.solvers.iterative import conjugate_gradients
+from rankwise.solvers.least_squares import conjugate_gradients
 
 M = 30
 RNG = np.random.default_rng(0)

@@ -40,7 +40,7 @@ from rankwise.model_selection import (
     permutation_test,
 )
 from rankwise.model_selection.folds import make_folds
-from rankwise.model_selection.leave_out import Units
+from rankwise.model_selection.hold_out import Units
 from tests import oracle
 
 M, P = 28, 4

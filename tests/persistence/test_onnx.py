@@ -36,7 +36,7 @@ from rankwise import (
     View,
 )
 from rankwise.environment import describe_environment
-from rankwise.model_selection.group_routing import predict_items
+from rankwise.model_selection.scoring import predict_items
 from rankwise.persistence import export_onnx, onnx_export, onnx_graph
 from tests.persistence.saved_models import GROUPS, NEW, PARTLY, X, all_models, y
 

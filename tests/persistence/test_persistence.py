@@ -22,7 +22,7 @@ import rankwise
 from rankwise import RankingPursuit, RankRLS, RankRLSCV, RankSVM, View
 from rankwise.estimators.base import RankerMixin
 from rankwise.features import Kernel
-from rankwise.model_selection.group_routing import predict_items
+from rankwise.model_selection.scoring import predict_items
 from rankwise.persistence import load, read_header, save
 from rankwise.persistence.facts import ESTIMATORS, FORGOTTEN, RECORDS
 from rankwise.persistence.model_file import FORMAT_VERSION

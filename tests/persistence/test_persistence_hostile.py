@@ -13,7 +13,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from rankwise.model_selection.group_routing import predict_items
+from rankwise.model_selection.scoring import predict_items
 from rankwise.persistence import ModelFileError, load, read_header, save
 from tests.persistence.mutations import mutated, write
 from tests.persistence.saved_models import all_models

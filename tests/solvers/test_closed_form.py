@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.solvers.closed_form import reduce_symmetric, solve_reduced, solve_symmetric
+from rankwise.solvers.least_squares import reduce_symmetric, solve_reduced, solve_symmetric
 
 SIZES = [1, 2, 3, 4, 7, 40]
 

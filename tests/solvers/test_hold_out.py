@@ -16,7 +16,7 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, ShuffleSplit
 from rankwise import PairGraph, RankRLS, ScoreGraph, make_target
 from rankwise.model_selection import (
     cross_val_predict_groups,
-    exact_hold_out,
+    hold_out,
     leave_group_out_predict,
     leave_pair_out,
 )
@@ -111,31 +111,28 @@ def test_folds_of_items_of_one_list_equal_refitting(rng, way, beta, cost, ties, 
     np.testing.assert_allclose(scores, refit(model, X, y, None, folds), atol=1e-7)
 
 
-@pytest.mark.parametrize("shortcut", [False, True])
+@pytest.mark.parametrize("n_folds", [3, 15])
 @pytest.mark.parametrize("way", ["primal", "basis"])
 @pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
-def test_folds_of_items_are_the_same_whether_a_refit_is_cheaper_or_not(
-    rng, monkeypatch, shortcut, way, beta
-):
+def test_folds_of_items_are_the_same_whether_they_are_long_or_short(rng, n_folds, way, beta):
     options, p = WAYS[way]
     X, y, _ = items(rng, p)
     y = np.stack([y, y**2], axis=1)
     model = RankRLS(beta=beta, **options)
-    monkeypatch.setattr(exact_hold_out, "_is_cheaper_to_refit", lambda *_: not shortcut)
-    found = cross_val_predict_groups(model, X, y, cv=KFold(3), alphas=ALPHAS)
-    expected = refit(model, X, y, None, [U for _, U in KFold(3).split(X)])
+    found = cross_val_predict_groups(model, X, y, cv=KFold(n_folds), alphas=ALPHAS)
+    expected = refit(model, X, y, None, [U for _, U in KFold(n_folds).split(X)])
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8)
 
 
 def test_long_lists_with_few_features_are_trained_again_and_single_items_are_not(rng, monkeypatch):
     refitted = []
-    refit_folds = exact_hold_out._refit
+    train_again = hold_out._train_again
 
-    def count(loss, design, folds, *others):
-        refitted.extend(folds)
-        return refit_folds(loss, design, folds, *others)
+    def count(loss, design, units, *others):
+        refitted.extend(units.members)
+        return train_again(loss, design, units, *others)
 
-    monkeypatch.setattr(exact_hold_out, "_refit", count)
+    monkeypatch.setattr(hold_out, "_train_again", count)
     X, y = rng.normal(size=(400, 3)), rng.normal(size=400)
     cross_val_predict_groups(RankRLS(), X, y, cv=KFold(4), alphas=ALPHAS)
     assert [len(U) for U in refitted] == [100] * 4
@@ -229,14 +226,14 @@ def test_shortcuts_are_taken_where_the_docs_say_so(rng, monkeypatch):
     X, y, groups = items(rng, 3)
 
     def no_refit(*args):
-        assert not list(args[2]), "trained again"
+        assert not args[2].members, "trained again"
         return iter(())
 
-    monkeypatch.setattr(exact_hold_out, "_refit", no_refit)
+    monkeypatch.setattr(hold_out, "_train_again", no_refit)
     for options in ({}, {"kernel": "rbf"}, {"beta": 1}, {"cost": "relative"}, {"beta": 0.5}):
         leave_group_out_predict(RankRLS(**options), X, y, groups)
         if "cost" not in options:
-            cross_val_predict_groups(RankRLS(**options), X, y, cv=5)
+            cross_val_predict_groups(RankRLS(**options), X, y, cv=10)
     with pytest.raises(AssertionError, match="trained again"):
         cross_val_predict_groups(RankRLS(cost="sign"), X, y, cv=5)
     with pytest.raises(AssertionError, match="trained again"):
@@ -311,7 +308,7 @@ def test_leave_pair_out_along_alphas_and_in_blocks(rng, monkeypatch):
     single = leave_pair_out(RankRLS(ALPHAS[1]), X, y)
     assert isinstance(single.disagreement, float)
     assert single.disagreement == pytest.approx(result.disagreement[1])
-    module = importlib.import_module("rankwise.model_selection.leave_pair_out")
+    module = importlib.import_module("rankwise.model_selection.predict")
     monkeypatch.setattr(module, "BLOCK_ENTRIES", 4 * M)
     rows = [(r.start, block) for r, block in result.blocks(ALPHAS[1])]
     assert len(rows) > 5

@@ -12,8 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwise import PairGraph, RankRLS, RankRLSCV, ScoreGraph
 from rankwise.losses import SquaredLoss
 from rankwise.machine import Progress
-from rankwise.solvers.iterative import conjugate_gradients
-from rankwise.solvers.squared_loss import minimize_iteratively
+from rankwise.solvers.least_squares import conjugate_gradients, minimize_iteratively
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from rankwise import (
     make_target,
 )
 from rankwise.datasets import make_ranking
-from rankwise.model_selection.group_routing import predict_items
+from rankwise.model_selection.scoring import predict_items
 from rankwise.persistence import load, save
 from rankwise.uncertainty.calibrated_ranker import fit_map, held_out_pairs, reliability
 from rankwise.uncertainty.jackknife import leave_units_out

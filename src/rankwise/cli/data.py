@@ -191,7 +191,7 @@ class DataFile:
 
     def _tell_missing_groups(self, trained: TrainedModel) -> None:
         """Say that the items are one list, unlike the training data; figures of it are refused."""
-        from rankwise.model_selection.group_routing import needs_groups
+        from rankwise.model_selection.scoring import needs_groups
 
         group = trained.notes.group
         lacks = f"{trained.name} was trained on groups by {group}, which {self.path} does not have"
@@ -314,7 +314,7 @@ class TrainedModel:
         """Predicted scores of items; groups that they lack are one list."""
         import numpy as np
 
-        from rankwise.model_selection.group_routing import predict_items
+        from rankwise.model_selection.scoring import predict_items
 
         groups = np.zeros(data.X.shape[0], int) if data.groups is None else data.groups
         return np.asarray(predict_items(self.model, data.X, groups))

@@ -106,7 +106,7 @@ def _train_rivals(train: Any) -> dict[str, Any]:
 def _evaluate(test: Any, rankers: dict[str, Any]) -> dict[str, Any]:
     from rankwise.cli.output import print_table
     from rankwise.metrics import evaluate
-    from rankwise.model_selection.group_routing import predict_items
+    from rankwise.model_selection.scoring import predict_items
     from rankwise.text_tables import Table
 
     results = {

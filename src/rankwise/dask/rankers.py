@@ -29,8 +29,8 @@ from rankwise.losses import LossAt, MarginLoss
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
 from rankwise.solvers.bundle import plane_at
-from rankwise.solvers.closed_form import solve_shifted
 from rankwise.solvers.descent import second_moment
+from rankwise.solvers.least_squares import solve_shifted
 from rankwise.solvers.margin_objective import MarginObjective, make_objective
 from rankwise.solvers.sums import ONE_LIST, StreamingSums
 

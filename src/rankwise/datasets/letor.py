@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rankwise._compiled import read_rows
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
 from rankwise.datasets.files import PACKED, PathLike, Watch, line_blocks, location, numbered_lines
 from rankwise.datasets.labels import MAX_LABEL, distinct_labels, show
 from rankwise.datasets.letor_writer import read_group_sizes
 from rankwise.datasets.ranking import RankingData
 from rankwise.errors import LetorFormatError
-from rankwise.machine import Progress, available_bytes
+from rankwise.machine import Progress, check_matrix_fits
 
 MIB = 2**20
 BLOCK_BYTES = 1 << 20
@@ -35,8 +35,8 @@ class Rows(NamedTuple):
     """
 
     labels: Array
-    codes: NDArray[np.int64]
-    sizes: NDArray[np.int64]
+    codes: Indices
+    sizes: Indices
     columns: NDArray[np.int32]
     values: NDArray[Any]
     comments: list[bytes]
@@ -285,17 +285,10 @@ def _matrix(rows: Rows, width: int | None, sparse: bool | str) -> Any:
         return rows.values.reshape(n_rows, width)
     ends = np.concatenate([[0], np.cumsum(rows.sizes)])
     X = csr_matrix((rows.values, rows.columns, ends), shape=(n_rows, width))
-    return X if sparse else X.toarray(out=_empty(n_rows, width, rows.values.dtype))
-
-
-def _empty(n_rows: int, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    n_bytes, free = n_rows * width * dtype.itemsize, available_bytes()
-    if free is not None and n_bytes > free:
-        raise ValueError(
-            f"a dense array of {n_rows} rows and {width} features would take "
-            f"{n_bytes / 2**30:.1f} GiB; pass sparse=True or sparse='auto'."
-        )
-    return np.empty((n_rows, width), dtype=dtype)
+    if sparse:
+        return X
+    check_matrix_fits(n_rows, width, "a dense array", "pass sparse=True or sparse='auto'")
+    return X.toarray()
 
 
 # Chunks -----------------------------------------------------------------------------------------
@@ -324,7 +317,7 @@ def _chunks(
         yield _data(rest, groups, n_features, sparse, ids)
 
 
-def _end_of_chunk(codes: NDArray[np.int64], n_rows: int) -> int:
+def _end_of_chunk(codes: Indices, n_rows: int) -> int:
     """Where the next group starts after so many rows; 0 if that is not known yet."""
     if len(codes) <= n_rows:
         return 0
@@ -440,14 +433,7 @@ class _QidGroups:
         self._last: bytes | None = None
         self._has_qids: bool | None = None  # whether the first row has one
 
-    def codes(
-        self,
-        path: str,
-        text: bytes,
-        lines: NDArray[np.int64],
-        qids: NDArray[np.int64],
-        heads: NDArray[np.int64],
-    ) -> NDArray[np.int64]:
+    def codes(self, path: str, text: bytes, lines: Any, qids: Any, heads: Any) -> Indices:
         """The group of each row of a block; a new qid starts in the rows `heads`."""
         codes = np.empty(len(heads), dtype=np.int64)
         for k, row in enumerate(heads.tolist()):
@@ -487,7 +473,7 @@ class _QidGroups:
     def end_file(self, path: str) -> None:
         """A file has no more rows; the next one may go on with the same group."""
 
-    def labels(self, codes: NDArray[np.int64]) -> NDArray[Any] | None:
+    def labels(self, codes: Indices) -> NDArray[Any] | None:
         """One label per row: int64 if all qids are whole numbers, else strings; None if no qids."""
         if not self._qids:
             return None
@@ -505,14 +491,7 @@ class _SizedGroups:
         self._ends = {path: np.cumsum(read_group_sizes(f)) for path, f in self._side_file.items()}
         self._before, self._n_rows = 0, 0  # groups of earlier files, rows of this one
 
-    def codes(
-        self,
-        path: str,
-        text: bytes,
-        lines: NDArray[np.int64],
-        qids: NDArray[np.int64],
-        heads: NDArray[np.int64],
-    ) -> NDArray[np.int64]:
+    def codes(self, path: str, text: bytes, lines: Any, qids: Any, heads: Any) -> Indices:
         """The group of each row of a block."""
         if (qids >= 0).any():
             line = int(lines[(qids[:, 0] >= 0).argmax()])
@@ -532,7 +511,7 @@ class _SizedGroups:
         self._before += len(self._ends[path])
         self._n_rows = 0
 
-    def labels(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def labels(self, codes: Indices) -> Indices:
         """One label per row: the number of its group."""
         return codes
 

@@ -92,38 +92,16 @@ def write_letor(
 
 def _check_numbers(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
     """X as a finite array or CSR matrix and y as a finite vector, of one length."""
-    from sklearn.utils import check_array, column_or_1d
+    from sklearn.utils import check_array, check_consistent_length
 
     check_items("X", X)
     refuse_masked("y", y)
-    X = check_array(
-        as_array(X, "X"),
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        ensure_all_finite=False,
-        ensure_min_features=0,
-        input_name="X",
-    )
-    labels = np.asarray(column_or_1d(as_array(y)), dtype=np.float64)
-    if len(labels) != X.shape[0]:
-        raise ValueError(
-            f"y has {len(labels)} entries but X has {X.shape[0]} rows; pass one label per row."
-        )
-    is_dense = isinstance(X, np.ndarray)
-    bad = np.flatnonzero(~np.isfinite(X if is_dense else X.data))
-    if len(bad):
-        ends = np.arange(1, X.shape[0] + 1) * X.shape[1] if is_dense else X.indptr[1:]
-        _refuse_row("X", int(np.searchsorted(ends, bad[0], side="right")))
-    if not np.isfinite(labels).all():
-        _refuse_row("y", int(np.argmin(np.isfinite(labels))))
+    floats = [np.float64, np.float32]
+    rows = as_array(X, "X")
+    X = check_array(rows, accept_sparse="csr", dtype=floats, ensure_min_features=0, input_name="X")
+    labels = check_array(as_array(y), ensure_2d=False, dtype=np.float64, input_name="y").ravel()
+    check_consistent_length(X, labels)
     return X, labels
-
-
-def _refuse_row(name: str, row: int) -> None:
-    raise ValueError(
-        f"{name} is NaN or infinite in row {row}, and a LETOR file holds finite numbers only. "
-        "Fill it in, or leave out the row."
-    )
 
 
 def _qids(labels: NDArray[Any], number_groups: bool) -> list[str]:

@@ -288,8 +288,9 @@ class TextTable(Table):
         _check_marks(delimiter, decimal)
         self._buffer = _text_of(path)
         self._text = memoryview(self._buffer)
-        if zero := re.search(b"\0", self._text):
-            line = 1 + bytes(self._text[: zero.start()]).count(b"\n")
+        characters = np.frombuffer(self._text, dtype=np.uint8)
+        if len(characters) and characters.min() == 0:
+            line = 1 + bytes(self._text[: int(characters.argmin())]).count(b"\n")
             raise TableFormatError(path, line, "zero bytes, expected text in UTF-8.")
         number, begin, end = self._first_line()
         self.header_text = self._decoded(begin, end, number)
@@ -352,9 +353,7 @@ class TextTable(Table):
         body = self._text[self._begin :]
         if not re.search(rb"\S", body):
             raise TableFormatError(self.path, None, "the file has column names but no rows.")
-        has_quotes = re.search(b'"', body) is not None
-        if has_quotes and not self._has_plain_quotes(body):
-            self._check_rows()
+        has_quotes = self._check_quotes(body)
         try:
             table = self._parsed(self._buffer.slice(self._begin), texts, used, has_quotes)
         except arrow.ArrowInvalid:
@@ -435,18 +434,17 @@ class TextTable(Table):
                 raise TableFormatError(self.path, line, problem)
             yield line, "".join(taken), cells
 
-    def _has_plain_quotes(self, body: Any) -> bool:
-        """Whether every quotation mark opens or closes a whole cell, or is doubled in one.
-
-        Arrow reads an open quotation to the end of the file without complaint.
-        """
+    def _check_quotes(self, body: Any) -> bool:
+        """Whether there are quotation marks; an open one is refused, which Arrow would not do."""
         characters = np.frombuffer(body, dtype=np.uint8)
         at = np.flatnonzero(characters == ord('"'))
-        if len(at) % 2:
-            return False
-        text = np.concatenate([[ord("\n")], characters, [ord("\n")]])  # before at, after at + 2
-        outside = np.frombuffer(f'\n\r"{self.delimiter}'.encode(), dtype=np.uint8)
-        return bool(np.isin(text[np.concatenate([at[::2], at[1::2] + 2])], outside).all())
+        is_outside = np.zeros(256, dtype=bool)  # characters in front of a cell, or behind it
+        is_outside[list(f'\n\r"{self.delimiter}'.encode())] = True
+        opening, closing = at[::2], at[1::2]
+        around = np.concatenate([opening - 1, closing[closing + 1 < len(characters)] + 1])
+        if len(at) % 2 or not is_outside[characters[around]].all():
+            self._check_rows()
+        return len(at) > 0
 
     def _decoded(self, begin: int, end: int, line: int) -> str:
         text = bytes(self._text[begin:end])

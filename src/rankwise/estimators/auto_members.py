@@ -36,9 +36,9 @@ from rankwise.features import scale_in_groups
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.machine import check_matrix_fits
+from rankwise.model_selection.curves import Measure, check_scoring, mean_defined, score_groups
 from rankwise.model_selection.folds import Folds, fold_numbers, make_folds
-from rankwise.model_selection.group_routing import predict_items
-from rankwise.model_selection.measures import Measure, check_scoring, mean_defined, score_groups
+from rankwise.model_selection.scoring import predict_items
 from rankwise.options import check_option
 from rankwise.targets import as_scores, as_weights, make_target, split_weighted, with_weights
 

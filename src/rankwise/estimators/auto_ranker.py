@@ -37,8 +37,8 @@ from rankwise.estimators.rank_rls import RankRLS
 from rankwise.frames import check_same_index
 from rankwise.graphs import ScoreGraph
 from rankwise.machine import Progress, calm
-from rankwise.model_selection.group_routing import predict_items
-from rankwise.model_selection.measures import check_scoring, mean_defined, standard_error
+from rankwise.model_selection.curves import check_scoring, mean_defined, standard_error
+from rankwise.model_selection.scoring import predict_items
 from rankwise.options import check_option
 from rankwise.real_numbers import as_whole
 from rankwise.rows import row_products

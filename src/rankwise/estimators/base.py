@@ -12,7 +12,7 @@ from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
 from rankwise.metrics import disagreement_error
-from rankwise.model_selection.group_routing import predict_items
+from rankwise.model_selection.scoring import predict_items
 from rankwise.targets import split_weighted
 
 

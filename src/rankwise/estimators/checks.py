@@ -1,4 +1,4 @@
-"""Checks of constructor parameters: what came, what was expected, what to do."""
+"""Checks of parameters, items and tables: what came, what was expected, what to do."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import validate_data
 
+from rankwise.arrays import Array
 from rankwise.errors import warn_user
 from rankwise.frames import as_frame, frame_matrix
 from rankwise.real_numbers import check_items
 from rankwise.solvers import Solutions
+from rankwise.text_tables import count
 
 
 def check_beta(beta: float) -> None:
@@ -66,3 +68,26 @@ def warn_of_solutions(found: Solutions, kernel: Any, tol: float) -> None:
             "scale the features.",
             ConvergenceWarning,
         )
+
+
+def check_table(Y: Array, row: str, column: str) -> Array:
+    """Two columns or more, no infinity, and in each row and column a known score."""
+    if Y.shape[1] < 2:
+        raise ValueError(
+            f"Y has the scores of one {column} only; expected at least two {column}s to rank for "
+            f"each {row}. One score for each {row} is a list of items: RankRLS ranks those."
+        )
+    if np.isinf(Y).any():
+        i, j = np.argwhere(np.isinf(Y))[0]
+        raise ValueError(
+            f"Y contains infinity, the first in row {i}, column {j}; give finite scores, and NaN "
+            "where a score is unknown."
+        )
+    for axis, what in ((1, row), (0, column)):
+        empty = np.flatnonzero(np.isnan(Y).all(axis=axis))
+        if len(empty):
+            raise ValueError(
+                f"Y has no score for {count(len(empty), what)}, the first is number {empty[0]}; "
+                "leave out what has none."
+            )
+    return Y

@@ -21,7 +21,7 @@ from rankwise.machine import calm, check_matrix_fits
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.options import check_option
 from rankwise.real_numbers import as_real
-from rankwise.solvers.closed_form import solve_shifted
+from rankwise.solvers.least_squares import solve_shifted
 from rankwise.solvers.sums import PairRule, StreamingSums
 from rankwise.targets import as_scores, as_weights, split_weighted
 

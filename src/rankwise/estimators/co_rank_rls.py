@@ -20,7 +20,6 @@ from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.estimators.checks import check_rows
-from rankwise.estimators.problem import ranking_loss
 from rankwise.estimators.search import Search
 from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, split_unscored
 from rankwise.features import FeatureMap, FeatureRows, KernelParameters, View, check_views, fit_view
@@ -38,12 +37,10 @@ from rankwise.model_selection.candidates import (
     check_nus,
     default_alphas,
 )
-from rankwise.model_selection.curves import HeldOutCurves
-from rankwise.model_selection.exact_hold_out import check_rest
-from rankwise.model_selection.measures import Measure
+from rankwise.model_selection.curves import HeldOutCurves, Measure
+from rankwise.model_selection.hold_out import check_rest
 from rankwise.model_selection.task import RefitTask
 from rankwise.solvers.co_regularized import CoSystem, coupling, scored_system, solve_co_regularized
-from rankwise.targets import with_weights
 
 NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # with few scores large ones may be best
 FLAT = 1e-24  # scatter of a constant view, relative to the square of its features
@@ -160,8 +157,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         CoRankRLS
             The fitted estimator.
         """
-        y, groups = with_weights(y, groups, sample_weight, X)
-        return self._fit_task(self._prepare(X, y, groups))
+        return self._fit_task(self._prepare(X, y, groups, sample_weight))
 
     @calm
     def path(
@@ -206,9 +202,8 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         model = clone(self)
         checked = check_alphas(alphas, "alphas")
         several = check_nus([self.nu], "nu") if nus is None else check_nus(nus, "nus")
-        y, groups = with_weights(y, groups, sample_weight, X)
-        coef = model._solve(model._prepare(X, y, groups), several, checked)
-        return CoRankRLSPath(model, checked, several, coef, squeeze=nus is None)
+        coef = model._solve(model._prepare(X, y, groups, sample_weight), several, checked)
+        return CoRankRLSPath(checked, several, coef, model, squeeze=nus is None)
 
     def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> CoTask:
         """The model and its data as a `rankwise.model_selection.HoldOutTask`.
@@ -280,14 +275,15 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
             out[v, u] = mean(metric.by_group(ranking).values)
         return 0.5 * (out + out.T)
 
-    def _prepare(self, X: Any, y: Any, groups: ArrayLike | None) -> CoTask:
+    def _prepare(
+        self, X: Any, y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None = None
+    ) -> CoTask:
         """Check everything, choose the bases, and say what is to be minimized."""
-        check_same_index(X=X, y=y, groups=groups)
+        check_same_index(X=X, y=y, groups=groups, sample_weight=sample_weight)
         X = self._check_items(X, reset=True)
-        target = split_unscored(y, groups, X.shape[0])
+        target = split_unscored(y, groups, X.shape[0], sample_weight)
         options = (self.cost, self.ties, self.group_weight)
-        loss, _ = ranking_loss(len(target.y), *target.target, *options, beta=0.0)
-        return CoTask(self, X, self._fit_views(X), target, loss)
+        return CoTask(self, X, self._fit_views(X), target, target.loss(*options))
 
     def _fit_views(self, X: Any) -> list[FeatureMap]:
         """The views that the user gave, or as many random bases of all items as asked for."""
@@ -349,6 +345,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         return [view.scores(X, c) for view, c in zip(self.views_, coef, strict=True)]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class CoRankRLSPath:
     """Models along lists of nus and alphas, as `CoRankRLS.path` returns them.
 
@@ -360,22 +357,17 @@ class CoRankRLSPath:
         In the order given; the `nu` of the estimator if none were given.
     view_coef : list of ndarray of shape (n, n_nus, n_alphas)
         For each view the weights of its columns or of its basis items.
+    template : CoRankRLS
+        The estimator, without coefficients.
+    squeeze : bool
+        Whether predictions have no axis of nus.
     """
 
-    def __init__(
-        self,
-        template: CoRankRLS,
-        alphas: Array,
-        nus: Array,
-        view_coef: list[Array],
-        *,
-        squeeze: bool,
-    ) -> None:
-        self._template = template
-        self._squeeze = squeeze
-        self.alphas = alphas
-        self.nus = nus
-        self.view_coef = view_coef
+    alphas: Array
+    nus: Array
+    view_coef: list[Array]
+    template: CoRankRLS
+    squeeze: bool
 
     def __len__(self) -> int:
         return len(self.nus) * len(self.alphas)
@@ -384,13 +376,13 @@ class CoRankRLSPath:
     def predict(self, X: Any) -> NDArray[Any]:
         """Scores of all models, shape (n_items, n_nus, n_alphas), or without nus if none given."""
         flat = [coef.reshape(len(coef), -1) for coef in self.view_coef]
-        scores = np.mean(self._template._scores(X, flat), axis=0)
-        grid = (len(self.alphas),) if self._squeeze else (len(self.nus), len(self.alphas))
+        scores = np.mean(self.template._scores(X, flat), axis=0)
+        grid = (len(self.alphas),) if self.squeeze else (len(self.nus), len(self.alphas))
         return np.asarray(scores.reshape(len(scores), *grid))
 
     def model(self, alpha: int, nu: int = 0) -> CoRankRLS:
         """The fitted estimator of ``alphas[alpha]`` and ``nus[nu]``."""
-        model = copy.copy(self._template)
+        model = copy.copy(self.template)
         model.alpha, model.nu = float(self.alphas[alpha]), float(self.nus[nu])
         model.view_coef_ = [coef[:, nu, alpha].copy() for coef in self.view_coef]
         return model

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.checks import warn_of_solutions
+from rankwise.estimators.checks import check_table, warn_of_solutions
 from rankwise.estimators.search import BaseSearch
 from rankwise.features import FeatureMap, Kernel
 from rankwise.features.kernel import BaseEstimator
@@ -29,7 +29,7 @@ from rankwise.model_selection.tables import TableTask
 from rankwise.options import check_option
 from rankwise.real_numbers import as_real, check_items
 from rankwise.solvers.tables import Side, Table, with_constant, without_constant
-from rankwise.text_tables import count, listed
+from rankwise.text_tables import listed
 
 DELTA = "delta"
 TABLES = 8.0  # tables of the size of Y in memory at a time
@@ -288,12 +288,9 @@ class ConditionalRankRLS(TableMixin):
                 "nothing is known of one that was held out. Give features of the columns, or hold "
                 "out rows."
             )
-        names = ("row", "column")
+        names, turned = ("row", "column"), {"rows": "columns", "columns": "rows"}
         if self.ranked == "rows":
-            names, leave = (
-                ("column", "row"),
-                {"rows": "columns", "columns": "rows"}.get(leave, leave),
-            )
+            names, leave = ("column", "row"), turned.get(leave, leave)
 
         def train(alpha: float) -> ConditionalRankRLS:
             trained: ConditionalRankRLS = model.set_params(alpha=alpha)
@@ -359,9 +356,9 @@ class ConditionalRankRLS(TableMixin):
     def _fit_data(self, data: _Data) -> Self:
         alphas = check_alphas([self.alpha], "alpha")
         with Progress("ConditionalRankRLS") as line:
-            found = data.table.solve(alphas, watch=line.iteration)
+            solution = data.table.solve(alphas, watch=line.iteration)
         kernels, items, table = data.kernels, data.items, data.table
-        B, shared = kernels[0].split(found.coef[0], items[0], table.rows, data.added)
+        B, shared = kernels[0].split(solution.coef[0], items[0], table.rows, data.added)
         both, _ = kernels[1].split(np.vstack([B, shared]).T, items[1], table.columns, 0.0)
         coef, self.row_coef_, self.column_coef_ = both.T[:-1], np.zeros(len(B)), both.T[-1].copy()
         if self.ranked == "rows":
@@ -373,12 +370,12 @@ class ConditionalRankRLS(TableMixin):
         self.n_features_in_ = rows.shape[1]
         self.n_column_features_ = 0 if kernels[1].kernel is None else columns.shape[1]
         self.n_columns_ = columns.shape[0]
-        self.n_pairs_, self.n_iter_ = table.loss.n_pairs, found.n_iter
+        self.n_pairs_, self.n_iter_ = table.loss.n_pairs, solution.n_iter
         self.columns_fit_ = columns
         self.__dict__.pop("rows_fit_", None)
         if not (kernels[0].is_precomputed or kernels[0].is_linear):
             self.rows_fit_ = rows
-        warn_of_solutions(found, (self.row_kernel, self.column_kernel), self.tol)
+        warn_of_solutions(solution, (self.row_kernel, self.column_kernel), self.tol)
         return self
 
 
@@ -624,26 +621,3 @@ def _check_names(items: Any) -> NDArray[Any]:
     if len(np.unique(names)) < len(names):
         raise ValueError("columns names a column twice; give each name once.")
     return names
-
-
-def check_table(Y: Array, row: str, column: str) -> Array:
-    """Two columns or more, no infinity, and in each row and column a known score."""
-    if Y.shape[1] < 2:
-        raise ValueError(
-            f"Y has the scores of one {column} only; expected at least two {column}s to rank for "
-            f"each {row}. One score for each {row} is a list of items: RankRLS ranks those."
-        )
-    if np.isinf(Y).any():
-        i, j = np.argwhere(np.isinf(Y))[0]
-        raise ValueError(
-            f"Y contains infinity, the first in row {i}, column {j}; give finite scores, and NaN "
-            "where a score is unknown."
-        )
-    for axis, what in ((1, row), (0, column)):
-        empty = np.flatnonzero(np.isnan(Y).all(axis=axis))
-        if len(empty):
-            raise ValueError(
-                f"Y has no score for {count(len(empty), what)}, the first is number {empty[0]}; "
-                "leave out what has none."
-            )
-    return Y

@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.checks import check_finite, warn_of_solutions
-from rankwise.estimators.conditional_rank_rls import check_table
+from rankwise.estimators.checks import check_table, warn_of_solutions
 from rankwise.estimators.kernel_model import KernelModel
 from rankwise.estimators.search import Search
 from rankwise.features import Design, make_design
@@ -272,8 +271,7 @@ class LabelRanker(LabelMixin, KernelModel):
     def _check_data(self, X: Any, y: Any) -> _Data:
         kernel = self.make_kernel()
         sparse = False if kernel.is_precomputed else "csr"
-        X = self._check_items(X, accept_sparse=sparse, ensure_all_finite=False)
-        check_finite(X, self)
+        X = self._check_items(X, accept_sparse=sparse)
         target = read_labels(y, self.values)
         if len(target.Y) != X.shape[0]:
             raise ValueError(
@@ -309,15 +307,15 @@ class LabelRanker(LabelMixin, KernelModel):
     def _fit_data(self, data: _Data) -> Self:
         alphas, design = check_alphas([self.alpha], "alpha"), data.design
         with Progress("LabelRanker") as line:
-            found = data.table.solve(alphas, watch=line.iteration)
-        B = found.coef[0]
+            solution = data.table.solve(alphas, watch=line.iteration)
+        B = solution.coef[0]
         if not np.isfinite(B).all():
             raise ValueError(OVERFLOW)
-        warn_of_solutions(found, self.kernel, self.tol)
+        warn_of_solutions(solution, self.kernel, self.tol)
         self.labels_ = data.labels
         self.output_shape_ = (len(data.labels),)
         self.n_pairs_ = data.table.loss.n_pairs
-        self.solver_, self.n_iter_ = design.method, found.n_iter
+        self.solver_, self.n_iter_ = design.method, solution.n_iter
         B, self.intercept_ = without_constant(B, data.constant, is_kernel=design.method == "dual")
         self._store_features(design.features)
         self._store(design.coefficients(B))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from abc import abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -81,7 +81,21 @@ class MarginPath(ModelPath[Any]):
         return model
 
 
-class MarginRanker(KernelModel):
+@dataclass(eq=False, repr=False, kw_only=True)
+class MarginParameters:
+    """Parameters of RankSVM, RankLogistic and their searches, each declared once."""
+
+    group_weight: str = "pairs"
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    verbose: int = 0
+    random_state: Any = None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class MarginRanker(MarginParameters, KernelModel):
     """A ranker that minimizes ``loss(f) + α ‖f‖²`` until a lower bound proves it near the minimum.
 
     A subclass declares the parameters, which graph it learns from and how it is trained.
@@ -89,13 +103,7 @@ class MarginRanker(KernelModel):
 
     path_class: ClassVar[type[MarginPath]] = MarginPath
 
-    n_basis: int | None
-    basis: Any
-    tol: float
-    max_iter: int
-    warm_start: bool
-    verbose: int
-    random_state: Any
+    warm_start: bool = False
 
     @abstractmethod
     def _loss_and_method(self) -> tuple[type[MarginLoss], str]:

@@ -43,7 +43,7 @@ def ranking_loss(
         scores = scores[:, 0] if shape == (1,) else scores
         graph = ScoreGraph(scores, groups, **options, sample_weight=weights)
     loss = SquaredLoss(graph, beta, scores)
-    _check_something_to_rank(loss)
+    check_something_to_rank(loss)
     return loss, shape
 
 
@@ -110,7 +110,8 @@ def _check_graph(
     return graph
 
 
-def _check_something_to_rank(loss: SquaredLoss) -> None:
+def check_something_to_rank(loss: SquaredLoss) -> None:
+    """Refuse a loss without pairs or weights; warn if it prefers no item to any other."""
     weights = loss.graph.item_weights
     if weights is not None and not 0 < weights.sum() < np.inf:
         raise ValueError(

@@ -44,7 +44,7 @@ def make_loss(
     or vanish.
     """
     if isinstance(y, PartlyScored):
-        loss, _ = ranking_loss(len(y.scored), *y.target, *graph_options, beta)
+        loss = y.loss(*graph_options, beta=beta)
     else:
         loss, shape = ranking_loss(y.n_items, y, None, *graph_options, beta)
         if shape:

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.margin_ranker import MarginPath, MarginRanker
+from rankwise.estimators.margin_ranker import MarginParameters, MarginPath, MarginRanker
 from rankwise.estimators.problem import compared_graph
 from rankwise.estimators.search import Search
 from rankwise.graphs import PreferenceGraph
@@ -145,14 +145,7 @@ class RankLogistic(MarginRanker):
     alpha: float = 1e-3
     _: KW_ONLY
     ties: str = "exclude"
-    group_weight: str = "pairs"
-    n_basis: int | None = None
-    basis: str | ArrayLike = "random"
     tol: float = 1e-6
-    max_iter: int = 1000
-    warm_start: bool = False
-    verbose: int = 0
-    random_state: Any = None
 
     def predict_above(self, X: Any, i: ArrayLike, j: ArrayLike) -> Any:
         """Probability that item i is preferred to item j, ``σ(f_i − f_j)``.
@@ -184,7 +177,7 @@ class RankLogistic(MarginRanker):
 
 
 @dataclass(eq=False, repr=False)
-class RankLogisticCV(RankerMixin, Search):
+class RankLogisticCV(RankerMixin, MarginParameters, Search):
     """RankLogistic that chooses alpha, and kernel parameters if lists are given, by held-out data.
 
     Every fold is trained once along the whole list of alphas, from the largest to the smallest:
@@ -244,13 +237,7 @@ class RankLogisticCV(RankerMixin, Search):
     cv: Any = "auto"
     scoring: Any = "disagreement"
     ties: str = "exclude"
-    group_weight: str = "pairs"
-    n_basis: int | None = None
-    basis: str | ArrayLike = "random"
     tol: float = 1e-6
-    max_iter: int = 1000
-    verbose: int = 0
-    random_state: Any = None
     store_predictions: bool = False
 
     def predict_above(self, X: Any, i: ArrayLike, j: ArrayLike) -> Any:

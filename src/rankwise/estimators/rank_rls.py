@@ -22,8 +22,8 @@ from rankwise.frames import check_same_index
 from rankwise.losses import SquaredLoss
 from rankwise.machine import Progress, calm
 from rankwise.model_selection.candidates import check_alphas
-from rankwise.model_selection.exact_hold_out import Refit
-from rankwise.model_selection.least_squares_task import LeastSquaresTask
+from rankwise.model_selection.hold_out import Refit
+from rankwise.model_selection.task import LeastSquaresTask
 from rankwise.solvers import minimize
 from rankwise.targets import with_weights
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.errors import warn_user
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.margin_ranker import MarginPath, MarginRanker
+from rankwise.estimators.margin_ranker import MarginParameters, MarginPath, MarginRanker
 from rankwise.estimators.problem import compared_graph
 from rankwise.estimators.search import Search
 from rankwise.graphs import PreferenceGraph
@@ -149,15 +149,7 @@ class RankSVM(MarginRanker):
     alpha: float = 1e-3
     _: KW_ONLY
     loss: str = "hinge"
-    group_weight: str = "pairs"
-    n_basis: int | None = None
-    basis: str | ArrayLike = "random"
-    tol: float = 1e-3
-    max_iter: int = 1000
     solver: str = "auto"
-    warm_start: bool = False
-    verbose: int = 0
-    random_state: Any = None
 
     path_class = RankSVMPath
 
@@ -191,7 +183,7 @@ def choose_method(loss: str, solver: str) -> str:
 
 
 @dataclass(eq=False, repr=False)
-class RankSVMCV(RankerMixin, Search):
+class RankSVMCV(RankerMixin, MarginParameters, Search):
     """RankSVM that chooses alpha, and kernel parameters if lists are given, by cross-validation.
 
     Every fold is trained once along the whole list of alphas, from the largest to the smallest:
@@ -252,12 +244,5 @@ random_state
     cv: Any = "auto"
     scoring: Any = "disagreement"
     loss: str = "hinge"
-    group_weight: str = "pairs"
-    n_basis: int | None = None
-    basis: str | ArrayLike = "random"
-    tol: float = 1e-3
-    max_iter: int = 1000
     solver: str = "auto"
-    verbose: int = 0
-    random_state: Any = None
     store_predictions: bool = False

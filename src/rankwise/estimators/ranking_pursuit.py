@@ -102,8 +102,26 @@ def make_functions(
     return functions
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class PursuitParameters(KernelParameters):
+    """Parameters of RankingPursuit and its search, each declared once."""
+
+    kernel: str | Callable[..., float] = "rbf"
+    dictionary: str | int | ArrayLike = "items"
+    beta: float = 0.0
+    fit_intercept: bool = True
+    backfit: str | None = "final"
+    views: int | Sequence[View] | None = None
+    nu: Any = 1.0
+    search: str = "auto"
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    random_state: Any = None
+
+
 @dataclass(eq=False, repr=False)
-class RankingPursuit(SemiSupervisedMixin, KernelParameters):
+class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
     """Sparse ranking by greedy choice of functions, with or without unscored items.
 
     Learns ``f(x) = b + Σ_p a_p k_p(x)`` with few functions k_p of a dictionary ([Pursuit13]
@@ -211,20 +229,8 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
 
     n_basis: int = 50
     _: KW_ONLY
-    kernel: str | Callable[..., float] = "rbf"
-    dictionary: str | int | ArrayLike = "items"
-    beta: float = 0.0
-    fit_intercept: bool = True
-    backfit: str | None = "final"
-    views: int | Sequence[View] | None = None
-    nu: float = 1.0
-    search: str = "auto"
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
     n_iter_no_change: int | None = None
     validation_fraction: float = 0.1
-    random_state: Any = None
 
     @calm
     def fit(
@@ -441,7 +447,7 @@ class RankingPursuit(SemiSupervisedMixin, KernelParameters):
 
 
 @dataclass(eq=False, repr=False)
-class RankingPursuitCV(SemiSupervisedMixin, Search):
+class RankingPursuitCV(SemiSupervisedMixin, PursuitParameters, Search):
     """RankingPursuit that chooses its number of steps, and parameters given as lists, by folds.
 
     One pursuit for each fold serves all numbers of steps up to `n_basis`. The model is then trained
@@ -513,18 +519,6 @@ train_error_
     _: KW_ONLY
     cv: Any = "auto"
     scoring: Any = "disagreement"
-    kernel: str | Callable[..., float] = "rbf"
-    dictionary: str | int | ArrayLike = "items"
-    beta: float = 0.0
-    fit_intercept: bool = True
-    backfit: str | None = "final"
-    views: int | Sequence[View] | None = None
-    nu: Any = 1.0
-    search: str = "auto"
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    random_state: Any = None
     store_predictions: bool = False
 
     def predict_views(self, X: Any) -> Array:
@@ -558,14 +552,7 @@ class PursuitTask(RefitTask):
     def __init__(self, learner: RankingPursuit, X: Any, scores: PartlyScored) -> None:
         _units(scores)  # refuses a single row
         self._learner, self._X, self._scores = learner, X, scores
-        graph = ScoreGraph(
-            scores.y,
-            scores.scored_labels,
-            cost=learner.cost,
-            ties=learner.ties,
-            group_weight=learner.group_weight,
-            sample_weight=scores.weights_of(scores.scored),
-        )
+        graph = scores.graph(learner.cost, learner.ties, learner.group_weight)
         super().__init__(graph, X.shape[0], scores.scored)
 
     def candidates(self, **values: ArrayLike | None) -> Candidates:

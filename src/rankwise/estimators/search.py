@@ -16,9 +16,13 @@ from rankwise.frames import as_frame
 from rankwise.machine import calm
 from rankwise.metrics import Metric
 from rankwise.model_selection.candidates import warn_at_edge
-from rankwise.model_selection.curves import HeldOutCurves, score_candidates
+from rankwise.model_selection.curves import (
+    HeldOutCurves,
+    check_scoring,
+    score_candidates,
+    undefined_everywhere,
+)
 from rankwise.model_selection.folds import read_splits
-from rankwise.model_selection.measures import check_scoring, undefined_everywhere
 from rankwise.targets import with_weights
 
 

@@ -12,10 +12,12 @@ from sklearn.utils.validation import column_or_1d
 from rankwise.arrays import Array
 from rankwise.errors import warn_user
 from rankwise.estimators.base import RankerMixin
+from rankwise.estimators.problem import check_something_to_rank
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import Groups, encode_groups
-from rankwise.targets import as_scores, as_weights, split_weighted, with_weights
+from rankwise.losses import SquaredLoss
+from rankwise.targets import as_scores, as_weights, split_weighted
 
 
 class PartlyScored(NamedTuple):
@@ -49,10 +51,17 @@ class PartlyScored(NamedTuple):
         """Weights of some rows, None without weights."""
         return None if self.weights is None else self.weights[rows]
 
-    @property
-    def target(self) -> tuple[Any, Any]:
-        """Scores and groups of the scored rows, with their weights."""
-        return with_weights(self.y, self.scored_labels, self.weights_of(self.scored))
+    def graph(self, cost: str, ties: str, group_weight: str) -> ScoreGraph:
+        """The pairs of the scored rows."""
+        options = {"cost": cost, "ties": ties, "group_weight": group_weight}
+        weights = self.weights_of(self.scored)
+        return ScoreGraph(self.y, self.scored_labels, **options, sample_weight=weights)
+
+    def loss(self, *options: str, beta: float = 0.0) -> SquaredLoss:
+        """The loss of the scored rows; `options` are those of `graph`."""
+        loss = SquaredLoss(self.graph(*options), beta, self.y)
+        check_something_to_rank(loss)
+        return loss
 
     @property
     def agrees_on_unscored(self) -> bool:
@@ -68,13 +77,10 @@ class PartlyScored(NamedTuple):
         The unscored rows; the scored ones if there are none, or if no two of them share a group.
         """
         rows = self.unscored if self.agrees_on_unscored else self.scored
+        groups = encode_groups(self.groups.codes[rows], len(rows))
         zeros = np.zeros(len(rows))  # all pairs of a group, whatever the scores
-        return rows, ScoreGraph(
-            zeros,
-            self.groups.codes[rows],
-            group_weight=group_weight,
-            sample_weight=self.weights_of(rows),
-        )
+        weights = self.weights_of(rows)
+        return rows, ScoreGraph.of(zeros, groups, group_weight=group_weight, sample_weight=weights)
 
     def without(self, held: NDArray[np.intp]) -> PartlyScored:
         """The same rows but for some of the scored ones, counted among the scored."""
@@ -82,7 +88,9 @@ class PartlyScored(NamedTuple):
         return self._replace(scored=self.scored[kept], y=self.y[kept])
 
 
-def split_unscored(y: Any, groups: ArrayLike | None, n_items: int) -> PartlyScored:
+def split_unscored(
+    y: Any, groups: ArrayLike | None, n_items: int, sample_weight: ArrayLike | None = None
+) -> PartlyScored:
     """Tell scored from unscored rows, and refuse what is neither.
 
     Parameters
@@ -93,13 +101,15 @@ def split_unscored(y: Any, groups: ArrayLike | None, n_items: int) -> PartlyScor
         Group labels of all rows; None puts all in one group.
     n_items : int
         Number of rows of X.
+    sample_weight : array-like of shape (n_items,), optional
+        Weights of all rows, unless y carries them.
     """
     if isinstance(y, PreferenceGraph):
         raise ValueError(
             f"y is a {type(y).__name__}, which cannot hold unscored rows; pass scores with NaN for "
             "the rows that have none, and groups."
         )
-    y, groups, weights = split_weighted(y, groups)
+    y, groups, weights = split_weighted(y, groups, sample_weight)
     scores = as_scores(y, allow_nan=True)
     if len(scores) != n_items:
         raise ValueError(

@@ -21,8 +21,8 @@ from rankwise.machine import calm
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.averaging import check_data
 from rankwise.metrics.ranking import Ranking, Targets
-from rankwise.model_selection.group_routing import predict_items
-from rankwise.model_selection.measures import mean_defined, standard_error
+from rankwise.model_selection.curves import mean_defined, standard_error
+from rankwise.model_selection.scoring import predict_items
 from rankwise.targets import split_target
 from rankwise.text_tables import Table
 

@@ -1,8 +1,7 @@
 """Ratings of items from comparisons, with intervals."""
 
-from rankwise.leaderboard.board import Leaderboard, LeaderboardRow, Margin
+from rankwise.leaderboard.board import HeadToHead, Leaderboard, LeaderboardRow, Margin
 from rankwise.leaderboard.covariates import Effect
-from rankwise.leaderboard.diagnostics import HeadToHead
 from rankwise.leaderboard.judges import Judge
 from rankwise.leaderboard.rating import rate, rate_groups
 

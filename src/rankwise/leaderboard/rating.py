@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array
 
 from rankwise.arrays import Array, Indices
-from rankwise.datasets import PairData
+from rankwise.datasets import PairData, pairs_from_frame
 from rankwise.datasets.comparisons import PairColumns
 from rankwise.errors import warn_user
-from rankwise.groups import Groups
-from rankwise.leaderboard.arguments import (
-    check_clusters,
-    check_features,
-    check_options,
-    check_pairs,
-    check_reading,
-    encode_labels,
-)
-from rankwise.leaderboard.board import Leaderboard, scale_of
+from rankwise.frames import as_array
+from rankwise.graphs import PairGraph, PreferenceGraph
+from rankwise.groups import Groups, encode_groups
+from rankwise.leaderboard.board import Leaderboard, consistency, meetings_of, scale_of
 from rankwise.leaderboard.bradley_terry import BradleyTerry
 from rankwise.leaderboard.covariates import (
     Covariates,
     check_identified,
     covariates_of,
     effects_of,
+    with_covariates,
 )
-from rankwise.leaderboard.diagnostics import consistency, meetings_of
 from rankwise.leaderboard.jackknife import held_out_margins, jackknife
 from rankwise.leaderboard.judges import Judge, judges_of, weights_of
 from rankwise.leaderboard.least_squares import LeastSquares
@@ -38,13 +33,18 @@ from rankwise.leaderboard.solving import Solution
 from rankwise.leaderboard.standing import ordered_columns, records_of, standing_of
 from rankwise.leaderboard.tally import Tally
 from rankwise.machine import calm
-from rankwise.options import check_option
+from rankwise.options import check_option, suggestion
+from rankwise.real_numbers import check_items
+from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
 
 RatingModel = LeastSquares | BradleyTerry
 MODELS: dict[str, type[RatingModel]] = {
     "least-squares": LeastSquares,
     "bradley-terry": BradleyTerry,
 }
+ORDERS = ("rating", "lower")
+LARGEST_MARGIN = 1e100
+INTERVALS = ("jackknife", "bootstrap")
 LEAST_ALPHA = 1e-13  # less is lost in rounding, and the system singular
 
 
@@ -181,13 +181,14 @@ def rate(
     >>> board.expected_margin("Ann", "Cleo").value
     0.740...
     """
-    data = check_pairs(pairs, items, covariates, columns)
+    data = _check_pairs(pairs, items, covariates, columns)
     check_option("model", model, list(MODELS))
-    n_draws = check_options(intervals, n_resamples, confidence, data.n_items)
-    check_reading(order, min_comparisons, has_intervals=n_draws > 0)
-    X = None if features is None else check_features(features, data.n_items)
-    codes = check_clusters(data, clusters, n_draws)
-    judged = None if data.judges is None else encode_labels("judges", data.judges, data.n_pairs)
+    n_draws = _check_options(
+        intervals, n_resamples, confidence, order, min_comparisons, data.n_items
+    )
+    X = None if features is None else _check_features(features, data.n_items)
+    codes = _check_clusters(data, clusters, n_draws)
+    judged = None if data.judges is None else _encode_labels("judges", data.judges, data.n_pairs)
     rng = np.random.default_rng(random_state)
     fit = _fit(data, side, model, ties, X, alpha, rng)
     if reweight:
@@ -346,16 +347,16 @@ def rate_groups(
     {'new': [1, 2, 0], 'old': [0, 1]}
     """
     columns = {name: options.pop(name) for name in PairColumns.names() if name in options}
-    data = check_pairs(pairs, items, covariates, columns)
+    data = _check_pairs(pairs, items, covariates, columns)
     labels = data.groups if groups is None else groups
     if labels is None:
         raise ValueError(
             "the comparisons have no groups; read them with group=, or pass one label for each."
         )
-    encoded = encode_labels("groups", labels, data.n_pairs)
-    X = None if features is None else check_features(features, data.n_items)
+    encoded = _encode_labels("groups", labels, data.n_pairs)
+    X = None if features is None else _check_features(features, data.n_items)
     if clusters is not None:
-        units = encode_labels("clusters", clusters, data.n_pairs)
+        units = _encode_labels("clusters", clusters, data.n_pairs)
         clusters = units.labels[units.codes]
     boards = {}
     for code, label in enumerate(encoded.labels.tolist()):
@@ -375,3 +376,121 @@ def rate_groups(
         except ValueError as error:
             raise ValueError(f"group {label!s}: {error}") from error
     return boards
+
+
+def _check_pairs(
+    pairs: Any, items: ArrayLike | None, covariates: Any, columns: dict[str, Any]
+) -> PairData:
+    """The comparisons as PairData, with the covariates that are asked for and no others."""
+    known = [name for name in PairColumns.names() if name != "covariates"]
+    for name in columns:
+        if name not in known:
+            raise TypeError(
+                f"rate has no argument {name!r}; {suggestion(name, known)}columns of a frame are "
+                f"given by {', '.join(known)}."
+            )
+    if isinstance(pairs, PairData | PreferenceGraph):
+        if columns:
+            raise ValueError(
+                f"{', '.join(columns)} name columns of a data frame, but pairs is a "
+                f"{type(pairs).__name__}."
+            )
+        data = pairs if isinstance(pairs, PairData) else _from_graph(pairs.pairs(), items)
+        data = with_covariates(data, covariates)
+    else:
+        if covariates is not None:
+            names = [covariates] if isinstance(covariates, str) else covariates
+            columns = {**columns, "covariates": names}
+        data = pairs_from_frame(pairs, **columns)
+    if items is not None and not isinstance(pairs, PreferenceGraph):
+        raise ValueError("items= names the items of a PairGraph; PairData has its own.")
+    if not data.n_pairs:
+        raise ValueError("there are no comparisons; a rating needs at least one.")
+    largest = float(np.abs(data.outcome).max())
+    if largest > LARGEST_MARGIN:
+        raise ValueError(
+            f"there is a margin of {largest:.3g}; beyond {LARGEST_MARGIN:g} squares overflow. "
+            "Correct it, or divide all margins."
+        )
+    if isinstance(pairs, PairData):
+        _ = data.graph()  # checks outcomes, weights and items
+    return data
+
+
+def _from_graph(graph: PairGraph, items: ArrayLike | None) -> PairData:
+    labels = graph.items if items is None else np.asarray(items)
+    if labels.shape != (graph.n_items,):
+        raise ValueError(
+            f"items has shape {labels.shape}, but the comparisons are of {graph.n_items} items; "
+            "pass one label for each."
+        )
+    if len(set(labels.tolist())) < len(labels):
+        raise ValueError("items has a label twice; every item needs its own.")
+    return PairData(graph.winner, graph.loser, graph.edge_target, graph.edge_weight, labels)
+
+
+def _check_options(
+    intervals: Any,
+    n_resamples: Any,
+    confidence: Any,
+    order: Any,
+    min_comparisons: Any,
+    n_items: int,
+) -> int:
+    """Check how intervals are made and how the board is ordered; return the number of resamples."""
+    check_option("intervals", intervals, INTERVALS)
+    if n_resamples is None:
+        n_resamples = 1000 if n_items <= COVARIANCE_LIMIT else 200
+    if not isinstance(n_resamples, Integral) or isinstance(n_resamples, bool) or n_resamples < 0:
+        raise ValueError(
+            f"n_resamples={n_resamples!r}; expected a whole number of at least 0 (no intervals)."
+        )
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
+    check_option("order", order, ORDERS)
+    if order == "lower" and not n_resamples:
+        raise ValueError("order='lower' goes by intervals; do not pass n_resamples=0.")
+    if not isinstance(min_comparisons, Integral) or min_comparisons < 0:
+        raise ValueError(f"min_comparisons={min_comparisons!r}; expected a whole number from 0.")
+    return int(n_resamples)
+
+
+def _check_features(features: Any, n_items: int) -> Array:
+    """Finite features, one row for each item."""
+    check_items("features", features)
+    X = check_array(as_array(features, "features"), dtype=np.float64, input_name="features")
+    if len(X) != n_items:
+        raise ValueError(
+            f"features has {len(X)} rows, but the comparisons are of {n_items} items; pass one row "
+            "for each item, in the order of pairs.items."
+        )
+    return np.asarray(X)
+
+
+def _check_clusters(data: PairData, clusters: Any, n_resamples: int) -> Indices | None:
+    """The number of the cluster of each comparison: as passed, else clusters or judges of the data.
+
+    None if there are no clusters.
+    """
+    if clusters is None:
+        clusters = data.clusters if data.clusters is not None else data.judges
+        if clusters is None or len(np.unique(clusters)) < 2:
+            return None
+    encoded = _encode_labels("clusters", clusters, data.n_pairs)
+    if n_resamples and encoded.n_groups < 2:
+        raise ValueError(
+            f"all comparisons are in one cluster, {encoded.labels[0]!s}; whole clusters "
+            "are left out or resampled, so at least two are needed. Do without clusters=, or pass "
+            "n_resamples=0."
+        )
+    return encoded.codes
+
+
+def _encode_labels(name: str, labels: Any, n_comparisons: int) -> Groups:
+    """One label for each comparison, as numbers."""
+    if np.shape(labels) != (n_comparisons,):
+        raise ValueError(
+            f"{name} has shape {np.shape(labels)}, but there are {n_comparisons} comparisons; "
+            "pass one label for each."
+        )
+    return encode_groups(labels, n_comparisons)

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwise.arrays import Array
 from rankwise.errors import warn_user
 from rankwise.leaderboard.tally import Tally
-from rankwise.solvers.iterative import conjugate_gradients
+from rankwise.solvers.least_squares import conjugate_gradients
 
 DENSE_LIMIT = 300  # items; above, conjugate gradients are faster than a dense solve
 TOLERANCE = 1e-11

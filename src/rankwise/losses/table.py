@@ -61,9 +61,8 @@ class TableLoss:
             self._scale = self._count * np.where(pairs > 0, weight, 0.0)
             self.n_pairs, self.total_weight = int(pairs.sum()), float((pairs * weight).sum())
         else:
-            self._graph = self.graph()
-            self.n_pairs = self._graph.n_pairs
-            self.total_weight = float(self._graph.total_weight)
+            graph = self._graph = self.graph()
+            self.n_pairs, self.total_weight = graph.n_pairs, float(graph.total_weight)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -83,8 +82,7 @@ class TableLoss:
             return self._table(self._graph.laplacian(F[self.known]))
         F = np.where(self.known, F, 0.0)
         F -= (F.sum(axis=1) / np.maximum(self._count, 1))[:, None]
-        F *= self._scale[:, None] / self.total_weight
-        return np.asarray(F * self.known)
+        return np.asarray(F * self.known * (self._scale / self.total_weight)[:, None])
 
     def degrees(self) -> Array:
         """Diagonal of A, as a table."""
@@ -93,7 +91,7 @@ class TableLoss:
         share = self._scale * (1.0 - 1.0 / np.maximum(self._count, 1)) / self.total_weight
         return np.asarray(share[:, None] * self.known)
 
-    def part(self, rows: Indices, columns: Indices) -> TableLoss:
+    def subset(self, rows: Indices, columns: Indices) -> TableLoss:
         """The loss of a smaller table."""
         return TableLoss(self.Y[np.ix_(rows, columns)], **self._options)
 

@@ -151,13 +151,6 @@ def half_width(values: Array, weights: Array | None, average: float, confidence:
     return float(scipy.special.stdtrit(n - 1, 0.5 + confidence / 2) * error)
 
 
-def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> Array:
-    """Quotient, NaN where there is nothing to divide by."""
-    quotient = np.full(len(numerator), np.nan)
-    np.divide(numerator, denominator, out=quotient, where=denominator > 0)
-    return quotient
-
-
 def check_has_weights(metric: GroupMetric) -> None:
     """Raise a ValueError if weights of items have no meaning for a metric."""
     if not metric.has_weights:

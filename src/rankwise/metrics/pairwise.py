@@ -13,10 +13,9 @@ from rankwise.metrics.averaging import (
     GroupMetric,
     GroupValues,
     MetricValue,
-    divide,
     mean_over_groups,
 )
-from rankwise.metrics.ranking import Ranking, Targets
+from rankwise.metrics.ranking import Ranking, Targets, divide
 from rankwise.options import check_option
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise._compiled import sort_by_group
-from rankwise.arrays import Indices
+from rankwise.arrays import Array, Indices
 from rankwise.groups import Groups
 
 
@@ -171,3 +171,10 @@ def _run_starts(values: NDArray[Any], group_starts: Indices) -> Indices:
     np.not_equal(values[1:], values[:-1], out=opens[1:])
     opens[group_starts] = True
     return np.flatnonzero(opens)
+
+
+def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> Array:
+    """Quotient, NaN where there is nothing to divide by."""
+    quotient = np.full(len(numerator), np.nan)
+    np.divide(numerator, denominator, out=quotient, where=denominator > 0)
+    return quotient

@@ -15,10 +15,9 @@ from rankwise.metrics.averaging import (
     MetricValue,
     check_cutoff,
     check_data,
-    divide,
     mean_over_groups,
 )
-from rankwise.metrics.ranking import Ranking, Targets
+from rankwise.metrics.ranking import Ranking, Targets, divide
 from rankwise.options import check_option
 
 LARGEST_GRADE = 50  # above it 2^y - 1 is no longer told from 2^y, and y is hardly a grade

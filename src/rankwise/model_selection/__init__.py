@@ -2,9 +2,13 @@
 
 from rankwise.model_selection.comparison import Comparison, ComparisonRow, compare
 from rankwise.model_selection.curves import HeldOutCurves, held_out_curves
-from rankwise.model_selection.hold_out import cross_val_predict_groups, leave_group_out_predict
-from rankwise.model_selection.leave_pair_out import LeavePairOut, leave_pair_out
 from rankwise.model_selection.permutation import PermutationTest, permutation_test
+from rankwise.model_selection.predict import (
+    LeavePairOut,
+    cross_val_predict_groups,
+    leave_group_out_predict,
+    leave_pair_out,
+)
 from rankwise.model_selection.scoring import RankingScorer, make_ranking_scorer
 from rankwise.model_selection.task import HoldOutTask
 

@@ -5,32 +5,101 @@ from __future__ import annotations
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
+from rankwise.errors import UndefinedMetricError
+from rankwise.graphs import PreferenceGraph
+from rankwise.groups import Groups
 from rankwise.machine import calm, track
-from rankwise.metrics import Metric
+from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.averaging import check_has_weights
+from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.candidates import Candidates
 from rankwise.model_selection.folds import (
     EDGES,
     PAIR,
     PAIRWISE,
+    Folds,
     HoldOutPlan,
     choose_plan,
+    fold_numbers,
     make_folds,
 )
-from rankwise.model_selection.measures import (
-    check_scoring,
-    from_disagreement,
-    mean_defined,
-    score_groups,
-    undefined_everywhere,
-)
 from rankwise.model_selection.task import HoldOutTask, hold_out_task
+
+Measure = Metric
+
+
+def score_groups(
+    graph: PreferenceGraph, held: Array, folds: Folds, metric: Measure
+) -> tuple[Array, NDArray[Any]]:
+    """The metric in each group, or in each part of a group that one fold holds.
+
+    Shape (n_groups, n_candidates, n_outputs), and the labels of the groups.
+    """
+    fold = fold_numbers(folds, graph.n_items)
+    if graph.scores is None:
+        return from_disagreement(metric, graph.disagreement(held[:, 0], fold))[
+            :, :, None
+        ], graph.group_labels
+    parts, unit = np.unique(graph.groups * len(folds) + fold, return_inverse=True)
+    groups, Y = Groups(unit, parts), graph.scores.reshape(graph.n_items, -1)
+    if not np.isfinite(held).all():
+        raise ValueError("held-out scores overflow; scale the features, or use larger alphas.")
+    scores = np.empty((len(parts), held.shape[2], Y.shape[1]))
+    for j in range(Y.shape[1]):
+        targets = Targets(np.ascontiguousarray(Y[:, j]), groups, graph.item_weights)
+        for k in range(held.shape[2]):
+            ranking = Ranking(targets, np.ascontiguousarray(held[:, j, k]))
+            scores[:, k, j] = metric.by_group(ranking).values
+    return scores, graph.group_labels[parts // len(folds)]
+
+
+def from_disagreement(metric: Measure, disagreement: Array) -> Array:
+    """A metric of pairs from the share that is ordered wrongly."""
+    return 1.0 - disagreement if metric.greater_is_better else disagreement
+
+
+def check_scoring(scoring: str | Metric) -> Metric:
+    """The metric of a search, which takes the mean over groups (or parts of them) of any metric."""
+    metric = get_metric(scoring)
+    if dict(metric.options).get("average", "groups") != "groups":
+        raise ValueError(
+            f"scoring={metric.name!r}: held-out scores are judged in each group, and the groups "
+            "count alike; leave out average."
+        )
+    return metric
+
+
+def undefined_everywhere(metric: Measure) -> UndefinedMetricError:
+    """What to raise if a metric has no value for anything that was held out."""
+    return UndefinedMetricError(
+        f"{metric.name} is undefined in every held-out fold (no two items of different score in "
+        "one group, for example); use larger folds, another cv or another metric."
+    )
+
+
+def mean_defined(scores: Array) -> Array:
+    """Mean over the first axis, leaving out nan; nan if nothing is left."""
+    defined = ~np.isnan(scores)
+    count = defined.sum(axis=0)
+    total = np.where(defined, scores, 0.0).sum(axis=0)
+    mean = np.full(total.shape, np.nan)
+    np.divide(total, count, out=mean, where=count > 0)
+    return mean
+
+
+def standard_error(scores: Array) -> Array:
+    """Standard error of that mean; nan where there are fewer than two values."""
+    count = (~np.isnan(scores)).sum(axis=0)
+    squares = np.nansum((scores - mean_defined(scores)) ** 2, axis=0)
+    error = np.full(squares.shape, np.nan)
+    np.divide(squares, count * (count - 1.0), out=error, where=count > 1)
+    return np.sqrt(error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,3 +337,49 @@ def _folds_of_edges(
         wrong[k, :, 0] = edges.with_edges(fold == k).disagreement(scores, pooled=True)[0]
     by_group = {metric.name: from_disagreement(metric, wrong) for metric in metrics}
     return HeldOutCurves(candidates, by_group, np.arange(n_folds), EDGES, n_folds, True)
+
+
+class SearchCurve(NamedTuple):
+    """Held-out scores over alpha or the number of steps, all else fixed.
+
+    Attributes
+    ----------
+    params : dict
+        The values of the other parameters that were searched.
+    parameter : str
+        "alpha" or "n_basis".
+    x : ndarray of shape (n_candidates,)
+        Its values.
+    by_group : ndarray of shape (n_groups, n_candidates) or (n_groups, n_candidates, n_outputs)
+        Scores.
+    is_chosen : bool
+        Whether the chosen parameters lie on this curve.
+    """
+
+    params: dict[str, Any]
+    parameter: str
+    x: Array
+    by_group: Array
+    is_chosen: bool
+
+    def place(self, value: float) -> int:
+        """Where the parameter has a value."""
+        return int(np.flatnonzero(self.x == value)[0])
+
+
+def curves_of_search(search: Any) -> list[SearchCurve]:
+    """One curve for each row of ``cv_results_["mean_score"]``."""
+    results, best = search.cv_results_, search.best_params_
+    parameter = "alpha" if "alphas" in results else "n_basis"
+    settings = results.get("params") or [{"nu": float(nu)} for nu in results["nus"]]
+    is_chosen = [all(best[n] == v for n, v in each.items() if n in best) for each in settings]
+    curves = []
+    for k, params in enumerate(settings):
+        scores, values = results["group_score"], results.get(f"{parameter}s")
+        scores = scores[k] if isinstance(scores, list) else scores[:, k]
+        if values is None:
+            values = np.arange(1, scores.shape[1] + 1)
+        x = values[k] if isinstance(values, list) else values
+        shown = {name: value for name, value in params.items() if name in best}
+        curves.append(SearchCurve(shown, parameter, x, scores, k == is_chosen.index(True)))
+    return curves

@@ -1,120 +1,487 @@
-"""Scores of held-out items without training again."""
+"""Models of RankRLS without some items or edges, and the scores that they give.
+
+The shortcut where there is one, an honest refit where there is none:
+
+========================================  ====================  ===============================
+held out                                  model                 way
+========================================  ====================  ===============================
+items that no edge leaves: groups,        linear, basis         downdates of one decomposition,
+components                                                      or of the Gram matrix
+the same                                  kernel, β = 0 or 1    `hold_out_dual`
+items of explicit preferences with all    linear, basis (whole  the edges as rows of features,
+their edges; comparisons                  models: any)          unless there are too many
+items of one list, magnitude with ties,   all but iterative     `hold_out_items`, unless folds are
+no item of weight 0                                             longer than there are features
+anything else                             any                   train again
+========================================  ====================  ===============================
+
+Without the items U the sum over explicit edges lacks every edge that touches U. With
+x_k = r_i − r_j for edge k = (i, j) and E_U the edges that touch U,
+
+    f_U = R_U (Rᵀ L R − Σ_{k ∈ E_U} ω_k x_k x_kᵀ + λI)⁻¹ (Rᵀ d − Σ_{k ∈ E_U} ω_k δ_k x_k),
+
+    λ = α (W − Σ_{k ∈ E_U} ω_k)
+
+is what training again gives ([RankRLS09] section 3.3 for any graph).
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import scipy.linalg
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from rankwise.machine import calm
-from rankwise.model_selection.curves import by_row
-from rankwise.model_selection.folds import make_folds
-from rankwise.model_selection.task import hold_out_task
+from rankwise.arrays import Array, Indices
+from rankwise.features import Design
+from rankwise.graphs import PairGraph, PreferenceGraph
+from rankwise.losses import SquaredLoss
+from rankwise.machine import track
+from rankwise.model_selection.folds import Folds, fold_numbers
+from rankwise.rows import first_equal_rows
+from rankwise.solvers import minimize
+from rankwise.solvers.hold_out import Part, hold_out_dual, hold_out_few, hold_out_primal
+from rankwise.solvers.hold_out_items import (
+    Spectrum,
+    hold_out_items,
+    spectrum_of_features,
+    spectrum_of_kernel,
+)
+from rankwise.solvers.leave_out import (
+    leave_out_dual,
+    leave_out_few,
+    leave_out_items,
+    leave_out_primal,
+)
 
-
-@calm
-def leave_group_out_predict(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    groups: ArrayLike | None = None,
-    *,
-    alphas: ArrayLike | None = None,
-    progress: bool | None = None,
-    sample_weight: ArrayLike | None = None,
-) -> NDArray[np.float64]:
-    """Scores of each group by a model that was trained on all other groups. Exact.
-
-    [RankRLS09] section 3.3, for every cost, kernel and number of outputs. The scores are those that
-    refitting the estimator without the group would give; see `cross_val_predict_groups` for which
-    models have a shortcut.
-
-    Parameters
-    ----------
-    estimator : RankRLS, RankSVM or another learner that has ``hold_out_task``
-        Fitted or not; it is left as it is.
-    X, y, groups
-        As in ``RankRLS.fit``. The groups of a `PairGraph` are those that it was given, or else its
-        connected components; edges that cross into a group leave with it.
-    alphas : array-like of shape (n_alphas,), optional
-        Several values of alpha from one decomposition; the estimator's own if not given.
-    progress : bool, optional
-        Whether to draw a bar while folds are trained again; by default only on a terminal.
-    sample_weight : array-like of shape (n_items,), optional
-        Weights of the items in training.
-
-    Returns
-    -------
-    ndarray of shape (n_items,), (n_items, n_outputs), or with alphas one more axis of n_alphas
-        Held-out scores; compare them only inside a group.
-
-    Examples
-    --------
-    >>> from rankwise import RankRLS
-    >>> from rankwise.datasets import make_ranking
-    >>> from rankwise.metrics import ndcg
-    >>> from rankwise.model_selection import leave_group_out_predict
-    >>> X, y, groups = make_ranking(n_queries=30, noise=0.5, random_state=0)[:3]
-    >>> scores = leave_group_out_predict(RankRLS(), X, y, groups, alphas=[1e-3, 1.0, 1e3])
-    >>> scores.shape
-    (600, 3)
-    >>> [round(ndcg(y, s, groups, k=10), 3) for s in scores.T]
-    [0.938, 0.938, 0.935]
-    """
-    return cross_val_predict_groups(
-        estimator, X, y, groups, alphas=alphas, progress=progress, sample_weight=sample_weight
-    )
+EDGE_ENTRIES = 2**25  # differences of features held in memory, all edges by all features
 
 
-@calm
-def cross_val_predict_groups(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    groups: ArrayLike | None = None,
-    *,
-    cv: Any = None,
-    alphas: ArrayLike | None = None,
-    progress: bool | None = None,
-    sample_weight: ArrayLike | None = None,
-) -> NDArray[np.float64]:
-    """Scores of each fold by a model that was trained on all other folds. Exact.
+def fits_edges(graph: PairGraph, n_features: int) -> bool:
+    """Whether there are few enough edges to hold the difference of features of each."""
+    return (graph.n_pairs + graph.n_items) * n_features <= EDGE_ENTRIES
 
-    Folds that no pair leaves (whole groups, whole connected components of explicit preferences)
-    and folds of items of a single list under ``cost="magnitude", ties="include"`` are computed
-    from one decomposition; so are any folds of the items of a `PairGraph` for linear models and
-    models on a basis, where edges that cross into a fold leave with it. All other folds,
-    ``solver="iterative"``, and kernels with 0 < beta < 1 are trained again for each fold, and so
-    is RankSVM, along a warm-started path. A basis (`n_basis`) is chosen once, from all items.
 
-    Parameters
-    ----------
-    estimator : RankRLS, RankSVM or another learner that has ``hold_out_task``
-        Fitted or not; it is left as it is.
-    X, y, groups
-        As in ``RankRLS.fit``.
-    cv : int, splitter or iterable of (train, test), optional
-        None leaves out one group at a time; a number makes as many folds of whole groups, or of
-        items if there is one list only. Splitters of scikit-learn get the groups.
-    alphas : array-like of shape (n_alphas,), optional
-        Several values of alpha; the estimator's own if not given.
-    progress : bool, optional
-        Whether to draw a bar while folds are trained again; by default only on a terminal.
-    sample_weight : array-like of shape (n_items,), optional
-        Weights of the items in training.
+def edges_of_folds(graph: PairGraph, folds: Folds) -> Folds:
+    """For each fold the edges that touch it."""
+    fold = np.full(graph.n_items, -1)
+    for k, U in enumerate(folds):
+        fold[U] = k
+    ends = np.concatenate([fold[graph.winner], fold[graph.loser]])
+    order = np.argsort(ends, kind="stable")
+    bounds = np.searchsorted(ends[order], np.arange(len(folds) + 1))
+    return [np.unique(order[a:b] % graph.n_pairs) for a, b in itertools.pairwise(bounds)]
+
+
+ROUNDING = 1e-12  # of a weight: what is left of it when all of it is subtracted
+SHORT = 4  # a fold is short if there are so many times more features
+TIED = 1e-13  # of the largest target: preferences that cancel, but for rounding
+
+
+class Refit(NamedTuple):
+    """How folds without a shortcut are trained: limits of the iterative solver, a bar or none."""
+
+    tol: float
+    max_iter: int | None
+    progress: bool | None = None
+
+
+def held_out_scores(
+    loss: SquaredLoss,
+    design: Design,
+    folds: Folds,
+    alphas: Array,
+    refit: Refit,
+    white: list[Part] | None = None,
+) -> Array:
+    """Scores of every item by models that were trained without its fold.
+
+    The kernel matrix of a dual design may be overwritten. `white` is what `whitened_parts` gives,
+    if it is there already.
 
     Returns
     -------
-    ndarray of shape (n_items,), (n_items, n_outputs), or with alphas one more axis of n_alphas
-        Held-out scores. Scores of different folds come from different models: compare them only
-        inside a fold. Rows of X that have no score get nan.
+    ndarray of shape (n_items, n_outputs, n_alphas)
+        For each alpha as a model refitted on the other folds would give; equal rows of a fold
+        have equal scores, to the last bit.
     """
-    advice = "For others use sklearn.model_selection.cross_val_predict with GroupKFold."
-    task = hold_out_task(estimator, X, y, groups, advice, sample_weight)
-    if alphas is not None and "alpha" not in task.parameters:
-        raise ValueError(f"{type(estimator).__name__} has no alpha; leave out alphas.")
-    candidates = task.candidates() if alphas is None else task.candidates(alpha=alphas)
-    scores = by_row(task, task.held_out(make_folds(cv, task.graph), candidates, progress))
-    shape = (len(scores), *task.output_shape, len(candidates))
-    return scores.reshape(shape if alphas is not None else shape[:-1])
+    fold = fold_numbers(folds, loss.graph.n_items)
+    first = first_equal_rows(design.matrix, fold)
+    targets = loss.target.reshape(len(loss.target), -1)
+    out = np.empty((*targets.shape, len(alphas)))
+    _hold_out(loss, design, folds, alphas, refit, out, white)
+    if loss.beta == 0:  # where nothing is left to learn from, rounding must not order items
+        preferring = _preferring(loss.graph, targets)
+        silent = _sums(preferring, fold) == preferring.sum(axis=0)
+        for k in np.flatnonzero(silent.any(axis=1) & ~closed_folds(loss.graph, folds)):
+            silent[k] &= _is_tied(loss.graph, np.flatnonzero(fold != k))
+        out[silent[fold]] = 0.0
+    return out if first is None else np.asarray(out[first])
+
+
+def item_spectrum(
+    design: Design,
+    *,
+    centered: bool = False,
+    overwrite: bool = False,
+    weight: Array | None = None,
+) -> Spectrum:
+    """Eigenvalues and vectors of the kernel matrix of a design, of items with weights or without.
+
+    `centered` is for scores that count up to a constant; `overwrite` gives up a kernel matrix.
+    """
+    first = first_equal_rows(design.matrix)
+    if design.method == "dual":
+        spectrum = spectrum_of_kernel(
+            design.matrix, centered=centered, overwrite=overwrite, weight=weight
+        )
+        return spectrum._replace(first=first)
+    R = dense_rows(design.matrix)
+    if R.shape[1] < R.shape[0]:
+        return spectrum_of_features(R, centered=centered, weight=weight)._replace(first=first)
+    R = R - R.mean(axis=0) if centered else R
+    return spectrum_of_kernel(R @ R.T, overwrite=True, weight=weight)._replace(first=first)
+
+
+def _preferring(graph: PreferenceGraph, targets: Array) -> NDArray[np.bool_]:
+    """For each item and output whether the item is not tied with all others.
+
+    In a complete list: whether it differs from the median, as then it does from at least half of
+    the others.
+    """
+    if graph.is_complete:
+        y = np.asarray(graph.scores).reshape(targets.shape)
+        return np.asarray(y != np.sort(y, axis=0)[(len(y) - 1) // 2])
+    return np.asarray(np.abs(targets) > TIED * np.abs(targets).max(axis=0))
+
+
+def _is_tied(graph: PreferenceGraph, items: Indices) -> NDArray[np.bool_]:
+    """For each output whether these items have equal scores in each group; edges do not tell."""
+    if graph.scores is None:
+        return np.zeros(1, dtype=bool)
+    if graph.item_weights is not None:
+        items = items[graph.item_weights[items] > 0]
+    Y = graph.scores.reshape(graph.n_items, -1)[items]
+    _, first, group = np.unique(graph.groups[items], return_index=True, return_inverse=True)
+    return np.asarray((Y[first][group] == Y).all(axis=0))
+
+
+def _hold_out(
+    loss: SquaredLoss,
+    design: Design,
+    folds: Folds,
+    alphas: Array,
+    refit: Refit,
+    out: Array,
+    white: list[Part] | None,
+) -> None:
+    """Fill `out` by the ways of the table above; the matrix of a dual design is overwritten."""
+    closed = closed_folds(loss.graph, folds)
+    whole = [U for U, is_closed in zip(folds, closed, strict=True) if is_closed]
+    cut = [U for U, is_closed in zip(folds, closed, strict=True) if not is_closed]
+    if design.method == "iterative":
+        cut, whole = folds, []
+    elif cut and _hold_out_cut(loss, design, cut, alphas, out):
+        cut = []
+    if design.method == "dual" and 0 < loss.beta < 1:
+        cut, whole = [*cut, *whole], []
+    for U, rest, coef in _train_again(loss, design, Units("folds", cut), alphas, refit):
+        held = design.matrix[np.ix_(U, rest)] if design.method == "dual" else design.matrix[U]
+        out[U] = np.stack([held @ columns for columns in coef], axis=2)
+    if whole:
+        _closed_shortcut(loss, design, whole, alphas, out, white)
+
+
+def _hold_out_cut(
+    loss: SquaredLoss, design: Design, folds: Folds, alphas: Array, out: Array
+) -> bool:
+    """Fill `out` for folds that edges leave, if there is a shortcut that pays; say whether."""
+    graph = loss.graph
+    weight = graph.item_weights
+    has_long_folds = design.method == "primal" and max(map(len, folds)) > design.matrix.shape[1]
+    if graph.is_complete and not has_long_folds:
+        for U in folds:
+            check_rest(graph.n_items - len(U) > 1 or loss.beta == 1)
+        y = np.asarray(graph.scores if loss.y is None else loss.y).reshape(graph.n_items, -1)
+        spectrum = item_spectrum(design, weight=weight)
+        for U, scores in hold_out_items(spectrum, y, folds, alphas, loss.beta):
+            out[U] = scores
+        return True
+    if has_fixed_edges(graph) and design.method == "primal":
+        R, pairs = design.matrix, graph.pairs()
+        if fits_edges(pairs, R.shape[1]):
+            coef = _edges(graph, design, edges_of_folds(pairs, folds), alphas)
+            for k, U in enumerate(folds):
+                out[U, 0] = dense_rows(R[U]) @ coef[:, k, 0]
+            return True
+    return False
+
+
+def _closed_shortcut(
+    loss: SquaredLoss,
+    design: Design,
+    folds: Folds,
+    alphas: Array,
+    out: Array,
+    white: list[Part] | None,
+) -> None:
+    parts = loss.parts()
+    fold = fold_numbers(folds, len(out))
+    for part in parts:
+        total = part.amount.sum()
+        check_rest(bool((total - _sums(part.amount, fold) > ROUNDING * total).all()))
+    if design.method == "dual":
+        (part,) = parts
+        target = part.target.reshape(len(part.target), -1)
+        component = loss.graph.components
+        hold_out_dual(design.matrix, part.root, component, target, part.amount, folds, alphas, out)
+        return
+    R = dense_rows(design.matrix)
+    white = white or whitened_parts(loss, R)
+    small, large = sort_folds(folds, white)
+    if small:
+        hold_out_few(R, white[0], [folds[k] for k in small], alphas, out)
+    if large:
+        hold_out_primal(R, white, [folds[k] for k in large], alphas, out)
+
+
+def whitened_parts(loss: SquaredLoss, R: Array) -> list[Part]:
+    """The parts of the objective, seen through features R."""
+    return [
+        Part(p.share, p.root.adjoint(R), p.target.reshape(len(R), -1), p.amount)
+        for p in loss.parts()
+    ]
+
+
+def sort_folds(folds: Folds, parts: list[Part]) -> tuple[list[int], list[int]]:
+    """Numbers of the folds for downdates of one decomposition, and for systems of their own.
+
+    The former are short beside the number of features, and there is one part only. A fold that
+    holds half of the squares is for the latter, which do not subtract it.
+    """
+    every = range(len(folds))
+    if len(parts) > 1:
+        return [], list(every)
+    white = parts[0].white
+    squares = np.einsum("ij,ij->i", white, white)
+    limit, half = white.shape[1] / SHORT, squares.sum() / 2
+    small = [
+        k for k in every if len(folds[k]) <= limit and (squares[folds[k]].sum() or -1.0) < half
+    ]
+    return small, sorted(set(every) - set(small))
+
+
+def _sums(values: NDArray[Any], fold: Indices) -> Array:
+    """Sums of the rows of each fold; items of no fold have the number −1."""
+    kept = fold >= 0
+    columns = values[kept].reshape(int(kept.sum()), -1).T
+    sums = [np.bincount(fold[kept], column) for column in columns]
+    return np.stack(sums, axis=1, dtype=np.float64).reshape(-1, *values.shape[1:])
+
+
+def closed_folds(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
+    """For each fold whether no edge leaves it."""
+    fold = fold_numbers(folds, graph.n_items)
+    closed = np.ones(len(folds), dtype=bool)
+    families = [graph.components]
+    if graph.scores is None and graph.group_weight == "groups":
+        families.append(graph.groups)  # without some of its edges, the others of a group weigh more
+    for family in families:
+        low, high = np.full(family.max() + 1, len(folds)), np.full(family.max() + 1, -1)
+        np.minimum.at(low, family, fold)
+        np.maximum.at(high, family, fold)
+        closed[fold[(low != high)[family]]] = False
+    return closed
+
+
+def has_fixed_edges(graph: PreferenceGraph) -> bool:
+    """Whether there are explicit edges whose weights do not depend on which others there are."""
+    return graph.scores is None and (graph.group_weight == "pairs" or graph.n_groups == 1)
+
+
+def check_rest(enough: bool) -> None:
+    """Raise a ValueError if a fold leaves nothing to train on."""
+    if not enough:
+        raise ValueError(
+            "a fold leaves no pair to train on: the pairs are all in one group (or fold). Use "
+            "more or smaller folds, or hold out items of one list."
+        )
+
+
+def dense_rows(R: Any) -> Array:
+    """Features as a dense float64 array."""
+    return np.asarray(R.toarray() if sp.issparse(R) else R, dtype=np.float64)
+
+
+class Units(NamedTuple):
+    """What is left out together.
+
+    Attributes
+    ----------
+    kind : {"groups", "items", "comparisons", "clusters"}
+        What a unit is called.
+    members : list of ndarray of int
+        Numbers of the items of each unit, or of its edges.
+    of_edges : bool
+        Whether the members are edges.
+    """
+
+    kind: str
+    members: Folds
+    of_edges: bool = False
+
+
+def coefficients_without(
+    loss: SquaredLoss, design: Design, units: Units, alphas: Array, refit: Refit
+) -> Array:
+    """Coefficients of the models without each unit, and last of the model of all data.
+
+    The kernel matrix of a dual design may be overwritten.
+
+    Returns
+    -------
+    ndarray of shape (n_coefficients, n_units + 1, n_outputs, n_alphas)
+        As an estimator that is trained again without the unit would have them.
+    """
+    solution = _solutions(loss, design, units, alphas, refit)
+    flat = design.coefficients(solution.reshape(len(solution), -1))
+    return flat.reshape(len(flat), *solution.shape[1:])
+
+
+def way_without(loss: SquaredLoss, design: Design, units: Units) -> str:
+    """How the units are left out: "closed", "items", "edges" or "refit"."""
+    graph, is_mixed = loss.graph, design.method == "dual" and 0 < loss.beta < 1
+    if design.method == "iterative":
+        return "refit"
+    if not units.of_edges and closed_folds(graph, units.members).all():
+        return "refit" if is_mixed else "closed"
+    if graph.is_complete:
+        return "items"
+    has_room = has_fixed_edges(graph) and fits_edges(graph.pairs(), _n_features(design))
+    return "edges" if has_room else "refit"
+
+
+def _solutions(
+    loss: SquaredLoss, design: Design, units: Units, alphas: Array, refit: Refit
+) -> Array:
+    graph, members = loss.graph, [*units.members, np.empty(0, dtype=np.intp)]
+    way = way_without(loss, design, units)
+    if way == "closed":
+        return _closed(loss, design, members, alphas)
+    if way == "items":
+        check_rest(max(map(len, members)) < graph.n_items - 1 or loss.beta == 1)
+        return _items(loss, design, members, alphas)
+    if way == "edges":
+        pairs = graph.pairs()
+        edges = members if units.of_edges else [*edges_of_folds(pairs, units.members), members[-1]]
+        return _edges(graph, design, edges, alphas)
+    return _refit(loss, design, units, alphas, refit)
+
+
+def _n_features(design: Design) -> int:
+    return len(design.matrix) if design.method == "dual" else design.matrix.shape[1]
+
+
+def _closed(loss: SquaredLoss, design: Design, members: Folds, alphas: Array) -> Array:
+    parts = loss.parts()
+    for part in parts:
+        total = part.amount.sum()
+        check_rest(all(total - part.amount[U].sum() > ROUNDING * total for U in members))
+    if design.method == "dual":
+        (part,) = parts
+        target = part.target.reshape(len(part.target), -1)
+        return leave_out_dual(design.matrix, part.root, target, part.amount, members, alphas)
+    R = dense_rows(design.matrix)
+    return _by_size(R, whitened_parts(loss, R), members, alphas)
+
+
+def _by_size(R: Array, white: list[Part], members: Folds, alphas: Array) -> Array:
+    """Small units by downdates, large ones by systems of their own."""
+    small, large = sort_folds(members, white)
+    found = np.empty((R.shape[1], len(members), white[0].target.shape[1], len(alphas)))
+    if len(small):
+        found[:, small] = leave_out_few(R, white[0], [members[k] for k in small], alphas)
+    if len(large):
+        found[:, large] = leave_out_primal(R, white, [members[k] for k in large], alphas)
+    return found
+
+
+def _items(loss: SquaredLoss, design: Design, members: Folds, alphas: Array) -> Array:
+    graph = loss.graph
+    y = np.asarray(graph.scores if loss.y is None else loss.y).reshape(graph.n_items, -1)
+    spectrum = item_spectrum(design, centered=loss.beta == 0, weight=graph.item_weights)
+    R = None if design.method == "dual" else dense_rows(design.matrix)
+    if R is not None and loss.beta == 0:
+        R = R - R.mean(axis=0)  # the coefficients of the items sum to zero
+    return leave_out_items(spectrum, R, y, members, alphas, loss.beta)
+
+
+def _edges(graph: PreferenceGraph, design: Design, edges: Folds, alphas: Array) -> Array:
+    """Rows are edges: ``√ω (r_i − r_j)``, with ω δ for target and ω for amount."""
+    pairs = graph.pairs()
+    omega = pairs.edge_weight
+    total = omega.sum()
+    check_rest(all(total - omega[some].sum() > ROUNDING * total for some in edges))
+    is_dual = design.method == "dual"
+    R, back = _features_of_kernel(design.matrix) if is_dual else (dense_rows(design.matrix), None)
+    x = R[pairs.winner] - R[pairs.loser]
+    flow = omega * pairs.edge_target
+    part = Part(1.0, np.sqrt(omega)[:, None] * x, flow[:, None], omega)
+    w = _by_size(x, [part], edges, alphas)
+    moment, size = x.T @ flow, np.abs(x).T @ np.abs(flow)
+    for k, some in enumerate(edges):  # where nothing is preferred, rounding must not order items
+        if (np.abs(moment - x[some].T @ flow[some]) <= ROUNDING * size).all():
+            w[:, k] = 0.0
+    return w if back is None else (back @ w.reshape(len(w), -1)).reshape(len(back), *w.shape[1:])
+
+
+def _features_of_kernel(K: Array) -> tuple[Array, Array]:
+    """R and B with ``K = R Rᵀ`` and dual coefficients a = B w of the same scores ``R w = K a``."""
+    values, Q = scipy.linalg.eigh(K, check_finite=False)
+    kept = values > len(K) * np.finfo(float).eps * np.abs(values).max(initial=0.0)
+    root = np.sqrt(values[kept])
+    return Q[:, kept] * root, Q[:, kept] / root
+
+
+def _refit(loss: SquaredLoss, design: Design, units: Units, alphas: Array, refit: Refit) -> Array:
+    """Train again without each unit, and with all data; coefficients of all features or items."""
+    every = np.arange(0)
+    units, found = units._replace(members=[*units.members, every]), []
+    for _, rest, coef in _train_again(loss, design, units, alphas, refit):
+        if design.method == "dual":
+            whole = np.zeros((len(alphas), loss.graph.n_items, coef.shape[2]))
+            whole[:, rest] = coef
+            coef = whole
+        found.append(coef.transpose(1, 2, 0))
+    return np.stack(found, axis=1)
+
+
+def _train_again(
+    loss: SquaredLoss, design: Design, units: Units, alphas: Array, refit: Refit
+) -> Iterator[tuple[Indices, Indices, Array]]:
+    """Each unit, the other items, and the coefficients of the models without the unit.
+
+    They are trained on the same features, basis or kernel matrix.
+    """
+    every, graph = np.arange(loss.graph.n_items), loss.graph
+    for U in track(units.members, "training again without a fold", refit.progress):
+        rest = every if units.of_edges else np.setdiff1d(every, U)
+        if units.of_edges:
+            edges = graph.pairs()
+            part = SquaredLoss(edges.with_edges(np.delete(np.arange(edges.n_pairs), U)), loss.beta)
+        else:
+            y = None if loss.y is None else loss.y[rest]
+            part = SquaredLoss(graph.subset(rest), loss.beta, y)
+        check_rest(loss.beta == 1 or part.graph.n_pairs > 0)
+        is_dual = design.method == "dual"
+        matrix = design.matrix[np.ix_(rest, rest)] if is_dual else design.matrix[rest]
+        tol, max_iter = refit.tol, refit.max_iter
+        yield (
+            U,
+            rest,
+            minimize(design.method, part, matrix, alphas, tol=tol, max_iter=max_iter).coef,
+        )

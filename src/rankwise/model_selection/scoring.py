@@ -1,4 +1,4 @@
-"""Scorers for scikit-learn's model selection, by the name of a ranking metric."""
+"""Scorers for scikit-learn's model selection, and groups on their way to what asks for them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,36 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import sklearn
 from numpy.typing import ArrayLike
-from sklearn.utils.metadata_routing import MetadataRequest
+from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 
 from rankwise.errors import UndefinedMetricError
 from rankwise.metrics import Metric, get_metric
-from rankwise.model_selection.group_routing import predict_items
 from rankwise.targets import split_weighted
+
+
+def group_metadata(estimator: Any, method: str, groups: Any) -> dict[str, Any]:
+    """The groups as keyword of a method that asks for them; nothing otherwise."""
+    if groups is None or not hasattr(estimator, "get_metadata_routing"):
+        return {}
+    with sklearn.config_context(enable_metadata_routing=True):
+        asked = get_routing_for_object(estimator).consumes(method, ["groups"])
+    return {"groups": groups} if asked else {}
+
+
+def needs_groups(estimator: Any, method: str = "predict") -> bool:
+    """Whether a method asks for the groups of the items, itself or in a step before it."""
+    return bool(group_metadata(estimator, method, True))
+
+
+def predict_items(estimator: Any, X: Any, groups: ArrayLike | None) -> Any:
+    """Scores by an estimator of any kind; groups go to where they are asked for."""
+    metadata = group_metadata(estimator, "predict", groups)
+    if not metadata:
+        return estimator.predict(X)
+    with sklearn.config_context(enable_metadata_routing=True):
+        return estimator.predict(X, **metadata)
 
 
 @dataclass(frozen=True, repr=False)

@@ -26,15 +26,15 @@ from numpy.typing import ArrayLike
 from rankwise.arrays import Array, Indices
 from rankwise.features import Design, FeatureMap, Kernel
 from rankwise.graphs import ScoreGraph
-from rankwise.groups import encode_groups
+from rankwise.groups import Groups
 from rankwise.losses import SquaredLoss
 from rankwise.machine import track
 from rankwise.metrics import Metric
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.candidates import Candidates, asked_alphas, default_alphas
 from rankwise.model_selection.curves import HeldOutCurves
-from rankwise.model_selection.exact_hold_out import Refit, check_rest, held_out_scores
 from rankwise.model_selection.folds import Folds, make_folds, read_splits
+from rankwise.model_selection.hold_out import Refit, check_rest, held_out_scores
 from rankwise.options import check_option
 from rankwise.solvers.tables import Side, Table
 
@@ -142,8 +142,8 @@ class TableTask:
         held = self.held_out(candidates.axes["alpha"], cv, progress)
         Y = self._table.loss.Y
         known = ~np.isnan(Y) & ~np.isnan(held.scores).any(axis=2)
-        groups = encode_groups(np.nonzero(known)[0], int(known.sum()))
-        targets = Targets(Y[known], groups)
+        labels, codes = np.unique(np.nonzero(known)[0], return_inverse=True)
+        targets = Targets(Y[known], Groups(codes, labels))
         rankings = [Ranking(targets, held.scores[known, k]) for k in range(len(candidates))]
         by_group = {
             metric.name: np.stack([metric.by_group(each).values for each in rankings], axis=1)
@@ -152,7 +152,7 @@ class TableTask:
         return HeldOutCurves(
             candidates,
             {name: values[:, :, None] for name, values in by_group.items()},
-            groups.labels,
+            labels,
             held.way,
             held.n_folds,
             held.refits,
@@ -194,9 +194,9 @@ class TableTask:
             check_rest(t > 2)
             folds = _folds(min(EXACT_FOLDS, q) if is_auto else cv, q)
             for U in track(folds, f"training again without some {row}s", progress):
-                rest = np.setdiff1d(np.arange(q), U)
-                new_rows = table.rows.seen_from(U, rest)
-                scores[U] = table.part(rest, np.arange(t)).without_columns(alphas, new_rows)
+                kept = np.setdiff1d(np.arange(q), U)
+                new_rows = table.rows.seen_from(U, kept)
+                scores[U] = table.subset(kept, np.arange(t)).without_columns(alphas, new_rows)
             way = f"folds of {row}s, leave-{column}-out"
             return HeldOutTable(scores, way, len(folds), False)
         row_folds = _folds(min(REFIT_FOLDS, q) if is_auto else cv, q)
@@ -212,11 +212,11 @@ def _refit(table: Table, U: Indices | None, V: Indices | None, alphas: Array) ->
     every_row, every_column = (np.arange(n) for n in table.loss.shape)
     rows = every_row if U is None else np.setdiff1d(every_row, U)
     columns = every_column if V is None else np.setdiff1d(every_column, V)
-    part = table.part(rows, columns)
-    check_rest(part.loss.n_pairs > 0)
+    kept = table.subset(rows, columns)
+    check_rest(kept.loss.n_pairs > 0)
     R = table.rows.seen_from(every_row if U is None else U, rows)
     scores = []
-    for B in part.solve(alphas).coef:
+    for B in kept.solve(alphas).coef:
         new = trained = np.asarray(R @ B)
         if table.columns.matrix is not None:
             held = table.columns.seen_from(every_column if V is None else V, columns)

@@ -14,7 +14,7 @@ from rankwise.frames import as_array
 from rankwise.groups import encode_groups
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection import ComparisonRow, compare
-from rankwise.model_selection.group_routing import predict_items
+from rankwise.model_selection.scoring import predict_items
 from rankwise.options import check_option
 from rankwise.plot.figure import BAD, GOOD, NEUTRAL, axes_for, describe_metric
 from rankwise.targets import split_target

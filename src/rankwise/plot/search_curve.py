@@ -13,8 +13,7 @@ from rankwise.arrays import Array
 from rankwise.estimators.anatomy import last_step, transform_items
 from rankwise.frames import column_names
 from rankwise.metrics import get_metric
-from rankwise.model_selection.measures import mean_defined, standard_error
-from rankwise.model_selection.search_curves import curves_of_search
+from rankwise.model_selection.curves import curves_of_search, mean_defined, standard_error
 from rankwise.plot.figure import COLORS, axes_for, describe_metric, ordered_colors
 from rankwise.targets import split_target
 

@@ -19,7 +19,7 @@ from rankwise.groups import Groups, encode_groups
 from rankwise.inspection.model_parts import ModelParts, take_apart
 from rankwise.metrics.averaging import check_data
 from rankwise.metrics.ranking import Ranking, Targets
-from rankwise.model_selection.group_routing import predict_items
+from rankwise.model_selection.scoring import predict_items
 from rankwise.targets import as_scores, split_target
 
 LONGEST_TEXT = 80

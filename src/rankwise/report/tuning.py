@@ -9,8 +9,7 @@ import numpy as np
 from rankwise.estimators import RankingPursuit, RankRLS, RankRLSCV
 from rankwise.inspection.model_parts import ModelParts
 from rankwise.metrics import Metric, get_metric
-from rankwise.model_selection.measures import mean_defined, standard_error
-from rankwise.model_selection.search_curves import curves_of_search
+from rankwise.model_selection.curves import curves_of_search, mean_defined, standard_error
 from rankwise.report.items import short_numbers
 from rankwise.report.sections import FeatureEffects
 

@@ -1,5 +1,5 @@
 """Solvers: pure functions on arrays; they neither check their input nor warn."""
 
-from rankwise.solvers.squared_loss import Solutions, minimize
+from rankwise.solvers.least_squares import Solutions, minimize
 
 __all__ = ["Solutions", "minimize"]

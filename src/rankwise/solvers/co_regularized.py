@@ -20,7 +20,7 @@ import scipy.linalg
 from rankwise.arrays import Array
 from rankwise.graphs import PreferenceGraph
 from rankwise.losses import SquaredLoss
-from rankwise.solvers.closed_form import solve_shifted
+from rankwise.solvers.least_squares import solve_shifted
 
 
 class CoSystem(NamedTuple):

@@ -25,7 +25,7 @@ from scipy.linalg import lapack
 from rankwise.arrays import Array, Indices
 from rankwise.graphs.roots import GraphRoot
 from rankwise.machine import idle_cores
-from rankwise.solvers.closed_form import solve_shifted
+from rankwise.solvers.least_squares import solve_shifted
 
 Fold = Indices
 BATCH_ENTRIES = 2**18  # numbers in a batch of folds: as many as fit in a cache

@@ -17,7 +17,7 @@ from rankwise.solvers.hold_out_items import (
     resolvent,
     rest_without,
 )
-from rankwise.solvers.iterative import binary_scale
+from rankwise.solvers.least_squares import binary_scale
 
 PRODUCT_ROWS = 256  # of G computed by one matrix product
 ROUNDING = 16.0  # units in the last place, times √m, that may be wrong

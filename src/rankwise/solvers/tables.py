@@ -36,10 +36,8 @@ from rankwise.arrays import Array, Indices
 from rankwise.features import center_kernel
 from rankwise.losses import TableLoss
 from rankwise.machine import idle_cores
-from rankwise.solvers.closed_form import solve_shifted
 from rankwise.solvers.hold_out_items import Spectrum, spectrum_of_features, spectrum_of_kernel
-from rankwise.solvers.iterative import Watch, conjugate_gradients
-from rankwise.solvers.squared_loss import Solutions
+from rankwise.solvers.least_squares import Solutions, Watch, conjugate_gradients, solve_shifted
 
 INDEFINITE = -1e-8  # of the largest eigenvalue: more negative than rounding makes them
 FLOOR = 0.1  # of the mean weight: rows and columns of few scores are weighed as much
@@ -86,7 +84,7 @@ class Side:
     is_centered: bool = False
     is_decomposed: bool = True
 
-    def part(self, items: Indices) -> Side:
+    def subset(self, items: Indices) -> Side:
         """Some of the items; the side itself, with what it has decomposed, if these are all."""
         if self.matrix is None or len(items) == self.matrix.shape[0]:
             return self
@@ -94,7 +92,7 @@ class Side:
         return replace(self, matrix=rows[:, items] if self.is_kernel else rows)
 
     def seen_from(self, new: Indices, items: Indices) -> Any:
-        """The functions of a part, at other items: their features, or kernel values to it."""
+        """The functions of some items, at others: their features, or kernel values to it."""
         return self.matrix[np.ix_(new, items)] if self.is_kernel else self.matrix[new]
 
     @cached_property
@@ -169,10 +167,10 @@ class Table:
         """Whether two decompositions give everything."""
         return self.loss.is_complete and self.rows.is_decomposed
 
-    def part(self, rows: Indices, columns: Indices) -> Table:
+    def subset(self, rows: Indices, columns: Indices) -> Table:
         """The problem of a smaller table."""
-        sides = self.rows.part(rows), self.columns.part(columns)
-        return Table(self.loss.part(rows, columns), *sides, self.tol, self.max_iter)
+        sides = self.rows.subset(rows), self.columns.subset(columns)
+        return Table(self.loss.subset(rows, columns), *sides, self.tol, self.max_iter)
 
     def sides(self) -> tuple[WeightedSide, WeightedSide]:
         """Features of both sides with weights by the known cells, ``A ≈ diag(h) ⊗ diag(g)``."""

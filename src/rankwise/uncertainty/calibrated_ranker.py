@@ -22,7 +22,7 @@ from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.roots import items_of_components
 from rankwise.groups import encode_groups
 from rankwise.machine import calm
-from rankwise.model_selection.group_routing import needs_groups, predict_items
+from rankwise.model_selection.scoring import needs_groups, predict_items
 from rankwise.targets import split_weighted, with_weights
 from rankwise.uncertainty.jackknife import (
     BLOCK,

@@ -27,9 +27,9 @@ from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.machine import calm, track
 from rankwise.model_selection.candidates import Candidates
-from rankwise.model_selection.group_routing import needs_groups, predict_items
-from rankwise.model_selection.least_squares_task import LeastSquaresTask
-from rankwise.model_selection.leave_out import Units
+from rankwise.model_selection.hold_out import Units
+from rankwise.model_selection.scoring import needs_groups, predict_items
+from rankwise.model_selection.task import LeastSquaresTask
 from rankwise.options import check_option
 from rankwise.targets import as_scores, split_weighted, with_weights
 
