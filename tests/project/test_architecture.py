@@ -67,7 +67,7 @@ BUDGET = {
     "cli": 2416,
     "dask": 384,
     "datasets": 2288,
-    "estimators": 4014,
+    "estimators": 4011,
     "features": 658,
     "graphs": 1311,
     "inspection": 338,
