@@ -94,7 +94,8 @@ def measure_cost(objective, iterations=ITERATIONS):
 
     def run():
         first = objective.at(np.zeros(objective.R.shape[1]))
-        steps = cutting_planes(objective, first, Bundle(objective.magnitude, objective.n_items))
+        bundle = Bundle(objective.magnitude, objective.n_items)
+        steps = cutting_planes(objective, first, bundle, np.empty(0))
         found[:] = itertools.islice(steps, iterations)
 
     iteration = shortest_time(run, repeats, CLOCK) / iterations

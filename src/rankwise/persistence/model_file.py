@@ -337,8 +337,11 @@ def _try(model: Any, n_bytes: int) -> None:
     *transformers, ranker = steps
     for step in transformers:
         items = transform_step(step, items, [0] * 4)
-    scores = predict_items(ranker, items, [0] * 4)
-    one = predict_items(ranker, items[:1], [0])
+    columns = getattr(getattr(ranker, "best_estimator_", ranker), "columns_fit_", None)
+    if columns is None:
+        scores, one = predict_items(ranker, items, [0] * 4), predict_items(ranker, items[:1], [0])
+    else:  # a table of scores: two of its columns will do
+        scores, one = ranker.predict(items, columns[:2]), ranker.predict(items[:1], columns[:2])
     if scores.shape[0] != 4 or one.shape != (1, *scores.shape[1:]) or scores.dtype.kind != "f":
         raise ValueError(f"scores of 1 and 4 items have the shapes {one.shape}, {scores.shape}")
     if not np.isfinite(scores).all():

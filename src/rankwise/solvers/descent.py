@@ -35,10 +35,11 @@ DECREASE, CURVATURE = 1e-4, 0.9  # conditions of Wolfe
 Steps = Iterator[tuple[Point, float]]
 
 
-def cutting_planes(objective: MarginObjective, point: Point, bundle: Bundle) -> Steps:
+def cutting_planes(objective: MarginObjective, point: Point, bundle: Bundle, _: Array) -> Steps:
     """Yield the lowest points of ever more planes, plain BMRM: [TreeRSVM11] algorithm 1.
 
-    Converges for every α > 0, but slowly for small ones; kept as the reference.
+    Converges for every α > 0, but slowly for small ones; kept as the reference. It does not use the
+    second moment of the pairs.
     """
     while True:
         bundle.touch(point)
@@ -160,6 +161,9 @@ def truncated_newton(
             break
         point = line.point(trial)
     yield from bundle_steps(objective, point, bundle)
+
+
+METHODS = {"lbfgs": quasi_newton, "newton-cg": truncated_newton, "bmrm": cutting_planes}
 
 
 # A first guess at the curvature, so that features may be on any scale. The Hessian of a margin loss

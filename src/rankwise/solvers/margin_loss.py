@@ -11,14 +11,7 @@ import numpy as np
 
 from rankwise.arrays import Array
 from rankwise.solvers.bundle import Bundle
-from rankwise.solvers.descent import (
-    Steps,
-    cutting_planes,
-    moment_near_margin,
-    quasi_newton,
-    second_moment,
-    truncated_newton,
-)
+from rankwise.solvers.descent import METHODS, Steps, moment_near_margin, second_moment
 from rankwise.solvers.margin_objective import MarginObjective, Point, make_objective
 
 SAMPLE_STEP = 16  # a first solution is found on one sixteenth of the items, if they are many
@@ -134,7 +127,7 @@ def minimize_margin(
         first_moment = moment
         if start is None:
             start, first_moment = _solve_sample(objective, method, tol, moment)
-        run.follow(_steps(method, objective, objective.at(start), bundle, first_moment))
+        run.follow(METHODS[method](objective, objective.at(start), bundle, first_moment))
     except KeyboardInterrupt:
         run.end = End.INTERRUPTED
     if not run.history:  # interrupted before the first look at all items
@@ -198,15 +191,6 @@ class _Run:
             self.history[-1] = candidate[1:]
 
 
-def _steps(
-    method: str, objective: MarginObjective, point: Point, bundle: Bundle, moment: Array
-) -> Steps:
-    if method == "bmrm":
-        return cutting_planes(objective, point, bundle)
-    descend = truncated_newton if method == "newton-cg" else quasi_newton
-    return descend(objective, point, bundle, moment)
-
-
 def _solve_sample(
     objective: MarginObjective, method: str, tol: float, moment: Array
 ) -> tuple[Array, Array]:
@@ -219,7 +203,7 @@ def _solve_sample(
     small = make_objective(objective.R[rows], loss, objective.alpha)
     bundle = Bundle(small.magnitude, small.n_items)
     run = _Run(bundle, tol, SAMPLE_ITERATIONS, Iterate(zero, np.inf, 0.0))
-    run.follow(_steps(method, small, small.at(zero), bundle, moment))
+    run.follow(METHODS[method](small, small.at(zero), bundle, moment))
     w = run.best.w
     if method == "lbfgs":
         moment = moment_near_margin(small, small.scores(w), moment)
