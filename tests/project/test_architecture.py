@@ -64,9 +64,9 @@ def test_imports_point_down_the_layers():
 BUDGET = {
     ".": 1025,
     "_compiled": 227,
-    "cli": 2418,
+    "cli": 2419,
     "dask": 384,
-    "datasets": 2288,
+    "datasets": 2263,
     "estimators": 4011,
     "features": 658,
     "graphs": 1311,
