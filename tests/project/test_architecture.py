@@ -74,7 +74,7 @@ BUDGET = {
     "judge": 860,
     "leaderboard": 2142,
     "losses": 289,
-    "metrics": 1114,
+    "metrics": 1104,
     "model_selection": 1668,
     "persistence": 1175,
     "plot": 649,
