@@ -211,6 +211,11 @@ def test_items_may_have_features(tmp_path, games):
     assert fail("rank", games, *options).endswith("1 compared items: Ann.")
 
 
+def test_a_best_alpha_at_the_edge_is_said_in_one_line(tmp_path, letor):
+    done = succeed("train", letor, "--alpha", "1e-3,1e9", "-o", tmp_path / "model.rw")
+    assert "is at the edge of the grid from 0.001 to 1e+09" in " ".join(done.output.split())
+
+
 def test_default_alphas_of_cv_are_those_of_the_search(tmp_path):
     from rankwise import RankRLSCV
 

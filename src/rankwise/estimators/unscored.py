@@ -17,7 +17,7 @@ from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import Groups, encode_groups
 from rankwise.losses import SquaredLoss
-from rankwise.targets import as_scores, as_weights, split_weighted
+from rankwise.targets import as_scores, some_positive, split_weighted
 
 
 class PartlyScored(NamedTuple):
@@ -129,7 +129,7 @@ def split_unscored(
             "order from. Score the rows of at least one group."
         )
     scored, unscored = np.flatnonzero(~missing), np.flatnonzero(missing)
-    checked = None if weights is None else as_weights(weights, n_items)
+    checked = None if weights is None else some_positive(weights, n_items)
     part = PartlyScored(scored, unscored, scores[scored], encode_groups(groups, n_items), checked)
     if len(unscored) and not part.agrees_on_unscored:
         warn_user(
