@@ -13,9 +13,8 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "rankwise"
 LAYERS = [
     {"arrays", "frames"},
-    {"real_numbers"},
-    {"errors", "options", "machine", "groups", "rows", "_compiled", "text_tables"},
-    {"targets", "environment"},
+    {"errors", "machine", "groups", "rows", "_compiled", "text_tables"},
+    {"inputs", "environment"},
     {"graphs"},
     {"features", "losses", "metrics", "datasets"},
     {"solvers"},
