@@ -148,14 +148,15 @@ def with_weights(
         return y, groups
     check_same_index(X=X, y=y, groups=groups, sample_weight=sample_weight)
     if hasattr(y, "laplacian"):
-        return y.weighted(_some_positive(sample_weight, y.n_items)), groups
+        return y.weighted(some_positive(sample_weight, y.n_items)), groups
     y, groups, _ = split_weighted(y, groups, sample_weight)
     scores = as_scores(y, allow_nan=True)
     codes, labels = encode_groups(groups, len(scores))
-    return _join(scores, labels[codes], _some_positive(sample_weight, len(scores))), None
+    return _join(scores, labels[codes], some_positive(sample_weight, len(scores))), None
 
 
-def _some_positive(sample_weight: ArrayLike, n_items: int) -> Array:
+def some_positive(sample_weight: ArrayLike, n_items: int) -> Array:
+    """Weights of items as in `as_weights`; a ValueError if all are 0."""
     weights = as_weights(sample_weight, n_items)
     if not weights.any():
         raise ValueError(

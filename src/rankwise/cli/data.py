@@ -104,7 +104,8 @@ class DataFile:
         """What the file is; told by its content unless the user says it."""
         from rankwise.datasets.tables import format_of
 
-        found = format_of(str(self.path), str(self.table.format))  # type: ignore[arg-type]
+        asked: Any = str(self.table.format)
+        found = format_of(str(self.path), asked, self.table.delimiter)
         if self.table.zero_based and found != "letor":
             raise ValueError(f"{self.path} is a table; leave out --zero-based.")
         if self.weight is not None and found == "letor":

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from rankwise.cli.options import option
+from rankwise.machine import calm
 
 METRICS = ["ndcg@10", "disagreement", "tau"]
 
@@ -85,6 +86,7 @@ def _train_rank_rls(train: Any) -> Any:
     return ranker
 
 
+@calm
 def _train_rivals(train: Any) -> dict[str, Any]:
     """AutoRanker, RankSVM, and a ridge regression that knows nothing of queries."""
     from sklearn.linear_model import RidgeCV

@@ -79,8 +79,10 @@ def open_unpacked(
             raise damage(error, path, problem) from None
 
 
-def damage(error: type[DataFileError], path: str, problem: Exception) -> DataFileError:
-    """The error to raise about bytes that cannot be read."""
+def damage(error: type[DataFileError], path: str, problem: Exception) -> Exception:
+    """The error to raise about bytes that cannot be read; that memory is full is no damage."""
+    if isinstance(problem, MemoryError):
+        return problem
     reason = (str(problem).splitlines() or [type(problem).__name__])[0][:200]
     remedy = "Write, fetch or copy it again."
     return error(path, None, f"the file is damaged or cut short ({reason}). {remedy}")

@@ -196,8 +196,7 @@ def read_ranking(
     """
     if not isinstance(path, Table):
         name = os.fspath(path)
-        is_text = format == "auto" and delimiter is not None
-        format = format_of(name, "csv" if is_text else format)
+        format = format_of(name, format, delimiter)
         if format == "letor":
             asked: dict[str, Any] = {"target": target, "group": group, "id": id}
             asked |= {"ignore": ignore, "features": features, "weight": weight}

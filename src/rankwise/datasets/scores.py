@@ -195,7 +195,7 @@ def _write_arrow(table: Any, path: PathLike, added: dict[str, NDArray[Any]]) -> 
     """A copy of a Parquet or Feather file, its row groups as large as the first one."""
     arrow = import_arrow()
     is_parquet = table.format == "parquet"
-    rows = table.file.read() if is_parquet else table.file.read_all()
+    rows = table.file.read() if is_parquet else table.whole
     for name, values in added.items():
         rows = rows.append_column(name, arrow.array(values, from_pandas=True))
     with replace_file(path) as stream:

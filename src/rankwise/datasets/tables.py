@@ -46,8 +46,8 @@ _NULLS = sorted(
 )
 
 
-def format_of(path: str, format: Format = "auto") -> Format:
-    """What to read a file as: told by its first bytes, then by `format`, then by its suffix.
+def format_of(path: str, format: Format = "auto", delimiter: str | None = None) -> Format:
+    """What to read a file as: told by `format`, by its first bytes, or else by its suffix.
 
     Raises
     ------
@@ -56,22 +56,20 @@ def format_of(path: str, format: Format = "auto") -> Format:
     """
     if format not in FORMATS:
         raise ValueError(f"format is {format!r}; pass one of {', '.join(FORMATS)}.")
+    if format == "auto" and delimiter is not None:
+        format = "csv"
     with open_unpacked(path, TableFormatError) as (stream, _):
         head = stream.read(_HEAD_BYTES)
     if head.startswith(_UTF16):
         head = head.decode("utf-16", "replace").encode()
-    found = _format_of_bytes(head.removeprefix(codecs.BOM_UTF8))
-    binary = {found, format} & {"parquet", "feather", "json"}
-    if format not in ("auto", found) and binary:
-        raise TableFormatError(path, None, f"this is no {format} file, but a {found} file.")
-    chosen = format if format != "auto" else found or format_of_suffix(path)
+    content = _format_of_bytes(head.removeprefix(codecs.BOM_UTF8))
+    if format not in ("auto", content) and {content, format} & {"parquet", "feather", "json"}:
+        raise TableFormatError(path, None, f"this is no {format} file, but a {content} file.")
+    chosen = format if format != "auto" else content or format_of_suffix(path)
     if chosen is None:
-        raise TableFormatError(
-            path,
-            None,
-            "cannot tell what kind of file this is: it has neither rows 'label qid:group "
-            f"feature:value ...' nor column names. Pass format= with one of {FORMATS[1:]}.",
-        )
+        problem = "neither rows 'label qid:group feature:value ...' nor column names."
+        remedy = f"Pass format= with one of {', '.join(FORMATS[1:])}."
+        raise TableFormatError(path, None, f"cannot tell what this file is: {problem} {remedy}")
     return chosen
 
 
@@ -106,15 +104,10 @@ def open_table(
     format: Format = "auto",
 ) -> Table:
     """Open a table: its column names are read.  See `read_ranking` for the parameters."""
-    if format == "auto":
-        format = format_of(path, "auto" if delimiter is None else "csv")
+    format = format_of(path, delimiter=delimiter) if format == "auto" else format
     if format == "letor":
-        raise TableFormatError(
-            path,
-            None,
-            "this file is in the LETOR (svmlight) format, expected a table with a line of column "
-            "names. Pass format='letor' to a reader that takes both.",
-        )
+        problem = "svmlight rows (LETOR), expected a table with a line of column names."
+        raise TableFormatError(path, None, problem)
     if format in ("csv", "tsv"):
         delimiter = "\t" if delimiter is None and format == "tsv" else delimiter
         return TextTable(path, delimiter, decimal, header)
@@ -160,58 +153,27 @@ class Table:
 
 
 class ArrowTable(Table):
-    """A file of the format "parquet", "feather" or "json"."""
+    """A file of the format "parquet", of which columns are read, or "feather" or "json"."""
 
     def __init__(self, path: str, format: Format) -> None:
         self.path, self.format = path, format
         arrow = import_arrow()
         with open_unpacked(path, TableFormatError) as (stream, raw):
-            source: Any = location(path) if stream is raw else arrow.BufferReader(stream.read())
+            is_plain = stream is raw and format != "json"
+            content = b"" if is_plain else stream.read()
+        source: Any = location(path) if is_plain else arrow.BufferReader(content)
         try:
-            if format == "json":
-                self._table = self._read_json()
-                self.names = list(self._table.column_names)
-            elif format == "parquet":
+            if format == "parquet":
                 self.file = import_arrow("pyarrow.parquet").ParquetFile(source)
                 self.names = list(self.file.schema_arrow.names)
-            else:
-                self.file = import_arrow("pyarrow.ipc").open_file(source)
-                self.names = list(self.file.schema.names)
+                return
+            feather = import_arrow("pyarrow.ipc").open_file
+            self.whole = (
+                _read_json(path, content) if format == "json" else feather(source).read_all()
+            )
+            self.names = list(self.whole.column_names)
         except (arrow.ArrowException, OSError, UnicodeError) as problem:
-            raise self._explained(problem) from None
-
-    def _explained(self, problem: Exception) -> Exception:
-        if isinstance(problem, MemoryError):
-            return problem
-        return damage(TableFormatError, self.path, problem)
-
-    def _read_json(self) -> Any:
-        """One object a line, or an array of objects."""
-        with open_unpacked(self.path, TableFormatError) as (stream, _):
-            content = stream.read().removeprefix(codecs.BOM_UTF8)
-        reader = import_arrow("pyarrow.json")
-
-        def read(n_bytes: int) -> Any:
-            return reader.read_json(io.BytesIO(content), reader.ReadOptions(block_size=n_bytes))
-
-        lines = [content]
-        try:
-            _ = content.decode("utf-8")
-            if content.lstrip().startswith(b"["):
-                content = b"\n".join(json.dumps(row).encode() for row in json.loads(content))
-            return _read_in_blocks(read, len(content))
-        except import_arrow().ArrowInvalid as error:
-            problem = f"{error}. Write objects with the same types, one a line or in an array."
-            lines = content.split(b"\n")
-        except ValueError as error:
-            problem = f"{error}"
-        for number, line in enumerate(lines, start=1):
-            try:
-                _ = json.loads(line) if line.strip() else None
-            except ValueError as error:
-                problem, at = f"this is no JSON: {error}.", getattr(error, "lineno", 1)
-                raise TableFormatError(self.path, number + at - 1, problem) from None
-        raise TableFormatError(self.path, None, problem)
+            raise damage(TableFormatError, path, problem) from None
 
     def read(self, texts: Sequence[int], values: Sequence[int]) -> dict[int, Any]:
         """See `Table`; types that Arrow computes little with are replaced."""
@@ -219,19 +181,31 @@ class ArrowTable(Table):
         names = [self.names[k] for k in used]
         arrow = import_arrow()
         try:
-            if self.format == "json":
-                table = self._table.select(names)
-            elif self.format == "parquet":
-                table = self.file.read(columns=names, use_pandas_metadata=False)
-            else:
-                table = self.file.read_all().select(names)
+            table = self.whole if self.format != "parquet" else self.file.read(columns=names)
+            table = table.select(names)
             table.validate(full=True)  # before anybody follows a bad offset
         except (arrow.ArrowException, OSError) as problem:
-            raise self._explained(problem) from None
+            raise damage(TableFormatError, self.path, problem) from None
         if not table.num_rows:
             raise TableFormatError(self.path, None, "the file has columns but no rows.")
-        table = plain_types(table.select(names))
-        return dict(zip(used, table.columns, strict=True))
+        return dict(zip(used, plain_types(table).columns, strict=True))
+
+
+def _read_json(path: str, content: bytes) -> Any:
+    """One object a line, or an array of objects."""
+    reader = import_arrow("pyarrow.json")
+
+    def read(n_bytes: int) -> Any:
+        return reader.read_json(io.BytesIO(content), reader.ReadOptions(block_size=n_bytes))
+
+    try:
+        text = content.decode("utf-8-sig")
+        if text.lstrip().startswith("["):
+            content = "\n".join(map(json.dumps, json.loads(text))).encode()
+        return _read_in_blocks(read, len(content))
+    except ValueError as error:  # of JSON, of UTF-8, or of Arrow
+        problem = f"expected objects with the same types, in an array or one a line: {error}."
+        raise TableFormatError(path, getattr(error, "lineno", None), problem) from None
 
 
 def plain_types(table: Any) -> Any:

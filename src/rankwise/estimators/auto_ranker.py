@@ -391,7 +391,6 @@ class Combiner:
         self.n_units = len(self._by_unit)
         if how == "stack" and len(members) > 1 and len(self._Z) >= LEAST_FOR_STACK:
             self._sum_systems()
-            self._alpha = self._choose_alpha()
 
     def combine(self, drawn: NDArray[np.intp] | None = None) -> Combination:
         """Choose and weigh by some units, which may be there several times; by default by all.
@@ -403,11 +402,8 @@ class Combiner:
         held_out, n_members = self._held_out, self._by_unit.shape[1]
         drawn = np.arange(self.n_units) if drawn is None else drawn
 
-        def gain(by_unit: Array) -> Array:
-            means = held_out.sign * mean_defined(by_unit[drawn])
-            return np.where(np.isnan(means), -np.inf, means)
-
-        order = np.argsort(-gain(self._by_unit), kind="stable")
+        gain = np.nan_to_num(held_out.sign * mean_defined(self._by_unit[drawn]), nan=-np.inf)
+        order = np.argsort(-gain, kind="stable")
         best = Combination("best", np.eye(n_members)[order[0]], self._by_unit[:, order[0]])
         if self._how == "best" or n_members == 1:
             return best
@@ -422,7 +418,8 @@ class Combiner:
             mean.note = f"{what}: {n_items} items are too few for its weights"
             return mean
         stack = self._stack(np.bincount(drawn, minlength=self.n_units))
-        other = max(mean, best, key=lambda each: float(gain(each.by_unit)))
+        gain_of_mean = held_out.sign * float(mean_defined(mean.by_unit[drawn]))
+        other = mean if gain_of_mean >= gain[order[0]] else best
         if stack.weights.any() and not is_worse(
             stack.by_unit[drawn], other.by_unit[drawn], held_out.sign
         ):
@@ -451,8 +448,13 @@ class Combiner:
         return self._held_out.judge(held[:, None])[:, 0]
 
     def _sum_systems(self) -> None:
-        """``G = Zᵀ L Z``, ``t = Zᵀ d`` and W, the weight of the pairs, of each unit."""
-        graph, unit = self._held_out.graph, self._held_out.unit
+        """``G = Zᵀ L Z``, ``t = Zᵀ d`` and W, the weight of the pairs, of each unit; and alpha.
+
+        Alpha is chosen by leave-group-out and the share of wrong pairs: that is what the cost asks
+        for, and it varies less than other metrics.
+        """
+        held_out, unit = self._held_out, self._held_out.unit
+        graph = held_out.graph
         if graph.scores is not None:
             weights = graph.item_weights
             graph = ScoreGraph(graph.scores, unit, cost="sign", sample_weight=weights)
@@ -463,16 +465,11 @@ class Combiner:
         self._grams = np.stack([part.T @ L_part for part, L_part in parts])
         self._moments = np.add.reduceat(Z * graph.divergence.reshape(-1, 1)[order], starts)
         self._amounts = np.bincount(unit, graph.degrees) / 2
-
-    def _choose_alpha(self) -> float:
-        """By leave-group-out and the share of wrong pairs: what the cost asks for, and it varies
-        less than other metrics.
-        """
-        every, wrong = np.ones(self.n_units), check_scoring("disagreement")
-        scale = np.trace(self._grams.sum(axis=0)) / self._amounts.sum() / self._Z.shape[1]
-        alphas = STACK_ALPHAS * (scale or 1.0)
-        held = np.stack([self._held(self._without(every, alpha)) for alpha in alphas], axis=1)
-        return float(alphas[np.nanargmin(mean_defined(self._held_out.judge(held, wrong)))])
+        scale = np.trace(self._grams.sum(axis=0)) / self._amounts.sum() / Z.shape[1]
+        alphas, every = STACK_ALPHAS * (scale or 1.0), np.ones(self.n_units)
+        held = np.stack([self._stacked(every, alpha) for alpha in alphas], axis=1)
+        wrong = mean_defined(held_out.judge(held, check_scoring("disagreement")))
+        self._alpha = float(alphas[np.nanargmin(wrong)])
 
     def _stack(self, counts: NDArray[np.intp]) -> Combination:
         """The weights of units that were drawn so many times."""
@@ -480,18 +477,16 @@ class Combiner:
         gram = np.tensordot(counts, self._grams, 1) / total
         moment = counts @ self._moments / total
         weights = np.linalg.solve(gram + self._alpha * np.eye(len(gram)), moment)
-        by_unit = self._judge(self._held(self._without(counts, self._alpha)))
+        by_unit = self._judge(self._stacked(counts, self._alpha))
         return Combination("stack", weights / (np.abs(weights).sum() or 1.0), by_unit)
 
-    def _without(self, counts: NDArray[Any], alpha: float) -> Array:
-        """Weights without each unit in turn, (n_units, n_members)."""
+    def _stacked(self, counts: NDArray[Any], alpha: float) -> Array:
+        """Scores of all items, each by weights without its unit."""
         grams, moments = counts[:, None, None] * self._grams, counts[:, None] * self._moments
         amounts = counts * self._amounts
         rest = amounts.sum() - amounts
         rest = np.where(rest > 0, rest, np.inf)
         left = (grams.sum(axis=0) - grams) / rest[:, None, None] + alpha * np.eye(len(grams[0]))
         right = (moments.sum(axis=0) - moments) / rest[:, None]
-        return np.asarray(np.linalg.solve(left, right[:, :, None])[:, :, 0])
-
-    def _held(self, weights: Array) -> Array:
+        weights = np.linalg.solve(left, right[:, :, None])[:, :, 0]
         return np.asarray(np.einsum("ij,ij->i", self._Z, weights[self._held_out.unit]))

@@ -16,7 +16,7 @@ from rankwise.estimators.problem import check_something_to_rank
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import Groups, encode_groups
-from rankwise.inputs import as_scores, as_weights, split_weighted
+from rankwise.inputs import as_scores, some_positive, split_weighted
 from rankwise.losses import SquaredLoss
 
 
@@ -129,7 +129,7 @@ def split_unscored(
             "order from. Score the rows of at least one group."
         )
     scored, unscored = np.flatnonzero(~missing), np.flatnonzero(missing)
-    checked = None if weights is None else as_weights(weights, n_items)
+    checked = None if weights is None else some_positive(weights, n_items)
     part = PartlyScored(scored, unscored, scores[scored], encode_groups(groups, n_items), checked)
     if len(unscored) and not part.agrees_on_unscored:
         warn_user(

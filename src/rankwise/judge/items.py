@@ -89,7 +89,7 @@ def read_items(
     Parameters
     ----------
     path : str or Path
-        A table with one item a row (CSV, TSV, Parquet, Feather, JSON lines), a text file (.txt)
+        A table with one item a row (CSV, TSV, Parquet, Feather, JSON), a text file (.txt)
         with one item a line, or a folder with one picture or text (.txt, .md) for each item.
     name : str, optional
         Column that names the items; by default one called id, name, item, title or key, or else

@@ -94,18 +94,7 @@ _KINDS = {
     "hit": _Kind(HIT, "Hit rate", "Share of the groups whose best item is among {first}."),
 }
 
-_ALIASES = {
-    "ap": "map",
-    "average_precision": "map",
-    "precision": "p",
-    "rr": "mrr",
-    "reciprocal_rank": "mrr",
-    "expected_reciprocal_rank": "err",
-    "disagreement_error": "disagreement",
-    "kendall_tau": "tau",
-    "hit_rate": "hit",
-}
-
+_ALIASES = {kind.core.name: word for word, kind in _KINDS.items()} | {"ap": "map", "rr": "mrr"}
 _NAME = re.compile(r"(?P<kind>[a-z_]+)(?:\((?P<options>[^()]*)\))?(?:@(?P<k>[^@]*))?")
 
 
