@@ -239,6 +239,7 @@ class ConditionalRankRLS(TableMixin):
         scores = of_columns.scores(columns, self.columns_fit_, weights).T
         return np.asarray(scores + by_row[:, -1:])
 
+    @calm
     def leave_out(
         self,
         rows: Any,

@@ -226,6 +226,7 @@ class LabelRanker(LabelMixin, KernelModel):
         scores = super().predict(X)
         return np.asarray(scores + self.intercept_.astype(scores.dtype))
 
+    @calm
     def leave_out(
         self, X: Any, y: Any, *, alphas: ArrayLike | None = None, cv: Any = "auto"
     ) -> Array:

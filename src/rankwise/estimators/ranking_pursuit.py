@@ -276,6 +276,7 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
         items, target = model._check_training_data(X, y, groups)
         return PursuitTask(model, items, scores_of(target))
 
+    @calm
     def predict(self, X: Any) -> Array:
         """Score items by the mean of the views.
 
