@@ -40,9 +40,9 @@ def compare(
     from rankwise.cli.models import metrics_for
     from rankwise.cli.output import check_inputs, print_json
     from rankwise.cli.session import note
+    from rankwise.inputs import check_option
     from rankwise.metrics import evaluate
     from rankwise.model_selection.comparison import TESTS
-    from rankwise.options import check_option
 
     check_option("--test", test, TESTS)
     check_option("--as", style, list(TITLES))

@@ -256,7 +256,7 @@ class DataFile:
         return found
 
     def _check_names(self, known: list[str], trained: TrainedModel) -> None:
-        from rankwise.options import suggestion
+        from rankwise.inputs import suggestion
 
         missing = [name for name in known if name not in self.names]
         if missing:

@@ -186,4 +186,4 @@ def _automatic(task: Any, metrics: Sequence[Any]) -> HoldOutPlan:
     is_small = FEWEST_FOR_PAIRS <= graph.n_items <= MOST_FOR_PAIRS
     if is_small and all(metric.name in PAIRWISE for metric in metrics) and task.has_pairs:
         return HoldOutPlan(PAIR)
-    return HoldOutPlan(ITEMS, min(n_folds, graph.n_items))
+    return HoldOutPlan(ITEMS, min(n_folds, max(2, graph.n_items // 2)))  # a pair in each

@@ -43,7 +43,7 @@ RECORDS = _by_name(estimators.ColumnFacts, FeatureMap, Kernel, PursuitFunction)
 STEPS = _by_name(estimators.Columns, estimators.GroupScaler, estimators.HingeFeatures)
 STEPS |= _by_name(MaxAbsScaler, MinMaxScaler, Nystroem, RobustScaler, StandardScaler)
 RANKERS = [getattr(estimators, name) for name in estimators.__all__]
-RANKERS = [known for known in RANKERS if issubclass(known, RankerMixin)]
+RANKERS = [one for one in RANKERS if isinstance(one, type) and issubclass(one, RankerMixin)]
 ESTIMATORS = _by_name(*RANKERS, BoostedTrees, CalibratedRanker, estimators.View, Pipeline) | STEPS
 
 # Kinds and shapes of the arrays that scores are computed from. In one model a letter is one number,

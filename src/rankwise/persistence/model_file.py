@@ -31,7 +31,7 @@ FORMAT_VERSION = 2  # raised by every change that older versions of rankwise cou
 DOCUMENT = "model.json"
 LARGEST_DOCUMENT = 2**22  # bytes: numbers in great number are arrays
 MOST_VALUES = 500_000  # in the document: each takes some hundred bytes of memory
-LARGEST_DIRECTORY = 2**23  # bytes
+LARGEST_DIRECTORY = 2**21  # bytes: forty thousand arrays
 LARGEST_EMPTY = 10**4  # sizes of arrays that have no entries
 DENSE_FEATURES = 10**6
 
