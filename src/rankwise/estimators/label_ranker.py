@@ -351,8 +351,8 @@ class LabelRankerCV(LabelMixin, Search):
     store_predictions : bool
         Keep the held-out scores in ``cv_results_["predictions"]``: a list of arrays of shape
         (n_instances · n_labels, n_alphas).
-    values, cost, ties, group_weight, fit_intercept, kernel, kernel_params, n_basis, basis, solver, \
-tol, max_iter, random_state
+    values, cost, ties, group_weight, fit_intercept, kernel, kernel_params, n_basis, basis, \
+solver, tol, max_iter, random_state
         As in `LabelRanker`.
 
     Attributes
