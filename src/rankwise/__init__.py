@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         View,
     )
     from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
-    from rankwise.targets import make_target
+    from rankwise.inputs import make_target
     from rankwise.uncertainty import CalibratedRanker
 
 __version__ = "0.3.0"
@@ -97,7 +97,7 @@ _HOMES = {
     "PairGraph": "graphs",
     "PreferenceGraph": "graphs",
     "ScoreGraph": "graphs",
-    "make_target": "targets",
+    "make_target": "inputs",
 }
 
 

@@ -109,6 +109,23 @@ def check_same_index(**given: Any) -> None:
             )
 
 
+def refuse_masked(name: str, values: Any) -> None:
+    """Raise a ValueError if entries of a masked array are masked: NumPy would use what is below."""
+    if not np.ma.isMaskedArray(values):
+        return
+    rows: NDArray[Any] = np.ma.getmaskarray(values)
+    if rows.dtype.names is not None:  # a target of make_target
+        fields = [rows[field].reshape(len(rows), -1) for field in rows.dtype.names]
+        rows = np.concatenate(fields, axis=1)
+    if rows.any():
+        first = int(np.argwhere(rows)[0][0]) if rows.ndim else 0
+        raise ValueError(
+            f"{name} is a masked array, and entries are masked, the first in row {first}; leave "
+            f"those rows out, or give values with {name}.filled(...) (np.nan where a learner takes "
+            "gaps)."
+        )
+
+
 def _known(values: Any) -> Any:
     """The narwhals DataFrame or Series of values; None if they are neither."""
     package = type(values).__module__.partition(".")[0]

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Indices
-from rankwise.frames import as_array
-from rankwise.real_numbers import refuse_masked
+from rankwise.frames import as_array, refuse_masked
 
 
 class Groups(NamedTuple):

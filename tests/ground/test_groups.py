@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise.groups import encode_groups, groups_from_sizes
-from rankwise.targets import make_target
+from rankwise.inputs import make_target
 
 LABELS = {
     "strings": ["b", "a", "b", "c"],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rankwise import RankRLS, RankRLSCV, RankSVM, machine
-from rankwise.features.design import FITTING, HOLDING_OUT, MAPPING
+from rankwise.features.feature_map import FITTING, HOLDING_OUT, MAPPING
 from rankwise.graphs import roots
 
 
@@ -58,7 +58,7 @@ def test_the_peak_is_what_was_announced(monkeypatch, model, n_matrices):
     announced = []
     check = machine.check_matrix_fits
     monkeypatch.setattr(
-        "rankwise.features.design.check_matrix_fits",
+        "rankwise.features.feature_map.check_matrix_fits",
         lambda *args, n_matrices: announced.append(n_matrices) or check(*args),
     )
     small = slice(0, 60)

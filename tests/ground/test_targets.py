@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rankwise import RankRLS, make_target
 from rankwise.datasets import make_ranking
-from rankwise.targets import as_scores, split_target
+from rankwise.inputs import as_scores, split_target
 
 
 def test_target_keeps_scores_and_labels():

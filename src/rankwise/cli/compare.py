@@ -40,9 +40,9 @@ def compare(
     from rankwise.cli.models import metrics_for
     from rankwise.cli.output import check_inputs, print_json
     from rankwise.cli.session import note
+    from rankwise.inputs import check_option
     from rankwise.metrics import evaluate
     from rankwise.model_selection.comparison import TESTS
-    from rankwise.options import check_option
 
     check_option("--test", test, TESTS)
     check_option("--as", style, list(TITLES))
@@ -56,7 +56,7 @@ def compare(
     for name, path in zip(names, rankers, strict=True):
         ranker = open_ranker(path)
         predicted, found = ranker.scores(file)
-        note(ranker.seen_items(file))
+        note(ranker.seen_items(file, found))
         chosen = chosen or metrics_for(metric, found.y)
         evaluations[name] = evaluate(found.y, predicted, found.groups, chosen, undefined="nan")
     found_by = {m.name: paired_test(evaluations, m, confidence, baseline, test) for m in chosen}

@@ -256,7 +256,7 @@ class DataFile:
         return found
 
     def _check_names(self, known: list[str], trained: TrainedModel) -> None:
-        from rankwise.options import suggestion
+        from rankwise.inputs import suggestion
 
         missing = [name for name in known if name not in self.names]
         if missing:
@@ -341,14 +341,13 @@ class TrainedModel:
             "rank_high": ranks.high,
         }
 
-    def seen_items(self, file: DataFile) -> str:
-        """What is to be said if the model was trained on items of the file, else nothing."""
+    def seen_items(self, file: DataFile, data: Any) -> str:
+        """What is to be said if the model was trained on these items of the file, else nothing."""
         import numpy as np
 
         from rankwise.datasets.row_sketch import seen_shares, seen_words
 
         notes = self.notes
-        data: Any = file.read_for(self)
         sketch = notes.rows
         if notes.columns:
             is_whole = set(notes.columns) <= set(file.names)
@@ -383,7 +382,7 @@ class ScoreFile:
         kept = scored_items(data)
         return values[kept], data.take(kept)
 
-    def seen_items(self, file: DataFile) -> str:
+    def seen_items(self, file: DataFile, data: Any) -> str:
         """Nothing: who knows what these scores were trained on."""
         return ""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rankwise.cli.options import ModelName, ModelOptions, Scale
 
 if TYPE_CHECKING:
-    from rankwise.cli.training import TrainingSet
+    from rankwise.cli.train import TrainingSet
     from rankwise.metrics import Metric
 
 CLASSES = {
@@ -110,13 +111,6 @@ def _check_names(options: ModelOptions, plain: Any, values: dict[str, Any]) -> N
             )
 
 
-def calibrated(estimator: Any) -> Any:
-    """The same with standard errors and probabilities."""
-    from rankwise.uncertainty import CalibratedRanker
-
-    return CalibratedRanker(estimator)
-
-
 def make_scaler(options: ModelOptions, model: Any, is_sparse: bool) -> Any:
     """What scales the features, or None; sparse features are not centered, to stay sparse."""
     from sklearn import preprocessing
@@ -156,7 +150,7 @@ def fit_model(model: Any, data: TrainingSet) -> Any:
     return Pipeline([*data.steps, ("rank", model)]) if data.steps else model
 
 
-def metrics_for(names: list[str] | None, y: Any, weights: Any = None) -> list[Metric]:
+def metrics_for(names: Sequence[str | Metric] | None, y: Any, weights: Any = None) -> list[Metric]:
     """The metrics asked for, or those that suit the scores and take the weights, if any."""
     import numpy as np
 
@@ -181,17 +175,6 @@ def too_good(metric: str, score: float, n_items: int) -> str:
     return "no error at all: is the score itself, or what follows from it, among the columns?"
 
 
-def held_out_metrics(names: list[str] | None, y: Any, groups: Any, weights: Any) -> list[Metric]:
-    """The metrics asked for, or the one that chooses in training and then those that suit.
-
-    One list is held out pair by pair, of which no other metric has a value.
-    """
-    usual = [DEFAULT_METRIC]
-    if not names and groups is not None:
-        usual += [metric.name for metric in metrics_for(None, y, weights)]
-    return metrics_for(names or usual, y)
-
-
 def numbers_in(option: str, text: str) -> list[float]:
     """Numbers separated by commas."""
     try:
@@ -201,11 +184,3 @@ def numbers_in(option: str, text: str) -> list[float]:
         raise ValueError(
             f"{option} {text}: expected {auto}a number, or numbers separated by commas."
         ) from None
-
-
-def number_in(option: str, text: str) -> float:
-    """A single number."""
-    found = numbers_in(option, text)
-    if len(found) > 1:
-        raise ValueError(f"{option} {text}: expected auto or one number.")
-    return found[0]

@@ -178,7 +178,6 @@ def rank(
     With a column of groups there is one board for each group. -o writes CSV, or the format that
     the name of the file says (.md, .json, .tex, .html, .txt).
     """
-    from rankwise.cli.models import number_in
     from rankwise.cli.output import check_inputs, check_output
     from rankwise.leaderboard import rate, rate_groups
 
@@ -203,7 +202,10 @@ def rank(
         "random_state": random_state,
     }
     if alpha is not None:
-        options["alpha"] = alpha if alpha == "auto" else number_in("--alpha", alpha)
+        try:
+            options["alpha"] = alpha if alpha == "auto" else float(alpha)
+        except ValueError:
+            raise ValueError(f"--alpha {alpha}: expected auto or one number.") from None
     is_one = found.pairs.groups is None
     boards = {None: rate(found.pairs, **options)} if is_one else rate_groups(found.pairs, **options)
     if output is not None or str(reading.page) != "-":

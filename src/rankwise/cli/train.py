@@ -1,4 +1,4 @@
-"""``rankwise train``: learn from a file, choose the parameters, write the model."""
+"""``rankwise train``: read training data, choose the parameters, write the model."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import math
 import shlex
 import sys
 import time
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from rankwise.cli.data import DataFile, TrainingNotes
 from rankwise.cli.options import (
     AsJson,
     DataArgument,
@@ -18,11 +21,16 @@ from rankwise.cli.options import (
     WeightColumn,
     flag,
     option,
+    split_names,
 )
+from rankwise.cli.session import note
 
 if TYPE_CHECKING:
-    from rankwise.cli.training import TrainingSet
+    from rankwise.estimators import ColumnFacts, Columns
 
+SHOWN_NAMES = 8
+ROLES = {"id": "names of the items", "weight": "weights of the items"}
+LEARN_UNSCORED = (ModelName.corankrls, ModelName.pursuit)
 HINT = "--model auto combines several models: often better, slower, harder to explain"
 
 
@@ -80,31 +88,45 @@ def train(
 
       rankwise train queries.txt --calibrate -o sure.rw
     """
-    from rankwise.cli.models import calibrated, fit_model, make_model, too_good
+    from rankwise.cli.models import fit_model, make_model, too_good
     from rankwise.cli.output import check_output, print_json, print_pairs
-    from rankwise.cli.session import is_quiet, note
-    from rankwise.cli.training import read_training
-    from rankwise.estimators.anatomy import last_step
+    from rankwise.cli.session import is_quiet
 
     check_output(output, file)
     estimator = make_model(model, metric)
     data = read_training(file, table, model, estimator, weight)
+    ranker = estimator
+    if calibrate:
+        from rankwise.uncertainty import CalibratedRanker
+
+        ranker = CalibratedRanker(estimator)
     start = time.perf_counter()
-    fitted = fit_model(calibrated(estimator) if calibrate else estimator, data)
+    fitted = fit_model(ranker, data)
     seconds = time.perf_counter() - start
-    ranker = last_step(fitted)
     inner = ranker.estimator_ if calibrate else ranker
     chosen = describe(inner)
-    short = {name: v for name, v in chosen.items() if not isinstance(v, (list, dict))}
-    if "held_out_score" in chosen:
+    if chosen.get("held_out_score") is not None:
         note(too_good(chosen["metric"], chosen["held_out_score"], len(data.y)))
-    write_model(fitted, output, data.notes(command_line(), short).as_notes())
+    short = {name: v for name, v in chosen.items() if not isinstance(v, (list, dict))}
+    notes = data.notes(shlex.join(["rankwise", *sys.argv[1:]]), short)
+    write_model(fitted, output, notes.as_notes())
+    calibration = (
+        {
+            "units": ranker.units_,
+            "n_units": ranker.n_units_,
+            "n_pairs": ranker.n_pairs_,
+            "log_loss": ranker.log_loss_,
+            "trained_again": ranker.members_ is not None,
+        }
+        if calibrate
+        else None
+    )
     summary = {
         "data": data.summary,
         "model": type(inner).__name__.removesuffix("CV"),
         "kernel": getattr(estimator, "kernel", None),
         "chosen": chosen,
-        "calibration": describe_calibration(ranker) if calibrate else None,
+        "calibration": calibration,
         "scaler": type(data.scaler).__name__ if data.scaler is not None else None,
         "seconds": round(seconds, 3),
         "output": output,
@@ -120,33 +142,31 @@ def train(
 
 
 def describe(ranker: Any) -> dict[str, Any]:
-    """Parameters that were chosen or given, and how good the chosen ones were."""
+    """Parameters that were chosen or given, and how good the chosen ones were; JSON has no nan."""
     from rankwise.text_tables import plain
 
-    search = getattr(ranker, "cv_results_", None)
     if hasattr(ranker, "members_"):
-        return describe_members(ranker)
-    if search is None:
-        return {name: getattr(ranker, name) for name in ("alpha", "nu") if hasattr(ranker, name)}
-    chosen = {name: plain(value) for name, value in ranker.best_params_.items()}
-    return {
-        **chosen,
-        "metric": str(ranker.scoring),
-        "held_out_score": float(ranker.best_score_),
-        "held_out_by": search.get("cv", "folds"),
-        "n_candidates": int(search["mean_score"].size),
-    }
-
-
-def describe_calibration(ranker: Any) -> dict[str, Any]:
-    """What standard errors and probabilities rest on."""
-    return {
-        "units": ranker.units_,
-        "n_units": ranker.n_units_,
-        "n_pairs": ranker.n_pairs_,
-        "log_loss": ranker.log_loss_,
-        "trained_again": ranker.members_ is not None,
-    }
+        found = {
+            "metric": ranker.scoring_,
+            "held_out_score": ranker.score_,
+            "combine": ranker.combine_,
+            "best_member": ranker.best_member_,
+            "estimate": ranker.estimate_,
+            "members": ranker.members_,
+            "notes": ranker.notes_,
+        }
+    elif hasattr(ranker, "cv_results_"):
+        found = {
+            **ranker.best_params_,
+            "metric": str(ranker.scoring),
+            "held_out_score": ranker.best_score_,
+            "held_out_by": ranker.cv_results_.get("cv", "folds"),
+            "n_candidates": ranker.cv_results_["mean_score"].size,
+        }
+    else:
+        found = {name: getattr(ranker, name) for name in ("alpha", "nu") if hasattr(ranker, name)}
+    described: dict[str, Any] = plain(found)
+    return described
 
 
 def write_model(fitted: Any, output: Path, notes: dict[str, Any]) -> None:
@@ -165,63 +185,44 @@ def write_model(fitted: Any, output: Path, notes: dict[str, Any]) -> None:
         sys.stdout.buffer.flush()
 
 
-def command_line() -> str:
-    """What was typed."""
-    return shlex.join(["rankwise", *sys.argv[1:]])
-
-
 def _lines(summary: dict[str, Any], data: TrainingSet) -> list[tuple[str, str]]:
-    chosen = summary["chosen"]
+    """The summary for people."""
+    chosen, calibration = summary["chosen"], summary["calibration"]
     kernel = f", kernel {summary['kernel']}" if summary["kernel"] else ""
+    lines = [*data.lines(), ("model", f"{summary['model']}{kernel}")]
+    if kernel:
+        lines.append(("scaling", summary["scaler"] or "none"))
     values = ", ".join(
         f"{name} {chosen[name]:.4g}"
         for name in ("alpha", "nu", "gamma", "n_basis")
         if chosen.get(name) is not None
     )
-    how = [("given", values)]
     if "members" in chosen:
-        how = member_lines(chosen)
+        lines += member_lines(chosen)
     elif "held_out_score" in chosen:
-        score = (
-            f"{chosen['metric']} {chosen['held_out_score'] + 0.0:.4f} by {chosen['held_out_by']}"
-        )
-        how = [
+        score = f"{chosen['metric']} {chosen['held_out_score'] + 0.0:.4f}"
+        lines += [
             ("chosen", f"{values}, of {chosen['n_candidates']} candidates"),
-            ("held-out score", score),
+            ("held-out score", f"{score} by {chosen['held_out_by']}"),
+        ]
+    else:
+        lines.append(("given", values))
+    if calibration is not None:
+        units = f"{calibration['n_units']} {calibration['units']}"
+        if calibration["trained_again"]:
+            folds = f"{calibration['n_units']} folds of {calibration['units']}"
+            units = f"{folds}, trained again for each"
+        loss = f"log loss {calibration['log_loss']:.3f} (a coin 0.693)"
+        lines += [
+            ("errors", f"by leaving out {units}"),
+            ("probabilities", f"from {calibration['n_pairs']:,} held-out pairs, {loss}"),
         ]
     return [
-        *data.lines(),
-        ("model", f"{summary['model']}{kernel}"),
-        *([("scaling", summary["scaler"] or "none")] if kernel else []),
-        *how,
-        *_calibration_lines(summary["calibration"]),
+        *lines,
         ("training time", f"{summary['seconds']:.2f} s"),
         ("written to", str(summary["output"])),
-        *([("or else", summary["hint"])] if summary["hint"] else []),
+        ("or else", summary["hint"]),
     ]
-
-
-def _calibration_lines(found: dict[str, Any] | None) -> list[tuple[str, str]]:
-    if found is None:
-        return []
-    what = f"{found['n_units']} {found['units']}"
-    if found["trained_again"]:
-        what = f"{found['n_units']} folds of {found['units']}, trained again for each"
-    pairs = f"{found['n_pairs']:,} held-out pairs, log loss {found['log_loss']:.3f} (a coin 0.693)"
-    return [("errors", f"by leaving out {what}"), ("probabilities", f"from {pairs}")]
-
-
-def describe_members(ranker: Any) -> dict[str, Any]:
-    """What there is to note about a combination; JSON has no nan."""
-    return {
-        "metric": ranker.scoring_,
-        "held_out_score": _finite(ranker.score_),
-        "combine": ranker.combine_,
-        "best_member": ranker.best_member_,
-        "estimate": {name: _finite(value) for name, value in ranker.estimate_.items()},
-        "members": [{name: _finite(v) for name, v in row.items()} for row in ranker.members_],
-        "notes": list(ranker.notes_),
-    }
 
 
 def member_lines(chosen: dict[str, Any]) -> list[tuple[str, str]]:
@@ -253,5 +254,265 @@ def print_members(ranker: Any) -> None:
     print_table(Table(header, [cells(row) for row in ranker.members_]))
 
 
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+@dataclass
+class TrainingSet:
+    """Training data, and what became of each column of the file.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    X : pyarrow.Table, ndarray or sparse matrix
+        The columns of a table that are learned from, or the features of svmlight rows.
+    y, groups : ndarray
+        Scores and labels of the groups, which may be None.
+    roles : dict
+        Names of the columns of scores, groups and names of the items, where there are some.
+    whole : pyarrow.Table or None
+        All columns of a table that have no other role, by which its rows are recognized later.
+    scaler : transformer or None
+        What scales the features.
+    columns : Columns or None
+        What makes features of the columns of a table.
+    facts : list of ColumnFacts
+        What became of each column of a table that has no role.
+    n_dropped : int
+        Number of rows without score that were left out.
+    weights : ndarray or None
+        Weights of the items, if a column of them was named.
+    zero_based : bool
+        Whether the features of svmlight rows count from 0.
+    """
+
+    path: Path
+    X: Any
+    y: Any
+    groups: Any
+    roles: dict[str, str | None]
+    scaler: Any
+    columns: Columns | None = None
+    facts: list[ColumnFacts] = field(default_factory=list)
+    n_dropped: int = 0
+    weights: Any = None
+    whole: Any = None
+    zero_based: bool = False
+
+    @cached_property
+    def steps(self) -> list[tuple[str, Any]]:
+        """What comes before the ranker in a Pipeline; `prepared` fits it."""
+        steps = [("columns", self.columns)] if self.columns is not None else []
+        is_scaled = self.columns is not None and self.columns.scale
+        return steps if self.scaler is None or is_scaled else [*steps, ("scale", self.scaler)]
+
+    @cached_property
+    def prepared(self) -> Any:
+        """The features as the ranker gets them."""
+        from rankwise.estimators.anatomy import fit_transform
+
+        X = self.X
+        for name, step in self.steps:
+            X = step.transform(X) if name == "columns" else fit_transform(step, X, self.groups)
+        return X
+
+    def notes(self, command: str, chosen: dict[str, Any]) -> TrainingNotes:
+        """What the model file should remember."""
+        from scipy.sparse import issparse
+
+        from rankwise.datasets.row_sketch import sketch_rows
+
+        is_table = self.whole is not None
+        features = self.whole.select(self._names) if is_table else self.X
+        return TrainingNotes(
+            command=command,
+            data=self.path.name,
+            n_rows=len(self.y),
+            target=self.roles.get("target") or "",
+            group=self.roles.get("group") or "",
+            sparse=bool(issparse(self.X)),
+            zero_based=self.zero_based,
+            rows=sketch_rows(features, self.y, self.groups),
+            whole_rows=sketch_rows(self.whole, self.y, self.groups) if is_table else "",
+            columns=list(self.whole.column_names) if is_table else [],
+            chosen=chosen,
+        )
+
+    @property
+    def _names(self) -> list[str]:
+        return [column.name for column in self.facts if column.kind != "left out"]
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Columns and counts."""
+        import numpy as np
+
+        from rankwise.graphs import ScoreGraph
+
+        scored = np.flatnonzero(~np.isnan(self.y))
+        groups = None if self.groups is None else np.asarray(self.groups)[scored]
+        weights = None if self.weights is None else self.weights[scored]
+        found = ScoreGraph(self.y[scored], groups, sample_weight=weights).describe()
+        return {
+            "file": self.path,
+            "items": len(self.y),
+            "items_without_score": len(self.y) - len(scored),
+            "rows_left_out": self.n_dropped,
+            "target": self.roles.get("target"),
+            "group": self.roles.get("group"),
+            "weight": self.roles.get("weight"),
+            "n_features": len(self._names) or int(self.X.shape[1]),
+            "features": self._names or None,
+            "columns": [
+                {"name": c.name, "use": c.kind, "n_gaps": c.n_gaps, "why": c.why}
+                for c in self.facts
+            ],
+            "groups": found.n_groups,
+            "pairs": found.n_pairs,
+            "tied_pairs": found.n_tied_pairs,
+            "groups_without_pairs": found.n_groups_without_pairs,
+        }
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The summary for people."""
+        found = self.summary
+        unscored, idle = found["items_without_score"], found["groups_without_pairs"]
+        group = self.roles.get("group")
+        by = f" by {group}" if group else ": no column of groups, so one list"
+        weight = self.roles.get("weight")
+        shown = _shortened(self._names)
+        return [
+            ("data", str(self.path)),
+            ("items", f"{found['items']:,}" + (f", {unscored:,} without score" * bool(unscored))),
+            ("scores", self.roles.get("target") or ""),
+            *([("weights", weight)] if weight else []),
+            ("features", f"{found['n_features']:,}" + (f": {shown}" if shown else "")),
+            ("groups", f"{found['groups']:,}{by}" + (f", {idle:,} without pairs" * bool(idle))),
+            ("pairs", f"{found['pairs']:,}, {found['tied_pairs']:,} of them tied"),
+        ]
+
+    def print_columns(self) -> None:
+        """One table that says what became of every column, if something needs saying."""
+        from rankwise.cli.output import print_table, say
+        from rankwise.text_tables import Table
+
+        plain = [c.name for c in self.facts if c.words == "number" and not c.why]
+        if len(plain) == len(self.facts):
+            return
+        rows = [[name, ROLES.get(role, role), ""] for role, name in self.roles.items() if name]
+        rows += [[_shortened(plain), "number", ""]] if plain else []
+        rows += [[c.name or "(no name)", c.words, c.why] for c in self.facts if c.name not in plain]
+        say("")
+        print_table(Table(["column", "used as", "because"], rows, names=(0, 1, 2)))
+        say("")
+
+
+def read_training(
+    path: Path,
+    table: TrainingTableOptions,
+    options: ModelOptions,
+    estimator: Any,
+    weight: str | None = None,
+) -> TrainingSet:
+    """Read a file to learn from; `weight` is the column of weights, if there is one."""
+    file = DataFile(path, table, weight=weight)
+    if file.is_letor:
+        data = _training_rows(file, table, options, estimator)
+    else:
+        data = _training_table(file, table, options, estimator)
+    if 0 < data.summary["pairs"] == data.summary["tied_pairs"]:
+        raise ValueError(
+            f"{path}: there is nothing to learn: all items of a group have the same score in "
+            f"column {data.roles['target']}; check the columns of scores and groups."
+        )
+    return data
+
+
+def _training_table(
+    file: DataFile, table: TrainingTableOptions, options: ModelOptions, estimator: Any
+) -> TrainingSet:
+    """A table, with text and gaps."""
+    import numpy as np
+    from scipy.sparse import issparse
+    from sklearn.preprocessing import StandardScaler
+
+    from rankwise.cli.models import make_scaler
+    from rankwise.estimators import ColumnFacts, Columns
+
+    wanted, ignored = split_names(table.features), split_names(table.ignore)
+    categorical, numeric = split_names(table.categorical), split_names(table.numeric)
+    known_as = {"features": wanted or None, "ignore": ignored}
+    found: Any = file.read_table(**known_as, text=categorical, numeric=numeric)
+    roles = found.roles
+    kept = np.arange(len(found.y))
+    if options.model not in LEARN_UNSCORED:
+        kept = np.flatnonzero(~np.isnan(found.y))
+    n_dropped = len(found.y) - len(kept)
+    if not len(kept):
+        raise ValueError(f"{file.path}: no row has a score: column {roles['target']} is empty.")
+    scaler = make_scaler(options, estimator, False)
+    columns = Columns(
+        categorical=categorical,
+        numeric=numeric,
+        wanted=wanted,
+        scale=isinstance(scaler, StandardScaler),
+    )
+    try:
+        X, facts = found.X, list(columns.fit(found.X).facts_)
+        if n_dropped:  # a row counter is one before rows are left out
+            counters = [column for column in facts if "counts the rows" in column.why]
+            found = found.take(kept)
+            X = found.X.drop_columns([column.name for column in counters])
+            facts = [*columns.fit(X).facts_, *counters]
+    except ValueError as error:
+        remedy = "--categorical and --numeric say what columns are, --ignore leaves them out."
+        raise ValueError(f"{file.path}: {error} {remedy}") from None
+    scaler = make_scaler(options, estimator, issparse(columns.transform(X.slice(0, 1))))
+    gaps = [f"{c.name} ({c.n_gaps:,})" for c in facts if c.kind == "number" and c.n_gaps]
+    if gaps and table.no_impute:
+        raise ValueError(
+            f"{file.path} has gaps in the columns {', '.join(gaps)}; fill them in, leave these "
+            "columns out with --ignore, or leave out --no-impute."
+        )
+    known = {*(column.name for column in facts), *roles.values()}
+    facts += [
+        ColumnFacts(name, "left out", why="as asked for" if name else "it has no name")
+        for name in file.names
+        if name not in known
+    ]
+    if n_dropped:
+        note(f"{n_dropped:,} rows of {file.path} have no score and are left out")
+    about = (roles, scaler, columns, facts, n_dropped, found.weight, found.X)
+    return TrainingSet(file.path, X, found.y, found.groups, *about)
+
+
+def _training_rows(
+    file: DataFile, table: TrainingTableOptions, options: ModelOptions, estimator: Any
+) -> TrainingSet:
+    """Svmlight rows, which are numbers without names."""
+    import numpy as np
+    from scipy.sparse import issparse
+
+    from rankwise.cli.models import make_scaler
+
+    names = ("features", "ignore", "categorical", "numeric")
+    asked = [f"--{name}" for name in names if getattr(table, name)]
+    if asked:
+        raise ValueError(
+            f"{file.path} has svmlight rows, whose columns have no names; leave out "
+            f"{' and '.join(asked)}."
+        )
+    data: Any = file.read_rows()
+    n_unscored = int(np.isnan(data.y).sum())
+    if n_unscored and options.model not in LEARN_UNSCORED:
+        raise ValueError(
+            f"{file.path}: {n_unscored} items have no score, and {options.model} needs one for "
+            "each; leave these rows out, or use --model corankrls or pursuit, which learn from "
+            "them, too."
+        )
+    roles = {"target": "label", "group": None if data.groups is None else "qid"}
+    scaler = make_scaler(options, estimator, bool(issparse(data.X)))
+    counts = table.zero_based
+    return TrainingSet(file.path, data.X, data.y, data.groups, roles, scaler, zero_based=counts)
+
+
+def _shortened(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")

@@ -19,8 +19,7 @@ from sklearn.utils import check_array
 
 from rankwise.arrays import Array, Indices
 from rankwise.groups import encode_groups
-from rankwise.real_numbers import check_items
-from rankwise.targets import as_scores
+from rankwise.inputs import as_scores, check_items
 
 
 class RowBlock(NamedTuple):

@@ -22,7 +22,7 @@ from rankwise.datasets.labels import (
     show,
 )
 from rankwise.datasets.tables import Table
-from rankwise.options import suggestion
+from rankwise.inputs import suggestion
 
 Column: TypeAlias = str | int
 

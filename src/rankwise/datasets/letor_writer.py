@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise.datasets.files import PathLike, numbered_lines, replace_file
 from rankwise.datasets.labels import MAX_LABEL, distinct_labels, show
 from rankwise.errors import LetorFormatError
-from rankwise.frames import as_array
+from rankwise.frames import as_array, refuse_masked
 from rankwise.groups import encode_groups
-from rankwise.real_numbers import check_items, refuse_masked
+from rankwise.inputs import check_items
 
 
 def write_letor(

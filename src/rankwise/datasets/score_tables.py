@@ -13,8 +13,8 @@ from rankwise.datasets.columns import column_numbers, distinct_cells
 from rankwise.datasets.files import PathLike
 from rankwise.datasets.labels import show
 from rankwise.datasets.tables import Table, open_table
+from rankwise.inputs import check_option
 from rankwise.machine import check_matrix_fits
-from rankwise.options import check_option
 
 LAYOUTS = ("auto", "wide", "long")
 ROLES = (

@@ -14,8 +14,8 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.columns import source_of_features
 from rankwise.features import FeatureMap
+from rankwise.inputs import make_target, split_weighted
 from rankwise.model_selection.scoring import group_metadata
-from rankwise.targets import make_target, split_weighted
 
 #: Steps that change each column by itself and keep their number.
 ONE_TO_ONE = (

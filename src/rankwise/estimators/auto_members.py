@@ -35,12 +35,18 @@ from rankwise.estimators.rank_rls import RankRLS
 from rankwise.features import scale_in_groups
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import encode_groups
+from rankwise.inputs import (
+    as_scores,
+    as_weights,
+    check_option,
+    make_target,
+    split_weighted,
+    with_weights,
+)
 from rankwise.machine import ENTRY_OF_TREE, check_matrix_fits, count_idle_cores
 from rankwise.model_selection.curves import Measure, check_scoring, mean_defined, score_groups
 from rankwise.model_selection.folds import Folds, fold_numbers, make_folds
 from rankwise.model_selection.scoring import predict_items
-from rankwise.options import check_option
-from rankwise.targets import as_scores, as_weights, make_target, split_weighted, with_weights
 
 DECADES = 13  # of alphas that are tried, from the largest default one: features are scaled
 N_BASIS = 300  # items of the basis of a kernel

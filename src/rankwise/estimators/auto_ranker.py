@@ -31,16 +31,15 @@ from rankwise.estimators.auto_members import (
     menu_for,
 )
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.checks import check_rows
 from rankwise.estimators.group_scaler import GroupScaler
+from rankwise.estimators.problem import check_rows
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.frames import check_same_index
 from rankwise.graphs import ScoreGraph
+from rankwise.inputs import as_whole, check_option
 from rankwise.machine import Progress, calm
 from rankwise.model_selection.curves import check_scoring, mean_defined, standard_error
 from rankwise.model_selection.scoring import predict_items
-from rankwise.options import check_option
-from rankwise.real_numbers import as_whole
 from rankwise.rows import row_products
 
 AVERAGED = 4  # members that the mean is taken of

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
+from rankwise.inputs import split_weighted
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.scoring import predict_items
-from rankwise.targets import split_weighted
 
 
 class RankerMixin:

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.checks import check_rows
+from rankwise.estimators.problem import check_rows
 from rankwise.graphs import ScoreGraph
+from rankwise.inputs import split_weighted
 from rankwise.machine import ENTRY_OF_TREE, calm, idle_cores
-from rankwise.targets import split_weighted
 
 MAX_LEAVES = 15
 LEARNING_RATE = 0.1

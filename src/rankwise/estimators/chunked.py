@@ -10,20 +10,18 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
-from rankwise.estimators.checks import check_beta
 from rankwise.estimators.kernel_model import KernelModel
+from rankwise.estimators.problem import check_beta
 from rankwise.features import FeatureMap, basis_map
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.pair_graph import COSTS, GROUP_WEIGHTS
 from rankwise.graphs.score_graph import TIES
+from rankwise.inputs import as_real, as_scores, as_weights, check_option, split_weighted
 from rankwise.machine import calm, check_matrix_fits
 from rankwise.model_selection.candidates import check_alphas
-from rankwise.options import check_option
-from rankwise.real_numbers import as_real
 from rankwise.solvers.least_squares import solve_shifted
 from rankwise.solvers.sums import PairRule, StreamingSums
-from rankwise.targets import as_scores, as_weights, split_weighted
 
 
 def has_fixed_features(model: Any) -> bool:

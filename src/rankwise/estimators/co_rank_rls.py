@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators.anatomy import ScoreFunctions
-from rankwise.estimators.checks import check_rows
+from rankwise.estimators.problem import check_rows
 from rankwise.estimators.search import Search
 from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, split_unscored
 from rankwise.features import FeatureMap, FeatureRows, KernelParameters, View, check_views, fit_view

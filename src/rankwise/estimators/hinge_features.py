@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from rankwise.estimators.checks import check_rows
-from rankwise.real_numbers import as_whole
+from rankwise.estimators.problem import check_rows
+from rankwise.inputs import as_whole
 
 
 class HingeFeatures(TransformerMixin, BaseEstimator):

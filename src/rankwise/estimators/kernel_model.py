@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array
 from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.checks import check_rows
+from rankwise.estimators.problem import check_rows
 from rankwise.features import FeatureMap, KernelParameters
 from rankwise.machine import calm
 

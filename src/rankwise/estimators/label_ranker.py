@@ -16,20 +16,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.checks import check_table, warn_of_solutions
 from rankwise.estimators.kernel_model import KernelModel
+from rankwise.estimators.problem import check_table, warn_of_solutions
 from rankwise.estimators.search import Search
 from rankwise.features import Design, make_design
-from rankwise.features.design import HOLDING_OUT
-from rankwise.frames import as_array, as_frame, column_names
+from rankwise.features.feature_map import HOLDING_OUT
+from rankwise.frames import as_array, as_frame, column_names, refuse_masked
+from rankwise.inputs import as_real, check_option
 from rankwise.losses import TableLoss
 from rankwise.machine import Progress, calm
 from rankwise.metrics import get_metric
 from rankwise.metrics.averaging import check_cutoff
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.tables import OVERFLOW, TableTask
-from rankwise.options import check_option
-from rankwise.real_numbers import as_real, refuse_masked
 from rankwise.solvers.tables import Side, Table, with_constant, without_constant
 from rankwise.text_tables import listed
 

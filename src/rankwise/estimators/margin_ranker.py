@@ -19,6 +19,7 @@ from rankwise.estimators.problem import why_no_pairs
 from rankwise.features import Design, make_features
 from rankwise.frames import check_same_index
 from rankwise.graphs import PairGraph, PreferenceGraph
+from rankwise.inputs import with_weights
 from rankwise.losses import MarginLoss, SquaredLoss
 from rankwise.machine import Progress, calm
 from rankwise.model_selection.candidates import (
@@ -31,7 +32,6 @@ from rankwise.model_selection.task import RefitTask, pair_distance
 from rankwise.rows import row_products
 from rankwise.solvers.margin_loss import End, Iterate, MarginSolution, minimize_margin
 from rankwise.solvers.margin_objective import MarginObjective, make_objective
-from rankwise.targets import with_weights
 
 DECADES = (-9, 1)  # where default alphas start and end
 REASONS = {

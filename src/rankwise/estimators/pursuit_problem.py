@@ -23,9 +23,9 @@ from rankwise.features import (
 )
 from rankwise.features.dictionary import choose_functions
 from rankwise.graphs import PreferenceGraph
+from rankwise.inputs import check_option
 from rankwise.losses import SquaredLoss
 from rankwise.machine import check_matrix_fits
-from rankwise.options import check_option
 from rankwise.solvers.pursuit import AllPairs, PursuitProblem, SharedIndices
 
 SMALLEST_SQUARE = 1e-290  # smaller ones have lost digits

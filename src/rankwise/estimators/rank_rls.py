@@ -11,21 +11,20 @@ from sklearn.base import clone
 
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.checks import check_beta, check_finite, warn_of_solutions
 from rankwise.estimators.chunked import ChunkedFit
 from rankwise.estimators.kernel_model import ModelPath
-from rankwise.estimators.problem import ranking_loss
+from rankwise.estimators.problem import check_beta, check_finite, ranking_loss, warn_of_solutions
 from rankwise.estimators.search import Search
 from rankwise.features import Design, is_read_once, make_design
-from rankwise.features.design import FITTING, HOLDING_OUT
+from rankwise.features.feature_map import FITTING, HOLDING_OUT
 from rankwise.frames import check_same_index
+from rankwise.inputs import with_weights
 from rankwise.losses import SquaredLoss
 from rankwise.machine import Progress, calm
 from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.hold_out import Refit
 from rankwise.model_selection.task import LeastSquaresTask
 from rankwise.solvers import minimize
-from rankwise.targets import with_weights
 
 
 @dataclass(eq=False, repr=False)

@@ -13,8 +13,8 @@ from rankwise.estimators.margin_ranker import MarginParameters, MarginPath, Marg
 from rankwise.estimators.problem import compared_graph
 from rankwise.estimators.search import Search
 from rankwise.graphs import PreferenceGraph
+from rankwise.inputs import check_option
 from rankwise.losses import HingeLoss, PreferenceLoss, SquaredHingeLoss
-from rankwise.options import check_option
 
 LOSSES: dict[str, type[PreferenceLoss]] = {
     "hinge": HingeLoss,

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.anatomy import ScoreFunctions
-from rankwise.estimators.checks import check_beta, check_rows
+from rankwise.estimators.problem import check_beta, check_rows
 from rankwise.estimators.pursuit_problem import (
     choose_search,
     list_views,
@@ -30,13 +30,12 @@ from rankwise.features import FeatureMap, KernelParameters, View
 from rankwise.features.dictionary import function_values
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.inputs import check_option, with_weights
 from rankwise.machine import calm
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.candidates import Candidates
 from rankwise.model_selection.task import RefitTask
-from rankwise.options import check_option
 from rankwise.solvers.pursuit import PursuitProblem, Step, pursue
-from rankwise.targets import with_weights
 
 
 class PursuitFunction(NamedTuple):

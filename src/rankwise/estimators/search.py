@@ -13,6 +13,7 @@ from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.features import KernelParameters
 from rankwise.features.kernel import BaseEstimator
 from rankwise.frames import as_frame
+from rankwise.inputs import with_weights
 from rankwise.machine import calm
 from rankwise.metrics import Metric
 from rankwise.model_selection.candidates import warn_at_edge
@@ -23,7 +24,6 @@ from rankwise.model_selection.curves import (
     undefined_everywhere,
 )
 from rankwise.model_selection.folds import read_splits
-from rankwise.targets import with_weights
 
 
 class BaseSearch(BaseEstimator):

@@ -16,8 +16,8 @@ from rankwise.estimators.problem import check_something_to_rank
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import Groups, encode_groups
+from rankwise.inputs import as_scores, some_positive, split_weighted
 from rankwise.losses import SquaredLoss
-from rankwise.targets import as_scores, some_positive, split_weighted
 
 
 class PartlyScored(NamedTuple):

@@ -1,8 +1,16 @@
 """Features: from items to what a solver sees, and from its solution to scores of new items."""
 
 from rankwise.features.basis import basis_root, check_basis, choose_basis
-from rankwise.features.design import Design, is_read_once, make_design, make_features
-from rankwise.features.feature_map import FeatureMap, FeatureRows, basis_map, take_columns
+from rankwise.features.feature_map import (
+    Design,
+    FeatureMap,
+    FeatureRows,
+    basis_map,
+    is_read_once,
+    make_design,
+    make_features,
+    take_columns,
+)
 from rankwise.features.group_scaling import scale_in_groups, scale_sparse_in_groups, signed_log
 from rankwise.features.kernel import Kernel, KernelParameters, center_kernel, set_kernel_tags
 from rankwise.features.view import View, check_views, fit_view, view_columns

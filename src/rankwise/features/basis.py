@@ -12,10 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
 from rankwise.arrays import Array
-from rankwise.frames import as_array
+from rankwise.frames import as_array, refuse_masked
+from rankwise.inputs import check_option
 from rankwise.machine import idle_cores
-from rankwise.options import check_option
-from rankwise.real_numbers import refuse_masked
 
 BASES = ("random", "kmeans++")
 

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from rankwise.arrays import Indices
 from rankwise.features.feature_map import FeatureMap
+from rankwise.inputs import check_option
 from rankwise.machine import check_matrix_fits
-from rankwise.options import check_option
 
 NAMES = ("items", "scored", "features")
 

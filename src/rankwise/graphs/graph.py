@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array, Indices
+from rankwise.inputs import as_weights
 from rankwise.machine import check_matrix_fits
-from rankwise.targets import as_weights
 
 if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph

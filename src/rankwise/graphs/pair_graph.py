@@ -11,13 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
 from rankwise.arrays import Array, Indices
-from rankwise.frames import as_array
+from rankwise.frames import as_array, refuse_masked
 from rankwise.graphs.graph import GraphDescription, PreferenceGraph
 from rankwise.graphs.roots import ComponentRoot, items_of_components
 from rankwise.groups import Groups, encode_groups
-from rankwise.options import check_option
-from rankwise.real_numbers import as_real, as_whole, refuse_masked
-from rankwise.targets import near_one
+from rankwise.inputs import as_real, as_whole, check_option, near_one
 
 COSTS = ("magnitude", "sign", "relative")
 GROUP_WEIGHTS = ("pairs", "groups")

@@ -25,9 +25,8 @@ from rankwise.graphs.score_levels import (
 )
 from rankwise.graphs.strict import StrictOrder
 from rankwise.groups import Groups, encode_groups
+from rankwise.inputs import as_scores, as_weights, check_option, split_weighted
 from rankwise.machine import check_matrix_fits
-from rankwise.options import check_option
-from rankwise.targets import as_scores, as_weights, split_weighted
 
 TIES = ("include", "exclude")
 

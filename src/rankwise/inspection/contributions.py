@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.anatomy import source_columns
 from rankwise.groups import Groups, encode_groups
+from rankwise.inputs import check_option
 from rankwise.inspection.model_parts import input_columns, take_apart
-from rankwise.options import check_option
 
 BLOCK_ENTRIES = 2**22
 

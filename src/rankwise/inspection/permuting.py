@@ -16,6 +16,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.errors import UndefinedMetricError
 from rankwise.frames import narwhals_frame
 from rankwise.graphs import PreferenceGraph
+from rankwise.inputs import split_target
 from rankwise.inspection.model_parts import input_columns
 from rankwise.machine import calm
 from rankwise.metrics import Metric, get_metric
@@ -23,7 +24,6 @@ from rankwise.metrics.averaging import check_data
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.curves import mean_defined, standard_error
 from rankwise.model_selection.scoring import predict_items
-from rankwise.targets import split_target
 from rankwise.text_tables import Table
 
 SHOWN = 20

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.environment import require
+from rankwise.inputs import check_option
 from rankwise.leaderboard import formats
 from rankwise.leaderboard.covariates import Effect
 from rankwise.leaderboard.judges import Judge
 from rankwise.leaderboard.solving import explained_by_ratings
 from rankwise.leaderboard.tally import Tally
-from rankwise.options import check_option
 from rankwise.text_tables import listed
 from rankwise.uncertainty.jackknife import Spread
 

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators import RankLogistic
+from rankwise.inputs import check_option
 from rankwise.leaderboard.jackknife import LeaveOut
 from rankwise.leaderboard.least_squares import LeastSquares, alpha_grid, best_alpha
 from rankwise.leaderboard.likelihood import (
@@ -26,7 +27,6 @@ from rankwise.leaderboard.resampling import KeptMeans, Units
 from rankwise.leaderboard.solving import RatingSystem, Solution
 from rankwise.leaderboard.tally import Tally
 from rankwise.machine import Progress
-from rankwise.options import check_option
 from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
 
 EVERY = 2  # so many of the alphas of the grid are left out: each needs a fit

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array
 from rankwise.datasets import PairData
+from rankwise.inputs import as_real
 from rankwise.leaderboard.solving import DENSE_LIMIT, RatingSystem, SparseSystem
-from rankwise.real_numbers import as_real
 from rankwise.uncertainty.jackknife import Spread
 
 SIDE = "first side"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankwise.inputs import check_option
 from rankwise.leaderboard.standing import FEW
-from rankwise.options import check_option
 from rankwise.text_tables import TABLE_FORMATS, Table, csv_text, join_tables, one_line
 
 if TYPE_CHECKING:

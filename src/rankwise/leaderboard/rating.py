@@ -17,6 +17,7 @@ from rankwise.errors import warn_user
 from rankwise.frames import as_array
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.groups import Groups, encode_groups
+from rankwise.inputs import check_items, check_option, suggestion
 from rankwise.leaderboard.board import Leaderboard, consistency, meetings_of, scale_of
 from rankwise.leaderboard.bradley_terry import BradleyTerry
 from rankwise.leaderboard.covariates import (
@@ -33,8 +34,6 @@ from rankwise.leaderboard.solving import Solution
 from rankwise.leaderboard.standing import ordered_columns, records_of, standing_of
 from rankwise.leaderboard.tally import Tally
 from rankwise.machine import calm
-from rankwise.options import check_option, suggestion
-from rankwise.real_numbers import check_items
 from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
 
 RatingModel = LeastSquares | BradleyTerry

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwise.arrays import Array, Indices
 from rankwise.graphs import ScoreGraph
-from rankwise.options import check_option
+from rankwise.inputs import check_option
 
 
 class TableLoss:

@@ -14,10 +14,8 @@ from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
 from rankwise.frames import check_same_index
 from rankwise.groups import Groups, encode_groups
+from rankwise.inputs import as_real, as_weights, check_option, split_target, split_weighted
 from rankwise.metrics.ranking import Ranking, Targets
-from rankwise.options import check_option
-from rankwise.real_numbers import as_real
-from rankwise.targets import as_weights, split_target, split_weighted
 
 UNDEFINED = ("skip", "zero", "one", "nan", "raise")
 

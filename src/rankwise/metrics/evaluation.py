@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.environment import require
+from rankwise.inputs import check_option
 from rankwise.metrics.averaging import (
     UNDEFINED,
     GroupValues,
@@ -19,7 +20,6 @@ from rankwise.metrics.averaging import (
 )
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.metrics.registry import Metric, get_metric
-from rankwise.options import check_option
 from rankwise.text_tables import Table
 
 FEW_GROUPS = 5  # with fewer an interval is a rough guess

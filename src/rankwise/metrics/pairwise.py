@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise._compiled import count_inversions, weigh_inversions
 from rankwise.arrays import Array, Indices
+from rankwise.inputs import check_option
 from rankwise.metrics.averaging import (
     GroupMetric,
     GroupValues,
@@ -16,7 +17,6 @@ from rankwise.metrics.averaging import (
     mean_over_groups,
 )
 from rankwise.metrics.ranking import Ranking, Targets, divide
-from rankwise.options import check_option
 
 
 def disagreement_error(

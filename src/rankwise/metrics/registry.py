@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
+from rankwise.inputs import suggestion
 from rankwise.metrics.averaging import (
     GroupMetric,
     GroupValues,
@@ -21,7 +22,6 @@ from rankwise.metrics.averaging import (
 from rankwise.metrics.pairwise import AUC, CONCORDANCE, DISAGREEMENT, SPEARMAN, TAU
 from rankwise.metrics.ranking import Ranking
 from rankwise.metrics.top_heavy import AP, ERR, HIT, NDCG, PRECISION, RECALL, RR
-from rankwise.options import suggestion
 
 
 class _Kind(NamedTuple):

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from rankwise.arrays import Array, Indices
+from rankwise.inputs import check_option
 from rankwise.metrics.averaging import (
     GroupMetric,
     GroupValues,
@@ -18,7 +19,6 @@ from rankwise.metrics.averaging import (
     mean_over_groups,
 )
 from rankwise.metrics.ranking import Ranking, Targets, divide
-from rankwise.options import check_option
 
 LARGEST_GRADE = 50  # above it 2^y - 1 is no longer told from 2^y, and y is hardly a grade
 

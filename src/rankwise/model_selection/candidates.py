@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
-from rankwise.real_numbers import as_real
+from rankwise.inputs import as_real
 
 SIMPLER = {"alpha": 1, "nu": -1, "n_basis": -1}  # the sign of the direction of simpler models
 SAME = 1e-12  # scores that differ by less are equal but for rounding

@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike
 from rankwise.arrays import Array
 from rankwise.environment import require
 from rankwise.frames import frame_columns
+from rankwise.inputs import as_real, check_option
 from rankwise.machine import calm
-from rankwise.options import check_option
-from rankwise.real_numbers import as_real
 from rankwise.text_tables import TABLE_FORMATS, Table, count, join_tables, plain
 
 TESTS = ("wilcoxon", "randomization")

@@ -78,6 +78,7 @@ def edges_of_folds(graph: PairGraph, folds: Folds) -> Folds:
 
 
 ROUNDING = 1e-12  # of a weight: what is left of it when all of it is subtracted
+LONG = 64  # items of a fold: shorter ones are small systems, whatever the features
 SHORT = 4  # a fold is short if there are so many times more features
 TIED = 1e-13  # of the largest target: preferences that cancel, but for rounding
 
@@ -202,7 +203,8 @@ def _hold_out_cut(
     """Fill `out` for folds that edges leave, if there is a shortcut that pays; say whether."""
     graph = loss.graph
     weight = graph.item_weights
-    has_long_folds = design.method == "primal" and max(map(len, folds)) > design.matrix.shape[1]
+    longest, n_columns = max(map(len, folds)), design.matrix.shape[1]
+    has_long_folds = design.method == "primal" and longest > max(n_columns, LONG)
     if graph.is_complete and not has_long_folds:
         for U in folds:
             check_rest(graph.n_items - len(U) > 1 or loss.beta == 1)

@@ -16,12 +16,12 @@ from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.inputs import with_weights
 from rankwise.machine import calm
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection.curves import judge
 from rankwise.model_selection.folds import PAIR, PAIRWISE, choose_plan, make_folds
 from rankwise.model_selection.task import HoldOutTask
-from rankwise.targets import with_weights
 
 CHUNK_ENTRIES = 2**24  # of one array of items × permutations × alphas; about eight exist at a time
 

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
+from rankwise.inputs import with_weights
 from rankwise.machine import calm
 from rankwise.model_selection.curves import by_row
 from rankwise.model_selection.folds import make_folds
 from rankwise.model_selection.task import HeldOutPairs, HoldOutTask, hold_out_task
-from rankwise.targets import with_weights
 
 
 @calm

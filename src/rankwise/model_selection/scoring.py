@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 
 from rankwise.errors import UndefinedMetricError
+from rankwise.inputs import split_weighted
 from rankwise.metrics import Metric, get_metric
-from rankwise.targets import split_weighted
 
 
 def group_metadata(estimator: Any, method: str, groups: Any) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.features import Design, FeatureMap, Kernel
 from rankwise.graphs import ScoreGraph
 from rankwise.groups import Groups
+from rankwise.inputs import check_option
 from rankwise.losses import SquaredLoss
 from rankwise.machine import track
 from rankwise.metrics import Metric
@@ -35,7 +36,6 @@ from rankwise.model_selection.candidates import Candidates, asked_alphas, defaul
 from rankwise.model_selection.curves import HeldOutCurves
 from rankwise.model_selection.folds import Folds, make_folds, read_splits
 from rankwise.model_selection.hold_out import Refit, check_rest, held_out_scores
-from rankwise.options import check_option
 from rankwise.solvers.tables import Side, Table
 
 OVERFLOW = (

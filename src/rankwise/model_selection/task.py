@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from rankwise.arrays import Array, Indices
 from rankwise.features import Design
 from rankwise.graphs import PairGraph, PreferenceGraph
+from rankwise.inputs import with_weights
 from rankwise.losses import SquaredLoss
 from rankwise.machine import track
 from rankwise.model_selection.candidates import Candidates, asked_alphas, default_alphas
@@ -33,7 +34,6 @@ from rankwise.solvers import minimize
 from rankwise.solvers.hold_out import Part
 from rankwise.solvers.hold_out_items import Spectrum
 from rankwise.solvers.hold_out_pairs import pair_differences, pair_disagreement
-from rankwise.targets import with_weights
 
 COLUMNS = 64  # columns of a kernel matrix that are looked at together
 

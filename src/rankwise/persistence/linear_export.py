@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array
 from rankwise.estimators.anatomy import LinearFunction, is_idle, linear_function
 from rankwise.estimators.columns import Columns
-from rankwise.options import check_option
+from rankwise.inputs import check_option
 
 FORMATS = ("json", "solr", "opensearch")
 

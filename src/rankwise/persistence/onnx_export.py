@@ -21,8 +21,8 @@ from rankwise.datasets.files import PathLike, replace_file
 from rankwise.environment import package_versions, require
 from rankwise.estimators.anatomy import is_idle, last_step, score_functions
 from rankwise.estimators.columns import Columns
+from rankwise.inputs import check_option
 from rankwise.model_selection.scoring import predict_items
-from rankwise.options import check_option
 from rankwise.persistence.linear_export import input_names
 from rankwise.persistence.onnx_graph import Graph, Values, import_onnx
 from rankwise.persistence.onnx_steps import add_ranker, add_step, is_gap, text_columns

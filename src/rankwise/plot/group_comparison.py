@@ -12,12 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.estimators.anatomy import last_step
 from rankwise.frames import as_array
 from rankwise.groups import encode_groups
+from rankwise.inputs import check_option, split_target
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection import ComparisonRow, compare
 from rankwise.model_selection.scoring import predict_items
-from rankwise.options import check_option
 from rankwise.plot.figure import BAD, GOOD, NEUTRAL, axes_for, describe_metric
-from rankwise.targets import split_target
 
 KINDS = ("scatter", "difference")
 

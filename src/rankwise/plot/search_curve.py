@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array
 from rankwise.estimators.anatomy import last_step, transform_items
 from rankwise.frames import column_names
+from rankwise.inputs import split_target
 from rankwise.metrics import get_metric
 from rankwise.model_selection.curves import curves_of_search, mean_defined, standard_error
 from rankwise.plot.figure import COLORS, axes_for, describe_metric, ordered_colors
-from rankwise.targets import split_target
 
 MEANS = {
     "leave-group-out": "mean over groups",

@@ -16,11 +16,11 @@ from rankwise.arrays import Array, Indices
 from rankwise.frames import as_array, column_names
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import Groups, encode_groups
+from rankwise.inputs import as_scores, split_target
 from rankwise.inspection.model_parts import ModelParts, take_apart
 from rankwise.metrics.averaging import check_data
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.scoring import predict_items
-from rankwise.targets import as_scores, split_target
 
 LONGEST_TEXT = 80
 

@@ -18,11 +18,11 @@ from rankwise.datasets.files import PathLike, replace_file
 from rankwise.datasets.row_sketch import seen_shares, seen_words, sketch_rows
 from rankwise.environment import describe_environment
 from rankwise.frames import as_array
+from rankwise.inputs import as_scores, split_target
 from rankwise.metrics import Metric
 from rankwise.report import sections, tuning, words
 from rankwise.report.items import Subject, as_text, make_subject
 from rankwise.report.rivals import find_rivals
-from rankwise.targets import as_scores, split_target
 
 SCRIPTS = ("charts.js", "tables.js", "theme.js", "items.js", "report.js")
 LONGEST_TITLE = 200

@@ -21,9 +21,9 @@ from rankwise.estimators.base import RankerMixin
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.roots import items_of_components
 from rankwise.groups import encode_groups
+from rankwise.inputs import split_weighted, with_weights
 from rankwise.machine import calm
 from rankwise.model_selection.scoring import needs_groups, predict_items
-from rankwise.targets import split_weighted, with_weights
 from rankwise.uncertainty.jackknife import (
     BLOCK,
     Difference,

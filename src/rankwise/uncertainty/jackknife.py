@@ -25,13 +25,12 @@ from rankwise.estimators import RankRLS
 from rankwise.estimators.anatomy import fit_ranker, last_step, transform_items
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import encode_groups
+from rankwise.inputs import as_scores, check_option, split_weighted, with_weights
 from rankwise.machine import calm, track
 from rankwise.model_selection.candidates import Candidates
 from rankwise.model_selection.hold_out import Units
 from rankwise.model_selection.scoring import needs_groups, predict_items
 from rankwise.model_selection.task import LeastSquaresTask
-from rankwise.options import check_option
-from rankwise.targets import as_scores, split_weighted, with_weights
 
 BLOCK = 2**22  # numbers
 COVARIANCE_LIMIT = 2000  # items of which all differences are looked at

@@ -16,8 +16,8 @@ from sklearn.utils.validation import _num_samples
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.graphs import PairGraph
+from rankwise.inputs import check_option
 from rankwise.machine import calm
-from rankwise.options import check_option
 from rankwise.uncertainty.belief import Belief, belief_of_comparisons, check_number_of_items
 from rankwise.uncertainty.calibrated_ranker import CalibratedRanker, ProbabilityMap
 

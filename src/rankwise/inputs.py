@@ -1,16 +1,90 @@
-"""What a learner is told about its items: scores, scores with groups in one array, or a graph."""
+"""What a user passes: options, numbers, scores, groups and weights, read once and checked."""
 
 from __future__ import annotations
 
+import difflib
+import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
-from rankwise.frames import check_same_index
+from rankwise.frames import as_array, check_same_index, refuse_masked
 from rankwise.groups import encode_groups
-from rankwise.real_numbers import as_real
+
+
+def check_option(name: str, value: object, allowed: Sequence[str]) -> None:
+    """Raise a ValueError that lists the choices unless the value is one of them."""
+    if not isinstance(value, str) or value not in allowed:
+        choices = ", ".join(map(repr, allowed))
+        raise ValueError(
+            f"{name}={value!r} is unknown; {suggestion(value, allowed)}choose one of {choices}."
+        )
+
+
+def suggestion(value: object, allowed: Sequence[str]) -> str:
+    """Return ``"did you mean 'x'? "`` if some allowed word looks like `value`, else nothing."""
+    words = {word.lower(): word for word in reversed(allowed)}
+    close = difflib.get_close_matches(str(value).lower(), words, n=1)
+    return f"did you mean {words[close[0]]!r}? " if close else ""
+
+
+def check_items(name: str, X: Any) -> None:
+    """Raise a ValueError if an array has masked entries, dates, or fields instead of columns."""
+    refuse_masked(name, X)
+    dtype = getattr(X, "dtype", None)
+    if getattr(dtype, "kind", "") in ("m", "M", "V"):
+        raise ValueError(
+            f"{name} has dtype {dtype}; features are real numbers, so turn these into numbers "
+            "(days since a date, for example) or leave them out."
+        )
+
+
+def as_real(name: str, values: Any, advice: str = "pass real numbers") -> Array:
+    """Numbers as float64, of any shape; NaN and infinity are left to the caller.
+
+    Refused are complex numbers, dates and durations, which NumPy would turn into numbers; masked
+    entries; and whole numbers so large that different ones become equal. Missing entries (None,
+    pandas.NA) are NaN. Columns and frames may be of pandas, polars or Arrow.
+    """
+    refuse_masked(name, values)
+    array = np.asarray(as_array(values))
+    if array.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold real numbers.")
+    if array.dtype == object:
+        array = np.array([_number(value) for value in array.flat], object).reshape(array.shape)
+    try:
+        if array.dtype.kind in "mMV":
+            raise TypeError
+        real = array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"{name} has dtype {array.dtype}, expected real numbers; {advice}."
+        ) from None
+    is_large = array.dtype.kind in "iu" and np.abs(real).max(initial=0.0) >= 2.0**53
+    if is_large and len(np.unique(real)) < len(np.unique(array)):
+        raise ValueError(
+            f"{name} has whole numbers beyond 2**53, of which different ones become equal as "
+            "float64; subtract a constant from all of them."
+        )
+    return real
+
+
+def as_whole(name: str, value: Any, meaning: str) -> int:
+    """A whole number from 0, which may be a NumPy integer but no bool, float or text."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not is_whole or not 0 <= value <= np.iinfo(np.intp).max:
+        raise ValueError(f"{name}={value!r}; expected a whole number from 0, {meaning}.")
+    return int(value)
+
+
+def _number(value: Any) -> Any:
+    """The value; NaN for pandas.NA, which NumPy does not know."""
+    return np.nan if type(value).__name__ == "NAType" else value
 
 
 def make_target(
