@@ -67,6 +67,7 @@ BUDGET = {
     "dask": 383,
     "datasets": 2263,
     "estimators": 4008,
+    "estimators": 4009,
     "features": 654,
     "graphs": 1308,
     "inspection": 338,
