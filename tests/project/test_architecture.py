@@ -78,7 +78,7 @@ BUDGET = {
     "persistence": 1175,
     "plot": 648,
     "report": 1235,
-    "solvers": 1954,
+    "solvers": 1953,
     "uncertainty": 929,
 }
 CODE_LINES_OF_A_FILE = 400
