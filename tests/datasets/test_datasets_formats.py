@@ -166,12 +166,6 @@ def test_a_file_without_names(tmp_path):
         read_ranking(save(path, "1,7,0.5,3\n0,7,1.5,4\n1,1,x,1\n"), header=False, target=0, group=1)
 
 
-@pytest.mark.parametrize("end", ["\r", "\r\n", "\n"])
-def test_line_ends_of_every_kind_even_mixed(tmp_path, end):
-    text = as_csv().replace("\n", end).replace(end, "\r\n", 1)
-    check(read_ranking(save(tmp_path / "a", text)))
-
-
 @pytest.mark.parametrize(
     "cell, words",
     [

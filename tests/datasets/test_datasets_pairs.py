@@ -29,28 +29,6 @@ def check_games(data):
     assert data.winner.dtype == data.loser.dtype == np.intp
 
 
-@pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
-def test_delimiters_are_found(tmp_path, delimiter):
-    check_games(read_pairs(save(tmp_path / "games", GAMES.replace(",", delimiter))))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda text: text.replace("\n", "\r\n").encode(),
-        lambda text: b"\xef\xbb\xbf" + text.encode(),
-        lambda text: gzip.compress(text.encode()),
-        lambda text: text.replace(",", " , ").encode(),
-        lambda text: text.replace("Ann", '"Ann"').encode(),
-        lambda text: b"\n\n" + text.replace("\n", "\n\n").encode(),
-        lambda text: text.rstrip("\n").encode(),
-    ],
-    ids=["crlf", "bom", "gzip", "blanks", "quotes", "empty lines", "no newline at end"],
-)
-def test_harmless_variations(tmp_path, change):
-    check_games(read_pairs(save(tmp_path / "games.csv", change(GAMES))))
-
-
 def test_own_delimiter(tmp_path):
     path = save(tmp_path / "games.txt", GAMES.replace(",", "~"))
     check_games(read_pairs(path, delimiter="~"))

@@ -57,7 +57,7 @@ def compare(
     for name, path in zip(names, rankers, strict=True):
         ranker = open_ranker(path)
         predicted, found = ranker.scores(file)
-        note(ranker.seen_items(file))
+        note(ranker.seen_items(file, found))
         chosen = chosen or metrics_for(metric, found.y)
         evaluations[name] = evaluate(found.y, predicted, found.groups, chosen, undefined="nan")
     found_by = {

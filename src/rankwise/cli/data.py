@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankwise.datasets import RankingData
-    from rankwise.estimators import Columns
+    from rankwise.estimators.columns import Columns
 
 NOTES = "rankwise train"
 
@@ -295,8 +295,8 @@ class TrainedModel:
             "rank_high": ranks.high,
         }
 
-    def seen_items(self, file: DataFile) -> str:
-        """What is to be said if the model was trained on items of the file, else nothing."""
+    def seen_items(self, file: DataFile, data: Any) -> str:
+        """What is to be said if the model was trained on these items of the file, else nothing."""
         import numpy as np
 
         from rankwise.datasets.row_sketch import seen_shares, seen_words
@@ -306,13 +306,9 @@ class TrainedModel:
             is_whole = set(notes.columns) <= set(file.names)
             sketch = notes.whole_rows if is_whole else notes.rows
             features = notes.columns if is_whole else self.features
+            data = file.read_table(**file.roles_of(self), features=features)
         if not sketch:
             return ""
-        data: Any
-        if notes.columns:
-            data = file.read_table(**file.roles_of(self), features=features)
-        else:
-            data = file.read_for(self)
         data = data.take(np.flatnonzero(~np.isnan(data.y)))
         return seen_words(seen_shares(sketch, data.X, data.y, data.groups), self.name)
 
@@ -339,7 +335,7 @@ class ScoreFile:
         kept = scored_items(data)
         return values[kept], data.take(kept)
 
-    def seen_items(self, file: DataFile) -> str:
+    def seen_items(self, file: DataFile, data: Any) -> str:
         """Nothing: who knows what these scores were trained on."""
         return ""
 
@@ -359,7 +355,7 @@ def scored_items(data: Any) -> NDArray[np.intp]:
 def open_model(path: Path) -> TrainedModel:
     """Load a model."""
     from rankwise.datasets.files import location
-    from rankwise.estimators import Columns
+    from rankwise.estimators.columns import Columns
     from rankwise.persistence.model_file import load_with_notes
 
     model, notes = load_with_notes(location(str(path)))

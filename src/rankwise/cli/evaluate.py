@@ -72,7 +72,7 @@ def evaluate(
         print_json({"ranker": ranker, "data": items, "items": len(found.y), "metrics": rows})
     else:
         print_table(result.table())
-    note(opened.seen_items(file))
+    note(opened.seen_items(file, found))
     for row in result:
         if row.name == "disagreement":
             note(too_good(row.name, row.mean, len(found.y)))

@@ -53,7 +53,7 @@ def report(
     if previous is not None:
         before = np.zeros(found.X.shape[0])  # rows without a true score are left out of the page
         before[~np.isnan(found.y)] = open_ranker(previous).scores(file)[0]
-    warning = ranker.seen_items(file)
+    warning = ranker.seen_items(file, found)
     metrics = [chosen.name for chosen in metrics_for(metric, found.y)]
     page = make_page(
         ranker.model,
