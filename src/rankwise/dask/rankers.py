@@ -210,7 +210,7 @@ class RankRLS(LazyModel):
             The fitted estimator.
         """
         alphas = check_alphas([self.alpha], "alpha")
-        self.output_shape_ = () if np.ndim(y) == 1 else (int(y.shape[1]),)
+        self.output_shape_ = () if np.ndim(y) == 1 else (int(np.shape(y)[1]),)
         n_outputs = self.output_shape_[0] if self.output_shape_ else 1
         rule = pair_rule(self, n_outputs)
         blocks, features, is_cut = self._whole_blocks(X, y, groups)
