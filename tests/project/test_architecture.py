@@ -66,8 +66,7 @@ BUDGET = {
     "cli": 2368,
     "dask": 383,
     "datasets": 2263,
-    "estimators": 3935,
-    "estimators": 4011,
+    "estimators": 3940,
     "features": 654,
     "graphs": 1308,
     "inspection": 338,
@@ -79,8 +78,6 @@ BUDGET = {
     "persistence": 1190,
     "plot": 648,
     "report": 1236,
-    "solvers": 1954,
-    "report": 1235,
     "solvers": 1953,
     "uncertainty": 929,
 }
