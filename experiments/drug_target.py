@@ -206,7 +206,7 @@ def growth_row(n):
     rng = np.random.default_rng(0)
     X, Z = rng.standard_normal((n, 20)), rng.standard_normal((n // 4, 20))
     Y = rng.standard_normal((n, n // 4))
-    options = {"row_kernel": "rbf", "column_kernel": "rbf", "intercept": False}
+    options = {"row_kernel": "rbf", "column_kernel": "rbf", "fit_intercept": False}
     ours = measure(lambda: ConditionalRankRLS(**options).fit(X, Z, Y))
     explicit = (None, None)
     if Y.size <= 6400:

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -331,6 +331,12 @@ def test_other_models_get_groups_as_they_take_them(data):
     assert list(fit_any(ByQuery(), checked).qid_) == sorted(groups)
     assert fit_any(Ridge(), checked).coef_.shape == (4,)
     assert fit_any(RankRLS(), checked).n_pairs_ == RankRLS().fit(X, y, groups).n_pairs_
+
+
+def test_other_models_of_small_data_get_one_thread_unless_the_user_says_how_many(data):
+    checked = check_data(*data)
+    assert fit_any(LinearRegression(), checked).n_jobs == 1
+    assert fit_any(LinearRegression(n_jobs=2), checked).n_jobs == 2
 
 
 def test_other_models_are_held_out_by_folds_of_groups(data):

@@ -82,7 +82,7 @@ def test_the_model_is_that_of_explicit_dyads(table, rng, gaps, ranked, kind, int
     on_columns = K.diagonal().mean() if intercept and ranked != "columns" else 0.0
     for options, alpha in zip(OPTIONS, itertools.cycle(ALPHAS), strict=False):
         model = ConditionalRankRLS(
-            alpha, ranked=ranked, intercept=intercept, tol=1e-12, **given, **options
+            alpha, ranked=ranked, fit_intercept=intercept, tol=1e-12, **given, **options
         )
         found = model.fit(items[0], items[1], Y).predict(items[2], items[3])
         A = explicit_dyads(G + on_rows, K + on_columns, Y, alpha, ranked=ranked, **options)
@@ -101,7 +101,7 @@ def test_leave_out_one_at_a_time_is_refitting(table, rng, gaps, kind, leave):
     Y = with_gaps(Y, rng) if gaps else Y
     given, G, K, _, _ = kernels(kind, rows, columns, rows, columns)
     for options in [{}] if not gaps or leave == "both" else OPTIONS[::2]:
-        model = ConditionalRankRLS(intercept=False, tol=1e-12, **given, **options)
+        model = ConditionalRankRLS(fit_intercept=False, tol=1e-12, **given, **options)
         held = model.leave_out(rows, columns, Y, leave, alphas=ALPHAS, cv=None)
         for k, alpha in enumerate(ALPHAS):
             truth = refit_without(G, K, Y, alpha, leave, **options)
@@ -121,7 +121,7 @@ def test_leave_out_one_at_a_time_is_refitting(table, rng, gaps, kind, leave):
 def test_folds_are_refitted_by_the_public_estimator(table, rng, ranked, leave):
     rows, columns, Y = table
     Y = with_gaps(Y, rng)
-    model = ConditionalRankRLS(0.2, ranked=ranked, tol=1e-12, intercept=False)
+    model = ConditionalRankRLS(0.2, ranked=ranked, tol=1e-12, fit_intercept=False)
     held = model.leave_out(rows, columns, Y, leave, cv=3)
     of_row, of_column = fold_of(Q), fold_of(T)
     for a, b in (
@@ -148,7 +148,7 @@ def test_folds_are_refitted_by_the_public_estimator(table, rng, ranked, leave):
 def test_leave_out_of_ranked_rows_is_that_of_the_turned_table(table, rng, gaps, leave):
     rows, columns, Y = table
     Y = with_gaps(Y, rng) if gaps else Y
-    options = {"tol": 1e-12, "intercept": True}
+    options = {"tol": 1e-12, "fit_intercept": True}
     model = ConditionalRankRLS(0.2, ranked="rows", **options)
     turned = ConditionalRankRLS(0.2, **options)
     other = {"rows": "columns", "columns": "rows"}.get(leave, leave)
@@ -163,7 +163,7 @@ def test_leave_out_with_an_intercept_keeps_the_constant_of_all_rows(table, leave
     rows, columns, Y = (part[:5] for part in table)
     G, K = rows @ rows.T, columns @ columns.T
     G = G + G.diagonal().mean()
-    held = ConditionalRankRLS(0.3, intercept=True).leave_out(rows, columns, Y, leave, cv=None)
+    held = ConditionalRankRLS(0.3, fit_intercept=True).leave_out(rows, columns, Y, leave, cv=None)
     truth = refit_without(G, K, Y, 0.3, leave)
     if leave == "rows":
         held, truth = count_from_mean(held), count_from_mean(truth)
@@ -185,7 +185,7 @@ def test_the_delta_kernel_is_label_ranking(table, rng, gaps):
     for kernel in ("linear", "rbf"):
         one = LabelRanker(0.05, kernel=kernel, tol=1e-12).fit(rows, Y)
         other = ConditionalRankRLS(
-            0.05, row_kernel=kernel, column_kernel="delta", intercept=True, tol=1e-12
+            0.05, row_kernel=kernel, column_kernel="delta", fit_intercept=True, tol=1e-12
         )
         other.fit(rows, None, Y)
         new = rng.standard_normal((6, 3))
@@ -198,11 +198,11 @@ def test_an_intercept_is_for_linear_kernels_unless_it_is_asked_for(table):
     rows, columns, Y = table
     assert ConditionalRankRLS().fit(rows, columns, Y).column_coef_.any()
     assert not ConditionalRankRLS(row_kernel="rbf").fit(rows, columns, Y).column_coef_.any()
-    assert not ConditionalRankRLS(intercept=False).fit(rows, columns, Y).column_coef_.any()
+    assert not ConditionalRankRLS(fit_intercept=False).fit(rows, columns, Y).column_coef_.any()
     by_column = ConditionalRankRLS(ranked="rows", row_kernel="rbf").fit(rows, columns, Y)
     assert by_column.row_coef_.any()
-    with pytest.raises(ValueError, match="intercept='yes' is unknown"):
-        ConditionalRankRLS(intercept="yes").fit(rows, columns, Y)
+    with pytest.raises(ValueError, match="fit_intercept='yes' is unknown"):
+        ConditionalRankRLS(fit_intercept="yes").fit(rows, columns, Y)
 
 
 def test_all_alphas_are_what_single_fits_give(table):
@@ -248,7 +248,7 @@ def test_sparse_float32_and_wide_features_give_the_same_model(table, rng):
     single = ConditionalRankRLS().fit(rows.astype("f4"), columns.astype("f4"), Y)
     np.testing.assert_allclose(single.predict(rows, columns), truth, rtol=1e-3, atol=1e-3)
     by_features = ConditionalRankRLS(0.1).fit(wide, columns, Y)
-    by_kernel = ConditionalRankRLS(0.1, row_kernel="precomputed", intercept=True)
+    by_kernel = ConditionalRankRLS(0.1, row_kernel="precomputed", fit_intercept=True)
     by_kernel.fit(wide @ wide.T, columns, Y)
     assert by_features.coef_.shape == (40, 2)
     new = rng.standard_normal((3, 40))
@@ -259,8 +259,8 @@ def test_sparse_float32_and_wide_features_give_the_same_model(table, rng):
 
 def test_offsets_and_scales_of_features_and_scores_change_nothing_but_the_scale(table):
     rows, columns, Y = table
-    truth = ConditionalRankRLS(0.01, intercept=False).fit(rows, columns, Y)
-    far = ConditionalRankRLS(0.01, intercept=False).fit(rows, columns + 1e6, 1e9 + 1e3 * Y)
+    truth = ConditionalRankRLS(0.01, fit_intercept=False).fit(rows, columns, Y)
+    far = ConditionalRankRLS(0.01, fit_intercept=False).fit(rows, columns + 1e6, 1e9 + 1e3 * Y)
     found = count_from_mean(far.predict(rows, columns + 1e6)) / 1e3
     np.testing.assert_allclose(found, count_from_mean(truth.predict(rows, columns)), atol=1e-5)
 
@@ -370,7 +370,9 @@ def test_an_indefinite_kernel_is_told_of(table, rng):
     _, columns, Y = table
     G = rng.standard_normal((Q, Q))
     with pytest.warns(UserWarning, match="not positive semidefinite"):
-        ConditionalRankRLS(1.0, row_kernel="precomputed", intercept=False).fit(G + G.T, columns, Y)
+        ConditionalRankRLS(1.0, row_kernel="precomputed", fit_intercept=False).fit(
+            G + G.T, columns, Y
+        )
 
 
 def test_estimators_can_be_cloned_and_forget_an_earlier_fit(table):

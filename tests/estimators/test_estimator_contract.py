@@ -63,7 +63,7 @@ ESTIMATORS = [  # one for each way through the code
     CalibratedRanker(RankRLSCV(ALPHAS, kernel="rbf")),
     CalibratedRanker(RankSVM(), n_folds=2),
     LabelRanker(),
-    LabelRanker(kernel="rbf", intercept=False),
+    LabelRanker(kernel="rbf", fit_intercept=False),
     LabelRanker(kernel="precomputed"),
     LabelRankerCV(ALPHAS, cv=2),
     GroupScaler(with_standard=True),

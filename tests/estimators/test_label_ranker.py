@@ -64,7 +64,7 @@ def test_the_model_and_leave_one_out_are_those_of_explicit_dyads(
     constant = G.diagonal().mean() if intercept else 0.0
     for options, alpha in zip(OPTIONS, itertools.cycle([1e-3, 1.0]), strict=False):
         model = LabelRanker(
-            alpha, kernel=kernel, gamma=0.4, intercept=intercept, tol=1e-12, **options
+            alpha, kernel=kernel, gamma=0.4, fit_intercept=intercept, tol=1e-12, **options
         )
         found = count_from_mean(model.fit(items, Y).predict(items))
         truth = count_from_mean(truth_of(G + constant, Y, alpha, **options))
@@ -85,7 +85,7 @@ def test_complete_scores_without_intercept_are_ridge_on_centered_rows(data):
     X, Y = data
     alpha = 0.3
     ridge = Ridge(alpha * N * (T - 1) / 2, fit_intercept=False).fit(X, count_from_mean(Y))
-    model = LabelRanker(alpha, intercept=False).fit(X, Y)
+    model = LabelRanker(alpha, fit_intercept=False).fit(X, Y)
     np.testing.assert_allclose(model.coef_, ridge.coef_, atol=1e-12)
     assert model.n_pairs_ == N * T * (T - 1) // 2
     assert model.coef_.shape == (T, 3)
@@ -95,7 +95,7 @@ def test_complete_scores_without_intercept_are_ridge_on_centered_rows(data):
 def test_folds_are_refits(data, rng, gaps):
     X, Y = data
     Y = with_gaps(Y, rng) if gaps else Y
-    model = LabelRanker(0.1, intercept=False, tol=1e-12)
+    model = LabelRanker(0.1, fit_intercept=False, tol=1e-12)
     splits = list(KFold(3).split(X))
     held = model.leave_out(X, Y, cv=splits)
     for train, test in splits:
@@ -114,8 +114,8 @@ def test_sparse_iterative_basis_and_dual_solvers_agree(data, rng):
         ):
             found = LabelRanker(0.1, solver=solver, tol=1e-12).fit(items, Y).predict(items)
             np.testing.assert_allclose(count_from_mean(found), count_from_mean(truth), atol=1e-8)
-        full = LabelRanker(0.1, kernel="rbf", tol=1e-12, intercept=False).fit(X, Y).predict(X)
-        basis = LabelRanker(0.1, kernel="rbf", n_basis=N, tol=1e-12, intercept=False)
+        full = LabelRanker(0.1, kernel="rbf", tol=1e-12, fit_intercept=False).fit(X, Y).predict(X)
+        basis = LabelRanker(0.1, kernel="rbf", n_basis=N, tol=1e-12, fit_intercept=False)
         np.testing.assert_allclose(basis.fit(X, Y).predict(X), full, atol=1e-6)
     some = LabelRanker(kernel="rbf", n_basis=4, random_state=0).fit(X, Y)
     assert some.dual_coef_.shape == (4, T)
@@ -124,7 +124,7 @@ def test_sparse_iterative_basis_and_dual_solvers_agree(data, rng):
 
 def test_leave_out_of_the_iterative_solver_refits_folds(data):
     X, Y = data
-    big = LabelRanker(0.1, intercept=False, tol=1e-12)
+    big = LabelRanker(0.1, fit_intercept=False, tol=1e-12)
     small = big.leave_out(X, Y, cv=4)
     sparse = big.set_params(solver="iterative").leave_out(sp.csr_array(X), Y, cv=4)
     np.testing.assert_allclose(sparse, small, atol=1e-8)
@@ -242,15 +242,15 @@ def test_a_model_file_scores_alike(data, tmp_path):
 
 def test_far_features_and_scores_keep_their_digits(data):
     X, Y = data
-    truth = count_from_mean(LabelRanker(0.01, intercept=False).fit(X, Y).predict(X))
+    truth = count_from_mean(LabelRanker(0.01, fit_intercept=False).fit(X, Y).predict(X))
     for scale in (1e-12, 1e12):
-        model = LabelRanker(0.01 * scale**2, intercept=False).fit(scale * X, 5e3 + scale * Y)
+        model = LabelRanker(0.01 * scale**2, fit_intercept=False).fit(scale * X, 5e3 + scale * Y)
         found = count_from_mean(model.predict(scale * X)) / scale
         tolerance = 1e-9 if scale > 1 else 1e-2  # 5e3 + 1e-12 y has lost digits of y
         if scale > 1:
             np.testing.assert_allclose(found, truth, atol=tolerance)
     np.testing.assert_allclose(
-        count_from_mean(LabelRanker(0.01, intercept=False).fit(X, Y + 1e6).predict(X)),
+        count_from_mean(LabelRanker(0.01, fit_intercept=False).fit(X, Y + 1e6).predict(X)),
         truth,
         atol=1e-8,
     )
@@ -324,7 +324,7 @@ def test_an_unknown_class_is_refused_at_score(data):
 def test_two_labels_are_a_regression_of_their_difference(data):
     X, Y = data
     Y = Y[:, :2]
-    model = LabelRanker(0.2, intercept=False).fit(X, Y)
+    model = LabelRanker(0.2, fit_intercept=False).fit(X, Y)
     scores = model.predict(X)
     plain = RankRLS(0.2 / 2, beta=1.0).fit(X, Y[:, 0] - Y[:, 1])
     np.testing.assert_allclose(scores[:, 0] - scores[:, 1], plain.predict(X), atol=1e-10)

@@ -43,7 +43,7 @@ from rankwise.inputs import (
     split_weighted,
     with_weights,
 )
-from rankwise.machine import check_matrix_fits
+from rankwise.machine import ENTRY_OF_TREE, check_matrix_fits, count_idle_cores
 from rankwise.model_selection.curves import Measure, check_scoring, mean_defined, score_groups
 from rankwise.model_selection.folds import Folds, fold_numbers, make_folds
 from rankwise.model_selection.scoring import predict_items
@@ -521,7 +521,10 @@ def fit_any(estimator: Any, data: TrainingData) -> Any:
         if "sample_weight" not in taken or names not in ([], ["group"]):
             raise ValueError("it takes no weights of items")
         given["sample_weight"] = weights[order]
-    return clone(estimator).fit(data.X[order], y[order], **given)
+    model = clone(estimator)
+    if model.get_params(deep=False).get("n_jobs", 0) is None:  # LightGBM heeds no other limit
+        model.set_params(n_jobs=count_idle_cores(ENTRY_OF_TREE * data.X.size))
+    return model.fit(data.X[order], y[order], **given)
 
 
 def as_pipeline(steps: list[Any], ranker: Any) -> Pipeline:

@@ -52,7 +52,7 @@ class TableMixin(RankerMixin, BaseEstimator):
     cost: str = "magnitude"
     ties: str = "include"
     group_weight: str = "pairs"
-    intercept: bool | str = "auto"
+    fit_intercept: bool | str = "auto"
     tol: float = 1e-8
     max_iter: int | None = None
 
@@ -148,7 +148,7 @@ class ConditionalRankRLS(TableMixin):
     cost, ties, group_weight : str
         As in `RankRLS`; the groups are the rows. Anything but ``cost="magnitude",
         ties="include"`` is solved by conjugate gradients.
-    intercept : bool or "auto"
+    fit_intercept : bool or "auto"
         Whether the columns have an order that all rows share: a constant, as large as the mean of
         k(x, x), is added to the kernel of the rows (to that of the columns if rows are ranked).
         "auto" does so for linear kernels only; others mostly have a constant part of their own.
@@ -308,8 +308,8 @@ class ConditionalRankRLS(TableMixin):
 
     def _check_data(self, rows: Any, columns: Any, Y: Any) -> _Data:
         check_option("ranked", self.ranked, ("columns", "rows"))
-        if not isinstance(self.intercept, bool):
-            check_option("intercept", self.intercept, ("auto",))
+        if not isinstance(self.fit_intercept, bool):
+            check_option("fit_intercept", self.fit_intercept, ("auto",))
         if sp.issparse(Y):
             raise ValueError(
                 "Y is a sparse matrix, where an unknown cell looks like a score of 0; pass an "
@@ -347,7 +347,9 @@ class ConditionalRankRLS(TableMixin):
                 "there is nothing to rank: no two known cells can be compared (equal scores do not "
                 "count if ties are left out)."
             )
-        has_constant = kernels[0].is_linear if self.intercept == "auto" else bool(self.intercept)
+        has_constant = (
+            kernels[0].is_linear if self.fit_intercept == "auto" else bool(self.fit_intercept)
+        )
         instances, added = kernels[0].make(items[0], constant=has_constant)
         ranked, _ = kernels[1].make(items[1], is_centered=True)
         table = Table(loss, instances, ranked, self.tol, self.max_iter)
@@ -402,7 +404,7 @@ class ConditionalRankRLSCV(TableMixin, BaseSearch):
         Keep the held-out scores in ``cv_results_["predictions"]``: a list of arrays of shape
         (n_rows · n_columns, n_alphas).
     row_kernel, column_kernel, row_kernel_params, column_kernel_params, ranked, cost, ties, \
-group_weight, intercept, tol, max_iter
+group_weight, fit_intercept, tol, max_iter
         As in `ConditionalRankRLS`.
 
     Attributes

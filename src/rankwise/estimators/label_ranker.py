@@ -44,7 +44,7 @@ class LabelMixin(RankerMixin):
     cost: str = "magnitude"
     ties: str = "include"
     group_weight: str = "pairs"
-    intercept: bool = True
+    fit_intercept: bool = True
     n_basis: int | None = None
     basis: str | ArrayLike = "random"
     solver: str = "auto"
@@ -144,7 +144,7 @@ class LabelRanker(LabelMixin, KernelModel):
         with equal scores: for sets of labels (multi-label), the pairs of two relevant or of two
         other labels, which say nothing. If y has one class for each instance, they are always left
         out.
-    intercept : bool
+    fit_intercept : bool
         Whether labels have offsets, so that some are preferred by most instances: a constant
         feature, as long as the root mean square of the others, is added.
     kernel, gamma, degree, coef0, kernel_params
@@ -298,7 +298,7 @@ class LabelRanker(LabelMixin, KernelModel):
             n_matrices=HOLDING_OUT,
         ).stored()
         matrix, constant = design.matrix, 0.0
-        if self.intercept:
+        if self.fit_intercept:
             matrix, constant = with_constant(matrix, is_kernel=design.method == "dual")
         rows = Side(matrix, design.method == "dual", is_decomposed=design.method != "iterative")
         table = Table(loss, rows, Side(None, False), self.tol, self.max_iter)
@@ -351,8 +351,8 @@ class LabelRankerCV(LabelMixin, Search):
     store_predictions : bool
         Keep the held-out scores in ``cv_results_["predictions"]``: a list of arrays of shape
         (n_instances · n_labels, n_alphas).
-    values, cost, ties, group_weight, intercept, kernel, kernel_params, n_basis, basis, solver, \
-tol, max_iter, random_state
+    values, cost, ties, group_weight, fit_intercept, kernel, kernel_params, n_basis, basis, \
+solver, tol, max_iter, random_state
         As in `LabelRanker`.
 
     Attributes
