@@ -66,7 +66,7 @@ BUDGET = {
     "cli": 2368,
     "dask": 383,
     "datasets": 2263,
-    "estimators": 3940,
+    "estimators": 3937,
     "features": 654,
     "graphs": 1308,
     "inspection": 338,
