@@ -59,6 +59,10 @@ from rankwise.solvers.leave_out import (
 )
 
 EDGE_ENTRIES = 2**25  # differences of features held in memory, all edges by all features
+ROUNDING = 1e-12  # of a weight: what is left of it when all of it is subtracted
+LONG = 64  # items of a fold: shorter ones are small systems, whatever the features
+SHORT = 4  # a fold is short if there are so many times more features
+TIED = 1e-13  # of the largest target: preferences that cancel, but for rounding
 
 
 def fits_edges(graph: PairGraph, n_features: int) -> bool:
@@ -75,12 +79,6 @@ def edges_of_folds(graph: PairGraph, folds: Folds) -> Folds:
     order = np.argsort(ends, kind="stable")
     bounds = np.searchsorted(ends[order], np.arange(len(folds) + 1))
     return [np.unique(order[a:b] % graph.n_pairs) for a, b in itertools.pairwise(bounds)]
-
-
-ROUNDING = 1e-12  # of a weight: what is left of it when all of it is subtracted
-LONG = 64  # items of a fold: shorter ones are small systems, whatever the features
-SHORT = 4  # a fold is short if there are so many times more features
-TIED = 1e-13  # of the largest target: preferences that cancel, but for rounding
 
 
 class Refit(NamedTuple):
