@@ -17,7 +17,7 @@ import scipy.linalg
 
 from rankwise.arrays import Array, Indices
 from rankwise.graphs.roots import GraphRoot
-from rankwise.solvers.hold_out import FewWeights, Part, transposed_eigh, weights_primal
+from rankwise.solvers.hold_out import Part, transposed_eigh, weights_without
 from rankwise.solvers.hold_out_items import (
     Resolvent,
     Spectrum,
@@ -30,20 +30,11 @@ from rankwise.solvers.hold_out_items import (
 def leave_out_primal(
     R: Array, parts: Sequence[Part], units: Sequence[Indices], alphas: Array
 ) -> Array:
-    """Weights of the features as in `rankwise.solvers.hold_out.hold_out_primal`."""
+    """Weights of the features without each unit."""
     out = _empty(R.shape[1], units, parts[0].target, alphas)
-    for k, w in enumerate(weights_primal(R, parts, units, alphas)):
-        out[:, k] = w
+    for numbers, w in weights_without(R, parts, units, alphas):
+        out[:, numbers] = w.transpose(1, 0, 2, 3)
     return out
-
-
-def leave_out_few(R: Array, part: Part, units: Sequence[Indices], alphas: Array) -> Array:
-    """The same for one part and units that are small beside p: downdates of one decomposition."""
-    out = _empty(R.shape[1], units, part.target, alphas)
-    few = FewWeights(R, part)
-    for numbers, u in few.without(units, alphas):
-        out[:, numbers] = u.transpose(1, 0, 2, 3)
-    return np.asarray(few.rotation @ out.reshape(len(out), -1)).reshape(out.shape)
 
 
 def leave_out_dual(
