@@ -44,17 +44,19 @@ from rankwise.machine import track
 from rankwise.model_selection.folds import Folds, fold_numbers
 from rankwise.rows import first_equal_rows
 from rankwise.solvers import minimize
-from rankwise.solvers.hold_out import Part, hold_out_dual, weights_without
-from rankwise.solvers.hold_out_items import (
+from rankwise.solvers.hold_out import (
+    Part,
+    hold_out_dual,
+    leave_out_dual,
+    leave_out_primal,
+    weights_without,
+)
+from rankwise.solvers.hold_out_list import (
     Spectrum,
     hold_out_items,
+    leave_out_items,
     spectrum_of_features,
     spectrum_of_kernel,
-)
-from rankwise.solvers.leave_out import (
-    leave_out_dual,
-    leave_out_items,
-    leave_out_primal,
 )
 
 EDGE_ENTRIES = 2**25  # differences of features held in memory, all edges by all features

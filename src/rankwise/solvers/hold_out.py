@@ -1,4 +1,4 @@
-"""Scores of held-out items as a model trained without them would give, without training again.
+"""Models without some items, and the scores that they give these, without training again.
 
 All functions here are exact (docs/exact_cross_validation.md). They take the objective in parts
 
@@ -354,3 +354,54 @@ def _both_corners(corner: Array, shifts: Array, is_large: NDArray[np.bool_]) -> 
         else:
             SG[k] = np.eye(n) - shift * G[k]
     return SG, G
+
+
+def leave_out_primal(
+    R: Array, parts: Sequence[Part], units: Sequence[Indices], alphas: Array
+) -> Array:
+    """Weights of the features without each unit."""
+    out = empty_models(R.shape[1], units, parts[0].target, alphas)
+    for numbers, w in weights_without(R, parts, units, alphas):
+        out[:, numbers] = w.transpose(1, 0, 2, 3)
+    return out
+
+
+def leave_out_dual(
+    K: Array,
+    root: GraphRoot,
+    target: Array,
+    amount: Array,
+    units: Sequence[Indices],
+    alphas: Array,
+) -> Array:
+    """Dual coefficients for a kernel matrix and one part; K is overwritten.
+
+    With ``F Fᵀ = A``, ``F b = t``, ``S = Fᵀ K F = Q Λ Qᵀ`` decomposed once, z = Qᵀ b and
+    ``D = (Λ + λ)⁻¹``, the model without U is
+
+        a = F c,    c = Q (D z − D Q_Uᵀ (Q_U D Q_Uᵀ)⁻¹ Q_U D z),    λ = α (T − T_U)
+
+    c is zero on U ([RankRLS09] equation 33, with a symmetric G = Q D Qᵀ).
+    """
+    values, K[:] = transposed_eigh(root.sandwich(K))
+    z = K @ root.solve(target)
+    total = amount.sum()
+    out = empty_models(len(K), units, target, alphas)
+    for k, U in enumerate(units):
+        V = np.ascontiguousarray(K[:, U])  # Q_Uᵀ
+        for a, alpha in enumerate(alphas):
+            D = 1.0 / (values + alpha * (total - amount[U].sum()))
+            c = D[:, None] * z
+            if len(U):
+                DV = D[:, None] * V
+                c -= DV @ scipy.linalg.solve(V.T @ DV, V.T @ c, assume_a="sym")
+            out[:, k, :, a] = c
+    flat = K.T @ out.reshape(len(K), -1)
+    for k, U in enumerate(units):
+        flat.reshape(out.shape)[U, k] = 0.0  # what rounding leaves
+    return root.apply(flat).reshape(out.shape)
+
+
+def empty_models(n: int, units: Sequence[Indices], target: Array, alphas: Array) -> Array:
+    """Room for the n coefficients of the models without each unit."""
+    return np.empty((n, len(units), target.shape[1], len(alphas)))
