@@ -100,8 +100,8 @@ def limit_threads(n: int) -> Iterator[None]:
     if n == before:
         yield
         return
-    _ask_for(n)
     try:
+        _ask_for(n)
         yield
     finally:
         _ask_for(before)
