@@ -78,7 +78,7 @@ def _tables(folder: Path, X: np.ndarray, y: np.ndarray, groups: np.ndarray) -> I
         yield Row(name, "rankwise", lambda path=path: read_ranking(path), lambda d: d.X.sum())
         yield Row(
             name,
-            "rankwise read_ranking",
+            "rankwise as_frame",
             lambda path=path: read_ranking(path, as_frame=True),
             lambda d: d.X.to_pandas().to_numpy().sum(),
         )

@@ -7,109 +7,40 @@ array([2, 1])
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rankwise import (
-        datasets,
-        inspection,
-        leaderboard,
-        metrics,
-        model_selection,
-        persistence,
-        plot,
-        report,
-        uncertainty,
-    )
-    from rankwise.estimators import (
-        AutoRanker,
-        Columns,
-        ConditionalRankRLS,
-        ConditionalRankRLSCV,
-        CoRankRLS,
-        CoRankRLSCV,
-        CoRankRLSPath,
-        GroupScaler,
-        HingeFeatures,
-        LabelRanker,
-        LabelRankerCV,
-        RankingPursuit,
-        RankingPursuitCV,
-        RankLogistic,
-        RankLogisticCV,
-        RankLogisticPath,
-        RankRLS,
-        RankRLSCV,
-        RankRLSPath,
-        RankSVM,
-        RankSVMCV,
-        RankSVMPath,
-        View,
-    )
-    from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
-    from rankwise.inputs import make_target
-    from rankwise.uncertainty import CalibratedRanker
 
 __version__ = "0.3.0"
 
-__all__ = [
-    "AutoRanker",
-    "CalibratedRanker",
-    "CoRankRLS",
-    "CoRankRLSCV",
-    "CoRankRLSPath",
-    "Columns",
-    "ConditionalRankRLS",
-    "ConditionalRankRLSCV",
-    "GroupScaler",
-    "HingeFeatures",
-    "LabelRanker",
-    "LabelRankerCV",
-    "PairGraph",
-    "PreferenceGraph",
-    "RankLogistic",
-    "RankLogisticCV",
-    "RankLogisticPath",
-    "RankRLS",
-    "RankRLSCV",
-    "RankRLSPath",
-    "RankSVM",
-    "RankSVMCV",
-    "RankSVMPath",
-    "RankingPursuit",
-    "RankingPursuitCV",
-    "ScoreGraph",
-    "View",
-    "datasets",
-    "inspection",
-    "leaderboard",
-    "make_target",
-    "metrics",
-    "model_selection",
-    "persistence",
-    "plot",
-    "report",
-    "uncertainty",
-]
-
 _HOMES = {
-    "CalibratedRanker": "uncertainty",
-    "PairGraph": "graphs",
-    "PreferenceGraph": "graphs",
-    "ScoreGraph": "graphs",
-    "make_target": "inputs",
+    "estimators.auto_ranker": ["AutoRanker"],
+    "estimators.co_rank_rls": ["CoRankRLS", "CoRankRLSCV", "CoRankRLSPath"],
+    "estimators.columns": ["Columns"],
+    "estimators.conditional_rank_rls": ["ConditionalRankRLS", "ConditionalRankRLSCV"],
+    "estimators.group_scaler": ["GroupScaler"],
+    "estimators.hinge_features": ["HingeFeatures"],
+    "estimators.label_ranker": ["LabelRanker", "LabelRankerCV"],
+    "estimators.rank_logistic": ["RankLogistic", "RankLogisticCV", "RankLogisticPath"],
+    "estimators.rank_rls": ["RankRLS", "RankRLSCV", "RankRLSPath"],
+    "estimators.rank_svm": ["RankSVM", "RankSVMCV", "RankSVMPath"],
+    "estimators.ranking_pursuit": ["RankingPursuit", "RankingPursuitCV"],
+    "features.view": ["View"],
+    "graphs": ["PairGraph", "PreferenceGraph", "ScoreGraph"],
+    "inputs": ["make_target"],
+    "uncertainty": ["CalibratedRanker"],
 }
+_ROOMS = ["datasets", "inspection", "leaderboard", "metrics", "model_selection", "persistence"]
+_ROOMS += ["plot", "report", "uncertainty"]
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = sorted([*_HOME, *_ROOMS])
 
 
 def __getattr__(name: str) -> object:
     """Import on first use, so that ``rankwise --help`` need not wait for scikit-learn."""
-    if name not in __all__:
-        raise AttributeError(f"module 'rankwise' has no attribute {name!r}")
-    if name.islower() and name not in _HOMES:
+    if name in _ROOMS:
         return import_module(f"rankwise.{name}")
-    found = getattr(import_module(f"rankwise.{_HOMES.get(name, 'estimators')}"), name)
-    globals()[name] = found
-    return found
+    if name not in _HOME:
+        raise AttributeError(f"module 'rankwise' has no attribute {name!r}")
+    return getattr(import_module(f"rankwise.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:

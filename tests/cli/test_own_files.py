@@ -256,3 +256,26 @@ def test_sigterm_leaves_no_copy_of_standard_input_behind(tmp_path):
         running.send_signal(signal.SIGTERM)
         assert running.wait(30) == 143
     assert list(copies.iterdir()) == []
+
+
+def test_train_opens_its_file_once_and_parses_it_once(tmp_path, cities, monkeypatch):
+    import builtins
+
+    import pyarrow
+    import pyarrow.csv
+
+    opened, file = [], tmp_path / "train.csv"
+
+    def noted(real, name):
+        def call(*arguments, **options):
+            if str(arguments[0]) == str(file) or name == "parse":
+                opened.append(name)
+            return real(*arguments, **options)
+
+        return call
+
+    monkeypatch.setattr(builtins, "open", noted(open, "open"))
+    monkeypatch.setattr(pyarrow, "memory_map", noted(pyarrow.memory_map, "map"))
+    monkeypatch.setattr(pyarrow.csv, "read_csv", noted(pyarrow.csv.read_csv, "parse"))
+    succeed("train", file, "--group", "city", "-o", tmp_path / "n.rw")
+    assert opened == ["open", "open", "map", "parse"]  # its head is looked at first

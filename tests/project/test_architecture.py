@@ -61,12 +61,12 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 1016,
+    ".": 948,
     "_compiled": 227,
-    "cli": 2365,
+    "cli": 2368,
     "dask": 383,
     "datasets": 2263,
-    "estimators": 4011,
+    "estimators": 3937,
     "features": 654,
     "graphs": 1308,
     "inspection": 338,
@@ -75,10 +75,10 @@ BUDGET = {
     "losses": 289,
     "metrics": 1102,
     "model_selection": 1669,
-    "persistence": 1175,
+    "persistence": 1190,
     "plot": 648,
-    "report": 1235,
-    "solvers": 1954,
+    "report": 1236,
+    "solvers": 1953,
     "uncertainty": 929,
 }
 CODE_LINES_OF_A_FILE = 400
@@ -144,6 +144,8 @@ def test_front_door_lists_what_it_exports():
     for name in rankwise.__all__:
         assert hasattr(rankwise, name)
         assert name in dir(rankwise)
+    stub = (SOURCE / "__init__.pyi").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"import \w+ as (\w+)$", stub, re.M)) == rankwise.__all__
     with pytest.raises(AttributeError, match="no attribute 'RankForest'"):
         _ = rankwise.RankForest
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankwise.datasets import RankingData
-    from rankwise.estimators import Columns
+    from rankwise.estimators.columns import Columns
 
 NOTES = "rankwise train"
 
@@ -286,7 +286,7 @@ class TrainedModel:
     @property
     def columns(self) -> Columns | None:
         """What makes features of the columns of a table, if the model begins with it."""
-        from rankwise.estimators import Columns
+        from rankwise.estimators.columns import Columns
 
         first = self.model[0] if hasattr(self.model, "steps") else None
         return first if isinstance(first, Columns) else None

@@ -71,7 +71,7 @@ def _train_rank_rls(train: Any) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    from rankwise.estimators import RankRLSCV
+    from rankwise.estimators.rank_rls import RankRLSCV
 
     start = time.perf_counter()
     ranker = make_pipeline(StandardScaler(), RankRLSCV(scoring="ndcg@10"))
@@ -93,7 +93,8 @@ def _train_rivals(train: Any) -> dict[str, Any]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    from rankwise.estimators import AutoRanker, RankSVMCV
+    from rankwise.estimators.auto_ranker import AutoRanker
+    from rankwise.estimators.rank_svm import RankSVMCV
 
     auto = AutoRanker(n_resamples=0).fit(train.X, train.y, train.groups)
     rank_svm = make_pipeline(StandardScaler(), RankSVMCV(scoring="ndcg@10"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rankwise.cli.options import ModelName, ModelOptions, Scale
@@ -12,13 +13,13 @@ if TYPE_CHECKING:
     from rankwise.cli.train import TrainingSet
     from rankwise.metrics import Metric
 
-CLASSES = {
-    ModelName.rankrls: ("RankRLS", "RankRLSCV"),
-    ModelName.ranksvm: ("RankSVM", "RankSVMCV"),
-    ModelName.ranklogistic: ("RankLogistic", "RankLogisticCV"),
-    ModelName.corankrls: ("CoRankRLS", "CoRankRLSCV"),
-    ModelName.pursuit: ("RankingPursuit", "RankingPursuitCV"),
-    ModelName.auto: ("AutoRanker", "AutoRanker"),
+CLASSES = {  # module in estimators, learner, search
+    ModelName.rankrls: ("rank_rls", "RankRLS", "RankRLSCV"),
+    ModelName.ranksvm: ("rank_svm", "RankSVM", "RankSVMCV"),
+    ModelName.ranklogistic: ("rank_logistic", "RankLogistic", "RankLogisticCV"),
+    ModelName.corankrls: ("co_rank_rls", "CoRankRLS", "CoRankRLSCV"),
+    ModelName.pursuit: ("ranking_pursuit", "RankingPursuit", "RankingPursuitCV"),
+    ModelName.auto: ("auto_ranker", "AutoRanker", "AutoRanker"),
 }
 DEFAULT_METRIC = "disagreement"  # chooses parameters
 METRICS = ("disagreement", "tau")
@@ -59,10 +60,11 @@ def make_model(
     search : bool, optional
         Whether it chooses its parameters by cross-validation; by default if there is a choice.
     """
-    import rankwise.estimators as estimators
     from rankwise.metrics import get_metric
 
-    plain, searching = (getattr(estimators, name) for name in CLASSES[options.model])
+    home, *names = CLASSES[options.model]
+    module = import_module(f"rankwise.estimators.{home}")
+    plain, searching = (getattr(module, name) for name in names)
     values = settings(options)
     _check_names(options, plain, values)
     if options.model is ModelName.auto:
@@ -115,7 +117,7 @@ def make_scaler(options: ModelOptions, model: Any, is_sparse: bool) -> Any:
     """What scales the features, or None; sparse features are not centered, to stay sparse."""
     from sklearn import preprocessing
 
-    from rankwise.estimators import GroupScaler
+    from rankwise.estimators.group_scaler import GroupScaler
 
     scale, kernel = options.scale, getattr(model, "kernel", "precomputed")
     if options.model is ModelName.auto and scale not in (Scale.auto, Scale.none):

@@ -321,7 +321,7 @@ def _listed(name: str, columns: str | None) -> list[str] | None:
 def _features(options: ComparisonOptions, pairs: PairData) -> Any:
     """Features of the items that were compared, if any, in the order of ``pairs.items``."""
     from rankwise.datasets import read_ranking
-    from rankwise.estimators import Columns
+    from rankwise.estimators.columns import Columns
 
     file = options.features
     if file is None:

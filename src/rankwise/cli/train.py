@@ -26,7 +26,7 @@ from rankwise.cli.options import (
 from rankwise.cli.session import note
 
 if TYPE_CHECKING:
-    from rankwise.estimators import ColumnFacts, Columns
+    from rankwise.estimators.columns import ColumnFacts, Columns
 
 SHOWN_NAMES = 8
 ROLES = {"id": "names of the items", "weight": "weights of the items"}
@@ -435,7 +435,7 @@ def _training_table(
     from sklearn.preprocessing import StandardScaler
 
     from rankwise.cli.models import make_scaler
-    from rankwise.estimators import ColumnFacts, Columns
+    from rankwise.estimators.columns import ColumnFacts, Columns
 
     wanted, ignored = split_names(table.features), split_names(table.ignore)
     categorical, numeric = split_names(table.categorical), split_names(table.numeric)

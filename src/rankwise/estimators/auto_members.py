@@ -402,19 +402,36 @@ class Member:
 
 def judge_member(what: Any, data: TrainingData, features: Features, held_out: HeldOut) -> Member:
     """Hold out an entry of the menu or any ranker."""
-    if isinstance(what, Recipe):
-        judge = _judge_trees if what.expansion == "trees" else _judge_recipe
-        return judge(what, data, features, held_out)
-    if hasattr(what, "hold_out_task"):  # a learner of rankwise, which keeps its alpha
-        task: Any = clone(what).hold_out_task(data.X, *data.target)
-        held = task.held_out(held_out.folds, task.candidates())[:, 0, 0]
+    if not isinstance(what, Recipe):
+        member = _judge_ranker(what, data, held_out)
+    elif what.expansion == "trees":
+        member = _judge_trees(what, data, features, held_out)
     else:
-        held = _held_out_by_folds(what, data, held_out)
+        member = _judge_recipe(what, data, features, held_out)
+    if np.isnan(member.by_unit).all():
+        raise ValueError(f"{held_out.metric.name} is undefined in all that is held out")
+    return member
+
+
+def _judge_ranker(ranker: Any, data: TrainingData, held_out: HeldOut) -> Member:
+    """Learners of rankwise keep their alpha; others are trained again for five folds of groups."""
+    alpha = np.nan
+    if hasattr(ranker, "hold_out_task"):
+        task: Any = clone(ranker).hold_out_task(data.X, *data.target)
+        held = task.held_out(held_out.folds, task.candidates())[:, 0, 0]
+        alpha = float(getattr(ranker, "alpha", np.nan))
+    else:
+        folds = _folds_of_groups(FOREIGN_FOLDS, data, held_out)
+        fold = fold_numbers(folds, data.graph.n_items)
+        held = np.zeros(data.graph.n_items)
+        for k, rows in enumerate(folds):
+            model = fit_any(ranker, data.subset(np.flatnonzero(fold != k)))
+            groups = None if data.groups is None else data.groups[rows]
+            held[rows] = predict_items(model, data.X[rows], groups)
+        if not np.isfinite(held).all():
+            raise ValueError("its scores are not finite")
     by_unit = held_out.judge(held[:, None])[:, 0]
-    if np.isnan(by_unit).all():
-        raise _undefined(held_out)
-    alpha = float(getattr(what, "alpha", np.nan)) if hasattr(what, "hold_out_task") else np.nan
-    return Member(alpha, held, by_unit, lambda: fit_any(what, data))
+    return Member(alpha, held, by_unit, lambda: fit_any(ranker, data))
 
 
 def _judge_recipe(
@@ -432,9 +449,7 @@ def _judge_recipe(
     held = task.held_out(held_out.folds, task.candidates(alpha=alphas))[:, 0]
     by_unit = held_out.judge(held)
     gain = held_out.sign * mean_defined(by_unit)
-    if np.isnan(gain).all():
-        raise _undefined(held_out)
-    at = int(np.nanargmax(gain))
+    at = int(np.argmax(np.nan_to_num(gain, nan=-np.inf)))
     if held_out.metric.name != "disagreement" and data.graph.scores is not None:
         wrong = mean_defined(held_out.judge(held, check_scoring("disagreement")))
         for k in range(len(alphas)):
@@ -476,27 +491,11 @@ def _judge_trees(
         if n_trees != stages[-1]:
             break
     by_unit = held_out.judge(best[:, None])[:, 0]
-    if np.isnan(by_unit).all():
-        raise _undefined(held_out)
 
     def train() -> Any:
         return as_pipeline(steps, BoostedTrees(n_trees).fit(R, *data.target))
 
     return Member(np.nan, best, by_unit, train, n_trees)
-
-
-def _held_out_by_folds(estimator: Any, data: TrainingData, held_out: HeldOut) -> Array:
-    """Train again without each of five folds of groups, or of items of one list."""
-    folds = _folds_of_groups(FOREIGN_FOLDS, data, held_out)
-    fold = fold_numbers(folds, data.graph.n_items)
-    held = np.zeros(data.graph.n_items)
-    for k, rows in enumerate(folds):
-        model = fit_any(estimator, data.subset(np.flatnonzero(fold != k)))
-        groups = None if data.groups is None else data.groups[rows]
-        held[rows] = predict_items(model, data.X[rows], groups)
-    if not np.isfinite(held).all():
-        raise ValueError("its scores are not finite")
-    return held
 
 
 def _folds_of_groups(n_folds: int, data: TrainingData, held_out: HeldOut) -> Folds:
@@ -531,7 +530,3 @@ def as_pipeline(steps: list[Any], ranker: Any) -> Pipeline:
     """Fitted steps and a fitted ranker as one model of the items."""
     names = ["scale", "expand"][: len(steps)]
     return Pipeline([*zip(names, steps, strict=True), ("rank", ranker)])
-
-
-def _undefined(held_out: HeldOut) -> ValueError:
-    return ValueError(f"{held_out.metric.name} is undefined in all that is held out")

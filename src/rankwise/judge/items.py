@@ -239,7 +239,7 @@ def _features(table: Any) -> tuple[Array | None, list[str]]:
     """Scaled numbers and categories, as `rankwise train` makes them, or None if there are none."""
     from sklearn.preprocessing import StandardScaler
 
-    from rankwise.estimators import Columns
+    from rankwise.estimators.columns import Columns
 
     columns = Columns()
     try:

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
-from rankwise.estimators import RankLogistic
+from rankwise.estimators.rank_logistic import RankLogistic
 from rankwise.inputs import check_option
 from rankwise.leaderboard.jackknife import LeaveOut
 from rankwise.leaderboard.least_squares import LeastSquares, alpha_grid, best_alpha

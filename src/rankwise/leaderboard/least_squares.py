@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from rankwise.arrays import Array, Indices
-from rankwise.estimators import RankRLS
+from rankwise.estimators.rank_rls import RankRLS
 from rankwise.leaderboard.resampling import KeptMeans, Units, resample
 from rankwise.leaderboard.solving import RatingSystem, Solution
 from rankwise.leaderboard.tally import Tally

@@ -23,11 +23,25 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-import rankwise.estimators as estimators
+from rankwise.estimators.auto_ranker import AutoRanker
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.boosted_trees import BoostedTrees
-from rankwise.estimators.ranking_pursuit import PursuitFunction
+from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSCV
+from rankwise.estimators.columns import ColumnFacts, Columns
+from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS, ConditionalRankRLSCV
+from rankwise.estimators.group_scaler import GroupScaler
+from rankwise.estimators.hinge_features import HingeFeatures
+from rankwise.estimators.label_ranker import LabelRanker, LabelRankerCV
+from rankwise.estimators.rank_logistic import RankLogistic, RankLogisticCV
+from rankwise.estimators.rank_rls import RankRLS, RankRLSCV
+from rankwise.estimators.rank_svm import RankSVM, RankSVMCV
+from rankwise.estimators.ranking_pursuit import (
+    PursuitFunction,
+    RankingPursuit,
+    RankingPursuitCV,
+)
 from rankwise.features import FeatureMap, Kernel
+from rankwise.features.view import View
 from rankwise.metrics import Metric, get_metric
 from rankwise.uncertainty import CalibratedRanker
 
@@ -39,12 +53,13 @@ def _by_name(*classes: type) -> dict[str, type]:
 
 
 SPARSE = _by_name(sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix)
-RECORDS = _by_name(estimators.ColumnFacts, FeatureMap, Kernel, PursuitFunction)
-STEPS = _by_name(estimators.Columns, estimators.GroupScaler, estimators.HingeFeatures)
+RECORDS = _by_name(ColumnFacts, FeatureMap, Kernel, PursuitFunction)
+STEPS = _by_name(Columns, GroupScaler, HingeFeatures)
 STEPS |= _by_name(MaxAbsScaler, MinMaxScaler, Nystroem, RobustScaler, StandardScaler)
-RANKERS = [getattr(estimators, name) for name in estimators.__all__]
-RANKERS = [one for one in RANKERS if isinstance(one, type) and issubclass(one, RankerMixin)]
-ESTIMATORS = _by_name(*RANKERS, BoostedTrees, CalibratedRanker, estimators.View, Pipeline) | STEPS
+RANKERS: list[type] = [AutoRanker, CoRankRLS, CoRankRLSCV, LabelRanker, LabelRankerCV]
+RANKERS += [ConditionalRankRLS, ConditionalRankRLSCV, RankingPursuit, RankingPursuitCV]
+RANKERS += [RankLogistic, RankLogisticCV, RankRLS, RankRLSCV, RankSVM, RankSVMCV]
+ESTIMATORS = _by_name(*RANKERS, BoostedTrees, CalibratedRanker, View, Pipeline) | STEPS
 
 # Kinds and shapes of the arrays that scores are computed from. In one model a letter is one number,
 # and p is the number of features. Other facts are for people to read: numbers, words, arrays of one
@@ -382,7 +397,7 @@ def _check_trees(fitted: dict[str, Any]) -> None:
 def _check_columns(facts: Any) -> None:
     """Whether all columns have facts, can be scaled by them, and have each category once."""
     for column in facts:
-        is_fact = type(column) is estimators.ColumnFacts and column.scale > 0 <= column.n_gaps
+        is_fact = type(column) is ColumnFacts and column.scale > 0 <= column.n_gaps
         if not is_fact or len(set(column.categories)) < len(column.categories):
             raise ValueError("the columns of a table are not described by their facts")
 

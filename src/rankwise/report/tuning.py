@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.estimators import RankingPursuit, RankRLS, RankRLSCV
+from rankwise.estimators.rank_rls import RankRLS, RankRLSCV
+from rankwise.estimators.ranking_pursuit import RankingPursuit
 from rankwise.inspection.model_parts import ModelParts
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection.curves import curves_of_search, mean_defined, standard_error

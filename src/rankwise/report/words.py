@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.arrays import Array
-from rankwise.estimators import RankRLSCV
+from rankwise.estimators.rank_rls import RankRLSCV
 from rankwise.inspection.model_parts import ModelParts
 from rankwise.metrics import get_metric
 from rankwise.metrics.evaluation import FEW_GROUPS

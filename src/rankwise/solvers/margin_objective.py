@@ -105,7 +105,10 @@ def make_objective(R: Any, loss: MarginLoss, alpha: float) -> MarginObjective:
     alpha : float
         Regularization.
     """
-    low, high = _extreme(R, "min"), _extreme(R, "max")
+    low, high = R.min(axis=0), R.max(axis=0)
+    if sp.issparse(R):
+        low, high = low.toarray().ravel(), high.toarray().ravel()
+    low, high = low.astype(np.float64), high.astype(np.float64)
     middle = 0.5 * low + 0.5 * high
     half = np.maximum(high - middle, middle - low)
     magnitude = np.maximum(np.abs(low), np.abs(high))
@@ -114,13 +117,6 @@ def make_objective(R: Any, loss: MarginLoss, alpha: float) -> MarginObjective:
     elif R.dtype != np.float64 or ((half > 0) & (magnitude > FAR * half)).any():
         R, magnitude = R - middle, half
     return MarginObjective(R, loss, alpha, np.where(low == high, 0.0, magnitude), R.shape[0])
-
-
-def _extreme(R: Any, which: str) -> Array:
-    """Smallest or largest entry of each column."""
-    values = getattr(R, which)(axis=0)
-    values = values.toarray().ravel() if sp.issparse(values) else values
-    return np.asarray(values, dtype=np.float64)
 
 
 class Trial(NamedTuple):

@@ -15,9 +15,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.arrays import Array, Indices
-from rankwise.estimators import RankRLSCV
 from rankwise.estimators.anatomy import last_step
 from rankwise.estimators.base import RankerMixin
+from rankwise.estimators.rank_rls import RankRLSCV
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.roots import items_of_components
 from rankwise.groups import encode_groups

@@ -21,8 +21,8 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from rankwise.arrays import Array, Indices
-from rankwise.estimators import RankRLS
 from rankwise.estimators.anatomy import fit_ranker, last_step, transform_items
+from rankwise.estimators.rank_rls import RankRLS
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.inputs import as_scores, check_option, split_weighted, with_weights
