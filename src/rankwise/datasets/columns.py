@@ -135,14 +135,14 @@ def _listing(table: Any) -> str:
 def _usual_column(table: Table, role: str, usual: Sequence[str], taken: set[int]) -> int | None:
     """The column with one of the usual names, if there is one."""
     words = [re.sub("[ _-]", "", name).lower() for name in table.names]
-    found = [at for at, word in enumerate(words) if at not in taken and word in usual]
-    if len(found) > 1:
-        candidates = ", ".join(show(table.names[at]) for at in found)
+    places = [at for at, word in enumerate(words) if at not in taken and word in usual]
+    if len(places) > 1:
+        candidates = ", ".join(show(table.names[at]) for at in places)
         raise table.error(
             f"several columns may be the {role}: {candidates}. Pass {role}= with the right one. "
             "Leave the others out with ignore= unless they are features."
         )
-    return found[0] if found else None
+    return places[0] if places else None
 
 
 # Labels -----------------------------------------------------------------------------------------
@@ -227,17 +227,17 @@ def column_matrix(table: Table, features: Sequence[int], columns: dict[int, Any]
     parts = [number_column(table, at, columns[at], "feature") for at in features]
     n_rows = len(next(iter(columns.values())))
     X, squares = np.empty((n_rows, len(parts))), np.zeros(len(parts))
-    rest = X
+    unfilled = X
     for batch in import_arrow().table(parts, [str(at) for at in features]).to_batches():
         values = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
         values = [numbers.astype(np.float64, copy=False) for numbers in values]
         for start in range(0, batch.num_rows, _BATCH):
             block = slice(start, min(start + _BATCH, batch.num_rows))
             for k, numbers in enumerate(values):
-                np.add(numbers[block], 0.0, out=rest[block, k])  # minus zero is zero
+                np.add(numbers[block], 0.0, out=unfilled[block, k])  # minus zero is zero
         with np.errstate(over="ignore", invalid="ignore"):
             squares += [numbers @ numbers for numbers in values]
-        rest = rest[batch.num_rows :]
+        unfilled = unfilled[batch.num_rows :]
     for k in np.flatnonzero(~(squares < _EXACT**2)).tolist():  # large, or not finite
         at = features[k]
         _check_exact(table, at, parts[k])

@@ -384,14 +384,14 @@ class _Rows:
             self._at["outcome"] = position_of(self._table, said, "outcome")
 
     def _covariate_columns(self) -> dict[str, list[int]]:
-        found = {}
+        places = {}
         for column in self._wanted.covariates:
             parts = list(column) if isinstance(column, (tuple, list)) else [column]
             if len(parts) > 2:
                 raise ValueError(f"covariates has {column!r}; a pair is one column for each side.")
             at = [position_of(self._table, part, "covariates") for part in parts]
-            found[" − ".join(self._table.names[k] for k in at)] = at
-        return found
+            places[" − ".join(self._table.names[k] for k in at)] = at
+        return places
 
     def _read(self) -> None:
         """Read the columns as numbers or as texts, and leave out the rows that have gaps."""

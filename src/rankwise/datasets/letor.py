@@ -312,9 +312,9 @@ def _chunks(
             data = _data(head, groups, n_features, sparse, ids)
             sparse = hasattr(data.X, "toarray")
             yield data
-    rest = _joined(waiting)
-    if len(rest.labels):
-        yield _data(rest, groups, n_features, sparse, ids)
+    last = _joined(waiting)
+    if len(last.labels):
+        yield _data(last, groups, n_features, sparse, ids)
 
 
 def _end_of_chunk(codes: Indices, n_rows: int) -> int:
@@ -382,11 +382,11 @@ def _side_files(paths: list[str], group_sizes: PathLike | Sequence[PathLike] | N
                 "pass one for each."
             )
         return side_files
-    found = [_sizes_next_to(path) for path in paths]
-    side_files = [name for name in found if name is not None]
-    if side_files and None in found:
+    names = [_sizes_next_to(path) for path in paths]
+    side_files = [name for name in names if name is not None]
+    if side_files and None in names:
         raise LetorFormatError(
-            paths[found.index(None)],
+            paths[names.index(None)],
             None,
             f"no file of group sizes is next to it, but {side_files[0]} is next to another "
             "file. Add the missing one, or pass group_sizes=None to do without groups.",
@@ -515,11 +515,11 @@ class _SizedGroups:
         """One label per row: the number of its group."""
         return codes
 
-    def _refuse(self, path: str, found: str) -> None:
+    def _refuse(self, path: str, n_rows: str) -> None:
         raise LetorFormatError(
             self._side_file[path],
             None,
-            f"the group sizes sum to {self._ends[path][-1]} but {path} has {found}; each row "
+            f"the group sizes sum to {self._ends[path][-1]} but {path} has {n_rows}; each row "
             "must belong to exactly one group. If this file belongs to other data, pass "
             "group_sizes=None.",
         )

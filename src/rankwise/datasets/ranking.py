@@ -67,7 +67,7 @@ class RankingData(NamedTuple):
         X = self.X.take(kept) if hasattr(self.X, "column_names") else self.X[kept]
         rows = kept if self.rows is None else self.rows[kept]
         others = {name: getattr(self, name) for name in ("y", "groups", "ids", "weight")}
-        taken: Any = {name: None if part is None else part[kept] for name, part in others.items()}
+        taken: Any = {name: None if v is None else v[kept] for name, v in others.items()}
         return self._replace(X=X, rows=rows, **taken)
 
 

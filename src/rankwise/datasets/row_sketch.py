@@ -83,10 +83,10 @@ def seen_words(shares: tuple[float, float], model: str) -> str:
     """What is to be said about the rows that a model is judged by; nothing if they are new."""
     seen, twins = shares
     if seen >= TELLING_SHARE:
-        part = "all" if seen > 0.99 else f"about {seen:.0%}"
+        how_many = "all" if seen > 0.99 else f"about {seen:.0%}"
         return (
-            f"{model} was trained on {part} of these items, so the figures flatter it; judge it on "
-            "items that it has not seen, or by cross-validation"
+            f"{model} was trained on {how_many} of these items, so the figures flatter it; judge "
+            "it on items that it has not seen, or by cross-validation"
         )
     if twins >= TELLING_SHARE:
         return (
@@ -98,20 +98,20 @@ def seen_words(shares: tuple[float, float], model: str) -> str:
 
 def _hashes(X: Any, y: NDArray[np.float64], groups: Any) -> NDArray[np.uint64]:
     """Sums of hashes of the cells of a row, each times the odd number of its column."""
-    found = _mixed(_bits(y)) * _text_hash("y")
+    sums = _mixed(_bits(y)) * _text_hash("y")
     if groups is not None:
         labels, codes = np.unique(np.asarray(groups), return_inverse=True)
-        found += _text_hashes(map(str, labels.tolist()))[codes] * _text_hash("group")
+        sums += _text_hashes(map(str, labels.tolist()))[codes] * _text_hash("group")
     if hasattr(X, "column_names"):
         for name, column in zip(X.column_names, X.columns, strict=True):
-            found += _cell_hashes(column) * _text_hash(name)
-        return _mixed(found)
+            sums += _cell_hashes(column) * _text_hash(name)
+        return _mixed(sums)
     factors = _mixed(np.arange(1, X.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
     for start in range(0, len(y), _ROWS):
         rows = slice(start, start + _ROWS)
-        part = X[rows].toarray() if hasattr(X, "tocsr") else np.asarray(X)[rows]
-        found[rows] += _mixed(_bits(part)) @ factors
-    return _mixed(found)
+        cells = X[rows].toarray() if hasattr(X, "tocsr") else np.asarray(X)[rows]
+        sums[rows] += _mixed(_bits(cells)) @ factors
+    return _mixed(sums)
 
 
 def _cell_hashes(column: Any) -> NDArray[np.uint64]:

@@ -92,12 +92,12 @@ def read_scores(path: PathLike) -> NDArray[np.float64]:
         is_plain = not any(mark in text for mark in (b"#", b":"))
         if not is_plain or n_read < len(text) or len(numbers) < text.count(b"\n"):
             lines = text.split(b"\n")[:-1]
-            found = [finite_number(line) for line in lines]
-            if None in found:
-                at = found.index(None)
+            values = [finite_number(line) for line in lines]
+            if None in values:
+                at = values.index(None)
                 problem = f"got {show(lines[at].strip())}, expected one finite number a line"
                 raise TableFormatError(name, first + at, f"{problem} and nothing else.")
-            numbers = np.array(found, dtype=np.float64)
+            numbers = np.array(values, dtype=np.float64)
         blocks.append(numbers + 0.0)  # minus zero is zero
     if not blocks:
         raise TableFormatError(name, None, "the file is empty, expected one score a line.")
