@@ -66,7 +66,7 @@ BUDGET = {
     "cli": 2297,
     "dask": 383,
     "datasets": 2263,
-    "estimators": 3937,
+    "estimators": 3929,
     "features": 654,
     "graphs": 1308,
     "inspection": 338,
