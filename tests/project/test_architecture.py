@@ -68,6 +68,8 @@ BUDGET = {
     "datasets": 2263,
     "estimators": 3933,
     "features": 653,
+    "estimators": 3929,
+    "features": 654,
     "graphs": 1308,
     "inspection": 338,
     "judge": 860,
