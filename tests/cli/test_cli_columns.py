@@ -303,7 +303,9 @@ def test_a_loop_of_links_is_told(tmp_path, messy, model):
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
     for command in (["predict", model, messy, "-o", loop], ["predict", model, loop]):
-        assert fail(*command).startswith(f"{loop}: this is a loop of symbolic links")
+        message = fail(*command)
+        assert message.startswith(f"{loop}: ")
+        assert "symbolic links" in message
     assert loop.is_symlink()
 
 

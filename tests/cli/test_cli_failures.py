@@ -155,7 +155,7 @@ def test_a_full_disk(tmp_path, table, model):
             text=True,
         )
     assert done.returncode == 1
-    assert done.stderr.startswith("rankwise: standard output: the disk is full")
+    assert done.stderr.startswith("rankwise: standard output: No space left on device")
     assert done.stderr.count("\n") == 1
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -42,6 +42,7 @@ def compare(
     from rankwise.cli.session import note
     from rankwise.inputs import check_option
     from rankwise.metrics import evaluate
+    from rankwise.model_selection import compare as paired_test
     from rankwise.model_selection.comparison import TESTS
 
     check_option("--test", test, TESTS)
@@ -59,7 +60,16 @@ def compare(
         note(ranker.seen_items(file, found))
         chosen = chosen or metrics_for(metric, found.y)
         evaluations[name] = evaluate(found.y, predicted, found.groups, chosen, undefined="nan")
-    found_by = {m.name: paired_test(evaluations, m, confidence, baseline, test) for m in chosen}
+    found_by = {
+        one.name: paired_test(
+            {name: result.per_group[one.name] for name, result in evaluations.items()},
+            confidence=confidence,
+            greater_is_better=one.greater_is_better,
+            baseline=baseline,
+            test=test,
+        )
+        for one in chosen
+    }
     if as_json:
         print_json({name: result.to_dict() for name, result in found_by.items()})
         return
@@ -69,25 +79,6 @@ def compare(
             print_comparison(result)
         else:
             typer.echo(result.to_text(style))
-
-
-def paired_test(
-    evaluations: dict[str, Evaluation],
-    metric: Any,
-    confidence: float,
-    baseline: str | None,
-    test: str,
-) -> Comparison:
-    """A paired test over the groups, for every two rankers."""
-    from rankwise.model_selection import compare
-
-    return compare(
-        {name: result.per_group[metric] for name, result in evaluations.items()},
-        confidence=confidence,
-        greater_is_better=metric.greater_is_better,
-        baseline=baseline,
-        test=test,
-    )
 
 
 def print_comparison(test: Comparison) -> None:

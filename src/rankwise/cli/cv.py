@@ -52,11 +52,12 @@ def cv(
     data; the first --metric chooses. With -o the held-out scores of the best candidate are written,
     one a line, and nan for items without a score, which are never held out.
     """
-    from rankwise.cli.output import check_output, print_json, write_csv
+    from rankwise.cli.output import check_output, print_json, write_text
     from rankwise.cli.session import note
     from rankwise.cli.train import read_training
     from rankwise.datasets import write_scores
     from rankwise.metrics import get_metric
+    from rankwise.text_tables import csv_text
 
     check_output(output, file, per_group)
     check_output(per_group, file)
@@ -87,7 +88,7 @@ def cv(
     if per_group is not None:
         columns = [scores[:, best, 0].tolist() for scores in curves.by_group.values()]
         rows = zip(curves.groups.tolist(), *columns, strict=True)
-        write_csv(per_group, ["group", *curves.by_group], rows)
+        write_text(per_group, csv_text(["group", *curves.by_group], rows))
     means = {one.name: curves.overall(one).tolist() for one in metrics}
     candidates = [
         {**curves.candidates[k], **{name: values[k] for name, values in means.items()}}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,62 +95,42 @@ class DataFile:
         target_needed: bool = True,
         weight: str | None = None,
     ) -> None:
+        from rankwise.datasets.tables import format_of, open_table
+
         self.path, self.table, self.target_needed = path, table, target_needed
         self.weight = weight
-
-    @cached_property
-    def _format(self) -> Any:
-        """What the file is; told by its content unless the user says it."""
-        from rankwise.datasets.tables import format_of
-
-        asked: Any = str(self.table.format)
-        found = format_of(str(self.path), asked, self.table.delimiter)
-        if self.table.zero_based and found != "letor":
-            raise ValueError(f"{self.path} is a table; leave out --zero-based.")
-        if self.weight is not None and found == "letor":
+        format = format_of(str(path), str(table.format))  # type: ignore[arg-type]
+        self.is_letor = format == "letor"
+        if table.zero_based and not self.is_letor:
+            raise ValueError(f"{path} is a table; leave out --zero-based.")
+        if weight is not None and self.is_letor:
             raise ValueError(
-                f"{self.path} has svmlight rows, which have no weights and no column "
-                f"{self.weight}; write the data as a table with a column of weights, or name none."
+                f"{path} has svmlight rows, which have no weights and no column {weight}; write "
+                "the data as a table with a column of weights, or name none."
             )
-        return found
+        self._opened: Any = None
+        self.names: list[str] = []  # of the columns of a table
+        if not self.is_letor:
+            marks = (table.delimiter, table.decimal)
+            self._opened = open_table(str(path), *marks, not table.no_header, format)
+            self.names = list(self._opened.names)
 
-    @property
-    def is_letor(self) -> bool:
-        """Whether the file has svmlight rows."""
-        return bool(self._format == "letor")
-
-    @cached_property
-    def _opened(self) -> Any:
-        from rankwise.datasets.tables import open_table
-
-        said, header = self.table, not self.table.no_header
-        return open_table(str(self.path), said.delimiter, said.decimal, header, self._format)
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the columns of a table."""
-        return list(self._opened.names)
-
-    @property
     def n_rows(self) -> int:
         """Number of rows of a table, those with gaps included."""
         return len(next(iter(self._opened.read([], []).values())))
 
-    @property
-    def given(self) -> dict[str, Any]:
-        """The columns that the user names; "none" is no column."""
+    def read_table(self, **options: Any) -> RankingData:
+        """The columns of a table with their types; a role "none" is no column."""
+        from rankwise.datasets import read_ranking
+
         target, group = self.table.target or "auto", self.table.group or "auto"
-        return {
+        known = {
             "target": None if target == "none" else target,
             "group": None if group == "none" else group,
             "id": self.table.id,
+            "weight": self.weight,
+            "target_needed": self.target_needed,
         }
-
-    def read_table(self, **options: Any) -> RankingData:
-        """The columns of a table with their types."""
-        from rankwise.datasets import read_ranking
-
-        known = {**self.given, "weight": self.weight, "target_needed": self.target_needed}
         return read_ranking(self._opened, as_frame=True, **{**known, **options})
 
     def read_rows(self, **options: Any) -> RankingData:
@@ -161,47 +140,48 @@ class DataFile:
         given = {"zero_based": self.table.zero_based, **options}
         return read_ranking(self.path, format="letor", **given)
 
-    def read_targets(self) -> RankingData:
-        """The true scores and groups; of a table, no other column is read."""
-        return self.read_rows() if self.is_letor else self.read_table(features=[])
-
     def read_for(self, trained: TrainedModel) -> RankingData:
         """Items with the features that the model was trained on, in its order."""
+        from rankwise.model_selection.scoring import needs_groups
+
         if self.is_letor:
             data = self._read_rows_for(trained)
         elif trained.features:
             data = self._read_columns_for(trained)
         else:
             data = self._read_by_position(trained)
-        if data.groups is None and trained.notes.group and self.table.group != "none":
-            self._tell_missing_groups(trained)
+        group = trained.notes.group
+        if data.groups is None and group and self.table.group != "none":
+            lacks = f"{trained.name} was trained on groups by {group}, which {self.path} lacks"
+            if needs_groups(trained.model) or (self.target_needed and not self.is_letor):
+                raise ValueError(
+                    f"{lacks}; name the column of groups with --group, or rank all items as one "
+                    "list with --group none."
+                )
+            note(f"{lacks}: all its items are one list")
         return data
 
     def _read_columns_for(self, trained: TrainedModel) -> RankingData:
         """The columns of a table, as they were when the model was trained."""
+        from rankwise.inputs import suggestion
+
         names, columns = trained.features, trained.columns
-        self._check_names(names, trained)
+        missing = [name for name in names if name not in self.names]
+        if missing:
+            free = [name for name in self.names if name not in names]
+            listed = (f"{name} ({suggestion(name, free).strip()})" for name in missing)
+            raise ValueError(
+                f"{self.path} lacks {len(missing)} of the {len(names)} columns that {trained.name} "
+                f"was trained on: {', '.join(listed).replace(' ()', '')}."
+            )
         categories = [c.name for c in columns.facts_ if c.kind == "category"] if columns else []
-        found = self.read_table(
-            **self._roles_of(trained),
+        data = self.read_table(
+            **self.roles_of(trained),
             features=names,
             text=categories,
             numeric=[name for name in names if name not in categories],
         )
-        return found if columns else found._replace(X=_matrix(found.X))
-
-    def _tell_missing_groups(self, trained: TrainedModel) -> None:
-        """Say that the items are one list, unlike the training data; figures of it are refused."""
-        from rankwise.model_selection.scoring import needs_groups
-
-        group = trained.notes.group
-        lacks = f"{trained.name} was trained on groups by {group}, which {self.path} does not have"
-        if needs_groups(trained.model) or (self.target_needed and not self.is_letor):
-            raise ValueError(
-                f"{lacks}; name the column of groups with --group, or rank all items as one list "
-                "with --group none."
-            )
-        note(f"{lacks}: all its items are one list")
+        return data if columns else data._replace(X=_matrix(data.X))
 
     def _read_by_position(self, trained: TrainedModel) -> RankingData:
         """A table for a model that does not know the names of its features."""
@@ -244,7 +224,7 @@ class DataFile:
             )
         return data if n_columns == n_features else self.read_rows(n_features=n_features, **counts)
 
-    def _roles_of(self, trained: TrainedModel) -> dict[str, str | None]:
+    def roles_of(self, trained: TrainedModel) -> dict[str, str | None]:
         """Target and group of the training data, where the user says nothing else."""
         found: dict[str, str | None] = {}
         for role in ("target", "group"):
@@ -254,18 +234,6 @@ class DataFile:
         if not self.target_needed and self.table.target is None:
             found["target"] = None
         return found
-
-    def _check_names(self, known: list[str], trained: TrainedModel) -> None:
-        from rankwise.inputs import suggestion
-
-        missing = [name for name in known if name not in self.names]
-        if missing:
-            free = [name for name in self.names if name not in known]
-            listed = (f"{name} ({suggestion(name, free).strip()})" for name in missing)
-            raise ValueError(
-                f"{self.path} lacks {len(missing)} of the {len(known)} columns that {trained.name} "
-                f"was trained on: {', '.join(listed).replace(' ()', '')}."
-            )
 
 
 def _matrix(table: Any) -> Any:
@@ -282,22 +250,8 @@ class TrainedModel:
     name: str
     model: Any
     notes: TrainingNotes
-
-    @property
-    def columns(self) -> Columns | None:
-        """What makes features of the columns of a table, if the model begins with it."""
-        from rankwise.estimators.columns import Columns
-
-        first = self.model[0] if hasattr(self.model, "steps") else None
-        return first if isinstance(first, Columns) else None
-
-    @property
-    def features(self) -> list[str]:
-        """Names of the columns that the model takes, if it knows them."""
-        if self.columns is not None:
-            return [column.name for column in self.columns.facts_ if column.kind != "left out"]
-        first = self.model[0] if hasattr(self.model, "steps") else self.model
-        return [str(name) for name in getattr(first, "feature_names_in_", ())]
+    columns: Columns | None  # what makes features of the columns of a table, if it begins so
+    features: list[str]  # names of the columns that it takes, if it knows them
 
     @property
     def n_features(self) -> int:
@@ -347,13 +301,12 @@ class TrainedModel:
 
         from rankwise.datasets.row_sketch import seen_shares, seen_words
 
-        notes = self.notes
-        sketch = notes.rows
+        notes, sketch = self.notes, self.notes.rows
         if notes.columns:
             is_whole = set(notes.columns) <= set(file.names)
             sketch = notes.whole_rows if is_whole else notes.rows
             features = notes.columns if is_whole else self.features
-            data = file.read_table(**file._roles_of(self), features=features)
+            data = file.read_table(**file.roles_of(self), features=features)
         if not sketch:
             return ""
         data = data.take(np.flatnonzero(~np.isnan(data.y)))
@@ -371,8 +324,8 @@ class ScoreFile:
         from rankwise.datasets import read_scores
 
         values = read_scores(self.path)
-        data: Any = file.read_targets()
-        n_items = len(data.y) if data.rows is None else file.n_rows
+        data: Any = file.read_rows() if file.is_letor else file.read_table(features=[])
+        n_items = len(data.y) if data.rows is None else file.n_rows()
         if len(values) != n_items:
             raise ValueError(
                 f"{self.path} has {len(values)} scores, but {file.path} has {n_items} items; "
@@ -402,6 +355,7 @@ def scored_items(data: Any) -> NDArray[np.intp]:
 def open_model(path: Path) -> TrainedModel:
     """Load a model."""
     from rankwise.datasets.files import location
+    from rankwise.estimators.columns import Columns
     from rankwise.persistence.model_file import load_with_notes
 
     model, notes = load_with_notes(location(str(path)))
@@ -410,7 +364,13 @@ def open_model(path: Path) -> TrainedModel:
             f"{path} ranks the columns of tables, which the command does not take; use it in "
             "Python."
         )
-    return TrainedModel(str(path), model, read_notes(notes))
+    first = model[0] if hasattr(model, "steps") else model
+    columns = first if isinstance(first, Columns) else None
+    if columns is None:
+        features = [str(name) for name in getattr(first, "feature_names_in_", ())]
+    else:
+        features = [column.name for column in columns.facts_ if column.kind != "left out"]
+    return TrainedModel(str(path), model, read_notes(notes), columns, features)
 
 
 def open_ranker(path: Path) -> TrainedModel | ScoreFile:

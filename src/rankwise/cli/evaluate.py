@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from rankwise.cli.options import AsJson, Metrics, PerGroup, TableOptions, WeightColumn, option
-
-if TYPE_CHECKING:
-    from rankwise.metrics import Evaluation
 
 Ranker = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model, or a file with one score a line.")
@@ -30,13 +27,20 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Evaluate a model, or a file of scores, on scored items."""
+    import numpy as np
+
     import rankwise.metrics as library
     from rankwise.cli.data import DataFile, open_ranker
     from rankwise.cli.models import metrics_for, too_good
-    from rankwise.cli.output import check_inputs, check_output, print_json, print_table
+    from rankwise.cli.output import check_inputs, check_output, print_json, print_table, write_text
     from rankwise.cli.session import note
+    from rankwise.text_tables import csv_text
 
-    ranker, items = _what_is_evaluated(model, data, scores)
+    if scores is not None and data is not None:
+        raise ValueError("give a MODEL or --scores FILE, not both: `evaluate DATA --scores S`.")
+    ranker, items = (model, data) if scores is None else (scores, model)
+    if items is None:
+        raise ValueError("DATA is missing: `rankwise evaluate MODEL DATA`.")
     check_inputs(ranker, items)
     check_output(per_group, ranker, items)
     opened = open_ranker(ranker)
@@ -47,7 +51,12 @@ def evaluate(
     if all(row.n_undefined == row.n_groups for row in result):
         note("no group has items of different scores, so there is nothing to measure")
     if per_group is not None:
-        write_groups(per_group, result, found.groups)
+        is_one = found.groups is None
+        sizes = [None] if is_one else np.unique(found.groups, return_counts=True)[1].tolist()
+        labels = ["all"] if is_one else result.groups.tolist()
+        columns = [result.per_group[row.name].tolist() for row in result]
+        groups = zip(labels, sizes, *columns, strict=True)
+        write_text(per_group, csv_text(["group", "items", *(row.name for row in result)], groups))
     if as_json:
         rows = [
             {
@@ -67,26 +76,3 @@ def evaluate(
     for row in result:
         if row.name == "disagreement":
             note(too_good(row.name, row.mean, len(found.y)))
-
-
-def write_groups(path: Path, result: Evaluation, groups: Any) -> None:
-    """One row for each group: its label, its size, its metrics."""
-    import numpy as np
-
-    from rankwise.cli.output import write_csv
-
-    sizes = [None] if groups is None else np.unique(groups, return_counts=True)[1].tolist()
-    labels = ["all"] if groups is None else result.groups.tolist()
-    columns = [result.per_group[row.name].tolist() for row in result]
-    rows = zip(labels, sizes, *columns, strict=True)
-    write_csv(path, ["group", "items", *(row.name for row in result)], rows)
-
-
-def _what_is_evaluated(model: Path, data: Path | None, scores: Path | None) -> tuple[Path, Path]:
-    if scores is not None:
-        if data is not None:
-            raise ValueError("give a MODEL or --scores FILE, not both: `evaluate DATA --scores S`.")
-        return scores, model
-    if data is None:
-        raise ValueError("DATA is missing: `rankwise evaluate MODEL DATA`.")
-    return model, data

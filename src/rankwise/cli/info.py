@@ -9,6 +9,7 @@ import typer
 
 from rankwise.cli.data import read_notes
 from rankwise.cli.options import AsJson
+from rankwise.text_tables import listed
 
 SHOWN = 8
 
@@ -22,25 +23,18 @@ def info(
 ) -> None:
     """Say what this installation is made of, or what a model file holds."""
     from rankwise.cli.output import print_json, print_pairs
+    from rankwise.datasets.files import location
+    from rankwise.environment import describe_environment
+    from rankwise.persistence import read_header
 
-    found = _installation() if model is None else _header(model)
+    if model is None:
+        found = describe_environment()
+    else:
+        found = dict(read_header(location(str(model))))
     if as_json:
         print_json(found)
     else:
         print_pairs(_installation_lines(found) if model is None else _header_lines(found))
-
-
-def _installation() -> dict[str, Any]:
-    from rankwise.environment import describe_environment
-
-    return describe_environment()
-
-
-def _header(path: Path) -> dict[str, Any]:
-    from rankwise.datasets.files import location
-    from rankwise.persistence import read_header
-
-    return dict(read_header(location(str(path))))
 
 
 def _installation_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
@@ -58,6 +52,7 @@ def _installation_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
 def _header_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
     notes = read_notes(found["notes"])
     parameters = found["parameters"]
+    chosen = {name: v for name, v in notes.chosen.items() if v is not None}
     versions = "".join(f", {name} {value}" for name, value in found["written_with"].items())
     columns = found["columns"] or {}
     names, features = list(columns), len(columns) or found["n_features"]
@@ -65,9 +60,9 @@ def _header_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         ("model", found["ranker"] + (" after scaling" if found["model"] == "Pipeline" else "")),
         ("kernel", str(parameters.get("kernel", ""))),
-        *((name, _short(value)) for name, value in notes.chosen.items()),
-        ("features", f"{features:,}" + (f": {_listed(names)}" if names else "")),
-        ("categories", _listed(categories)),
+        *((name, f"{v:.6g}" if isinstance(v, float) else str(v)) for name, v in chosen.items()),
+        ("features", f"{features:,}" + (f": {listed(names, SHOWN)}" if names else "")),
+        ("categories", listed(categories, SHOWN)),
         ("data", notes.data),
         ("n_rows", str(notes.n_rows or "")),
         ("target", notes.target),
@@ -75,13 +70,3 @@ def _header_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("command", notes.command),
         ("written by", f"rankwise {found['rankwise']}{versions}; file format {found['version']}"),
     ]
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(map(str, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
-
-
-def _short(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import math
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from rankwise.cli.session import is_output_taken, take_output
-from rankwise.text_tables import Table, csv_text, one_line, plain, text_width
-
-CHUNK = 2**14
+from rankwise.cli.session import current
+from rankwise.text_tables import Table, one_line, plain, text_width
 
 
 def say(text: str, **style: Any) -> None:
     """Print a line of a result: on standard output, unless a file is written there."""
     styled = typer.style(text, **style) if style else text
-    typer.echo(styled, err=is_output_taken())
+    typer.echo(styled, err=current.is_output_taken)
 
 
 def check_inputs(*paths: Path | None) -> None:
@@ -47,44 +43,37 @@ def check_output(path: Path | None, *others: Path | None) -> None:
     if path is None:
         return
     if str(path) == "-":
-        take_output()
+        if current.is_output_taken:
+            raise ValueError("standard output (-) can be one of the files only; name the others.")
+        current.is_output_taken = True
         return
-    with suppress(FileNotFoundError):
-        path.stat()  # which finds loops of links
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "this is a folder; name a file in it", str(path))
-    folder = path.resolve().parent
-    if not folder.is_dir():
-        raise FileNotFoundError(
-            errno.ENOENT, f"the folder {folder} does not exist; create it first", str(path)
-        )
-    for other in others:
-        if other is not None and os.path.realpath(path) == os.path.realpath(other):
-            raise ValueError(
-                f"{path}: the output would take the place of an input, or of another output; "
-                "choose another name."
-            )
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        raise PermissionError(
-            errno.EACCES, "no permission to write there; choose another place", str(path)
-        )
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    problem = ""
+    if os.path.isdir(target):
+        problem = "this is a folder; name a file in it"
+    elif os.path.islink(target):
+        problem = "this is a loop of symbolic links; name another file"
+    elif not os.path.isdir(folder):
+        problem = f"the folder {folder} does not exist; create it first"
+    elif target in (os.path.realpath(other) for other in others if other is not None):
+        problem = "the output would replace an input, or another output; choose another name"
+    elif not os.access(target if os.path.exists(target) else folder, os.W_OK):
+        problem = "no permission to write there; choose another place"
+    if problem:
+        raise ValueError(f"{path}: {problem}.")
 
 
 def write_text(path: Path | None, text: str) -> None:
     """Write to a file, or to standard output if there is none."""
     if path is None or str(path) == "-":
-        for start in range(0, len(text), CHUNK):  # a reader that leaves is noticed by the next one
-            sys.stdout.write(text[start : start + CHUNK])
+        for line in text.splitlines(keepends=True):  # a reader that leaves is noticed by the next
+            sys.stdout.write(line)
         return
     from rankwise.datasets.files import replace_file
 
     with replace_file(path) as stream:
         stream.write(text.encode())
-
-
-def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a table; missing numbers become empty cells."""
-    write_text(path, csv_text(header, rows))
 
 
 def shown(value: float, style: str = ".4f") -> str:
@@ -121,15 +110,7 @@ def print_table(table: Table, *, best: int = -1) -> None:
     for k, line in enumerate(lines):
         say(line, **({"bold": True} if k in (0, best + 1) else {}))
         if k == 0:
-            say(_rule() * max(map(text_width, lines)))
+            is_unicode = "utf" in (sys.stdout.encoding or "").lower()
+            say(("─" if is_unicode else "-") * max(map(text_width, lines)))
     for note in table.notes:
         say(one_line(note))
-
-
-def _rule() -> str:
-    """A line, where the terminal can draw one."""
-    try:
-        "─".encode(sys.stdout.encoding or "ascii")
-    except UnicodeEncodeError:
-        return "-"
-    return "─"

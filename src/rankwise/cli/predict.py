@@ -55,7 +55,7 @@ def predict(
         scores = ranker.predict(found)
         columns = {"score": ranks_in_groups(scores, found.groups) if rank else scores}
     if found.rows is not None:  # rows without a group have no score
-        columns = {name: _with_gaps(v, found.rows, file.n_rows) for name, v in columns.items()}
+        columns = {name: _with_gaps(v, found.rows, file.n_rows()) for name, v in columns.items()}
     if column is not None:
         named = {f"{column}_{name}": values for name, values in columns.items()}
         added = named if intervals else {column: columns["score"]}

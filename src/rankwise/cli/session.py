@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, suppress
-from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 import typer
@@ -20,19 +19,18 @@ QUIET_HELP = "No notes and no progress; train says nothing at all."
 DEBUG_HELP = "Show the traceback of a failure."
 INTERRUPTED, BROKEN_PIPE = 130, 141  # 128 + the number of the signal, as shells count
 
-_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
-_debug: ContextVar[bool] = ContextVar("debug", default=False)
-_output_taken: ContextVar[bool] = ContextVar("output_taken", default=False)
-_told: set[str] = set()  # notes of this command
 
-_REASONS = {
-    errno.ENOENT: "there is no such file; check the name",
-    errno.EACCES: "no permission; check the rights, or choose another place",
-    errno.EISDIR: "this is a folder; name a file",
-    errno.ENOSPC: "the disk is full, so nothing was written; make room, or write elsewhere",
-    errno.EROFS: "the disk is read-only; write elsewhere",
-    errno.ELOOP: "this is a loop of symbolic links; name another file",
-}
+@dataclass
+class Session:
+    """The command that runs: whether it is quiet, what was said, who has standard output."""
+
+    quiet: bool = False
+    debug: bool = False
+    is_output_taken: bool = False  # by a file, so that tables and JSON go to standard error
+    told: set[str] = field(default_factory=set)
+
+
+current = Session()
 
 
 class _NoTerminal:
@@ -50,43 +48,24 @@ class _NoTerminal:
 
 def begin(*, quiet: bool, debug: bool) -> None:
     """Forget what an earlier command of the same process was told."""
-    _quiet.set(quiet)
-    _debug.set(debug)
-    _output_taken.set(False)
-    _told.clear()
-
-
-def is_quiet() -> bool:
-    """Whether nothing but results should be printed."""
-    return _quiet.get()
-
-
-def take_output() -> None:
-    """Keep standard output for a file that is written there."""
-    if _output_taken.get():
-        raise ValueError("standard output (-) can be one of the files only; name the others.")
-    _output_taken.set(True)
-
-
-def is_output_taken() -> bool:
-    """Whether tables and JSON have to go to standard error."""
-    return _output_taken.get()
+    current.quiet, current.debug, current.is_output_taken = quiet, debug, False
+    current.told.clear()
 
 
 def note(text: str) -> None:
     """Say something, if there is something, on standard error; the same thing once."""
     line = one_line(" ".join(text.split()))
-    if line and not is_quiet() and line not in _told:
-        _told.add(line)
+    if line and not current.quiet and line not in current.told:
+        current.told.add(line)
         typer.echo(f"rankwise: note: {line}", err=True)
 
 
 @contextmanager
 def telling(*, quiet: bool = False, debug: bool = False) -> Iterator[None]:
     """Run the body of a command; what goes wrong becomes one line and an exit code."""
-    begin(quiet=quiet or _quiet.get(), debug=debug or _debug.get())
+    begin(quiet=quiet or current.quiet, debug=debug or current.debug)
     with ExitStack() as stack:
-        if is_quiet():
+        if current.quiet:
             stack.enter_context(redirect_stderr(_NoTerminal(sys.stderr)))
         stack.enter_context(_warnings_as_notes())
         try:
@@ -123,7 +102,7 @@ def _warnings_as_notes() -> Iterator[None]:
 
 
 def _fail(text: str) -> None:
-    if _debug.get():
+    if current.debug:
         traceback.print_exc()
     typer.echo(f"rankwise: {one_line(text)}", err=True)
 
@@ -133,18 +112,11 @@ def _one_line(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return f"not enough memory. {text}".strip()
     if isinstance(error, OSError) and error.errno is not None:
-        return _file_problem(error)
+        where = "standard output" if error.filename is None else error.filename
+        return f"{where}: {' '.join((error.strerror or '').split())}"
     if isinstance(error, (ValueError, OSError, ImportError)):
         return text or type(error).__name__
     return f"this should not happen, please report it: {type(error).__name__}: {text} (see --debug)"
-
-
-def _file_problem(error: OSError) -> str:
-    own_words = error.strerror or ""
-    said_by_system = error.errno is not None and own_words == os.strerror(error.errno)
-    reason = _REASONS.get(error.errno or 0, own_words) if said_by_system else own_words
-    where = "standard output" if error.filename is None else str(error.filename)
-    return f"{where}: {' '.join(reason.split())}"
 
 
 def _discard_output() -> None:

@@ -23,7 +23,7 @@ from rankwise.cli.options import (
     option,
     split_names,
 )
-from rankwise.cli.session import note
+from rankwise.cli.session import current, note
 
 if TYPE_CHECKING:
     from rankwise.estimators.columns import ColumnFacts, Columns
@@ -90,7 +90,6 @@ def train(
     """
     from rankwise.cli.models import fit_model, make_model, too_good
     from rankwise.cli.output import check_output, print_json, print_pairs
-    from rankwise.cli.session import is_quiet
 
     check_output(output, file)
     estimator = make_model(model, metric)
@@ -134,7 +133,7 @@ def train(
     }
     if as_json:
         print_json(summary)
-    elif not is_quiet():
+    elif not current.quiet:
         data.print_columns()
         print_pairs(_lines(summary, data))
         if hasattr(inner, "members_"):
@@ -373,12 +372,14 @@ class TrainingSet:
 
     def lines(self) -> list[tuple[str, str]]:
         """The summary for people."""
+        from rankwise.text_tables import listed
+
         found = self.summary
         unscored, idle = found["items_without_score"], found["groups_without_pairs"]
         group = self.roles.get("group")
         by = f" by {group}" if group else ": no column of groups, so one list"
         weight = self.roles.get("weight")
-        shown = _shortened(self._names)
+        shown = listed(self._names, SHOWN_NAMES)
         return [
             ("data", str(self.path)),
             ("items", f"{found['items']:,}" + (f", {unscored:,} without score" * bool(unscored))),
@@ -392,13 +393,13 @@ class TrainingSet:
     def print_columns(self) -> None:
         """One table that says what became of every column, if something needs saying."""
         from rankwise.cli.output import print_table, say
-        from rankwise.text_tables import Table
+        from rankwise.text_tables import Table, listed
 
         plain = [c.name for c in self.facts if c.words == "number" and not c.why]
         if len(plain) == len(self.facts):
             return
         rows = [[name, ROLES.get(role, role), ""] for role, name in self.roles.items() if name]
-        rows += [[_shortened(plain), "number", ""]] if plain else []
+        rows += [[listed(plain, SHOWN_NAMES), "number", ""]] if plain else []
         rows += [[c.name or "(no name)", c.words, c.why] for c in self.facts if c.name not in plain]
         say("")
         print_table(Table(["column", "used as", "because"], rows, names=(0, 1, 2)))
@@ -512,7 +513,3 @@ def _training_rows(
     scaler = make_scaler(options, estimator, bool(issparse(data.X)))
     counts = table.zero_based
     return TrainingSet(file.path, data.X, data.y, data.groups, roles, scaler, zero_based=counts)
-
-
-def _shortened(names: list[str]) -> str:
-    return ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
