@@ -584,7 +584,7 @@ def test_targets_that_are_no_partial_scores_are_refused(data):
     X, y, groups, _ = data
     refuse("y has 39 entries but X has 40 rows", X, y[:-1], groups[:-1])
     refuse("infinity", X, np.where(np.isnan(y), np.inf, y), groups)
-    refuse("2 outputs", X, np.column_stack([y, y]), groups)
+    refuse("learns one output", X, np.column_stack([y, y]), groups)
     refuse("PairGraph, which cannot hold unscored", X, PairGraph([0], [1], n_items=M))
     refuse("ScoreGraph, which cannot hold unscored", X, ScoreGraph(np.arange(M)))
 

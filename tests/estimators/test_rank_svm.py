@@ -310,7 +310,7 @@ def test_a_start_from_a_sample_of_many_items_changes_only_the_time(loss, monkeyp
         ([1, 2, 3, np.inf], None, "inf"),
         ([1, 2, 3], None, "y has 3 entries but X has 4 rows"),
         ([1, 2, 3, 4], [0, 0, 1], "groups has 3 entries but there are 4 rows"),
-        ([[1, 2], [3, 4], [5, 6], [7, 8]], None, "one RankSVM for each column"),
+        ([[1, 2], [3, 4], [5, 6], [7, 8]], None, "RankSVM learns one output"),
     ],
 )
 def test_bad_targets_are_explained(y, groups, message):

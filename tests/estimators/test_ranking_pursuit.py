@@ -418,7 +418,7 @@ def test_bad_data_are_explained(data):
         model.fit(X, y, np.arange(M))
     with pytest.raises(ValueError, match="tells the scored items of any pair apart"):
         model.fit(np.repeat(groups[:, None], 2, axis=1).astype(float), y, groups)
-    with pytest.raises(ValueError, match="2 outputs"):
+    with pytest.raises(ValueError, match="learns one output"):
         model.fit(X, np.column_stack([y, y]), groups)
     with pytest.raises(ValueError, match="2 outputs"):
         model.fit(X, ScoreGraph(np.column_stack([y, y]), groups))

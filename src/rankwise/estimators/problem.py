@@ -20,6 +20,8 @@ from rankwise.losses import SquaredLoss
 from rankwise.solvers import Solutions
 from rankwise.text_tables import count
 
+DEFAULTS = {"cost": "magnitude", "ties": "include", "group_weight": "pairs"}
+
 
 def check_beta(beta: float) -> None:
     """A number from 0 to 1."""
@@ -96,9 +98,6 @@ def check_table(Y: Array, row: str, column: str) -> Array:
     return Y
 
 
-DEFAULTS = {"cost": "magnitude", "ties": "include", "group_weight": "pairs"}
-
-
 def ranking_loss(
     n_items: int,
     y: Any,
@@ -120,7 +119,7 @@ def ranking_loss(
         shape: tuple[int, ...] = () if scores is None else scores.shape[1:]
     else:
         y, groups, weights = split_weighted(y, groups)
-        scores = _check_length(as_scores(y, keep=True), n_items)
+        scores = check_length(as_scores(y, keep=True), n_items)
         shape = scores.shape[1:]
         scores = scores[:, 0] if shape == (1,) else scores
         graph = ScoreGraph(scores, groups, **options, sample_weight=weights)
@@ -140,29 +139,31 @@ def compared_graph(
     """The graph that a learner of one output is trained on; a given one has its own ties."""
     if isinstance(y, PreferenceGraph):
         if y.scores is not None:
-            _one_output(learner, y.scores)
+            one_output(learner, y.scores)
         return _check_graph(y, n_items, groups, {"group_weight": group_weight})
     y, groups, weights = split_weighted(y, groups)
-    scores = _check_length(_one_output(learner, as_scores(y)), n_items)
+    scores = check_length(one_output(learner, as_scores(y)), n_items)
     cost = "magnitude" if ties == "include" else "sign"
     return ScoreGraph(
         scores, groups, cost=cost, ties=ties, group_weight=group_weight, sample_weight=weights
     )
 
 
-def _one_output(learner: str, y: Array) -> Array:
+def one_output(learner: str, y: Array) -> Array:
+    """Scores of one output as a flat array; several are refused."""
     shape = np.shape(y)
     if len(shape) != 2:
         return y
     if shape[1] > 1:
         raise ValueError(
-            f"y has shape {shape}; {learner} learns one output, so fit one {learner} for each "
+            f"y has shape {shape}; {learner} learns one output, so fit a model for each "
             "column (RankRLS learns several at once)."
         )
     return np.asarray(column_or_1d(y, warn=True))
 
 
-def _check_length(scores: Array, n_items: int) -> Array:
+def check_length(scores: Array, n_items: int) -> Array:
+    """The scores, one for each row of X."""
     if len(scores) != n_items:
         raise ValueError(
             f"y has {len(scores)} entries but X has {n_items} rows; pass one score per row."

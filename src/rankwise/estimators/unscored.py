@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing, check_consistent_length
-from sklearn.utils.validation import column_or_1d
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.problem import check_something_to_rank
+from rankwise.estimators.problem import check_length, check_something_to_rank, one_output
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import Groups, encode_groups
@@ -35,8 +34,8 @@ class PartlyScored(NamedTuple):
         Weights of all rows, if they have any.
     """
 
-    scored: NDArray[np.intp]
-    unscored: NDArray[np.intp]
+    scored: Indices
+    unscored: Indices
     y: Array
     groups: Groups
     weights: Array | None = None
@@ -47,7 +46,7 @@ class PartlyScored(NamedTuple):
         labels: NDArray[Any] = self.groups.labels[self.groups.codes[self.scored]]
         return labels
 
-    def weights_of(self, rows: NDArray[np.intp]) -> Array | None:
+    def weights_of(self, rows: Indices) -> Array | None:
         """Weights of some rows, None without weights."""
         return None if self.weights is None else self.weights[rows]
 
@@ -71,7 +70,7 @@ class PartlyScored(NamedTuple):
             rows = rows[self.weights[rows] > 0]
         return bool(np.bincount(self.groups.codes[rows]).max(initial=0) > 1)
 
-    def agreement(self, group_weight: str = "pairs") -> tuple[NDArray[np.intp], ScoreGraph]:
+    def agreement(self, group_weight: str = "pairs") -> tuple[Indices, ScoreGraph]:
         """Rows on whose order views are to agree, and all pairs of them inside groups.
 
         The unscored rows; the scored ones if there are none, or if no two of them share a group.
@@ -82,7 +81,7 @@ class PartlyScored(NamedTuple):
         weights = self.weights_of(rows)
         return rows, ScoreGraph.of(zeros, groups, group_weight=group_weight, sample_weight=weights)
 
-    def without(self, held: NDArray[np.intp]) -> PartlyScored:
+    def without(self, held: Indices) -> PartlyScored:
         """The same rows but for some of the scored ones, counted among the scored."""
         kept = np.setdiff1d(np.arange(len(self.scored)), held)
         return self._replace(scored=self.scored[kept], y=self.y[kept])
@@ -110,34 +109,27 @@ def split_unscored(
             "the rows that have none, and groups."
         )
     y, groups, weights = split_weighted(y, groups, sample_weight)
-    scores = as_scores(y, allow_nan=True)
-    if len(scores) != n_items:
-        raise ValueError(
-            f"y has {len(scores)} entries but X has {n_items} rows; pass one score per row, NaN "
-            "for a row without a score."
-        )
-    if scores.shape[1:] not in ((), (1,)):
-        raise ValueError(
-            f"y has {scores.shape[1]} outputs; semi-supervised learners take one, so fit a model "
-            "for each column."
-        )
-    scores = column_or_1d(scores, warn=True)
-    missing = np.isnan(scores)
-    if missing.all():
+    scores = one_output("a semi-supervised learner", as_scores(y, allow_nan=True))
+    is_scored = ~np.isnan(check_length(scores, n_items))
+    if not is_scored.any():
         raise ValueError(
             f"none of the {n_items} rows has a score (y is all NaN); there is nothing to learn the "
             "order from. Score the rows of at least one group."
         )
-    scored, unscored = np.flatnonzero(~missing), np.flatnonzero(missing)
-    checked = None if weights is None else some_positive(weights, n_items)
-    part = PartlyScored(scored, unscored, scores[scored], encode_groups(groups, n_items), checked)
-    if len(unscored) and not part.agrees_on_unscored:
+    target = PartlyScored(
+        np.flatnonzero(is_scored),
+        np.flatnonzero(~is_scored),
+        scores[is_scored],
+        encode_groups(groups, n_items),
+        None if weights is None else some_positive(weights, n_items),
+    )
+    if len(target.unscored) and not target.agrees_on_unscored:
         warn_user(
-            f"no two of the {len(unscored)} unscored rows are in one group, so there is nothing "
-            "to learn from them, and views agree on the scored rows instead. Give unscored rows "
-            "group labels that they share with other unscored rows.",
+            f"no two of the {len(target.unscored)} unscored rows are in one group, so there is "
+            "nothing to learn from them, and views agree on the scored rows instead. Give unscored "
+            "rows group labels that they share with other unscored rows.",
         )
-    return part
+    return target
 
 
 class SemiSupervisedMixin(RankerMixin):
