@@ -68,7 +68,7 @@ BUDGET = {
     "datasets": 2266,
     "estimators": 3925,
     "features": 653,
-    "graphs": 1308,
+    "graphs": 1301,
     "inspection": 338,
     "judge": 860,
     "leaderboard": 2141,
