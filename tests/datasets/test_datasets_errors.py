@@ -84,7 +84,7 @@ def test_bad_first_row(tmp_path, name):
 def test_the_likeliest_mistakes_are_told_with_their_remedy(tmp_path):
     path = tmp_path / "bad.txt"
     refused(path, b"1 qid:1 0:3", 1, "feature id 0", "zero_based=True")
-    refused(path, b"1 qid:1 1:NULL", 1, "'1 qid:1 1:NULL'", "finite numbers", "left out")
+    refused(path, b"1 qid:1 1:NULL", 1, "got '1:NULL'", "finite numbers", "left out")
     refused(path, b"1 qid:1 5:1 3:1", 1, "expected 'label qid:group feature:value", "increasing")
     refused(path, GOOD + b"1 1:1", 5, "has no qid, but the first row has one")
 

@@ -754,7 +754,7 @@ def test_the_command_fails_in_one_line(tmp_path):
     nowhere = tmp_path / "nowhere" / "a.db"
     for options, message in (
         ([path, "--database", nowhere, "--port", "0"], "no folder"),
-        ([tmp_path / "no.csv"], "there is no such file"),
+        ([tmp_path / "no.csv"], "No such file"),
         ([path, "--goal", "bottom"], "--goal is top or order"),
         ([path, "--level", "2"], "--level"),
         ([path, "--top", "0"], "--top"),

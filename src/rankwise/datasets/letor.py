@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from rankwise._compiled import read_rows
 from rankwise.arrays import Array, Indices
 from rankwise.datasets.files import PACKED, PathLike, Watch, line_blocks, location, numbered_lines
-from rankwise.datasets.labels import MAX_LABEL, distinct_labels, show
+from rankwise.datasets.labels import MAX_LABEL, distinct_labels, finite_number, show
 from rankwise.datasets.letor_writer import read_group_sizes
 from rankwise.datasets.ranking import RankingData
 from rankwise.errors import LetorFormatError
@@ -232,8 +232,11 @@ def _problem(line: bytes, n_features: int | None, zero_based: bool) -> str:
             f"feature id 0 in {show(line)}, but ids are expected to start at 1. "
             "Pass zero_based=True if the file counts from 0."
         )
+    words = [word for word in line.partition(b"#")[0].split() if not word.startswith(b"qid:")]
+    is_number = [finite_number(word.rpartition(b":")[2]) is not None for word in words]
+    bad = line if all(is_number) else words[is_number.index(False)]
     return (
-        f"got {show(line)}, expected 'label qid:group feature:value feature:value ... # comment' "
+        f"got {show(bad)}, expected 'label qid:group feature:value feature:value ... # comment' "
         f"with finite numbers, and features from {first} to {last} in increasing order. A gap "
         "is a feature that is left out, which means 0. Pass n_features= if there are more."
     )

@@ -20,7 +20,6 @@ from rankwise.estimators.kernel_model import KernelModel
 from rankwise.estimators.problem import check_table, warn_of_solutions
 from rankwise.estimators.search import Search
 from rankwise.features import Design, make_design
-from rankwise.features.feature_map import HOLDING_OUT
 from rankwise.frames import as_array, as_frame, column_names, refuse_masked
 from rankwise.inputs import as_real, check_option
 from rankwise.losses import TableLoss
@@ -295,7 +294,6 @@ class LabelRanker(LabelMixin, KernelModel):
             n_basis=self.n_basis,
             basis=self.basis,
             random_state=self.random_state,
-            n_matrices=HOLDING_OUT,
         ).stored()
         matrix, constant = design.matrix, 0.0
         if self.fit_intercept:

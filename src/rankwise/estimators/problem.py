@@ -20,6 +20,8 @@ from rankwise.losses import SquaredLoss
 from rankwise.solvers import Solutions
 from rankwise.text_tables import count
 
+DEFAULTS = {"cost": "magnitude", "ties": "include", "group_weight": "pairs"}
+
 
 def check_beta(beta: float) -> None:
     """A number from 0 to 1."""
@@ -94,9 +96,6 @@ def check_table(Y: Array, row: str, column: str) -> Array:
                 "leave out what has none."
             )
     return Y
-
-
-DEFAULTS = {"cost": "magnitude", "ties": "include", "group_weight": "pairs"}
 
 
 def ranking_loss(

@@ -16,7 +16,6 @@ from rankwise.estimators.kernel_model import ModelPath
 from rankwise.estimators.problem import check_beta, check_finite, ranking_loss, warn_of_solutions
 from rankwise.estimators.search import Search
 from rankwise.features import Design, is_read_once, make_design
-from rankwise.features.feature_map import FITTING, HOLDING_OUT
 from rankwise.frames import check_same_index
 from rankwise.inputs import with_weights
 from rankwise.losses import SquaredLoss
@@ -258,7 +257,6 @@ class RankRLS(ChunkedFit):
             basis=self.basis,
             random_state=self.random_state,
             shift_invariant=to_fit and self.beta == 0,
-            n_matrices=FITTING if to_fit else HOLDING_OUT,
         )
         return design if to_fit and self.beta in (0, 1) else design.stored()
 

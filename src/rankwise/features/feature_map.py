@@ -17,6 +17,10 @@ from rankwise.inputs import check_option
 from rankwise.machine import available_bytes, check_matrix_fits, idle_cores
 from rankwise.rows import first_equal_rows, row_products
 
+SOLVERS = ("auto", "primal", "dual", "iterative")
+MATRICES = 2.5  # kernel matrices in memory at a time
+SPARSE_DIRECT_LIMIT = 5000  # sparse X with more rows and columns than this is solved iteratively
+
 
 class FeatureMap(NamedTuple):
     """From items to features R with ``f = R w``, and from w to coefficients that score new items.
@@ -172,11 +176,6 @@ def _orthogonal(
     return FeatureMap(kernel, columns, root.shape[1], rows, kept, root)
 
 
-SOLVERS = ("auto", "primal", "dual", "iterative")
-FITTING, HOLDING_OUT, MAPPING = 2.25, 2.5, 2.25  # kernel matrices in memory at a time
-SPARSE_DIRECT_LIMIT = 5000  # sparse X with more rows and columns than this is solved iteratively
-
-
 class Design(NamedTuple):
     """What the solver sees of a `FeatureMap`.
 
@@ -217,7 +216,10 @@ class Design(NamedTuple):
 
 
 def is_read_once(kernel: Kernel, X: Any, solver: str) -> bool:
-    """Whether the design of X is primal on X itself, dense: its Gram matrix tells of NaN in X."""
+    """Whether the solver reads dense X exactly once.
+
+    Then NaN in X shows up in the Gram matrix, and no separate check is needed.
+    """
     return kernel.is_linear and not sp.issparse(X) and _linear_method(X, solver) == "primal"
 
 
@@ -230,7 +232,6 @@ def make_design(
     basis: str | ArrayLike = "random",
     random_state: Any = None,
     shift_invariant: bool = False,
-    n_matrices: float = FITTING,
 ) -> Design:
     """Choose how to solve.
 
@@ -247,17 +248,16 @@ def make_design(
     ===================================  ============================================
 
     `shift_invariant` says that adding a constant to all scores does not change the loss; dense
-    features of a dual linear model are then centered, which keeps digits. `n_matrices` is how many
-    matrices of the size of a kernel matrix must fit in memory.
+    features of a dual linear model are then centered, which keeps digits.
     """
     check_option("solver", solver, SOLVERS)
     if n_basis is not None or not isinstance(basis, str):
         return _basis_design(kernel, X, solver, n_basis, basis, random_state)
     if not kernel.is_linear:
-        return _kernel_design(kernel, X, solver, n_matrices)
+        return _kernel_design(kernel, X, solver)
     method, plain = _linear_method(X, solver), FeatureMap(kernel, None, X.shape[1])
     if method == "dual":
-        _check_kernel_fits(X.shape[0], n_matrices)
+        _check_kernel_fits(X.shape[0])
         R = X
         if shift_invariant and not sp.issparse(X):
             R = X - X.mean(axis=0, dtype=np.float64)
@@ -285,7 +285,7 @@ def make_features(
         return _basis_design(kernel, X, "auto", n_basis, basis, random_state).stored()
     if kernel.is_linear:
         return Design("primal", X, FeatureMap(kernel, None, X.shape[1]), columns=X)
-    return _empirical_map(_kernel_design(kernel, X, "auto", MAPPING))
+    return _empirical_map(_kernel_design(kernel, X, "auto"))
 
 
 def _empirical_map(design: Design) -> Design:
@@ -334,14 +334,14 @@ def _from_upper(factor: Array, diagonal: Array) -> Array:
     return factor
 
 
-def _kernel_design(kernel: Kernel, X: Any, solver: str, n_matrices: float) -> Design:
+def _kernel_design(kernel: Kernel, X: Any, solver: str) -> Design:
     if solver not in ("auto", "dual"):
         raise ValueError(
             f"solver={solver!r} needs explicit features; with kernel={kernel.function!r} use "
             "solver='auto', or n_basis for a primal solution on basis items."
         )
     _check_square(kernel, X)
-    _check_kernel_fits(X.shape[0], n_matrices)
+    _check_kernel_fits(X.shape[0])
     items = None if kernel.is_precomputed else X.copy()  # the caller may change X
     return Design("dual", kernel.matrix(X), FeatureMap(kernel, None, X.shape[0], None, items))
 
@@ -392,6 +392,6 @@ def _check_square(kernel: Kernel, X: Any) -> None:
         )
 
 
-def _check_kernel_fits(n_items: int, n_matrices: float) -> None:
+def _check_kernel_fits(n_items: int) -> None:
     advice = "pass n_basis (for example n_basis=1000) to train on a basis of items"
-    check_matrix_fits(n_items, n_items, "a kernel matrix", advice, n_matrices=n_matrices)
+    check_matrix_fits(n_items, n_items, "a kernel matrix", advice, n_matrices=MATRICES)

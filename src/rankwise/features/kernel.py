@@ -55,10 +55,10 @@ class Kernel:
     params: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        known = [*sorted(PAIRWISE_KERNEL_FUNCTIONS), "precomputed"]
+        known = {*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"}
         if not callable(self.function) and self.function not in known:
             raise ValueError(
-                f"kernel={self.function!r} is unknown; choose one of {', '.join(known)}, "
+                f"kernel={self.function!r} is unknown; choose one of {', '.join(sorted(known))}, "
                 "or pass a function of two rows."
             )
         if self.gamma is not None and not self.gamma > 0:

@@ -44,21 +44,25 @@ from rankwise.machine import track
 from rankwise.model_selection.folds import Folds, fold_numbers
 from rankwise.rows import first_equal_rows
 from rankwise.solvers import minimize
-from rankwise.solvers.hold_out import Part, hold_out_dual, hold_out_few, hold_out_primal
-from rankwise.solvers.hold_out_items import (
+from rankwise.solvers.hold_out import (
+    Part,
+    hold_out_dual,
+    leave_out_dual,
+    leave_out_primal,
+    weights_without,
+)
+from rankwise.solvers.hold_out_list import (
     Spectrum,
     hold_out_items,
+    leave_out_items,
     spectrum_of_features,
     spectrum_of_kernel,
 )
-from rankwise.solvers.leave_out import (
-    leave_out_dual,
-    leave_out_few,
-    leave_out_items,
-    leave_out_primal,
-)
 
 EDGE_ENTRIES = 2**25  # differences of features held in memory, all edges by all features
+ROUNDING = 1e-12  # of a weight: what is left of it when all of it is subtracted
+LONG = 64  # items of a fold: shorter ones are small systems, whatever the features
+TIED = 1e-13  # of the largest target: preferences that cancel, but for rounding
 
 
 def fits_edges(graph: PairGraph, n_features: int) -> bool:
@@ -75,12 +79,6 @@ def edges_of_folds(graph: PairGraph, folds: Folds) -> Folds:
     order = np.argsort(ends, kind="stable")
     bounds = np.searchsorted(ends[order], np.arange(len(folds) + 1))
     return [np.unique(order[a:b] % graph.n_pairs) for a, b in itertools.pairwise(bounds)]
-
-
-ROUNDING = 1e-12  # of a weight: what is left of it when all of it is subtracted
-LONG = 64  # items of a fold: shorter ones are small systems, whatever the features
-SHORT = 4  # a fold is short if there are so many times more features
-TIED = 1e-13  # of the largest target: preferences that cancel, but for rounding
 
 
 class Refit(NamedTuple):
@@ -244,11 +242,9 @@ def _closed_shortcut(
         return
     R = dense_rows(design.matrix)
     white = white or whitened_parts(loss, R)
-    small, large = sort_folds(folds, white)
-    if small:
-        hold_out_few(R, white[0], [folds[k] for k in small], alphas, out)
-    if large:
-        hold_out_primal(R, white, [folds[k] for k in large], alphas, out)
+    for numbers, w in weights_without(R, white, folds, alphas):
+        U = np.stack([folds[k] for k in numbers])
+        out[U] = (R[U] @ w.reshape(*w.shape[:2], -1)).reshape(*U.shape, *w.shape[2:])
 
 
 def whitened_parts(loss: SquaredLoss, R: Array) -> list[Part]:
@@ -257,24 +253,6 @@ def whitened_parts(loss: SquaredLoss, R: Array) -> list[Part]:
         Part(p.share, p.root.adjoint(R), p.target.reshape(len(R), -1), p.amount)
         for p in loss.parts()
     ]
-
-
-def sort_folds(folds: Folds, parts: list[Part]) -> tuple[list[int], list[int]]:
-    """Numbers of the folds for downdates of one decomposition, and for systems of their own.
-
-    The former are short beside the number of features, and there is one part only. A fold that
-    holds half of the squares is for the latter, which do not subtract it.
-    """
-    every = range(len(folds))
-    if len(parts) > 1:
-        return [], list(every)
-    white = parts[0].white
-    squares = np.einsum("ij,ij->i", white, white)
-    limit, half = white.shape[1] / SHORT, squares.sum() / 2
-    small = [
-        k for k in every if len(folds[k]) <= limit and (squares[folds[k]].sum() or -1.0) < half
-    ]
-    return small, sorted(set(every) - set(small))
 
 
 def _sums(values: NDArray[Any], fold: Indices) -> Array:
@@ -398,18 +376,7 @@ def _closed(loss: SquaredLoss, design: Design, members: Folds, alphas: Array) ->
         target = part.target.reshape(len(part.target), -1)
         return leave_out_dual(design.matrix, part.root, target, part.amount, members, alphas)
     R = dense_rows(design.matrix)
-    return _by_size(R, whitened_parts(loss, R), members, alphas)
-
-
-def _by_size(R: Array, white: list[Part], members: Folds, alphas: Array) -> Array:
-    """Small units by downdates, large ones by systems of their own."""
-    small, large = sort_folds(members, white)
-    found = np.empty((R.shape[1], len(members), white[0].target.shape[1], len(alphas)))
-    if len(small):
-        found[:, small] = leave_out_few(R, white[0], [members[k] for k in small], alphas)
-    if len(large):
-        found[:, large] = leave_out_primal(R, white, [members[k] for k in large], alphas)
-    return found
+    return leave_out_primal(R, whitened_parts(loss, R), members, alphas)
 
 
 def _items(loss: SquaredLoss, design: Design, members: Folds, alphas: Array) -> Array:
@@ -433,7 +400,7 @@ def _edges(graph: PreferenceGraph, design: Design, edges: Folds, alphas: Array) 
     x = R[pairs.winner] - R[pairs.loser]
     flow = omega * pairs.edge_target
     part = Part(1.0, np.sqrt(omega)[:, None] * x, flow[:, None], omega)
-    w = _by_size(x, [part], edges, alphas)
+    w = leave_out_primal(x, [part], edges, alphas)
     moment, size = x.T @ flow, np.abs(x).T @ np.abs(flow)
     for k, some in enumerate(edges):  # where nothing is preferred, rounding must not order items
         if (np.abs(moment - x[some].T @ flow[some]) <= ROUNDING * size).all():

@@ -17,6 +17,8 @@ from rankwise.model_selection.curves import by_row
 from rankwise.model_selection.folds import make_folds
 from rankwise.model_selection.task import HeldOutPairs, HoldOutTask, hold_out_task
 
+BLOCK_ENTRIES = 2**21
+
 
 @calm
 def leave_group_out_predict(
@@ -123,9 +125,6 @@ def cross_val_predict_groups(
     scores = by_row(task, task.held_out(make_folds(cv, task.graph), candidates, progress))
     shape = (len(scores), *task.output_shape, len(candidates))
     return scores.reshape(shape if alphas is not None else shape[:-1])
-
-
-BLOCK_ENTRIES = 2**21
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,7 @@ from rankwise.model_selection.hold_out import (
 from rankwise.rows import row_products
 from rankwise.solvers import minimize
 from rankwise.solvers.hold_out import Part
-from rankwise.solvers.hold_out_items import Spectrum
-from rankwise.solvers.hold_out_pairs import pair_differences, pair_disagreement
+from rankwise.solvers.hold_out_list import Spectrum, pair_differences, pair_disagreement
 
 COLUMNS = 64  # columns of a kernel matrix that are looked at together
 

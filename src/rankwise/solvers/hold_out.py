@@ -1,4 +1,4 @@
-"""Scores of held-out items as a model trained without them would give, without training again.
+"""Models without some items, and the scores that they give these, without training again.
 
 All functions here are exact (docs/exact_cross_validation.md). They take the objective in parts
 
@@ -30,6 +30,7 @@ from rankwise.solvers.least_squares import solve_shifted
 Fold = Indices
 BATCH_ENTRIES = 2**18  # numbers in a batch of folds: as many as fit in a cache
 LARGE_BATCH = 2**21  # the same for blocks of a kernel matrix that is much larger
+SHORT = 4  # a fold is short if there are so many times more features
 SIDE_BY_SIDE = 8  # systems up to this size are eliminated side by side
 
 
@@ -61,33 +62,33 @@ class Part:
             return self.white.T @ self.white
 
 
-def hold_out_primal(
-    R: Array, parts: Sequence[Part], folds: Sequence[Fold], alphas: Array, out: Array
-) -> None:
-    """Held-out scores of each fold.
-
-        f_U = R_U (Σ ω (Rᵀ A R − R_Uᵀ A_U R_U) + αI)⁻¹ Σ ω (Rᵀ t − R_Uᵀ t_U),   ω = share/(T − T_U)
-
-    The Gram matrix of each fold is taken out of that of all, and one tridiagonal reduction of the
-    p × p rest serves all alphas. If a fold holds most of the Gram matrix, the rest is added up
-    instead, so that no digits cancel.
-    """
-    for U, coef in zip(folds, weights_primal(R, parts, folds, alphas), strict=True):
-        out[U] = (R[U] @ coef.reshape(len(coef), -1)).reshape(len(U), -1, len(alphas))
-
-
-def weights_primal(
+def weights_without(
     R: Array, parts: Sequence[Part], folds: Sequence[Fold], alphas: Array
-) -> Iterator[Array]:
-    """Weights of the features without each fold in turn, shape (p, n_outputs, n_alphas)."""
+) -> Iterator[tuple[list[int], Array]]:
+    """Weights of the features without each fold: numbers of folds of one size, and their weights.
+
+        w = (Σ ω (Rᵀ A R − R_Uᵀ A_U R_U) + αI)⁻¹ Σ ω (Rᵀ t − R_Uᵀ t_U),   ω = share/(T − T_U)
+
+    of shape (k, p, n_outputs, n_alphas). A fold that is short beside p is a downdate of one
+    decomposition, if there is one part only. For a longer one its Gram matrix is taken out of that
+    of all, and one tridiagonal reduction of the p × p rest serves all alphas. If a fold holds most
+    of the Gram matrix, the rest is added up instead, so that no digits cancel. Folds may overlap.
+    """
+    squares = np.einsum("ij,ij->i", parts[0].white, parts[0].white)
+    limit, half = R.shape[1] / SHORT if len(parts) == 1 else -1, squares.sum() / 2
+    is_short = [len(U) <= limit and (squares[U].sum() or -1.0) < half for U in folds]
+    short = np.flatnonzero(is_short).tolist()
+    if short:
+        for numbers, w in _weights_by_downdates(R, parts[0], [folds[k] for k in short], alphas):
+            yield [short[k] for k in numbers], w
     wholes = [_Whole(part, R) for part in parts]
-    for U in folds:
-        R_U = R[U]
-        gram, moment = wholes[0].without(U, R_U)
+    for k in np.flatnonzero(~np.array(is_short, dtype=bool)).tolist():
+        R_U = R[folds[k]]
+        gram, moment = wholes[0].without(folds[k], R_U)
         for whole in wholes[1:]:
-            more_gram, more_moment = whole.without(U, R_U)
+            more_gram, more_moment = whole.without(folds[k], R_U)
             gram, moment = gram + more_gram, moment + more_moment
-        yield _solve_definite(gram, moment, alphas)
+        yield [k], _solve_definite(gram, moment, alphas)[None]
 
 
 class _Whole:
@@ -122,55 +123,34 @@ def _solve_definite(gram: Array, moment: Array, alphas: Array) -> Array:
     return np.asarray(np.einsum("ij,jo,jk->iok", Q, Q.T @ moment, shrink, optimize=True))
 
 
-def hold_out_few(R: Array, part: Part, folds: Sequence[Fold], alphas: Array, out: Array) -> None:
-    """As `hold_out_primal` for one part and folds that are small beside p.
+def _weights_by_downdates(
+    R: Array, part: Part, folds: Sequence[Fold], alphas: Array
+) -> Iterator[tuple[list[int], Array]]:
+    """Numbers of some folds and the weights without each, (k, p, n_outputs, n_alphas).
 
     With ``Rᵀ A R = Q Λ Qᵀ`` decomposed once, Z = Fᵀ R Q and ``D = (Λ + λ)⁻¹``, taking out a fold is
     a downdate of rank |U|:
 
-        f_U = R_U Q (D + D Z_Uᵀ (I − Z_U D Z_Uᵀ)⁻¹ Z_U D) Qᵀ (Rᵀ t − R_Uᵀ t_U),   λ = α (T − T_U)
+        w = Q (D + D Z_Uᵀ (I − Z_U D Z_Uᵀ)⁻¹ Z_U D) Qᵀ (Rᵀ t − R_Uᵀ t_U),   λ = α (T − T_U)
 
     Folds of one size go together, for all alphas at once.
     """
-    few = FewWeights(R, part)
-    for numbers, u in few.without(folds, alphas):
+    values, Q = scipy.linalg.eigh(part.gram, check_finite=False)
+    values = np.maximum(values, 0.0)
+    white, features = part.white @ Q, R @ Q
+    moment, total = features.T @ part.target, part.amount.sum()
+    p, n_columns = len(values), len(alphas) * part.target.shape[1]
+
+    def entries(n: int) -> int:
+        return int(n * n * (p + 2 * len(alphas)) + (3 * p + 2 * n) * n_columns)
+
+    for numbers in _equal_folds(folds, entries):
         U = np.stack([folds[k] for k in numbers])
-        found = few.features[U] @ u.reshape(*u.shape[:2], -1)
-        out[U] = found.reshape(*U.shape, *u.shape[2:])
-
-
-class FewWeights:
-    """Weights of the features without folds that are small beside p.
-
-    Attributes
-    ----------
-    rotation : ndarray of shape (p, p)
-        Q.
-    features : ndarray of shape (m, p)
-        R Q.
-    """
-
-    def __init__(self, R: Array, part: Part) -> None:
-        self._part = part
-        values, self.rotation = scipy.linalg.eigh(part.gram, check_finite=False)
-        self._values = np.maximum(values, 0.0)
-        self._white, self.features = part.white @ self.rotation, R @ self.rotation
-
-    def without(self, folds: Sequence[Fold], alphas: Array) -> Iterator[tuple[list[int], Array]]:
-        """Numbers of some folds and ``Qᵀ w`` without each, (k, p, n_outputs, n_alphas)."""
-        part = self._part
-        moment, total = self.features.T @ part.target, part.amount.sum()
-        p, n_columns = len(self._values), len(alphas) * part.target.shape[1]
-
-        def entries(n: int) -> int:
-            return int(n * n * (p + 2 * len(alphas)) + (3 * p + 2 * n) * n_columns)
-
-        for numbers in _equal_folds(folds, entries):
-            U = np.stack([folds[k] for k in numbers])
-            rest = moment - self.features[U].transpose(0, 2, 1) @ part.target[U]
-            scale = (total - part.amount[U].sum(axis=1)) / part.share
-            shrink = 1.0 / (self._values[:, None] + scale[:, None, None] * alphas)
-            yield numbers, _downdate(self._white[U], rest, shrink)
+        rest = moment - features[U].transpose(0, 2, 1) @ part.target[U]
+        scale = (total - part.amount[U].sum(axis=1)) / part.share
+        shrink = 1.0 / (values[:, None] + scale[:, None, None] * alphas)
+        u = _downdate(white[U], rest, shrink)
+        yield numbers, (Q @ u.reshape(*u.shape[:2], -1)).reshape(u.shape)
 
 
 def _equal_folds(folds: Sequence[Fold], entries: Callable[[int], int]) -> Iterator[list[int]]:
@@ -234,7 +214,7 @@ def hold_out_dual(
     alphas: Array,
     out: Array,
 ) -> None:
-    """As `hold_out_primal` for a kernel matrix and one part; K is overwritten.
+    """Held-out scores of each fold for a kernel matrix and one part; K is overwritten.
 
     With ``F Fᵀ = A``, ``F b = t``, ``S = Fᵀ K F = Q Λ Qᵀ`` decomposed once and
     ``G = Q (Λ + λ)⁻¹ Qᵀ``:
@@ -374,3 +354,54 @@ def _both_corners(corner: Array, shifts: Array, is_large: NDArray[np.bool_]) -> 
         else:
             SG[k] = np.eye(n) - shift * G[k]
     return SG, G
+
+
+def leave_out_primal(
+    R: Array, parts: Sequence[Part], units: Sequence[Indices], alphas: Array
+) -> Array:
+    """Weights of the features without each unit."""
+    out = empty_models(R.shape[1], units, parts[0].target, alphas)
+    for numbers, w in weights_without(R, parts, units, alphas):
+        out[:, numbers] = w.transpose(1, 0, 2, 3)
+    return out
+
+
+def leave_out_dual(
+    K: Array,
+    root: GraphRoot,
+    target: Array,
+    amount: Array,
+    units: Sequence[Indices],
+    alphas: Array,
+) -> Array:
+    """Dual coefficients for a kernel matrix and one part; K is overwritten.
+
+    With ``F Fᵀ = A``, ``F b = t``, ``S = Fᵀ K F = Q Λ Qᵀ`` decomposed once, z = Qᵀ b and
+    ``D = (Λ + λ)⁻¹``, the model without U is
+
+        a = F c,    c = Q (D z − D Q_Uᵀ (Q_U D Q_Uᵀ)⁻¹ Q_U D z),    λ = α (T − T_U)
+
+    c is zero on U ([RankRLS09] equation 33, with a symmetric G = Q D Qᵀ).
+    """
+    values, K[:] = transposed_eigh(root.sandwich(K))
+    z = K @ root.solve(target)
+    total = amount.sum()
+    out = empty_models(len(K), units, target, alphas)
+    for k, U in enumerate(units):
+        V = np.ascontiguousarray(K[:, U])  # Q_Uᵀ
+        for a, alpha in enumerate(alphas):
+            D = 1.0 / (values + alpha * (total - amount[U].sum()))
+            c = D[:, None] * z
+            if len(U):
+                DV = D[:, None] * V
+                c -= DV @ scipy.linalg.solve(V.T @ DV, V.T @ c, assume_a="sym")
+            out[:, k, :, a] = c
+    flat = K.T @ out.reshape(len(K), -1)
+    for k, U in enumerate(units):
+        flat.reshape(out.shape)[U, k] = 0.0  # what rounding leaves
+    return root.apply(flat).reshape(out.shape)
+
+
+def empty_models(n: int, units: Sequence[Indices], target: Array, alphas: Array) -> Array:
+    """Room for the n coefficients of the models without each unit."""
+    return np.empty((n, len(units), target.shape[1], len(alphas)))

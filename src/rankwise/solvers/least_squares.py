@@ -19,6 +19,7 @@ from rankwise.losses import SquaredLoss
 from rankwise.machine import idle_cores
 
 Watch = Callable[[int, float], None]  # told the number of iterations and the largest residual
+BLOCK = 64  # columns that LAPACK takes at a time at most
 
 
 class IterativeSolution(NamedTuple):
@@ -104,9 +105,6 @@ def conjugate_gradients(
 def binary_scale(t: Array) -> Array:
     """A power of two near the largest entry of each column: dividing by it rounds nothing."""
     return np.asarray(np.ldexp(1.0, np.frexp(np.abs(t).max(axis=0, initial=0.0))[1] - 1))
-
-
-BLOCK = 64  # columns that LAPACK takes at a time at most
 
 
 class Reduction(NamedTuple):

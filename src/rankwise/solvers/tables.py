@@ -36,7 +36,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.features import center_kernel
 from rankwise.losses import TableLoss
 from rankwise.machine import idle_cores
-from rankwise.solvers.hold_out_items import Spectrum, spectrum_of_features, spectrum_of_kernel
+from rankwise.solvers.hold_out_list import Spectrum, spectrum_of_features, spectrum_of_kernel
 from rankwise.solvers.least_squares import Solutions, Watch, conjugate_gradients, solve_shifted
 
 INDEFINITE = -1e-8  # of the largest eigenvalue: more negative than rounding makes them

@@ -1,0 +1,414 @@
+"""Items and pairs held out of one complete group: leave-one-out, folds of items, leave-pair-out.
+
+Every two items of the group are an edge of magnitude y_i − y_j (ties included). Taking items out
+cuts edges, but what is left is a complete group again. The cost over its n items is
+
+    κ Σ (y_i − f_i − b)² + ρ b²,   minimized over one common b,
+
+ridge regression with an intercept b: ρ is zero for β = 0 and infinite for β = 1. Leaving items
+out of a ridge regression is exact algebra on one matrix (docs/exact_cross_validation.md);
+[RankRLS09] equation 38 is the same thing written longer. Leave-pair-out is the same with |U| = 2,
+written out, for items without weights.
+
+With weights w of the items the squares are weighted, and D = diag(w) takes the place of I beside K.
+κ then depends on which items are held out, not on how many: every fold has a resolvent of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from rankwise.arrays import Array, Indices
+from rankwise.features import center_kernel
+from rankwise.machine import idle_cores
+from rankwise.solvers.hold_out import empty_models
+from rankwise.solvers.least_squares import binary_scale
+
+PRODUCT_ROWS = 256  # of G computed by one matrix product
+ROUNDING = 16.0  # units in the last place, times √m, that may be wrong
+
+
+class Spectrum(NamedTuple):
+    """``K = V diag(values) Vᵀ`` with orthonormal columns, as many as K has rank or rows.
+
+    With weights of items it is the spectrum of ``D^½ K D^½``, and the vectors are D^½ V. `first` is
+    for each item the first that is equal to it, None if all differ.
+    """
+
+    values: Array
+    vectors: Array
+    first: Indices | None = None
+    weight: Array | None = None
+
+    @property
+    def weights(self) -> Array:
+        """Weights of the items, all positive."""
+        return np.ones(len(self.vectors)) if self.weight is None else self.weight
+
+
+class Rest(NamedTuple):
+    """Items that models are trained on: the sum of their weights, and that of their pairs."""
+
+    size: float
+    pairs: float
+
+
+class Resolvent(NamedTuple):
+    """``G = B − v vᵀ / s`` with ``B = (K + λ'D⁻¹)⁻¹``, ``v = B 1``; G y = c are the coefficients.
+
+    Attributes
+    ----------
+    shift : float
+        λ' = α / κ.
+    factors : ndarray
+        Eigenvalues of B on the columns of `vectors`, less the eigenvalue on the rest.
+    rest : ndarray of shape (m,)
+        Diagonal of B on what the vectors do not span.
+    v : ndarray of shape (m,)
+        B 1.
+    s : float
+        1ᵀ B 1 + ρ/α, infinite without an intercept.
+    diagonal : ndarray of shape (m,)
+        Of G.
+    """
+
+    shift: float
+    factors: Array
+    rest: Array
+    v: Array
+    s: float
+    diagonal: Array
+
+
+def spectrum_of_features(
+    R: Array, *, centered: bool = False, weight: Array | None = None
+) -> Spectrum:
+    """Spectrum of K = R Rᵀ for features with fewer columns than rows, centered if wanted.
+
+    If only differences of scores count, the mean of the features has no effect. Centered features
+    keep the digits that a large mean would cost.
+    """
+    if centered:
+        R = R - R.mean(axis=0)
+    if weight is not None:
+        R = R * np.sqrt(weight)[:, None]
+    vectors, singular, _ = scipy.linalg.svd(
+        R, full_matrices=False, check_finite=False, overwrite_a=centered
+    )
+    return _spectrum(singular**2, vectors, weight)
+
+
+def _spectrum(values: Array, vectors: Array, weight: Array | None) -> Spectrum:
+    if weight is not None:
+        vectors *= np.sqrt(weight)[:, None]
+    return Spectrum(values, vectors, None, weight)
+
+
+def spectrum_of_kernel(
+    K: Array, *, centered: bool = False, overwrite: bool = False, weight: Array | None = None
+) -> Spectrum:
+    """Spectrum of a kernel matrix, its features centered if wanted; K itself may be overwritten.
+
+    Needs memory for one more matrix if K may be overwritten, else for two. Eigenvalues below the
+    rounding of K are set to zero: if they were negative, small alphas would divide by them.
+    """
+    noise = len(K) * np.finfo(float).eps * max(K.max(), -K.min())
+    K = K if overwrite else K.copy()
+    if centered:
+        K = center_kernel(K)
+    if weight is not None:
+        K *= np.sqrt(weight)
+        K *= np.sqrt(weight)[:, None]
+        noise *= weight.max()
+    a = (
+        K.T if K.flags.c_contiguous else K
+    )  # symmetric; LAPACK can only overwrite a matrix stored by columns
+    with idle_cores(len(a) ** 3):
+        values, vectors = scipy.linalg.eigh(a, check_finite=False, overwrite_a=True)
+    values[np.abs(values) <= noise] = 0.0
+    return _spectrum(values, vectors, weight)
+
+
+def resolvent(basis: Spectrum, alpha: float, beta: float, rest: Rest) -> Resolvent:
+    """G for models trained on some of the items.
+
+    The normalized cost of a complete group of items with weights w, s = Σ w and W the sum over its
+    pairs, is ``κ Σ w e² − η (Σ w e)²`` with ``κ = (1−β) s/W + β/s`` and ``η = (1−β)/W``. An
+    intercept with the penalty ρ = κ²/η − κ s gives the same cost when it is minimized away.
+    """
+    kappa, eta = beta / rest.size, 0.0
+    if beta < 1:
+        eta = (1 - beta) / rest.pairs
+        kappa += eta * rest.size
+    rho = np.inf if eta == 0 else kappa**2 / eta - kappa * rest.size
+    shift, penalty = alpha / kappa, 0.0 if beta == 0 else rho / alpha
+    m, rank = basis.vectors.shape
+    outside = 1.0 / shift if rank < m else 0.0
+    outer = outside * basis.weights
+    factors = 1.0 / (basis.values + shift) - outside
+    v = basis.vectors @ (factors * basis.vectors.sum(axis=0)) + outer
+    s = float(v.sum() + penalty)
+    diagonal = np.einsum("ij,ij,j->i", basis.vectors, basis.vectors, factors) + outer - v**2 / s
+    return Resolvent(shift, factors, outer, v, s, diagonal)
+
+
+def rest_without(basis: Spectrum, held: Indices) -> Rest:
+    """What models without some items are trained on."""
+    if basis.weight is None:
+        n = len(basis.vectors) - len(held)
+        return Rest(n, n * (n - 1) / 2)
+    kept = np.delete(basis.weight, held)
+    return Rest(float(kept.sum()), float(0.5 * kept @ (kept.sum() - kept)))
+
+
+def hold_out_items(
+    basis: Spectrum, y: Array, folds: Sequence[Indices], alphas: Array, beta: float
+) -> Iterator[tuple[Indices, Array]]:
+    """Held-out scores of each fold, shape (|U|, n_outputs, n_alphas).
+
+    f_U = (K c)_U − (K G)_UU (G_UU)⁻¹ c_U
+    """
+    if beta == 0:
+        y = y - y.mean(axis=0)  # only differences count: a smaller y keeps more digits
+    rests = [rest_without(basis, U) for U in folds]
+    for rest in sorted(set(rests)):
+        inverses = [resolvent(basis, alpha, beta, rest) for alpha in alphas]
+        coefficients = [fitted(basis, inverse, y) for inverse in inverses]
+        for U in (U for U, other in zip(folds, rests, strict=True) if other == rest):
+            size, w_U = len(U), basis.weights[U]
+            scores = np.empty((size, y.shape[1], len(alphas)))
+            for k, (inverse, (c, f)) in enumerate(zip(inverses, coefficients, strict=True)):
+                V_U, v_U = basis.vectors[U], inverse.v[U]
+                B_UU = (V_U * inverse.factors) @ V_U.T + np.diag(inverse.rest[U])
+                G_UU = B_UU - np.outer(v_U, v_U) / inverse.s
+                KG_UU = np.eye(size) - inverse.shift * B_UU / w_U[:, None]
+                KG_UU -= np.outer(1 - inverse.shift * v_U / w_U, v_U) / inverse.s
+                scores[:, :, k] = f[U] - KG_UU @ np.linalg.solve(G_UU, c[U])
+            yield U, scores
+
+
+def fitted(basis: Spectrum, inverse: Resolvent, y: Array) -> tuple[Array, Array]:
+    """Coefficients c = G y and scores K c of the model of all items."""
+    By = basis.vectors @ (inverse.factors[:, None] * (basis.vectors.T @ y))
+    By += inverse.rest[:, None] * y
+    pull = inverse.v @ y / inverse.s
+    c = By - np.outer(inverse.v, pull)
+    step = inverse.shift / basis.weights
+    return c, y - step[:, None] * By - np.outer(1 - step * inverse.v, pull)
+
+
+def leave_out_items(
+    basis: Spectrum,
+    R: Array | None,
+    y: Array,
+    units: Sequence[Indices],
+    alphas: Array,
+    beta: float,
+) -> Array:
+    """Items of one complete list left out: dual coefficients, or weights of the features R.
+
+        c_without = c − G_{·U} (G_UU)⁻¹ c_U,     w = Rᵀ c
+
+    with the G of `rankwise.solvers.hold_out_list` for the list without U.
+    """
+    y = y - y.mean(axis=0) if beta == 0 else y
+    left = _Left(basis, R)
+    out = empty_models(left.size, units, y, alphas)
+    rests = [(len(U), rest_without(basis, U)) for U in units]
+    for size, rest in sorted(set(rests)):
+        numbers = [k for k, other in enumerate(rests) if other == (size, rest)]
+        for a, alpha in enumerate(alphas):
+            inverse = resolvent(basis, float(alpha), beta, rest)
+            c, _ = fitted(basis, inverse, y)
+            if size == 1:
+                items = np.concatenate([units[k] for k in numbers])
+                lift = c[items] / inverse.diagonal[items, None]
+                moved = left.times_G(inverse, items)[:, :, None] * lift
+                out[..., a][:, numbers] = left.times(c)[:, None] - moved
+                continue
+            for k in numbers:
+                U = units[k]
+                V_U, v_U = basis.vectors[U], inverse.v[U]
+                G_UU = (V_U * inverse.factors) @ V_U.T + np.diag(inverse.rest[U])
+                G_UU -= np.outer(v_U, v_U) / inverse.s
+                moved = left.times_G(inverse, U) @ np.linalg.solve(G_UU, c[U])
+                out[:, k, :, a] = left.times(c) - moved
+    if R is None:
+        for k, U in enumerate(units):
+            out[U, k] = 0.0  # what rounding leaves
+    return out
+
+
+class _Left:
+    """Rᵀ from the left, or nothing."""
+
+    def __init__(self, basis: Spectrum, R: Array | None) -> None:
+        self._basis, self._R = basis, R
+        self._TV = self.times(basis.vectors)
+        self.size = len(self._TV)
+
+    def times(self, c: Array) -> Array:
+        return c if self._R is None else self._R.T @ c
+
+    def times_G(self, inverse: Resolvent, U: Indices) -> Array:
+        """``Rᵀ G`` in the columns U."""
+        v = self.times(inverse.v)
+        found = (self._TV * inverse.factors) @ self._basis.vectors[U].T
+        found -= np.outer(v / inverse.s, inverse.v[U])
+        if inverse.rest.any():
+            rows = np.eye(len(v))[:, U] if self._R is None else self._R[U].T
+            found += rows * inverse.rest[U]
+        return np.asarray(found)
+
+
+def pair_differences(
+    basis: Spectrum, y: Array, alpha: float, beta: float, n_entries: int
+) -> Iterator[tuple[slice, Array]]:
+    """Leave-pair-out: blocks of rows i of ``f_i − f_j``, shape (rows, m, n_outputs).
+
+        f_i − f_j = y_i − y_j − [(G_jj + G_ij) u_i − (G_ii + G_ij) u_j] / (G_ii G_jj − G_ij²)
+
+    with u = G y, for every pair at once, in blocks of at most `n_entries` entries. What rounding
+    leaves of a difference of zero is set to zero (`_Pairs.rounding`).
+    """
+    y = y - y.mean(axis=0) if beta == 0 else y
+    height = max(1, n_entries // y.size)
+    inverse = resolvent(basis, alpha, beta, rest_without(basis, np.arange(2)))
+    pairs = [_Pairs(basis, inverse, column) for column in y.T]
+    for rows, G in _blocks(basis, inverse, height, whole=True):
+        block = np.empty((*G.shape, y.shape[1]))
+        determinant = np.outer(pairs[0].g[rows], pairs[0].g) - G * G
+        local = np.arange(len(G))
+        for k, pair in enumerate(pairs):
+            numerator, _ = pair.numerators(rows, slice(0, len(y)), G, determinant)
+            numerator[local, rows.start + local] = 0.0
+            block[:, :, k] = numerator
+        determinant[determinant == 0] = 1.0  # zero by rounding
+        block /= determinant[:, :, None]
+        yield rows, block
+
+
+def pair_disagreement(
+    basis: Spectrum, y: Array, alphas: Array, beta: float, n_entries: int = 2**15
+) -> Array:
+    """Share of the pairs with different y that leave-pair-out orders wrongly, ties one half.
+
+    Shape (n_outputs, n_alphas); nan for an output whose y are all equal. The determinant is
+    positive, so the sign of a difference is that of its numerator and nothing is divided. Blocks
+    of n_entries stay in the cache for all outputs. The pair (j, i) follows from (i, j).
+    """
+    tied = [np.unique(column, return_counts=True)[1].astype(float) for column in y.T]
+    count = (len(y) ** 2 - np.array([n @ n for n in tied])[:, None]) / 2
+    y = y / binary_scale(y)  # sums of large scores must not overflow
+    if beta == 0:
+        y = y - y.mean(axis=0)
+        y = y / binary_scale(y)  # products of small differences must not vanish
+    wrong = np.zeros((y.shape[1], len(alphas)))
+    for k, alpha in enumerate(alphas):
+        inverse = resolvent(basis, float(alpha), beta, rest_without(basis, np.arange(2)))
+        pairs = [_Pairs(basis, inverse, column) for column in y.T]
+        for rows, G in _blocks(basis, inverse, max(1, n_entries // len(y)), whole=False):
+            columns = slice(rows.start, len(y))
+            determinant = np.outer(pairs[0].g[rows], pairs[0].g[columns]) - G * G
+            for j, pair in enumerate(pairs):
+                wrong[j, k] += pair.count_wrong(rows, columns, G, determinant)
+    share: Array = np.full_like(wrong, np.nan)
+    np.divide(wrong, count, out=share, where=count > 0)
+    return share
+
+
+class _Pairs:
+    """One output and one alpha: numerators of the differences of all pairs, and their rounding."""
+
+    def __init__(self, basis: Spectrum, inverse: Resolvent, y: Array) -> None:
+        self.y = y
+        self.g = inverse.diagonal
+        self._first = basis.first
+        self._wide = np.sqrt(np.abs(inverse.diagonal + inverse.v**2 / inverse.s) + inverse.rest)
+        self._u = fitted(basis, inverse, y[:, None])[0][:, 0]
+        values = np.maximum(basis.values, 0.0)
+        top = values.max(initial=0.0)
+        if inverse.rest.any():
+            spread = float(np.max(np.sqrt(top * values) / (values + inverse.shift), initial=0.0))
+            self._shaken = spread * np.linalg.norm(y)
+        else:
+            self._shaken = top * np.sqrt(abs(float(y @ self._u)) / inverse.shift)
+        self._eps = ROUNDING * np.finfo(float).eps * np.sqrt(len(y))
+        self._largest = np.abs(y).max()
+        widest, g, u = self._wide.max(), self.g.max(), np.abs(self._u).max()
+        most = widest**2 * (8 * g * self._largest + 2 * u) + g**2 * self._shaken
+        self._limit = self._eps * most
+
+    def numerators(
+        self, rows: slice, columns: slice, G: Array, determinant: Array
+    ) -> tuple[Array, bool]:
+        """``(f_i − f_j) (G_ii G_jj − G_ij²)``, zero for ties; and whether there are ties.
+
+        Equal items are ties. So are pairs whose sign is lost in rounding.
+        """
+        y, g, u = self.y, self.g, self._u
+        left = np.stack([g[rows], -u[rows]], axis=1)
+        found = left @ np.stack([u[columns], g[columns]])
+        found += (y[rows, None] - y[columns]) * determinant
+        found -= (u[rows, None] - u[columns]) * G
+        i, j = np.nonzero(np.abs(found) <= self._limit)
+        near = np.abs(found[i, j]) <= self.rounding(
+            i + rows.start, j + columns.start, determinant[i, j]
+        )
+        found[i[near], j[near]] = 0.0
+        if self._first is not None:
+            found[self._first[rows, None] == self._first[columns]] = 0.0
+        return found, bool(near.any()) or self._first is not None
+
+    def rounding(self, i: Indices, j: Indices, determinant: Array) -> Array:
+        """What rounding may leave of a numerator of zero; larger numerators have a sign.
+
+            ε √(B_ii B_jj) [(G_ii + G_jj)(|y_i − y_j| + 2 max|y|) + |u_i| + |u_j|] + ε s (det)
+
+        The first term is the rounding of G, relative to the terms ``B_ii`` that cancel in it, and
+        of u. The second is that of the decomposition, which is exact for a matrix K + E with
+        ``‖E‖ ≤ ε ‖K‖``. Coefficients c of a model without two items turn E into a difference of
+        ``‖E‖ ‖c‖`` at most, and the objective bounds ``‖c‖² ≤ yᵀu/λ'``, so ``s = ‖K‖ √(yᵀu/λ')``.
+        For features R an error of ``ε ‖R‖`` moves the fit by ``s = ‖y‖ ‖R‖ max σ/(σ² + λ')`` over
+        the singular values. ε is `ROUNDING` √m units in the last place.
+        """
+        gap = np.abs(self.y[i] - self.y[j]) + 2 * self._largest
+        moved = (self.g[i] + self.g[j]) * gap + np.abs(self._u[i]) + np.abs(self._u[j])
+        return np.asarray(
+            self._eps * (self._wide[i] * self._wide[j] * moved + self._shaken * determinant)
+        )
+
+    def count_wrong(self, rows: slice, columns: slice, G: Array, determinant: Array) -> float:
+        """Pairs i < j in the wrong order, ties one half; the block starts on the diagonal."""
+        found, has_ties = self.numerators(rows, columns, G, determinant)
+        gap = self.y[rows, None] - self.y[columns]
+        gap[:, : len(G)] = np.triu(gap[:, : len(G)], 1)
+        if has_ties:
+            ties = np.count_nonzero((found == 0) & (gap != 0))
+        found *= gap
+        return np.count_nonzero(found < 0) + (0.5 * ties if has_ties else 0.0)
+
+
+def _blocks(
+    basis: Spectrum, inverse: Resolvent, height: int, *, whole: bool
+) -> Iterator[tuple[slice, Array]]:
+    """Blocks of at most `height` rows of G: all columns, or those from the diagonal on.
+
+    G comes from matrix products of more rows.
+    """
+    m = len(inverse.v)
+    many = max(height, PRODUCT_ROWS)
+    for top in range(0, m, many):
+        left = 0 if whole else top
+        scaled = basis.vectors[top : top + many] * inverse.factors
+        product = scaled @ basis.vectors[left:].T
+        for start in range(top, top + len(product), height):
+            rows = slice(start, min(start + height, top + len(product)))
+            first = 0 if whole else start
+            G = product[start - top : rows.stop - top, first - left :]
+            G -= np.outer(inverse.v[rows] / inverse.s, inverse.v[first:])
+            yield rows, G
