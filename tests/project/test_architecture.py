@@ -73,7 +73,7 @@ BUDGET = {
     "judge": 860,
     "leaderboard": 2141,
     "losses": 289,
-    "metrics": 1102,
+    "metrics": 1080,
     "model_selection": 1647,
     "persistence": 1190,
     "plot": 648,
