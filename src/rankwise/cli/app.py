@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -48,7 +48,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         with telling(quiet=quiet, debug=debug):
             function(**given)
 
-    parameters = list(_parameters(function, hints, bundles))
+    parameters = _parameters(function, hints, bundles)
     run.__name__, run.__doc__ = function.__name__, function.__doc__
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -57,25 +57,22 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 def _parameters(
     function: Callable[..., None], hints: dict[str, Any], bundles: dict[str, Any]
-) -> Iterator[inspect.Parameter]:
+) -> list[inspect.Parameter]:
+    defaults: list[tuple[str, Any, Any]] = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name not in bundles:
-            yield _keyword(parameter.name, hints[parameter.name], parameter.default)
+            defaults.append((parameter.name, hints[parameter.name], parameter.default))
             continue
         bundle = bundles[parameter.name]
         types = get_type_hints(bundle, include_extras=True)
-        for field in dataclasses.fields(bundle):
-            yield _keyword(field.name, types[field.name], field.default)
-    yield _keyword("quiet", Quiet, False)
-    yield _keyword("debug", Debug, False)
-
-
-def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    if default is dataclasses.MISSING:
-        default = inspect.Parameter.empty
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
-    )
+        fields = dataclasses.fields(bundle)
+        defaults += [(field.name, types[field.name], field.default) for field in fields]
+    defaults += [("quiet", Quiet, False), ("debug", Debug, False)]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return [
+        inspect.Parameter(name, kind, default=default, annotation=hint)
+        for name, hint, default in defaults
+    ]
 
 
 class _PlainFlags:

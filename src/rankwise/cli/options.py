@@ -76,67 +76,45 @@ Seed = Annotated[int, option("Seed of everything that is random.", "N")]
 Confidence = Annotated[float, option("Level of the intervals.", "X")]
 
 
-def _data(*names: str, metavar: str, help: str) -> Any:
-    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=DATA)
-
-
-def _model(*names: str, metavar: str | None = None, help: str) -> Any:
-    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=MODEL)
-
-
-FormatOption = Annotated[FileFormat, option("Format of the data.", None, panel=DATA)]
-DelimiterOption = Annotated[
-    str | None, _data(metavar="CHARACTER", help="Between the columns of a text table.")
-]
-TargetOption = Annotated[
-    str | None,
-    _data(metavar="COLUMN", help="Column of scores, larger is better; found by name if not given."),
-]
-GroupOption = Annotated[
-    str | None,
-    _data(metavar="COLUMN", help="Column of groups (queries, users); found by name if not given."),
-]
-IdOption = Annotated[str | None, _data(metavar="COLUMN", help="Column of names of the items.")]
-DecimalOption = Annotated[
-    str | None, _data(metavar="CHARACTER", help="In front of decimals; found if not given.")
-]
-NoHeaderOption = Annotated[
-    bool,
-    flag(
-        "--no-header",
-        help="The first line holds no names; columns are called 0, 1, 2, …",
-        panel=DATA,
-    ),
-]
-
-
-def _columns(help: str) -> Any:
-    return _data(metavar="COLUMNS", help=help)
-
-
 WeightColumn = Annotated[
     str | None,
-    _data(metavar="COLUMN", help="Weights of the items; a pair weighs the product of its two."),
+    option("Weights of the items; a pair weighs the product of its two.", "COLUMN", panel=DATA),
 ]
 
 
-ZeroBasedOption = Annotated[
-    bool, flag("--zero-based", help="Features of svmlight rows count from 0.", panel=DATA)
-]
+def _data(help: str, metavar: str = "COLUMN") -> Any:
+    return option(help, metavar, panel=DATA)
 
 
 @dataclass
 class TableOptions:
     """How data for a trained model are read; the model knows its features."""
 
-    format: FormatOption = FileFormat.auto
-    delimiter: DelimiterOption = None
-    decimal: DecimalOption = None
-    no_header: NoHeaderOption = False
-    target: TargetOption = None
-    group: GroupOption = None
-    id: IdOption = None
-    zero_based: ZeroBasedOption = False
+    format: Annotated[FileFormat, option("Format of the data.", panel=DATA)] = FileFormat.auto
+    delimiter: Annotated[str | None, _data("Between the columns of a text table.", "CHARACTER")] = (
+        None
+    )
+    decimal: Annotated[
+        str | None, _data("In front of decimals; found if not given.", "CHARACTER")
+    ] = None
+    no_header: Annotated[
+        bool,
+        flag(
+            "--no-header",
+            help="The first line holds no names; columns are called 0, 1, 2, …",
+            panel=DATA,
+        ),
+    ] = False
+    target: Annotated[
+        str | None, _data("Column of scores, larger is better; found by name if not given.")
+    ] = None
+    group: Annotated[
+        str | None, _data("Column of groups (queries, users); found by name if not given.")
+    ] = None
+    id: Annotated[str | None, _data("Column of names of the items.")] = None
+    zero_based: Annotated[
+        bool, flag("--zero-based", help="Features of svmlight rows count from 0.", panel=DATA)
+    ] = False
 
 
 @dataclass
@@ -145,16 +123,19 @@ class TrainingTableOptions(TableOptions):
 
     features: Annotated[
         list[str] | None,
-        _columns("Columns to learn from, separated by commas; all that can be if not given."),
+        _data(
+            "Columns to learn from, separated by commas; all that can be if not given.", "COLUMNS"
+        ),
     ] = None
-    ignore: Annotated[list[str] | None, _columns("Columns to leave out, separated by commas.")] = (
-        None
-    )
+    ignore: Annotated[
+        list[str] | None, _data("Columns to leave out, separated by commas.", "COLUMNS")
+    ] = None
     categorical: Annotated[
-        list[str] | None, _columns("Columns to take as categories, whatever they look like.")
+        list[str] | None,
+        _data("Columns to take as categories, whatever they look like.", "COLUMNS"),
     ] = None
     numeric: Annotated[
-        list[str] | None, _columns("Columns to take as numbers, whatever they look like.")
+        list[str] | None, _data("Columns to take as numbers, whatever they look like.", "COLUMNS")
     ] = None
     no_impute: Annotated[
         bool,
@@ -168,29 +149,34 @@ class ModelOptions:
 
     model: Annotated[
         ModelName,
-        _model(metavar="NAME", help="rankrls, ranksvm, ranklogistic, corankrls, pursuit or auto."),
+        option("rankrls, ranksvm, ranklogistic, corankrls, pursuit or auto.", "NAME", panel=MODEL),
     ] = ModelName.rankrls
     alpha: Annotated[
         str,
-        _model(
-            metavar="auto|X|X,Y,…",
-            help="Regularization: chosen by cross-validation, a number, or chosen among numbers.",
+        option(
+            "Regularization: chosen by cross-validation, a number, or chosen among numbers.",
+            "auto|X|X,Y,…",
+            panel=MODEL,
         ),
     ] = "auto"
     scale: Annotated[
         Scale,
-        _model(help="Scaling of the features, kept with the model; auto is standard where it can."),
+        option(
+            "Scaling of the features, kept with the model; auto is standard where it can.",
+            panel=MODEL,
+        ),
     ] = Scale.auto
     kernel: Annotated[
         str | None,
-        _model(metavar="NAME", help="linear, rbf, poly, cosine, laplacian, …, precomputed."),
+        option("linear, rbf, poly, cosine, laplacian, …, precomputed.", "NAME", panel=MODEL),
     ] = None
     set: Annotated[
         list[str] | None,
-        _model(
-            metavar="NAME=VALUE",
-            help="Any other parameter of the model, such as n_basis=300, gamma=0.1,1, cost=sign; "
+        option(
+            "Any other parameter of the model, such as n_basis=300, gamma=0.1,1, cost=sign; "
             "may be repeated.",
+            "NAME=VALUE",
+            panel=MODEL,
         ),
     ] = None
 

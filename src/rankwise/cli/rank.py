@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +20,7 @@ from rankwise.cli.options import (
     split_names,
 )
 from rankwise.cli.session import note
+from rankwise.text_tables import listed
 
 if TYPE_CHECKING:
     from rankwise.datasets import PairData
@@ -102,12 +103,8 @@ class ReadingOptions:
     ] = None
 
 
-def _column(help: str) -> Any:
-    return option(help, "COLUMN", panel="Data")
-
-
-def _columns(metavar: str, help: str) -> Any:
-    return option(help, metavar, panel="Data")
+def _column(help: str, metavar: str = "COLUMN") -> Any:
+    return option(help, metavar, panel=DATA)
 
 
 @dataclass
@@ -116,7 +113,7 @@ class ComparisonOptions:
 
     winner: Annotated[str, _column("Item that won.")] = "winner"
     loser: Annotated[str | None, _column("Item that lost; loser if not given.")] = None
-    sides: Annotated[str | None, _columns("A,B", "Two columns of items, the first side first.")] = (
+    sides: Annotated[str | None, _column("Two columns of items, the first side first.", "A,B")] = (
         None
     )
     outcome: Annotated[
@@ -127,9 +124,9 @@ class ComparisonOptions:
         ),
     ] = None
     wins: Annotated[
-        str | None, _columns("A,B[,TIES]", "With --sides, how often each side won, and neither.")
+        str | None, _column("With --sides, how often each side won, and neither.", "A,B[,TIES]")
     ] = None
-    scores: Annotated[str | None, _columns("A,B", "With --sides, the points of each side.")] = None
+    scores: Annotated[str | None, _column("With --sides, the points of each side.", "A,B")] = None
     margin: Annotated[
         bool,
         flag("--margin", help="The difference of scores counts, not only who won.", panel=DATA),
@@ -144,9 +141,7 @@ class ComparisonOptions:
     ] = None
     covariates: Annotated[
         list[str] | None,
-        _columns(
-            "COLUMNS", "What else may explain who won: numbers of the first side, categories."
-        ),
+        _column("What else may explain who won: numbers of the first side, categories.", "COLUMNS"),
     ] = None
     delimiter: Annotated[str | None, typer.Option(metavar="CHARACTER", rich_help_panel="Data")] = (
         None
@@ -179,20 +174,27 @@ def rank(
     the name of the file says (.md, .json, .tex, .html, .txt).
     """
     from rankwise.cli.output import check_inputs, check_output
+    from rankwise.datasets import read_pairs
     from rankwise.leaderboard import rate, rate_groups
+    from rankwise.report import board_page
 
     check_inputs(pairs, columns.features)
     check_output(output, pairs, columns.features)
     check_output(reading.page, pairs, columns.features, output)
-    found = read_comparisons(pairs, columns)
+    data = read_pairs(pairs, **_read_options(columns))
+    if data.read_as:
+        note(f"{data.read_as}; --sides and --outcome say it otherwise.")
+    anchor: Any = reading.anchor
+    if anchor and data.items.dtype.kind == "i" and anchor.lstrip("-").isdigit():
+        anchor = int(anchor)
     options: dict[str, Any] = {
-        "covariates": list(found.pairs.covariates) or None,
-        "features": found.features,
+        "covariates": list(data.covariates) or None,
+        "features": _features(columns, data),
         "side": side,
         "model": model,
         "ties": ties,
         "scale": reading.scale,
-        "anchor": _item(reading.anchor, found.pairs.items),
+        "anchor": anchor,
         "order": reading.order,
         "min_comparisons": reading.min_comparisons,
         "reweight": reweight,
@@ -206,32 +208,22 @@ def rank(
             options["alpha"] = alpha if alpha == "auto" else float(alpha)
         except ValueError:
             raise ValueError(f"--alpha {alpha}: expected auto or one number.") from None
-    is_one = found.pairs.groups is None
-    boards = {None: rate(found.pairs, **options)} if is_one else rate_groups(found.pairs, **options)
+    is_one = data.groups is None
+    boards = {None: rate(data, **options)} if is_one else rate_groups(data, **options)
     if output is not None or str(reading.page) != "-":
         _deliver(boards, reading.format, output, as_json)
     if reading.page is not None:
-        _write_page(reading.page, boards, pairs)
-
-
-def _write_page(page: Path, boards: dict[Any, Leaderboard], pairs: Path) -> None:
-    from rankwise.report import board_page
-
-    title = "Leaderboard" if str(pairs) == "-" else f"Leaderboard of {pairs.name}"
-    board_page(boards.get(None, boards), title=title).save(page)
-    note(f"the page was written to {page}")
-
-
-def _item(anchor: str | None, items: Any) -> Any:
-    """The anchor with the type that the labels have."""
-    is_number = anchor is not None and items.dtype.kind == "i" and anchor.lstrip("-").isdigit()
-    return int(anchor) if is_number and anchor is not None else anchor
+        title = "Leaderboard" if str(pairs) == "-" else f"Leaderboard of {pairs.name}"
+        board_page(boards.get(None, boards), title=title).save(reading.page)
+        note(f"the page was written to {reading.page}")
 
 
 def _deliver(
     boards: dict[Any, Leaderboard], format: str | None, output: Path | None, as_json: bool
 ) -> None:
-    from rankwise.cli.output import print_json, write_text
+    from rankwise.cli.output import print_json, print_table, write_text
+    from rankwise.leaderboard.formats import tables
+    from rankwise.text_tables import one_line
 
     if output is not None:
         name = format or FORMAT_OF.get(output.suffix.lower(), "csv")
@@ -243,21 +235,13 @@ def _deliver(
         write_text(None, _joined(boards, format or "text"))
     elif output is None:
         for label, board in boards.items():
-            _print(label, board)
-
-
-def _print(label: Any, board: Leaderboard) -> None:
-    from rankwise.cli.output import print_table
-    from rankwise.leaderboard.formats import tables
-    from rankwise.text_tables import one_line
-
-    if label is not None:
-        typer.echo(one_line(label))
-    for table in tables(board):
-        if table.title:
-            typer.echo(f"\n{one_line(table.title)}")
-        print_table(table)
-    typer.echo("")
+            if label is not None:
+                typer.echo(one_line(label))
+            for table in tables(board):
+                if table.title:
+                    typer.echo(f"\n{one_line(table.title)}")
+                print_table(table)
+            typer.echo("")
 
 
 def _joined(boards: dict[Any, Leaderboard], format: str) -> str:
@@ -283,17 +267,8 @@ def _joined(boards: dict[Any, Leaderboard], format: str) -> str:
     return csv_text(["group", *columns], rows)
 
 
-class Comparisons(NamedTuple):
-    """Comparisons, and what is known of the items."""
-
-    pairs: PairData
-    features: Any
-
-
-def read_comparisons(path: Path, options: ComparisonOptions) -> Comparisons:
-    """Read the comparisons and, if there is one, the table of features."""
-    from rankwise.datasets import read_pairs
-
+def _read_options(options: ComparisonOptions) -> dict[str, Any]:
+    """The columns of comparisons as `read_pairs` takes them."""
     alike = ("winner", "outcome", "margin", "magnitude", "weight", "tie", "group", "judge",
              "cluster", "delimiter")  # fmt: skip
     columns: dict[str, Any] = {name: getattr(options, name) for name in alike}
@@ -303,10 +278,7 @@ def read_comparisons(path: Path, options: ComparisonOptions) -> Comparisons:
     columns["loser"] = options.loser or "loser"
     for name in ("sides", "wins", "scores"):
         columns[name] = _listed(name, getattr(options, name))
-    pairs = read_pairs(path, **columns)
-    if pairs.read_as:
-        note(f"{pairs.read_as}; --sides and --outcome say it otherwise.")
-    return Comparisons(pairs, _features(options, pairs))
+    return columns
 
 
 def _listed(name: str, columns: str | None) -> list[str] | None:
@@ -332,7 +304,7 @@ def _features(options: ComparisonOptions, pairs: PairData) -> Any:
         raise ValueError(f"{file}: some item is there twice; give each item one row.")
     missing = [str(item) for item in pairs.items if str(item) not in row]
     if missing:
-        shown = ", ".join(missing[:10]) + (", …" if len(missing) > 10 else "")
+        shown = listed(missing)
         raise ValueError(f"{file} has no features of {len(missing)} compared items: {shown}.")
     X = table.X.take([row[str(item)] for item in pairs.items])
     columns = Columns().fit(X)

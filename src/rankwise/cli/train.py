@@ -90,6 +90,7 @@ def train(
     """
     from rankwise.cli.models import fit_model, make_model, too_good
     from rankwise.cli.output import check_output, print_json, print_pairs
+    from rankwise.persistence import save
 
     check_output(output, file)
     estimator = make_model(model, metric)
@@ -108,7 +109,7 @@ def train(
         note(too_good(chosen["metric"], chosen["held_out_score"], len(data.y)))
     short = {name: v for name, v in chosen.items() if not isinstance(v, (list, dict))}
     notes = data.notes(shlex.join(["rankwise", *sys.argv[1:]]), short)
-    write_model(fitted, output, notes.as_notes())
+    save(fitted, output, notes=notes.as_notes())
     calibration = (
         {
             "units": ranker.units_,
@@ -166,22 +167,6 @@ def describe(ranker: Any) -> dict[str, Any]:
         found = {name: getattr(ranker, name) for name in ("alpha", "nu") if hasattr(ranker, name)}
     described: dict[str, Any] = plain(found)
     return described
-
-
-def write_model(fitted: Any, output: Path, notes: dict[str, Any]) -> None:
-    """Write the model to a file, or whole to standard output."""
-    import tempfile
-
-    from rankwise.persistence import save
-
-    if str(output) != "-":
-        save(fitted, output, notes=notes)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "model.rw"
-        save(fitted, copy, notes=notes)
-        sys.stdout.buffer.write(copy.read_bytes())
-        sys.stdout.buffer.flush()
 
 
 def _lines(summary: dict[str, Any], data: TrainingSet) -> list[tuple[str, str]]:
