@@ -42,25 +42,14 @@ class ScoreLevels:
         return sums_by_code(self.weight, self.of_item, len(self.group))
 
     @cached_property
-    def count(self) -> Indices:
-        """Number of levels in each group."""
-        return np.bincount(self.group, minlength=self.n_groups)
-
-    @cached_property
     def first(self) -> Indices:
         """Number of the first level of each group."""
-        return np.cumsum(self.count) - self.count
+        return np.searchsorted(self.group, np.arange(self.n_groups))
 
     @cached_property
     def group_size(self) -> Array:
         """Number (or weight) of items in each group."""
-        return np.asarray(self._group_indicator.sum(axis=1), dtype=np.float64).ravel()
-
-    @cached_property
-    def _group_indicator(self) -> sp.csr_matrix:
-        n_levels = len(self.group)
-        starts = np.r_[self.first, n_levels]
-        return sp.csr_matrix((self.size, np.arange(n_levels), starts), (self.n_groups, n_levels))
+        return sums_by_code(self.size, self.group, self.n_groups)
 
     def means(self, V: Array, mass: Array | None = None) -> Array:
         """Mean of V over each level; with a mass, ``Σ mass v / Σ weight``."""
@@ -146,7 +135,8 @@ class ScoreLevels:
 
     def group_means(self, level_means: Array) -> Array:
         """Mean over each group, from the means of its levels."""
-        return _divide(self._group_indicator @ level_means, self.group_size)
+        sums = sums_of_families(level_means, self.group, self.n_groups, self.size)
+        return _divide(sums, self.group_size)
 
 
 def find_levels(
