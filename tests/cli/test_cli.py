@@ -26,8 +26,7 @@ HELP = ["", "train", "predict", "evaluate", "cv", "compare", "rank", "report", "
 
 
 def test_info_tells_whether_the_compiled_sweep_is_active():
-    done = shell("info")
-    assert done.returncode == 0, done.stderr
+    done = succeed("info")
     rows = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
     assert rows["rankwise"] == rankwise.__version__
     assert rows["compiled"] == "sweep  active"
@@ -259,6 +258,8 @@ def test_scaling_in_groups_gets_the_groups_in_every_command(tmp_path, table, sca
     shown = json.loads(succeed("cv", *given, "--json").stdout)
     assert shown["best"]["alpha"] == pytest.approx(expected.alpha_)
     assert shown["best"]["disagreement"] == pytest.approx(expected.best_score_)
+    if scale != "group":
+        return
     succeed("evaluate", path, table)
     succeed("report", path, table, "--train", table, "-o", tmp_path / "page.html")
     succeed("compare", table, path, path)

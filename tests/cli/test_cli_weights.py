@@ -85,14 +85,13 @@ def test_bad_weights_are_told_in_one_line(tmp_path, hotels, letor):
     assert "svmlight rows, which have no weights" in fail("cv", letor, "--weight", "w")
     assert "trusty" in fail("train", hotels, *ROLES, "--weight", "trusty", *out)
     text = hotels.read_text(encoding="utf-8")
-    for bad in ("-1", "inf", "heavy"):
-        lines = text.splitlines()
-        cells = lines[3].split(",")
-        lines[3] = ",".join([*cells[:3], bad, cells[4]])
-        hotels.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        message = fail("train", hotels, *ROLES, "--weight", "trust", *out)
-        assert "trust" in message
-        assert "hotels.csv:4:" in message
+    lines = text.splitlines()
+    cells = lines[3].split(",")
+    lines[3] = ",".join([*cells[:3], "-1", cells[4]])
+    hotels.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    message = fail("train", hotels, *ROLES, "--weight", "trust", *out)
+    assert "trust" in message
+    assert "hotels.csv:4:" in message
     assert not (tmp_path / "m.rw").exists()
     rows = text.splitlines()
     empty = [

@@ -239,39 +239,23 @@ class PairCounts(NamedTuple):
 
 
 def _count_pairs(ranking: Ranking) -> PairCounts:
-    targets = ranking.targets
-    if targets.weights is not None:
-        return _weigh_pairs(ranking)
+    """Pairs of each group; with weights a pair counts the product of those of its items."""
+    targets, by_score, by_y = ranking.targets, None, None
     order = ranking.order("optimistic")  # tied scores by falling y: no inversions among them
-    discordant = count_inversions(targets.levels[order].astype(np.int32), targets.starts)
-    differing = _pairs(targets.sizes) - _pairs_inside(targets.level_starts, targets)
-    everything = untied = _pairs(targets.sizes)
+    levels, unit = targets.levels[order].astype(np.int32), np.ones(targets.n_groups)
+    if targets.weights is None:
+        discordant = count_inversions(levels, targets.starts)
+    else:
+        weights, unit = _in_units(targets, order)
+        by_score, by_y = weights[order], weights[targets.order]
+        discordant = weigh_inversions(levels, targets.starts, by_score)
+    differing = _between(by_y, targets.starts, targets.level_starts, targets)
+    everything = untied = _between(by_score, targets.starts, np.arange(len(order)), targets)
     undecided = np.zeros_like(differing)
     if ranking.has_ties:
-        tied = _pairs_inside(ranking.run_starts, targets)
-        tied_twice = _pairs_inside(_starts_of_equal_items(ranking, order), targets)
-        undecided, untied = tied - tied_twice, everything - tied
-    unit = np.ones(targets.n_groups)
-    return PairCounts(differing, discordant, undecided, everything, untied, unit)
-
-
-def _weigh_pairs(ranking: Ranking) -> PairCounts:
-    """As `_count_pairs`, but a pair counts the product of the weights of its items."""
-    targets = ranking.targets
-    order = ranking.order("optimistic")
-    scaled, unit = _in_units(targets, order)
-    levels = targets.levels[order].astype(np.int32)
-    discordant = weigh_inversions(levels, targets.starts, scaled[order])
-    differing = _weight_between(
-        scaled[targets.order], targets.starts, targets.level_starts, targets
-    )
-    ranked, every = scaled[order], np.arange(len(order))
-    everything = untied = _weight_between(ranked, targets.starts, every, targets)
-    undecided = np.zeros_like(differing)
-    if ranking.has_ties:
-        inner = _starts_of_equal_items(ranking, order)
-        undecided = _weight_between(ranked, ranking.run_starts, inner, targets)
-        untied = _weight_between(ranked, targets.starts, ranking.run_starts, targets)
+        equal = _starts_of_equal_items(ranking, order)
+        undecided = _between(by_score, ranking.run_starts, equal, targets)
+        untied = _between(by_score, targets.starts, ranking.run_starts, targets)
     return PairCounts(differing, discordant, undecided, everything, untied, unit)
 
 
@@ -298,33 +282,23 @@ def _starts_of_equal_items(ranking: Ranking, order: Indices) -> Indices:
     return np.flatnonzero(opens)
 
 
-def _pairs(n: Indices) -> NDArray[np.int64]:
-    return n.astype(np.int64) * (n - 1) // 2
+def _between(
+    weights: Array | None, outer: Indices, inner: Indices, targets: Targets
+) -> NDArray[Any]:
+    """Number, or weight, in each group of the pairs that share an outer run but not an inner one.
 
-
-def _pairs_inside(starts: Indices, targets: Targets) -> NDArray[Any]:
-    """Number of pairs inside the runs of each group."""
-    sizes = np.diff(starts, append=len(targets.y))
-    first_run = np.searchsorted(starts, targets.starts)
-    inside: NDArray[Any] = np.add.reduceat(_pairs(sizes), first_run)
-    return inside
-
-
-def _weight_between(
-    weights: Array,
-    outer: Indices,
-    inner: Indices,
-    targets: Targets,
-) -> Array:
-    """Weight, per group, of the pairs that share an outer run but not an inner one."""
-    sums = np.add.reduceat(weights, inner)
-    running = np.concatenate([[0.0], np.cumsum(sums)])
+    Weights are in the order of the runs, group after group.
+    """
+    if weights is None:
+        sums = np.diff(inner, append=len(targets.y))
+    else:
+        sums = np.add.reduceat(weights, inner)
+    running = np.concatenate([[0], np.cumsum(sums)[:-1]])
     first_inner = np.searchsorted(inner, outer)
     n_inner = np.diff(first_inner, append=len(inner))
-    before = running[:-1] - np.repeat(running[first_inner], n_inner)
-    first_in_group = np.searchsorted(inner, targets.starts)
-    between: Array = np.add.reduceat(sums * before, first_in_group)
-    return between
+    before = running - np.repeat(running[first_inner], n_inner)
+    pairs: NDArray[Any] = np.add.reduceat(sums * before, np.searchsorted(inner, targets.starts))
+    return pairs
 
 
 def _disagreement_by_group(

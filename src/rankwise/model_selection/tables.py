@@ -80,7 +80,7 @@ class TableTask:
         What is held out.
     alpha : float
         The value that the learner has.
-    model : callable
+    train : callable
         From an alpha to the learner trained on all data.
     names : tuple of str
         What the user calls a row and a column of the table.
@@ -93,12 +93,12 @@ class TableTask:
         table: Table,
         leave: str,
         alpha: float,
-        model: Callable[..., Any],
+        train: Callable[..., Any],
         names: tuple[str, str] = ("row", "column"),
     ) -> None:
         check_option("leave", leave, ("rows", "columns", "both"))
         self._table, self._leave, self._alpha = table, leave, alpha
-        self._model, self._names = model, names
+        self.train, self._names = train, names
 
     def candidates(self, **values: ArrayLike | None) -> Candidates:
         """By default 40 alphas from rounding to 1e4 times the mean squared distance in a pair."""
@@ -158,10 +158,6 @@ class TableTask:
             held.refits,
             held.scores.reshape(-1, 1, len(candidates)),
         )
-
-    def train(self, **values: Any) -> Any:
-        """The learner of one alpha."""
-        return self._model(**values)
 
     def _leave_one_side(self, alphas: Array, cv: Any, progress: bool | None) -> HeldOutTable:
         table, is_rows = self._table, self._leave == "rows"
