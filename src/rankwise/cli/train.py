@@ -26,7 +26,7 @@ from rankwise.cli.options import (
 from rankwise.cli.session import current, note
 
 if TYPE_CHECKING:
-    from rankwise.estimators.columns import ColumnFacts, Columns
+    from rankwise.estimators.columns import ColumnFacts
 
 SHOWN_NAMES = 8
 ROLES = {"id": "names of the items", "weight": "weights of the items"}
@@ -256,8 +256,8 @@ class TrainingSet:
         All columns of a table that have no other role, by which its rows are recognized later.
     scaler : transformer or None
         What scales the features.
-    columns : Columns or None
-        What makes features of the columns of a table.
+    steps : list of (str, transformer)
+        What comes before the ranker in a Pipeline; the columns are fitted, `prepared` fits others.
     facts : list of ColumnFacts
         What became of each column of a table that has no role.
     n_dropped : int
@@ -274,19 +274,12 @@ class TrainingSet:
     groups: Any
     roles: dict[str, str | None]
     scaler: Any
-    columns: Columns | None = None
+    steps: list[tuple[str, Any]]
     facts: list[ColumnFacts] = field(default_factory=list)
     n_dropped: int = 0
     weights: Any = None
     whole: Any = None
     zero_based: bool = False
-
-    @cached_property
-    def steps(self) -> list[tuple[str, Any]]:
-        """What comes before the ranker in a Pipeline; `prepared` fits it."""
-        steps = [("columns", self.columns)] if self.columns is not None else []
-        is_scaled = self.columns is not None and self.columns.scale
-        return steps if self.scaler is None or is_scaled else [*steps, ("scale", self.scaler)]
 
     @cached_property
     def prepared(self) -> Any:
@@ -466,7 +459,10 @@ def _training_table(
     ]
     if n_dropped:
         note(f"{n_dropped:,} rows of {file.path} have no score and are left out")
-    about = (roles, scaler, columns, facts, n_dropped, found.weight, found.X)
+    steps: list[tuple[str, Any]] = [("columns", columns)]
+    if scaler is not None and not columns.scale:
+        steps.append(("scale", scaler))
+    about = (roles, scaler, steps, facts, n_dropped, found.weight, found.X)
     return TrainingSet(file.path, X, found.y, found.groups, *about)
 
 
@@ -496,5 +492,6 @@ def _training_rows(
         )
     roles = {"target": "label", "group": None if data.groups is None else "qid"}
     scaler = make_scaler(options, estimator, bool(issparse(data.X)))
-    counts = table.zero_based
-    return TrainingSet(file.path, data.X, data.y, data.groups, roles, scaler, zero_based=counts)
+    steps = [("scale", scaler)] if scaler is not None else []
+    about = (data.X, data.y, data.groups, roles, scaler, steps)
+    return TrainingSet(file.path, *about, zero_based=table.zero_based)
