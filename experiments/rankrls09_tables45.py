@@ -108,8 +108,8 @@ def score_topics(learner, sample):
     held_out = held_out.round(12)  # a model that saw no positive says 0, up to rounding
     pooled = [auc(Y[:, j], held_out[:, j]) for j in range(Y.shape[1])]
     best = np.array([last_of_best(values) for values in pooled])
-    scores = model.path(K, targets, alphas=alphas).model(best).predict(sample.K_test)
-    return scores, LAMBDAS[best]
+    scores = model.path(K, targets, alphas=alphas).predict(sample.K_test)  # of all λ
+    return scores[:, np.arange(len(best)), best], LAMBDAS[best]
 
 
 def measure_without_ties(lambdas, sample):

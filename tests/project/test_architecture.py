@@ -66,7 +66,7 @@ BUDGET = {
     "cli": 2267,
     "dask": 383,
     "datasets": 2266,
-    "estimators": 3925,
+    "estimators": 3921,
     "features": 653,
     "graphs": 1301,
     "inspection": 338,
