@@ -555,7 +555,7 @@ random_state
     >>> views = [View(slice(0, 5)), View(slice(5, None))]
     >>> model = CoRankRLSCV(views=views).fit(X, y, groups)
     >>> model.cv_results_["mean_score"].shape
-    (7, 31)
+    (7, 40)
     >>> model.n_unscored_
     600
     """
