@@ -113,6 +113,37 @@ def test_a_row_counter_is_found_where_rows_were_dropped():
     assert facts(X)[0].why == "an identifier: it counts the rows"
 
 
+def kind_of(**columns):
+    n_rows = len(next(iter(columns.values())))
+    return facts(polars.DataFrame({**columns, "x": np.sin(np.arange(n_rows))}))[0].kind
+
+
+@pytest.mark.parametrize("n_rows, kind", [(19, "number"), (20, "left out")])
+def test_a_counter_needs_twenty_rows(n_rows, kind):
+    assert kind_of(row=np.arange(n_rows)) == kind
+
+
+@pytest.mark.parametrize("last, kind", [(99, "left out"), (100, "number")])
+def test_a_counter_has_at_least_every_second_number(last, kind):
+    rows = np.r_[np.arange(49), last]  # 50 rows, which end below twice as many or do not
+    assert kind_of(row=rows) == kind
+
+
+@pytest.mark.parametrize("n_rows, kind", [(200, "left out"), (201, "category")])
+def test_a_value_of_a_code_has_more_than_twenty_rows(n_rows, kind):
+    assert kind_of(typeId=np.arange(n_rows) % 10) == kind
+
+
+@pytest.mark.parametrize("n_values, kind", [(50, "category"), (51, "left out")])
+def test_fifty_values_of_text_make_a_category(n_values, kind):
+    assert kind_of(town=[f"t{k % n_values}" for k in range(400)]) == kind
+
+
+@pytest.mark.parametrize("n_values, kind", [(20, "category"), (21, "left out")])
+def test_values_of_a_category_are_there_twice_on_average(n_values, kind):
+    assert kind_of(town=[f"t{k % n_values}" for k in range(40)]) == kind
+
+
 def test_all_that_cannot_be_used_is_told_at_once():
     with pytest.raises(ValueError, match=r"cannot be learned from: 'day' \(.*'empty' \(it has no"):
         facts(frame("size", "day", "empty"), wanted=["day", "empty"])
