@@ -142,6 +142,7 @@ class DataFile:
 
     def read_for(self, trained: TrainedModel) -> RankingData:
         """Items with the features that the model was trained on, in its order."""
+        from rankwise.frames import frame_matrix
         from rankwise.model_selection.scoring import needs_groups
 
         if self.is_letor:
@@ -150,6 +151,8 @@ class DataFile:
             data = self._read_columns_for(trained)
         else:
             data = self._read_by_position(trained)
+        if not self.is_letor and trained.columns is None:
+            data = data._replace(X=frame_matrix("the table", data.X))
         group = trained.notes.group
         if data.groups is None and group and self.table.group != "none":
             lacks = f"{trained.name} was trained on groups by {group}, which {self.path} lacks"
@@ -175,13 +178,12 @@ class DataFile:
                 f"was trained on: {', '.join(listed).replace(' ()', '')}."
             )
         categories = [c.name for c in columns.facts_ if c.kind == "category"] if columns else []
-        data = self.read_table(
+        return self.read_table(
             **self.roles_of(trained),
             features=names,
             text=categories,
             numeric=[name for name in names if name not in categories],
         )
-        return data if columns else data._replace(X=_matrix(data.X))
 
     def _read_by_position(self, trained: TrainedModel) -> RankingData:
         """A table for a model that does not know the names of its features."""
@@ -198,7 +200,7 @@ class DataFile:
                 "out, or train the model on a data frame with names."
             )
         note(f"{trained.name} does not know the names of its features; matched by position")
-        return found._replace(X=_matrix(found.X))
+        return found
 
     def _read_rows_for(self, trained: TrainedModel) -> RankingData:
         """Svmlight rows; trailing features that the file does not have are zero."""
@@ -234,13 +236,6 @@ class DataFile:
         if not self.target_needed and self.table.target is None:
             found["target"] = None
         return found
-
-
-def _matrix(table: Any) -> Any:
-    """An Arrow table as a matrix; it has to be of numbers."""
-    from rankwise.frames import frame_matrix
-
-    return frame_matrix("the table", table)
 
 
 @dataclass

@@ -163,8 +163,8 @@ def metrics_for(names: Sequence[str | Metric] | None, y: Any, weights: Any = Non
         return list(dict.fromkeys(get_metric(name) for name in names))
     known = y[~np.isnan(y)]
     is_graded = (known >= 0).all() and (known < MOST_LEVELS).all() and (known % 1 == 0).all()
-    usual = map(get_metric, usual_metrics(known) if is_graded else METRICS)
-    return [metric for metric in usual if weights is None or metric.core.has_weights]
+    usual = usual_metrics(known, weights is not None) if is_graded else METRICS
+    return [get_metric(name) for name in usual]
 
 
 def too_good(metric: str, score: float, n_items: int) -> str:

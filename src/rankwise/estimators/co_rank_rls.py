@@ -282,8 +282,8 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         check_same_index(X=X, y=y, groups=groups, sample_weight=sample_weight)
         X = self._check_items(X, reset=True)
         target = split_unscored(y, groups, X.shape[0], sample_weight)
-        options = (self.cost, self.ties, self.group_weight)
-        return CoTask(self, X, self._fit_views(X), target, target.loss(*options))
+        loss = target.loss(self.cost, self.ties, self.group_weight)
+        return CoTask(self, X, self._fit_views(X), target, loss)
 
     def _fit_views(self, X: Any) -> list[FeatureMap]:
         """The views that the user gave, or as many random bases of all items as asked for."""
@@ -555,7 +555,7 @@ random_state
     >>> views = [View(slice(0, 5)), View(slice(5, None))]
     >>> model = CoRankRLSCV(views=views).fit(X, y, groups)
     >>> model.cv_results_["mean_score"].shape
-    (7, 31)
+    (7, 40)
     >>> model.n_unscored_
     600
     """

@@ -344,7 +344,7 @@ def report_solution(model: Any, solution: MarginSolution) -> None:
     """Set the attributes of a model that say how good its solution is."""
     model.objective_ = solution.best.objective
     model.lower_bound_ = solution.best.bound
-    model.gap_ = solution.best.gap
+    model.gap_ = float(solution.best.gap)
     model.n_iter_ = len(solution.history)
     objective, bound = np.array(solution.history).T
     reached = np.divide(bound, objective, out=np.ones_like(bound), where=objective > 0)

@@ -227,7 +227,7 @@ def restore(node: Any, arrays: dict[int, Array]) -> Any:
     if kind == "dict":
         return {key: restore(entry, arrays) for key, entry in content.items()}
     if kind == "tuple":
-        return tuple(restore(list(content), arrays))
+        return tuple(restore(entry, arrays) for entry in content)
     if kind == "objects":
         return _labels(restore(list(content), arrays))
     if kind == "slice":
