@@ -74,7 +74,7 @@ BUDGET = {
     "leaderboard": 2141,
     "losses": 289,
     "metrics": 1080,
-    "model_selection": 1645,
+    "model_selection": 1647,
     "persistence": 1190,
     "plot": 648,
     "report": 1236,

@@ -8,14 +8,14 @@ from rankwise.losses.margin import (
     PreferenceLoss,
     SquaredHingeLoss,
 )
-from rankwise.losses.squared import LossPart, SquaredLoss
+from rankwise.losses.squared import LossTerm, SquaredLoss
 from rankwise.losses.table import TableLoss
 
 __all__ = [
     "HingeLoss",
     "LogisticLoss",
     "LossAt",
-    "LossPart",
+    "LossTerm",
     "MarginLoss",
     "PreferenceLoss",
     "SquaredHingeLoss",

@@ -18,7 +18,7 @@ from rankwise.graphs.roots import GraphRoot
 from rankwise.losses.margin import LossAt
 
 
-class LossPart(NamedTuple):
+class LossTerm(NamedTuple):
     """One of the two sums of `SquaredLoss`: ``share/T (fᵀ A f − 2 fᵀ t)`` with ``A = F Fᵀ``.
 
     Attributes
@@ -155,14 +155,14 @@ class SquaredLoss:
         """F with ``F Fᵀ = A``."""
         return self.graph.root(self._pair_share, self._item_share)
 
-    def parts(self) -> list[LossPart]:
+    def terms(self) -> list[LossTerm]:
         """The sum over pairs and the sum over items, those that have a share."""
-        graph, parts = self.graph, []
+        graph, terms = self.graph, []
         if self.beta < 1:
-            pairs = LossPart(1 - self.beta, graph.root(), graph.divergence, 0.5 * graph.degrees)
-            parts.append(pairs)
+            pairs = LossTerm(1 - self.beta, graph.root(), graph.divergence, 0.5 * graph.degrees)
+            terms.append(pairs)
         if self.beta > 0 and self.y is not None:
             amount = self._times_D(np.ones(graph.n_items))
             target = self._times_D(self.y)
-            parts.append(LossPart(self.beta, graph.root(0.0, 1.0), target, amount))
-        return parts
+            terms.append(LossTerm(self.beta, graph.root(0.0, 1.0), target, amount))
+        return terms

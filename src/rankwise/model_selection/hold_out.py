@@ -45,7 +45,7 @@ from rankwise.model_selection.folds import Folds, fold_numbers
 from rankwise.rows import first_equal_rows
 from rankwise.solvers import minimize
 from rankwise.solvers.hold_out import (
-    Part,
+    WhitenedTerm,
     hold_out_dual,
     leave_out_dual,
     leave_out_primal,
@@ -95,11 +95,11 @@ def held_out_scores(
     folds: Folds,
     alphas: Array,
     refit: Refit,
-    white: list[Part] | None = None,
+    white: list[WhitenedTerm] | None = None,
 ) -> Array:
     """Scores of every item by models that were trained without its fold.
 
-    The kernel matrix of a dual design may be overwritten. `white` is what `whitened_parts` gives,
+    The kernel matrix of a dual design may be overwritten. `white` is what `whitened_terms` gives,
     if it is there already.
 
     Returns
@@ -176,7 +176,7 @@ def _hold_out(
     alphas: Array,
     refit: Refit,
     out: Array,
-    white: list[Part] | None,
+    white: list[WhitenedTerm] | None,
 ) -> None:
     """Fill `out` by the ways of the table above; the matrix of a dual design is overwritten."""
     closed = closed_folds(loss.graph, folds)
@@ -227,31 +227,31 @@ def _closed_shortcut(
     folds: Folds,
     alphas: Array,
     out: Array,
-    white: list[Part] | None,
+    white: list[WhitenedTerm] | None,
 ) -> None:
-    parts = loss.parts()
+    terms = loss.terms()
     fold = fold_numbers(folds, len(out))
-    for part in parts:
-        total = part.amount.sum()
-        check_rest(bool((total - _sums(part.amount, fold) > ROUNDING * total).all()))
+    for term in terms:
+        total = term.amount.sum()
+        check_rest(bool((total - _sums(term.amount, fold) > ROUNDING * total).all()))
     if design.method == "dual":
-        (part,) = parts
-        target = part.target.reshape(len(part.target), -1)
+        (term,) = terms
+        target = term.target.reshape(len(term.target), -1)
         component = loss.graph.components
-        hold_out_dual(design.matrix, part.root, component, target, part.amount, folds, alphas, out)
+        hold_out_dual(design.matrix, term.root, component, target, term.amount, folds, alphas, out)
         return
     R = dense_rows(design.matrix)
-    white = white or whitened_parts(loss, R)
+    white = white or whitened_terms(loss, R)
     for numbers, w in weights_without(R, white, folds, alphas):
         U = np.stack([folds[k] for k in numbers])
         out[U] = (R[U] @ w.reshape(*w.shape[:2], -1)).reshape(*U.shape, *w.shape[2:])
 
 
-def whitened_parts(loss: SquaredLoss, R: Array) -> list[Part]:
-    """The parts of the objective, seen through features R."""
+def whitened_terms(loss: SquaredLoss, R: Array) -> list[WhitenedTerm]:
+    """The terms of the objective, seen through features R."""
     return [
-        Part(p.share, p.root.adjoint(R), p.target.reshape(len(R), -1), p.amount)
-        for p in loss.parts()
+        WhitenedTerm(p.share, p.root.adjoint(R), p.target.reshape(len(R), -1), p.amount)
+        for p in loss.terms()
     ]
 
 
@@ -367,16 +367,16 @@ def _n_features(design: Design) -> int:
 
 
 def _closed(loss: SquaredLoss, design: Design, members: Folds, alphas: Array) -> Array:
-    parts = loss.parts()
-    for part in parts:
-        total = part.amount.sum()
-        check_rest(all(total - part.amount[U].sum() > ROUNDING * total for U in members))
+    terms = loss.terms()
+    for term in terms:
+        total = term.amount.sum()
+        check_rest(all(total - term.amount[U].sum() > ROUNDING * total for U in members))
     if design.method == "dual":
-        (part,) = parts
-        target = part.target.reshape(len(part.target), -1)
-        return leave_out_dual(design.matrix, part.root, target, part.amount, members, alphas)
+        (term,) = terms
+        target = term.target.reshape(len(term.target), -1)
+        return leave_out_dual(design.matrix, term.root, target, term.amount, members, alphas)
     R = dense_rows(design.matrix)
-    return leave_out_primal(R, whitened_parts(loss, R), members, alphas)
+    return leave_out_primal(R, whitened_terms(loss, R), members, alphas)
 
 
 def _items(loss: SquaredLoss, design: Design, members: Folds, alphas: Array) -> Array:
@@ -399,8 +399,8 @@ def _edges(graph: PreferenceGraph, design: Design, edges: Folds, alphas: Array) 
     R, back = _features_of_kernel(design.matrix) if is_dual else (dense_rows(design.matrix), None)
     x = R[pairs.winner] - R[pairs.loser]
     flow = omega * pairs.edge_target
-    part = Part(1.0, np.sqrt(omega)[:, None] * x, flow[:, None], omega)
-    w = leave_out_primal(x, [part], edges, alphas)
+    term = WhitenedTerm(1.0, np.sqrt(omega)[:, None] * x, flow[:, None], omega)
+    w = leave_out_primal(x, [term], edges, alphas)
     moment, size = x.T @ flow, np.abs(x).T @ np.abs(flow)
     for k, some in enumerate(edges):  # where nothing is preferred, rounding must not order items
         if (np.abs(moment - x[some].T @ flow[some]) <= ROUNDING * size).all():
@@ -441,16 +441,18 @@ def _train_again(
         rest = every if units.of_edges else np.setdiff1d(every, U)
         if units.of_edges:
             edges = graph.pairs()
-            part = SquaredLoss(edges.with_edges(np.delete(np.arange(edges.n_pairs), U)), loss.beta)
+            rest_loss = SquaredLoss(
+                edges.with_edges(np.delete(np.arange(edges.n_pairs), U)), loss.beta
+            )
         else:
             y = None if loss.y is None else loss.y[rest]
-            part = SquaredLoss(graph.subset(rest), loss.beta, y)
-        check_rest(loss.beta == 1 or part.graph.n_pairs > 0)
+            rest_loss = SquaredLoss(graph.subset(rest), loss.beta, y)
+        check_rest(loss.beta == 1 or rest_loss.graph.n_pairs > 0)
         is_dual = design.method == "dual"
         matrix = design.matrix[np.ix_(rest, rest)] if is_dual else design.matrix[rest]
         tol, max_iter = refit.tol, refit.max_iter
         yield (
             U,
             rest,
-            minimize(design.method, part, matrix, alphas, tol=tol, max_iter=max_iter).coef,
+            minimize(design.method, rest_loss, matrix, alphas, tol=tol, max_iter=max_iter).coef,
         )

@@ -27,11 +27,11 @@ from rankwise.model_selection.hold_out import (
     held_out_scores,
     item_spectrum,
     way_without,
-    whitened_parts,
+    whitened_terms,
 )
 from rankwise.rows import row_products
 from rankwise.solvers import minimize
-from rankwise.solvers.hold_out import Part
+from rankwise.solvers.hold_out import WhitenedTerm
 from rankwise.solvers.hold_out_list import Spectrum, pair_differences, pair_disagreement
 
 COLUMNS = 64  # columns of a kernel matrix that are looked at together
@@ -254,21 +254,21 @@ class LeastSquaresTask(HoldOutTask):
         if alphas is not None:
             return Candidates({"alpha": alphas})
         scale = 0.0
-        for part in self._white or []:
-            scale += part.share / part.amount.sum() * float(np.vdot(part.white, part.white))
+        for term in self._white or []:
+            scale += term.share / term.amount.sum() * float(np.vdot(term.white, term.white))
         if self._white is None:
             scale = pair_distance(self.loss, self.design)
         return Candidates({"alpha": default_alphas(scale)})
 
     @cached_property
-    def _white(self) -> list[Part] | None:
+    def _white(self) -> list[WhitenedTerm] | None:
         """The features as the shortcut for whole groups needs them, if that is the way."""
         graph, design = self.graph, self.design
         if design.method != "primal" or design.columns is None or sp.issparse(design.matrix):
             return None
         if graph.n_units < 2 or not graph.n_pairs:
             return None
-        return whitened_parts(self.loss, dense_rows(design.matrix))
+        return whitened_terms(self.loss, dense_rows(design.matrix))
 
     def held_out(self, folds: Folds, candidates: Candidates, progress: bool | None = None) -> Array:
         """By shortcut where there is one; spends the kernel matrix."""

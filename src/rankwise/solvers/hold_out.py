@@ -1,11 +1,11 @@
 """Models without some items, and the scores that they give these, without training again.
 
-All functions here are exact (docs/exact_cross_validation.md). They take the objective in parts
+All functions here are exact (docs/exact_cross_validation.md). They take the objective in terms
 
     Σ_parts share / T · (fᵀ A f − 2 fᵀ t)  +  α ‖f‖²
 
 A fold that no edge leaves can be taken out of A and of T: A becomes A − A_U, and T becomes T − T_U.
-The pairs of a graph are one part (T = W), the items of a regression are another (T = m).
+The pairs of a graph are one term (T = W), the items of a regression are another (T = m).
 Scores go to `out`, of shape (m, n_outputs, n_alphas).
 """
 
@@ -35,13 +35,13 @@ SIDE_BY_SIDE = 8  # systems up to this size are eliminated side by side
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """One part of the objective, seen through features or a kernel.
+class WhitenedTerm:
+    """One term of the objective, seen through features or a kernel.
 
     Attributes
     ----------
     share : float
-        Weight of the part, 1 − β or β.
+        Weight of the term, 1 − β or β.
     white : ndarray of shape (m, p)
         ``Fᵀ R`` with ``F Fᵀ = A``; F joins no item of a fold to one outside.
     target : ndarray of shape (m, n_outputs)
@@ -63,25 +63,25 @@ class Part:
 
 
 def weights_without(
-    R: Array, parts: Sequence[Part], folds: Sequence[Fold], alphas: Array
+    R: Array, terms: Sequence[WhitenedTerm], folds: Sequence[Fold], alphas: Array
 ) -> Iterator[tuple[list[int], Array]]:
     """Weights of the features without each fold: numbers of folds of one size, and their weights.
 
         w = (Σ ω (Rᵀ A R − R_Uᵀ A_U R_U) + αI)⁻¹ Σ ω (Rᵀ t − R_Uᵀ t_U),   ω = share/(T − T_U)
 
     of shape (k, p, n_outputs, n_alphas). A fold that is short beside p is a downdate of one
-    decomposition, if there is one part only. For a longer one its Gram matrix is taken out of that
+    decomposition, if there is one term only. For a longer one its Gram matrix is taken out of that
     of all, and one tridiagonal reduction of the p × p rest serves all alphas. If a fold holds most
     of the Gram matrix, the rest is added up instead, so that no digits cancel. Folds may overlap.
     """
-    squares = np.einsum("ij,ij->i", parts[0].white, parts[0].white)
-    limit, half = R.shape[1] / SHORT if len(parts) == 1 else -1, squares.sum() / 2
+    squares = np.einsum("ij,ij->i", terms[0].white, terms[0].white)
+    limit, half = R.shape[1] / SHORT if len(terms) == 1 else -1, squares.sum() / 2
     is_short = [len(U) <= limit and (squares[U].sum() or -1.0) < half for U in folds]
     short = np.flatnonzero(is_short).tolist()
     if short:
-        for numbers, w in _weights_by_downdates(R, parts[0], [folds[k] for k in short], alphas):
+        for numbers, w in _weights_by_downdates(R, terms[0], [folds[k] for k in short], alphas):
             yield [short[k] for k in numbers], w
-    wholes = [_Whole(part, R) for part in parts]
+    wholes = [_Whole(term, R) for term in terms]
     for k in np.flatnonzero(~np.array(is_short, dtype=bool)).tolist():
         R_U = R[folds[k]]
         gram, moment = wholes[0].without(folds[k], R_U)
@@ -92,25 +92,25 @@ def weights_without(
 
 
 class _Whole:
-    """A part of the objective summed over all items, from which folds are taken."""
+    """A term of the objective summed over all items, from which folds are taken."""
 
-    def __init__(self, part: Part, R: Array) -> None:
-        self._part = part
-        self._moment = R.T @ part.target
-        self._amount = part.amount.sum()
+    def __init__(self, term: WhitenedTerm, R: Array) -> None:
+        self._term = term
+        self._moment = R.T @ term.target
+        self._amount = term.amount.sum()
 
     def without(self, U: Fold, R_U: Array) -> tuple[Array, Array]:
         """``ω (Rᵀ A R − R_Uᵀ A_U R_U)`` and ``ω (Rᵀ t − R_Uᵀ t_U)``."""
-        part = self._part
-        white_U = part.white[U]
+        term = self._term
+        white_U = term.white[U]
         gram_U = white_U.T @ white_U
-        rest = part.gram - gram_U
+        rest = term.gram - gram_U
         if rest.trace() < gram_U.trace():
-            others = np.delete(part.white, U, axis=0)
+            others = np.delete(term.white, U, axis=0)
             rest = others.T @ others
-        weight = part.share / (self._amount - part.amount[U].sum())
+        weight = term.share / (self._amount - term.amount[U].sum())
         rest *= weight
-        return rest, weight * (self._moment - R_U.T @ part.target[U])
+        return rest, weight * (self._moment - R_U.T @ term.target[U])
 
 
 def _solve_definite(gram: Array, moment: Array, alphas: Array) -> Array:
@@ -124,7 +124,7 @@ def _solve_definite(gram: Array, moment: Array, alphas: Array) -> Array:
 
 
 def _weights_by_downdates(
-    R: Array, part: Part, folds: Sequence[Fold], alphas: Array
+    R: Array, term: WhitenedTerm, folds: Sequence[Fold], alphas: Array
 ) -> Iterator[tuple[list[int], Array]]:
     """Numbers of some folds and the weights without each, (k, p, n_outputs, n_alphas).
 
@@ -135,19 +135,19 @@ def _weights_by_downdates(
 
     Folds of one size go together, for all alphas at once.
     """
-    values, Q = scipy.linalg.eigh(part.gram, check_finite=False)
+    values, Q = scipy.linalg.eigh(term.gram, check_finite=False)
     values = np.maximum(values, 0.0)
-    white, features = part.white @ Q, R @ Q
-    moment, total = features.T @ part.target, part.amount.sum()
-    p, n_columns = len(values), len(alphas) * part.target.shape[1]
+    white, features = term.white @ Q, R @ Q
+    moment, total = features.T @ term.target, term.amount.sum()
+    p, n_columns = len(values), len(alphas) * term.target.shape[1]
 
     def entries(n: int) -> int:
         return int(n * n * (p + 2 * len(alphas)) + (3 * p + 2 * n) * n_columns)
 
     for numbers in _equal_folds(folds, entries):
         U = np.stack([folds[k] for k in numbers])
-        rest = moment - features[U].transpose(0, 2, 1) @ part.target[U]
-        scale = (total - part.amount[U].sum(axis=1)) / part.share
+        rest = moment - features[U].transpose(0, 2, 1) @ term.target[U]
+        scale = (total - term.amount[U].sum(axis=1)) / term.share
         shrink = 1.0 / (values[:, None] + scale[:, None, None] * alphas)
         u = _downdate(white[U], rest, shrink)
         yield numbers, (Q @ u.reshape(*u.shape[:2], -1)).reshape(u.shape)
@@ -214,7 +214,7 @@ def hold_out_dual(
     alphas: Array,
     out: Array,
 ) -> None:
-    """Held-out scores of each fold for a kernel matrix and one part; K is overwritten.
+    """Held-out scores of each fold for a kernel matrix and one term; K is overwritten.
 
     With ``F Fᵀ = A``, ``F b = t``, ``S = Fᵀ K F = Q Λ Qᵀ`` decomposed once and
     ``G = Q (Λ + λ)⁻¹ Qᵀ``:
@@ -357,11 +357,11 @@ def _both_corners(corner: Array, shifts: Array, is_large: NDArray[np.bool_]) -> 
 
 
 def leave_out_primal(
-    R: Array, parts: Sequence[Part], units: Sequence[Indices], alphas: Array
+    R: Array, terms: Sequence[WhitenedTerm], units: Sequence[Indices], alphas: Array
 ) -> Array:
     """Weights of the features without each unit."""
-    out = empty_models(R.shape[1], units, parts[0].target, alphas)
-    for numbers, w in weights_without(R, parts, units, alphas):
+    out = empty_models(R.shape[1], units, terms[0].target, alphas)
+    for numbers, w in weights_without(R, terms, units, alphas):
         out[:, numbers] = w.transpose(1, 0, 2, 3)
     return out
 
@@ -374,7 +374,7 @@ def leave_out_dual(
     units: Sequence[Indices],
     alphas: Array,
 ) -> Array:
-    """Dual coefficients for a kernel matrix and one part; K is overwritten.
+    """Dual coefficients for a kernel matrix and one term; K is overwritten.
 
     With ``F Fᵀ = A``, ``F b = t``, ``S = Fᵀ K F = Q Λ Qᵀ`` decomposed once, z = Qᵀ b and
     ``D = (Λ + λ)⁻¹``, the model without U is
