@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -116,7 +117,7 @@ def open_table(
     return ArrowTable(path, format)
 
 
-class Table:
+class Table(ABC):
     """Columns of a file; the two kinds below know how to read them.
 
     Attributes
@@ -139,9 +140,9 @@ class Table:
     decimal, thousands = ".", ""
     has_names = True
 
+    @abstractmethod
     def read(self, texts: Sequence[int], values: Sequence[int]) -> dict[int, Any]:
         """Columns of Arrow by their positions: `texts` as spelled, `values` with their types."""
-        raise NotImplementedError
 
     def place(self, row: int) -> int:
         """Where a row is in the file, counted from 1: its line, or its number."""
