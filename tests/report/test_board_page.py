@@ -239,4 +239,4 @@ def test_page_must_not_take_the_place_of_another_file(tmp_path):
     for more in (["--page", str(path)], ["-o", "b.csv", "--page", "b.csv"]):
         done = CliRunner().invoke(app, [*words, *more])
         assert done.exit_code == 1
-        assert "take the place" in done.stderr
+        assert "replace" in done.stderr

@@ -140,7 +140,7 @@ def test_the_bound_is_lower_by_the_stated_rounding(seed):
     (bound, w), (lower, _) = plain.solve(0.1), careful.solve(0.1)
     share = 1 - plain._mix[0]
     magnitude = np.abs(R).max(axis=0)
-    pull = np.abs(point.loss.gradient).sum()
+    pull = max(np.abs(point.loss.gradient).sum(), 2 * point.loss.offset)
     eps = 2.0**-52
     eta = eps * (4 + math.sqrt(6 + 3)) * share
     stated = eta * (point.loss.offset + pull * magnitude @ np.abs(w)) + 4 * eps * 0.1 * w @ w

@@ -11,13 +11,13 @@ never a wrong one. Planes do not depend on α, so a path over α keeps them.
 Rounding can make a bound wrong, so the bound that is reported is lower by what rounding may have
 added. With w the lowest point of the mixture, ``|R|`` the largest absolute values of the columns,
 and for each plane s_t and p_t the sizes of the terms of its offset and of its derivatives in the
-scores (|b_t| and ‖u_t‖₁ for the hinge), that is
+scores (|b_t|, and 2 |b_t| or ‖u_t‖₁ for the hinge), that is
 
     η Σ λ_t (s_t + p_t |R|ᵀ|w|) + ‖η Σ λ_t p_t |R|‖²/(4α) + 4 ε α ‖w‖²
 
 with ``η = ε (4 + √(n_items + n_features))`` and ε = 2⁻⁵²,
-since a_t is a sum of products of u_t and R. Offsets and u_t of the hinge are shares of pairs, hence
-exact, and a plane is one below the loss whatever rounding did to the scores that it was taken at.
+since a_t is a sum of products of u_t and R. A plane is one below the loss whatever rounding did to
+the scores that it was taken at.
 Rounding errors of either sign grow with the square root of their number (Higham, Accuracy and
 Stability of Numerical Algorithms, section 2.8).
 """
@@ -135,7 +135,8 @@ def plane_at(point: Point) -> tuple[float, float, float]:
         offset = loss.value - float(loss.gradient @ point.scores)
         size = abs(offset) + 2 * abs(loss.value)
     size = abs(offset) if size is None else size
-    pull = float(np.abs(loss.gradient).sum()) if pull is None else pull
+    if pull is None:  # of the hinge: a violated pair adds its weight to two entries
+        pull = max(float(np.abs(loss.gradient).sum()), 2 * abs(offset))
     return offset, size, pull
 
 
