@@ -370,13 +370,14 @@ def knowing_judge(path, n_answers, level=0.9):
     items = [Item(f"i{k:02}", (Cell("", str(k)),)) for k in range(12)]
     store = JudgementStore(path, items)
     session = JudgingSession(ItemSet(items), store, goal="top", top=3, level=level, random_state=0)
+    session.close()  # no thread that rates between an answer and the next question: refresh does it
     question = session.question("Ann")
     for _ in range(n_answers):
         first, second = names(session, question)
         session.refresh()
         question = session.answer("Ann", question.id, "first" if first > second else "second")
     session.refresh()
-    session.close(), store.close()
+    store.close()
     return session
 
 
