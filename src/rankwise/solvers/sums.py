@@ -228,10 +228,6 @@ class StreamingSums:
         other._open, other._closed = dict(self._open), set(self._closed)
         return other
 
-    def settle(self) -> None:
-        """Give up open groups, when no more rows can come; the sums stay."""
-        self._close(list(self._open), remember=True)
-
     def merge(self, other: StreamingSums) -> None:
         """Add the rows that another object with the same settings was given; it is not changed."""
         if other._has_groups is None:
