@@ -23,10 +23,10 @@ from experiments import (
     rankrls09_table3,
     rankrls09_table6,
 )
-from experiments.letor_folds import Fold, Learner, read_folds, score_test_part
-from experiments.letor_tool import letor_ndcg
-from experiments.reuters import read_reuters
-from experiments.tables import format_table
+from experiments.shared.letor import Fold, Learner, read_folds, score_test_part
+from experiments.shared.letor_tool import letor_ndcg
+from experiments.shared.reuters import read_reuters
+from experiments.shared.tables import format_table
 from rankwise import RankRLS, RankSVM
 from rankwise.datasets import RankingData
 from rankwise.metrics import disagreement_error, ndcg

@@ -19,9 +19,9 @@ from experiments import (
     letor_leave_query_out,
     rankrls09_tables45,
 )
-from experiments.auc_intervals import PUBLISHED_INTERVALS, auc_interval, count_apart
-from experiments.letor_folds import Fold
-from experiments.rankrls09_tables45 import LEARNERS, PUBLISHED, Sample
+from experiments.rankrls09.auc_intervals import PUBLISHED_INTERVALS, auc_interval, count_apart
+from experiments.shared.letor import Fold
+from experiments.rankrls09.table4 import LEARNERS, PUBLISHED, Sample
 from rankwise import RankRLS
 from rankwise.datasets import RankingData
 from rankwise.metrics import auc

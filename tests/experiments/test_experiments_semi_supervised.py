@@ -24,9 +24,9 @@ from experiments import (
     user_methods,
     user_preferences,
 )
-from experiments.letor_folds import Fold, read_folds
-from experiments.user_methods import SEMI_SUPERVISED, SUPERVISED, Method
-from experiments.user_preferences import Task, judge
+from experiments.shared.letor import Fold, read_folds
+from experiments.pursuit13.methods import SEMI_SUPERVISED, SUPERVISED, Method
+from experiments.pursuit13.users import Task, judge
 from rankwise import CoRankRLS, CoRankRLSCV, RankingPursuit, RankRLS, View
 from rankwise.datasets import RankingData
 from rankwise.metrics import disagreement_error

@@ -21,10 +21,10 @@ from experiments import (
     treersvm11_covtype,
     treersvm11_figure1,
 )
-from experiments.letor_folds import Learner, read_folds, score_test_part, with_labels
-from experiments.margin_runs import follow, make_objective, standardize, time_fit
-from experiments.rankrls09_tables45 import Sample
-from experiments.treersvm11_figure1 import AllPairsHinge
+from experiments.shared.letor import Learner, read_folds, score_test_part, with_labels
+from experiments.shared.margin_runs import follow, make_objective, standardize, time_fit
+from experiments.rankrls09.table4 import Sample
+from experiments.treersvm11.figure1 import AllPairsHinge
 from rankwise import RankRLS, RankSVM
 from rankwise.metrics import auc, disagreement_error
 
