@@ -20,6 +20,7 @@ from experiments.corankrls10.letor import (
     CO_RANK_RLS,
     N_BASIS,
     NUS,
+    READING_OF_BASELINE,
     READINGS,
     Outcome,
     Split,
@@ -137,6 +138,7 @@ def main(argv=None):
         f"Data differ: {n_train} and {n_test} sentences, used for training and test in turn, at "
         "most 5 parses each; in the paper 500 and 600 with 30 parses and a graph kernel. The test "
         "has 42 sentences; nothing can be concluded from a difference of 0.02.",
+        READING_OF_BASELINE,
         f"The curves are in {options.output / name}.",
     )
 

@@ -72,7 +72,7 @@ def record(main):
     command = f"python -m experiments.{module} {options}".rstrip()
     day = datetime.datetime.now(datetime.UTC).date()
     seconds = f"{time.process_time() - start:.0f} s of processor time"
-    text = printed.getvalue().strip("\n")
+    text = printed.getvalue().strip("\n").replace(f"{EXPERIMENTS.parent}/", "")
     path.write_text(f"{command}\n{day}, commit {commit()}, {seconds}\n\n{text}\n", encoding="utf-8")
 
 
