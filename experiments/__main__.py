@@ -7,10 +7,11 @@ What has been recorded at this commit is not run again, so an interrupted run go
 stopped. A script whose data are missing is named at the end.
 """
 
+import os
 import subprocess
 import sys
 
-from experiments.shared.command_line import EXPERIMENTS, commit, make_parser, result_path
+from experiments.shared.command_line import EXPERIMENTS, VARIABLE, commit, make_parser, result_path
 
 OPTIONS = {  # a run for each; the others are run once, without options
     "rankrls07.tables123": ("", "--dataset mq2008"),
@@ -50,7 +51,7 @@ def main(argv=None):
     parser.add_argument("folders", nargs="*", help="such as rankrls09; all without")
     parser.add_argument("--again", action="store_true", help="also what this commit has done")
     options = parser.parse_args(argv)
-    data = ["--data", str(options.data)] if options.data else []
+    environment = {**os.environ, VARIABLE: str(options.data or "")}
     failed = []
     for module in find_modules(options.folders):
         for words in OPTIONS.get(module, ("",)):
@@ -59,7 +60,8 @@ def main(argv=None):
                 print("done:", *command[2:])
                 continue
             print("$", *command[1:], flush=True)
-            if subprocess.run([*command, *data], cwd=EXPERIMENTS.parent, check=False).returncode:
+            done = subprocess.run(command, cwd=EXPERIMENTS.parent, env=environment, check=False)
+            if done.returncode:
                 failed.append(" ".join(command[2:]))
     if failed:
         raise SystemExit("These did not finish:\n  " + "\n  ".join(failed))

@@ -115,8 +115,8 @@ LEARNERS = (
 )
 LINEAR = "RankRLS, linear"
 READING_OF_BASELINE = (
-    "The published 0.348 is of the 'standard RankRLS' and stands beside RankRLS. Section 6.2 speaks "
-    "of 'basis vectors for both methods', so it may be of a sparse one; compare it with 'Sparse "
+    "The published 0.348 is of 'standard RankRLS' and stands beside RankRLS. Section 6.2 speaks of "
+    "'basis vectors for both methods', so it may be of a sparse one: compare it with 'Sparse "
     "RankRLS, 20 basis items', too."
 )
 CO_RANK_RLS = "Co-RankRLS"

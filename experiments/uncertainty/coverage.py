@@ -13,12 +13,10 @@ same model finds on average over the runs.
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
 from scipy.stats import norm, t
 
-from experiments.shared.command_line import record
+from experiments.shared.command_line import make_parser, record
 from rankwise import RankRLS, RankRLSCV
 from rankwise.uncertainty import jackknife
 
@@ -103,7 +101,8 @@ def model_errors(found, X, y, groups, D):
     sizes = np.bincount(groups)[groups]
     L_X = sizes[:, None] * centered
     total = sum(n * (n - 1) / 2 for n in np.bincount(groups))
-    A = np.linalg.inv(centered.T @ L_X + found.alpha * total * np.eye(X.shape[1]))
+    alpha = getattr(found.model, "alpha_", None) or found.model.alpha
+    A = np.linalg.inv(centered.T @ L_X + alpha * total * np.eye(X.shape[1]))
     freedom = len(y) - len(np.unique(groups)) - X.shape[1]
     V = residual @ residual / freedom * A @ (L_X.T @ L_X) @ A
     return np.sqrt(np.einsum("ij,jk,ik->i", D, V, D))
@@ -136,7 +135,7 @@ def share(inside):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--only", help="settings whose name begins like this")
     options = parser.parse_args(arguments)

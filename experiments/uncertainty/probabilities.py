@@ -31,7 +31,7 @@ from experiments.shared.command_line import find_data, make_parser, record
 from experiments.shared.letor import read_folds
 from experiments.shared.tables import print_table
 from rankwise import CalibratedRanker, PairGraph, RankLogisticCV, RankRLS, RankRLSCV
-from rankwise.uncertainty.calibration import reliability
+from rankwise.uncertainty.calibrated_ranker import reliability
 
 N_PAIRS = 20_000
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from experiments import ranksvm_certificate
+from experiments.treersvm11 import certificate as ranksvm_certificate
 from rankwise import RankSVM, RankSVMCV, ScoreGraph
 from rankwise.estimators.margin_ranker import REASONS
 from rankwise.losses import HingeLoss
