@@ -17,7 +17,7 @@ from rankwise.datasets.columns import Column, column_numbers, distinct_cells, po
 from rankwise.datasets.files import PathLike
 from rankwise.datasets.labels import MISSING, distinct_labels, finite_number, is_gap, show
 from rankwise.datasets.ranking import complete_rows
-from rankwise.datasets.tables import Table, open_table
+from rankwise.datasets.tables import FrameTable, Table, open_table
 from rankwise.frames import frame_columns
 from rankwise.text_tables import count, listed
 
@@ -308,35 +308,6 @@ def pairs_from_frame(frame: Any, **columns: Any) -> PairData:
             "columns, PairData (from rankwise.datasets.read_pairs) or a PairGraph."
         )
     return _Rows(FrameTable(by_name), PairColumns(**columns)).data()
-
-
-class FrameTable(Table):
-    """A data frame as a table whose columns are lists; errors name the row, counted from 0."""
-
-    path = "the frame"
-
-    def __init__(self, columns: Mapping[str, Any]) -> None:
-        self.names = [str(name) for name in columns]
-        self._columns = list(columns.values())
-        sizes = {name: len(column) for name, column in columns.items()}
-        if len(set(sizes.values())) > 1:
-            raise ValueError(f"the columns have different lengths: {sizes}.")
-        if not sizes or not next(iter(sizes.values())):
-            raise ValueError("the frame has no rows; a rating needs at least one comparison.")
-
-    def read(self, texts: Sequence[int], values: Sequence[int]) -> dict[int, Any]:
-        """The columns at these positions, as lists."""
-        read = {}
-        for at in {*texts, *values}:
-            column = self._columns[at]
-            to_list = getattr(column, "to_list", None) or getattr(column, "tolist", None)
-            read[at] = to_list() if to_list else list(column)
-        return read
-
-    def error(self, problem: str, row: int | None = None) -> Exception:
-        """A ValueError that names the row."""
-        where = self.path if row is None else f"row {row} of {self.path}"
-        return ValueError(f"{where}: {problem}")
 
 
 class _Rows:
