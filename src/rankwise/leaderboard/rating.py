@@ -94,9 +94,9 @@ def rate(
     side : bool
         Whether the first side may have an advantage, which is then one of the effects.
     model : {"least-squares", "bradley-terry"}, optional
-        Of the outcomes; "least-squares" if not given. "bradley-terry": item i beats j with the probability
-        σ(r_i − r_j + zᵀγ), by regularized maximum likelihood. It takes wins, ties and losses, no
-        margins.
+        Of the outcomes; "least-squares" if not given. "bradley-terry": item i beats j with the
+        probability σ(r_i − r_j + zᵀγ), by regularized maximum likelihood. It takes wins, ties and
+        losses, no margins.
     ties : {"half", "davidson"}
         How the model takes ties. "half": a margin of 0, or half a win of each. "davidson" is for
         "bradley-terry" and gives a tie a probability of its own (Davidson 1970).
