@@ -368,3 +368,15 @@ def test_judges_are_clusters_unless_others_are_given():
     with_judges = rate(data).spread.errors
     explicit = rate(BATTLES, **SIDES, clusters=BATTLES["judge"]).spread.errors
     np.testing.assert_allclose(with_judges, explicit)
+
+
+def test_words_of_ones_own_for_outcomes():
+    battles = {"left": ["owl", "crow", "jay"], "right": ["jay", "owl", "crow"]}
+    battles["better"] = ["upper", "lower", "meh"]
+    words = {"upper": "first", "lower": "second", "meh": "tie"}
+    data = pairs_from_frame(battles, sides=("left", "right"), outcome="better", outcome_words=words)
+    assert data.outcome.tolist() == [1, -1, 0]
+    with pytest.raises(ValueError, match="'uper'; there are 'upper', 'lower', 'meh'"):
+        pairs_from_frame(
+            battles, sides=("left", "right"), outcome="better", outcome_words={"uper": "first"}
+        )

@@ -63,9 +63,9 @@ def test_imports_point_down_the_layers():
 BUDGET = {
     ".": 948,
     "_compiled": 227,
-    "cli": 2266,
+    "cli": 2278,
     "dask": 383,
-    "datasets": 2267,
+    "datasets": 2283,
     "estimators": 3921,
     "features": 653,
     "graphs": 1301,
