@@ -71,7 +71,7 @@ BUDGET = {
     "graphs": 1301,
     "inspection": 338,
     "judge": 860,
-    "leaderboard": 2141,
+    "leaderboard": 2144,
     "losses": 289,
     "metrics": 1080,
     "model_selection": 1647,
@@ -79,7 +79,7 @@ BUDGET = {
     "plot": 648,
     "report": 1236,
     "solvers": 1918,
-    "uncertainty": 929,
+    "uncertainty": 911,
 }
 CODE_LINES_OF_A_FILE = 400
 
