@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise import RankRLS
-from rankwise.datasets import letor, make_ranking, read_letor, write_group_sizes, write_letor
+from rankwise.datasets import files, letor, make_ranking, read_letor, write_group_sizes, write_letor
 from rankwise.datasets.files import line_blocks
 from rankwise.errors import LetorFormatError
 
@@ -171,7 +171,8 @@ def test_errors_are_those_of_reading_the_file_whole(tmp_path, text):
 
 
 def test_a_damaged_archive_is_refused_in_the_middle_of_the_stream(tmp_path, monkeypatch):
-    monkeypatch.setattr(letor, "BLOCK_BYTES", 10_000)
+    for module in (letor, files):
+        monkeypatch.setattr(module, "BLOCK_BYTES", 10_000)
     rng = np.random.default_rng(0)
     text = b"".join(b"1 qid:%d 1:%.9f\n" % (q, rng.random()) for q in range(5000))
     packed = gzip.compress(text)
