@@ -20,21 +20,19 @@ draws.
 """
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from experiments.command_line import find_data, make_parser
-from experiments.drug_target import read_set
-from experiments.label_ranking import read_ranks
-from experiments.tables import format_table
+from experiments.score_tables.drug_target import read_set
+from experiments.score_tables.label_ranking import read_ranks
+from experiments.shared.command_line import find_data, make_parser, record
+from experiments.shared.tables import print_table
 from rankwise import CalibratedRanker, LabelRanker, LabelRankerCV, RankRLS, RankRLSCV
 from rankwise.datasets import read_letor
 
 SETS = ("authorship", "cpu", "housing", "pendigits", "segment", "stock", "vehicle", "vowel")
 LEVEL, MOST_NEW = 0.9, 500
-RESULTS = Path(__file__).parent / "results" / "coverage.txt"
 
 
 class Labels:
@@ -178,16 +176,12 @@ def main(arguments=None):
             cells = [f"{m:.{d}f} ± {e:.{d}f}" for k, d in ((0, 3), (1, 2))
                      for m, e in zip(mean[:, k], error[:, k], strict=True)]  # fmt: skip
             rows.append([name, n, round(float(length), 1), *cells])
-            print(*rows[-1], flush=True)
     ways = ("rankwise", "split", "jackknife+", "not held out")
     header = ["set", "lists", "items\na list", *(f"coverage\n{way}" for way in ways),
               *(f"size\n{way}" for way in ways)]  # fmt: skip
-    text = f"Best sets, 90 % asked for, {repeats} draws\n\n{format_table(header, rows)}\n"
-    print(f"\n{text}")
-    if not given.short and given.sets == parser.get_default("sets"):
-        RESULTS.write_text(text, encoding="utf-8")
+    print_table(f"Best sets, 90 % asked for, {repeats} draws", header, rows)
     return rows
 
 
 if __name__ == "__main__":
-    main()
+    record(main)
