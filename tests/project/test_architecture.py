@@ -63,15 +63,15 @@ def test_imports_point_down_the_layers():
 BUDGET = {
     ".": 948,
     "_compiled": 227,
-    "cli": 2266,
+    "cli": 2278,
     "dask": 383,
-    "datasets": 2267,
+    "datasets": 2290,
     "estimators": 3921,
     "features": 653,
     "graphs": 1301,
     "inspection": 338,
     "judge": 860,
-    "leaderboard": 2141,
+    "leaderboard": 2144,
     "losses": 289,
     "metrics": 1080,
     "model_selection": 1647,
@@ -79,7 +79,7 @@ BUDGET = {
     "plot": 648,
     "report": 1236,
     "solvers": 1918,
-    "uncertainty": 929,
+    "uncertainty": 911,
 }
 CODE_LINES_OF_A_FILE = 400
 

@@ -301,6 +301,8 @@ class Leaderboard:
         Mean score that the model gives to the items. The board subtracts it: its mean rating is 0.
     comparisons : PairData or None
         What the board was made from.
+    solved : Solved or None
+        Tally, model, alpha and solution behind the ratings, before they were put on the scale.
     """
 
     columns: dict[str, NDArray[Any] | None]
@@ -325,6 +327,7 @@ class Leaderboard:
     model_: Any = None
     level: float = 0.0
     comparisons: PairData | None = None
+    solved: Any = None
 
     @property
     def n_resamples(self) -> int:
