@@ -65,7 +65,7 @@ BUDGET = {
     "_compiled": 227,
     "cli": 2278,
     "dask": 383,
-    "datasets": 2283,
+    "datasets": 2290,
     "estimators": 3921,
     "features": 653,
     "graphs": 1301,
