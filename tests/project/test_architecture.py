@@ -71,7 +71,7 @@ BUDGET = {
     "graphs": 1301,
     "inspection": 338,
     "judge": 860,
-    "leaderboard": 2144,
+    "leaderboard": 2368,
     "losses": 289,
     "metrics": 1218,
     "model_selection": 1649,
