@@ -63,10 +63,10 @@ def test_imports_point_down_the_layers():
 BUDGET = {
     ".": 964,
     "_compiled": 227,
-    "cli": 2278,
+    "cli": 2295,
     "dask": 383,
     "datasets": 2290,
-    "estimators": 3921,
+    "estimators": 3943,
     "features": 653,
     "graphs": 1301,
     "inspection": 338,
@@ -74,12 +74,12 @@ BUDGET = {
     "leaderboard": 2368,
     "losses": 289,
     "metrics": 1218,
-    "model_selection": 1649,
-    "persistence": 1193,
+    "model_selection": 1689,
+    "persistence": 1194,
     "plot": 651,
-    "report": 1245,
+    "report": 1271,
     "solvers": 1918,
-    "uncertainty": 911,
+    "uncertainty": 946,
 }
 CODE_LINES_OF_A_FILE = 400
 
