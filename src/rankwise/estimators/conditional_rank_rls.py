@@ -21,11 +21,10 @@ from rankwise.estimators.search import BaseSearch
 from rankwise.features import FeatureMap, Kernel
 from rankwise.features.kernel import BaseEstimator
 from rankwise.frames import as_array, check_same_index, column_names
-from rankwise.inputs import as_real, check_items, check_option
+from rankwise.inputs import as_real, check_alphas, check_items, check_option
 from rankwise.losses import TableLoss
 from rankwise.machine import Progress, calm, check_matrix_fits
 from rankwise.metrics import get_metric
-from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.tables import TableTask
 from rankwise.solvers.tables import Side, Table, with_constant, without_constant
 from rankwise.text_tables import listed

@@ -21,12 +21,11 @@ from rankwise.estimators.problem import check_table, warn_of_solutions
 from rankwise.estimators.search import Search
 from rankwise.features import Design, make_design
 from rankwise.frames import as_array, as_frame, column_names, refuse_masked
-from rankwise.inputs import as_real, check_option
+from rankwise.inputs import as_real, check_alphas, check_option
 from rankwise.losses import TableLoss
 from rankwise.machine import Progress, calm
 from rankwise.metrics import get_metric
 from rankwise.metrics.averaging import check_cutoff
-from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.tables import OVERFLOW, TableTask
 from rankwise.solvers.tables import Side, Table, with_constant, without_constant
 from rankwise.text_tables import listed

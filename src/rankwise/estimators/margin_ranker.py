@@ -17,15 +17,13 @@ from rankwise.errors import warn_user
 from rankwise.estimators.kernel_model import KernelModel, ModelPath
 from rankwise.estimators.problem import why_no_pairs
 from rankwise.features import Design, make_features
-from rankwise.frames import check_same_index
 from rankwise.graphs import PairGraph, PreferenceGraph
-from rankwise.inputs import with_weights
+from rankwise.inputs import Target, check_alphas, read_target
 from rankwise.losses import MarginLoss, SquaredLoss
 from rankwise.machine import Progress, calm
 from rankwise.model_selection.candidates import (
     Candidates,
     asked_alphas,
-    check_alphas,
     default_alphas,
 )
 from rankwise.model_selection.task import RefitTask, pair_distance
@@ -110,7 +108,7 @@ class MarginRanker(MarginParameters, KernelModel):
         """The loss and the name of the solver, from checked parameters."""
 
     @abstractmethod
-    def _make_graph(self, n_items: int, y: Any, groups: ArrayLike | None) -> PreferenceGraph:
+    def _make_graph(self, n_items: int, target: Target) -> PreferenceGraph:
         """What is known about the items; a graph is checked and taken as it is."""
 
     @calm
@@ -142,9 +140,8 @@ class MarginRanker(MarginParameters, KernelModel):
         RankSVM
             The fitted estimator.
         """
-        y, groups = with_weights(y, groups, sample_weight, X)
         alpha = float(check_alphas([self.alpha], "alpha")[0])
-        _, loss, design = self._prepare(X, y, groups)
+        _, loss, design = self._prepare(X, read_target(y, groups, sample_weight, X=X))
         start = self._last_weights(design) if self.warm_start else None
         self._store_features(design.features)
         solution = minimize_to_gap(self, make_objective(design.matrix, loss, alpha), start=start)
@@ -190,9 +187,8 @@ class MarginRanker(MarginParameters, KernelModel):
         array([[1. , 0.5]])
         """
         checked = check_alphas(alphas, "alphas")
-        y, groups = with_weights(y, groups, sample_weight, X)
         model: Self = clone(self)
-        _, loss, design = model._prepare(X, y, groups)
+        _, loss, design = model._prepare(X, read_target(y, groups, sample_weight, X=X))
         return model._follow(loss, design, checked)
 
     def _follow(self, loss: MarginLoss, design: Design, alphas: Array) -> Any:
@@ -201,23 +197,27 @@ class MarginRanker(MarginParameters, KernelModel):
         W = np.stack([solution.best.w for solution in solutions], axis=1)
         return self.path_class(self, alphas, design.coefficients(W).T[:, :, None], solutions)
 
-    def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> MarginTask:
+    def hold_out_task(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> MarginTask:
         """The model and its data as a `rankwise.model_selection.HoldOutTask`.
 
-        Its candidates are alphas. X, y and groups as in `fit`; the estimator is left as it is.
+        Its candidates are alphas. The data are those of `fit`, or y is a `Target` that was read
+        already; the estimator is left as it is.
         """
         model: Self = clone(self)
-        return MarginTask(model, *model._prepare(X, y, groups))
+        return MarginTask(model, *model._prepare(X, read_target(y, groups, sample_weight, X=X)))
 
-    def _prepare(
-        self, X: Any, y: Any, groups: ArrayLike | None
-    ) -> tuple[PreferenceGraph, MarginLoss, Design]:
+    def _prepare(self, X: Any, target: Target) -> tuple[PreferenceGraph, MarginLoss, Design]:
         """Check everything, and say what is to be learned from which features."""
         make_loss, self.solver_ = self._loss_and_method()
         kernel = self.make_kernel()
-        check_same_index(X=X, y=y, groups=groups)
         X = self._check_items(X, accept_sparse=False if kernel.is_precomputed else "csr")
-        graph = self._make_graph(X.shape[0], y, groups)
+        graph = self._make_graph(X.shape[0], target)
         if not graph.strict().n_pairs:
             raise ValueError(f"there is nothing to rank: {why_no_pairs(graph)}.")
         loss = make_loss(graph)

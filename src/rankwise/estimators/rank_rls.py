@@ -28,16 +28,17 @@ from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.pair_graph import COSTS, GROUP_WEIGHTS
 from rankwise.graphs.score_graph import TIES
 from rankwise.inputs import (
+    Target,
     as_real,
     as_scores,
     as_weights,
+    check_alphas,
     check_option,
+    read_target,
     split_weighted,
-    with_weights,
 )
 from rankwise.losses import SquaredLoss
 from rankwise.machine import Progress, calm, check_matrix_fits
-from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.hold_out import Refit
 from rankwise.model_selection.task import LeastSquaresTask
 from rankwise.solvers import minimize
@@ -463,8 +464,7 @@ class RankRLS(ChunkedFit):
             The fitted estimator.
         """
         alphas = check_alphas([self.alpha], "alpha")
-        y, groups = with_weights(y, groups, sample_weight, X)
-        X, loss = self._check_data(X, y, groups, to_fit=True)
+        X, loss = self._check_data(X, read_target(y, groups, sample_weight, X=X), to_fit=True)
         coefficients = self._learn(loss, self._make_design(X, to_fit=True), alphas)
         self._store(coefficients[0])
         return self
@@ -505,37 +505,41 @@ class RankRLS(ChunkedFit):
         """
         model = clone(self)
         checked = check_alphas(alphas, "alphas")
-        y, groups = with_weights(y, groups, sample_weight, X)
-        X, loss = model._check_data(X, y, groups, to_fit=True)
+        X, loss = model._check_data(X, read_target(y, groups, sample_weight, X=X), to_fit=True)
         coefficients = model._learn(loss, model._make_design(X, to_fit=True), checked)
         return RankRLSPath(model, checked, coefficients)
 
-    def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> RankRLSTask:
+    def hold_out_task(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> RankRLSTask:
         """The model and its data as a `rankwise.model_selection.HoldOutTask`.
 
-        Its candidates are alphas. X, y and groups as in `fit`; the estimator is left as it is.
+        Its candidates are alphas. The data are those of `fit`, or y is a `Target` that was read
+        already; the estimator is left as it is.
         """
         model = clone(self)
-        return RankRLSTask(model, *model._check_data(X, y, groups, to_fit=False))
+        target = read_target(y, groups, sample_weight, X=X)
+        return RankRLSTask(model, *model._check_data(X, target, to_fit=False))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
 
-    def _check_data(
-        self, X: Any, y: Any, groups: ArrayLike | None, *, to_fit: bool
-    ) -> tuple[Any, SquaredLoss]:
+    def _check_data(self, X: Any, target: Target, *, to_fit: bool) -> tuple[Any, SquaredLoss]:
         """The items and the loss; to fit, the Gram matrix tells whether dense X is finite."""
         check_beta(self.beta)
-        check_same_index(X=X, y=y, groups=groups)
         kernel = self.make_kernel()
         sparse = False if kernel.is_precomputed else "csr"
         X = self._check_items(X, accept_sparse=sparse, ensure_all_finite=False)
         if not (to_fit and is_read_once(kernel, X, self.solver)):
             check_finite(X, self)
         loss, self.output_shape_ = ranking_loss(
-            X.shape[0], y, groups, self.cost, self.ties, self.group_weight, self.beta
+            X.shape[0], target, self.cost, self.ties, self.group_weight, self.beta
         )
         return X, loss
 

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from rankwise.arrays import Array, Indices
 from rankwise.features import Design
 from rankwise.graphs import PairGraph, PreferenceGraph
-from rankwise.inputs import with_weights
 from rankwise.losses import SquaredLoss
 from rankwise.machine import track
 from rankwise.model_selection.candidates import Candidates, asked_alphas, default_alphas
@@ -68,8 +67,8 @@ class HoldOutTask(ABC):
     """A learner with its data: gives the scores of held-out items, for many candidates at once.
 
     Learners make it by ``hold_out_task(X, y, groups)``. `held_out_curves`, the searches and all
-    functions of `rankwise.model_selection` ask for nothing else. Weights of items come with y, as
-    `make_target` joins them, and are those of the graph.
+    functions of `rankwise.model_selection` ask for nothing else. A learner that takes weights of
+    items has a fourth argument, ``sample_weight``; they are then those of the graph.
 
     Attributes
     ----------
@@ -148,14 +147,14 @@ def hold_out_task(
     advice: str,
     sample_weight: ArrayLike | None = None,
 ) -> HoldOutTask:
-    """The task of an estimator, y with the weights; a TypeError if it offers none."""
+    """The task of an estimator; a TypeError if it offers none."""
     if not hasattr(estimator, "hold_out_task"):
         raise TypeError(
             f"estimator is a {type(estimator).__name__}; expected RankRLS, RankSVM, "
             f"RankLogistic or another learner that has hold_out_task. {advice}"
         )
-    y, groups = with_weights(y, groups, sample_weight, X)
-    task: HoldOutTask = estimator.hold_out_task(X, y, groups)
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    task: HoldOutTask = estimator.hold_out_task(X, y, groups, **weights)
     return task
 
 
