@@ -217,31 +217,9 @@ def split_weighted(
 ) -> tuple[Any, ArrayLike | None, ArrayLike | None]:
     """Scores, groups and weights, which may come in a target of `make_target` or one by one."""
     names = getattr(getattr(y, "dtype", None), "names", None)
-    if names is None or "weight" not in names:
-        return *split_target(y, groups), sample_weight
-    if sample_weight is not None:
-        raise ValueError(
-            "y carries its weights (make_target) and sample_weight was given as well; pass one of "
-            "them."
-        )
-    rest = [name for name in names if name != "weight"]
-    return *split_target(y[rest], groups), y["weight"]
-
-
-def split_target(y: Any, groups: ArrayLike | None) -> tuple[Any, ArrayLike | None]:
-    """Take a target of `make_target` apart; anything else is passed through unchanged.
-
-    For what knows no weights: a target that has some is refused.
-    """
-    names = getattr(getattr(y, "dtype", None), "names", None)
     if names is None:
-        return y, groups
-    if set(names) == {"score", "group", "weight"}:
-        raise ValueError(
-            "y carries weights of items (make_target), which are not used here; pass "
-            "make_target(y, groups) without them."
-        )
-    if set(names) != {"score", "group"}:
+        return y, groups, sample_weight
+    if set(names) not in ({"score", "group"}, {"score", "group", "weight"}):
         raise ValueError(
             f"y is a structured array with the fields {list(names)}; expected the fields "
             "'score' and 'group' as made by rankwise.make_target(y, groups)."
@@ -250,7 +228,25 @@ def split_target(y: Any, groups: ArrayLike | None) -> tuple[Any, ArrayLike | Non
         raise ValueError(
             "y carries its groups (make_target) and groups was given as well; pass one of them."
         )
-    return y["score"], y["group"]
+    if "weight" not in names:
+        return y["score"], y["group"], sample_weight
+    if sample_weight is not None:
+        raise ValueError(
+            "y carries its weights (make_target) and sample_weight was given as well; pass one of "
+            "them."
+        )
+    return y["score"], y["group"], y["weight"]
+
+
+def split_target(y: Any, groups: ArrayLike | None) -> tuple[Any, ArrayLike | None]:
+    """Scores and groups, for what knows no weights: a target that has some is refused."""
+    scores, groups, weights = split_weighted(y, groups)
+    if weights is not None:
+        raise ValueError(
+            "y carries weights of items (make_target), which are not used here; pass "
+            "make_target(y, groups) without them."
+        )
+    return scores, groups
 
 
 def as_weights(sample_weight: ArrayLike, n_items: int) -> Array:

@@ -284,7 +284,7 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
     ) -> CoTask:
         """Check everything, choose the bases, and say what is to be minimized."""
         known = read_target(y, groups, sample_weight, X=X, allow_nan=True)
-        X = self._check_items(X, reset=True)
+        X = check_rows(self, X)
         target = split_unscored(known, X.shape[0])
         loss = target.loss(self.cost, self.ties, self.group_weight)
         return CoTask(self, X, self._fit_views(X), target, loss)
@@ -339,13 +339,9 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         self.n_pairs_ = task.loss.graph.n_pairs
         return coef
 
-    def _check_items(self, X: Any, *, reset: bool) -> Any:
-        sparse = False if self.kernel == "precomputed" else "csr"
-        return check_rows(self, X, accept_sparse=sparse, reset=reset)
-
     def _scores(self, X: Any, coef: Sequence[Array]) -> list[NDArray[Any]]:
         """Scores of each view, for coefficients of shape (n,) or (n, k)."""
-        X = self._check_items(X, reset=False)
+        X = check_rows(self, X, reset=False)
         return [view.scores(X, c) for view, c in zip(self.views_, coef, strict=True)]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import assert_all_finite, check_array, column_or_1d
+from sklearn.utils import assert_all_finite, check_array, column_or_1d, get_tags
 from sklearn.utils.validation import validate_data
 
 from rankwise.arrays import Array
@@ -45,10 +45,12 @@ def check_rows(estimator: Any, X: Any, *, reset: bool = True, **options: Any) ->
     reset : bool
         Whether these are the items of a fit.
     **options
-        Of scikit-learn's `check_array`.
+        Of scikit-learn's `check_array`. The tags of the estimator say whether X may be sparse.
     """
     check_items("X", X)
-    options = {"dtype": [np.float64, np.float32], **options}
+    is_sparse = get_tags(estimator).input_tags.sparse
+    dtype = [np.float64, np.float32]
+    options = {"dtype": dtype, "accept_sparse": "csr" if is_sparse else False, **options}
     frame = as_frame(X)
     if frame is None:
         return validate_data(estimator, X, reset=reset, **options)

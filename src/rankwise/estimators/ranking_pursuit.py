@@ -310,7 +310,7 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
             Scores.
         """
         check_is_fitted(self)
-        X = self._check_items(X, reset=False)
+        X = check_rows(self, X, reset=False)
         return np.stack([function.scores(X) for function in self._functions], axis=1)
 
     def score_functions(self) -> ScoreFunctions:
@@ -328,7 +328,7 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
             Scores.
         """
         check_is_fitted(self)
-        X = self._check_items(X, reset=False)
+        X = check_rows(self, X, reset=False)
         yield from self._staged(X).T
 
     def _staged(self, X: Any) -> Array:
@@ -341,14 +341,10 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
     ) -> tuple[Any, PreferenceGraph | PartlyScored]:
         self._check_parameters()
         target = read_target(y, groups, sample_weight, X=X, allow_nan=True)
-        X = self._check_items(X)
+        X = check_rows(self, X)
         if self.views is not None or not isinstance(target.y, PreferenceGraph):
             return X, split_unscored(target, X.shape[0])
         return X, check_graph(target.y, X.shape[0], {})
-
-    def _check_items(self, X: Any, *, reset: bool = True) -> Any:
-        sparse = False if self.kernel == "precomputed" else "csr"
-        return check_rows(self, X, accept_sparse=sparse, reset=reset)
 
     def _check_parameters(self) -> None:
         check_beta(self.beta)
