@@ -180,8 +180,19 @@ def read_target(
         return Target(y)
     y, groups, sample_weight = split_weighted(y, groups, sample_weight)
     scores = as_scores(y, allow_nan=allow_nan)
+    n_rows = getattr(X, "shape", ())[:1]
+    check_length(scores, n_rows[0] if n_rows else len(scores))
     weight = None if sample_weight is None else some_positive(sample_weight, len(scores))
     return Target(scores, encode_groups(groups, len(scores)), weight)
+
+
+def check_length(scores: Array, n_items: int) -> Array:
+    """The scores, one for each row of X."""
+    if len(scores) != n_items:
+        raise ValueError(
+            f"y has {len(scores)} entries but X has {n_items} rows; pass one score per row."
+        )
+    return scores
 
 
 def with_weights(

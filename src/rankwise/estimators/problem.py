@@ -14,7 +14,7 @@ from rankwise.arrays import Array
 from rankwise.errors import warn_user
 from rankwise.frames import as_frame, frame_matrix
 from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.inputs import Target, check_items
+from rankwise.inputs import Target, check_items, check_length
 from rankwise.losses import SquaredLoss
 from rankwise.solvers import Solutions
 from rankwise.text_tables import count
@@ -146,15 +146,6 @@ def one_output(learner: str, y: Array) -> Array:
             "column (RankRLS learns several at once)."
         )
     return np.asarray(column_or_1d(y, warn=True))
-
-
-def check_length(scores: Array, n_items: int) -> Array:
-    """The scores, one for each row of X."""
-    if len(scores) != n_items:
-        raise ValueError(
-            f"y has {len(scores)} entries but X has {n_items} rows; pass one score per row."
-        )
-    return scores
 
 
 def check_graph(graph: PreferenceGraph, n_items: int, options: dict[str, str]) -> PreferenceGraph:

@@ -17,7 +17,6 @@ from rankwise.estimators.kernel_model import KernelModel, ModelPath
 from rankwise.estimators.problem import (
     check_beta,
     check_finite,
-    check_length,
     check_rows,
     ranking_loss,
     warn_of_solutions,
@@ -34,6 +33,7 @@ from rankwise.inputs import (
     as_scores,
     as_weights,
     check_alphas,
+    check_length,
     check_option,
     read_target,
     split_weighted,

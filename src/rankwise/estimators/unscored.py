@@ -11,11 +11,11 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.problem import check_length, check_something_to_rank, one_output
+from rankwise.estimators.problem import check_something_to_rank, one_output
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import Groups, encode_groups
-from rankwise.inputs import Target, as_scores, split_weighted
+from rankwise.inputs import Target, as_scores, check_length, split_weighted
 from rankwise.losses import SquaredLoss
 
 
