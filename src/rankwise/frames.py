@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from importlib import import_module
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,35 @@ def as_array(values: Any, name: str = "values") -> Any:
 
 
 def as_frame(X: Any) -> Any:
-    """The frame that scikit-learn knows, with its names, if X is one; None if not."""
-    found = _known(X)
-    return found.to_native() if hasattr(found, "columns") else None
+    """What tells scikit-learn the names of the columns if X is a frame; None if not."""
+    frame = _known(X)
+    if not hasattr(frame, "columns"):
+        return None
+    native = frame.to_native()
+    if frame.implementation.is_pandas_like() or _knows_all_frames():
+        return native
+    return ColumnNames(frame)
+
+
+class ColumnNames:
+    """A frame without its values, for scikit-learn before 1.9, which asks for names this way."""
+
+    def __init__(self, frame: Any) -> None:
+        self.shape = frame.shape
+        self._names = list(frame.columns)
+
+    def __dataframe__(self) -> Self:
+        return self
+
+    def column_names(self) -> list[str]:
+        """Names of the columns, in their order."""
+        return self._names
+
+
+def _knows_all_frames() -> bool:
+    import sklearn
+
+    return tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
 
 
 def frame_columns(X: Any) -> dict[str, Any] | None:

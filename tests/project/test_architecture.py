@@ -61,25 +61,25 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 948,
+    ".": 964,
     "_compiled": 227,
-    "cli": 2266,
+    "cli": 2278,
     "dask": 383,
-    "datasets": 2267,
+    "datasets": 2290,
     "estimators": 3921,
     "features": 653,
     "graphs": 1301,
     "inspection": 338,
     "judge": 860,
-    "leaderboard": 2141,
+    "leaderboard": 2368,
     "losses": 289,
-    "metrics": 1080,
-    "model_selection": 1647,
-    "persistence": 1190,
-    "plot": 648,
-    "report": 1236,
+    "metrics": 1218,
+    "model_selection": 1649,
+    "persistence": 1193,
+    "plot": 651,
+    "report": 1245,
     "solvers": 1918,
-    "uncertainty": 929,
+    "uncertainty": 911,
 }
 CODE_LINES_OF_A_FILE = 400
 

@@ -1,4 +1,4 @@
-"""A table of any kind, opened once: text, Parquet, Feather (Arrow) or JSON."""
+"""A table of any kind, opened once: text, Parquet, Feather (Arrow), JSON or a data frame."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -190,6 +190,35 @@ class ArrowTable(Table):
         if not table.num_rows:
             raise TableFormatError(self.path, None, "the file has columns but no rows.")
         return dict(zip(used, plain_types(table).columns, strict=True))
+
+
+class FrameTable(Table):
+    """A data frame as a table whose columns are lists; errors name the row, counted from 0."""
+
+    path = "the frame"
+
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        self.names = [str(name) for name in columns]
+        self._columns = list(columns.values())
+        sizes = {name: len(column) for name, column in columns.items()}
+        if len(set(sizes.values())) > 1:
+            raise ValueError(f"the columns have different lengths: {sizes}.")
+        if not sizes or not next(iter(sizes.values())):
+            raise ValueError("the frame has no rows; a rating needs at least one comparison.")
+
+    def read(self, texts: Sequence[int], values: Sequence[int]) -> dict[int, Any]:
+        """The columns at these positions, as lists."""
+        read = {}
+        for at in {*texts, *values}:
+            column = self._columns[at]
+            to_list = getattr(column, "to_list", None) or getattr(column, "tolist", None)
+            read[at] = to_list() if to_list else list(column)
+        return read
+
+    def error(self, problem: str, row: int | None = None) -> Exception:
+        """A ValueError that names the row."""
+        where = self.path if row is None else f"row {row} of {self.path}"
+        return ValueError(f"{where}: {problem}")
 
 
 def _read_json(path: str, content: bytes) -> Any:

@@ -55,7 +55,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool = True, **options: Any) ->
     if frame is None:
         return validate_data(estimator, X, reset=reset, **options)
     validate_data(estimator, frame, reset=reset, skip_check_array=True)
-    matrix = frame_matrix("X", frame, gaps=False)
+    matrix = frame_matrix("X", X, gaps=False)
     return check_array(matrix, estimator=estimator, input_name="X", **options)
 
 

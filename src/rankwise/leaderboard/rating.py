@@ -52,12 +52,12 @@ def rate(
     pairs: Any,
     *,
     items: ArrayLike | None = None,
+    features: Any = None,
     covariates: Any = None,
     side: bool = False,
-    model: str = "least-squares",
+    model: str | None = None,
     ties: str = "half",
     alpha: float | str = 1e-8,
-    features: Any = None,
     scale: str = "margin",
     anchor: Any = None,
     order: str = "rating",
@@ -85,16 +85,18 @@ def rate(
         outcome="winner"``, see `**columns`. `rankwise.datasets.read_pairs` reads a file.
     items : array-like of shape (n_items,), optional
         Labels of the items of a PairGraph, if it has none; their numbers if not given.
+    features : array-like of shape (n_items, n_features), optional
+        Features of the items in the order of ``pairs.items``.
     covariates : list of str, dict, or array-like of shape (n_comparisons, n_covariates), optional
         What else may explain the outcomes: columns of the frame (two of them in a tuple are their
         difference), names of the covariates of PairData, or values. Numbers speak for the first
         item; text is a category. Their effects are in ``board.effects``.
     side : bool
         Whether the first side may have an advantage, which is then one of the effects.
-    model : {"least-squares", "bradley-terry"}
-        Of the outcomes. "bradley-terry": item i beats j with the probability
-        σ(r_i − r_j + zᵀγ), by regularized maximum likelihood. It takes wins, ties and losses, no
-        margins.
+    model : {"least-squares", "bradley-terry"}, optional
+        Of the outcomes; "least-squares" if not given. "bradley-terry": item i beats j with the
+        probability σ(r_i − r_j + zᵀγ), by regularized maximum likelihood. It takes wins, ties and
+        losses, no margins.
     ties : {"half", "davidson"}
         How the model takes ties. "half": a margin of 0, or half a win of each. "davidson" is for
         "bradley-terry" and gives a tie a probability of its own (Davidson 1970).
@@ -103,8 +105,6 @@ def rate(
         squared error on comparisons left out one at a time (exact; ten folds of them above 3,000
         items or features). It predicts few comparisons better, but pulls all ratings towards 0,
         so that the intervals cover the truth less often than they say.
-    features : array-like of shape (n_items, n_features), optional
-        Features of the items in the order of ``pairs.items``.
     scale : {"margin", "logit", "elo"}
         Unit of the ratings: that of the outcomes, which is the logit of "bradley-terry"; logits;
         Elo points, 400 / ln 10 for a logit, around 1000. A margin of least squares is taken for two
@@ -181,6 +181,7 @@ def rate(
     0.740...
     """
     data = _check_pairs(pairs, items, covariates, columns)
+    model = "least-squares" if model is None else model
     check_option("model", model, list(MODELS))
     n_draws = _check_options(
         intervals, n_resamples, confidence, order, min_comparisons, data.n_items
@@ -243,11 +244,12 @@ def rate(
         model_=learner,
         level=0.0 if learner is None else float(learner.predict(features).mean()),
         comparisons=data,
+        solved=fit,
     )
 
 
-class _Fit(NamedTuple):
-    """A model that has been solved."""
+class Solved(NamedTuple):
+    """A model of the outcomes that has been solved; a board keeps it for what is asked later."""
 
     control: Covariates
     tally: Tally
@@ -265,7 +267,7 @@ def _fit(
     X: Array | None,
     alpha: float | str,
     rng: np.random.Generator,
-) -> _Fit:
+) -> Solved:
     """Count the comparisons, choose alpha and solve."""
     control = covariates_of(data, side)
     tally = Tally.of(data, control.columns)
@@ -281,11 +283,11 @@ def _fit(
         )
     chosen = max(LEAST_ALPHA, float(alpha)) if is_number else fitted.choose_alpha(rng)
     components = tally.components if X is None else np.ones(data.n_items, np.intp)
-    return _Fit(control, tally, fitted, chosen, fitted.solve(chosen), components)
+    return Solved(control, tally, fitted, chosen, fitted.solve(chosen), components)
 
 
 def _judges(
-    data: PairData, judged: Groups | None, fit: _Fit, confidence: float
+    data: PairData, judged: Groups | None, fit: Solved, confidence: float
 ) -> tuple[tuple[Judge, ...], str]:
     """The table of judges, if there are at least two, and what is to be said of it."""
     if judged is None or judged.n_groups < 2:

@@ -153,10 +153,10 @@ def _drawing(result: MetricResult, rivals: list[tuple[str, float]]) -> str:
     """A line from the worst to the best possible value; on it the interval, the mean, rivals."""
     if np.isnan(result.mean):
         return ""
-    start = result.metric.lowest
+    start, end = result.scale
 
     def place(value: float) -> float:
-        return round(4 + 192 * (value - start) / (1 - start), 1)
+        return round(4 + 192 * float(np.clip((value - start) / (end - start), 0, 1)), 1)
 
     marks = ""
     for kind, value in rivals:
@@ -168,14 +168,14 @@ def _drawing(result: MetricResult, rivals: list[tuple[str, float]]) -> str:
         else:
             marks += f'<rect class="rival" x="{x - 3.5:.1f}" y="3.5" width="7" height="7"/>'
     low, high = np.nan_to_num((result.low, result.high), nan=result.mean)
-    label = f"{result.metric.title} {_number(result.mean)} on a scale from {start:g} to 1"
+    first, last = (f"{value:.4g}".replace("-", "−") for value in (start, end))
+    label = f"{result.metric.title} {_number(result.mean)} on a scale from {start:.4g} to {end:.4g}"
     return (
         f'<svg viewBox="0 0 200 14" role="img" aria-label="{escape(label)}">'
         '<line class="rail" x1="4" y1="7" x2="196" y2="7"/>'
         f'<line class="whisker" x1="{place(low)}" y1="7" x2="{place(high)}" y2="7"/>{marks}'
         f'<circle class="dot" cx="{place(result.mean)}" cy="7" r="4.5"/></svg>'
-        f'<p class="ends" aria-hidden="true"><span>{"−1" if start else "0"}</span>'
-        "<span>1</span></p>"
+        f'<p class="ends" aria-hidden="true"><span>{first}</span><span>{last}</span></p>'
     )
 
 
