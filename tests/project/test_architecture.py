@@ -61,25 +61,25 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 1022,
+    ".": 964,
     "_compiled": 227,
-    "cli": 2278,
-    "dask": 382,
+    "cli": 2295,
+    "dask": 383,
     "datasets": 2290,
-    "estimators": 3901,
+    "estimators": 3943,
     "features": 653,
-    "graphs": 1258,
+    "graphs": 1301,
     "inspection": 338,
     "judge": 860,
     "leaderboard": 2368,
     "losses": 289,
     "metrics": 1218,
-    "model_selection": 1623,
-    "persistence": 1193,
+    "model_selection": 1689,
+    "persistence": 1194,
     "plot": 651,
-    "report": 1245,
+    "report": 1271,
     "solvers": 1918,
-    "uncertainty": 911,
+    "uncertainty": 946,
 }
 CODE_LINES_OF_A_FILE = 400
 

@@ -26,6 +26,7 @@ from rankwise.losses import TableLoss
 from rankwise.machine import Progress, calm
 from rankwise.metrics import get_metric
 from rankwise.metrics.averaging import check_cutoff
+from rankwise.model_selection.best_sets import in_best_set
 from rankwise.model_selection.tables import OVERFLOW, TableTask
 from rankwise.solvers.tables import Side, Table, with_constant, without_constant
 from rankwise.text_tables import listed
@@ -84,6 +85,56 @@ class LabelMixin(RankerMixin):
         check_cutoff(k)
         order = np.argsort(-self.predict(X), axis=1, kind="stable")  # type: ignore[attr-defined]
         return np.asarray(self.labels_[order[:, :k]])  # type: ignore[attr-defined]
+
+    def predict_set(self, X: Any, level: float = 0.9) -> list[NDArray[Any]]:
+        """The labels that hold the best one with the asked probability: "try these three".
+
+        Conformal prediction from exact leave-one-instance-out (`rankwise.model_selection
+        .best_sets`): the labels whose score is not further below the top than the best label of a
+        held-out instance was, but for a share of 1 − `level`. `LabelRankerCV` is ready for it;
+        after `LabelRanker.fit` call `LabelRanker.calibrate`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_instances, n_features)
+            Instances.
+        level : float
+            Share of new instances whose set holds the best label, or one of those that are tied for
+            it. n training instances promise at most n/(n + 1): .9 needs 9, .95 needs 19.
+
+        Returns
+        -------
+        list of ndarray
+            For each instance labels of `labels_`, best first; never empty.
+
+        Notes
+        -----
+        The level is an average over instances like those of the training. It does not hold for
+        others (covariate shift).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rankwise import LabelRankerCV
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.standard_normal((60, 2))
+        >>> Y = X @ [[1, -1, 0], [0, 1, -1]] + rng.standard_normal((60, 3))
+        >>> sets = LabelRankerCV().fit(X, Y).predict_set(X, level=0.9)
+        >>> [len(labels) for labels in sets[:5]]
+        [3, 1, 1, 1, 2]
+        """
+        check_is_fitted(self)
+        gaps = getattr(self, "gaps_", None)
+        if gaps is None:
+            raise ValueError(
+                f"this {type(self).__name__} has no held-out instances to promise by; call "
+                "calibrate(X, y) with the training data, or use LabelRankerCV."
+            )
+        scores = self.predict(X)  # type: ignore[attr-defined]
+        lists = np.repeat(np.arange(len(scores)), scores.shape[1])
+        sizes = in_best_set(scores.ravel(), lists, gaps, level).reshape(scores.shape).sum(axis=1)
+        orders = self.predict_order(X)
+        return [order[:size] for order, size in zip(orders, sizes, strict=True)]
 
     def score(self, X: Any, y: Any, metric: Any = "tau") -> float:  # type: ignore[override]
         """Mean over the instances of a ranking metric, by default Kendall's τ.
@@ -168,6 +219,8 @@ class LabelRanker(LabelMixin, KernelModel):
         As in `RankRLS`.
     n_pairs_ : int
         Number of pairs of labels trained on.
+    gaps_ : ndarray
+        Held-out gaps behind `predict_set`; after `calibrate`, and for `LabelRankerCV`.
 
     See Also
     --------
@@ -186,6 +239,8 @@ class LabelRanker(LabelMixin, KernelModel):
     >>> model.rank([[0.0]])
     array([[1, 2, 3]])
     """
+
+    learned = (*KernelModel.learned, "gaps_")
 
     alpha: float = 1e-3
 
@@ -252,6 +307,17 @@ class LabelRanker(LabelMixin, KernelModel):
         checked = check_alphas([self.alpha] if alphas is None else alphas, "alphas")
         held = task.held_out(checked, cv).scores
         return held if alphas is not None else np.asarray(held[:, :, 0])
+
+    @calm
+    def calibrate(self, X: Any, y: Any, *, cv: Any = "auto") -> Self:
+        """Make a fitted model ready for `predict_set`; X and y are those of `fit`, cv as above.
+
+        Keeps `gaps_`, from the top of each held-out instance to its best label. `LabelRankerCV`
+        does so by itself.
+        """
+        check_is_fitted(self)
+        self.gaps_ = self.hold_out_task(X, y).gaps(self.alpha, cv)
+        return self
 
     def hold_out_task(self, X: Any, y: Any, groups: None = None) -> LabelTask:
         """The model and its data, ready to be cross-validated; see `rankwise.model_selection`."""
@@ -332,7 +398,8 @@ class LabelTask(TableTask):
     def train(self, **values: Any) -> LabelRanker:
         """LabelRanker of one alpha."""
         model: LabelRanker = self._model.set_params(**values)
-        return model._fit_data(self._data)
+        model._fit_data(self._data).gaps_ = self.gaps(model.alpha)
+        return model
 
 
 @dataclass(eq=False, repr=False)
@@ -385,7 +452,7 @@ solver, tol, max_iter, random_state
     """
 
     model_class = LabelRanker
-    shown = (*Search.shown, "intercept_", "labels_")
+    shown = (*Search.shown, "intercept_", "labels_", "gaps_")
 
     alphas: ArrayLike | None = None
     _: KW_ONLY

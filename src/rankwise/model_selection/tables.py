@@ -33,6 +33,7 @@ from rankwise.losses import SquaredLoss
 from rankwise.machine import track
 from rankwise.metrics import Metric
 from rankwise.metrics.ranking import Ranking, Targets
+from rankwise.model_selection.best_sets import held_out_gaps
 from rankwise.model_selection.candidates import Candidates, asked_alphas, default_alphas
 from rankwise.model_selection.curves import HeldOutCurves
 from rankwise.model_selection.folds import Folds, make_folds, read_splits
@@ -131,6 +132,12 @@ class TableTask(ABC):
         if self._leave == "both":
             return self._leave_both(alphas, cv, progress)
         return self._leave_one_side(alphas, cv, progress)
+
+    def gaps(self, alpha: float, cv: Any = "auto") -> Array:
+        """From the top of each held-out row to its best column; see `best_sets`."""
+        scores, Y = self.held_out(np.array([alpha]), cv).scores[:, :, 0], self._table.loss.Y
+        rows = np.repeat(np.arange(len(Y)), Y.shape[1])
+        return held_out_gaps(Y.ravel(), scores.ravel(), rows)
 
     def judge(
         self,
