@@ -76,6 +76,7 @@ SHAPES = {
     "float ih": "held_out_scores_",
     "float k": "knots_ coefficients_",
     "float ku": "root_",
+    "float g": "gaps_",
     "float sn": "coef_path_",
     "float t": "threshold_ value_",
     "float c": "column_coef_",
