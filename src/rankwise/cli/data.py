@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rankwise.cli.options import TableOptions
 from rankwise.cli.session import note
@@ -95,12 +95,14 @@ class DataFile:
         target_needed: bool = True,
         weight: str | None = None,
     ) -> None:
-        from rankwise.datasets.tables import format_of, open_table
+        from rankwise.datasets.tables import open_unless_letor
 
         self.path, self.table, self.target_needed = path, table, target_needed
         self.weight = weight
-        format = format_of(str(path), str(table.format))  # type: ignore[arg-type]
-        self.is_letor = format == "letor"
+        marks: Any = (table.delimiter, table.decimal, not table.no_header, str(table.format))
+        opened = open_unless_letor(str(path), *marks)
+        self.is_letor, self._opened = opened is None, cast("Any", opened)
+        self.names = [] if opened is None else list(opened.names)
         if table.zero_based and not self.is_letor:
             raise ValueError(f"{path} is a table; leave out --zero-based.")
         if weight is not None and self.is_letor:
@@ -108,16 +110,10 @@ class DataFile:
                 f"{path} has svmlight rows, which have no weights and no column {weight}; write "
                 "the data as a table with a column of weights, or name none."
             )
-        self._opened: Any = None
-        self.names: list[str] = []  # of the columns of a table
-        if not self.is_letor:
-            marks = (table.delimiter, table.decimal)
-            self._opened = open_table(str(path), *marks, not table.no_header, format)
-            self.names = list(self._opened.names)
 
     def n_rows(self) -> int:
         """Number of rows of a table, those with gaps included."""
-        return len(next(iter(self._opened.read([], []).values())))
+        return len(self._opened.read([0], [])[0])
 
     def read_table(self, **options: Any) -> RankingData:
         """The columns of a table with their types; a role "none" is no column."""
