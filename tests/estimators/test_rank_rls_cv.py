@@ -209,6 +209,13 @@ def test_folds_of_edges_equal_training_without_them(data):
         held = PairGraph(i[fold == k], j[fold == k], n_items=len(y))
         slow = [1 - RankRLS(a).fit(X, rest).score(X, held) for a in ALPHAS]
         np.testing.assert_allclose(model.cv_results_["group_score"][0][k], slow, atol=1e-9)
+    splits = ((np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(4))
+    same = RankRLSCV(ALPHAS, cv=splits).fit(X, graph)
+    np.testing.assert_array_equal(
+        same.cv_results_["group_score"][0], model.cv_results_["group_score"][0]
+    )
+    with pytest.raises(ValueError, match=f"holds out 1 of {len(i)} edges"):
+        RankRLSCV(cv=[([0], [1])]).fit(X, graph)
 
 
 def test_structured_target_equals_scores_and_groups(data):
