@@ -192,6 +192,8 @@ def test_explicit_preferences_by_component_and_by_edge(data):
     by_edge = RankRLSCV(ALPHAS, kernel="rbf").fit(X, chain)
     assert by_edge.cv_results_["cv"] == "folds of edges"
     assert by_edge.cv_results_["group_score"][0].shape == (10, 7)
+    alone = PairGraph([0, 2, *range(4, 40)], [1, 3, *range(5, 41)], n_items=len(y))
+    assert RankRLSCV(ALPHAS).fit(X, alone).cv_results_["cv"] == "folds of edges"
     players = RankRLSCV([1e-3, 1e-1, 10.0]).fit(sp.identity(len(y), format="csr"), chain)
     assert 0 <= players.best_score_ <= 1
 

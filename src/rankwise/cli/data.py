@@ -87,6 +87,8 @@ class DataFile:
         The column of weights.
     """
 
+    rows_are = "items"
+
     def __init__(
         self,
         path: Path,
@@ -97,6 +99,7 @@ class DataFile:
     ) -> None:
         from rankwise.datasets.tables import open_unless_letor
 
+        self.usual_metrics: list[str] | None = None  # those that suit the scores
         self.path, self.table, self.target_needed = path, table, target_needed
         self.weight = weight
         marks: Any = (table.delimiter, table.decimal, not table.no_header, str(table.format))
@@ -222,6 +225,19 @@ class DataFile:
             )
         return data if n_columns == n_features else self.read_rows(n_features=n_features, **counts)
 
+    def to_recognize(self, trained: TrainedModel, data: Any) -> tuple[str, Any, Any, Any]:
+        """The sketch of the training rows, and those of the file with the same columns."""
+        import numpy as np
+
+        notes, sketch = trained.notes, trained.notes.rows
+        if notes.columns:
+            is_whole = set(notes.columns) <= set(self.names)
+            sketch = notes.whole_rows if is_whole else notes.rows
+            features = notes.columns if is_whole else trained.features
+            data = self.read_table(**self.roles_of(trained), features=features)
+        scored = data.take(np.flatnonzero(~np.isnan(data.y)))
+        return sketch, scored.X, scored.y, scored.groups
+
     def roles_of(self, trained: TrainedModel) -> dict[str, str | None]:
         """Target and group of the training data, where the user says nothing else."""
         found: dict[str, str | None] = {}
@@ -288,20 +304,12 @@ class TrainedModel:
 
     def seen_items(self, file: DataFile, data: Any) -> str:
         """What is to be said if the model was trained on these items of the file, else nothing."""
-        import numpy as np
-
         from rankwise.datasets.row_sketch import seen_shares, seen_words
 
-        notes, sketch = self.notes, self.notes.rows
-        if notes.columns:
-            is_whole = set(notes.columns) <= set(file.names)
-            sketch = notes.whole_rows if is_whole else notes.rows
-            features = notes.columns if is_whole else self.features
-            data = file.read_table(**file.roles_of(self), features=features)
+        sketch, X, y, groups = file.to_recognize(self, data)
         if not sketch:
             return ""
-        data = data.take(np.flatnonzero(~np.isnan(data.y)))
-        return seen_words(seen_shares(sketch, data.X, data.y, data.groups), self.name)
+        return seen_words(seen_shares(sketch, X, y, groups), self.name, file.rows_are)
 
 
 @dataclass

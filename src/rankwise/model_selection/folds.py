@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold
 
-from rankwise.graphs import PreferenceGraph
+from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.graphs.roots import items_of_components
 
 Folds = list[NDArray[np.intp]]
@@ -150,7 +150,8 @@ def choose_plan(task: Any, cv: Any, metrics: Sequence[Any]) -> HoldOutPlan:
     one list, up to 1,500       every pair in turn, if all  five folds of items
     items, all pairs are edges  metrics judge pairs
     any other list              ten folds of items          five folds of items
-    connected preferences       ten folds of edges          five folds of edges
+    connected preferences (in   ten folds of edges          five folds of edges
+    one part more than half)
     ==========================  ==========================  ===============================
 
     Parameters
@@ -183,13 +184,20 @@ def choose_plan(task: Any, cv: Any, metrics: Sequence[Any]) -> HoldOutPlan:
 def _automatic(task: Any, metrics: Sequence[Any]) -> HoldOutPlan:
     graph = task.graph
     n_folds = REFIT_FOLDS if task.refits else EXACT_FOLDS
+    if graph.scores is None and _is_mostly_connected(graph):
+        return HoldOutPlan(EDGES, min(n_folds, max(2, graph.n_pairs)))
     if graph.n_units > 1:
         if not task.refits:
             return HoldOutPlan(GROUP)
         return HoldOutPlan(GROUPS, min(n_folds, graph.n_units))
-    if graph.scores is None:
-        return HoldOutPlan(EDGES, min(n_folds, max(2, graph.n_pairs)))
     is_small = FEWEST_FOR_PAIRS <= graph.n_items <= MOST_FOR_PAIRS
     if is_small and all(metric.name in PAIRWISE for metric in metrics) and task.has_pairs:
         return HoldOutPlan(PAIR)
     return HoldOutPlan(ITEMS, min(n_folds, max(2, graph.n_items // 2)))  # a pair in each
+
+
+def _is_mostly_connected(graph: PreferenceGraph) -> bool:
+    """Whether preferences are one unit, or more than half of them are in one component."""
+    if graph.n_units < 2 or not isinstance(graph, PairGraph) or graph.has_groups:
+        return graph.n_units < 2
+    return bool(2 * np.bincount(graph.groups[graph.winner]).max() > graph.n_pairs)
