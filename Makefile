@@ -98,5 +98,5 @@ $(VENV)-dist/installed:
 $(VENV)-oldest/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-oldest
 	$(VENV)-oldest/bin/python -m pip install --quiet --editable ".[test]" \
-	  "numpy==2.0.*" "scipy==1.15.*" "scikit-learn==1.9.0"
+	  "numpy==2.0.*" "scipy==1.15.*" "scikit-learn==1.6.*"
 	touch $@
