@@ -25,7 +25,7 @@ WRITTEN = {
         "model.onnx",
         "solr.json",
     ],
-    "README.md": ["rankwise-demo/report.html", "model.rw", "report.html"],
+    "README.md": ["model.rw", "report.html"],
 }
 
 
