@@ -56,7 +56,11 @@ Resamples = Annotated[
     ),
 ]
 Model = Annotated[
-    str, option("How outcomes are explained: least-squares or bradley-terry.", "NAME")
+    str | None,
+    option(
+        "How outcomes are explained: least-squares, bradley-terry, plackett-luce (rankings).",
+        "NAME",
+    ),
 ]
 TiesOption = Annotated[
     str,
@@ -122,21 +126,42 @@ class ComparisonOptions(PairOptions):
     ] = None
     delimiter: Annotated[str | None, _column("Between the columns of a text.", "CHARACTER")] = None
     features: Annotated[Path | None, _column("Table with features of the items.", "FILE")] = None
-    item: Annotated[str, _column("Column of the items in the table of features.")] = "item"
+    item: Annotated[str, _column("Column of the items, of rankings or of the features.")] = "item"
+    ranking: Annotated[
+        str | None, _column("What tells rankings of several items apart: a race, a ballot.")
+    ] = None
+    place: Annotated[
+        str, _column("Place of the item in its ranking; nothing or DNF is below all places.")
+    ] = "place"
+    places: Annotated[
+        list[str] | None, _column("For a ranking a line: the best, the second best, …", "COLUMNS")
+    ] = None
+    unlisted: Annotated[
+        str, _column("Items that a ranking does not name took no part, or are last.", "absent|last")
+    ] = "absent"
+    time: Annotated[
+        str | None, _column("When it was: dates or numbers; rows is the order of the lines.")
+    ] = None
+    context: Annotated[
+        list[str] | None,
+        _column("In what an item may be better or worse, as a surface.", "COLUMNS"),
+    ] = None
 
     def columns(self) -> dict[str, Any]:
         """The columns as `read_pairs` takes them."""
-        own = ("weight", "group", "cluster", "delimiter")
-        covariates = split_names(self.covariates)
+        own = ("weight", "group", "cluster", "delimiter", "ranking", "item", "place", "unlisted",
+               "time")  # fmt: skip
         more = {name: getattr(self, name) for name in own}
-        return {**super().columns(), **more, "covariates": covariates}
+        for name in ("covariates", "context"):
+            more[name] = split_names(getattr(self, name))
+        return {**super().columns(), **more, "places": split_names(self.places) or None}
 
 
 def rank(
     pairs: PairsFile,
     columns: ComparisonOptions,
     reading: ReadingOptions,
-    model: Model = "least-squares",
+    model: Model = None,
     ties: TiesOption = "half",
     alpha: Alpha = None,
     side: Side = False,

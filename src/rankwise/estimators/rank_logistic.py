@@ -214,7 +214,9 @@ class RankLogisticCV(RankerMixin, MarginParameters, Search):
         Kernel parameters; a list of values is searched.
     store_predictions : bool
         Keep the held-out scores in ``cv_results_["predictions"]``.
-    likelihood, ties, kernel, kernel_params, group_weight, n_basis, basis, tol, max_iter, verbose, random_state
+    likelihood, ties, kernel, kernel_params, group_weight, n_basis, basis, tol, max_iter, verbose
+        As in `RankLogistic`.
+    random_state
         As in `RankLogistic`.
 
     Attributes

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
@@ -14,7 +15,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators.rank_logistic import RankLogistic
 from rankwise.inputs import check_option
-from rankwise.leaderboard.jackknife import LeaveOut
+from rankwise.leaderboard.jackknife import LeaveOut, jackknife
 from rankwise.leaderboard.least_squares import LeastSquares, alpha_grid, best_alpha
 from rankwise.leaderboard.likelihood import (
     VERDICTS,
@@ -27,7 +28,7 @@ from rankwise.leaderboard.resampling import KeptMeans, Units
 from rankwise.leaderboard.solving import RatingSystem, Solution
 from rankwise.leaderboard.tally import Tally
 from rankwise.machine import Progress
-from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
+from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
 
 EVERY = 2  # so many of the alphas of the grid are left out: each needs a fit
 
@@ -124,6 +125,18 @@ class BradleyTerry:
         working = replace(tally, weight=tally.weight * bend, target=margins - derivatives.m / bend)
         shift = 2 * alpha * tally.total_weight / working.total_weight
         return RatingSystem(working, self.system.X), shift
+
+    def spread(
+        self,
+        solution: Solution,
+        alpha: float,
+        clusters: Indices | None,
+        rng: np.random.Generator,
+        thin: NDArray[np.bool_],
+    ) -> Spread:
+        """Errors of ratings and effects, by leaving out every comparison or cluster."""
+        system, shift = self.local(solution, alpha)
+        return jackknife(system, solution, shift, clusters, rng, thin)
 
     def resample(
         self,

@@ -123,8 +123,11 @@ def footnotes(board: Leaderboard) -> list[str]:
     spread = board.spread
     if spread is not None and not spread.is_exact:
         clusters += f" estimated from {spread.root.shape[1]} draws"
+    n = f"{board.n_comparisons} comparisons"
+    if board.comparisons is not None and board.comparisons.rankings is not None:
+        n = f"{board.comparisons.rankings.n_rankings} rankings"
     lines.append(
-        f"{board.n_comparisons} comparisons of {len(board)} items by {board.model}, "
+        f"{n} of {len(board)} items by {board.model}, "
         f"alpha {board.alpha:.3g}{way[board.intervals]}{clusters}"
     )
     noise = "" if board.cycle_ratio is None else f" ({board.cycle_ratio:.2f} times chance)"

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.rank_rls import RankRLS
+from rankwise.leaderboard.jackknife import jackknife
 from rankwise.leaderboard.resampling import KeptMeans, Units, resample
 from rankwise.leaderboard.solving import RatingSystem, Solution
 from rankwise.leaderboard.tally import Tally
+from rankwise.uncertainty.jackknife import Spread
 
 EIGEN_LIMIT = 3000  # items or features; with more, ten folds of comparisons are held out
 RELATIVE = np.logspace(-5, 3, 33)  # alphas, from almost no regularization to a very strong one
@@ -70,6 +73,18 @@ class LeastSquares:
     def local(self, solution: Solution, alpha: float) -> tuple[RatingSystem, float]:
         """The least squares that have this solution, and their alpha: these themselves."""
         return self.system, alpha
+
+    def spread(
+        self,
+        solution: Solution,
+        alpha: float,
+        clusters: Indices | None,
+        rng: np.random.Generator,
+        thin: NDArray[np.bool_],
+    ) -> Spread:
+        """Errors of ratings and effects, by leaving out every comparison or cluster."""
+        system, shift = self.local(solution, alpha)
+        return jackknife(system, solution, shift, clusters, rng, thin)
 
     def resample(
         self,

@@ -27,11 +27,12 @@ from rankwise.leaderboard.covariates import (
     effects_of,
     with_covariates,
 )
-from rankwise.leaderboard.jackknife import held_out_margins, jackknife
+from rankwise.leaderboard.jackknife import held_out_margins
 from rankwise.leaderboard.judges import Judge, judges_of, weights_of
 from rankwise.leaderboard.least_squares import LeastSquares
+from rankwise.leaderboard.plackett_luce import PlackettLuce
 from rankwise.leaderboard.solving import Solution
-from rankwise.leaderboard.standing import ordered_columns, records_of, standing_of
+from rankwise.leaderboard.standing import in_rankings, ordered_columns, records_of, standing_of
 from rankwise.leaderboard.tally import Tally
 from rankwise.machine import calm
 from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
@@ -40,6 +41,7 @@ RatingModel = LeastSquares | BradleyTerry
 MODELS: dict[str, type[RatingModel]] = {
     "least-squares": LeastSquares,
     "bradley-terry": BradleyTerry,
+    "plackett-luce": PlackettLuce,
 }
 ORDERS = ("rating", "lower")
 LARGEST_MARGIN = 1e100
@@ -181,8 +183,10 @@ def rate(
     0.740...
     """
     data = _check_pairs(pairs, items, covariates, columns)
-    model = "least-squares" if model is None else model
+    if model is None:
+        model = "least-squares" if data.rankings is None else "plackett-luce"
     check_option("model", model, list(MODELS))
+    _check_rankings(data, model, features, side, ties)
     n_draws = _check_options(
         intervals, n_resamples, confidence, order, min_comparisons, data.n_items
     )
@@ -203,11 +207,12 @@ def rate(
     tally, solution, components = fit.tally, fit.solution, fit.components
     unit = scale_of(scale, anchor, fit.model.logits, data.items, components)
     records = records_of(tally)
+    if data.rankings is not None:
+        records = in_rankings(records, data.rankings)
     spread = None
     samples = Solution(np.empty((0, data.n_items)), np.empty((0, tally.n_covariates)))
     if n_draws and intervals == "jackknife":
-        system, shift = fit.model.local(solution, fit.alpha)
-        spread = unit.spread(jackknife(system, solution, shift, codes, rng, records.thin))
+        spread = unit.spread(fit.model.spread(solution, fit.alpha, codes, rng, records.thin))
     elif n_draws:
         drawn = fit.model.resample(solution, fit.alpha, codes, n_draws, rng)
         samples = Solution(unit.values(drawn.ratings), unit.factor * drawn.effects)
@@ -271,7 +276,10 @@ def _fit(
     """Count the comparisons, choose alpha and solve."""
     control = covariates_of(data, side)
     tally = Tally.of(data, control.columns)
-    fitted = MODELS[model](tally, X, ties)
+    if data.rankings is not None and model == "plackett-luce":
+        fitted: RatingModel = PlackettLuce(tally, data.rankings)
+    else:
+        fitted = MODELS[model](tally, X, ties)
     check_identified(fitted.system, control.names)
     is_number = isinstance(alpha, Real) and 0 < alpha < np.inf
     if not is_number and alpha != "auto":
@@ -365,7 +373,10 @@ def rate_groups(
         of_group = data.take(chosen)
         ends = np.stack([of_group.first, of_group.second])
         members, (first, second) = np.unique(ends, return_inverse=True)
-        of_group = replace(of_group, first=first, second=second, items=data.items[members])
+        of_group = replace(
+            of_group, first=first, second=second, items=data.items[members],
+            rankings=None if data.rankings is None else data.rankings.among(chosen, members),
+        )  # fmt: skip
         try:
             boards[label] = rate(
                 of_group,
@@ -428,6 +439,25 @@ def _from_graph(graph: PairGraph, items: ArrayLike | None) -> PairData:
     if len(set(labels.tolist())) < len(labels):
         raise ValueError("items has a label twice; every item needs its own.")
     return PairData(graph.winner, graph.loser, graph.edge_target, graph.edge_weight, labels)
+
+
+def _check_rankings(data: PairData, model: str, features: Any, side: bool, ties: str) -> None:
+    """Refuse what rankings of several items have no use for."""
+    is_listwise = model == "plackett-luce"
+    if data.rankings is None and is_listwise:
+        raise ValueError(
+            "model='plackett-luce' is for rankings; name their columns with ranking=, item= and "
+            "place=, or pass a list of lists. Comparisons of two are for 'bradley-terry'."
+        )
+    if data.rankings is not None and side:
+        raise ValueError("side=True is for two sides; the items of a ranking have none.")
+    if is_listwise and features is not None:
+        raise ValueError(
+            "features= and model='plackett-luce' do not go together; use model='least-squares', or "
+            "RankLogistic(likelihood='plackett-luce') on the rows of the rankings."
+        )
+    if is_listwise and ties != "half":
+        raise ValueError(f"ties={ties!r} is for 'bradley-terry'; rankings share places.")
 
 
 def _check_options(

@@ -12,8 +12,10 @@ from rankwise.arrays import Array, Indices
 from rankwise.graphs import PreferenceGraph
 from rankwise.losses.margin import LossAt, MarginLoss
 
+BLOCK = 2**18  # numbers, which stay in the cache
 
-class Rankings(NamedTuple):
+
+class RankingTable(NamedTuple):
     """All rankings of the same length m, best item first; arrays have the shape (m, n_rankings).
 
     Position p is the choice of its item among all that are not placed before. Items that share a
@@ -47,6 +49,15 @@ class Rankings(NamedTuple):
     opens: Array
     is_strict: bool
 
+    def part(self, chosen: slice) -> RankingTable:
+        """Some of the rankings."""
+        rows, start, end, share, weight, opens = (
+            array[:, chosen]
+            for array in (self.rows, self.start, self.end, self.share, self.weight, self.opens)
+        )
+        ranking = self.ranking[chosen]
+        return RankingTable(rows, ranking, start, end, share, weight, opens, self.is_strict)
+
     def at(self, f: Array) -> Choices:
         """The candidates of every choice, for scores f of all rows."""
         f = f[self.rows]
@@ -75,7 +86,7 @@ class Choices(NamedTuple):
 
     Attributes
     ----------
-    of : Rankings
+    of : RankingTable
         The rankings.
     f : ndarray of shape (m, n_rankings)
         Scores.
@@ -89,7 +100,7 @@ class Choices(NamedTuple):
         The sum, relative to that of the position before.
     """
 
-    of: Rankings
+    of: RankingTable
     f: Array
     left: Array
     block: Array
@@ -106,7 +117,7 @@ class Choices(NamedTuple):
         return np.asarray(self.left - self.f + np.log(self.rest))
 
     def pulls(self, values: Array) -> Array:
-        """Σ over the choices p of ``v_p π_pj`` for each position j; π_pj is the chance of j in p."""
+        """``Σ_p v_p π_pj`` of each position j; π_pj is the chance of j in choice p."""
         of, q = self.of, values / self.rest
         total, sums = of.block_sums(q) * np.roll(of.opens, -1, axis=0), np.zeros_like(q)
         for p in range(1, len(q)):
@@ -115,6 +126,19 @@ class Choices(NamedTuple):
         sums += of.block_sums((1 - of.share) * q)
         sums *= self.own
         return sums
+
+    def chances(self) -> Array:
+        """π of shape (n_rankings, m, m): the chance of each position in each choice."""
+        m, start = len(self.f), self.of.start.T
+        if self.of.is_strict:
+            candidate = np.triu(np.ones((m, m)))
+        else:
+            shared = start[:, None, :] == start[:, :, None]
+            candidate = shared * (1 - self.of.share.T)[:, :, None]
+            candidate += start[:, None, :] > start[:, :, None]
+        logs = self.f.T[:, None] - (self.left + np.log(self.rest)).T[:, :, None]
+        np.minimum(logs, 50, out=logs)  # of those that are placed already
+        return np.asarray(np.exp(logs, out=logs) * candidate)
 
     def means(self, v: Array) -> Array:
         """``Σ_j π_pj v_j`` of each choice p."""
@@ -165,12 +189,12 @@ class PlackettLuceLoss(MarginLoss):
         if placed is None:
             lowest = np.full(graph.n_groups, np.inf)
             np.minimum.at(lowest, codes, scores)
-            placed = (scores > lowest[codes]) | (graph.ties == "include")  # type: ignore[attr-defined]
+            placed = (scores > lowest[codes]) | (graph.ties == "include")
         self._tables = list(_tables(scores, codes, placed))
         if weight is None:
             n_choices = np.bincount(codes, self._per_row(lambda of: of.weight, len(scores)))
             weight = np.ones(graph.n_groups)
-            if graph.group_weight == "groups":  # type: ignore[attr-defined]
+            if graph.group_weight == "groups":
                 weight = 1 / np.maximum(n_choices, 1)
         for k, of in enumerate(self._tables):
             self._tables[k] = of._replace(weight=of.weight * weight[of.ranking])
@@ -195,13 +219,31 @@ class PlackettLuceLoss(MarginLoss):
 
         return LossAt(value / self.total_weight, flow / self.total_weight, curvature)
 
-    def tables(self, f: Array) -> Iterator[Choices]:
-        """The choices of all rankings, those of one length together."""
-        return (of.at(f) for of in self._tables)
+    def by_ranking(self, f: Array) -> Iterator[tuple[RankingTable, Array, Array]]:
+        """Gradient and Hessian of each ranking, of shapes (n, m) and (n, m, m), not divided by W.
+
+        Those of one length together, in batches.
+        """
+        for table in self._tables:
+            m, n = table.rows.shape
+            size = max(1, BLOCK // m**2)
+            for start in range(0, n, size):
+                choices = table.part(slice(start, start + size)).at(f)
+                chances = choices.chances()
+                weighted = choices.of.weight.T[:, :, None] * chances
+                pulls = weighted.sum(axis=1)
+                bends = -np.swapaxes(weighted, 1, 2) @ chances
+                bends[:, np.arange(m), np.arange(m)] += pulls
+                yield choices.of, pulls - choices.of.weight.T, bends
+
+    def losses_of(self, f: Array) -> float:
+        """The loss, not divided by W."""
+        choices = (table.at(f) for table in self._tables)
+        return sum(float(np.vdot(c.of.weight, c.losses())) for c in choices)
 
     def is_separated_by(self, f: Array) -> bool:
         """Whether every item with a place has a larger score than all below, and none is shared."""
-        for c in self.tables(f):
+        for c in (table.at(f) for table in self._tables):
             placed = c.of.weight[:-1] > 0
             if (placed & ((np.diff(c.f, axis=0) >= 0) | (np.diff(c.of.start, axis=0) == 0))).any():
                 return False
@@ -228,7 +270,7 @@ class PlackettLuceLoss(MarginLoss):
         return out
 
 
-def _tables(scores: Array, codes: Indices, placed: NDArray[np.bool_]) -> Iterator[Rankings]:
+def _tables(scores: Array, codes: Indices, placed: NDArray[np.bool_]) -> Iterator[RankingTable]:
     """The rankings, those of one length together; of one item nothing can be learned."""
     order = np.lexsort((-scores, ~placed, codes))
     sizes = np.bincount(codes)
@@ -245,7 +287,7 @@ def _tables(scores: Array, codes: Indices, placed: NDArray[np.bool_]) -> Iterato
         end = np.minimum.accumulate(last[::-1], axis=0)[::-1]
         size = end - start + 1
         is_choice = placed[rows] & ((size > 1) | (end < m - 1))
-        yield Rankings(
+        yield RankingTable(
             rows, ranking, start, end, (places - start) / size, is_choice.astype(np.float64),
             opens.astype(np.float64), bool(opens.all()),
         )  # fmt: skip
