@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import itertools
 from importlib import import_module
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 PLAIN = {"builtins", "numpy", "scipy", "rankwise"}  # packages that have no frames
 FLOATS = {np.dtype(np.float64), np.dtype(np.float32)}
+NARWHALS = "narwhals.stable.v2"
 MOST_SHOWN = 50  # columns that a message names one by one
 
 
@@ -31,9 +32,35 @@ def as_array(values: Any, name: str = "values") -> Any:
 
 
 def as_frame(X: Any) -> Any:
-    """The frame that scikit-learn knows, with its names, if X is one; None if not."""
-    found = _known(X)
-    return found.to_native() if hasattr(found, "columns") else None
+    """What tells scikit-learn the names of the columns if X is a frame; None if not."""
+    frame = _known(X)
+    if not hasattr(frame, "columns"):
+        return None
+    native = frame.to_native()
+    if frame.implementation.is_pandas_like() or _knows_all_frames():
+        return native
+    return ColumnNames(frame)
+
+
+class ColumnNames:
+    """A frame without its values, for scikit-learn before 1.9, which asks for names this way."""
+
+    def __init__(self, frame: Any) -> None:
+        self.shape = frame.shape
+        self._names = list(frame.columns)
+
+    def __dataframe__(self) -> Self:
+        return self
+
+    def column_names(self) -> list[str]:
+        """Names of the columns, in their order."""
+        return self._names
+
+
+def _knows_all_frames() -> bool:
+    import sklearn
+
+    return tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
 
 
 def frame_columns(X: Any) -> dict[str, Any] | None:
@@ -98,8 +125,12 @@ def check_same_index(**given: Any) -> None:
     Rows belong together by their place, as everywhere in scikit-learn. An index that says otherwise
     is no accident: rows were sorted or drawn in one of the objects only.
     """
-    indices = {name: _index(values) for name, values in given.items()}
-    known = [(name, index) for name, index in indices.items() if index is not None]
+    known: list[tuple[str, Any]] = []
+    for name, values in given.items():
+        frame = _known(values)
+        index = None if frame is None else import_module(NARWHALS).maybe_get_index(frame)
+        if index is not None:
+            known.append((name, index))
     for (first, one), (second, other) in itertools.combinations(known, 2):
         if len(one) == len(other) and not one.equals(other) and set(one) == set(other):
             raise ValueError(
@@ -234,16 +265,6 @@ def _side_by_side(frame: Any, arrays: dict[Any, NDArray[Any]]) -> NDArray[Any]:
 def _is_all_sparse(native: Any) -> bool:
     """Whether all columns are sparse: pandas has an accessor then, and an error if not."""
     return getattr(native, "sparse", None) is not None
-
-
-def _index(values: Any) -> Any:
-    """The index of an object of pandas (or its like); None for any other."""
-    found = _known(values)
-    if found is None:
-        return None
-    import narwhals.stable.v2 as nw
-
-    return nw.maybe_get_index(found)
 
 
 def _explain(name: str, kinds: dict[Any, str]) -> str:

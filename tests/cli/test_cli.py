@@ -505,3 +505,11 @@ def test_calibrated_models_give_intervals(letor, tmp_path):
     low, high = (header.index(name) for name in header if name.startswith("rank_"))
     assert all(int(row[low]) <= int(row[high]) for row in rows)
     assert "rankwise train --calibrate" in fail("predict", plain, letor, "--intervals", "-o", out)
+    succeed("predict", model, letor, "--best-set", "0.5", "-o", out)
+    header, *rows = [line.split(",") for line in lines_of(out)]
+    assert header == ["score", "in_set"]
+    np.testing.assert_allclose([float(row[0]) for row in rows], scores, rtol=1e-6)
+    assert rows[int(np.argmax(scores))][1] == "1"
+    assert {row[1] for row in rows} == {"0", "1"}
+    assert "held-out lists" in fail("predict", model, letor, "--best-set", "0.999", "-o", out)
+    assert "--rank" in fail("predict", model, letor, "--best-set", "0.5", "--rank")

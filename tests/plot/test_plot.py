@@ -145,7 +145,7 @@ def test_the_curve_of_a_pursuit_runs_over_its_steps(scoring, data):
         search.n_basis_,
         pytest.approx(search.best_score_),
     )
-    assert display.metric == scoring
+    assert str(display.metric) == scoring
     assert display.ax_.get_xlabel() == "number of basis functions"
     assert display.ax_.get_xscale() == "linear"
     assert display.coefficients is None

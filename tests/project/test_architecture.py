@@ -61,25 +61,25 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 948,
+    ".": 1022,
     "_compiled": 227,
-    "cli": 2278,
-    "dask": 383,
+    "cli": 2295,
+    "dask": 382,
     "datasets": 2290,
-    "estimators": 3921,
+    "estimators": 3922,
     "features": 653,
-    "graphs": 1301,
+    "graphs": 1258,
     "inspection": 338,
     "judge": 860,
-    "leaderboard": 2144,
+    "leaderboard": 2368,
     "losses": 289,
-    "metrics": 1080,
-    "model_selection": 1647,
-    "persistence": 1190,
-    "plot": 648,
-    "report": 1236,
+    "metrics": 1218,
+    "model_selection": 1663,
+    "persistence": 1194,
+    "plot": 651,
+    "report": 1271,
     "solvers": 1918,
-    "uncertainty": 911,
+    "uncertainty": 946,
 }
 CODE_LINES_OF_A_FILE = 400
 

@@ -742,6 +742,11 @@ def test_a_calibrated_model_shows_how_sure_it_is(outside):
     assert data["reliability"]["pairs"] == bins.n_pairs.sum()
     assert data["reliability"]["loss"] == pytest.approx(ranker.log_loss_, rel=1e-4)
     assert data_of(make_report(MODEL, X, y, groups))["reliability"] is None
+    codes = np.unique(groups, return_inverse=True)[1]
+    sizes = np.bincount(codes, ranker.best_set(seen, groups, level=0.8))
+    mean = np.bincount(codes).mean()
+    assert f"<td>80%</td><td>{sizes.mean():.1f} of {mean:.1f}</td>" in str(page)
+    assert "How many must be looked at" not in str(make_report(MODEL, X, y, groups))
 
 
 def runs_by_hand(ranker, X, rows):

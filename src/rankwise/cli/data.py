@@ -271,6 +271,24 @@ class TrainedModel:
 
     def intervals(self, data: Any, level: float) -> dict[str, NDArray[Any]]:
         """Score, its standard error, rank and interval of the rank of items, by name."""
+        ranker, items = self._calibrated(data)
+        ranks = ranker.rank_interval(items, data.groups, level)
+        return {
+            "score": self.predict(data),
+            "error": ranker.predict_error(items, data.groups),
+            "rank": ranks.rank,
+            "rank_low": ranks.low,
+            "rank_high": ranks.high,
+        }
+
+    def best_set(self, data: Any, level: float) -> dict[str, NDArray[Any]]:
+        """Score, and 1 for the items of each group that hold its best one, else 0, by name."""
+        ranker, items = self._calibrated(data)
+        inside = ranker.best_set(items, data.groups, level)
+        return {"score": self.predict(data), "in_set": inside.astype(int)}
+
+    def _calibrated(self, data: Any) -> tuple[Any, Any]:
+        """The CalibratedRanker, and the items as it gets them."""
         from rankwise.estimators.anatomy import last_step, transform_items
 
         ranker = last_step(self.model)
@@ -279,16 +297,7 @@ class TrainedModel:
                 f"{self.name} was not calibrated in training, so it has no standard errors; "
                 "train it again with rankwise train --calibrate."
             )
-        scores = self.predict(data)
-        items = transform_items(self.model, data.X, data.groups)
-        ranks = ranker.rank_interval(items, data.groups, level)
-        return {
-            "score": scores,
-            "error": ranker.predict_error(items, data.groups),
-            "rank": ranks.rank,
-            "rank_low": ranks.low,
-            "rank_high": ranks.high,
-        }
+        return ranker, transform_items(self.model, data.X, data.groups)
 
     def seen_items(self, file: DataFile, data: Any) -> str:
         """What is to be said if the model was trained on these items of the file, else nothing."""

@@ -40,6 +40,7 @@ from rankwise.inputs import (
     as_weights,
     check_option,
     make_target,
+    read_target,
     split_weighted,
     with_weights,
 )
@@ -111,7 +112,7 @@ def check_data(
 ) -> TrainingData:
     """Check y, groups and weights as `RankRLS.fit` does; several outputs are refused."""
     loss, shape = ranking_loss(
-        X.shape[0], *with_weights(y, groups, sample_weight), "magnitude", "include", "pairs", 0.0
+        X.shape[0], read_target(y, groups, sample_weight), "magnitude", "include", "pairs", 0.0
     )
     if len(shape) and shape[0] > 1:
         raise ValueError(

@@ -23,8 +23,8 @@ from rankwise.estimators.problem import check_rows
 from rankwise.estimators.search import Search
 from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, split_unscored
 from rankwise.features import FeatureMap, FeatureRows, KernelParameters, View, check_views, fit_view
-from rankwise.frames import check_same_index
 from rankwise.groups import encode_groups
+from rankwise.inputs import check_alphas, check_nus, read_target
 from rankwise.losses import SquaredLoss
 from rankwise.machine import calm, check_matrix_fits
 from rankwise.metrics import get_metric
@@ -33,8 +33,6 @@ from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.candidates import (
     Candidates,
     asked_alphas,
-    check_alphas,
-    check_nus,
     default_alphas,
 )
 from rankwise.model_selection.curves import HeldOutCurves, Measure
@@ -205,13 +203,19 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         coef = model._solve(model._prepare(X, y, groups, sample_weight), several, checked)
         return CoRankRLSPath(checked, several, coef, model, squeeze=nus is None)
 
-    def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> CoTask:
+    def hold_out_task(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> CoTask:
         """The model and its data as a `rankwise.model_selection.HoldOutTask`.
 
-        Its candidates are alphas and nus. X, y and groups as in `fit`; the estimator is left as
-        it is.
+        Its candidates are alphas and nus. The data are those of `fit`, or y is a `Target` that was
+        read already; the estimator is left as it is.
         """
-        task: CoTask = clone(self)._prepare(X, y, groups)
+        task: CoTask = clone(self)._prepare(X, y, groups, sample_weight)
         return task
 
     @calm
@@ -276,12 +280,12 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         return 0.5 * (out + out.T)
 
     def _prepare(
-        self, X: Any, y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None = None
+        self, X: Any, y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> CoTask:
         """Check everything, choose the bases, and say what is to be minimized."""
-        check_same_index(X=X, y=y, groups=groups, sample_weight=sample_weight)
-        X = self._check_items(X, reset=True)
-        target = split_unscored(y, groups, X.shape[0], sample_weight)
+        known = read_target(y, groups, sample_weight, X=X, allow_nan=True)
+        X = check_rows(self, X)
+        target = split_unscored(known, X.shape[0])
         loss = target.loss(self.cost, self.ties, self.group_weight)
         return CoTask(self, X, self._fit_views(X), target, loss)
 
@@ -335,13 +339,9 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         self.n_pairs_ = task.loss.graph.n_pairs
         return coef
 
-    def _check_items(self, X: Any, *, reset: bool) -> Any:
-        sparse = False if self.kernel == "precomputed" else "csr"
-        return check_rows(self, X, accept_sparse=sparse, reset=reset)
-
     def _scores(self, X: Any, coef: Sequence[Array]) -> list[NDArray[Any]]:
         """Scores of each view, for coefficients of shape (n,) or (n, k)."""
-        X = self._check_items(X, reset=False)
+        X = check_rows(self, X, reset=False)
         return [view.scores(X, c) for view, c in zip(self.views_, coef, strict=True)]
 
 

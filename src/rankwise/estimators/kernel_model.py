@@ -42,7 +42,7 @@ class KernelModel(RankerMixin, KernelParameters):
             Scores.
         """
         check_is_fitted(self)
-        X = self._check_items(X, accept_sparse="csr", reset=False)
+        X = check_rows(self, X, accept_sparse="csr", reset=False)
         return self._scores(X, self._columns).reshape((X.shape[0], *self.output_shape_))
 
     @calm
@@ -62,7 +62,7 @@ class KernelModel(RankerMixin, KernelParameters):
             Scores; equal items have equal ones, to the last bit.
         """
         check_is_fitted(self)
-        return self._scores(self._check_items(X, accept_sparse="csr", reset=False), coefficients)
+        return self._scores(check_rows(self, X, accept_sparse="csr", reset=False), coefficients)
 
     @calm
     def regressors(self, X: Any) -> Any:
@@ -80,7 +80,7 @@ class KernelModel(RankerMixin, KernelParameters):
             basis items (`dual_coef_`).
         """
         check_is_fitted(self)
-        X = self._check_items(X, accept_sparse="csr", reset=False)
+        X = check_rows(self, X, accept_sparse="csr", reset=False)
         return self._feature_map(len(self._columns)).features(X)
 
     def score_functions(self) -> ScoreFunctions:
@@ -94,9 +94,6 @@ class KernelModel(RankerMixin, KernelParameters):
         columns = np.asarray(self._columns, dtype=np.float64)
         features = self._feature_map(len(columns))
         return ScoreFunctions([features], [columns], float(self.intercept_), self.output_shape_)
-
-    def _check_items(self, X: Any, **options: Any) -> Any:
-        return check_rows(self, X, **options)
 
     def _store_features(self, features: FeatureMap) -> None:
         """Forget an earlier fit with other parameters, keep the items of this one."""

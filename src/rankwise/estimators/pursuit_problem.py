@@ -23,7 +23,7 @@ from rankwise.features import (
 )
 from rankwise.features.dictionary import choose_functions
 from rankwise.graphs import PreferenceGraph
-from rankwise.inputs import check_option
+from rankwise.inputs import Target, check_option
 from rankwise.losses import SquaredLoss
 from rankwise.machine import check_matrix_fits
 from rankwise.solvers.pursuit import AllPairs, PursuitProblem, SharedIndices
@@ -46,7 +46,7 @@ def make_loss(
     if isinstance(y, PartlyScored):
         loss = y.loss(*graph_options, beta=beta)
     else:
-        loss, shape = ranking_loss(y.n_items, y, None, *graph_options, beta)
+        loss, shape = ranking_loss(y.n_items, Target(y), *graph_options, beta)
         if shape:
             raise ValueError(
                 f"the graph given as y has {shape[0]} outputs; RankingPursuit takes one, so fit a "

@@ -16,8 +16,13 @@ from rankwise.estimators.problem import compared_graph
 from rankwise.estimators.search import Search
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.score_graph import TIES
+<<<<<<< HEAD
 from rankwise.inputs import check_option
 from rankwise.losses import LogisticLoss, MarginLoss, PlackettLuceLoss
+=======
+from rankwise.inputs import Target, check_option
+from rankwise.losses import LogisticLoss, MarginLoss
+>>>>>>> main
 from rankwise.rows import row_products
 from rankwise.solvers.margin_loss import MarginSolution
 
@@ -182,8 +187,8 @@ class RankLogistic(MarginRanker):
         check_option("likelihood", self.likelihood, list(LIKELIHOODS))
         return LIKELIHOODS[self.likelihood], "newton-cg"
 
-    def _make_graph(self, n_items: int, y: Any, groups: ArrayLike | None) -> PreferenceGraph:
-        return compared_graph("RankLogistic", n_items, y, groups, self.group_weight, self.ties)
+    def _make_graph(self, n_items: int, target: Target) -> PreferenceGraph:
+        return compared_graph("RankLogistic", n_items, target, self.group_weight, self.ties)
 
     def _describe(self, loss: MarginLoss, R: Any, solution: MarginSolution) -> None:
         scores = row_products(R, solution.best.w)

@@ -13,7 +13,7 @@ from rankwise.estimators.margin_ranker import MarginParameters, MarginPath, Marg
 from rankwise.estimators.problem import compared_graph
 from rankwise.estimators.search import Search
 from rankwise.graphs import PreferenceGraph
-from rankwise.inputs import check_option
+from rankwise.inputs import Target, check_option
 from rankwise.losses import HingeLoss, PreferenceLoss, SquaredHingeLoss
 
 LOSSES: dict[str, type[PreferenceLoss]] = {
@@ -157,8 +157,8 @@ class RankSVM(MarginRanker):
         method = choose_method(self.loss, self.solver)
         return LOSSES[self.loss], method
 
-    def _make_graph(self, n_items: int, y: Any, groups: ArrayLike | None) -> PreferenceGraph:
-        graph = compared_graph("RankSVM", n_items, y, groups, self.group_weight)
+    def _make_graph(self, n_items: int, target: Target) -> PreferenceGraph:
+        graph = compared_graph("RankSVM", n_items, target, self.group_weight)
         n_tied = graph.n_pairs - graph.strict().n_pairs if graph.scores is None else 0
         if 0 < n_tied < graph.n_pairs:
             warn_user(

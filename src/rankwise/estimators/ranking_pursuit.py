@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.anatomy import ScoreFunctions
-from rankwise.estimators.problem import check_beta, check_rows
+from rankwise.estimators.problem import check_beta, check_graph, check_rows
 from rankwise.estimators.pursuit_problem import (
     choose_search,
     list_views,
@@ -28,9 +28,8 @@ from rankwise.estimators.search import Search
 from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, split_unscored
 from rankwise.features import FeatureMap, KernelParameters, View
 from rankwise.features.dictionary import function_values
-from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.inputs import check_option, with_weights
+from rankwise.inputs import check_option, read_target
 from rankwise.machine import calm
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.candidates import Candidates
@@ -258,22 +257,27 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
         RankingPursuit
             The fitted estimator.
         """
-        y, groups = with_weights(y, groups, sample_weight, X)
-        X, target = self._check_training_data(X, y, groups)
+        X, target = self._check_training_data(X, y, groups, sample_weight)
         rng = check_random_state(self.random_state)
         if self.n_iter_no_change is None:
             return self._fit_rows(X, target, rng)
         held = validation_rows(scores_of(target), self.validation_fraction, rng)
         return self._fit_rows(X, target, rng, held)
 
-    def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> PursuitTask:
+    def hold_out_task(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> PursuitTask:
         """The model and its data as a `rankwise.model_selection.HoldOutTask`.
 
-        Its candidates are numbers of steps. X, y and groups as in `fit`, but no graph; the
-        estimator is left as it is.
+        Its candidates are numbers of steps. The data are those of `fit` but no graph, or y is a
+        `Target` that was read already; the estimator is left as it is.
         """
         model: RankingPursuit = clone(self)
-        items, target = model._check_training_data(X, y, groups)
+        items, target = model._check_training_data(X, y, groups, sample_weight)
         return PursuitTask(model, items, scores_of(target))
 
     @calm
@@ -306,7 +310,7 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
             Scores.
         """
         check_is_fitted(self)
-        X = self._check_items(X, reset=False)
+        X = check_rows(self, X, reset=False)
         return np.stack([function.scores(X) for function in self._functions], axis=1)
 
     def score_functions(self) -> ScoreFunctions:
@@ -324,7 +328,7 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
             Scores.
         """
         check_is_fitted(self)
-        X = self._check_items(X, reset=False)
+        X = check_rows(self, X, reset=False)
         yield from self._staged(X).T
 
     def _staged(self, X: Any) -> Array:
@@ -333,24 +337,14 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
         return np.asarray(np.mean(staged, axis=0))
 
     def _check_training_data(
-        self, X: Any, y: Any, groups: ArrayLike | None
+        self, X: Any, y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> tuple[Any, PreferenceGraph | PartlyScored]:
         self._check_parameters()
-        check_same_index(X=X, y=y, groups=groups)
-        X = self._check_items(X)
-        if self.views is not None or not isinstance(y, PreferenceGraph):
-            return X, split_unscored(y, groups, X.shape[0])
-        if groups is not None or y.n_items != X.shape[0]:
-            raise ValueError(
-                f"y is a preference graph of {y.n_items} items for the {X.shape[0]} rows of X, "
-                f"groups={'None' if groups is None else 'given'}; expected a graph of all rows, "
-                "built with its groups, and groups=None."
-            )
-        return X, y
-
-    def _check_items(self, X: Any, *, reset: bool = True) -> Any:
-        sparse = False if self.kernel == "precomputed" else "csr"
-        return check_rows(self, X, accept_sparse=sparse, reset=reset)
+        target = read_target(y, groups, sample_weight, X=X, allow_nan=True)
+        X = check_rows(self, X)
+        if self.views is not None or not isinstance(target.y, PreferenceGraph):
+            return X, split_unscored(target, X.shape[0])
+        return X, check_graph(target.y, X.shape[0], {})
 
     def _check_parameters(self) -> None:
         check_beta(self.beta)

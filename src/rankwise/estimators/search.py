@@ -13,7 +13,7 @@ from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.features import KernelParameters
 from rankwise.features.kernel import BaseEstimator
 from rankwise.frames import as_frame
-from rankwise.inputs import with_weights
+from rankwise.inputs import read_target
 from rankwise.machine import calm
 from rankwise.metrics import Metric
 from rankwise.model_selection.candidates import warn_at_edge
@@ -157,6 +157,7 @@ class Search(BaseSearch, KernelParameters):
     """A search for a learner of items in groups, with one kernel; see `RankRLSCV`."""
 
     lists: ClassVar[tuple[str, ...]] = ("gamma", "degree", "coef0")
+    allows_unscored: bool  # of the mixin of the learner
 
     @calm
     def fit(
@@ -178,8 +179,8 @@ class Search(BaseSearch, KernelParameters):
         Search
             The fitted estimator.
         """
-        y, groups = with_weights(y, groups, sample_weight, X)
-        self._search(X, y, groups)
+        target = read_target(y, groups, sample_weight, X=X, allow_nan=self.allows_unscored)
+        self._search(X, target)
         frame = as_frame(X)
         validate_data(self, X if frame is None else frame, skip_check_array=True)
         return self

@@ -2,12 +2,12 @@
 
 from rankwise.features.basis import basis_root, check_basis, choose_basis
 from rankwise.features.feature_map import (
-    Design,
     FeatureMap,
     FeatureRows,
+    Features,
     basis_map,
+    explicit_features,
     is_read_once,
-    make_design,
     make_features,
     take_columns,
 )
@@ -16,9 +16,9 @@ from rankwise.features.kernel import Kernel, KernelParameters, center_kernel, se
 from rankwise.features.view import View, check_views, fit_view, view_columns
 
 __all__ = [
-    "Design",
     "FeatureMap",
     "FeatureRows",
+    "Features",
     "Kernel",
     "KernelParameters",
     "View",
@@ -28,9 +28,9 @@ __all__ = [
     "check_basis",
     "check_views",
     "choose_basis",
+    "explicit_features",
     "fit_view",
     "is_read_once",
-    "make_design",
     "make_features",
     "scale_in_groups",
     "scale_sparse_in_groups",

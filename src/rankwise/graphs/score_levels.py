@@ -29,27 +29,21 @@ class ScoreLevels:
         Number of groups.
     weight : ndarray of shape (n_items,) or None
         What each item counts; None for one. All sizes and means below go by it.
+    size, group_size : ndarray of shape (n_levels,) and (n_groups,)
+        Number (or weight) of the items of each level and of each group.
     """
 
     def __init__(
         self, of_item: Indices, group: Indices, n_groups: int, weight: Array | None = None
     ) -> None:
         self.of_item, self.group, self.n_groups, self.weight = of_item, group, n_groups, weight
-
-    @cached_property
-    def size(self) -> Array:
-        """Number (or weight) of items in each level."""
-        return sums_by_code(self.weight, self.of_item, len(self.group))
+        self.size = sums_by_code(weight, of_item, len(group))
+        self.group_size = sums_by_code(self.size, group, n_groups)
 
     @cached_property
     def first(self) -> Indices:
         """Number of the first level of each group."""
         return np.searchsorted(self.group, np.arange(self.n_groups))
-
-    @cached_property
-    def group_size(self) -> Array:
-        """Number (or weight) of items in each group."""
-        return sums_by_code(self.size, self.group, self.n_groups)
 
     def means(self, V: Array, mass: Array | None = None) -> Array:
         """Mean of V over each level; with a mass, ``Σ mass v / Σ weight``."""

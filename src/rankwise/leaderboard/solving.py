@@ -113,10 +113,14 @@ class RatingSystem:
         return ratings - ratings.mean(axis=1, keepdims=True), effects
 
     def rows(self, pairs: Any) -> Array:
-        """``[x_i − x_j, z]`` of some of the distinct pairs, dense; with features only."""
+        """``[x_i − x_j, z]`` of some of the distinct pairs, dense."""
         first, second = self.tally.first[pairs], self.tally.second[pairs]
-        X = np.asarray(self.X)
-        return np.hstack([X[first] - X[second], self.tally.covariates[pairs]])
+        if self.X is None:
+            items, numbers = np.zeros((len(first), self.n_ratings)), np.arange(len(first))
+            items[numbers, first], items[numbers, second] = 1.0, -1.0
+        else:
+            items = self.X[first] - self.X[second]
+        return np.hstack([items, self.tally.covariates[pairs]])
 
     def right(self, flows: Array) -> Array:
         """``Dᵀ f`` of each weighting."""

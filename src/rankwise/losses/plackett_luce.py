@@ -51,12 +51,9 @@ class RankingTable(NamedTuple):
 
     def part(self, chosen: slice) -> RankingTable:
         """Some of the rankings."""
-        rows, start, end, share, weight, opens = (
-            array[:, chosen]
-            for array in (self.rows, self.start, self.end, self.share, self.weight, self.opens)
-        )
-        ranking = self.ranking[chosen]
-        return RankingTable(rows, ranking, start, end, share, weight, opens, self.is_strict)
+        names = ("rows", "start", "end", "share", "weight", "opens")
+        cut = {name: getattr(self, name)[:, chosen] for name in names}
+        return self._replace(ranking=self.ranking[chosen], **cut)
 
     def at(self, f: Array) -> Choices:
         """The candidates of every choice, for scores f of all rows."""

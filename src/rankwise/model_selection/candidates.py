@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
-from rankwise.inputs import as_real
+from rankwise.inputs import check_alphas
 
 SIMPLER = {"alpha": 1, "nu": -1, "n_basis": -1}  # the sign of the direction of simpler models
 SAME = 1e-12  # scores that differ by less are equal but for rounding
@@ -112,37 +112,3 @@ def asked_alphas(values: Mapping[str, ArrayLike | None], own: float) -> Array | 
     """The alphas that were asked for, that of the learner if none were; None for default ones."""
     alphas = values.get("alpha", [own])
     return None if alphas is None else check_alphas(alphas, "alphas")
-
-
-def check_alphas(alphas: ArrayLike, name: str) -> Array:
-    """Positive finite numbers, as an array of one dimension."""
-    checked = _numbers(alphas, name, "positive numbers")
-    bad = ~(np.isfinite(checked) & (checked > 0))
-    if bad.any():
-        raise ValueError(
-            f"{name}: got {checked[bad][0]}, expected a positive finite number. For almost no "
-            "regularization use a small value such as 1e-9."
-        )
-    return checked
-
-
-def check_nus(nus: ArrayLike, name: str) -> Array:
-    """Finite numbers from 0, as an array of one dimension."""
-    checked = _numbers(nus, name, "numbers from 0")
-    bad = ~(np.isfinite(checked) & (checked >= 0))
-    if bad.any():
-        raise ValueError(
-            f"{name}: got {checked[bad][0]}, expected a finite number from 0 (the views are "
-            "trained independently) upwards (they agree more and more)."
-        )
-    return checked
-
-
-def _numbers(values: ArrayLike, name: str, expected: str) -> Array:
-    try:
-        checked = as_real(name, values)
-    except ValueError:
-        raise ValueError(f"{name}: got {values!r}, expected {expected}.") from None
-    if checked.ndim != 1 or not len(checked):
-        raise ValueError(f"{name} has shape {checked.shape}; expected a flat list of numbers.")
-    return checked

@@ -18,6 +18,7 @@ from rankwise.machine import calm, track
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.averaging import check_has_weights
 from rankwise.metrics.ranking import Ranking, Targets
+from rankwise.metrics.registry import MetricName, get_metrics
 from rankwise.model_selection.candidates import Candidates
 from rankwise.model_selection.folds import (
     EDGES,
@@ -64,13 +65,14 @@ def from_disagreement(metric: Measure, disagreement: Array) -> Array:
     return 1.0 - disagreement if metric.greater_is_better else disagreement
 
 
-def check_scoring(scoring: str | Metric) -> Metric:
+def check_scoring(scoring: MetricName) -> Metric:
     """The metric of a search, which takes the mean over groups (or parts of them) of any metric."""
     metric = get_metric(scoring)
-    if dict(metric.options).get("average", "groups") != "groups":
+    is_pooled = dict(metric.options).get("average", "groups") != "groups"
+    if is_pooled or metric.name.startswith("pooled_auc"):
         raise ValueError(
             f"scoring={metric.name!r}: held-out scores are judged in each group, and the groups "
-            "count alike; leave out average."
+            "count alike; leave out average, or use 'auc' for 'pooled_auc'."
         )
     return metric
 
@@ -176,7 +178,7 @@ def held_out_curves(
     y: Any,
     groups: ArrayLike | None = None,
     *,
-    scoring: str | Metric | Sequence[str | Metric] = "disagreement",
+    scoring: MetricName | Sequence[MetricName] = "disagreement",
     cv: Any = "auto",
     candidates: Mapping[str, ArrayLike | None] | None = None,
     progress: bool | None = None,
@@ -192,8 +194,8 @@ def held_out_curves(
         Any learner that has ``hold_out_task``; it is left as it is.
     X, y, groups
         As in its ``fit``.
-    scoring : str, Metric or sequence of them
-        Names of `rankwise.metrics`.
+    scoring : str, Metric, function, or sequence of them
+        Names of `rankwise.metrics`, or functions of y and scores of one group.
     cv : "auto", "leave-pair-out", None, int, splitter or iterable
         As in `RankRLSCV`. "auto" holds out one group at a time, or makes five folds if each has to
         be trained again.
@@ -224,8 +226,7 @@ def held_out_curves(
     >>> found.candidates[found.best(get_metric("ndcg@10"))]["alpha"] > 0
     True
     """
-    given = [scoring] if isinstance(scoring, (str, Metric)) else scoring
-    metrics = [check_scoring(each) for each in given]
+    metrics = [check_scoring(metric) for metric in get_metrics(scoring)]
     advice = "For others use cross_validate of scikit-learn."
     task = hold_out_task(estimator, X, y, groups, advice, sample_weight)
     values = dict.fromkeys(task.parameters) if candidates is None else candidates

@@ -158,9 +158,10 @@ def make_ranking_scorer(metric: str | Metric, **options: Any) -> RankingScorer:
     found = get_metric(metric)
     if options.get("per_group"):
         raise ValueError("a scorer gives one number, so per_group=True cannot be used here.")
-    try:  # complain about options now, not in the middle of a search
-        found([1, 0], [1, 0], **{**options, "undefined": "nan"})
-    except TypeError as error:
-        raise ValueError(f"{found.name} has no such option: {error}.") from None
-    found([1, 0], [1, 0], undefined=options.get("undefined", "nan"))
+    if options:  # complain about them now, not in the middle of a search
+        try:
+            found([1, 0], [1, 0], **{**options, "undefined": "nan"})
+        except TypeError as error:
+            raise ValueError(f"{found.name} has no such option: {error}.") from None
+        found([1, 0], [1, 0], undefined=options.get("undefined", "nan"))
     return RankingScorer(found, tuple(sorted(options.items())))

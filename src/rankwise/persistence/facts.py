@@ -43,6 +43,7 @@ from rankwise.estimators.ranking_pursuit import (
 from rankwise.features import FeatureMap, Kernel
 from rankwise.features.view import View
 from rankwise.metrics import Metric, get_metric
+from rankwise.metrics.registry import OwnMetric
 from rankwise.uncertainty import CalibratedRanker
 
 Array = np.ndarray[Any, Any]
@@ -75,6 +76,7 @@ SHAPES = {
     "float ih": "held_out_scores_",
     "float k": "knots_ coefficients_",
     "float ku": "root_",
+    "float g": "gaps_",
     "float sn": "coef_path_",
     "float t": "threshold_ value_",
     "float c": "column_coef_",
@@ -96,7 +98,7 @@ KINDS = {"float": "f", "int": "i", "text": "OU", "any": "fiuOU"}
 # Attributes that only `fit` and `partial_fit` use.
 FORGOTTEN = {"_chunks", "_features", "_metadata_request"}
 # Parameters that only `fit` reads: an object of a class of its own becomes the default.
-DEFAULTED = {"cv", "random_state"}
+DEFAULTED = {"cv", "random_state", "scoring"}
 # Parameters that always become the default: from the folder of `memory`, `fit` reads pickles.
 NEVER_KEPT = {"memory", "n_jobs", "transform_input"}
 PRIVATE = {"_functions", "_n_features_out", "_sklearn_output_config"}
@@ -183,6 +185,8 @@ def _state_estimator(model: Any, arrays: list[Any], where: str) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
+    if isinstance(value, Metric):
+        return not isinstance(value.core, OwnMetric)
     return value is None or isinstance(value, (str, int, np.integer, list, tuple, np.ndarray))
 
 

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.anatomy import last_step
@@ -23,6 +23,7 @@ from rankwise.graphs.roots import items_of_components
 from rankwise.groups import encode_groups
 from rankwise.inputs import with_weights
 from rankwise.machine import calm
+from rankwise.model_selection.best_sets import held_out_gaps, highest, in_best_set
 from rankwise.model_selection.folds import fold_numbers
 from rankwise.model_selection.scoring import needs_groups, predict_items
 from rankwise.uncertainty.jackknife import (
@@ -38,6 +39,7 @@ from rankwise.uncertainty.jackknife import (
 SURE = 1e4  # slope per typical difference from which on every probability is 0 or 1
 FEWEST, MOST = 4, 1500  # items of a list of which every pair is held out in turn
 N_FOLDS = 10  # of the items of other lists
+MOST_GRADES = 20  # different true scores of which each may be looked for
 SHOWN = ("coef_", "dual_coef_", "X_fit_", "basis_indices_", "alpha_", "cv_results_", "solver_")
 """Attributes of the ranker inside that this one has, too."""
 
@@ -60,7 +62,7 @@ class RankInterval(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class CalibratedRanker(RankerMixin, BaseEstimator):
-    """A ranker with standard errors, probabilities and intervals of ranks.
+    """A ranker with standard errors, probabilities, intervals of ranks and best sets.
 
     The scores are those of the estimator, trained on all data. Their standard errors come from
     leaving out every unit (`rankwise.uncertainty.jackknife`), for RankRLS without training again.
@@ -99,6 +101,12 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         s and c.
     reliability_ : tuple of ndarray
         `Reliability` of the held-out pairs: mean probability, share and number by bin.
+    gaps_ : list of ndarray
+        Held-out gaps behind `best_set`, from the top of each group to its best item, and to its
+        highest item of each grade.
+    grades_ : ndarray
+        The true scores that may be asked for as `grade`: all but the lowest, if there are at most
+        20 of them.
     root_, coefficients_ : ndarray or None
         Root of the covariance of the coefficients, and the coefficients themselves.
     members_ : list of estimator or None
@@ -122,6 +130,8 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     >>> model.predict_above(X, 0, [1, 2]).round(2)
     array([...])
     >>> model.rank_interval(X[:3]).low
+    array([...])
+    >>> model.best_set(X[:6], level=0.9)  # the items to look at
     array([...])
     """
 
@@ -169,6 +179,9 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         pairs = held_out_pairs(left_out, errors, int(self.max_pairs), rng)
         curve = fit_map(pairs.difference, pairs.error)
         probability = curve.probability(pairs.difference, pairs.error)
+        grades, gaps = gaps_of_grades(left_out)
+        self.grades_: Array = grades
+        self.gaps_: list[Array] = gaps
         self.estimator_: Any = errors.model
         self.units_: str = errors.units
         self.n_units_: int = errors.n_units
@@ -257,6 +270,59 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         best, worst = possible_ranks(scores, errors.spread(X, groups), lists, level)
         return RankInterval(ranks_within(scores, lists), best, worst)
 
+    def best_set(
+        self,
+        X: Any,
+        groups: ArrayLike | None = None,
+        level: float = 0.9,
+        grade: float | None = None,
+    ) -> NDArray[np.bool_]:
+        """The head of each list that holds its best item with the asked probability.
+
+        Use it to say how many results must be looked at: conformal prediction from exact held-out
+        groups (`rankwise.model_selection.best_sets`).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_items, n_features)
+            Items.
+        groups : array-like of shape (n_items,), optional
+            Group labels; None makes all items one list.
+        level : float
+            Share of new lists whose set holds what is looked for. G training groups promise at most
+            G/(G + 1): .9 needs 9 of them, .95 needs 19, .99 needs 99.
+        grade : float, optional
+            Looked for is one item of at least this true score. None: the best item of the list, or
+            one of those that are tied for it.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_items,)
+            Whether an item is in the set of its list. The highest scored item always is.
+
+        Raises
+        ------
+        ValueError
+            If there were too few groups for the level, or the model was not trained on groups.
+
+        Notes
+        -----
+        The level is that of lists like those of the training: drawn from the same source, and with
+        something to find (groups in which all items, or none, are looked for were left out). It is
+        an average over such lists. It does not hold for another kind of queries or items (covariate
+        shift), and not for each kind of list by itself.
+        """
+        check_is_fitted(self)
+        numbers = encode_groups(groups, _num_samples(X)).codes
+        at = 0 if grade is None else 1 + int(np.searchsorted(self.grades_, grade))
+        if at == len(self.gaps_):
+            raise ValueError(
+                f"grade={grade!r} cannot be looked for; expected one of the true scores "
+                f"{self.grades_.tolist()} (none are kept if there are more than {MOST_GRADES})."
+            )
+        scores = np.asarray(self.predict(X, groups), dtype=np.float64)
+        return in_best_set(scores, numbers, self.gaps_[at], level)
+
     def predict_error(self, X: Any, groups: ArrayLike | None = None) -> Array:
         """Standard error of each score about the mean score of its group.
 
@@ -304,6 +370,25 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         inner = get_tags(RankRLSCV() if self.estimator is None else self.estimator)
         tags.input_tags = inner.input_tags
         return tags
+
+
+def gaps_of_grades(left_out: LeftOut) -> tuple[Array, list[Array]]:
+    """The grades that may be looked for, and the gaps of all groups: to the best, to each grade.
+
+    A group counts if it was held out as a whole; where none was, there are no gaps.
+    """
+    graph = left_out.graph
+    if left_out.units.of_edges or graph.scores is None:
+        return np.empty(0), [np.empty(0)]
+    y = np.asarray(graph.scores).reshape(graph.n_items)
+    unit_of = fold_numbers(left_out.units.members, graph.n_items)
+    is_cut = (highest(unit_of, graph.groups) != -highest(-unit_of, graph.groups))[graph.groups]
+    scores = left_out.scores(np.arange(graph.n_items), unit_of)
+    scores[is_cut | (unit_of < 0)] = np.nan
+    grades = np.unique(y)[1:]
+    grades = grades if len(grades) < MOST_GRADES else grades[:0]
+    wanted = [None, *grades.tolist()]
+    return grades, [held_out_gaps(y, scores, graph.groups, grade) for grade in wanted]
 
 
 class HeldOutPairs(NamedTuple):
