@@ -16,13 +16,8 @@ from rankwise.estimators.problem import compared_graph
 from rankwise.estimators.search import Search
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.score_graph import TIES
-<<<<<<< HEAD
-from rankwise.inputs import check_option
-from rankwise.losses import LogisticLoss, MarginLoss, PlackettLuceLoss
-=======
 from rankwise.inputs import Target, check_option
-from rankwise.losses import LogisticLoss, MarginLoss
->>>>>>> main
+from rankwise.losses import LogisticLoss, MarginLoss, PlackettLuceLoss
 from rankwise.rows import row_products
 from rankwise.solvers.margin_loss import MarginSolution
 
