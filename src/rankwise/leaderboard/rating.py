@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData, pairs_from_frame
-from rankwise.datasets.comparisons import PairColumns
+from rankwise.datasets.pair_data import PairColumns
 from rankwise.errors import warn_user
 from rankwise.frames import as_array
 from rankwise.graphs import PairGraph, PreferenceGraph
