@@ -675,8 +675,8 @@ def test_bad_comparisons_are_explained():
         rate(data(), items=["a", "b"])
     with pytest.raises(ValueError, match="there are no comparisons"):
         rate(PairGraph([], [], n_items=1))
-    with pytest.raises(TypeError, match="pairs is of type list, expected a data frame, a dict"):
-        rate([("a", "b")])
+    with pytest.raises(TypeError, match="pairs is of type int, expected a data frame, a dict"):
+        rate(3)
     with pytest.raises(ValueError, match="there is only one; pass a number"):
         rate(PairGraph([0], [1]), alpha="auto")
 
