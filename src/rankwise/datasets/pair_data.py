@@ -105,7 +105,9 @@ class PairData:
         taken = {name: values[rows] for name, values in known.items() if values is not None}
         for kind in ("covariates", "contexts"):
             taken[kind] = {name: column[rows] for name, column in getattr(self, kind).items()}
-        return replace(self, **taken, rankings=None)
+        if self.rankings is not None:
+            taken["rankings"] = self.rankings.among(rows, np.arange(self.n_items))
+        return replace(self, **taken)
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ class Rankings:
         """Number of rankings."""
         return len(self.weight)
 
-    def among(self, pairs: Indices, items: Indices) -> Rankings:
+    def among(self, pairs: Any, items: Indices) -> Rankings:
         """The rankings that some of the pairs are of, with these items numbered from 0."""
         chosen = np.zeros(self.n_rankings, bool)
         chosen[self.pairs.ranking[pairs]] = True

@@ -110,6 +110,10 @@ class LeastSquares:
         """
         return RankRLS(alpha).fit(features, self.tally.controlled(solution.effects).graph())
 
+    def margins(self, solution: Solution) -> Array:
+        """Of each distinct pair."""
+        return self.tally.margins(solution.ratings, solution.effects)
+
     def expected(self, margins: Array) -> Array:
         """Expected outcome for the first item: the margin itself."""
         return margins

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -13,6 +15,7 @@ from sklearn.utils import check_array
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData, pairs_from_frame
 from rankwise.datasets.pair_data import PairColumns
+from rankwise.datasets.times import as_times
 from rankwise.errors import warn_user
 from rankwise.frames import as_array
 from rankwise.graphs import PairGraph, PreferenceGraph
@@ -20,6 +23,13 @@ from rankwise.groups import Groups, encode_groups
 from rankwise.inputs import check_items, check_option, suggestion
 from rankwise.leaderboard.board import Leaderboard, consistency, meetings_of, scale_of
 from rankwise.leaderboard.bradley_terry import BradleyTerry
+from rankwise.leaderboard.context import (
+    Circumstances,
+    InContext,
+    Scales,
+    choose_scales,
+    in_context,
+)
 from rankwise.leaderboard.covariates import (
     Covariates,
     check_identified,
@@ -31,7 +41,7 @@ from rankwise.leaderboard.jackknife import held_out_margins
 from rankwise.leaderboard.judges import Judge, judges_of, weights_of
 from rankwise.leaderboard.least_squares import LeastSquares
 from rankwise.leaderboard.plackett_luce import PlackettLuce
-from rankwise.leaderboard.solving import Solution
+from rankwise.leaderboard.solving import RatingSystem, Solution
 from rankwise.leaderboard.standing import in_rankings, ordered_columns, records_of, standing_of
 from rankwise.leaderboard.tally import Tally
 from rankwise.machine import calm
@@ -46,6 +56,7 @@ MODELS: dict[str, type[RatingModel]] = {
 ORDERS = ("rating", "lower")
 LARGEST_MARGIN = 1e100
 INTERVALS = ("jackknife", "bootstrap")
+DEFAULT_ALPHA = 1e-8
 LEAST_ALPHA = 1e-13  # less is lost in rounding, and the system singular
 
 
@@ -59,7 +70,11 @@ def rate(
     side: bool = False,
     model: str | None = None,
     ties: str = "half",
-    alpha: float | str = 1e-8,
+    alpha: float | str = DEFAULT_ALPHA,
+    time: Any = None,
+    context: Any = None,
+    half_life: float | None = None,
+    scales: Scales | None = None,
     scale: str = "margin",
     anchor: Any = None,
     order: str = "rating",
@@ -95,10 +110,13 @@ def rate(
         item; text is a category. Their effects are in ``board.effects``.
     side : bool
         Whether the first side may have an advantage, which is then one of the effects.
-    model : {"least-squares", "bradley-terry"}, optional
-        Of the outcomes; "least-squares" if not given. "bradley-terry": item i beats j with the
+    model : {"least-squares", "bradley-terry", "plackett-luce"}, optional
+        Of the outcomes; by default "plackett-luce" for rankings of several items, "bradley-terry"
+        with time or context, else "least-squares". "bradley-terry": item i beats j with the
         probability σ(r_i − r_j + zᵀγ), by regularized maximum likelihood. It takes wins, ties and
-        losses, no margins.
+        losses, no margins. "plackett-luce": the best item of a ranking is chosen first, then the
+        best of the others, and so on, with probabilities proportional to e^r. The other models
+        take rankings as pairs that weigh 2/n.
     ties : {"half", "davidson"}
         How the model takes ties. "half": a margin of 0, or half a win of each. "davidson" is for
         "bradley-terry" and gives a tie a probability of its own (Davidson 1970).
@@ -107,6 +125,19 @@ def rate(
         squared error on comparisons left out one at a time (exact; ten folds of them above 3,000
         items or features). It predicts few comparisons better, but pulls all ratings towards 0,
         so that the intervals cover the truth less often than they say.
+    time : str, int or array-like of shape (n_comparisons,), optional
+        When each comparison was made, for ratings that change: a column of the frame, dates or
+        numbers; "rows" is the order of the rows. The board is of the last day, `Leaderboard.at`
+        has others. It is Bradley and Terry's model, so that outcomes are wins, ties and losses.
+    context : str, list of str, or dict from name to array-like, optional
+        Circumstances that an item may be better or worse in: columns of the frame, or labels of
+        each comparison. The board is of their mix, `Leaderboard.at` has one of them.
+    half_life : float, optional
+        Time, in days for dates, after which half of what changed in a rating is left; chosen on
+        later comparisons if not given.
+    scales : Scales, optional
+        How far ratings, their changes and their differences between contexts are apart, such as
+        ``board.scales`` of another board; chosen on later comparisons if not given.
     scale : {"margin", "logit", "elo"}
         Unit of the ratings: that of the outcomes, which is the logit of "bradley-terry"; logits;
         Elo points, 400 / ln 10 for a logit, around 1000. A margin of least squares is taken for two
@@ -182,11 +213,9 @@ def rate(
     >>> board.expected_margin("Ann", "Cleo").value
     0.740...
     """
-    data = _check_pairs(pairs, items, covariates, columns)
-    if model is None:
-        model = "least-squares" if data.rankings is None else "plackett-luce"
-    check_option("model", model, list(MODELS))
-    _check_rankings(data, model, features, side, ties)
+    data = _in_time(_check_pairs, pairs, items, covariates, time, context, columns)
+    seen = Circumstances.of(data)
+    model = _check_model(model, data, seen, features, side, ties, alpha)
     n_draws = _check_options(
         intervals, n_resamples, confidence, order, min_comparisons, data.n_items
     )
@@ -194,7 +223,13 @@ def rate(
     codes = _check_clusters(data, clusters, n_draws)
     judged = None if data.judges is None else _encode_labels("judges", data.judges, data.n_pairs)
     rng = np.random.default_rng(random_state)
-    fit = _fit(data, side, model, ties, X, alpha, rng)
+    learn = partial(_fit, side=side, model=model, ties=ties, X=X, alpha=alpha, rng=rng)
+    if seen is not None:
+        learn = partial(
+            _fit_in_context, seen=seen, side=side, ties=ties, scales=scales, half_life=half_life,
+            rng=rng,
+        )  # fmt: skip
+    fit = learn(data)
     if reweight:
         first, _ = _judges(data, judged, fit, confidence)
         if not first or judged is None:
@@ -203,7 +238,7 @@ def rate(
                 "and have at least two."
             )
         data = replace(data, weight=data.weight * weights_of(first, judged.codes))
-        fit = _fit(data, side, model, ties, X, alpha, rng)
+        fit = learn(data)
     tally, solution, components = fit.tally, fit.solution, fit.components
     unit = scale_of(scale, anchor, fit.model.logits, data.items, components)
     records = records_of(tally)
@@ -224,7 +259,7 @@ def rate(
     )  # fmt: skip
     effects = unit.factor * solution.effects
     judges, note = _judges(data, judged, fit, confidence)
-    expected = fit.model.expected(tally.margins(solution.ratings, solution.effects))
+    expected = fit.model.expected(fit.model.margins(solution))
     margin_effects = fit.model.margin_effects(solution, fit.alpha)
     learner = None if X is None else fit.model.learner(features, solution, fit.alpha)
     _warn_of_components(components, data.items)
@@ -250,6 +285,7 @@ def rate(
         level=0.0 if learner is None else float(learner.predict(features).mean()),
         comparisons=data,
         solved=fit,
+        order=order,
     )
 
 
@@ -294,11 +330,34 @@ def _fit(
     return Solved(control, tally, fitted, chosen, fitted.solve(chosen), components)
 
 
+def _fit_in_context(
+    data: PairData,
+    seen: Circumstances,
+    side: bool,
+    ties: str,
+    scales: Scales | None,
+    half_life: float | None,
+    rng: np.random.Generator,
+) -> Solved:
+    """Choose the scales and solve."""
+    control = covariates_of(data, side)
+    check_identified(RatingSystem(Tally.of(data, control.columns)), control.names)
+    if half_life is not None and not half_life > 0:
+        raise ValueError(f"half_life={half_life!r}; expected a positive number.")
+    if scales is None:
+        scales = choose_scales(data, seen, control.columns, ties, half_life, rng)
+    elif half_life is not None:
+        scales = scales._replace(half_life=float(half_life))
+    model = in_context(data, seen, control.columns, Scales(*scales), ties)
+    solution = model.solve(model.alpha)
+    return Solved(control, model.tally, model, model.alpha, solution, model.tally.components)
+
+
 def _judges(
     data: PairData, judged: Groups | None, fit: Solved, confidence: float
 ) -> tuple[tuple[Judge, ...], str]:
     """The table of judges, if there are at least two, and what is to be said of it."""
-    if judged is None or judged.n_groups < 2:
+    if judged is None or judged.n_groups < 2 or isinstance(fit.model, InContext):
         return (), ""
     system, shift = fit.model.local(fit.solution, fit.alpha)
     margins, note = held_out_margins(system, fit.solution, shift, judged.codes)
@@ -375,7 +434,7 @@ def rate_groups(
         members, (first, second) = np.unique(ends, return_inverse=True)
         of_group = replace(
             of_group, first=first, second=second, items=data.items[members],
-            rankings=None if data.rankings is None else data.rankings.among(chosen, members),
+            rankings=of_group.rankings and of_group.rankings.among(slice(None), members),
         )  # fmt: skip
         try:
             boards[label] = rate(
@@ -441,9 +500,52 @@ def _from_graph(graph: PairGraph, items: ArrayLike | None) -> PairData:
     return PairData(graph.winner, graph.loser, graph.edge_target, graph.edge_weight, labels)
 
 
-def _check_rankings(data: PairData, model: str, features: Any, side: bool, ties: str) -> None:
-    """Refuse what rankings of several items have no use for."""
+def _in_time(
+    read: Any, pairs: Any, items: Any, covariates: Any, time: Any, context: Any, columns: Any
+) -> PairData:
+    """The comparisons with their times and contexts, which may be columns or arrays."""
+    is_frame = not isinstance(pairs, PairData | PreferenceGraph)
+    if is_frame and isinstance(time, (str, int)):
+        columns, time = {**columns, "time": time}, None
+    if is_frame and context is not None and not isinstance(context, Mapping):
+        columns, context = {**columns, "context": context}, None
+    data: PairData = read(pairs, items, covariates, columns)
+    if isinstance(time, str) and time == "rows":
+        time = np.arange(data.n_pairs)
+    if time is not None:
+        data = replace(data, times=as_times(time, data.n_pairs))
+    if context is not None:
+        if not isinstance(context, Mapping):
+            raise ValueError(f"context={context!r}; pass a dict from a name to labels.")
+        labels = {name: np.asarray(column) for name, column in context.items()}
+        for name, column in labels.items():
+            _encode_labels(f"the context {name!r}", column, data.n_pairs)
+        data = replace(data, contexts=labels)
+    return data
+
+
+def _check_model(
+    model: str | None,
+    data: PairData,
+    seen: Circumstances | None,
+    features: Any,
+    side: bool,
+    ties: str,
+    alpha: Any,
+) -> str:
+    """The model, if it goes with the data and the other options."""
+    if model is None:
+        usual = "least-squares" if data.rankings is None else "plackett-luce"
+        model = usual if seen is None else "bradley-terry"
+    check_option("model", model, list(MODELS))
     is_listwise = model == "plackett-luce"
+    if seen is not None and model != "bradley-terry":
+        raise ValueError(f"time= and context= are for model='bradley-terry', not {model!r}.")
+    if seen is not None and (features is not None or alpha != DEFAULT_ALPHA):
+        raise ValueError(
+            "time= and context= go without features= and alpha=; scales= says how strong the "
+            "regularization is."
+        )
     if data.rankings is None and is_listwise:
         raise ValueError(
             "model='plackett-luce' is for rankings; name their columns with ranking=, item= and "
@@ -458,6 +560,7 @@ def _check_rankings(data: PairData, model: str, features: Any, side: bool, ties:
         )
     if is_listwise and ties != "half":
         raise ValueError(f"ties={ties!r} is for 'bradley-terry'; rankings share places.")
+    return model
 
 
 def _check_options(
