@@ -28,6 +28,7 @@ from rankwise.leaderboard.overturn import (
     next_places,
     votes_to_overturn,
 )
+from rankwise.leaderboard.prior import Prior
 from rankwise.leaderboard.solving import explained_by_ratings
 from rankwise.leaderboard.standing import ordered_columns, records_of, standing_of
 from rankwise.leaderboard.tally import Tally
@@ -312,6 +313,8 @@ class Leaderboard:
         Mean score that the model gives to the items. The board subtracts it: its mean rating is 0.
     comparisons : PairData or None
         What the board was made from.
+    prior : Prior or None
+        What the priors were worth, if there were any.
     solved : Solved or None
         Tally, model, alpha and solution behind the ratings, before they were put on the scale.
     order : {"rating", "lower"}
@@ -340,6 +343,7 @@ class Leaderboard:
     model_: Any = None
     level: float = 0.0
     comparisons: PairData | None = None
+    prior: Prior | None = None
     solved: Any = None
     order: str = "rating"
 
@@ -520,8 +524,7 @@ class Leaderboard:
         ratings = self.scale.values(model.ratings_at(phi))
         spread = None if self.spread is None else self.scale.spread(model.spread_at(phi))
         records = records_of(solved.tally)
-        rank = np.empty(len(self), np.intp)
-        rank[[self.position(item) for item in self.columns["item"].tolist()]] = self.columns["rank"]
+        rank = np.array([self[item].rank or 0 for item in self.items.tolist()])
         standing = standing_of(
             ratings, spread, self.samples, solved.components, self.confidence,
             order=self.order, counted=rank > 0, known=records.n > 0,
@@ -613,6 +616,7 @@ class Leaderboard:
             "scale": self.scale.name,
             "anchor": None if self.scale.members is None else self.items.tolist()[self.scale.at],
             "notes": list(self.notes),
+            "prior": None if self.prior is None else self.prior._asdict(),
             "effects": [effect._asdict() for effect in self.effects],
             "judges": [judge._asdict() for judge in self.judges],
             "rows": [row._asdict() for row in self.rows],

@@ -234,7 +234,7 @@ class ContextSystem(RatingSystem):
         self._turned = self.design.T.tocsr()
         self.root, self.n_parts = parts.root(), q
         self._squares = ((rows @ self.root) ** 2, abs(tally.incidence).T.tocsr())
-        self.n_ratings = n * q
+        self.n_ratings = self.n_regularized = n * q
         self.size = self.n_ratings + tally.n_covariates
 
     def values(self, unknowns: Array) -> Array:

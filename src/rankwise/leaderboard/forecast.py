@@ -186,7 +186,7 @@ def board_chances(board: Any, later: PairData, first: Indices, second: Indices) 
             number = {label: j for j, label in enumerate(levels.tolist())}
             codes[k] = [number.get(label, -1) for label in later.contexts[name].tolist()]
     margins = margins_of(board.solved, first, second, later.times, codes, neutral=False)
-    return board.chances.of(margins)
+    return np.asarray(board.chances.of(margins))
 
 
 def elo_margins(data: PairData, step: float, ratings: Array | None = None) -> tuple[Array, Array]:

@@ -41,6 +41,7 @@ from rankwise.leaderboard.jackknife import held_out_margins
 from rankwise.leaderboard.judges import Judge, judges_of, weights_of
 from rankwise.leaderboard.least_squares import LeastSquares
 from rankwise.leaderboard.plackett_luce import PlackettLuce
+from rankwise.leaderboard.prior import read_prior
 from rankwise.leaderboard.solving import RatingSystem, Solution
 from rankwise.leaderboard.standing import in_rankings, ordered_columns, records_of, standing_of
 from rankwise.leaderboard.tally import Tally
@@ -56,7 +57,6 @@ MODELS: dict[str, type[RatingModel]] = {
 ORDERS = ("rating", "lower")
 LARGEST_MARGIN = 1e100
 INTERVALS = ("jackknife", "bootstrap")
-DEFAULT_ALPHA = 1e-8
 LEAST_ALPHA = 1e-13  # less is lost in rounding, and the system singular
 
 
@@ -66,11 +66,12 @@ def rate(
     *,
     items: ArrayLike | None = None,
     features: Any = None,
+    prior: Any = None,
     covariates: Any = None,
     side: bool = False,
     model: str | None = None,
     ties: str = "half",
-    alpha: float | str = DEFAULT_ALPHA,
+    alpha: float | str | None = None,
     time: Any = None,
     context: Any = None,
     half_life: float | None = None,
@@ -104,6 +105,14 @@ def rate(
         Labels of the items of a PairGraph, if it has none; their numbers if not given.
     features : array-like of shape (n_items, n_features), optional
         Features of the items in the order of ``pairs.items``.
+    prior : Leaderboard, dict or series of ratings, table, or a list of these, optional
+        What somebody else says of the items, such as a language model as a judge, in any unit: the
+        ratings are r = Bβ + u, B the ratings by the priors, and only ‖u‖² is regularized. With few
+        votes the board is that of the judge, with many that of the votes; how far votes that are
+        left out one at a time are foreseen decides in between, unless `alpha` is a number. A table
+        has a column of items and one or more of ratings. Items that only the prior rates are on the
+        board; those that it does not rate it is taken to call average. ``board.prior`` says what it
+        was worth.
     covariates : list of str, dict, or array-like of shape (n_comparisons, n_covariates), optional
         What else may explain the outcomes: columns of the frame (two of them in a tuple are their
         difference), names of the covariates of PairData, or values. Numbers speak for the first
@@ -120,11 +129,11 @@ def rate(
     ties : {"half", "davidson"}
         How the model takes ties. "half": a margin of 0, or half a win of each. "davidson" is for
         "bradley-terry" and gives a tie a probability of its own (Davidson 1970).
-    alpha : float or "auto"
-        Regularization, positive; the default is next to none. "auto" takes the one with the least
-        squared error on comparisons left out one at a time (exact; ten folds of them above 3,000
-        items or features). It predicts few comparisons better, but pulls all ratings towards 0,
-        so that the intervals cover the truth less often than they say.
+    alpha : float or "auto", optional
+        Regularization, positive; next to none, 1e-8, if not given and without a prior. "auto" takes
+        the one with the least squared error on comparisons left out one at a time (exact; ten folds
+        of them above 3,000 items or features). It predicts few comparisons better, but pulls all
+        ratings towards 0, so that the intervals cover the truth less often than they say.
     time : str, int or array-like of shape (n_comparisons,), optional
         When each comparison was made, for ratings that change: a column of the frame, dates or
         numbers; "rows" is the order of the rows. The board is of the last day, `Leaderboard.at`
@@ -215,20 +224,29 @@ def rate(
     """
     data = _in_time(_check_pairs, pairs, items, covariates, time, context, columns)
     seen = Circumstances.of(data)
-    model = _check_model(model, data, seen, features, side, ties, alpha)
+    has_more = features is not None or prior is not None
+    model = _check_model(model, data, seen, has_more, side, ties, alpha)
     n_draws = _check_options(
         intervals, n_resamples, confidence, order, min_comparisons, data.n_items
     )
     X = None if features is None else _check_features(features, data.n_items)
+    priors = None
+    if prior is not None:
+        _check_prior(features, n_draws and intervals)
+        data, priors = read_prior(prior, data)
+        X = priors.design
+    if alpha is None:
+        alpha = 1e-8 if priors is None else "auto"
+    n_free = 0 if priors is None else priors.basis.shape[1]
     codes = _check_clusters(data, clusters, n_draws)
     judged = None if data.judges is None else _encode_labels("judges", data.judges, data.n_pairs)
     rng = np.random.default_rng(random_state)
-    learn = partial(_fit, side=side, model=model, ties=ties, X=X, alpha=alpha, rng=rng)
+    learn = partial(
+        _fit, side=side, model=model, ties=ties, X=X, n_free=n_free, alpha=alpha, rng=rng
+    )
     if seen is not None:
-        learn = partial(
-            _fit_in_context, seen=seen, side=side, ties=ties, scales=scales, half_life=half_life,
-            rng=rng,
-        )  # fmt: skip
+        chosen = {"scales": scales, "half_life": half_life}
+        learn = partial(_fit_in_context, seen=seen, side=side, ties=ties, rng=rng, **chosen)
     fit = learn(data)
     if reweight:
         first, _ = _judges(data, judged, fit, confidence)
@@ -261,7 +279,13 @@ def rate(
     judges, note = _judges(data, judged, fit, confidence)
     expected = fit.model.expected(fit.model.margins(solution))
     margin_effects = fit.model.margin_effects(solution, fit.alpha)
-    learner = None if X is None else fit.model.learner(features, solution, fit.alpha)
+    learner = None if features is None else fit.model.learner(features, solution, fit.alpha)
+    worth, said = None, ""
+    if priors is not None:
+        _, shift = fit.model.local(solution, fit.alpha)
+        worth = priors.worth(solution.ratings, unit.factor, shift, data.n_pairs)
+        said = worth.note(data.n_pairs)
+        said += f"; {priors.note}" if priors.note else ""
     _warn_of_components(components, data.items)
     return Leaderboard(
         columns=ordered_columns(data.items, ratings, standing, records, components),
@@ -279,11 +303,12 @@ def rate(
         confidence=float(confidence),
         n_comparisons=data.n_pairs,
         n_clusters=None if codes is None or not n_draws else int(codes.max()) + 1,
-        notes=tuple(filter(None, [solution.note, note])),
+        notes=tuple(filter(None, [said, solution.note, note])),
         **consistency(tally, solution.ratings, expected, margin_effects)._asdict(),
         model_=learner,
         level=0.0 if learner is None else float(learner.predict(features).mean()),
         comparisons=data,
+        prior=worth,
         solved=fit,
         order=order,
     )
@@ -306,6 +331,7 @@ def _fit(
     model: str,
     ties: str,
     X: Array | None,
+    n_free: int,
     alpha: float | str,
     rng: np.random.Generator,
 ) -> Solved:
@@ -315,7 +341,7 @@ def _fit(
     if data.rankings is not None and model == "plackett-luce":
         fitted: RatingModel = PlackettLuce(tally, data.rankings)
     else:
-        fitted = MODELS[model](tally, X, ties)
+        fitted = MODELS[model](tally, X, ties, n_free)
     check_identified(fitted.system, control.names)
     is_number = isinstance(alpha, Real) and 0 < alpha < np.inf
     if not is_number and alpha != "auto":
@@ -528,7 +554,7 @@ def _check_model(
     model: str | None,
     data: PairData,
     seen: Circumstances | None,
-    features: Any,
+    has_more: bool,
     side: bool,
     ties: str,
     alpha: Any,
@@ -541,10 +567,10 @@ def _check_model(
     is_listwise = model == "plackett-luce"
     if seen is not None and model != "bradley-terry":
         raise ValueError(f"time= and context= are for model='bradley-terry', not {model!r}.")
-    if seen is not None and (features is not None or alpha != DEFAULT_ALPHA):
+    if seen is not None and (has_more or alpha is not None):
         raise ValueError(
-            "time= and context= go without features= and alpha=; scales= says how strong the "
-            "regularization is."
+            "time= and context= go without features=, prior= and alpha=; scales= says how strong "
+            "the regularization is."
         )
     if data.rankings is None and is_listwise:
         raise ValueError(
@@ -553,10 +579,10 @@ def _check_model(
         )
     if data.rankings is not None and side:
         raise ValueError("side=True is for two sides; the items of a ranking have none.")
-    if is_listwise and features is not None:
+    if is_listwise and has_more:
         raise ValueError(
-            "features= and model='plackett-luce' do not go together; use model='least-squares', or "
-            "RankLogistic(likelihood='plackett-luce') on the rows of the rankings."
+            "features=, prior= and model='plackett-luce' do not go together; use 'least-squares', "
+            "or RankLogistic(likelihood='plackett-luce') on the rows of the rankings."
         )
     if is_listwise and ties != "half":
         raise ValueError(f"ties={ties!r} is for 'bradley-terry'; rankings share places.")
@@ -599,6 +625,18 @@ def _check_features(features: Any, n_items: int) -> Array:
             "for each item, in the order of pairs.items."
         )
     return np.asarray(X)
+
+
+def _check_prior(features: Any, intervals: Any) -> None:
+    if features is not None:
+        raise ValueError(
+            "prior= and features= are two ways to say what is known of the items; pass one of them "
+            "(a table of numbers may be a prior)."
+        )
+    if intervals == "bootstrap":
+        raise ValueError(
+            "resamples do not show how far a prior is wrong; with prior= use intervals='jackknife'."
+        )
 
 
 def _check_clusters(data: PairData, clusters: Any, n_resamples: int) -> Indices | None:
