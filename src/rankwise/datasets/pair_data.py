@@ -96,6 +96,14 @@ class PairData:
 
         return PairGraph(self.winner, self.loser, self.magnitude, self.weight, self.n_items)
 
+    def compact(self) -> tuple[PairData, Indices]:
+        """The same with the items that occur only, and their positions before."""
+        ends = np.stack([self.first, self.second])
+        members, (first, second) = np.unique(ends, return_inverse=True)
+        rankings = self.rankings and self.rankings.among(slice(None), members)
+        items = self.items[members]
+        return replace(self, first=first, second=second, items=items, rankings=rankings), members
+
     def take(self, rows: NDArray[Any]) -> PairData:
         """Some of the comparisons, by their numbers or a mask, each as often as it is named."""
         per_row = (

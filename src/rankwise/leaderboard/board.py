@@ -359,9 +359,9 @@ class Leaderboard:
 
     @property
     def intervals(self) -> str | None:
-        """How the intervals were found: "jackknife", "bootstrap" or None."""
+        """How the intervals were found: "jackknife", "bootstrap", "posterior" or None."""
         if self.spread is not None:
-            return "jackknife"
+            return "jackknife" if self.scales is None else "posterior"
         return "bootstrap" if self.n_resamples else None
 
     @cached_property
@@ -575,7 +575,7 @@ class Leaderboard:
     @property
     def scales(self) -> Scales | None:
         """The scales of a board with time or context, which `rate` takes for the next one."""
-        parts = getattr(self.solved.model, "parts", None)
+        parts = getattr(getattr(self.solved, "model", None), "parts", None)
         return None if parts is None else parts.scales
 
     def head_to_head(self, items: Any = None) -> HeadToHead:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,13 +97,18 @@ def chances_of(solved: Any) -> Chances:
 def margins_of(
     solved: Any, first: Indices, second: Indices, times: Any, codes: Indices | None, neutral: bool
 ) -> Array:
-    """What the model expects of games, the advantage of the first side in it."""
+    """What the model expects of games, the advantage of the first side in it.
+
+    An item of number n_items is one that the board does not have: it is average.
+    """
     parts = getattr(solved.model, "parts", None)
     if parts is None:
-        ratings = solved.solution.ratings
+        ratings = np.append(solved.solution.ratings, 0.0)
         margins = ratings[first] - ratings[second]
     else:
-        values = solved.model.system.values(solved.model.unknowns)
+        values = np.vstack(
+            [solved.model.system.values(solved.model.unknowns), np.zeros(parts.size)]
+        )
         phi = parts.at(times, codes)
         margins = np.asarray(phi.multiply(values[first] - values[second]).sum(axis=1)).ravel()
     names = solved.control.names
@@ -144,7 +148,7 @@ def forecast(board: Any, home: Any, away: Any, time: Any, context: Any, neutral:
     return Forecast(*columns)
 
 
-class TestedMethod(NamedTuple):
+class ForecastScore(NamedTuple):
     """How well one method foresaw games.
 
     Attributes
@@ -156,7 +160,7 @@ class TestedMethod(NamedTuple):
     behind, behind_error : float
         By how much the log loss is above that of the board, game by game, and its standard error.
     accuracy : float
-        Share of the games whose likeliest outcome came.
+        Share of the games whose likeliest outcome came; of several that are as likely, a part.
     """
 
     name: str
@@ -167,25 +171,21 @@ class TestedMethod(NamedTuple):
     accuracy: float
 
 
-def known_games(solved: Any, later: PairData, items: Any) -> tuple[PairData, Indices, Indices]:
-    """The games of items that the board has, and these as positions on it."""
-    place = {label: k for k, label in enumerate(items.tolist())}
-    number = np.array([place.get(label, -1) for label in later.items.tolist()], np.intp)
-    first, second = number[later.first], number[later.second]
-    known = (first >= 0) & (second >= 0)
-    known &= solved.components[first] == solved.components[second]
-    return later.take(known), first[known], second[known]
+def board_chances(board: Any, later: PairData) -> Array:
+    """Chances of later comparisons, each at its time and in its context.
 
-
-def board_chances(board: Any, later: PairData, first: Indices, second: Indices) -> Array:
-    """Chances of games by a board, each at its time and in its context."""
+    Items that the board does not have are average, levels of a context likewise.
+    """
+    place = {label: k for k, label in enumerate(board.items.tolist())}
+    number = np.array([place.get(label, len(place)) for label in later.items.tolist()], np.intp)
     parts, codes = getattr(board.solved.model, "parts", None), None
     if parts is not None:
         codes = np.full((len(parts.seen.levels), later.n_pairs), -1, np.intp)
         for k, (name, levels) in enumerate(parts.seen.levels.items()):
-            number = {label: j for j, label in enumerate(levels.tolist())}
-            codes[k] = [number.get(label, -1) for label in later.contexts[name].tolist()]
-    margins = margins_of(board.solved, first, second, later.times, codes, neutral=False)
+            known = {label: j for j, label in enumerate(levels.tolist())}
+            codes[k] = [known.get(label, -1) for label in later.contexts[name].tolist()]
+    ends = number[later.first], number[later.second]
+    margins = margins_of(board.solved, *ends, later.times, codes, neutral=False)
     return np.asarray(board.chances.of(margins))
 
 
@@ -250,29 +250,20 @@ def base_chances(before: PairData, n: int) -> Array:
     return np.tile(shares, (n, 1))
 
 
-def compare_forecasts(said: Array, chances: dict[str, Array]) -> tuple[TestedMethod, ...]:
+def compare_forecasts(said: Array, chances: dict[str, Array]) -> tuple[ForecastScore, ...]:
     """One row for each method; the first one is what the others are compared with."""
     rows, first, n = [], None, len(said)
     for name, each in chances.items():
         losses = log_losses(each, said)
         first = losses if first is None else first
         behind = losses - first
-        hits = np.argmax(each, axis=1) == 1 - said.astype(np.intp)
+        is_best = each >= each.max(axis=1, keepdims=True) - LEAST
+        hits = is_best[np.arange(n), 1 - said.astype(np.intp)] / is_best.sum(axis=1)
         error, wide = losses.std() / np.sqrt(n), behind.std() / np.sqrt(n)
         rows.append(
-            TestedMethod(
+            ForecastScore(
                 name, float(losses.mean()), float(error), float(behind.mean()), float(wide),
                 float(hits.mean()),
             )
         )  # fmt: skip
     return tuple(rows)
-
-
-def in_time(data: PairData) -> PairData:
-    """The comparisons in the order of time."""
-    return data if data.times is None else data.take(np.argsort(data.times, kind="stable"))
-
-
-def on_items(data: PairData, first: Indices, second: Indices, items: Any) -> PairData:
-    """The comparisons as those of the items of a board."""
-    return replace(data, first=first, second=second, items=items)

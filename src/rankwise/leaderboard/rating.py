@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array
 
 from rankwise.arrays import Array, Indices
-from rankwise.datasets import PairData, pairs_from_frame
+from rankwise.datasets import PairData
 from rankwise.datasets.pair_data import PairColumns
-from rankwise.datasets.times import as_times
 from rankwise.errors import warn_user
-from rankwise.frames import as_array
-from rankwise.graphs import PairGraph, PreferenceGraph
-from rankwise.groups import Groups, encode_groups
-from rankwise.inputs import check_items, check_option, suggestion
+from rankwise.groups import Groups
 from rankwise.leaderboard.board import Leaderboard, consistency, meetings_of, scale_of
+from rankwise.leaderboard.border import (
+    check_clusters,
+    check_features,
+    check_model,
+    check_options,
+    check_prior,
+    encode_labels,
+    read_comparisons,
+)
 from rankwise.leaderboard.bradley_terry import BradleyTerry
 from rankwise.leaderboard.context import (
     Circumstances,
@@ -35,7 +38,6 @@ from rankwise.leaderboard.covariates import (
     check_identified,
     covariates_of,
     effects_of,
-    with_covariates,
 )
 from rankwise.leaderboard.jackknife import held_out_margins
 from rankwise.leaderboard.judges import Judge, judges_of, weights_of
@@ -46,7 +48,6 @@ from rankwise.leaderboard.solving import RatingSystem, Solution
 from rankwise.leaderboard.standing import in_rankings, ordered_columns, records_of, standing_of
 from rankwise.leaderboard.tally import Tally
 from rankwise.machine import calm
-from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
 
 RatingModel = LeastSquares | BradleyTerry
 MODELS: dict[str, type[RatingModel]] = {
@@ -54,9 +55,6 @@ MODELS: dict[str, type[RatingModel]] = {
     "bradley-terry": BradleyTerry,
     "plackett-luce": PlackettLuce,
 }
-ORDERS = ("rating", "lower")
-LARGEST_MARGIN = 1e100
-INTERVALS = ("jackknife", "bootstrap")
 LEAST_ALPHA = 1e-13  # less is lost in rounding, and the system singular
 
 
@@ -222,31 +220,33 @@ def rate(
     >>> board.expected_margin("Ann", "Cleo").value
     0.740...
     """
-    data = _in_time(_check_pairs, pairs, items, covariates, time, context, columns)
+    data = read_comparisons(pairs, items, covariates, time, context, columns)
     seen = Circumstances.of(data)
     has_more = features is not None or prior is not None
-    model = _check_model(model, data, seen, has_more, side, ties, alpha)
-    n_draws = _check_options(
+    model = check_model(model, data, seen, has_more, side, ties, alpha)
+    n_draws = check_options(
         intervals, n_resamples, confidence, order, min_comparisons, data.n_items
     )
-    X = None if features is None else _check_features(features, data.n_items)
+    X = None if features is None else check_features(features, data.n_items)
     priors = None
     if prior is not None:
-        _check_prior(features, n_draws and intervals)
+        check_prior(features, n_draws and intervals)
         data, priors = read_prior(prior, data)
         X = priors.design
     if alpha is None:
         alpha = 1e-8 if priors is None else "auto"
     n_free = 0 if priors is None else priors.basis.shape[1]
-    codes = _check_clusters(data, clusters, n_draws)
-    judged = None if data.judges is None else _encode_labels("judges", data.judges, data.n_pairs)
+    codes = check_clusters(data, clusters, n_draws)
+    judged = None if data.judges is None else encode_labels("judges", data.judges, data.n_pairs)
     rng = np.random.default_rng(random_state)
     learn = partial(
         _fit, side=side, model=model, ties=ties, X=X, n_free=n_free, alpha=alpha, rng=rng
     )
     if seen is not None:
-        chosen = {"scales": scales, "half_life": half_life}
-        learn = partial(_fit_in_context, seen=seen, side=side, ties=ties, rng=rng, **chosen)
+        learn = partial(
+            _fit_in_context, seen=seen, side=side, ties=ties, rng=rng, scales=scales,
+            half_life=half_life,
+        )  # fmt: skip
     fit = learn(data)
     if reweight:
         first, _ = _judges(data, judged, fit, confidence)
@@ -441,27 +441,21 @@ def rate_groups(
     {'new': [1, 2, 0], 'old': [0, 1]}
     """
     columns = {name: options.pop(name) for name in PairColumns.names() if name in options}
-    data = _check_pairs(pairs, items, covariates, columns)
+    data = read_comparisons(pairs, items, covariates, None, None, columns)
     labels = data.groups if groups is None else groups
     if labels is None:
         raise ValueError(
             "the comparisons have no groups; read them with group=, or pass one label for each."
         )
-    encoded = _encode_labels("groups", labels, data.n_pairs)
-    X = None if features is None else _check_features(features, data.n_items)
+    encoded = encode_labels("groups", labels, data.n_pairs)
+    X = None if features is None else check_features(features, data.n_items)
     if clusters is not None:
-        units = _encode_labels("clusters", clusters, data.n_pairs)
+        units = encode_labels("clusters", clusters, data.n_pairs)
         clusters = units.labels[units.codes]
     boards = {}
     for code, label in enumerate(encoded.labels.tolist()):
         chosen = np.flatnonzero(encoded.codes == code)
-        of_group = data.take(chosen)
-        ends = np.stack([of_group.first, of_group.second])
-        members, (first, second) = np.unique(ends, return_inverse=True)
-        of_group = replace(
-            of_group, first=first, second=second, items=data.items[members],
-            rankings=of_group.rankings and of_group.rankings.among(slice(None), members),
-        )  # fmt: skip
+        of_group, members = data.take(chosen).compact()
         try:
             boards[label] = rate(
                 of_group,
@@ -473,196 +467,3 @@ def rate_groups(
         except ValueError as error:
             raise ValueError(f"group {label!s}: {error}") from error
     return boards
-
-
-def _check_pairs(
-    pairs: Any, items: ArrayLike | None, covariates: Any, columns: dict[str, Any]
-) -> PairData:
-    """The comparisons as PairData, with the covariates that are asked for and no others."""
-    known = [name for name in PairColumns.names() if name != "covariates"]
-    for name in columns:
-        if name not in known:
-            raise TypeError(
-                f"rate has no argument {name!r}; {suggestion(name, known)}columns of a frame are "
-                f"given by {', '.join(known)}."
-            )
-    if isinstance(pairs, PairData | PreferenceGraph):
-        if columns:
-            raise ValueError(
-                f"{', '.join(columns)} name columns of a data frame, but pairs is a "
-                f"{type(pairs).__name__}."
-            )
-        data = pairs if isinstance(pairs, PairData) else _from_graph(pairs.pairs(), items)
-        data = with_covariates(data, covariates)
-    else:
-        if covariates is not None:
-            names = [covariates] if isinstance(covariates, str) else covariates
-            columns = {**columns, "covariates": names}
-        data = pairs_from_frame(pairs, **columns)
-    if items is not None and not isinstance(pairs, PreferenceGraph):
-        raise ValueError("items= names the items of a PairGraph; PairData has its own.")
-    if not data.n_pairs:
-        raise ValueError("there are no comparisons; a rating needs at least one.")
-    largest = float(np.abs(data.outcome).max())
-    if largest > LARGEST_MARGIN:
-        raise ValueError(
-            f"there is a margin of {largest:.3g}; beyond {LARGEST_MARGIN:g} squares overflow. "
-            "Correct it, or divide all margins."
-        )
-    if isinstance(pairs, PairData):
-        _ = data.graph()  # checks outcomes, weights and items
-    return data
-
-
-def _from_graph(graph: PairGraph, items: ArrayLike | None) -> PairData:
-    labels = graph.items if items is None else np.asarray(items)
-    if labels.shape != (graph.n_items,):
-        raise ValueError(
-            f"items has shape {labels.shape}, but the comparisons are of {graph.n_items} items; "
-            "pass one label for each."
-        )
-    if len(set(labels.tolist())) < len(labels):
-        raise ValueError("items has a label twice; every item needs its own.")
-    return PairData(graph.winner, graph.loser, graph.edge_target, graph.edge_weight, labels)
-
-
-def _in_time(
-    read: Any, pairs: Any, items: Any, covariates: Any, time: Any, context: Any, columns: Any
-) -> PairData:
-    """The comparisons with their times and contexts, which may be columns or arrays."""
-    is_frame = not isinstance(pairs, PairData | PreferenceGraph)
-    if is_frame and isinstance(time, (str, int)):
-        columns, time = {**columns, "time": time}, None
-    if is_frame and context is not None and not isinstance(context, Mapping):
-        columns, context = {**columns, "context": context}, None
-    data: PairData = read(pairs, items, covariates, columns)
-    if isinstance(time, str) and time == "rows":
-        time = np.arange(data.n_pairs)
-    if time is not None:
-        data = replace(data, times=as_times(time, data.n_pairs))
-    if context is not None:
-        if not isinstance(context, Mapping):
-            raise ValueError(f"context={context!r}; pass a dict from a name to labels.")
-        labels = {name: np.asarray(column) for name, column in context.items()}
-        for name, column in labels.items():
-            _encode_labels(f"the context {name!r}", column, data.n_pairs)
-        data = replace(data, contexts=labels)
-    return data
-
-
-def _check_model(
-    model: str | None,
-    data: PairData,
-    seen: Circumstances | None,
-    has_more: bool,
-    side: bool,
-    ties: str,
-    alpha: Any,
-) -> str:
-    """The model, if it goes with the data and the other options."""
-    if model is None:
-        usual = "least-squares" if data.rankings is None else "plackett-luce"
-        model = usual if seen is None else "bradley-terry"
-    check_option("model", model, list(MODELS))
-    is_listwise = model == "plackett-luce"
-    if seen is not None and model != "bradley-terry":
-        raise ValueError(f"time= and context= are for model='bradley-terry', not {model!r}.")
-    if seen is not None and (has_more or alpha is not None):
-        raise ValueError(
-            "time= and context= go without features=, prior= and alpha=; scales= says how strong "
-            "the regularization is."
-        )
-    if data.rankings is None and is_listwise:
-        raise ValueError(
-            "model='plackett-luce' is for rankings; name their columns with ranking=, item= and "
-            "place=, or pass a list of lists. Comparisons of two are for 'bradley-terry'."
-        )
-    if data.rankings is not None and side:
-        raise ValueError("side=True is for two sides; the items of a ranking have none.")
-    if is_listwise and has_more:
-        raise ValueError(
-            "features=, prior= and model='plackett-luce' do not go together; use 'least-squares', "
-            "or RankLogistic(likelihood='plackett-luce') on the rows of the rankings."
-        )
-    if is_listwise and ties != "half":
-        raise ValueError(f"ties={ties!r} is for 'bradley-terry'; rankings share places.")
-    return model
-
-
-def _check_options(
-    intervals: Any,
-    n_resamples: Any,
-    confidence: Any,
-    order: Any,
-    min_comparisons: Any,
-    n_items: int,
-) -> int:
-    """Check how intervals are made and how the board is ordered; return the number of resamples."""
-    check_option("intervals", intervals, INTERVALS)
-    if n_resamples is None:
-        n_resamples = 1000 if n_items <= COVARIANCE_LIMIT else 200
-    if not isinstance(n_resamples, Integral) or isinstance(n_resamples, bool) or n_resamples < 0:
-        raise ValueError(
-            f"n_resamples={n_resamples!r}; expected a whole number of at least 0 (no intervals)."
-        )
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
-    check_option("order", order, ORDERS)
-    if order == "lower" and not n_resamples:
-        raise ValueError("order='lower' goes by intervals; do not pass n_resamples=0.")
-    if not isinstance(min_comparisons, Integral) or min_comparisons < 0:
-        raise ValueError(f"min_comparisons={min_comparisons!r}; expected a whole number from 0.")
-    return int(n_resamples)
-
-
-def _check_features(features: Any, n_items: int) -> Array:
-    """Finite features, one row for each item."""
-    check_items("features", features)
-    X = check_array(as_array(features, "features"), dtype=np.float64, input_name="features")
-    if len(X) != n_items:
-        raise ValueError(
-            f"features has {len(X)} rows, but the comparisons are of {n_items} items; pass one row "
-            "for each item, in the order of pairs.items."
-        )
-    return np.asarray(X)
-
-
-def _check_prior(features: Any, intervals: Any) -> None:
-    if features is not None:
-        raise ValueError(
-            "prior= and features= are two ways to say what is known of the items; pass one of them "
-            "(a table of numbers may be a prior)."
-        )
-    if intervals == "bootstrap":
-        raise ValueError(
-            "resamples do not show how far a prior is wrong; with prior= use intervals='jackknife'."
-        )
-
-
-def _check_clusters(data: PairData, clusters: Any, n_resamples: int) -> Indices | None:
-    """The number of the cluster of each comparison: as passed, else clusters or judges of the data.
-
-    None if there are no clusters.
-    """
-    if clusters is None:
-        clusters = data.clusters if data.clusters is not None else data.judges
-        if clusters is None or len(np.unique(clusters)) < 2:
-            return None
-    encoded = _encode_labels("clusters", clusters, data.n_pairs)
-    if n_resamples and encoded.n_groups < 2:
-        raise ValueError(
-            f"all comparisons are in one cluster, {encoded.labels[0]!s}; whole clusters "
-            "are left out or resampled, so at least two are needed. Do without clusters=, or pass "
-            "n_resamples=0."
-        )
-    return encoded.codes
-
-
-def _encode_labels(name: str, labels: Any, n_comparisons: int) -> Groups:
-    """One label for each comparison, as numbers."""
-    if np.shape(labels) != (n_comparisons,):
-        raise ValueError(
-            f"{name} has shape {np.shape(labels)}, but there are {n_comparisons} comparisons; "
-            "pass one label for each."
-        )
-    return encode_groups(labels, n_comparisons)
