@@ -27,7 +27,7 @@ from rankwise.groups import encode_groups
 from rankwise.inputs import check_alphas, check_nus, read_target
 from rankwise.losses import SquaredLoss
 from rankwise.machine import calm, check_matrix_fits
-from rankwise.metrics import get_metric
+from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.averaging import mean
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.candidates import (
@@ -35,7 +35,7 @@ from rankwise.model_selection.candidates import (
     asked_alphas,
     default_alphas,
 )
-from rankwise.model_selection.curves import HeldOutCurves, Measure
+from rankwise.model_selection.curves import HeldOutCurves
 from rankwise.model_selection.hold_out import check_rest
 from rankwise.model_selection.task import RefitTask
 from rankwise.solvers.co_regularized import CoSystem, coupling, scored_system, solve_co_regularized
@@ -596,7 +596,7 @@ random_state
         return np.asarray(self.best_estimator_.view_disagreement(X, groups))
 
     def _tables(
-        self, runs: list[HeldOutCurves], points: list[dict[str, Any]], metric: Measure
+        self, runs: list[HeldOutCurves], points: list[dict[str, Any]], metric: Metric
     ) -> dict[str, Any]:
         """Scores for `cv_results_`: a row for each nu, a column for each alpha."""
         (run,) = runs

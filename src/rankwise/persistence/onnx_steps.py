@@ -55,8 +55,8 @@ def add_ranker(graph: Graph, ranker: Any, values: Values) -> tuple[str, tuple[in
     if scores is None or linear.any():
         added = graph.add("MatMul", graph.matrix(values), linear)
         scores = added if scores is None else graph.add("Add", scores, added)
-    if parts.level:
-        scores = graph.add("Add", scores, np.array(parts.level))
+    if parts.intercept:
+        scores = graph.add("Add", scores, np.array(parts.intercept))
     if not parts.output_shape:
         scores = graph.add("Squeeze", scores, ROWS)
     return scores, parts.output_shape
