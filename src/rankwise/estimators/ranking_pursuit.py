@@ -512,10 +512,6 @@ train_error_
     )
 
     n_basis: int = 50
-    _: KW_ONLY
-    cv: Any = "auto"
-    scoring: Any = "disagreement"
-    store_predictions: bool = False
 
     def predict_views(self, X: Any) -> Array:
         """Scores by each view; see ``RankingPursuit.predict_views``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from rankwise.model_selection.curves import (
 from rankwise.model_selection.folds import read_splits
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BaseSearch(BaseEstimator):
     """A ranker that chooses its parameters by held-out data and stands for the best model.
 
@@ -53,10 +55,9 @@ class BaseSearch(BaseEstimator):
     lists: ClassVar[tuple[str, ...]] = ()
     """Other parameters that may be lists of values; each combination is a task of its own."""
 
-    best_estimator_: Any
-    cv: Any
-    scoring: Any
-    store_predictions: bool
+    cv: Any = "auto"
+    scoring: Any = "disagreement"
+    store_predictions: bool = False
 
     def _search(self, *data: Any) -> None:
         """Choose the parameters, then learn from all data, which go to `hold_out_task`."""
