@@ -63,15 +63,15 @@ class ScoreFunctions(NamedTuple):
         One for each view; a linear ranker without views has its columns as they are.
     coefficients : list of ndarray of shape (n, n_outputs)
         Weights of the columns or of the items of each map.
-    intercept : float
-        What is added to all scores.
+    intercept : float or ndarray of shape (n_outputs,)
+        What is added to all scores, or to those of each output.
     output_shape : tuple of int
         Shape of the scores of one item: () or (n_outputs,).
     """
 
     maps: list[FeatureMap]
     coefficients: list[Array]
-    intercept: float = 0.0
+    intercept: float | Array = 0.0
     output_shape: tuple[int, ...] = ()
 
 
@@ -124,7 +124,7 @@ def linear_function(model: Any) -> LinearFunction:
         )
     pairs = zip(parts.maps, parts.coefficients, strict=True)
     lines = [map_weights(one, coef, model.n_features_in_)[:, 0] for one, coef in pairs]
-    return LinearFunction(np.mean(lines, axis=0), parts.intercept)
+    return LinearFunction(np.mean(lines, axis=0), float(parts.intercept))
 
 
 def map_weights(linear: FeatureMap, coef: Array, n_features: int) -> Array:

@@ -85,15 +85,9 @@ class KernelModel(RankerMixin, KernelParameters):
 
     def score_functions(self) -> ScoreFunctions:
         """What the scores are made of."""
-        if np.ndim(self.intercept_):
-            raise ValueError(
-                f"{type(self).__name__} scores all labels of an instance, and a ranker of items is "
-                "needed here. Its weights are coef_ (dual_coef_ for kernels) and intercept_; a "
-                "model file keeps all of it (rankwise.persistence.save)."
-            )
         columns = np.asarray(self._columns, dtype=np.float64)
         features = self._feature_map(len(columns))
-        return ScoreFunctions([features], [columns], float(self.intercept_), self.output_shape_)
+        return ScoreFunctions([features], [columns], self.intercept_, self.output_shape_)
 
     def _store_features(self, features: FeatureMap) -> None:
         """Forget an earlier fit with other parameters, keep the items of this one."""
