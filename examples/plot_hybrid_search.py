@@ -52,7 +52,7 @@ ways = {
 # draws each; the dashed line is rank fusion.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
-for place, (name, scores) in enumerate(ways.items()):
+for place, scores in enumerate(ways.values()):
     (row,) = evaluate(y, scores, queries, "ndcg@10")
     left.plot([row.low, row.high], [place, place], color="#0072B2", linewidth=3)
     left.plot(row.mean, place, "o", color="#0072B2")
