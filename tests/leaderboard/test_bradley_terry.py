@@ -199,7 +199,6 @@ def test_many_items_by_conjugate_gradients_are_the_same_board(monkeypatch):
     data, Z = _games(7, 200, n_covariates=1)
     dense = [_model(data, Z, ties).solve(1e-4) for ties in TIES]
     monkeypatch.setattr(solving, "DENSE_LIMIT", 2)
-    monkeypatch.setattr("rankwise.leaderboard.likelihood.DENSE_LIMIT", 2)
     for ties, board in zip(TIES, dense, strict=True):
         sparse = _model(data, Z, ties).solve(1e-4)
         np.testing.assert_allclose(sparse.ratings, board.ratings, atol=1e-6)
