@@ -63,9 +63,9 @@ def test_imports_point_down_the_layers():
 BUDGET = {
     ".": 1022,
     "_compiled": 227,
-    "cli": 2515,
+    "cli": 2592,
     "dask": 382,
-    "datasets": 2404,
+    "datasets": 2470,
     "estimators": 3864,
     "features": 653,
     "graphs": 1261,
