@@ -717,10 +717,3 @@ def test_simulations_of_judges_and_intervals_print_shares(capsys, monkeypatch):
     leaderboard_judges.main(["--runs", "1"])
     last = capsys.readouterr().out.strip().splitlines()[-1].split()
     assert last[:4] == ["320", "1.000", "1.000", "1.000"]
-
-
-def test_the_benchmark_compares_equal_samples(capsys):
-    from benchmarks import leaderboard
-
-    leaderboard.main(["--size", "tiny", "--repeat", "1"])
-    assert "comparisons" in capsys.readouterr().out
