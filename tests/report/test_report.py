@@ -337,6 +337,10 @@ def test_one_list_has_no_interval():
     words = words_of(make_report(MODEL, X, y))
     assert "one list: no interval" in words
     assert "only one list" in words
+    words = words_of(make_report(MODEL, X, y, metrics="auc(relevant=2)"))
+    assert "95%: " in words
+    assert "rough guess" not in words
+    assert "interval is that of other items in it (DeLong)" in words
     assert f"on {len(y)} items" in words
 
 
