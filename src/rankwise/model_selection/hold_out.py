@@ -37,7 +37,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.features import Features
+from rankwise.features.feature_map import Features
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.losses import SquaredLoss
 from rankwise.machine import track
@@ -332,7 +332,7 @@ def coefficients_without(
     return flat.reshape(len(flat), *solution.shape[1:])
 
 
-def way_without(loss: SquaredLoss, features: Features, units: Units) -> str:
+def shortcut_for(loss: SquaredLoss, features: Features, units: Units) -> str:
     """How the units are left out: "closed", "items", "edges" or "refit"."""
     graph, is_mixed = loss.graph, features.method == "dual" and 0 < loss.beta < 1
     if features.method == "iterative":
@@ -341,7 +341,7 @@ def way_without(loss: SquaredLoss, features: Features, units: Units) -> str:
         return "refit" if is_mixed else "closed"
     if graph.is_complete:
         return "items"
-    has_room = has_fixed_edges(graph) and fits_edges(graph.pairs(), _n_features(features))
+    has_room = has_fixed_edges(graph) and fits_edges(graph.pairs(), features.matrix.shape[1])
     return "edges" if has_room else "refit"
 
 
@@ -349,7 +349,7 @@ def _solutions(
     loss: SquaredLoss, features: Features, units: Units, alphas: Array, refit: Refit
 ) -> Array:
     graph, members = loss.graph, [*units.members, np.empty(0, dtype=np.intp)]
-    way = way_without(loss, features, units)
+    way = shortcut_for(loss, features, units)
     if way == "closed":
         return _closed(loss, features, members, alphas)
     if way == "items":
@@ -360,10 +360,6 @@ def _solutions(
         edges = members if units.of_edges else [*edges_of_folds(pairs, units.members), members[-1]]
         return _edges(graph, features, edges, alphas)
     return _refit(loss, features, units, alphas, refit)
-
-
-def _n_features(features: Features) -> int:
-    return len(features.matrix) if features.method == "dual" else features.matrix.shape[1]
 
 
 def _closed(loss: SquaredLoss, features: Features, members: Folds, alphas: Array) -> Array:
@@ -423,14 +419,14 @@ def _refit(
 ) -> Array:
     """Train again without each unit, and with all data; coefficients of all features or items."""
     every = np.arange(0)
-    units, found = units._replace(members=[*units.members, every]), []
+    units, solutions = units._replace(members=[*units.members, every]), []
     for _, rest, coef in _train_again(loss, features, units, alphas, refit):
         if features.method == "dual":
             whole = np.zeros((len(alphas), loss.graph.n_items, coef.shape[2]))
             whole[:, rest] = coef
             coef = whole
-        found.append(coef.transpose(1, 2, 0))
-    return np.stack(found, axis=1)
+        solutions.append(coef.transpose(1, 2, 0))
+    return np.stack(solutions, axis=1)
 
 
 def _train_again(
