@@ -5,17 +5,13 @@ from __future__ import annotations
 __all__ = ["StoryOrder"]
 
 STORY = [
-<<<<<<< HEAD
     "plot_auto_ranker.py",
     "plot_board.py",
     "plot_compare_rankers.py",
     "plot_importance.py",
     "plot_calibration.py",
     "plot_best_sets.py",
-=======
-    "plot_ranking_or_regression.py",
     "plot_hybrid_search.py",
->>>>>>> main
     "plot_alpha_path.py",
     "plot_preference_graph.py",
     "plot_label_ranking.py",
