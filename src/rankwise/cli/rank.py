@@ -122,7 +122,13 @@ class ComparisonOptions(PairOptions):
     ] = None
     delimiter: Annotated[str | None, _column("Between the columns of a text.", "CHARACTER")] = None
     features: Annotated[Path | None, _column("Table with features of the items.", "FILE")] = None
-    item: Annotated[str, _column("Column of the items in the table of features.")] = "item"
+    prior: Annotated[
+        list[Path] | None,
+        _column(
+            "Ratings by another judge, as rank -o writes them: what is believed first.", "FILE"
+        ),
+    ] = None
+    item: Annotated[str, _column("Column of the items in these tables.")] = "item"
 
     def columns(self) -> dict[str, Any]:
         """The columns as `read_pairs` takes them."""
@@ -158,9 +164,10 @@ def rank(
     from rankwise.leaderboard import rate, rate_groups
     from rankwise.report import board_page
 
-    check_inputs(pairs, columns.features)
-    check_output(output, pairs, columns.features)
-    check_output(reading.page, pairs, columns.features, output)
+    tables = [columns.features, *(columns.prior or [])]
+    check_inputs(pairs, *tables)
+    check_output(output, pairs, *tables)
+    check_output(reading.page, pairs, *tables, output)
     data = read_pairs(pairs, **columns.columns())
     if data.read_as:
         note(f"{data.read_as}; --sides and --outcome say it otherwise.")
@@ -170,6 +177,7 @@ def rank(
     options: dict[str, Any] = {
         "covariates": list(data.covariates) or None,
         "features": _features(columns, data),
+        "prior": [_prior(file, columns.item) for file in columns.prior or []] or None,
         "side": side,
         "model": model,
         "ties": ties,
@@ -245,6 +253,18 @@ def _joined(boards: dict[Any, Leaderboard], format: str) -> str:
     columns = next(iter(boards.values())).columns
     rows = [[label, *row] for label, board in boards.items() for row in board.rows]
     return csv_text(["group", *columns], rows)
+
+
+def _prior(file: Path, item: str) -> dict[str, Any]:
+    """The ratings of a table: its column rating, or all columns but that of the items."""
+    from rankwise.datasets import read_ranking
+    from rankwise.frames import frame_columns
+
+    table: Any = read_ranking(file, target=None, group=None, id=item, as_frame=True)
+    columns = frame_columns(table.X) or {}
+    if "rating" in columns:
+        columns = {file.stem: columns["rating"]}
+    return {"item": table.ids, **columns}
 
 
 def _features(options: ComparisonOptions, pairs: PairData) -> Any:

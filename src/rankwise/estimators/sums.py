@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
-from rankwise.estimators.problem import check_beta, check_length
+from rankwise.estimators.problem import check_beta, check_rows
 from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
@@ -23,9 +23,16 @@ from rankwise.graphs.gram import plain_system
 from rankwise.graphs.pair_graph import COSTS, GROUP_WEIGHTS
 from rankwise.graphs.score_graph import TIES
 from rankwise.groups import Groups, encode_groups
-from rankwise.inputs import as_real, as_scores, as_weights, check_option, split_weighted
+from rankwise.inputs import (
+    as_real,
+    as_scores,
+    as_weights,
+    check_alphas,
+    check_length,
+    check_option,
+    split_weighted,
+)
 from rankwise.machine import calm, check_matrix_fits
-from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.hold_out import dense_rows
 from rankwise.solvers.sums import OpenGroup, Part, solve_sums
 
@@ -421,7 +428,7 @@ class Sums:
                 f"y is a {type(y).__name__}, whose preferences cannot be cut in batches; pass "
                 "scores and groups."
             )
-        X = self._model._check_items(X, accept_sparse="csr", reset=is_first)
+        X = check_rows(self._model, X, reset=is_first)
         y, groups, weights = split_weighted(y, groups, sample_weight)
         scores = check_length(as_scores(y), X.shape[0])
         if is_first:

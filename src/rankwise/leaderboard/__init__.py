@@ -4,6 +4,7 @@ from rankwise.leaderboard.board import HeadToHead, Leaderboard, LeaderboardRow, 
 from rankwise.leaderboard.covariates import Effect
 from rankwise.leaderboard.judges import Judge
 from rankwise.leaderboard.overturn import Overturn
+from rankwise.leaderboard.prior import Prior
 from rankwise.leaderboard.rating import rate, rate_groups
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "LeaderboardRow",
     "Margin",
     "Overturn",
+    "Prior",
     "rate",
     "rate_groups",
 ]

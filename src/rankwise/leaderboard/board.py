@@ -26,6 +26,7 @@ from rankwise.leaderboard.overturn import (
     next_places,
     votes_to_overturn,
 )
+from rankwise.leaderboard.prior import Prior
 from rankwise.leaderboard.solving import explained_by_ratings
 from rankwise.leaderboard.tally import Tally
 from rankwise.text_tables import listed
@@ -309,6 +310,8 @@ class Leaderboard:
         Mean score that the model gives to the items. The board subtracts it: its mean rating is 0.
     comparisons : PairData or None
         What the board was made from.
+    prior : Prior or None
+        What the priors were worth, if there were any.
     solved : Solved or None
         Tally, model, alpha and solution behind the ratings, before they were put on the scale.
     """
@@ -335,6 +338,7 @@ class Leaderboard:
     model_: Any = None
     level: float = 0.0
     comparisons: PairData | None = None
+    prior: Prior | None = None
     solved: Any = None
 
     @property
@@ -534,6 +538,7 @@ class Leaderboard:
             "scale": self.scale.name,
             "anchor": None if self.scale.members is None else self.items.tolist()[self.scale.at],
             "notes": list(self.notes),
+            "prior": None if self.prior is None else self.prior._asdict(),
             "effects": [effect._asdict() for effect in self.effects],
             "judges": [judge._asdict() for judge in self.judges],
             "rows": [row._asdict() for row in self.rows],

@@ -254,8 +254,7 @@ def _direction(solved: Any, a: int, b: int) -> Array:
 def _refitted(solved: Any, count: Indices) -> Any:
     """The board without some comparisons, λ being the same."""
     tally = replace(solved.tally, count=count)
-    model, system = copy(solved.model), copy(solved.model.system)
-    model.tally = system.tally = tally
-    model.system = system
+    model = copy(solved.model)
+    model.tally, model.system = tally, model.system.of(tally)
     alpha = solved.alpha * solved.tally.total_weight / tally.total_weight
     return solved._replace(tally=tally, model=model, alpha=alpha, solution=model.solve(alpha))

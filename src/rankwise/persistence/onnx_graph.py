@@ -116,8 +116,12 @@ class Graph:
                 "files hold 2 GB; train it with fewer basis items (n_basis)."
             )
         name = self._new_name("constant")
-        self._constants.append(self._onnx.numpy_helper.from_array(np.ascontiguousarray(kept), name))
+        self._constants.append(self.tensor(kept, name))
         return name
+
+    def tensor(self, array: NDArray[Any], name: str = "") -> Any:
+        """An array as ONNX keeps it."""
+        return self._onnx.numpy_helper.from_array(np.ascontiguousarray(array), name)
 
     def matrix(self, values: Values) -> str:
         """All columns as one matrix."""
