@@ -73,11 +73,11 @@ BUDGET = {
     "judge": 860,
     "leaderboard": 2563,
     "losses": 289,
-    "metrics": 1218,
+    "metrics": 1216,
     "model_selection": 1668,
     "persistence": 1283,
     "plot": 651,
-    "report": 1271,
+    "report": 1274,
     "solvers": 1918,
     "uncertainty": 946,
 }
