@@ -74,7 +74,7 @@ BUDGET = {
     "leaderboard": 2563,
     "losses": 289,
     "metrics": 1216,
-    "model_selection": 1668,
+    "model_selection": 1667,
     "persistence": 1283,
     "plot": 651,
     "report": 1274,
