@@ -74,7 +74,7 @@ BUDGET = {
     "leaderboard": 3465,
     "losses": 472,
     "metrics": 1216,
-    "model_selection": 1668,
+    "model_selection": 1667,
     "persistence": 1283,
     "plot": 651,
     "report": 1274,
