@@ -244,8 +244,7 @@ def rate(
     learner = None if features is None else fit.model.learner(features, solution, fit.alpha)
     worth, said = None, ""
     if priors is not None:
-        _, shift = fit.model.local(solution, fit.alpha)
-        worth = priors.worth(solution.ratings, unit.factor, shift, data.n_pairs)
+        worth = priors.worth(solution.ratings, unit.factor, *fit.model.local(solution, fit.alpha))
         said = worth.note(data.n_pairs)
         said += f"; {priors.note}" if priors.note else ""
     _warn_of_components(components, data.items)
