@@ -325,7 +325,7 @@ def test_evaluation_is_that_of_the_library(tmp_path, table, model, problem):
         arguments = [*ranker, "-m", "ndcg@3", "-m", "tau", *TABLE]
         found = json.loads(succeed(*arguments, "--json").stdout)["metrics"]
         assert {row["metric"]: row["mean"] for row in found} == expected.to_dict()
-    shown = succeed("evaluate", table, "--scores", tmp_path / "s.txt", "-m", "tau", *TABLE).stdout
+    shown = succeed("evaluate", tmp_path / "s.txt", table, "-m", "tau", *TABLE).stdout
     assert f"{expected['tau']:.4f}" in shown
     per_group = tmp_path / "groups.csv"
     succeed("evaluate", model, table, "-m", "tau", "--per-group", per_group)

@@ -84,8 +84,6 @@ def test_wrong_scores(tmp_path, table):
     assert f"{n} items" in message
     scores.write_text("1.5\nx\n")
     assert f"{scores}:2" in fail("evaluate", scores, table, *TABLE)
-    assert "both" in fail("evaluate", table, table, "--scores", scores)
-    assert "DATA" in fail("evaluate", table)
 
 
 def test_outputs_are_checked_before_anything_is_read(tmp_path):

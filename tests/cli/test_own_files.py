@@ -258,4 +258,4 @@ def test_train_opens_its_file_once_and_parses_it_once(tmp_path, cities, monkeypa
     monkeypatch.setattr(pyarrow, "memory_map", noted(pyarrow.memory_map, "map"))
     monkeypatch.setattr(pyarrow.csv, "read_csv", noted(pyarrow.csv.read_csv, "parse"))
     succeed("train", file, "--group", "city", "-o", tmp_path / "n.rw")
-    assert opened == ["open", "open", "map", "parse"]  # its head is looked at first
+    assert opened == ["open", "map", "parse"]  # its head is looked at first

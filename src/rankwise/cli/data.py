@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rankwise.cli.options import TableOptions
 from rankwise.cli.session import note
@@ -87,6 +87,8 @@ class DataFile:
         The column of weights.
     """
 
+    rows_are = "items"
+
     def __init__(
         self,
         path: Path,
@@ -95,12 +97,15 @@ class DataFile:
         target_needed: bool = True,
         weight: str | None = None,
     ) -> None:
-        from rankwise.datasets.tables import format_of, open_table
+        from rankwise.datasets.tables import open_unless_letor
 
+        self.usual_metrics: list[str] | None = None  # those that suit the scores
         self.path, self.table, self.target_needed = path, table, target_needed
         self.weight = weight
-        format = format_of(str(path), str(table.format))  # type: ignore[arg-type]
-        self.is_letor = format == "letor"
+        marks: Any = (table.delimiter, table.decimal, not table.no_header, str(table.format))
+        opened = open_unless_letor(str(path), *marks)
+        self.is_letor, self._opened = opened is None, cast("Any", opened)
+        self.names = [] if opened is None else list(opened.names)
         if table.zero_based and not self.is_letor:
             raise ValueError(f"{path} is a table; leave out --zero-based.")
         if weight is not None and self.is_letor:
@@ -108,16 +113,10 @@ class DataFile:
                 f"{path} has svmlight rows, which have no weights and no column {weight}; write "
                 "the data as a table with a column of weights, or name none."
             )
-        self._opened: Any = None
-        self.names: list[str] = []  # of the columns of a table
-        if not self.is_letor:
-            marks = (table.delimiter, table.decimal)
-            self._opened = open_table(str(path), *marks, not table.no_header, format)
-            self.names = list(self._opened.names)
 
     def n_rows(self) -> int:
         """Number of rows of a table, those with gaps included."""
-        return len(next(iter(self._opened.read([], []).values())))
+        return len(self._opened.read([0], [])[0])
 
     def read_table(self, **options: Any) -> RankingData:
         """The columns of a table with their types; a role "none" is no column."""
@@ -226,6 +225,19 @@ class DataFile:
             )
         return data if n_columns == n_features else self.read_rows(n_features=n_features, **counts)
 
+    def to_recognize(self, trained: TrainedModel, data: Any) -> tuple[str, Any, Any, Any]:
+        """The sketch of the training rows, and those of the file with the same columns."""
+        import numpy as np
+
+        notes, sketch = trained.notes, trained.notes.rows
+        if notes.columns:
+            is_whole = set(notes.columns) <= set(self.names)
+            sketch = notes.whole_rows if is_whole else notes.rows
+            features = notes.columns if is_whole else trained.features
+            data = self.read_table(**self.roles_of(trained), features=features)
+        scored = data.take(np.flatnonzero(~np.isnan(data.y)))
+        return sketch, scored.X, scored.y, scored.groups
+
     def roles_of(self, trained: TrainedModel) -> dict[str, str | None]:
         """Target and group of the training data, where the user says nothing else."""
         found: dict[str, str | None] = {}
@@ -301,20 +313,12 @@ class TrainedModel:
 
     def seen_items(self, file: DataFile, data: Any) -> str:
         """What is to be said if the model was trained on these items of the file, else nothing."""
-        import numpy as np
-
         from rankwise.datasets.row_sketch import seen_shares, seen_words
 
-        notes, sketch = self.notes, self.notes.rows
-        if notes.columns:
-            is_whole = set(notes.columns) <= set(file.names)
-            sketch = notes.whole_rows if is_whole else notes.rows
-            features = notes.columns if is_whole else self.features
-            data = file.read_table(**file.roles_of(self), features=features)
+        sketch, X, y, groups = file.to_recognize(self, data)
         if not sketch:
             return ""
-        data = data.take(np.flatnonzero(~np.isnan(data.y)))
-        return seen_words(seen_shares(sketch, data.X, data.y, data.groups), self.name)
+        return seen_words(seen_shares(sketch, X, y, groups), self.name, file.rows_are)
 
 
 @dataclass

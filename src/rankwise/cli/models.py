@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rankwise.cli.options import ModelName, ModelOptions, Scale
 
 if TYPE_CHECKING:
-    from rankwise.cli.train import TrainingSet
+    from rankwise.cli.training import TrainingSet
     from rankwise.metrics import Metric
 
 CLASSES = {  # module in estimators, learner, search

@@ -24,7 +24,7 @@ from rankwise.datasets.columns import (
 )
 from rankwise.datasets.files import PathLike, import_arrow
 from rankwise.datasets.labels import as_text
-from rankwise.datasets.tables import Format, Table, TextTable, format_of, open_table
+from rankwise.datasets.tables import Format, Table, TextTable, open_unless_letor
 from rankwise.errors import TableFormatError, warn_user
 
 Matrix: TypeAlias = Any
@@ -196,12 +196,12 @@ def read_ranking(
     """
     if not isinstance(path, Table):
         name = os.fspath(path)
-        format = format_of(name, format, delimiter)
-        if format == "letor":
+        table = open_unless_letor(name, delimiter, decimal, header, format)
+        if table is None:
             asked: dict[str, Any] = {"target": target, "group": group, "id": id}
             asked |= {"ignore": ignore, "features": features, "weight": weight}
             return _read_letor(name, asked, n_features, zero_based)
-        path = open_table(name, delimiter, decimal, header, format)
+        path = table
     if zero_based:
         raise ValueError(
             f"{path.path} is a table, whose columns have names; leave out zero_based=."

@@ -27,6 +27,7 @@ from rankwise.model_selection.folds import (
     Folds,
     HoldOutPlan,
     choose_plan,
+    edge_folds,
     fold_numbers,
     make_folds,
 )
@@ -324,14 +325,17 @@ def _folds_of_edges(
 ) -> HeldOutCurves:
     """One connected component: hold out edges instead of items, and train again for each fold."""
     edges = task.graph.pairs()
-    if not isinstance(cv, numbers.Integral) or not 2 <= int(cv) <= edges.n_pairs:
+    if hasattr(cv, "__iter__") or hasattr(cv, "split"):
+        fold = edge_folds(cv, edges.n_pairs)
+    elif isinstance(cv, numbers.Integral) and 2 <= int(cv) <= edges.n_pairs:
+        fold = np.random.default_rng(0).permutation(edges.n_pairs) % int(cv)
+    else:
         raise ValueError(
             f"cv={cv!r}: the preferences are all connected, so edges are held out; give a "
-            f"number of folds from 2 to the {edges.n_pairs} edges, or build the PairGraph with the "
-            "groups of the items to hold these out."
+            f"number of folds from 2 to the {edges.n_pairs} edges, or splits of them, or build the "
+            "PairGraph with the groups of the items to hold these out."
         )
-    n_folds = int(cv)
-    fold = np.random.default_rng(0).permutation(edges.n_pairs) % n_folds
+    n_folds = int(fold.max()) + 1
     wrong = np.empty((n_folds, len(candidates), 1))
     for k in track(range(n_folds), "training again without edges", progress):
         scores = task.from_edges(edges.with_edges(fold != k), candidates)
