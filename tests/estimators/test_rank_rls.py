@@ -5,8 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
 import sklearn
@@ -322,30 +320,6 @@ def test_several_outputs_travel_in_a_structured_target(data):
     Y = np.column_stack([y, -y])
     one = RankRLS().fit(X, make_target(Y, groups)).coef_
     np.testing.assert_array_equal(one, RankRLS().fit(X, Y, groups).coef_)
-
-
-def test_frames_give_their_names_and_the_same_model(data):
-    X, y, groups, X_new = data
-    names = [f"f{k}" for k in range(P)]
-    plain = RankRLS().fit(X, y, groups).predict(X_new)
-    for frame in (pd.DataFrame, pl.DataFrame):
-        table = frame({name: X[:, k] for k, name in enumerate(names)})
-        labels = frame({"y": y, "q": [f"query {g}" for g in groups]})
-        model = RankRLS().fit(table, labels["y"], groups=labels["q"])
-        if frame is pd.DataFrame or SKLEARN >= (1, 9):  # older ones see no names in polars 2
-            assert list(model.feature_names_in_) == names
-        new = frame({name: X_new[:, k] for k, name in enumerate(names)})
-        np.testing.assert_allclose(model.predict(new), plain, atol=1e-10)
-
-
-def test_float32_is_kept_and_accumulates_in_float64(data):
-    X, y, groups, X_new = data
-    single = RankRLS().fit(X.astype(np.float32), y, groups)
-    double = RankRLS().fit(X.astype(np.float32).astype(float), y, groups)
-    np.testing.assert_allclose(single.coef_, double.coef_, rtol=1e-9)
-    assert single.predict(X_new.astype(np.float32)).dtype == np.float64
-    kernel = RankRLS(kernel="rbf").fit(X.astype(np.float32), y, groups)
-    assert np.isfinite(kernel.predict(X_new.astype(np.float32))).all()
 
 
 def test_items_without_features_are_rated_from_many_edges():

@@ -45,7 +45,8 @@ from rankwise.inputs import (
     with_weights,
 )
 from rankwise.machine import ENTRY_OF_TREE, check_matrix_fits, count_idle_cores
-from rankwise.model_selection.curves import Measure, check_scoring, mean_defined, score_groups
+from rankwise.metrics import Metric
+from rankwise.model_selection.curves import check_scoring, mean_defined, score_groups
 from rankwise.model_selection.folds import Folds, fold_numbers, make_folds
 from rankwise.model_selection.scoring import predict_items
 
@@ -158,7 +159,7 @@ class HeldOut:
     ----------
     graph : PreferenceGraph
         What is known about the items.
-    metric : Measure
+    metric : Metric
         How held-out scores are judged. By default ndcg@10 for grades in groups, else disagreement.
     folds : list of ndarray of int
         Items that are held out together.
@@ -167,7 +168,7 @@ class HeldOut:
     """
 
     graph: PreferenceGraph
-    metric: Measure
+    metric: Metric
     folds: Folds
     is_compared: bool
 
@@ -207,7 +208,7 @@ class HeldOut:
         """1 if the metric is the better the larger, else −1."""
         return 1.0 if self.metric.greater_is_better else -1.0
 
-    def judge(self, held: Array, metric: Measure | None = None) -> Array:
+    def judge(self, held: Array, metric: Metric | None = None) -> Array:
         """The metric in each unit, (n_units, n_candidates), of scores (n_items, n_candidates)."""
         metric = metric or self.metric
         return score_groups(self.graph, held[:, None], self.folds, metric)[0][:, :, 0]

@@ -27,7 +27,7 @@ from rankwise.groups import encode_groups
 from rankwise.inputs import check_alphas, check_nus, read_target
 from rankwise.losses import SquaredLoss
 from rankwise.machine import calm, check_matrix_fits
-from rankwise.metrics import get_metric
+from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.averaging import mean
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.candidates import (
@@ -35,7 +35,7 @@ from rankwise.model_selection.candidates import (
     asked_alphas,
     default_alphas,
 )
-from rankwise.model_selection.curves import HeldOutCurves, Measure
+from rankwise.model_selection.curves import HeldOutCurves
 from rankwise.model_selection.hold_out import check_rest
 from rankwise.model_selection.task import RefitTask
 from rankwise.solvers.co_regularized import CoSystem, coupling, scored_system, solve_co_regularized
@@ -44,8 +44,20 @@ NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # with few scores large ones may b
 FLAT = 1e-24  # scatter of a constant view, relative to the square of its features
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class CoParameters:
+    """Parameters of CoRankRLS and its search, each declared once."""
+
+    views: int | Sequence[View] = 2
+    n_basis: int = 100
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    random_state: Any = None
+
+
 @dataclass(eq=False, repr=False)
-class CoRankRLS(SemiSupervisedMixin, KernelParameters):
+class CoRankRLS(SemiSupervisedMixin, CoParameters, KernelParameters):
     """Semi-supervised ranking by several views that are made to agree.
 
     Learns one function for each view from scored and unscored items by minimizing
@@ -122,12 +134,6 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
     alpha: float = 1e-3
     _: KW_ONLY
     nu: float = 1.0
-    views: int | Sequence[View] = 2
-    n_basis: int = 100
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    random_state: Any = None
 
     @calm
     def fit(
@@ -499,7 +505,7 @@ class CoTask(RefitTask):
 
 
 @dataclass(eq=False, repr=False)
-class CoRankRLSCV(SemiSupervisedMixin, Search):
+class CoRankRLSCV(SemiSupervisedMixin, CoParameters, Search):
     """CoRankRLS that chooses alpha and nu by holding out scored groups.
 
     For each fold and each nu one reduction of the stacked system serves all alphas
@@ -575,15 +581,6 @@ random_state
     alphas: ArrayLike | None = None
     _: KW_ONLY
     nus: ArrayLike | None = None
-    cv: Any = "auto"
-    scoring: Any = "disagreement"
-    views: int | Sequence[View] = 2
-    n_basis: int = 100
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    random_state: Any = None
-    store_predictions: bool = False
 
     def predict_views(self, X: Any) -> NDArray[Any]:
         """Score items by each view; see ``CoRankRLS.predict_views``."""
@@ -596,7 +593,7 @@ random_state
         return np.asarray(self.best_estimator_.view_disagreement(X, groups))
 
     def _tables(
-        self, runs: list[HeldOutCurves], points: list[dict[str, Any]], metric: Measure
+        self, runs: list[HeldOutCurves], points: list[dict[str, Any]], metric: Metric
     ) -> dict[str, Any]:
         """Scores for `cv_results_`: a row for each nu, a column for each alpha."""
         (run,) = runs

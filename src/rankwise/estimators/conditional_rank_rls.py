@@ -454,9 +454,6 @@ group_weight, fit_intercept, tol, max_iter
     alphas: ArrayLike | None = None
     _: KW_ONLY
     leave: str = "rows"
-    cv: Any = "auto"
-    scoring: Any = "disagreement"
-    store_predictions: bool = False
 
     @calm
     def fit(self, rows: Any, columns: Any, Y: Any) -> Self:

@@ -151,8 +151,8 @@ class ModelPath(Generic[Model]):
         model = self._template
         n_alphas, n, _ = self.coefficients.shape
         columns = self.coefficients.transpose(1, 2, 0).reshape(n, -1)
-        found = model.predict_by(X, columns)
-        return found.reshape((len(found), *model.output_shape_, n_alphas))
+        scores = model.predict_by(X, columns)
+        return scores.reshape((len(scores), *model.output_shape_, n_alphas))
 
     def model(self, index: int) -> Model:
         """The fitted estimator of ``alphas[index]``."""

@@ -456,9 +456,7 @@ solver, tol, max_iter, random_state
 
     alphas: ArrayLike | None = None
     _: KW_ONLY
-    cv: Any = "auto"
     scoring: Any = "tau"
-    store_predictions: bool = False
 
     @calm
     def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]

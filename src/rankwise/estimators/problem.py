@@ -59,18 +59,18 @@ def check_rows(estimator: Any, X: Any, *, reset: bool = True, **options: Any) ->
     return check_array(matrix, estimator=estimator, input_name="X", **options)
 
 
-def warn_of_solutions(found: Solutions, kernel: Any, tol: float) -> None:
+def warn_of_solutions(solutions: Solutions, kernel: Any, tol: float) -> None:
     """Warn of kernels that are not positive semidefinite, and of iterations that did not finish."""
-    if not found.is_definite:
+    if not solutions.is_definite:
         warn_user(
             f"the kernel {kernel!r} is not positive semidefinite on these data: the "
             "model is a stationary point of the objective, not its minimum. A larger alpha or "
             "another kernel avoids this.",
         )
-    if found.unfinished:
+    if solutions.unfinished:
         warn_user(
-            f"conjugate gradients stopped after {found.n_iter} iterations without reaching "
-            f"tol={tol:g} at alpha={min(found.unfinished):g}; raise max_iter, tol or alpha, or "
+            f"conjugate gradients stopped after {solutions.n_iter} iterations without reaching "
+            f"tol={tol:g} at alpha={min(solutions.unfinished):g}; raise max_iter, tol or alpha, or "
             "scale the features.",
             ConvergenceWarning,
         )
@@ -194,15 +194,15 @@ def why_no_pairs(graph: PreferenceGraph) -> str:
     about = graph.describe()
     if about.n_items == 1:
         return "found 1 sample (n_samples = 1); give at least two items of one group"
-    found = f"{about.n_items} items in {about.n_groups} groups make no pair"
+    what = f"{about.n_items} items in {about.n_groups} groups make no pair"
     if graph.item_weights is not None and (graph.item_weights == 0).any():
         return (
-            f"{found} of positive weight; items of sample_weight 0 do not count, so give a "
+            f"{what} of positive weight; items of sample_weight 0 do not count, so give a "
             "positive weight to at least two items of one group whose scores differ"
         )
     if about.n_tied_pairs:
         return (
-            f"{found} because all pairs are tied; give scores that differ, or use "
+            f"{what} because all pairs are tied; give scores that differ, or use "
             "cost='magnitude', ties='include'"
         )
-    return f"{found}; give group labels that are shared by the items to be compared"
+    return f"{what}; give group labels that are shared by the items to be compared"

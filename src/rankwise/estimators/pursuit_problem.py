@@ -61,8 +61,8 @@ def make_loss(
         )
     if loss.y is None or beta == 0 or not fit_intercept:
         return loss, None
-    level = float(np.average(loss.y, weights=loss.graph.item_weights))
-    return SquaredLoss(loss.graph, beta, loss.y - level), level
+    mean_score = float(np.average(loss.y, weights=loss.graph.item_weights))
+    return SquaredLoss(loss.graph, beta, loss.y - mean_score), mean_score
 
 
 def list_views(views: int | Sequence[View] | None, single: View) -> list[View]:

@@ -234,11 +234,8 @@ class RankLogisticCV(RankerMixin, MarginParameters, Search):
 
     alphas: ArrayLike | None = None
     _: KW_ONLY
-    cv: Any = "auto"
-    scoring: Any = "disagreement"
     ties: str = "exclude"
     tol: float = 1e-6
-    store_predictions: bool = False
 
     def predict_above(self, X: Any, i: ArrayLike, j: ArrayLike) -> Any:
         """Probability that row i of X is preferred to row j; see `RankLogistic.predict_above`."""

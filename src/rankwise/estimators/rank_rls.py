@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -65,18 +65,32 @@ def _learns_in_chunks(model: Any) -> bool:
     return True
 
 
-class ChunkedFit(KernelModel):
+@dataclass(eq=False, repr=False, kw_only=True)
+class RankRLSParameters:
+    """Parameters of RankRLS and its search, each declared once."""
+
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    beta: float = 0.0
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    solver: str = "auto"
+    tol: float = 1e-8
+    max_iter: int | None = None
+    random_state: Any = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class ChunkedFit(RankRLSParameters, KernelModel):
     """Mixin that learns from chunks of rows; the result is that of `fit` on all of them."""
 
     learned = (*KernelModel.learned, "n_samples_seen_", "_chunks", "_features")
 
-    cost: str
-    ties: str
-    group_weight: str
-    beta: float
-    n_basis: int | None
-    basis: str | ArrayLike
-    random_state: Any
     n_pairs_: Any
 
     __metadata_request__partial_fit = {  # noqa: RUF012
@@ -422,17 +436,6 @@ class RankRLS(ChunkedFit):
     """
 
     alpha: float = 1e-3
-    _: KW_ONLY
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    beta: float = 0.0
-    n_basis: int | None = None
-    basis: str | ArrayLike = "random"
-    solver: str = "auto"
-    tol: float = 1e-8
-    max_iter: int | None = None
-    random_state: Any = None
 
     @calm
     def fit(
@@ -525,11 +528,6 @@ class RankRLS(ChunkedFit):
         model = clone(self)
         target = read_target(y, groups, sample_weight, X=X)
         return RankRLSTask(model, *model._check_data(X, target, to_fit=False))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
     def _check_data(self, X: Any, target: Target, *, to_fit: bool) -> tuple[Any, SquaredLoss]:
         """The items and the loss; to fit, the Gram matrix tells whether dense X is finite."""
@@ -632,7 +630,7 @@ class RankRLSPath(ModelPath[RankRLS]):
 
 
 @dataclass(eq=False, repr=False)
-class RankRLSCV(RankerMixin, Search):
+class RankRLSCV(RankRLSParameters, RankerMixin, Search):
     """RankRLS that chooses alpha, and kernel parameters if lists are given, by exact hold-out.
 
     With groups every alpha is judged by leave-group-out, without by leave-pair-out: both
@@ -691,22 +689,3 @@ random_state
     model_class = RankRLS
 
     alphas: ArrayLike | None = None
-    _: KW_ONLY
-    cv: Any = "auto"
-    scoring: Any = "disagreement"
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    beta: float = 0.0
-    n_basis: int | None = None
-    basis: str | ArrayLike = "random"
-    solver: str = "auto"
-    tol: float = 1e-8
-    max_iter: int | None = None
-    random_state: Any = None
-    store_predictions: bool = False
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -241,8 +240,5 @@ random_state
 
     alphas: ArrayLike | None = None
     _: KW_ONLY
-    cv: Any = "auto"
-    scoring: Any = "disagreement"
     loss: str = "hinge"
     solver: str = "auto"
-    store_predictions: bool = False

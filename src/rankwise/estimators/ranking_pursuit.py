@@ -49,16 +49,16 @@ class PursuitFunction(NamedTuple):
     coef_path : ndarray of shape (n_steps, n_functions)
         Their coefficients after each step.
     intercept_path : ndarray of shape (n_steps,)
-        The level after each step.
-    level : float
-        The level without any function.
+        The intercept after each step.
+    mean_score : float
+        The intercept without any function.
     """
 
     basis: FeatureMap
     choices: Indices
     coef_path: Array
     intercept_path: Array
-    level: float
+    mean_score: float
 
     @property
     def coef(self) -> Array:
@@ -67,8 +67,8 @@ class PursuitFunction(NamedTuple):
 
     @property
     def intercept(self) -> float:
-        """Level after the last step."""
-        return float(self.intercept_path[-1]) if len(self.coef_path) else self.level
+        """Intercept after the last step."""
+        return float(self.intercept_path[-1]) if len(self.coef_path) else self.mean_score
 
     def staged_scores(self, X: Any) -> Array:
         """Scores after each step, shape (n_items, n_steps)."""
@@ -77,26 +77,28 @@ class PursuitFunction(NamedTuple):
         return np.asarray(self.basis.scores(X, self.coef_path.T) + self.intercept_path)
 
     def scores(self, X: Any) -> Array:
-        """Scores after the last step; the level if there was none."""
+        """Scores after the last step; the intercept if there was none."""
         if not len(self.coef):
             return np.full(X.shape[0], self.intercept)
         return np.asarray(self.basis.scores(X, self.coef) + self.intercept)
 
 
 def make_functions(
-    dictionaries: list[FeatureMap], steps: list[Step], level: float | None
+    dictionaries: list[FeatureMap], steps: list[Step], mean_score: float | None
 ) -> list[PursuitFunction]:
-    """Gather the coefficients of all steps; `level` is the mean score if there is an intercept."""
+    """Gather the coefficients of all steps; with `mean_score` there is an intercept."""
     functions = []
     for view, dictionary in enumerate(dictionaries):
         chosen = steps[-1].basis[view] if steps else []
         path = np.zeros((len(steps), len(chosen)))
         for p, step in enumerate(steps):
             path[p, : len(step.coef[view])] = step.coef[view]
-        intercepts = np.array([0.0 if level is None else level - s.means[view] for s in steps])
+        intercepts = np.zeros(len(steps))
+        if mean_score is not None:
+            intercepts = np.array([mean_score - step.means[view] for step in steps])
         basis = dictionary.take(np.array(chosen, dtype=np.intp))
         choices = dictionary.indices[np.array([s.chosen[view] for s in steps], dtype=np.intp)]
-        functions.append(PursuitFunction(basis, choices, path, intercepts, level or 0.0))
+        functions.append(PursuitFunction(basis, choices, path, intercepts, mean_score or 0.0))
     return functions
 
 
@@ -148,8 +150,8 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
     beta : float
         Between ranking (0) and regression (1, kernel matching pursuit), [Pursuit13] equation 5.
     fit_intercept : bool
-        Whether for beta > 0 the level b is free, so that predictions are on the scale of y. For
-        beta = 0 there is no level, and b = 0.
+        Whether for beta > 0 the intercept b is free, so that predictions are on the scale of y. For
+        beta = 0 there is none, and b = 0.
     backfit : {"final", "every"} or None
         Whether the coefficients are those of a least-squares fit on the chosen functions: at the
         end, after each step (orthogonal matching pursuit, each function is chosen once), or not at
@@ -371,7 +373,7 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
         else:
             rows = scored = np.arange(X.shape[0])
         graph_options = (self.cost, self.ties, self.group_weight)
-        loss, level = make_loss(known, graph_options, self.beta, self.fit_intercept)
+        loss, mean_score = make_loss(known, graph_options, self.beta, self.fit_intercept)
         views = list_views(self.views, View(**self.kernel_arguments()))
         names = getattr(self, "feature_names_in_", None)
         are_split = isinstance(self.views, numbers.Integral)
@@ -380,7 +382,7 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
         )
         self.search_ = choose_search(self.search, dictionaries)
         values = self._values(X, known, scored, dictionaries)
-        has_free_intercept = self.beta == 0 or level is not None
+        has_free_intercept = self.beta == 0 or mean_score is not None
         problem = PursuitProblem(loss, has_free_intercept, *values, self.nu)
         search = make_search(problem, self.search_)
         steps: list[Step] = []
@@ -389,7 +391,7 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
             steps.append(step)
             if held is None:
                 continue
-            functions = make_functions(dictionaries, [step], level)
+            functions = make_functions(dictionaries, [step], mean_score)
             errors.append(_held_out_error(functions, X, scores_of(target), held))
             if len(errors) - 1 - int(np.argmin(errors)) >= int(self.n_iter_no_change or 1):
                 break
@@ -398,7 +400,7 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
             self.validation_score_ = np.array(errors)
             steps = steps[: int(np.argmin(errors)) + 1] if errors else steps
         self.n_pairs_ = problem.loss.graph.n_pairs
-        self._store(steps, make_functions(dictionaries, steps, level))
+        self._store(steps, make_functions(dictionaries, steps, mean_score))
         return self
 
     def _values(
@@ -510,10 +512,6 @@ train_error_
     )
 
     n_basis: int = 50
-    _: KW_ONLY
-    cv: Any = "auto"
-    scoring: Any = "disagreement"
-    store_predictions: bool = False
 
     def predict_views(self, X: Any) -> Array:
         """Scores by each view; see ``RankingPursuit.predict_views``."""

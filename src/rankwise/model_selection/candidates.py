@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,6 @@ SAME = 1e-12  # scores that differ by less are equal but for rounding
 DECADES = (-15.5, 4)  # where default alphas start and end: from rounding to nothing learned
 
 
-@dataclass(frozen=True, eq=False)
 class Candidates:
     """A table of all combinations of the values of some parameters, one candidate in each row.
 
@@ -30,6 +27,11 @@ class Candidates:
         {"n_basis": ...}. In the table the first parameter changes fastest. Of candidates that score
         alike the one with the simplest value of the first is chosen, then of the second: large
         alpha, small nu, few basis functions.
+
+    Attributes
+    ----------
+    table : ndarray of shape (n_candidates, n_parameters)
+        The values.
 
     Examples
     --------
@@ -42,13 +44,10 @@ class Candidates:
     2
     """
 
-    axes: dict[str, Array]
-
-    @cached_property
-    def table(self) -> Array:
-        """The values, shape (n_candidates, n_parameters)."""
-        columns = np.meshgrid(*reversed(self.axes.values()), indexing="ij")
-        return np.stack([column.ravel() for column in reversed(columns)], axis=1)
+    def __init__(self, axes: dict[str, Array]) -> None:
+        self.axes = axes
+        columns = np.meshgrid(*reversed(axes.values()), indexing="ij")
+        self.table = np.stack([column.ravel() for column in reversed(columns)], axis=1)
 
     def __len__(self) -> int:
         return len(self.table)

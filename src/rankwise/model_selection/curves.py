@@ -33,11 +33,9 @@ from rankwise.model_selection.folds import (
 )
 from rankwise.model_selection.task import HoldOutTask, hold_out_task
 
-Measure = Metric
-
 
 def score_groups(
-    graph: PreferenceGraph, held: Array, folds: Folds, metric: Measure
+    graph: PreferenceGraph, held: Array, folds: Folds, metric: Metric
 ) -> tuple[Array, NDArray[Any]]:
     """The metric in each group, or in each part of a group that one fold holds.
 
@@ -61,7 +59,7 @@ def score_groups(
     return scores, graph.group_labels[parts // len(folds)]
 
 
-def from_disagreement(metric: Measure, disagreement: Array) -> Array:
+def from_disagreement(metric: Metric, disagreement: Array) -> Array:
     """A metric of pairs from the share that is ordered wrongly."""
     return 1.0 - disagreement if metric.greater_is_better else disagreement
 
@@ -76,14 +74,6 @@ def check_scoring(scoring: MetricName) -> Metric:
             "count alike; leave out average, or use 'auc' for 'pooled_auc'."
         )
     return metric
-
-
-def undefined_everywhere(metric: Measure) -> UndefinedMetricError:
-    """What to raise if a metric has no value for anything that was held out."""
-    return UndefinedMetricError(
-        f"{metric.name} is undefined in every held-out fold (no two items of different score in "
-        "one group, for example); use larger folds, another cv or another metric."
-    )
 
 
 def mean_defined(scores: Array) -> Array:
@@ -145,12 +135,19 @@ class HeldOutCurves:
         """Mean over the outputs of that, (n_candidates,)."""
         return np.asarray(self.mean(metric).mean(axis=1))
 
-    def best(self, metric: Metric, output: int | None = None) -> int:
-        """The best candidate for one output or for all; of equal ones the simplest."""
-        mean = self.overall(metric) if output is None else self.mean(metric)[:, output]
-        if np.isnan(mean).all():
-            raise undefined_everywhere(metric)
-        return self.candidates.best(mean if metric.greater_is_better else -mean)
+    def gain(self, metric: Metric) -> Array:
+        """The same, larger being better."""
+        return self.overall(metric) if metric.greater_is_better else -self.overall(metric)
+
+    def best(self, metric: Metric) -> int:
+        """The best candidate for all outputs; of equal ones the simplest."""
+        gain = self.gain(metric)
+        if np.isnan(gain).all():
+            raise UndefinedMetricError(
+                f"{metric.name} is undefined in every held-out fold (no two items of different "
+                "score in one group, for example); use larger folds, another cv or another metric."
+            )
+        return self.candidates.best(gain)
 
     def n_undefined(self, metric: Metric) -> int:
         """Number of groups where the metric is undefined, for some candidate or output."""
@@ -221,10 +218,10 @@ def held_out_curves(
     >>> from rankwise.metrics import get_metric
     >>> from rankwise.model_selection import held_out_curves
     >>> X, y, groups = make_ranking(n_queries=30, noise=0.5, random_state=0)[:3]
-    >>> found = held_out_curves(RankRLS(), X, y, groups, scoring=["ndcg@10", "map"])
-    >>> found.way, found.by_group["map"].shape
+    >>> curves = held_out_curves(RankRLS(), X, y, groups, scoring=["ndcg@10", "map"])
+    >>> curves.way, curves.by_group["map"].shape
     ('leave-group-out', (30, 40, 1))
-    >>> found.candidates[found.best(get_metric("ndcg@10"))]["alpha"] > 0
+    >>> curves.candidates[curves.best(get_metric("ndcg@10"))]["alpha"] > 0
     True
     """
     metrics = [check_scoring(metric) for metric in get_metrics(scoring)]
@@ -244,8 +241,8 @@ def score_candidates(
     """The curves of one task; a table holds out rows or columns in its own way."""
     candidates = task.candidates(**values)
     if hasattr(task, "judge"):
-        found: HeldOutCurves = task.judge(candidates, cv, metrics, progress)
-        return found
+        curves: HeldOutCurves = task.judge(candidates, cv, metrics, progress)
+        return curves
     return judge(task, candidates, choose_plan(task, cv, metrics), metrics, progress)
 
 

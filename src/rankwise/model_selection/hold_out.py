@@ -332,7 +332,7 @@ def coefficients_without(
     return flat.reshape(len(flat), *solution.shape[1:])
 
 
-def way_without(loss: SquaredLoss, features: Features, units: Units) -> str:
+def shortcut_for(loss: SquaredLoss, features: Features, units: Units) -> str:
     """How the units are left out: "closed", "items", "edges" or "refit"."""
     graph, is_mixed = loss.graph, features.method == "dual" and 0 < loss.beta < 1
     if features.method == "iterative":
@@ -349,7 +349,7 @@ def _solutions(
     loss: SquaredLoss, features: Features, units: Units, alphas: Array, refit: Refit
 ) -> Array:
     graph, members = loss.graph, [*units.members, np.empty(0, dtype=np.intp)]
-    way = way_without(loss, features, units)
+    way = shortcut_for(loss, features, units)
     if way == "closed":
         return _closed(loss, features, members, alphas)
     if way == "items":
@@ -423,14 +423,14 @@ def _refit(
 ) -> Array:
     """Train again without each unit, and with all data; coefficients of all features or items."""
     every = np.arange(0)
-    units, found = units._replace(members=[*units.members, every]), []
+    units, solutions = units._replace(members=[*units.members, every]), []
     for _, rest, coef in _train_again(loss, features, units, alphas, refit):
         if features.method == "dual":
             whole = np.zeros((len(alphas), loss.graph.n_items, coef.shape[2]))
             whole[:, rest] = coef
             coef = whole
-        found.append(coef.transpose(1, 2, 0))
-    return np.stack(found, axis=1)
+        solutions.append(coef.transpose(1, 2, 0))
+    return np.stack(solutions, axis=1)
 
 
 def _train_again(

@@ -25,7 +25,7 @@ from rankwise.model_selection.hold_out import (
     dense_rows,
     held_out_scores,
     item_spectrum,
-    way_without,
+    shortcut_for,
     whitened_terms,
 )
 from rankwise.rows import row_products
@@ -289,9 +289,9 @@ class LeastSquaresTask(HoldOutTask):
         ).coef
         return row_products(matrix, coef[:, :, 0].T)
 
-    def way_without(self, units: Units) -> str:
+    def shortcut_for(self, units: Units) -> str:
         """How `coefficients_without` leaves out the units: by a shortcut, or by "refit"."""
-        return way_without(self.loss, self.features, units)
+        return shortcut_for(self.loss, self.features, units)
 
     def coefficients_without(self, units: Units, candidates: Candidates) -> Array:
         """Coefficients of the models without each unit, and last of the model of all data.

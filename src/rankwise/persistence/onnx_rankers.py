@@ -53,8 +53,8 @@ def _kernel_ranker(graph: Graph, ranker: Any, values: Values) -> tuple[str, tupl
     if scores is None or linear.any():
         added = graph.add("MatMul", graph.matrix(values), linear)
         scores = added if scores is None else graph.add("Add", scores, added)
-    if np.any(parts.level):
-        scores = graph.add("Add", scores, np.asarray(parts.level))
+    if np.any(parts.intercept):
+        scores = graph.add("Add", scores, np.asarray(parts.intercept))
     if not parts.output_shape:
         scores = graph.add("Squeeze", scores, ROWS)
     return scores, parts.output_shape

@@ -469,7 +469,7 @@ def leave_units_out(
         copied.set_params(basis=ranker.basis_indices_, n_basis=None)
     task = copied.hold_out_task(transform_items(model, X, labels), y, groups)
     chosen = make_units(task.graph, units, beta=ranker.beta)
-    if task.way_without(chosen) == "refit" and len(chosen.members) > MAX_REFITS:
+    if task.shortcut_for(chosen) == "refit" and len(chosen.members) > MAX_REFITS:
         chosen = folds_of_units(chosen, MAX_REFITS)
     alpha = Candidates({"alpha": np.array([float(ranker.alpha)])})
     coefficients = task.coefficients_without(chosen, alpha)[..., 0]
