@@ -25,6 +25,7 @@ from experiments.shared.tables import print_notes, print_table
 from rankwise.datasets import read_pairs
 from rankwise.leaderboard import rate
 
+SHOWN = ("people alone", "people and GPT-4", "people and GPT-3", "people, GPT-4 and GPT-3")
 SIZES = (100, 300, 600, 1000)
 CURVE = (50, 100, 200, 300, 450, 600, 800, 1000, 1300, 1700, 2200)  # votes of people alone
 
@@ -90,7 +91,7 @@ def measured(board, truth):
 
 
 def main(arguments=None):
-    parser = make_parser(__doc__)
+    parser = make_parser(__doc__, output=True)
     parser.add_argument("--runs", type=int, default=100)
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore", UserWarning)  # few votes fall in components
@@ -102,12 +103,28 @@ def main(arguments=None):
     boards = {name: rate(votes, n_resamples=0) for name, votes in judges.items()}
     said = {name: dict(enumerate(board.ratings)) for name, board in boards.items()}
     curve = people_alone(people, truth, options.runs)
-    table(people, judges, said, truth, curve, options.runs)
+    taus = table(people, judges, said, truth, curve, options.runs)
     own = {name: tau(board.ratings, truth) for name, board in boards.items()}
     print_notes(
         f"τ of the judges alone: GPT-4 {own['gpt4']:.3f}, GPT-3 {own['gpt3']:.3f}",
         f"{options.runs} draws of votes; truth: the board of all 8,931 votes, least squares",
     )
+    draw(taus, own["gpt4"], options.output)
+
+
+def draw(taus, judge_alone, folder):
+    """τ by number of votes, people alone and with priors."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    for name, color in zip(SHOWN, ("0.45", "tab:blue", "tab:orange", "tab:green"), strict=True):
+        means, errors = np.transpose([taus[size, name] for size in SIZES])
+        axes.errorbar(SIZES, means, 2 * errors, color=color, marker="o", label=name)
+    axes.axhline(judge_alone, color="0.7", ls="--", label="GPT-4 alone")
+    axes.set(xlabel="votes of people", ylabel="Kendall's τ to all 8,931 votes", xticks=SIZES)
+    axes.legend(frameon=False)
+    folder.mkdir(exist_ok=True)
+    figure.savefig(folder / "judge_prior.png", dpi=120)
 
 
 def people_alone(people, truth, n_runs):
@@ -122,7 +139,7 @@ def people_alone(people, truth, n_runs):
 
 def table(people, judges, said, truth, curve, n_runs):
     """One row for each number of votes and way."""
-    rows = []
+    rows, shown = [], {}
     for size in SIZES:
         found = {}
         for run in range(n_runs):
@@ -151,9 +168,11 @@ def table(people, judges, said, truth, curve, n_runs):
             worth = "–" if np.isnan(worth).any() else f"{np.median(worth):.0f}"
             gained = "–" if name == "people alone" else f"{needed - size:.0f}"
             rows.append([str(size), name, mean_error(taus), *cells, worth, gained])
+            shown[size, name] = taus.mean(), taus.std(ddof=1) / np.sqrt(n_runs)
     header = ["votes", "", "τ", "intervals\nhold", "rank ranges\nhold", "width", "trust"]
     header += ["worth, as\nthe board says", "worth, as\nmeasured"]
     print_table("A judge as a prior, LLMFAO", header, rows)
+    return shown
 
 
 if __name__ == "__main__":
