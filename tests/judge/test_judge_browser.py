@@ -187,7 +187,6 @@ def test_a_blind_judge_sees_no_name_before_the_answer_and_no_board(browser, item
     find(browser, "#second").click()
     wait_for(browser, lambda: "That was" in find(browser, "#message").text)
     assert [name in find(browser, "#message").text for name in NAMES].count(True) == 2
-    assert complaints(browser) == []
     browser.get("about:blank")
     program.end(signal.SIGTERM)
 
