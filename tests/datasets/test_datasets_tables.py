@@ -151,6 +151,48 @@ def test_minus_zero_is_zero(tmp_path, other):
     assert not np.signbit([*data.X.ravel(), *data.y, *scores]).any()
 
 
+def test_gaps_levels_and_groups_in_words_of_ones_own(tmp_path):
+    text = "judged,town,year,price\nfair,Rome,2024,7\nGOOD,Rome,2025,k.A.\nk.A.,Rome,2024,-999\n"
+    text += "bad,Oslo/Bergen,2024,9\ngood,,2024,8\n"
+    path = save(tmp_path / "a.csv", text)
+    known = {"target": "judged", "group": ["town", "year"], "missing": ["k.A.", "-999"]}
+    with pytest.warns(UserWarning, match="1 of 5 rows are left out: 1 without group"):
+        data = read_ranking(path, levels=["bad", "fair", "good"], as_frame=True, **known)
+    assert data.X.to_pydict() == {"price": [7, None, None, 9]}
+    assert_array_equal(data.y, [1, 2, np.nan, 0])
+    groups = ["Rome / 2024", "Rome / 2025", "Rome / 2024", "Oslo//Bergen / 2024"]
+    assert data.groups.tolist() == groups
+    assert data.roles["group"] == "town, year"
+    refused(
+        read_ranking, path, 3, "is 'GOOD', 'good', expected one of", levels=["bad", "fair"], **known
+    )
+    save_parquet(tmp_path / "a.parquet", {"y": [1, 2, 3], "x": [1.5, -999, 3], "n": [1, 2, -999]})
+    found = read_ranking(tmp_path / "a.parquet", missing=["-999"], as_frame=True)
+    assert found.X.to_pydict() == {"x": [1.5, None, 3], "n": [1, 2, None]}
+
+
+@pytest.mark.parametrize(
+    "cells, days",
+    [
+        (["1970-01-02", "1969-12-31", "2024-02-29"], [1, -1, 19782]),
+        (["1970-01-01 12:00:00", "1970-01-02", "1970-01-03T06:00:00"], [0.5, 1, 2.25]),
+        (["2019", "2020.5", "1999"], [2019, 2020.5, 1999]),
+        (["1970-01-02", "NA", "1970-01-04"], [1, 3]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*without time:UserWarning")
+def test_times_are_numbers_or_dates(tmp_path, cells, days):
+    text = "y,when,x\n" + "".join(f"1,{cell},2\n" for cell in cells)
+    data = read_ranking(save(tmp_path / "a.csv", text), time="when")
+    assert_array_equal(data.time, days)
+    assert data.X.shape == (len(days), 1)
+    refused(
+        *(read_ranking, save(tmp_path / "a.csv", "y,when,x\n1,soon,2\n"), 2),
+        *("the time, column 'when', is 'soon'", "2024-01-31"),
+        time="when",
+    )
+
+
 # Text that is refused ---------------------------------------------------------------------------
 
 BAD_ROWS = {

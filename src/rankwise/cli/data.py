@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from rankwise.cli.options import TableOptions
+from rankwise.cli.options import TableOptions, split_names
 from rankwise.cli.session import note
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ class TrainingNotes:
         `rankwise.datasets.row_sketch`; the second is empty for svmlight rows.
     columns : list of str
         All columns of a table that have no other role.
+    missing, levels : list of str
+        Words for gaps, and words of the scores from the worst to the best.
+    lower : bool
+        Whether smaller scores are better.
     chosen : dict
         Parameters that were chosen or given.
     """
@@ -56,6 +60,9 @@ class TrainingNotes:
     rows: str = ""
     whole_rows: str = ""
     columns: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    levels: list[str] = field(default_factory=list)
+    lower: bool = False
     chosen: dict[str, Any] = field(default_factory=dict)
 
     def as_notes(self) -> dict[str, Any]:
@@ -122,22 +129,32 @@ class DataFile:
         """The columns of a table with their types; a role "none" is no column."""
         from rankwise.datasets import read_ranking
 
-        target, group = self.table.target or "auto", self.table.group or "auto"
-        known = {
+        target, group = self.table.target or "auto", split_names(self.table.group, self.names)
+        known: dict[str, Any] = {
             "target": None if target == "none" else target,
-            "group": None if group == "none" else group,
+            "group": None if group == ["none"] else group or "auto",
             "id": self.table.id,
             "weight": self.weight,
+            "missing": self.table.missing or (),
+            "levels": self.table.levels(),
+            "lower": self.table.lower_is_better,
             "target_needed": self.target_needed,
         }
-        return read_ranking(self._opened, as_frame=True, **{**known, **options})
+        known |= options
+        lower = known.pop("lower")
+        return turned(read_ranking(self._opened, as_frame=True, **known), lower)
 
     def read_rows(self, **options: Any) -> RankingData:
         """Svmlight rows."""
         from rankwise.datasets import read_ranking
 
-        given = {"zero_based": self.table.zero_based, **options}
-        return read_ranking(self.path, format="letor", **given)
+        given: dict[str, Any] = {
+            "zero_based": self.table.zero_based,
+            "lower": self.table.lower_is_better,
+            **options,
+        }
+        lower = given.pop("lower")
+        return turned(read_ranking(self.path, format="letor", **given), lower)
 
     def read_for(self, trained: TrainedModel) -> RankingData:
         """Items with the features that the model was trained on, in its order."""
@@ -153,7 +170,7 @@ class DataFile:
         if not self.is_letor and trained.columns is None:
             data = data._replace(X=frame_matrix("the table", data.X))
         group = trained.notes.group
-        if data.groups is None and group and self.table.group != "none":
+        if data.groups is None and group and self.table.group != ["none"]:
             lacks = f"{trained.name} was trained on groups by {group}, which {self.path} lacks"
             if needs_groups(trained.model) or (self.target_needed and not self.is_letor):
                 raise ValueError(
@@ -210,7 +227,10 @@ class DataFile:
             )
         if trained.features:
             note(f"{self.path} has no column names; its features are matched by position")
-        counts = {"zero_based": self.table.zero_based or trained.notes.zero_based}
+        counts = {
+            "zero_based": self.table.zero_based or trained.notes.zero_based,
+            "lower": self.table.lower_is_better or trained.notes.lower,
+        }
         data = self.read_rows(**counts)
         n_columns, n_features = data.X.shape[1], trained.n_features
         if n_columns > n_features and trained.notes.sparse:
@@ -238,14 +258,20 @@ class DataFile:
         scored = data.take(np.flatnonzero(~np.isnan(data.y)))
         return sketch, scored.X, scored.y, scored.groups
 
-    def roles_of(self, trained: TrainedModel) -> dict[str, str | None]:
+    def roles_of(self, trained: TrainedModel) -> dict[str, Any]:
         """Target and group of the training data, where the user says nothing else."""
-        found: dict[str, str | None] = {}
-        for role in ("target", "group"):
-            name = getattr(trained.notes, role)
-            if getattr(self.table, role) is None and name and name in self.names:
-                found[role] = name
-        if not self.target_needed and self.table.target is None:
+        notes, table = trained.notes, self.table
+        found: dict[str, Any] = {"lower": table.lower_is_better or notes.lower}
+        if table.target is None and notes.target in self.names:
+            found["target"] = notes.target
+        groups = split_names([notes.group], self.names)
+        if table.group is None and groups and set(groups) <= set(self.names):
+            found["group"] = groups
+        if not table.missing:
+            found["missing"] = notes.missing
+        if not table.levels():
+            found["levels"] = notes.levels
+        if not self.target_needed and table.target is None:
             found["target"] = None
         return found
 
@@ -346,6 +372,11 @@ class ScoreFile:
     def seen_items(self, file: DataFile, data: Any) -> str:
         """Nothing: who knows what these scores were trained on."""
         return ""
+
+
+def turned(data: RankingData, lower: bool) -> RankingData:
+    """The data with scores of which the larger ones are better."""
+    return data._replace(y=-data.y) if lower and data.y is not None else data
 
 
 def scored_items(data: Any) -> NDArray[np.intp]:

@@ -117,7 +117,7 @@ class PairFile(DataFile):
         assert pairs.items is not None
         if table.target is not None:
             raise ValueError("comparisons take the place of scores; leave out --target or --items.")
-        alone = replace(table, target="none", group=table.group or "none")
+        alone = replace(table, target="none", group=table.group or ["none"])
         super().__init__(pairs.items, alone, target_needed=False)
         if self.is_letor:
             raise ValueError(f"{pairs.items} has svmlight rows, expected a table with item names.")

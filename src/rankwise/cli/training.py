@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SHOWN_NAMES = 8
 ROLES = {"id": "names of the items", "weight": "weights of the items"}
 LEARN_UNSCORED = (ModelName.corankrls, ModelName.pursuit)
+MANY_LEVELS, VERY_SKEWED = 20, 3.0  # different scores, and their skewness
 
 
 @dataclass
@@ -35,6 +36,8 @@ class TrainingSet:
     ----------
     path : Path
         The file.
+    table : TrainingTableOptions
+        What the user says about it.
     X : pyarrow.Table, ndarray or sparse matrix
         The columns of a table that are learned from, or the features of svmlight rows.
     y : ndarray or PairGraph
@@ -64,6 +67,7 @@ class TrainingSet:
     """
 
     path: Path
+    table: TrainingTableOptions
     X: Any
     y: Any
     groups: Any
@@ -102,6 +106,9 @@ class TrainingSet:
             group=self.roles.get("group") or "",
             sparse=bool(issparse(self.X)),
             zero_based=self.zero_based,
+            missing=self.table.missing or [],
+            levels=self.table.levels(),
+            lower=self.table.lower_is_better,
             chosen=chosen,
         )
         if self.pairs is not None:
@@ -241,8 +248,10 @@ def _training_table(
     from rankwise.cli.models import make_scaler
     from rankwise.estimators.columns import ColumnFacts, Columns
 
-    wanted, ignored = split_names(table.features), split_names(table.ignore)
-    categorical, numeric = split_names(table.categorical), split_names(table.numeric)
+    wanted, ignored, categorical, numeric = (
+        split_names(texts, file.names)
+        for texts in (table.features, table.ignore, table.categorical, table.numeric)
+    )
     known_as = {"features": wanted or None, "ignore": ignored}
     found: Any = file.read_table(**known_as, text=categorical, numeric=numeric)
     roles, pairs = found.roles, file if isinstance(file, PairFile) else None
@@ -260,6 +269,7 @@ def _training_table(
         numeric=numeric,
         wanted=wanted,
         scale=isinstance(scaler, StandardScaler),
+        **({"order": table.orders()} if table.orders() else {}),
     )
     try:
         X, facts = found.X, list(columns.fit(found.X).facts_)
@@ -279,6 +289,7 @@ def _training_table(
             "columns out with --ignore, or leave out --no-impute."
         )
     known = {*(column.name for column in facts), *roles.values()}
+    known |= {*split_names([roles.get("group") or ""], file.names)}
     facts += [
         ColumnFacts(name, "left out", why="as asked for" if name else "it has no name")
         for name in file.names
@@ -292,14 +303,15 @@ def _training_table(
         steps.append(("scale", scaler))
     about = (roles, scaler, steps, facts, n_dropped, found.weight, found.X)
     if pairs is None:
-        return TrainingSet(file.path, X, found.y, found.groups, *about)
+        note(skew_note(found.y, estimator))
+        return TrainingSet(file.path, table, X, found.y, found.groups, *about)
     if "group" in options.scale:
         raise ValueError(f"--scale {options.scale}: items that are compared have no lists.")
     cv = judge_folds(pairs.compared.judges)
     if cv != "auto" and found.groups is not None:
         raise ValueError("--group and --judge both say what is held out; leave out one of them.")
     graph = pair_graph(pairs.compared, found.groups, estimator, is_one=cv != "auto")
-    return TrainingSet(file.path, X, graph, None, *about, pairs=pairs, cv=cv)
+    return TrainingSet(file.path, table, X, graph, None, *about, pairs=pairs, cv=cv)
 
 
 def _training_rows(
@@ -330,4 +342,21 @@ def _training_rows(
     scaler = make_scaler(options, estimator, bool(issparse(data.X)))
     steps = [("scale", scaler)] if scaler is not None else []
     about = (data.X, data.y, data.groups, roles, scaler, steps)
-    return TrainingSet(file.path, *about, zero_based=table.zero_based)
+    return TrainingSet(file.path, table, *about, zero_based=table.zero_based)
+
+
+def skew_note(y: Any, estimator: Any) -> str:
+    """What there is to say about scores of which a few are far larger than the others."""
+    import numpy as np
+    from scipy.stats import skew
+
+    known = y[~np.isnan(y)]
+    if getattr(estimator, "cost", "") != "magnitude" or len(np.unique(known)) <= MANY_LEVELS:
+        return ""
+    skewness = float(skew(known))
+    if abs(skewness) < VERY_SKEWED:
+        return ""
+    return (
+        f"the scores are very skewed (skewness {skewness:.1f}), so that few pairs outweigh the "
+        "others; --set cost=sign counts every pair alike"
+    )
