@@ -63,23 +63,23 @@ def test_imports_point_down_the_layers():
 BUDGET = {
     ".": 1022,
     "_compiled": 227,
-    "cli": 2592,
+    "cli": 2608,
     "dask": 382,
     "datasets": 2470,
     "estimators": 3868,
     "features": 614,
     "graphs": 1261,
     "inspection": 338,
-    "judge": 860,
-    "leaderboard": 2563,
+    "judge": 889,
+    "leaderboard": 2609,
     "losses": 289,
     "metrics": 1216,
     "model_selection": 1668,
     "persistence": 1283,
     "plot": 651,
-    "report": 1274,
+    "report": 1282,
     "solvers": 1918,
-    "uncertainty": 946,
+    "uncertainty": 979,
 }
 CODE_LINES_OF_A_FILE = 400
 
