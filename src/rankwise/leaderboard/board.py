@@ -473,8 +473,8 @@ class Leaderboard:
             i, j = j, i
         if not self._has_votes:
             raise ValueError(
-                "votes_to_overturn is for boards of rate by least squares or Bradley–Terry with at "
-                "most 2,000 items."
+                "votes_to_overturn is for boards of comparisons of two items by least squares or "
+                "Bradley–Terry, without time and context, and with at most 2,000 items."
             )
         if by is None:
             return votes_to_overturn(self.solved, i, j)
@@ -500,9 +500,10 @@ class Leaderboard:
 
     @property
     def _has_votes(self) -> bool:
-        models = ("least-squares", "bradley-terry")
-        is_known = self.solved is not None and self.model in models
-        return is_known and self.solved.model.system.size <= COVARIANCE_LIMIT
+        is_paired = self.comparisons is not None and self.comparisons.rankings is None
+        if not is_paired or self.solved is None or not self.solved.model.can_leave_out:
+            return False
+        return bool(self.solved.model.system.size <= COVARIANCE_LIMIT)
 
     def _blocks(self, by: Any) -> tuple[Indices, NDArray[Any]]:
         """Numbers and labels of blocks of the comparisons."""
