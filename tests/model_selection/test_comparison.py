@@ -230,7 +230,7 @@ def test_values_of_an_evaluation_can_be_compared():
 
 def test_table_is_aligned(errors):
     lines = repr(compare(errors)).splitlines()
-    assert len(lines) == 5
+    assert len(lines) == 6
     end = lines[0].index("mean b") + len("mean b")
     assert all(line[end - 1].isdigit() and line[end] == " " for line in lines[1:4])
     assert lines[2].endswith("*")
