@@ -246,7 +246,7 @@ def test_html_escapes_names(errors):
 def test_frame_has_one_row_a_comparison(errors):
     frame = compare(errors).to_frame()
     assert list(frame.columns[:3]) == ["a", "b", "mean_a"]
-    assert frame.shape == (3, 13)
+    assert frame.shape == (3, 14)
 
 
 def test_frame_without_pandas_says_what_to_do(errors, monkeypatch):
