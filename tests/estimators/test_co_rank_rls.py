@@ -17,7 +17,8 @@ from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
 from rankwise import CoRankRLS, PairGraph, RankRLS, ScoreGraph, View, machine, make_target
-from rankwise.features import FeatureRows, fit_view
+from rankwise.features.feature_map import FeatureRows
+from rankwise.features.view import fit_view
 from tests import oracle, oracle_semi
 
 M, P, N = 40, 6, 7

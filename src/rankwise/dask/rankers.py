@@ -22,7 +22,7 @@ from rankwise.estimators.rank_rls import RankRLS as LocalRankRLS
 from rankwise.estimators.rank_rls import pair_rule
 from rankwise.estimators.rank_svm import LOSSES, choose_method
 from rankwise.estimators.rank_svm import RankSVM as LocalRankSVM
-from rankwise.features import FeatureMap, basis_map
+from rankwise.features.feature_map import FeatureMap, basis_map
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.pair_graph import GROUP_WEIGHTS
 from rankwise.inputs import check_alphas, check_option

@@ -22,7 +22,13 @@ from rankwise.estimators.problem import (
     warn_of_solutions,
 )
 from rankwise.estimators.search import Search
-from rankwise.features import FeatureMap, Features, basis_map, is_read_once, make_features
+from rankwise.features.feature_map import (
+    FeatureMap,
+    Features,
+    basis_map,
+    is_read_once,
+    make_features,
+)
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.pair_graph import COSTS, GROUP_WEIGHTS

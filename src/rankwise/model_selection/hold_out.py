@@ -37,7 +37,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.features import Features
+from rankwise.features.feature_map import Features
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.losses import SquaredLoss
 from rankwise.machine import track
@@ -341,7 +341,7 @@ def shortcut_for(loss: SquaredLoss, features: Features, units: Units) -> str:
         return "refit" if is_mixed else "closed"
     if graph.is_complete:
         return "items"
-    has_room = has_fixed_edges(graph) and fits_edges(graph.pairs(), _n_features(features))
+    has_room = has_fixed_edges(graph) and fits_edges(graph.pairs(), features.matrix.shape[1])
     return "edges" if has_room else "refit"
 
 
@@ -360,10 +360,6 @@ def _solutions(
         edges = members if units.of_edges else [*edges_of_folds(pairs, units.members), members[-1]]
         return _edges(graph, features, edges, alphas)
     return _refit(loss, features, units, alphas, refit)
-
-
-def _n_features(features: Features) -> int:
-    return len(features.matrix) if features.method == "dual" else features.matrix.shape[1]
 
 
 def _closed(loss: SquaredLoss, features: Features, members: Folds, alphas: Array) -> Array:

@@ -40,7 +40,8 @@ from rankwise.estimators.ranking_pursuit import (
     RankingPursuit,
     RankingPursuitCV,
 )
-from rankwise.features import FeatureMap, Kernel
+from rankwise.features.feature_map import FeatureMap
+from rankwise.features.kernel import Kernel
 from rankwise.features.view import View
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.registry import OwnMetric
