@@ -120,9 +120,10 @@ class Table:
 
 def _wrapped(cell: str, width: int) -> list[str]:
     """The cell in lines of whole words, or as it is if it fits or has a longer word."""
+    if text_width(cell) <= width:
+        return [cell]
     lines = textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False)
-    is_narrow = text_width(cell) <= width or any(text_width(line) > width for line in lines)
-    return [cell] if is_narrow else lines
+    return [cell] if any(text_width(line) > width for line in lines) else lines
 
 
 def _fitted(cell: str, width: int, *, is_name: bool) -> str:
