@@ -61,12 +61,12 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 1031,
+    ".": 1023,
     "_compiled": 227,
-    "cli": 2714,
-    "dask": 382,
+    "cli": 2656,
+    "dask": 364,
     "datasets": 2788,
-    "estimators": 3875,
+    "estimators": 4153,
     "features": 614,
     "graphs": 1261,
     "inspection": 338,
@@ -74,11 +74,11 @@ BUDGET = {
     "leaderboard": 3465,
     "losses": 472,
     "metrics": 1216,
-    "model_selection": 1668,
+    "model_selection": 1667,
     "persistence": 1283,
     "plot": 651,
     "report": 1274,
-    "solvers": 1918,
+    "solvers": 1791,
     "uncertainty": 946,
 }
 CODE_LINES_OF_A_FILE = 400
