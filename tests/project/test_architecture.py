@@ -61,9 +61,9 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 1023,
+    ".": 1033,
     "_compiled": 227,
-    "cli": 2656,
+    "cli": 2714,
     "dask": 364,
     "datasets": 2788,
     "estimators": 4153,
