@@ -70,7 +70,7 @@ def judge(
     random_state: Seed = None,
     output: Output = None,
 ) -> None:
-    """Ask people which of two items is better, on a page of this computer.
+    """Ask people which of two items is better, on a local page.
 
     Answers are on the disk before the next question. Stop with Ctrl-C, and go on later with the
     same command. -o writes the answers as CSV for "rankwise rank", and asks nothing.
