@@ -26,7 +26,7 @@ from rankwise.cli.options import (
 from rankwise.cli.session import current, note
 
 if TYPE_CHECKING:
-    from rankwise.estimators.columns import ColumnFacts
+    from rankwise.estimators.column_kinds import ColumnFacts
 
 SHOWN_NAMES = 8
 ROLES = {"id": "names of the items", "weight": "weights of the items"}
@@ -414,7 +414,8 @@ def _training_table(
     from sklearn.preprocessing import StandardScaler
 
     from rankwise.cli.models import make_scaler
-    from rankwise.estimators.columns import ColumnFacts, Columns
+    from rankwise.estimators.column_kinds import ColumnFacts
+    from rankwise.estimators.columns import Columns
 
     wanted, ignored = split_names(table.features), split_names(table.ignore)
     categorical, numeric = split_names(table.categorical), split_names(table.numeric)

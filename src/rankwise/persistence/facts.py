@@ -27,7 +27,8 @@ from rankwise.estimators.auto_ranker import AutoRanker
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.boosted_trees import BoostedTrees
 from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSCV
-from rankwise.estimators.columns import ColumnFacts, Columns
+from rankwise.estimators.column_kinds import DATE_PARTS, ColumnFacts
+from rankwise.estimators.columns import Columns
 from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS, ConditionalRankRLSCV
 from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.hinge_features import HingeFeatures
@@ -395,11 +396,19 @@ def _check_trees(fitted: dict[str, Any]) -> None:
 
 
 def _check_columns(facts: Any) -> None:
-    """Whether all columns have facts, can be scaled by them, and have each category once."""
+    """Whether all columns have facts that fit together, and have each category once."""
     for column in facts:
-        is_fact = type(column) is ColumnFacts and column.scale > 0 <= column.n_gaps
-        if not is_fact or len(set(column.categories)) < len(column.categories):
+        if type(column) is not ColumnFacts or len({*column.categories}) < len(column.categories):
             raise ValueError("the columns of a table are not described by their facts")
+        numbers = [*column.medians, *column.means, *column.scales, *column.weights]
+        sizes = {"number": 1, "order": 1, "date": len(column.categories), "text": 0, "category": 0}
+        n_numbers = sizes.get(column.kind, len(column.medians))
+        is_right = len(column.medians) == len(column.means) == len(column.scales) == n_numbers
+        is_right &= all(map(math.isfinite, numbers)) and all(size > 0 for size in column.scales)
+        is_right &= len(column.weights) == len(column.categories) * (column.kind == "text")
+        is_right &= column.kind != "date" or {*column.categories} <= {*DATE_PARTS}
+        if not is_right or min(column.n_gaps, column.n_rare) < 0:
+            raise ValueError(f"the facts of the column {column.name!r:.60} do not fit together")
 
 
 def _check_steps(steps: list[tuple[str, Any]]) -> None:

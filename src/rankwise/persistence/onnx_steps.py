@@ -152,13 +152,17 @@ def _column_transformer(graph: Graph, step: ColumnTransformer, values: Values) -
 def _columns(graph: Graph, step: Columns, values: Values) -> Values:
     """Numbers filled and scaled, gaps of numbers, one column for each category."""
     used = [column for column in step.facts_ if column.kind != "left out"]
+    odd = [f"{c.name} ({c.kind})" for c in used if c.kind not in ("number", "category")]
+    if odd or any(column.n_rare for column in used):
+        odd += [f"{c.name} (rare values)" for c in used if c.n_rare]
+        raise _refused(step, f"ONNX graphs of tables take numbers and categories, not {odd[0]}")
     numbers = [k for k, column in enumerate(used) if column.kind == "number"]
     out = Values([], [])
     if numbers:
         cells = graph.matrix(graph.take(values, numbers))
         medians, means, scales = (
-            np.array([getattr(used[k], name) for k in numbers])
-            for name in ("median", "mean", "scale")
+            np.array([getattr(used[k], name)[0] for k in numbers])
+            for name in ("medians", "means", "scales")
         )
         filled = graph.add("Where", graph.add("IsNaN", cells), medians, cells)
         scaled = graph.add("Div", graph.add("Sub", filled, means), scales)
