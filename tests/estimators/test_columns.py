@@ -242,7 +242,7 @@ def test_vectors_are_their_numbers_and_other_lengths_are_refused():
     assert_array_equal(columns.transform(X), [[1, 5, 0], [2, 6, 1], [3, 7, 0]])
     assert list(columns.get_feature_names_out()) == ["v 0", "v 1", "v is missing"]
     for wrong in ([[1.0]], [[1.0], [1.0, 2.0]]):
-        with pytest.raises(ValueError, match="'v' has lists of other lengths .* vectors of 2"):
+        with pytest.raises(ValueError, match=r"'v' has lists of other lengths .* vectors of 2"):
             columns.transform(polars.DataFrame({"v": wrong}))
 
 

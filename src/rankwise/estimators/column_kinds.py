@@ -1,4 +1,4 @@
-"""What the columns of a table hold: numbers, categories, dates, text, vectors, or nothing of use."""
+"""What the columns of a table hold: numbers, categories, dates, text, vectors or nothing."""
 
 from __future__ import annotations
 

@@ -200,8 +200,8 @@ class Columns(TransformerMixin, BaseEstimator):
         if self.scale:
             scaler = StandardScaler().fit(np.where(np.isnan(numbers), medians, numbers))
             means, scales = scaler.mean_, scaler.scale_
-        learned = {"medians": medians, "means": means, "scales": scales}
-        return column._replace(**{key: tuple(x.tolist()) for key, x in learned.items()})
+        learned = [tuple(x.tolist()) for x in (medians, means, scales)]
+        return column._replace(medians=learned[0], means=learned[1], scales=learned[2])
 
     def transform(self, X: Any) -> Any:
         """The features.
@@ -244,7 +244,7 @@ class Columns(TransformerMixin, BaseEstimator):
                 values = np.where(np.isnan(numbers[-1]), column.medians, numbers[-1])
                 filled.append((values - np.array(column.means)) / np.array(column.scales))
                 if column.n_gaps:
-                    gaps.append(np.isnan(numbers[-1]).any(axis=1))
+                    gaps.append(np.isnan(numbers[-1][:, :1]))
             elif column.kind == "text":
                 wide.append(_word_weights(column, spelled(cells)))
             else:
@@ -253,10 +253,9 @@ class Columns(TransformerMixin, BaseEstimator):
                 (wide if _is_wide(column) else narrow).append(block)
                 if block.shape[1] <= MOST_CODES:
                     codes.append(np.where(places < 0, np.nan, places))
-        gap = [each[:, None] for each in gaps]
         empty = np.empty((n_rows, 0))
         return Views(
-            np.hstack([empty, *filled, *gap, *(block.toarray() for block in narrow)]),
+            np.hstack([empty, *filled, *gaps, *(block.toarray() for block in narrow)]),
             sp.csr_array(sp.hstack([sp.csr_array(empty), *wide], format="csr")),
             np.hstack([empty, *numbers, *(code[:, None] for code in codes)]),
             len(codes),
@@ -294,7 +293,10 @@ def source_of_features(facts: Sequence[ColumnFacts]) -> list[int]:
 
 def _features(facts: Sequence[ColumnFacts]) -> list[tuple[int, str]]:
     """Number of the column, and name, of each feature."""
-    numbers, gaps, narrow, wide = [], [], [], []
+    numbers: list[tuple[int, str]] = []
+    gaps: list[tuple[int, str]] = []
+    narrow: list[tuple[int, str]] = []
+    wide: list[tuple[int, str]] = []
     for k, column in enumerate(facts):
         name = column.name
         if column.kind in NUMERIC:
