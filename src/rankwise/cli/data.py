@@ -366,7 +366,8 @@ def open_model(path: Path) -> TrainedModel:
     if columns is None:
         features = [str(name) for name in getattr(first, "feature_names_in_", ())]
     else:
-        features = [column.name for column in columns.facts_ if column.kind != "left out"]
+        used = (column.name for column in columns.facts_ if column.kind != "left out")
+        features = list(dict.fromkeys(used))
     return TrainedModel(str(path), model, read_notes(notes), columns, features)
 
 

@@ -9,8 +9,9 @@ trees were added for features that interact.
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -27,7 +28,12 @@ from sklearn.utils import column_or_1d
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.anatomy import fit_transform, last_step
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.boosted_trees import BoostedTrees, grow_trees, staged_scores
+from rankwise.estimators.boosted_trees import (
+    BoostedTrees,
+    TreeFeatures,
+    grow_trees,
+    staged_scores,
+)
 from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.hinge_features import HingeFeatures
 from rankwise.estimators.problem import ranking_loss
@@ -60,8 +66,11 @@ COPIES = 3  # of its features that a hold-out has in memory at a time
 LIST_FOLDS = 5  # of the items of one list
 FOREIGN_FOLDS = 5  # of groups, for models that are trained again
 TREE_FOLDS = 3
-STAGES = ((20, 40, 80), (160, 320), (640,))  # a row is grown if the end of that before is the best
+STAGES = (20, 40, 80, 160, 320, 640)  # numbers of trees
+ALWAYS_GROWN = 80  # trees, however many are the best up to there
 LEAST_FOR_TREES = 500  # items
+TREE_NANOSECONDS = 5000  # for each cell, until their number is found
+PRODUCTS, CUBES = 3.0, 30.0  # of a matrix of features, and of its Gram matrix, in a hold-out
 MOST_GRADES = 32  # 2 ** y is the gain of NDCG
 CLEAR = 1.0  # standard errors by which a candidate, or a combination, is clearly better
 
@@ -72,8 +81,9 @@ class TrainingData:
 
     Attributes
     ----------
-    X : ndarray or csr matrix
-        Items.
+    views : dict
+        Items as "dense" columns; as "wide" ones, with a column for each value and word; and as
+        "trees" take them (see `rankwise.estimators.columns.Views`). Sparse items are not for trees.
     y : ndarray or PreferenceGraph
         Scores, or a graph that brings its own cost.
     groups : ndarray or None
@@ -82,13 +92,21 @@ class TrainingData:
         What is known about the items.
     weights : ndarray or None
         Weights of the items; a graph as y has its own.
+    trees : TreeFeatures
+        The first step of trees, not fitted.
     """
 
-    X: Any
+    views: dict[str, Any]
     y: Any
     groups: Any
     graph: PreferenceGraph
     weights: Any = None
+    trees: TreeFeatures = field(default_factory=TreeFeatures)
+
+    @property
+    def X(self) -> Any:
+        """All columns, for rankers that are no entries of the menu."""
+        return self.views["wide"]
 
     @property
     def target(self) -> tuple[Any, Any]:
@@ -103,15 +121,38 @@ class TrainingData:
         y = graph if isinstance(self.y, PreferenceGraph) else self.y[rows]
         groups = None if self.groups is None else self.groups[rows]
         weights = None if self.weights is None else self.weights[rows]
-        return TrainingData(self.X[rows], y, groups, graph, weights)
+        taken = {id(X): X[rows] for X in self.views.values()}  # one view may be another, too
+        views = {name: taken[id(X)] for name, X in self.views.items()}
+        return TrainingData(views, y, groups, graph, weights, self.trees)
+
+    def sample(self, most: int, rng: np.random.Generator) -> TrainingData:
+        """Whole groups, or items of one list, up to so many items; all if there are no more."""
+        n_items, groups = self.graph.n_items, self.graph.groups
+        if n_items <= most:
+            return self
+        if self.graph.n_groups == 1:
+            return self.subset(np.sort(rng.permutation(n_items)[:most]))
+        order = rng.permutation(self.graph.n_groups)
+        sizes = np.bincount(groups)[order]
+        drawn = order[: max(LIST_FOLDS, np.searchsorted(np.cumsum(sizes), most, side="right"))]
+        return self.subset(np.flatnonzero(np.isin(groups, drawn)))
 
 
 def check_data(
-    X: Any, y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None = None
+    views: dict[str, Any],
+    y: Any,
+    groups: ArrayLike | None,
+    sample_weight: ArrayLike | None = None,
+    trees: TreeFeatures | None = None,
 ) -> TrainingData:
     """Check y, groups and weights as `RankRLS.fit` does; several outputs are refused."""
     loss, shape = ranking_loss(
-        X.shape[0], *with_weights(y, groups, sample_weight), "magnitude", "include", "pairs", 0.0
+        views["dense"].shape[0],
+        *with_weights(y, groups, sample_weight),
+        "magnitude",
+        "include",
+        "pairs",
+        0.0,
     )
     if len(shape) and shape[0] > 1:
         raise ValueError(
@@ -123,7 +164,7 @@ def check_data(
         has_groups = bool(getattr(y, "has_groups", y.scores is not None and y.n_groups > 1))
         if graph.scores is None and not has_groups:
             _check_not_connected(graph)
-        return TrainingData(X, graph, y.group_labels[y.groups] if has_groups else None, graph)
+        return TrainingData(views, graph, y.group_labels[y.groups] if has_groups else None, graph)
     y, groups, weights = split_weighted(y, groups, sample_weight)
     scores = column_or_1d(as_scores(y), warn=True)
     weights = None if weights is None else as_weights(weights, len(scores))
@@ -137,7 +178,7 @@ def check_data(
             "there is nothing to rank: no two items of one group (of weight more than 0) have "
             "different scores; check y and groups."
         )
-    return TrainingData(X, scores, labels, graph, weights)
+    return TrainingData(views, scores, labels, graph, weights, trees or TreeFeatures())
 
 
 def _check_not_connected(graph: PreferenceGraph) -> None:
@@ -231,23 +272,29 @@ class Recipe(NamedTuple):
     ----------
     expansion : {"linear", "hinges", "rbf", "trees"}
         The scaled features as they are, with hinges, or kernel values to a basis of items; or
-        boosted trees of the scaled features.
+        boosted trees.
     scaling : {"standard", "group", "log+group", "standard+group", "log+standard"}
         How the features are scaled.
     cost, ties : str
         As in `RankRLS`.
+    view : {"dense", "wide", "trees"}
+        What it sees of the items.
     """
 
     expansion: str
     scaling: str
     cost: str = "magnitude"
     ties: str = "include"
+    view: str = "dense"
 
     @property
     def name(self) -> str:
         """Such as "rbf, group, magnitude without ties"."""
+        if self.expansion == "trees":
+            return "trees"
         without = " without ties" if self.ties == "exclude" else ""
-        return f"{self.expansion}, {self.scaling}, {self.cost}{without}"
+        words = " with all values and words" if self.view == "wide" else ""
+        return f"{self.expansion}{words}, {self.scaling}, {self.cost}{without}"
 
     def ranker(self, X: Any, alpha: float = 1e-3) -> RankRLS:
         """The model on features X; sparse ones have the exact shortcut, wide ones iterations."""
@@ -257,39 +304,50 @@ class Recipe(NamedTuple):
         return RankRLS(alpha, cost=self.cost, ties=self.ties, solver=solver, tol=TOL)
 
 
+TREES = Recipe("trees", "group", "sign", view="trees")
+#: The simplest comes first, then the trees, which get a share of a time limit.
 MENU = (
     Recipe("linear", "standard"),
-    Recipe("linear", "group", ties="exclude"),
-    Recipe("linear", "log+group", "sign"),
-    Recipe("linear", "standard+group", ties="exclude"),
+    TREES,
     Recipe("hinges", "standard"),
     Recipe("hinges", "group", ties="exclude"),
     Recipe("hinges", "log+group", "sign"),
     Recipe("rbf", "standard"),
     Recipe("rbf", "group", ties="exclude"),
     Recipe("rbf", "log+group", "sign"),
+    Recipe("linear", "group", ties="exclude"),
+    Recipe("linear", "log+group", "sign"),
+    Recipe("linear", "standard+group", ties="exclude"),
 )
-TREES = Recipe("trees", "standard+group", "sign")
 
 
 def menu_for(data: TrainingData) -> list[Recipe]:
     """The entries that differ on these data.
 
-    Without groups scaling in groups is the same as standard scaling. Explicit preferences bring
-    their own cost, and trees need scores and many items. Sparse features stay sparse, so they get
-    neither hinges nor trees; and few features allow hinges.
+    Without groups scaling in groups is the same as standard scaling, and ties are few. Explicit
+    preferences bring their own cost, and trees need scores and many items. Sparse features stay
+    sparse, so they get neither hinges nor trees; and few features allow hinges. Where categories
+    have many values, or there is text, the entries with standard scaling see them all.
     """
-    X, has_scores = data.X, data.y is not data.graph
+    X, has_scores = data.views["dense"], data.y is not data.graph
     is_dense = not sp.issparse(X)
-    has_trees = has_scores and is_dense and X.shape[0] >= LEAST_FOR_TREES
+    has_wide = data.X.shape[1] > X.shape[1]
     menu: list[Recipe] = []
-    for recipe in (*MENU, TREES) if has_trees else MENU:
+    for recipe in MENU:
+        if recipe is TREES:
+            if has_scores and "trees" in data.views and X.shape[0] >= LEAST_FOR_TREES:
+                menu.append(recipe)
+            continue
         if data.groups is None:
             scaling = "log+standard" if "log" in recipe.scaling else "standard"
-            recipe = recipe._replace(scaling=scaling)
+            recipe = recipe._replace(scaling=scaling, ties="include")
         if not has_scores:
             recipe = recipe._replace(cost="magnitude", ties="include")
-        if recipe.expansion != "hinges" or (is_dense and 2 * X.shape[1] <= MOST_HINGES):
+        if has_wide and recipe.expansion != "rbf" and "standard" in recipe.scaling:
+            recipe = recipe._replace(scaling="standard", view="wide")
+        n_columns = data.views[recipe.view].shape[1]
+        has_knots = is_dense and 0 < 2 * X.shape[1] <= MOST_HINGES
+        if n_columns and (recipe.expansion != "hinges" or has_knots):
             menu.append(recipe)
     return list(dict.fromkeys(menu))
 
@@ -326,47 +384,59 @@ class Features:
     """
 
     def __init__(self, data: TrainingData, seed: int) -> None:
-        self._X, self._groups, self._seed = data.X, data.groups, seed
-        self._scaled: dict[str, tuple[list[Any], Any]] = {}
+        self._views, self._groups, self._seed = data.views, data.groups, seed
+        self._scaled: dict[tuple[str, str], tuple[list[Any], Any]] = {}
 
     def make(self, recipe: Recipe) -> tuple[list[Any], Any]:
         """The fitted steps before the ranker of an entry, and the features that it gets."""
-        if recipe.scaling not in self._scaled:
-            self._check_memory(recipe._replace(expansion="linear"))
-            self._scaled[recipe.scaling] = self._scale(recipe.scaling)
-        steps, scaled = self._scaled[recipe.scaling]
-        if recipe.expansion not in ("hinges", "rbf"):
-            return steps, scaled
+        key = recipe.scaling, recipe.view
         self._check_memory(recipe)
-        expansion: Any = HingeFeatures(self._n_knots(scaled.shape[1]))
+        if key not in self._scaled:
+            self._scaled = {key: self._scale(recipe)}  # the next entries may have the same
+        steps, scaled = self._scaled[key]
+        if recipe.expansion == "linear":
+            return steps, scaled
+        n_dense = self._views["dense"].shape[1] if recipe.view == "wide" else None
+        n_knots = self._n_knots(n_dense or scaled.shape[1])
+        expansion: Any = HingeFeatures(n_knots, n_columns=n_dense)
         if recipe.expansion == "rbf":
             n_basis = min(N_BASIS, scaled.shape[0])
             gamma = WIDTH / self._median_distance(scaled)
             expansion = Nystroem(gamma=gamma, n_components=n_basis, random_state=self._seed)
         return [*steps, expansion], expansion.fit_transform(scaled)
 
-    def _scale(self, scaling: str) -> tuple[list[Any], Any]:
-        with_mean = not sp.issparse(self._X)
+    def _scale(self, recipe: Recipe) -> tuple[list[Any], Any]:
+        X, scaling = self._views[recipe.view], recipe.scaling
+        with_mean = not sp.issparse(X)
         scaler: Any = StandardScaler(with_mean=with_mean)
         if scaling != "standard":
             both, log = scaling == "standard+group", "log" in scaling
             scaler = GroupScaler(with_log=log, with_standard=both, with_mean=with_mean)
-        return [scaler], fit_transform(scaler, self._X, self._groups)
+        elif recipe.view == "wide":  # a rare value is not to weigh more than a frequent one
+            scaler.fit(X)
+            scaler.scale_[self._views["dense"].shape[1] :] = 1.0
+            return [scaler], scaler.transform(X)
+        return [scaler], fit_transform(scaler, X, self._groups)
 
     def _n_knots(self, n_columns: int) -> int:
-        return max(1, min(N_KNOTS, MOST_HINGES // n_columns - 1))
+        return max(1, min(N_KNOTS, MOST_HINGES // max(1, n_columns) - 1))
 
-    def _check_memory(self, recipe: Recipe) -> None:
-        n_rows, n_columns = map(int, self._X.shape)
+    def shape(self, recipe: Recipe) -> tuple[int, int]:
+        """Rows and columns of the features of an entry."""
+        n_rows, n_columns = map(int, self._views[recipe.view].shape)
+        n_dense = int(self._views["dense"].shape[1])
         n_columns *= 2 if recipe.scaling == "standard+group" else 1
         if recipe.expansion == "rbf":
             n_columns = min(N_BASIS, n_rows)
         elif recipe.expansion == "hinges":
-            n_columns *= 1 + self._n_knots(n_columns)
-        elif sp.issparse(self._X):
+            n_columns += n_dense * self._n_knots(n_dense)
+        return n_rows, n_columns
+
+    def _check_memory(self, recipe: Recipe) -> None:
+        if sp.issparse(self._views[recipe.view]) and recipe.expansion != "rbf":
             return
         what, advice = f"the features of the member {recipe.name!r}", "leave it out of members="
-        check_matrix_fits(n_rows, n_columns, what, advice, n_matrices=COPIES)
+        check_matrix_fits(*self.shape(recipe), what, advice, n_matrices=COPIES)
 
     def _median_distance(self, X: Any) -> float:
         """The median squared distance of some items; the mean if half of them are equal."""
@@ -388,29 +458,48 @@ class Member:
     by_unit : ndarray of shape (n_units,)
         The metric in each unit that was held out.
     train : callable
-        Gives the model trained on all data.
+        Gives the model trained on data, of which it gets the features.
+    view : {"dense", "wide", "trees"}
+        What it sees of the items.
     n_trees : int
         The chosen number of trees; 0 if it has none.
+    is_dear : bool
+        Whether it has more features than the items, so that it is not trained on a great many.
     """
 
     alpha: float
     held: Array
     by_unit: Array
-    train: Callable[[], Any]
+    train: Callable[[TrainingData, Features], Any]
+    view: str = "wide"
     n_trees: int = 0
+    is_dear: bool = False
 
 
-def judge_member(what: Any, data: TrainingData, features: Features, held_out: HeldOut) -> Member:
-    """Hold out an entry of the menu or any ranker."""
+def judge_member(
+    what: Any, data: TrainingData, features: Features, held_out: HeldOut, seconds: float = np.inf
+) -> Member:
+    """Hold out an entry of the menu or any ranker; trees grow for so many seconds at most."""
     if not isinstance(what, Recipe):
         member = _judge_ranker(what, data, held_out)
     elif what.expansion == "trees":
-        member = _judge_trees(what, data, features, held_out)
+        member = _judge_trees(data, held_out, seconds)
     else:
         member = _judge_recipe(what, data, features, held_out)
     if np.isnan(member.by_unit).all():
         raise ValueError(f"{held_out.metric.name} is undefined in all that is held out")
     return member
+
+
+def expected_seconds(what: Any, data: TrainingData, features: Features) -> float:
+    """About how long an entry of the menu takes on one core of a usual machine."""
+    if not isinstance(what, Recipe):
+        return 1.0
+    n_rows, n_columns = features.shape(what)
+    if what.expansion == "trees":
+        return TREE_NANOSECONDS * 1e-9 * n_rows * n_columns
+    work = n_rows * n_columns**2 * PRODUCTS + n_columns**3 * CUBES
+    return 0.05 + 1e-10 * work
 
 
 def _judge_ranker(ranker: Any, data: TrainingData, held_out: HeldOut) -> Member:
@@ -431,7 +520,7 @@ def _judge_ranker(ranker: Any, data: TrainingData, held_out: HeldOut) -> Member:
         if not np.isfinite(held).all():
             raise ValueError("its scores are not finite")
     by_unit = held_out.judge(held[:, None])[:, 0]
-    return Member(alpha, held, by_unit, lambda: fit_any(ranker, data))
+    return Member(alpha, held, by_unit, lambda data, features: fit_any(ranker, data))
 
 
 def _judge_recipe(
@@ -458,44 +547,53 @@ def _judge_recipe(
         at = at if np.isnan(wrong).all() else int(np.nanargmin(wrong))
     alpha = float(alphas[at])
 
-    def train() -> Any:
+    def train(data: TrainingData, features: Features) -> Any:
         steps, R = features.make(recipe)
         return as_pipeline(steps, recipe.ranker(R, alpha).fit(R, *data.target))
 
-    return Member(alpha, held[:, at].copy(), by_unit[:, at], train)
+    is_dear = R.shape[1] > data.views[recipe.view].shape[1]
+    held_best = held[:, at].copy()
+    return Member(alpha, held_best, by_unit[:, at], train, recipe.view, is_dear=is_dear)
 
 
-def _judge_trees(
-    recipe: Recipe, data: TrainingData, features: Features, held_out: HeldOut
-) -> Member:
+def _judge_trees(data: TrainingData, held_out: HeldOut, seconds: float) -> Member:
     """Grow trees without each of some folds, and stop where the share of wrong pairs rises.
 
-    Folds are of groups, or those of one list. The number of trees is doubled while that helps.
+    Folds are of groups, or those of one list. The number of trees is doubled while that helps, and
+    while there is time: the next trees take as long as all before.
     """
-    steps, R = features.make(recipe)
+    start = time.perf_counter()
     folds = _folds_of_groups(TREE_FOLDS, data, held_out)
     fold = fold_numbers(folds, data.graph.n_items)
-    kept = [np.flatnonzero(fold != k) for k in range(len(folds))]
-    graphs: list[Any] = [data.graph.subset(rows) for rows in kept]
+    codes = data.trees.categorical(data.views["trees"].shape[1])
+    seen: list[tuple[Array, Any, Array]] = []
+    for k, rows in enumerate(folds):
+        rest = data.subset(np.flatnonzero(fold != k))
+        step = clone(data.trees)
+        inside = step.fit_transform(rest.views["trees"], *rest.target)
+        groups = None if data.groups is None else data.groups[rows]
+        seen.append((inside, rest.graph, step.transform(data.views["trees"][rows], groups)))
     models: list[Any] = [None] * len(folds)
     fewest, n_trees, best = np.inf, 0, np.zeros(len(fold))
-    for stages in STAGES:
-        held = np.empty((len(fold), len(stages)))
-        for k, rows in enumerate(folds):
-            models[k] = grow_trees(models[k], stages[-1], R[kept[k]], graphs[k])
-            held[rows] = staged_scores(models[k], R[rows], stages)
-        wrong = mean_defined(held_out.judge(held, check_scoring("disagreement")))
-        at = int(np.argmin(wrong))
-        if wrong[at] < fewest or not n_trees:
-            fewest, n_trees, best = float(wrong[at]), stages[at], held[:, at]
-        if n_trees != stages[-1]:
+    for stage in STAGES:
+        held = np.empty((len(fold), 1))
+        for k, (inside, graph, outside) in enumerate(seen):
+            models[k] = grow_trees(models[k], stage, inside, graph, codes)
+            held[folds[k]] = staged_scores(models[k], outside, (stage,))
+        wrong = float(mean_defined(held_out.judge(held, check_scoring("disagreement")))[0])
+        if wrong < fewest or not n_trees:
+            fewest, n_trees, best = wrong, stage, held[:, 0]
+        is_over = n_trees < stage and stage >= ALWAYS_GROWN
+        if is_over or 2 * (time.perf_counter() - start) > seconds:
             break
     by_unit = held_out.judge(best[:, None])[:, 0]
 
-    def train() -> Any:
-        return as_pipeline(steps, BoostedTrees(n_trees).fit(R, *data.target))
+    def train(data: TrainingData, features: Features) -> Any:
+        step = clone(data.trees)
+        R = step.fit_transform(data.views["trees"], *data.target)
+        return as_pipeline([step], BoostedTrees(n_trees, categorical=codes).fit(R, *data.target))
 
-    return Member(np.nan, best, by_unit, train, n_trees)
+    return Member(np.nan, best, by_unit, train, "trees", n_trees)
 
 
 def _folds_of_groups(n_folds: int, data: TrainingData, held_out: HeldOut) -> Folds:

@@ -30,13 +30,13 @@ DAY = np.timedelta64(1, "D")
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _DATE = re.compile(
     r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}([ T].*)?|\d{4}[./-]\d{1,2}([./-]\d{1,2})?([ T].*)?"
-    rf"|(\d{{1,2}}[ -])?{_MONTH}[ -](\d{{1,2}}, ?)?\d{{4}}( .*)?|\d{{1,2}}-{_MONTH}-\d{{2}}",
+    rf"|(\d{{1,2}}[ -])?{_MONTH}[ -](\d{{1,2}},? ?)?\d{{4}}( .*)?|\d{{1,2}}-{_MONTH}-\d{{2}}",
     re.IGNORECASE,
 )
 _FORMATS = (
     *("%Y/%m/%d", "%Y.%m.%d", "%Y-%m", "%Y/%m", "%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y"),
     *("%m/%d/%y", "%d/%m/%y", "%d-%m-%Y", "%m-%d-%Y", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y"),
-    *("%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %Y", "%B %Y"),
+    *("%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%b %Y", "%B %Y"),
 )
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 _IDENTIFIER = re.compile(
@@ -287,8 +287,22 @@ def _date_parts(name: str, dates: NDArray[Any], parts: Sequence[str]) -> Array:
     return matrix
 
 
-def decide(name: str, cells: NDArray[Any], forced: str, order: Sequence[str] | None) -> ColumnFacts:
-    """What becomes of a column, by what is in it."""
+def decide(
+    name: str, cells: NDArray[Any], forced: str, order: Sequence[str] | None
+) -> list[ColumnFacts]:
+    """What becomes of a column, by what is in it: texts that repeat are a category and a text."""
+    found = _decide(name, cells, forced, order)
+    n_words = sum(" " in value.strip() for value in found.categories)
+    is_phrases = found.kind == "category" and len(found.categories) > FEW_VALUES
+    if is_phrases and not forced and 2 * n_words > len(found.categories):
+        return [found, ColumnFacts(name, "text", found.n_gaps)]
+    return [found]
+
+
+def _decide(
+    name: str, cells: NDArray[Any], forced: str, order: Sequence[str] | None
+) -> ColumnFacts:
+    """What becomes of a column, but for the words of texts that repeat."""
     gaps = is_gap(cells)
     n_gaps = int(gaps.sum())
     left_out = ColumnFacts(name, "left out", n_gaps)
@@ -329,7 +343,9 @@ def decide(name: str, cells: NDArray[Any], forced: str, order: Sequence[str] | N
         why = f"words, such as {_shown(sample)}, count as gaps"
         return ColumnFacts(name, "number", n_gaps, why)
     n_words = sum(" " in text.strip() for text in sample)
-    return ColumnFacts(name, "text", n_gaps) if 2 * n_words > len(sample) else category
+    if category.kind == "left out" and 2 * n_words > len(sample):
+        return ColumnFacts(name, "text", n_gaps)
+    return category
 
 
 def _order(left_out: ColumnFacts, cells: NDArray[Any], order: Sequence[str]) -> ColumnFacts:

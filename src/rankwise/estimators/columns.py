@@ -29,7 +29,6 @@ from rankwise.frames import as_frame, frame_columns
 
 DENSE_FEATURES = 1000
 MOST_WORDS = 2000  # of a text, the most frequent ones
-LONGEST_VALUE = 64  # characters of a text that is a word by itself
 MOST_CODES = 250  # values of a category that trees split by
 NUMERIC = ("number", "order", "date", "vector")
 
@@ -42,8 +41,12 @@ class Views(NamedTuple):
     dense : ndarray of shape (n_items, n_dense)
         Numbers, dates and vectors with their gaps filled, where the gaps are, and one column for
         each value of categories of at most 50 values.
-    wide : csr_array of shape (n_items, n_wide)
-        One column for each value of other categories, and for each word of texts.
+    sparse : csr_array of shape (n_items, n_sparse)
+        One column for each value of categories of three values or more, and each word of texts.
+    sizes : tuple of int
+        How many of them each category and text has.
+    is_wide : ndarray of bool, shape (n_sparse,)
+        Those that are not among the dense ones.
     cells : ndarray of shape (n_items, n_cells)
         For trees: numbers with NaN for gaps, not scaled, and then the codes of categories.
     n_codes : int
@@ -51,7 +54,9 @@ class Views(NamedTuple):
     """
 
     dense: Array
-    wide: Any
+    sparse: Any
+    sizes: tuple[int, ...]
+    is_wide: NDArray[np.bool_]
     cells: Array
     n_codes: int
 
@@ -64,9 +69,10 @@ class Columns(TransformerMixin, BaseEstimator):
     value, and one for gaps. If there are more than 50 values, those that are there once share a
     column, which new values belong to as well; otherwise new values have 0 in all columns. Dates:
     year, month, weekday, days since 1970 and hour, as far as they vary. Text: weights of its 2,000
-    most frequent words and values (TF-IDF). Vectors (lists of one length): their numbers. Words
-    with an order (`order`): their place in it. Only identifiers, row counters, and columns without
-    a value are left out. What became of each column, and why, stands in `facts_`.
+    most frequent words (TF-IDF); texts that repeat are a category, too. Vectors (lists of one
+    length): their numbers. Words with an order (`order`): their place in it. Only identifiers, row
+    counters, and columns without a value are left out. What became of each column, and why, stands
+    in `facts_`.
 
     Parameters
     ----------
@@ -181,9 +187,10 @@ class Columns(TransformerMixin, BaseEstimator):
                 forced = "category"
             found = decide(name, cells, forced, order.get(name))
             reason = identifier(name, cells) if is_free and not forced else ""
-            if reason and found.kind != "left out":
-                found = ColumnFacts(name, "left out", found.n_gaps, f"an identifier: {reason}")
-            facts.append(self._learn(found, cells))
+            if reason and found[0].kind != "left out":
+                n_gaps = found[0].n_gaps
+                found = [ColumnFacts(name, "left out", n_gaps, f"an identifier: {reason}")]
+            facts += [self._learn(one, cells) for one in found]
         _refuse(facts, asked)
         self.facts_ = facts
         return self
@@ -218,7 +225,7 @@ class Columns(TransformerMixin, BaseEstimator):
             them 0.
         """
         views = self.views(X)
-        dense, wide = views.dense, views.wide
+        dense, wide = views.dense, views.sparse[:, views.is_wide]
         n_features = dense.shape[1] + wide.shape[1]
         share = (np.count_nonzero(dense) + wide.nnz) / max(1, len(dense) * n_features)
         if n_features > DENSE_FEATURES and share < 0.3:
@@ -233,10 +240,29 @@ class Columns(TransformerMixin, BaseEstimator):
         missing = [column.name for column in used if column.name not in columns]
         if missing:
             raise ValueError(f"X lacks the columns {', '.join(map(repr, missing))}.")
+        return self._views(columns)
+
+    def probe(self) -> Views:
+        """The views of two made-up rows, one of which has gaps only; for checks of model files."""
+        cells: dict[str, Any] = {}
+        for column in self.facts_:
+            if column.kind == "vector":
+                cells[column.name] = np.array([[0.0], [np.nan]]).repeat(len(column.medians), 1)
+            elif column.kind in ("category", "text", "order"):
+                cells[column.name] = np.array([*column.categories[:1], "", None][:2], dtype=object)
+            else:
+                cells[column.name] = np.array([0, None], dtype="M8[s]")
+                if column.kind == "number":
+                    cells[column.name] = np.array([0.0, np.nan])
+        return self._views(cells)
+
+    def _views(self, columns: dict[str, Any]) -> Views:
+        used = [column for column in self.facts_ if column.kind != "left out"]
         n_rows = len(next(iter(columns.values())))
-        numbers, filled, gaps, codes = [], [], [], []
-        narrow: list[Any] = []
-        wide: list[Any] = []
+        empty = np.empty((n_rows, 0))
+        numbers, filled, gaps, codes, narrow = [empty], [empty], [empty], [empty], [empty]
+        blocks: list[Any] = []
+        is_wide = []
         for column in used:
             cells = columns[column.name]
             if column.kind in NUMERIC:
@@ -245,20 +271,27 @@ class Columns(TransformerMixin, BaseEstimator):
                 filled.append((values - np.array(column.means)) / np.array(column.scales))
                 if column.n_gaps:
                     gaps.append(np.isnan(numbers[-1][:, :1]))
-            elif column.kind == "text":
-                wide.append(_word_weights(column, spelled(cells)))
+                continue
+            if column.kind == "text":
+                block = _word_weights(column, spelled(cells))
             else:
                 places = _places(column, spelled(cells))
                 block = _one_hot(places, _n_places(column))
-                (wide if _is_wide(column) else narrow).append(block)
                 if block.shape[1] <= MOST_CODES:
-                    codes.append(np.where(places < 0, np.nan, places))
-        empty = np.empty((n_rows, 0))
+                    codes.append(np.where(places < 0, np.nan, places)[:, None])
+                if not _is_wide(column):
+                    narrow.append(block.toarray())
+            if _is_wide(column) or block.shape[1] > 2:
+                blocks.append(block)
+                is_wide.append(_is_wide(column))
+        sizes = [block.shape[1] for block in blocks]
         return Views(
-            np.hstack([empty, *filled, *gaps, *(block.toarray() for block in narrow)]),
-            sp.csr_array(sp.hstack([sp.csr_array(empty), *wide], format="csr")),
-            np.hstack([empty, *numbers, *(code[:, None] for code in codes)]),
-            len(codes),
+            np.hstack(filled + gaps + narrow),
+            sp.csr_array(sp.hstack([sp.csr_array(empty), *blocks], format="csr")),
+            tuple(sizes),
+            np.repeat(np.array(is_wide, dtype=bool), sizes),
+            np.hstack(numbers + codes),
+            len(codes) - 1,
         )
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
@@ -308,10 +341,7 @@ def _features(facts: Sequence[ColumnFacts]) -> list[tuple[int, str]]:
             numbers += [(k, name + part) for part in parts]
             gaps += [(k, f"{name} is missing")] * bool(column.n_gaps)
         elif column.kind == "text":
-            wide += [
-                (k, name + word if word[0] == "=" else f"{name} has {word}")
-                for word in column.categories
-            ]
+            wide += [(k, f"{name} has {word}") for word in column.categories]
         elif column.kind == "category":
             names = [f"{name}={value}" for value in column.categories]
             names += [f"{name} is missing"] * bool(column.n_gaps)
@@ -345,9 +375,7 @@ def _one_hot(places: NDArray[np.intp], n_places: int) -> Any:
 
 
 def _words_of(text: str) -> list[str]:
-    """The words of a text, and itself after a "=" if it has several and is short."""
-    words = re.findall(r"\w+", text.lower())
-    return [*words, f"={text}"] if len(words) > 1 and len(text) <= LONGEST_VALUE else words
+    return re.findall(r"\w+", text.lower())
 
 
 def _with_words(column: ColumnFacts, texts: list[str | None]) -> ColumnFacts:

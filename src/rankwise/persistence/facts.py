@@ -25,7 +25,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 from rankwise.estimators.auto_ranker import AutoRanker
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.boosted_trees import BoostedTrees
+from rankwise.estimators.boosted_trees import N_CODES, BoostedTrees, TreeFeatures
 from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSCV
 from rankwise.estimators.column_kinds import DATE_PARTS, ColumnFacts
 from rankwise.estimators.columns import Columns
@@ -55,7 +55,7 @@ def _by_name(*classes: type) -> dict[str, type]:
 
 SPARSE = _by_name(sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix)
 RECORDS = _by_name(ColumnFacts, FeatureMap, Kernel, PursuitFunction)
-STEPS = _by_name(Columns, GroupScaler, HingeFeatures)
+STEPS = _by_name(Columns, GroupScaler, HingeFeatures, TreeFeatures)
 STEPS |= _by_name(MaxAbsScaler, MinMaxScaler, Nystroem, RobustScaler, StandardScaler)
 RANKERS: list[type] = [AutoRanker, CoRankRLS, CoRankRLSCV, LabelRanker, LabelRankerCV]
 RANKERS += [ConditionalRankRLS, ConditionalRankRLSCV, RankingPursuit, RankingPursuitCV]
@@ -79,6 +79,7 @@ SHAPES = {
     "float sn": "coef_path_",
     "float t": "threshold_ value_",
     "float c": "column_coef_",
+    "float e": "value_coef_",
     "float r": "row_coef_",
     "float rc": "ConditionalRankRLS.coef_",
     "float rp": "rows_fit_",
@@ -86,7 +87,8 @@ SHAPES = {
     "int n": "basis_indices_ component_indices_",
     "int s|sv": "choice_path_",
     "int k": "columns_",
-    "int t": "left_ right_ feature_",
+    "int t": "left_ right_ feature_ gap_left_ set_",
+    "int ac": "sets_",
     "int q": "roots_",
     "text p": "feature_names_in_",
 }
@@ -391,6 +393,9 @@ def _check_trees(fitted: dict[str, Any]) -> None:
     leaves = fitted["left_"] == nodes
     if (leaves != (fitted["right_"] == nodes)).any() or (fitted["roots_"] >= n_nodes).any():
         raise ValueError("the trees have a node that is half a leaf")
+    n_sets, n_codes = fitted["sets_"].shape
+    if (fitted["set_"] >= n_sets).any() or n_codes != N_CODES:
+        raise ValueError("the trees ask for sets of codes that there are not")
     if (fitted["feature_"] >= fitted["n_features_in_"]).any():
         raise ValueError("the trees ask for features that there are not")
 
