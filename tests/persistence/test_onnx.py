@@ -50,7 +50,7 @@ REFUSED = {
     "auto": "AutoRanker is none of rankwise's rankers with weights",
     "auto of groups": "AutoRanker is none of rankwise's rankers with weights",
     "trees": "BoostedTrees is none of",
-    "tree features": "BoostedTrees is none of",
+    "tree features": "a step TreeFeatures cannot be written",
     "calibrated": "CalibratedRanker is none of",
     "calibrated again": "CalibratedRanker is none of",
     "labels": "scores all labels",
