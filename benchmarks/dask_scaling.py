@@ -20,7 +20,7 @@ import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster, wait
 
-from benchmarks.measure import load_per_core
+from benchmarks.row import load_per_core
 from rankwise.dask import RankRLS, RankSVM
 
 GROUP, N_FEATURES = 100, 136

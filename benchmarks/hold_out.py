@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import scipy.linalg
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
+from benchmarks.row import Row, Work, Works
 from rankwise import RankRLS, RankRLSCV
 from rankwise.model_selection import leave_group_out_predict, leave_pair_out
 
-Work = Callable[[], Any]
 ALPHAS = np.logspace(-6, 2, 31)
 
 
-def leave_group_out(size: str) -> tuple[Work, Work]:
+def leave_group_out(size: str) -> Works:
     """31 alphas by leave-group-out against one primal fit."""
     X, y, groups = _queries(*{"tiny": (300, 5), "short": (20_000, 46), "full": (100_000, 46)}[size])
     return (
@@ -26,7 +23,7 @@ def leave_group_out(size: str) -> tuple[Work, Work]:
     )
 
 
-def against_refitting(size: str) -> tuple[Work, Work]:
+def against_refitting(size: str) -> Works:
     """31 alphas by leave-group-out against training again without each group.
 
     The loop is kind: each refit is a path that serves all alphas.
@@ -42,7 +39,7 @@ def against_refitting(size: str) -> tuple[Work, Work]:
     return lambda: leave_group_out_predict(RankRLS(), X, y, groups, alphas=ALPHAS), refit
 
 
-def two_threads(size: str) -> tuple[Work, Work]:
+def two_threads(size: str) -> Works:
     """136 features with two BLAS threads against one."""
     X, y, groups = _queries(*{"tiny": (300, 5), "short": (5_000, 136), "full": (20_000, 136)}[size])
 
@@ -56,7 +53,7 @@ def two_threads(size: str) -> tuple[Work, Work]:
     return limited(2), limited(1)
 
 
-def tiny_groups(size: str) -> tuple[Work, Work]:
+def tiny_groups(size: str) -> Works:
     """Groups of 2 against groups of 100."""
     n_rows = {"tiny": 400, "short": 20_000, "full": 100_000}[size]
     X, y, groups = _queries(n_rows, 20)
@@ -67,7 +64,7 @@ def tiny_groups(size: str) -> tuple[Work, Work]:
     return work(np.argsort(np.argsort(groups, kind="stable")) // 2), work(groups)
 
 
-def kernel_search(size: str) -> tuple[Work, Work]:
+def kernel_search(size: str) -> Works:
     """Kernel RankRLSCV, groups of 30 and 31 alphas, against one eigh."""
     m = {"tiny": 90, "short": 900, "full": 3000}[size]
     rng = np.random.default_rng(0)
@@ -79,7 +76,7 @@ def kernel_search(size: str) -> tuple[Work, Work]:
     return lambda: model.fit(X, y, groups), lambda: scipy.linalg.eigh(K)
 
 
-def leave_every_pair_out(size: str) -> tuple[Work, Work]:
+def leave_every_pair_out(size: str) -> Works:
     """31 alphas by leave-pair-out against one eigh and 31 matrix products of that size."""
     m = {"tiny": 60, "short": 600, "full": 2000}[size]
     rng = np.random.default_rng(0)
@@ -100,3 +97,31 @@ def _queries(n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray, np.n
     X = rng.standard_normal((n_rows, n_features))
     y = X @ rng.standard_normal(n_features) + rng.standard_normal(n_rows)
     return X, y.round(), rng.permutation(n_rows) // 100
+
+
+def one_alpha_held_out(size: str) -> Works:
+    """Leave-group-out of a kernel model at one alpha against one fit."""
+    m = {"tiny": 60, "short": 800, "full": 2000}[size]
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((m, 10)), rng.standard_normal(m)
+    groups = np.arange(m) // 20
+    model = RankRLS(1e-3, kernel="rbf", gamma=0.1)
+    return lambda: leave_group_out_predict(model, X, y, groups), lambda: model.fit(X, y, groups)
+
+
+TITLE = "Exact cross-validation"
+ROWS = [
+    Row(TITLE, "every query out, 31 alphas, 1e5 × 46", "one fit", 22.0, leave_group_out),
+    Row(TITLE, "the same, 20,000 × 46", "training again for each query", 1.0, against_refitting),
+    Row(TITLE, "the same, 20,000 × 136, two threads", "one thread", 1.0, two_threads),
+    Row(TITLE, "the same, groups of 2", "groups of 100", 4.0, tiny_groups),
+    Row(TITLE, "kernel RankRLSCV, 3,000 items, 31 alphas", "one eigh", 1.4, kernel_search),
+    Row(TITLE, "kernel, every group out, one alpha", "one fit", 5.0, one_alpha_held_out),
+    Row(
+        TITLE,
+        "every pair out, 2,000 items, 31 alphas",
+        "eigh and 31 products",
+        1.1,
+        leave_every_pair_out,
+    ),
+]

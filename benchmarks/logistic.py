@@ -7,31 +7,28 @@ default tolerance.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from benchmarks.row import Row, Works
 from rankwise import RankLogistic
 
-Work = Callable[[], Any]
 ALPHA = 1e-3
 N_FEATURES = 46
 
 
-def in_groups(size: str) -> tuple[Work, Work]:
+def in_groups(size: str) -> Works:
     """Queries of 100 documents with five levels."""
     n_groups = {"tiny": 3, "short": 20, "full": 200}[size]
     return _fits(np.repeat(np.arange(n_groups), 100), n_levels=5)
 
 
-def one_list(size: str) -> tuple[Work, Work]:
+def one_list(size: str) -> Works:
     """One list in which all scores differ."""
     return _fits(np.zeros({"tiny": 60, "short": 500, "full": 1500}[size], int), n_levels=None)
 
 
-def _fits(groups: np.ndarray, n_levels: int | None) -> tuple[Work, Work]:
+def _fits(groups: np.ndarray, n_levels: int | None) -> Works:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(len(groups), N_FEATURES))
     y = X @ rng.normal(size=N_FEATURES) / 7 + rng.logistic(size=len(groups))
@@ -49,3 +46,11 @@ def _fits(groups: np.ndarray, n_levels: int | None) -> tuple[Work, Work]:
         LogisticRegression(C=C, fit_intercept=False, max_iter=1000).fit(D, label)
 
     return lambda: RankLogistic(ALPHA).fit(X, y, groups), explicit
+
+
+TITLE = "RankSVM and RankLogistic"
+PEER = "scikit-learn LogisticRegression on explicit pairs"
+ROWS = [
+    Row(TITLE, "RankLogistic, 200 queries of 100", PEER, 0.5, in_groups),
+    Row(TITLE, "RankLogistic, one list of 1,500", PEER, 0.5, one_list),
+]

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import blas_threads, load_per_core
+from benchmarks.row import blas_threads, load_per_core
 from rankwise import RankRLS
 from rankwise.datasets import read_letor
 

@@ -7,19 +7,15 @@ Whitening and scaling belong to the work of the peer; kernel values are given to
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from sklearn.linear_model import orthogonal_mp
 from sklearn.metrics.pairwise import rbf_kernel
 
+from benchmarks.row import Row, Works
 from rankwise import RankingPursuit, ScoreGraph
 
-Work = Callable[[], Any]
 
-
-def items(size: str) -> tuple[Work, Work]:
+def items(size: str) -> Works:
     """Basis items of a kernel model; the dictionary is all items."""
     m, n_steps = {"tiny": (40, 5), "short": (1_000, 50), "full": (4_000, 100)}[size]
     X, y, groups = _queries(m, 10)
@@ -28,7 +24,7 @@ def items(size: str) -> tuple[Work, Work]:
     return lambda: model.fit(K, y, groups), lambda: peer(K, y, groups, n_steps)
 
 
-def features(size: str) -> tuple[Work, Work]:
+def features(size: str) -> Works:
     """Greedy feature selection."""
     m, p, n_steps = {"tiny": (60, 12, 4), "short": (5_000, 300, 30), "full": (20_000, 1_000, 100)}[
         size
@@ -52,3 +48,11 @@ def _queries(n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray, np.n
     X = rng.standard_normal((n_rows, n_features))
     y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + X[:, 3] + rng.standard_normal(n_rows)
     return X, y, np.arange(n_rows) // 20
+
+
+TITLE = "RankingPursuit"
+PEER = "scikit-learn orthogonal_mp on whitened data"
+ROWS = [
+    Row(TITLE, "100 of 4,000 items", PEER, 1.25, items),
+    Row(TITLE, "100 of 1,000 features", PEER, 1.25, features),
+]

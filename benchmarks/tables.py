@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import scipy.linalg
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 
+from benchmarks.row import Row, Works
 from rankwise import LabelRanker
 from rankwise.losses import TableLoss
 from rankwise.solvers.tables import Side, Table
 
-Work = Callable[[], Any]
 ALPHAS = np.logspace(-6, 2, 31)
 ITERATIONS = 10
 
 
-def complete(size: str) -> tuple[Work, Work]:
+def complete(size: str) -> Works:
     """31 alphas, every row and every column left out, against two eighs and 31 products."""
     G, K, Y = _table(*{"tiny": (20, 10), "short": (600, 150), "full": (2000, 500)}[size])
 
@@ -38,7 +35,7 @@ def complete(size: str) -> tuple[Work, Work]:
     return hold_out, floor
 
 
-def incomplete(size: str) -> tuple[Work, Work]:
+def incomplete(size: str) -> Works:
     """Ten iterations on a table with half of its cells against their two products R B Sᵀ, Rᵀ F S.
 
     That is twice as much as the two products G Z K would be, which leave no preconditioner.
@@ -62,7 +59,7 @@ def incomplete(size: str) -> tuple[Work, Work]:
     return iterate, products
 
 
-def labels(size: str) -> tuple[Work, Work]:
+def labels(size: str) -> Works:
     """50 labels against ridge regression with as many outputs."""
     n = {"tiny": 60, "short": 2000, "full": 10_000}[size]
     rng = np.random.default_rng(0)
@@ -74,3 +71,11 @@ def _table(n_rows: int, n_columns: int) -> tuple[np.ndarray, np.ndarray, np.ndar
     rng = np.random.default_rng(0)
     X, Z = rng.standard_normal((n_rows, 20)), rng.standard_normal((n_columns, 20))
     return rbf_kernel(X), rbf_kernel(Z), rng.standard_normal((n_rows, n_columns))
+
+
+TITLE = "Labels and tables"
+ROWS = [
+    Row(TITLE, "2,000 × 500, rows and columns out", "2 eighs and 31 products", 3.0, complete),
+    Row(TITLE, "a table with gaps, one iteration", "its 2 products", 2.0, incomplete),
+    Row(TITLE, "LabelRanker, 50 labels", "scikit-learn Ridge", 1.3, labels),
+]

@@ -91,8 +91,6 @@ html_sidebars = {"index": []}
 SECTIONS = {  # pages that live elsewhere, as they are called here
     "../docs/": "",
     "docs/": "",
-    "model_selection.md": "papers_model_selection.md",
-    "semi_supervised.md": "papers_semi_supervised.md",
 }
 PAPERS = re.findall(r"^## (\w+\d\d)$", (HERE / "references.md").read_text(encoding="utf-8"), re.M)
 

@@ -11,7 +11,8 @@ import argparse
 
 import numpy as np
 
-from experiments.tables import print_notes, print_table
+from experiments.shared.command_line import record
+from experiments.shared.tables import print_notes, print_table
 from rankwise import AutoRanker
 from rankwise.metrics import ndcg
 
@@ -58,4 +59,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    main()
+    record(main)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.letor_folds import Learner
+from experiments.shared.letor import Learner
 
 __all__ = ["ABSENT", "LEARNERS", "BoostedTrees"]
 

@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from experiments.command_line import find_data, make_parser
-from experiments.letor_folds import read_folds
-from experiments.pursuit13_jester import read_jester
 from experiments.quality_peers import LIST_PEERS, PEERS, THREADS
-from experiments.tables import print_notes, print_table
+from experiments.shared.command_line import find_data, make_parser, record
+from experiments.shared.jester import read_jester
+from experiments.shared.letor import read_folds
+from experiments.shared.tables import print_notes, print_table
 from rankwise import RankRLSCV
 from rankwise.datasets import read_letor
 from rankwise.metrics import disagreement_error, ndcg
@@ -252,4 +252,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    main()
+    record(main)

@@ -65,6 +65,10 @@ def reciprocal_rank_of_list(ys, k=None, relevant=None):
     return 1 / place if k is None or place <= k else 0.0
 
 
+def rbp_of_list(ys, k=None, p=0.8):
+    return (1 - p) * sum(p**place for place, y in enumerate(ys[:k]) if y > 0)
+
+
 def hit_of_list(ys, k=1):
     return float(max(ys) in ys[:k]) if len(set(ys)) > 1 else np.nan
 
@@ -124,6 +128,28 @@ def auc(y, score, relevant):
         if y[i] >= relevant > y[j]
     ]
     return float(np.mean(won)) if won else np.nan
+
+
+def delong(y, score, clusters=None):
+    """AUC of labels 0 and 1 and its standard error, from the matrix of all pairs.
+
+    The variance of a mean over pairs of a positive and a negative item: covariances of pairs that
+    share the positive item, or the negative one, or, with clusters, of any that share a cluster.
+    """
+    clusters = np.arange(len(y)) if clusters is None else clusters
+    y, score = np.asarray(y), np.asarray(score, dtype=float)
+    positive, negative = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
+    won = np.sign(score[positive][:, None] - score[negative]) / 2 + 0.5
+    area, variance, sums = won.mean(), 0.0, {}
+    for rows, axis in ((positive, 1), (negative, 0)):
+        away = won.mean(axis=axis) - area
+        sums[axis] = {c: away[clusters[rows] == c].sum() / len(rows) for c in set(clusters[rows])}
+        n = len(sums[axis])
+        variance += n / (n - 1) * sum(value**2 for value in sums[axis].values())
+    n = len(set(clusters))
+    shared = sums[0].keys() & sums[1].keys()
+    variance += 2 * n / (n - 1) * sum(sums[0][c] * sums[1][c] for c in shared)
+    return area, sqrt(variance)
 
 
 def by_group(value, y, score, groups):

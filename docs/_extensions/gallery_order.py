@@ -6,6 +6,7 @@ __all__ = ["StoryOrder"]
 
 STORY = [
     "plot_ranking_or_regression.py",
+    "plot_hybrid_search.py",
     "plot_alpha_path.py",
     "plot_metrics.py",
     "plot_grid_search.py",

@@ -40,7 +40,9 @@ def __getattr__(name: str) -> object:
         return import_module(f"rankwise.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'rankwise' has no attribute {name!r}")
-    return getattr(import_module(f"rankwise.{_HOME[name]}"), name)
+    value = getattr(import_module(f"rankwise.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

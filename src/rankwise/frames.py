@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import itertools
 from importlib import import_module
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 PLAIN = {"builtins", "numpy", "scipy", "rankwise"}  # packages that have no frames
 FLOATS = {np.dtype(np.float64), np.dtype(np.float32)}
+NARWHALS = "narwhals.stable.v2"
 MOST_SHOWN = 50  # columns that a message names one by one
 
 
@@ -24,36 +25,62 @@ def as_array(values: Any, name: str = "values") -> Any:
     Numbers keep their type, but with gaps they become floats. Text, categories and decimals become
     objects, with None for a gap; dates are those of NumPy.
     """
-    found = _known(values)
-    if found is None:
+    frame = _known(values)
+    if frame is None:
         return values
-    return frame_matrix(name, values) if hasattr(found, "columns") else _array(found)
+    return frame_matrix(name, values) if hasattr(frame, "columns") else _array(frame)
 
 
 def as_frame(X: Any) -> Any:
-    """The frame that scikit-learn knows, with its names, if X is one; None if not."""
-    found = _known(X)
-    return found.to_native() if hasattr(found, "columns") else None
+    """What tells scikit-learn the names of the columns if X is a frame; None if not."""
+    frame = _known(X)
+    if not hasattr(frame, "columns"):
+        return None
+    native = frame.to_native()
+    if frame.implementation.is_pandas_like() or _knows_all_frames():
+        return native
+    return ColumnNames(frame)
+
+
+class ColumnNames:
+    """A frame without its values, for scikit-learn before 1.9, which asks for names this way."""
+
+    def __init__(self, frame: Any) -> None:
+        self.shape = frame.shape
+        self._names = list(frame.columns)
+
+    def __dataframe__(self) -> Self:
+        return self
+
+    def column_names(self) -> list[str]:
+        """Names of the columns, in their order."""
+        return self._names
+
+
+def _knows_all_frames() -> bool:
+    import sklearn
+
+    return tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
 
 
 def frame_columns(X: Any) -> dict[str, Any] | None:
     """The columns of a frame by name, for `as_array` and ``to_list``; None for anything else."""
-    found = _known(X)
-    if not hasattr(found, "columns"):
+    frame = _known(X)
+    if not hasattr(frame, "columns"):
         return None
-    return {str(column.name): column for column in found.iter_columns()}
+    return {str(column.name): column for column in frame.iter_columns()}
 
 
 def narwhals_frame(X: Any) -> Any:
     """The frame as narwhals has it, for work on any kind of frame; None for anything else."""
-    found = _known(X)
-    return found if hasattr(found, "columns") else None
+    frame = _known(X)
+    return frame if hasattr(frame, "columns") else None
 
 
 def column_names(X: Any) -> list[str] | None:
     """Names of the columns of a frame; None for anything else."""
-    found = _known(X)
-    return [str(name) for name in found.columns] if hasattr(found, "columns") else None
+    frame = _known(X)
+    return [str(name) for name in frame.columns] if hasattr(frame, "columns") else None
 
 
 def frame_matrix(name: str, X: Any, *, gaps: bool = True) -> Any:
@@ -92,14 +119,18 @@ def frame_matrix(name: str, X: Any, *, gaps: bool = True) -> Any:
     return matrix
 
 
-def check_same_index(**given: Any) -> None:
+def check_same_index(**inputs: Any) -> None:
     """Raise a ValueError if two objects of pandas have one index in different orders.
 
     Rows belong together by their place, as everywhere in scikit-learn. An index that says otherwise
     is no accident: rows were sorted or drawn in one of the objects only.
     """
-    indices = {name: _index(values) for name, values in given.items()}
-    known = [(name, index) for name, index in indices.items() if index is not None]
+    known: list[tuple[str, Any]] = []
+    for name, values in inputs.items():
+        frame = _known(values)
+        index = None if frame is None else import_module(NARWHALS).maybe_get_index(frame)
+        if index is not None:
+            known.append((name, index))
     for (first, one), (second, other) in itertools.combinations(known, 2):
         if len(one) == len(other) and not one.equals(other) and set(one) == set(other):
             raise ValueError(
@@ -138,10 +169,10 @@ def _known(values: Any) -> Any:
     import narwhals.stable.v2 as nw
 
     try:
-        found = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
+        known = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
     except nw.exceptions.DuplicateError as error:
         raise ValueError(f"the frame has columns of the same name: {error}.") from None
-    return found if isinstance(found, (nw.DataFrame, nw.Series)) else None
+    return known if isinstance(known, (nw.DataFrame, nw.Series)) else None
 
 
 def _whole_arrow(values: Any) -> Any:
@@ -211,8 +242,8 @@ def _gaps(frame: Any, arrays: dict[Any, NDArray[Any]]) -> dict[Any, str]:
     import narwhals.stable.v2 as nw
 
     boolean = {column.name for column in frame.iter_columns() if column.dtype == nw.Boolean}
-    found = [key for key, array in arrays.items() if np.isnan(array).any()]
-    return {key: "true or false, with gaps" if key in boolean else "gaps" for key in found}
+    with_gaps = [key for key, array in arrays.items() if np.isnan(array).any()]
+    return {key: "true or false, with gaps" if key in boolean else "gaps" for key in with_gaps}
 
 
 def _side_by_side(frame: Any, arrays: dict[Any, NDArray[Any]]) -> NDArray[Any]:
@@ -234,16 +265,6 @@ def _side_by_side(frame: Any, arrays: dict[Any, NDArray[Any]]) -> NDArray[Any]:
 def _is_all_sparse(native: Any) -> bool:
     """Whether all columns are sparse: pandas has an accessor then, and an error if not."""
     return getattr(native, "sparse", None) is not None
-
-
-def _index(values: Any) -> Any:
-    """The index of an object of pandas (or its like); None for any other."""
-    found = _known(values)
-    if found is None:
-        return None
-    import narwhals.stable.v2 as nw
-
-    return nw.maybe_get_index(found)
 
 
 def _explain(name: str, kinds: dict[Any, str]) -> str:

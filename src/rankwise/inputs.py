@@ -5,14 +5,14 @@ from __future__ import annotations
 import difflib
 import numbers
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
 from rankwise.frames import as_array, check_same_index, refuse_masked
-from rankwise.groups import encode_groups
+from rankwise.groups import Groups, encode_groups
 
 
 def check_option(name: str, value: object, allowed: Sequence[str]) -> None:
@@ -136,23 +136,80 @@ def _join(scores: Array, members: NDArray[Any], sample_weight: ArrayLike | None)
     return target
 
 
+class Target(NamedTuple):
+    """What is known about the rows of X, as `read_target` reads it.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n_items,) or (n_items, n_outputs), or a preference graph
+        Scores; or a graph, with the weights of the items in the weights of its edges.
+    groups : Groups or None
+        Groups of the items; None for a graph, which has its own.
+    weight : ndarray of shape (n_items,) or None
+        Weights of the items; None for a graph, and if all are 1.
+    """
+
+    y: Any
+    groups: Groups | None = None
+    weight: Array | None = None
+
+
+def read_target(
+    y: Any,
+    groups: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    X: Any = None,
+    allow_nan: bool = False,
+) -> Target:
+    """Read scores (or a graph), groups and weights; what was read before is returned as it is.
+
+    X is only compared by its index. With `allow_nan` a score may be NaN, "not scored".
+    """
+    if isinstance(y, Target):
+        return y
+    check_same_index(X=X, y=y, groups=groups, sample_weight=sample_weight)
+    if hasattr(y, "laplacian"):
+        if groups is not None:
+            raise ValueError(
+                "y is a preference graph, which knows its groups, and groups was given as well; "
+                "build the graph with these groups instead."
+            )
+        if sample_weight is not None:
+            y = y.weighted(some_positive(sample_weight, y.n_items))
+        return Target(y)
+    y, groups, sample_weight = split_weighted(y, groups, sample_weight)
+    scores = as_scores(y, allow_nan=allow_nan)
+    n_rows = getattr(X, "shape", ())[:1]
+    check_length(scores, n_rows[0] if n_rows else len(scores))
+    weight = None if sample_weight is None else some_positive(sample_weight, len(scores))
+    return Target(scores, encode_groups(groups, len(scores)), weight)
+
+
+def check_length(scores: Array, n_items: int) -> Array:
+    """The scores, one for each row of X."""
+    if len(scores) != n_items:
+        raise ValueError(
+            f"y has {len(scores)} entries but X has {n_items} rows; pass one score per row."
+        )
+    return scores
+
+
 def with_weights(
     y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None, X: Any = None
 ) -> tuple[Any, ArrayLike | None]:
     """Return y and groups that carry the weights with them; as they are if there are none.
 
-    Scores become a target of `make_target`, whose labels may be of any kind; the edges of a graph
-    are multiplied by the weights of their items. X is only compared by its index.
+    For a `fit` that takes no weights: scores become a target of `make_target`, whose labels may be
+    of any kind.
     """
     if sample_weight is None:
         return y, groups
-    check_same_index(X=X, y=y, groups=groups, sample_weight=sample_weight)
-    if hasattr(y, "laplacian"):
-        return y.weighted(some_positive(sample_weight, y.n_items)), groups
-    y, groups, _ = split_weighted(y, groups, sample_weight)
-    scores = as_scores(y, allow_nan=True)
-    codes, labels = encode_groups(groups, len(scores))
-    return _join(scores, labels[codes], some_positive(sample_weight, len(scores))), None
+    target = read_target(y, groups, sample_weight, X=X, allow_nan=True)
+    if target.groups is None:
+        return target.y, None
+    codes, labels = target.groups
+    return _join(target.y, labels[codes], target.weight), None
 
 
 def some_positive(sample_weight: ArrayLike, n_items: int) -> Array:
@@ -171,31 +228,9 @@ def split_weighted(
 ) -> tuple[Any, ArrayLike | None, ArrayLike | None]:
     """Scores, groups and weights, which may come in a target of `make_target` or one by one."""
     names = getattr(getattr(y, "dtype", None), "names", None)
-    if names is None or "weight" not in names:
-        return *split_target(y, groups), sample_weight
-    if sample_weight is not None:
-        raise ValueError(
-            "y carries its weights (make_target) and sample_weight was given as well; pass one of "
-            "them."
-        )
-    rest = [name for name in names if name != "weight"]
-    return *split_target(y[rest], groups), y["weight"]
-
-
-def split_target(y: Any, groups: ArrayLike | None) -> tuple[Any, ArrayLike | None]:
-    """Take a target of `make_target` apart; anything else is passed through unchanged.
-
-    For what knows no weights: a target that has some is refused.
-    """
-    names = getattr(getattr(y, "dtype", None), "names", None)
     if names is None:
-        return y, groups
-    if set(names) == {"score", "group", "weight"}:
-        raise ValueError(
-            "y carries weights of items (make_target), which are not used here; pass "
-            "make_target(y, groups) without them."
-        )
-    if set(names) != {"score", "group"}:
+        return y, groups, sample_weight
+    if set(names) not in ({"score", "group"}, {"score", "group", "weight"}):
         raise ValueError(
             f"y is a structured array with the fields {list(names)}; expected the fields "
             "'score' and 'group' as made by rankwise.make_target(y, groups)."
@@ -204,7 +239,25 @@ def split_target(y: Any, groups: ArrayLike | None) -> tuple[Any, ArrayLike | Non
         raise ValueError(
             "y carries its groups (make_target) and groups was given as well; pass one of them."
         )
-    return y["score"], y["group"]
+    if "weight" not in names:
+        return y["score"], y["group"], sample_weight
+    if sample_weight is not None:
+        raise ValueError(
+            "y carries its weights (make_target) and sample_weight was given as well; pass one of "
+            "them."
+        )
+    return y["score"], y["group"], y["weight"]
+
+
+def split_target(y: Any, groups: ArrayLike | None) -> tuple[Any, ArrayLike | None]:
+    """Scores and groups, for what knows no weights: a target that has some is refused."""
+    scores, groups, weights = split_weighted(y, groups)
+    if weights is not None:
+        raise ValueError(
+            "y carries weights of items (make_target), which are not used here; pass "
+            "make_target(y, groups) without them."
+        )
+    return scores, groups
 
 
 def as_weights(sample_weight: ArrayLike, n_items: int) -> Array:
@@ -243,19 +296,18 @@ def near_one(name: str, weights: Array) -> Array:
     return np.asarray(np.ldexp(weights, -np.frexp(largest)[1]))
 
 
-def as_scores(y: Any, *, allow_nan: bool = False, keep: bool = False) -> Array:
+def as_scores(y: Any, *, allow_nan: bool = False) -> Array:
     """Finite real scores as float64, shape (n_items,) or (n_items, n_outputs).
 
-    With `allow_nan` a score may be NaN, "not scored", as the semi-supervised learners take it. The
-    result is a copy, which nobody else can change; with `keep` it may be a read-only view of y, and
-    such a view is not copied when it comes back.
+    With `allow_nan` a score may be NaN, "not scored", as the semi-supervised learners take it. An
+    array of float64 is not copied: the result is a view of it that cannot be written.
     """
     if y is None:
         raise ValueError(
             "this ranker requires y to be passed, but the target y is None; give scores, "
             "a target of make_target, or a preference graph."
         )
-    if type(y) is np.ndarray and y.dtype == np.float64 and (keep or not y.flags.writeable):
+    if type(y) is np.ndarray and y.dtype == np.float64:
         scores = y.view()
         scores.flags.writeable = False
     else:
@@ -282,3 +334,37 @@ def as_scores(y: Any, *, allow_nan: bool = False, keep: bool = False) -> Array:
             "or drop the row (only the semi-supervised learners take NaN, as 'not scored')."
         )
     return scores
+
+
+def check_alphas(alphas: ArrayLike, name: str) -> Array:
+    """Positive finite numbers, as an array of one dimension."""
+    checked = _numbers(alphas, name, "positive numbers")
+    bad = ~(np.isfinite(checked) & (checked > 0))
+    if bad.any():
+        raise ValueError(
+            f"{name}: got {checked[bad][0]}, expected a positive finite number. For almost no "
+            "regularization use a small value such as 1e-9."
+        )
+    return checked
+
+
+def check_nus(nus: ArrayLike, name: str) -> Array:
+    """Finite numbers from 0, as an array of one dimension."""
+    checked = _numbers(nus, name, "numbers from 0")
+    bad = ~(np.isfinite(checked) & (checked >= 0))
+    if bad.any():
+        raise ValueError(
+            f"{name}: got {checked[bad][0]}, expected a finite number from 0 (the views are "
+            "trained independently) upwards (they agree more and more)."
+        )
+    return checked
+
+
+def _numbers(values: ArrayLike, name: str, expected: str) -> Array:
+    try:
+        checked = as_real(name, values)
+    except ValueError:
+        raise ValueError(f"{name}: got {values!r}, expected {expected}.") from None
+    if checked.ndim != 1 or not len(checked):
+        raise ValueError(f"{name} has shape {checked.shape}; expected a flat list of numbers.")
+    return checked

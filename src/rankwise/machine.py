@@ -18,7 +18,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, ParamSpec, Self, TypeVar
+from operator import itemgetter
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -80,7 +81,8 @@ def map_on_idle_cores(
     """
     n = min(count_idle_cores(n_multiplications), len(parts))
     if _wishes:  # in a calm call: no more than the user has set
-        n = min(n, max((n_before for _, n_before in _blas_before), default=1))
+        _, n_before = max(_blas_before, key=itemgetter(1), default=(None, 1))
+        n = min(n, n_before)
     if n == 1:
         return [function(parts)]
     bounds = [len(parts) * k // n for k in range(n + 1)]
@@ -182,7 +184,7 @@ def check_matrix_fits(
 
 
 class Progress:
-    """One line on standard error that tells how far a long work is, in a ``with`` block.
+    """One line on standard error that tells how far a long work is; `close` ends it.
 
     Parameters
     ----------
@@ -207,9 +209,6 @@ class Progress:
         self._start = time.monotonic() + (self.DELAY if show is None else 0.0)
         self._drawn: int | None = None
 
-    def __enter__(self) -> Self:
-        return self
-
     def update(self, done: int, detail: str = "") -> None:
         """Draw the line anew: so many steps are done."""
         if not self.is_shown or done == self._drawn or time.monotonic() < self._start:
@@ -233,9 +232,6 @@ class Progress:
             self.update(self._total)
         if self._drawn is not None and self._in_place:
             sys.stderr.write("\n")
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
 
 def track(steps: Sequence[T], what: str, show: bool | None = None) -> Iterator[T]:

@@ -72,9 +72,9 @@ def first_equal_rows(X: Any, labels: Indices | None = None) -> Indices | None:
     if labels is not None:
         later = later[labels[later] == labels[first[later]]]
     equal = later[_are_equal(X, later, first[later])]
-    found = np.arange(len(key))
-    found[equal] = first[equal]
-    return found
+    first_equal = np.arange(len(key))
+    first_equal[equal] = first[equal]
+    return first_equal
 
 
 def _hash_dense(X: NDArray[Any]) -> NDArray[np.uint64]:

@@ -196,7 +196,10 @@ def test_two_sides_and_who_won(tmp_path, games):
     message = fail("rank", battles, *sides)
     assert f"{battles}:3" in message
     assert "nobody" in message
-    assert "--sides left" in fail("rank", battles, "--sides", "left")
+    assert "two columns" in fail("rank", battles, "--sides", "left")
+    mapped = json.loads(succeed("rank", battles, *sides, "--map", "nobody=tie", "--json").stdout)
+    assert {row["item"]: row["ties"] for row in mapped["rows"]}["Cleo"] == 1
+    assert "expected WORD=first" in fail("rank", battles, *sides, "--map", "nobody")
 
 
 def test_items_may_have_features(tmp_path, games):

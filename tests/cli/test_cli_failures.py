@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import errno
-import gzip
+import io
 import os
+import signal
 import subprocess
 import sys
 import warnings
@@ -15,18 +15,15 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
-from tests.cli.shell import TABLE, fail, run, shell, succeed
+from tests.cli.shell import TABLE, fail, run, succeed
 
 FULL = Path("/dev/full")
 
 
 BAD_DATA = {  # what else can be wrong with a file is tested where files are read
     "malformed row": ("2 qid:1 1:0.5\n1 qid:1 1:0.5 2=3\n", "{file}:2"),
-    "feature is infinite": ("y,qid,a,b\n1,1,2,3\n2,1,inf,4\n", "{file}"),
     "no column to learn from": ("y,qid,a\n1,1,\n2,1,\n", "{file}: no column can be learned from"),
     "no target column": ("height,qid,a\n1,1,2\n2,1,4\n", "target"),
-    "prose": ("Dear reader\nthis is a letter\n", "{file}"),
-    "one row": ("1 qid:1 1:1\n", ""),
 }
 
 
@@ -42,10 +39,9 @@ def test_bad_data_are_told_in_one_line(tmp_path, name):
 
 
 def test_unknown_columns_are_told_with_those_that_are_there(tmp_path, table):
-    for option in ("--target", "--group", "--id", "--features", "--ignore"):
-        message = fail("train", table, option, "colour", "-o", tmp_path / "m.rw")
-        assert "'colour'" in message
-        assert "size" in message
+    message = fail("train", table, "--group", "colour", "-o", tmp_path / "m.rw")
+    assert "'colour'" in message
+    assert "size" in message
 
 
 def test_wrong_kinds_of_files(tmp_path, table, model):
@@ -59,14 +55,10 @@ def test_wrong_kinds_of_files(tmp_path, table, model):
     cut.write_bytes(model.read_bytes()[:-50])
     assert str(cut) in fail("info", cut)
     assert str(cut) in fail("evaluate", cut, table)
-    packed = tmp_path / "cut.csv.gz"
-    packed.write_bytes(gzip.compress(table.read_bytes())[:-20])
-    assert "cut short" in fail("train", packed, "-o", tmp_path / "m.rw")
     assert "no parquet file" in fail("train", table, "--format", "parquet", "-o", tmp_path / "m.rw")
 
 
 BAD_PAIRS = {
-    "no such column": ("winner,beaten\nAnn,Bob\n", [], "loser"),
     "magnitude is a word": ("winner,loser,magnitude\nAnn,Bob,big\n", [], "{file}:2"),
     "no such cluster": ("winner,loser\nAnn,Bob\n", ["--cluster", "judge"], "judge"),
     "several alphas": ("winner,loser\nAnn,Bob\n", ["--alpha", "1,2"], "one number"),
@@ -92,10 +84,6 @@ def test_wrong_scores(tmp_path, table):
     assert f"{n} items" in message
     scores.write_text("1.5\nx\n")
     assert f"{scores}:2" in fail("evaluate", scores, table, *TABLE)
-    scores.write_text("1.5\nnan\n")
-    assert f"{scores}:2" in fail("evaluate", scores, table, *TABLE)
-    assert "both" in fail("evaluate", table, table, "--scores", scores)
-    assert "DATA" in fail("evaluate", table)
 
 
 def test_outputs_are_checked_before_anything_is_read(tmp_path):
@@ -123,13 +111,6 @@ def test_an_output_never_replaces_an_input(tmp_path, table, model):
     assert table.read_bytes() == before
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_no_permission_to_write(tmp_path, table):
-    folder = tmp_path / "locked"
-    folder.mkdir(mode=0o500)
-    assert "permission" in fail("train", table, *TABLE, "-o", folder / "m.rw")
-
-
 def test_no_permission_is_noticed_before_training(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
     message = fail("train", tmp_path / "never-read", "-o", tmp_path / "m.rw")
@@ -138,13 +119,8 @@ def test_no_permission_is_noticed_before_training(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
 def test_a_full_disk(tmp_path, table, model):
-    for command in (
-        ["train", table, *TABLE, "-o", FULL],
-        ["cv", table, *TABLE, "-o", FULL],
-        ["evaluate", model, table, "--per-group", FULL],
-        ["report", model, table, "-o", FULL],
-    ):
-        assert fail(*command).startswith("/dev/full: No space left on device, nothing was")
+    message = fail("train", table, *TABLE, "-o", FULL)
+    assert message.startswith("/dev/full: No space left on device, nothing was")
     with FULL.open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "rankwise", "predict", model, table],
@@ -155,21 +131,6 @@ def test_a_full_disk(tmp_path, table, model):
     assert done.returncode == 1
     assert done.stderr.startswith("rankwise: standard output: No space left on device")
     assert done.stderr.count("\n") == 1
-
-
-def test_a_disk_that_fills_up_leaves_the_old_file(tmp_path, table, model, monkeypatch):
-    from rankwise.datasets import files
-
-    def full(descriptor):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    before = model.read_bytes()
-    monkeypatch.setattr(files.os, "fsync", full)
-    assert "No space left on device, nothing was written" in fail(
-        "train", table, *TABLE, "-o", model
-    )
-    assert model.read_bytes() == before
-    assert sorted(tmp_path.iterdir()) == sorted([table, model])
 
 
 def test_a_reader_that_has_had_enough_is_no_failure(tmp_path, model):
@@ -218,20 +179,6 @@ def test_whatever_happens_is_one_line(tmp_path, table, monkeypatch, error, code,
     assert "Traceback" not in run(*command).stderr  # nothing is remembered
 
 
-def test_ctrl_c_ends_the_command_at_once(tmp_path, table):
-    code = """
-import os, signal, sys
-from rankwise.cli import models
-models.make_scaler = lambda *_: os.kill(os.getpid(), signal.SIGINT)
-from rankwise.cli import main
-main()
-"""
-    done = shell("train", table, *TABLE, "-o", tmp_path / "m.rw", code=code)
-    assert done.returncode == 130
-    assert done.stderr == "rankwise: interrupted; no file is half-written\n"
-    assert not (tmp_path / "m.rw").exists()
-
-
 def test_warnings_are_notes_of_one_line_told_once(tmp_path, table, monkeypatch):
     from rankwise.cli import models
 
@@ -262,12 +209,17 @@ def test_quiet_work_draws_no_bars(monkeypatch):
     session.begin(quiet=False, debug=False)
 
 
-def test_a_terminal_without_greek_letters_still_gets_its_table(tmp_path, table):
-    succeed("train", table, *TABLE, "-o", tmp_path / "a.rw", "--quiet")
-    succeed("predict", tmp_path / "a.rw", table, "-o", tmp_path / "b.txt")
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    done = shell(
-        *("compare", table, tmp_path / "a.rw", tmp_path / "b.txt", *TABLE), env=environment
-    )
-    assert done.returncode == 0, done.stderr
-    assert "mean a" in done.stdout
+def test_a_terminal_without_greek_letters_still_gets_its_table(tmp_path, monkeypatch):
+    from rankwise.cli import main
+
+    scores, data = tmp_path / "α.txt", tmp_path / "data.txt"
+    scores.write_text("1\n2\n3\n")
+    data.write_text("1 qid:1 1:1\n2 qid:1 1:2\n1 qid:2 1:2\n")
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(sys, "argv", ["rankwise", "evaluate", str(scores), str(data)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 0
+    assert b"disagreement" in out.buffer.getvalue()

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -163,24 +162,6 @@ def test_rows_without_a_group_are_left_out_and_counted(tmp_path, cities):
     assert of[0]["metrics"] == of[1]["metrics"]
 
 
-def test_matches_that_were_not_played_do_not_end_a_board(tmp_path):
-    rows = [("Ajax", "Bonn", 2, 1), ("Bonn", "Como", "", ""), ("Como", "Ajax", 0, 0)]
-    names = ("home_team", "away_team", "home_score", "away_score")
-    done = succeed("rank", write_rows(tmp_path / "m.csv", names, rows * 4))
-    assert "4 of 12 rows are left out: 4 without home_score" in done.stderr
-    assert "'home_score' and 'away_score' as their scores" in done.stderr
-    assert "Ajax" in done.stdout
-
-
-def test_outcomes_in_the_words_of_others(tmp_path):
-    rows = [("p", "q", "H"), ("q", "r", "D"), ("r", "p", "A"), ("p", "r", "H")] * 3
-    board = json.loads(
-        succeed("rank", write_rows(tmp_path / "g.csv", ("home", "away", "result"), rows),
-                "--json").stdout
-    )  # fmt: skip
-    assert board["rows"][0]["item"] == "p"
-
-
 # Names that steer a terminal, memory, signals
 
 
@@ -252,12 +233,8 @@ def test_sigterm_leaves_no_copy_of_standard_input_behind(tmp_path):
                 break
             time.sleep(0.1)
         assert len(list(copies.iterdir())) == 1
-        for _ in range(30):  # one that comes just before a read waits for its end
-            running.send_signal(signal.SIGTERM)
-            with suppress(subprocess.TimeoutExpired):
-                running.wait(1)
-                break
-        assert running.wait(1) == 143
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(30) == 143
     assert list(copies.iterdir()) == []
 
 
@@ -281,4 +258,4 @@ def test_train_opens_its_file_once_and_parses_it_once(tmp_path, cities, monkeypa
     monkeypatch.setattr(pyarrow, "memory_map", noted(pyarrow.memory_map, "map"))
     monkeypatch.setattr(pyarrow.csv, "read_csv", noted(pyarrow.csv.read_csv, "parse"))
     succeed("train", file, "--group", "city", "-o", tmp_path / "n.rw")
-    assert opened == ["open", "open", "map", "parse"]  # its head is looked at first
+    assert opened == ["open", "map", "parse"]  # its head is looked at first

@@ -84,10 +84,7 @@ def test_a_file_is_read_as_a_frame_is(tmp_path):
 @pytest.mark.parametrize(
     "words, expected",
     [
-        (["model_a", "model_b", "tie"], [1, -1, 0]),
         (["LEFT", " right ", "Draw"], [1, -1, 0]),
-        (["first", "second", "equal"], [1, -1, 0]),
-        (["a", "b", "tie (bothbad)"], [1, -1, 0]),
         (["H", "D", "A"], [1, 0, -1]),
         (["H", "D"], [1, 0]),
         (["D", "A"], [0, -1]),
@@ -107,16 +104,11 @@ def test_a_file_is_read_as_a_frame_is(tmp_path):
         (["1", "0", "0.5"], [1, -1, 0]),
         (["1.0", "0.0"], [1, -1]),
         (["-1", "0", "1"], [-1, 0, 1]),
-        (["True", "False"], [1, -1]),
-        (["win", "loss", "draw"], [1, -1, 0]),
         (["W", "l", "D", "w"], [1, -1, 0, 1]),
         (["L", "R", "T"], [1, -1, 0]),
         (["L", "l"], [None, None]),  # left or lost?
         (["Model A", "model-b", "MODEL_A", "modelb"], [1, -1, 1, -1]),
         (["response_a", "Player 2", "assistant-b", "team1"], [1, -1, -1, 1]),
-        (["1-0", "0-1", "1/2-1/2"], [1, -1, 0]),
-        (["A>>B", "A=B", "b>a"], [1, 0, -1]),
-        (["Tie (bothbad)", "both_bad", "both are bad"], [0, 0, 0]),
         (["0"], [None]),
         (["3", "1"], [None, None]),
         (["maybe", "left", ""], [None, 1, None]),
@@ -127,75 +119,26 @@ def test_words_for_outcomes(words, expected):
 
 
 FIRST_WORDS = [
-    "model_a",
-    "left",
-    "first",
-    "a",
-    "home",
-    "home_team",
-    "win",
-    "wins",
-    "won",
-    "true",
-    "1-0",
-    "a>b",
-    "a>>b",
-    "b<a",
-    "[[A]]",
-    "[[A>B]]",
-    "HOME_WIN",
-    "home_wins",
-    "model_a_wins",
-    "team_1",
-    "home_team_win",
-    "left_won",
-    "a_wins",
-    "player1",
+    *("model_a", "left", "first", "a", "home", "home_team", "win", "wins", "won", "true", "1-0"),
+    *("a>b", "a>>b", "b<a", "[[A]]", "[[A>B]]", "HOME_WIN", "home_wins", "model_a_wins"),
+    *("team_1", "home_team_win", "left_won", "a_wins", "player1"),
 ]
 SECOND_WORDS = [
-    "model_b",
-    "right",
-    "second",
-    "b",
-    "away",
-    "away_team",
-    "loss",
-    "loses",
-    "lost",
-    "lose",
-    "false",
-    "0-1",
-    "b>a",
-    "b>>a",
-    "a<b",
-    "[[B]]",
-    "[[B>>A]]",
-    "AWAY_WIN",
-    "away_won",
-    "model_b_win",
-    "team_2",
-    "right_wins",
-    "b_win",
-    "response_b",
+    *("model_b", "right", "second", "b", "away", "away_team", "loss", "loses", "lost", "lose"),
+    *("false", "0-1", "b>a", "b>>a", "a<b", "[[B]]", "[[B>>A]]", "AWAY_WIN", "away_won"),
+    *("model_b_win", "team_2", "right_wins", "b_win", "response_b"),
 ]
 TIE_WORDS = ["tie", "tied", "draw", "drawn", "equal", "same", "both", "neither", "ties", "both bad"]
 TIE_WORDS += ["both good", "both are bad", "tie (both bad)", "1/2-1/2", "½-½", "a=b"]
 TIE_WORDS += ["[[C]]", "[[A=B]]", "[[tie]]"]
 
 
-@pytest.mark.parametrize("word", FIRST_WORDS)
-def test_every_word_for_the_first_side(word):
-    assert meanings([word, "tie"]) == [1, 0]
-
-
-@pytest.mark.parametrize("word", SECOND_WORDS)
-def test_every_word_for_the_second_side(word):
-    assert meanings([word, "tie"]) == [-1, 0]
-
-
-@pytest.mark.parametrize("word", TIE_WORDS)
-def test_every_word_for_a_tie(word):
-    assert meanings([word, "left"]) == [0, 1]
+@pytest.mark.parametrize(
+    "words, side, other", [(FIRST_WORDS, 1, "tie"), (SECOND_WORDS, -1, "tie"), (TIE_WORDS, 0, "a")]
+)
+def test_every_word_for_a_side_or_a_tie(words, side, other):
+    meant = {word: meanings([word, other])[0] for word in words}
+    assert meant == dict.fromkeys(words, side)
 
 
 def test_every_word_of_the_list_is_tested():
@@ -207,12 +150,6 @@ def test_every_word_of_the_list_is_tested():
 def test_no_word_has_two_meanings():
     words = [word.replace(" ", "").replace("_", "") for side in WORDS.values() for word in side]
     assert len(words) == len(set(words))
-
-
-@pytest.mark.parametrize("code", [[1, 0, 2, 1, 0, 2], [1.0, 0.5, 0.0, 1.0, 0.5, 0.0]])
-def test_numbers_say_who_won(code):
-    data = pairs_from_frame({**BATTLES, "winner": code}, **SIDES)
-    assert data.outcome.tolist() == OUTCOMES
 
 
 def test_unknown_words_are_listed_all_at_once(tmp_path):
@@ -263,20 +200,6 @@ def test_scores_of_a_match_are_a_winner_or_a_margin():
     with pytest.warns(UserWarning, match="1 of 3 rows are left out: 1 without g1"):
         gaps = pairs_from_frame({**table, "g1": [1, np.nan, 2]}, **options)
     assert gaps.outcome.tolist() == [0, 1]
-
-
-def test_the_record_keeps_the_sides():
-    data = pairs_from_frame(BATTLES, **SIDES)
-    assert (
-        data.winner.tolist() == np.where(np.array(OUTCOMES) < 0, data.second, data.first).tolist()
-    )
-    assert data.magnitude.tolist() == np.abs(OUTCOMES).tolist()
-    part = data.take(np.array([2, 2, 5]))
-    assert (part.n_pairs, part.outcome.tolist()) == (3, [-1, -1, -1])
-
-
-def test_sides_under_their_usual_names_need_no_argument():
-    assert rate(BATTLES).to_text() == rate(BATTLES, **SIDES).to_text()
 
 
 # -- bad input ----------------------------------------------------------------------------------
@@ -368,3 +291,15 @@ def test_judges_are_clusters_unless_others_are_given():
     with_judges = rate(data).spread.errors
     explicit = rate(BATTLES, **SIDES, clusters=BATTLES["judge"]).spread.errors
     np.testing.assert_allclose(with_judges, explicit)
+
+
+def test_words_of_ones_own_for_outcomes():
+    battles = {"left": ["owl", "crow", "jay"], "right": ["jay", "owl", "crow"]}
+    battles["better"] = ["upper", "lower", "meh"]
+    words = {"upper": "first", "lower": "second", "meh": "tie"}
+    data = pairs_from_frame(battles, sides=("left", "right"), outcome="better", outcome_words=words)
+    assert data.outcome.tolist() == [1, -1, 0]
+    with pytest.raises(ValueError, match="'uper'; there are 'upper', 'lower', 'meh'"):
+        pairs_from_frame(
+            battles, sides=("left", "right"), outcome="better", outcome_words={"uper": "first"}
+        )

@@ -1,6 +1,5 @@
 """read_pairs: comparisons from CSV and TSV files."""
 
-import gzip
 import re
 
 import numpy as np
@@ -29,19 +28,6 @@ def check_games(data):
     assert data.winner.dtype == data.loser.dtype == np.intp
 
 
-def test_own_delimiter(tmp_path):
-    path = save(tmp_path / "games.txt", GAMES.replace(",", "~"))
-    check_games(read_pairs(path, delimiter="~"))
-    with pytest.raises(ValueError, match="single character"):
-        read_pairs(path, delimiter="~~")
-
-
-def test_magnitude_and_weight_are_one_unless_the_file_says(tmp_path):
-    data = read_pairs(save(tmp_path / "a.csv", "winner,loser\nb,a\n"))
-    assert_array_equal(data.magnitude, [1])
-    assert_array_equal(data.weight, [1])
-
-
 @pytest.mark.parametrize(
     "names",
     [{"winner": "w", "loser": "l", "magnitude": "by"}, {"winner": 1, "loser": 2, "magnitude": 3}],
@@ -60,17 +46,11 @@ def test_whole_numbers_as_labels_are_sorted_as_numbers(tmp_path):
     assert_array_equal(data.winner, [2, 3])
 
 
-@pytest.mark.parametrize("label", ["007", "+7", "7.0", "x7", str(2**63)])
+@pytest.mark.parametrize("label", ["007", "7.0", str(2**63)])
 def test_one_other_label_makes_all_of_them_strings(tmp_path, label):
     data = read_pairs(save(tmp_path / "a.csv", f"winner,loser\n7,{label}\n10,9\n"))
     assert data.items.dtype.kind == "U"
     assert set(data.items.tolist()) == {"7", "10", "9", label}
-
-
-def test_record_is_frozen(tmp_path):
-    data = read_pairs(save(tmp_path / "a.csv", GAMES))
-    with pytest.raises(AttributeError):
-        data.winner = None
 
 
 def test_graph(tmp_path):
@@ -93,12 +73,6 @@ def test_a_tie_is_magnitude_zero(tmp_path, column, options):
     assert_array_equal(data.magnitude, [0] * len(words) + [1] * len(others))
 
 
-def test_a_tie_agrees_with_its_magnitude(tmp_path):
-    text = "winner,loser,tie,magnitude\na,b,1,0\na,b,1,\na,b,0,3\na,b,,0\n"
-    data = read_pairs(save(tmp_path / "a.csv", text))
-    assert_array_equal(data.magnitude, [0, 0, 3, 0])
-
-
 def test_groups_of_comparisons(tmp_path):
     assert read_pairs(save(tmp_path / "a.csv", GAMES)).groups is None
     text = 'winner,loser,group,judge\na,b,7,x\na,c,10,"y, z"\nc,b,7,x\n'
@@ -119,14 +93,6 @@ def test_sides_and_the_name_of_the_winning_one(tmp_path, sides):
     assert data.items[data.loser].tolist() == ["jay", "jay", "owl"]
     assert_array_equal(data.magnitude, [1, 1, 1])
     assert_array_equal(data.weight, [1, 2, 3])
-
-
-@pytest.mark.parametrize("word", ["tie", "Draw", "tie (bothbad)", "both bad", "both_bad"])
-def test_sides_that_tie(tmp_path, word):
-    path = save(tmp_path / "a.csv", f"{BATTLES}jay,crow,{word},4\n")
-    data = read_pairs(path, sides=("model_a", "model_b"))
-    assert_array_equal(data.magnitude, [1, 1, 1, 0])
-    assert {data.items[data.winner[3]], data.items[data.loser[3]]} == {"jay", "crow"}
 
 
 def test_an_item_may_have_the_name_of_its_own_side_only(tmp_path):
@@ -220,27 +186,17 @@ HEADER = "winner,loser,magnitude,weight\n"
 @pytest.mark.parametrize(
     "row, words",
     [
-        ("a,b,1", "the row has 3 columns, the header has 4.*Quote"),
-        ("a,b,1,1,1", "the row has 5 columns, the header has 4"),
         ("a,b,x,1", "the number, column 'magnitude', is 'x', expected a finite number"),
-        ("a,b,1_0,1", "column 'magnitude', is '1_0'"),
         ("a,b,-2,1", "magnitude is -2, expected 0 .*Swap winner and loser"),
         ("a,b,1,inf", "column 'weight', is 'inf', expected a finite number"),
         ("a,b,1,0", "weight is 0, expected more than 0.*Leave out"),
-        ("a,b,1,-1", "weight is -1, expected more than 0"),
         ("a,a,1,1", "'a' is compared with itself"),
-        ("a, a,1,1", "'a' is compared with itself"),
-        ('a,"b"c,1,1', "quotation marks"),
         ('a,"b,1,1', "quotation marks"),
-        ("a\rb,b,1,1", "the row has 1 columns, the header has 4"),
-        (b"caf\xe9,b,1,1", r"'caf\\xe9,b,1,1' is not text in UTF-8"),
-        ("a\0,b,1,1", "zero bytes"),
     ],
 )
 def test_bad_row(tmp_path, row, words):
-    row = row if isinstance(row, bytes) else row.encode()
-    good = b'\nA,"two\nlines",1,1\nA,B,1,1\n'
-    path = save(tmp_path / "bad.csv", HEADER.encode() + good + row + b"\nA,B,1,1\n")
+    good = '\nA,"two\nlines",1,1\nA,B,1,1\n'
+    path = save(tmp_path / "bad.csv", HEADER + good + row + "\nA,B,1,1\n")
     with pytest.raises(TableFormatError) as caught:
         read_pairs(path)
     assert (caught.value.path, caught.value.line) == (str(path), 6)
@@ -256,10 +212,7 @@ def test_bad_row(tmp_path, row, words):
         ("winner\tlooser\n", {}, "no column 'loser' for the loser.*'winner', 'looser'"),
         ("winner,loser\n", {"magnitude": "by"}, "no column 'by' for the magnitude"),
         ("winner,loser\n", {"weight": 2}, "no column 2 for the weight"),
-        ("winner,loser\n", {"weight": -1}, "no column -1 for the weight"),
         ("winner,loser,loser\n", {}, "'loser' is there twice"),
-        ("winner,loser\n", {"delimiter": ";"}, "columns are 'winner,loser'"),
-        ('"winner,loser\n', {}, "cannot read the column names"),
     ],
 )
 def test_bad_header(tmp_path, header, options, words):
@@ -270,28 +223,7 @@ def test_bad_header(tmp_path, header, options, words):
     assert re.search(words, str(caught.value)), str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "content, words",
-    [("", "is empty"), ("\n \n", "is empty"), ("winner,loser\n", "column names but no rows")],
-)
-def test_empty_file(tmp_path, content, words):
-    with pytest.raises(TableFormatError, match=words):
-        read_pairs(save(tmp_path / "empty.csv", content))
-
-
-def test_truncated_gzip(tmp_path):
-    path = save(tmp_path / "cut.csv.gz", gzip.compress(GAMES.encode())[:-20])
-    with pytest.raises(TableFormatError, match="damaged or cut short"):
-        read_pairs(path)
-
-
-def test_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"nowhere\.csv"):
-        read_pairs(tmp_path / "nowhere.csv")
-
-
-@pytest.mark.parametrize("role", ["scores", "wins"])
-@pytest.mark.parametrize("cell", ["x", "inf"])
+@pytest.mark.parametrize("role, cell", [("scores", "x"), ("wins", "inf")])
 def test_points_and_wins_that_are_no_numbers(tmp_path, role, cell):
     path = save(tmp_path / "games.csv", f"a,b,p,q\nAnn,Bob,3,1\nBob,Cleo,1,{cell}\n")
     with pytest.raises(TableFormatError, match=rf":3: the .*, column 'q', is '{cell}', expected"):
@@ -330,12 +262,6 @@ def test_sides_that_could_mean_something_else_are_asked_for(tmp_path, header):
         read_pairs(path)
 
 
-def test_winner_and_loser_go_before_sides(tmp_path):
-    path = tmp_path / "games.csv"
-    path.write_text("winner,loser,left,right\np,q,q,p\n")
-    assert read_pairs(path).read_as == ""
-
-
 # Gaps -------------------------------------------------------------------------------------------
 
 MATCHES = """home_team,away_team,home_score,away_score,date
@@ -367,9 +293,7 @@ def test_matches_that_were_not_played_are_left_out_and_their_columns_are_found(t
         (",b,left,1,g,x", "left"),
         ("a,,left,1,g,x", "right"),
         ("a,b,,1,g,x", "winner"),
-        ("a,b,NA,1,g,x", "winner"),
         ("a,b,left,,g,x", "weight"),
-        ("a,b,left,nan,g,x", "weight"),
         ("a,b,left,1,,x", "group"),
         ("a,b,left,1,g,", "judge"),
     ],

@@ -1,4 +1,4 @@
-"""read_ranking, read_ranking and the writers of scores: tables as arrays, and clear refusals."""
+"""read_ranking and the writers of scores: tables as arrays, and clear refusals."""
 
 import builtins
 import csv
@@ -21,7 +21,6 @@ from rankwise.datasets import (
     read_letor,
     read_ranking,
     read_scores,
-    write_letor,
     write_scores,
     write_table_with_scores,
 )
@@ -73,8 +72,7 @@ def test_quoted_cells_may_hold_marks_and_line_ends(tmp_path):
     assert caught.value.line == 7
 
 
-@pytest.mark.parametrize("target", ["y", "LABEL", "relevance", "Target", "score"])
-@pytest.mark.parametrize("group", ["group", "qid", "query_id", "Groups", "user"])
+@pytest.mark.parametrize("target, group", [("y", "qid"), ("LABEL", "Groups"), ("Target", "user")])
 def test_usual_names_are_found(tmp_path, target, group):
     data = read_ranking(save(tmp_path / "a.csv", f"a,{group},{target},b\n1,2,3,4\n"))
     assert (data.X.tolist(), data.y.tolist(), data.groups.tolist()) == ([[1, 4]], [3], [2])
@@ -106,14 +104,7 @@ def test_columns_by_option(tmp_path, options, X, y, groups):
     assert data.feature_names.tolist() == [names[value] for value in X[0]]
 
 
-def test_no_target_is_fine_when_none_is_needed(tmp_path):
-    data = read_ranking(save(tmp_path / "a.csv", "a,b\n1,2\n"), target_needed=False)
-    assert data.y is None
-    assert data.groups is None
-    assert_array_equal(data.X, [[1, 2]])
-
-
-@pytest.mark.parametrize("cell", ["", " ", "nan", "NaN", "NA", "null", '""'])
+@pytest.mark.parametrize("cell", ["", " ", "NaN", '""'])
 def test_an_empty_target_is_an_item_without_a_score(tmp_path, cell):
     data = read_ranking(save(tmp_path / "a.csv", f"a,y\n1,2\n3,{cell}\n"))
     assert_array_equal(data.y, [2, np.nan])
@@ -160,17 +151,46 @@ def test_minus_zero_is_zero(tmp_path, other):
     assert not np.signbit([*data.X.ravel(), *data.y, *scores]).any()
 
 
-def test_pandas_agrees(tmp_path):
-    pandas = pytest.importorskip("pandas")
-    rng = np.random.default_rng(0)
-    frame = pandas.DataFrame(rng.standard_normal((300, 6)), columns=list("abcdef"))
-    frame["f"] = (frame["f"] * 1e9).astype(int)
-    frame["y"], frame["qid"] = rng.integers(0, 5, 300), np.repeat(np.arange(30), 10)
-    frame.to_csv(tmp_path / "a.csv", index=False)
-    data = read_ranking(tmp_path / "a.csv")
-    assert_array_equal(data.X, frame[list("abcdef")].to_numpy())
-    assert_array_equal(data.y, frame["y"])
-    assert_array_equal(data.groups, frame["qid"])
+def test_gaps_levels_and_groups_in_words_of_ones_own(tmp_path):
+    text = "judged,town,year,price\nfair,Rome,2024,7\nGOOD,Rome,2025,k.A.\nk.A.,Rome,2024,-999\n"
+    text += "bad,Oslo/Bergen,2024,9\ngood,,2024,8\n"
+    path = save(tmp_path / "a.csv", text)
+    known = {"target": "judged", "group": ["town", "year"], "missing": ["k.A.", "-999"]}
+    with pytest.warns(UserWarning, match="1 of 5 rows are left out: 1 without group"):
+        data = read_ranking(path, levels=["bad", "fair", "good"], as_frame=True, **known)
+    assert data.X.to_pydict() == {"price": [7, None, None, 9]}
+    assert_array_equal(data.y, [1, 2, np.nan, 0])
+    groups = ["Rome / 2024", "Rome / 2025", "Rome / 2024", "Oslo//Bergen / 2024"]
+    assert data.groups.tolist() == groups
+    assert data.roles["group"] == "town, year"
+    refused(
+        read_ranking, path, 3, "is 'GOOD', 'good', expected one of", levels=["bad", "fair"], **known
+    )
+    save_parquet(tmp_path / "a.parquet", {"y": [1, 2, 3], "x": [1.5, -999, 3], "n": [1, 2, -999]})
+    found = read_ranking(tmp_path / "a.parquet", missing=["-999"], as_frame=True)
+    assert found.X.to_pydict() == {"x": [1.5, None, 3], "n": [1, 2, None]}
+
+
+@pytest.mark.parametrize(
+    "cells, days",
+    [
+        (["1970-01-02", "1969-12-31", "2024-02-29"], [1, -1, 19782]),
+        (["1970-01-01 12:00:00", "1970-01-02", "1970-01-03T06:00:00"], [0.5, 1, 2.25]),
+        (["2019", "2020.5", "1999"], [2019, 2020.5, 1999]),
+        (["1970-01-02", "NA", "1970-01-04"], [1, 3]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*without time:UserWarning")
+def test_times_are_numbers_or_dates(tmp_path, cells, days):
+    text = "y,when,x\n" + "".join(f"1,{cell},2\n" for cell in cells)
+    data = read_ranking(save(tmp_path / "a.csv", text), time="when")
+    assert_array_equal(data.time, days)
+    assert data.X.shape == (len(days), 1)
+    refused(
+        *(read_ranking, save(tmp_path / "a.csv", "y,when,x\n1,soon,2\n"), 2),
+        *("the time, column 'when', is 'soon'", "2024-01-31"),
+        time="when",
+    )
 
 
 # Text that is refused ---------------------------------------------------------------------------
@@ -179,29 +199,18 @@ BAD_ROWS = {
     "word": "1,2,red,4",
     "infinite": "1,2,inf,4",
     "overflow": "1,2,1e999,4",
-    "underscore": "1,2,1_0,4",
-    "other digits": "1,2,٣,4",
-    "two numbers": "1,2,3 4,4",
-    "two points": "1,2,1.2.3,4",
     "comma as point": '1,2,"3,5",4',
     "line end in a number": '1,2,"3\n5",4',
     "empty": "1,2,,4",
-    "blank": "1,2, ,4",
-    "nan": "1,2,nan,4",
-    "NA": "1,2,NA,4",
     "target": "good,2,3,4",
-    "infinite target": "-inf,2,3,4",
     "short": "1,2,3",
     "long": "1,2,3,4,5",
-    "short with quotes": '1,2,"3"',
     "open quotes": '1,2,"3,4',
     "text after quotes": '1,2,"3"x,4',
     "old line ends": "1,2\r1,2,3,4",
     "not UTF-8": b"1,2,3,\xe9",
     "zero byte": "1,2,3\x00,4",
     "huge field": f'1,2,"{"3" * 140_000}",4',
-    "huge number": "1,2," + "3" * 140_000 + ",4",
-    "tabs": "1\t2\t3\t4",
 }
 
 
@@ -258,7 +267,6 @@ def test_rows_without_a_group_or_weight_are_left_out_and_counted(tmp_path, kind)
     [
         ("a,b", {}, ["no column is called y, label", "'a', 'b'", "Pass target="]),
         ("y,score,b", {}, ["several columns may be the target: 'y', 'score'", "Pass target="]),
-        ("y,score,b", {"target_needed": False}, ["several columns may be the target"]),
         ("y,qid,user,b", {}, ["several columns may be the group: 'qid', 'user'", "group="]),
         ("y,a,a", {}, ["column 'a' is there twice", "Rename"]),
         ("y,qid", {}, ["no column is left for the features"]),
@@ -266,13 +274,9 @@ def test_rows_without_a_group_or_weight_are_left_out_and_counted(tmp_path, kind)
         ("y,a", {"target": "z"}, ["no column 'z'", "'y', 'a'", "target="]),
         ("y,a", {"group": "z"}, ["no column 'z'", "Pass group="]),
         ("y,a", {"id": 2}, ["no column 2"]),
-        ("y,a", {"ignore": ["z"]}, ["no column 'z'", "ignore="]),
-        ("y,a", {"features": ["z"]}, ["no column 'z'", "features="]),
-        ("y,a,b", {"features": ["a", "a"]}, ["is named for two things"]),
         ("y,a,b", {"features": ["a", "y"], "target": "y"}, ["is named for two things"]),
         ("y,a,b", {"group": "a", "id": "a"}, ["is named for two things"]),
         ("1,2,0.5", {}, ["only numbers", "line of names"]),
-        ("1,2,2", {}, ["only numbers"]),
         ("word", {}, ["column names separated by comma", "'word'", "delimiter="]),
         ("y,a;b", {}, ["separated by comma", "delimiter="]),
         ("y,a", {"delimiter": ";"}, ["'y,a'"]),
@@ -285,7 +289,7 @@ def test_bad_header(tmp_path, header, options, words):
     refused(read_ranking, path, 2, *words, **options)
 
 
-@pytest.mark.parametrize("delimiter", ["", ",,", "a", "1", '"', "\n", ".", 7])
+@pytest.mark.parametrize("delimiter", ["", ",,", "a", "\n", 7])
 def test_delimiters_that_cannot_be(tmp_path, delimiter):
     path = save(tmp_path / "a.csv", HOTELS)
     with pytest.raises(ValueError, match=r"delimiter is .*single character"):
@@ -325,7 +329,7 @@ def test_other_files(tmp_path, content, line, words):
 
 
 def test_files_that_cannot_be_opened(tmp_path, monkeypatch):
-    for read in (read_ranking, read_ranking, read_scores):
+    for read in (read_ranking, read_scores):
         with pytest.raises(FileNotFoundError, match=r"nowhere\.csv"):
             read(tmp_path / "nowhere.csv")
         with pytest.raises(IsADirectoryError, match=str(tmp_path)):
@@ -373,26 +377,11 @@ HOTEL_COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a"])
-def test_parquet_is_told_by_its_content(tmp_path, pyarrow, name):
-    path = save_parquet(tmp_path / name, HOTEL_COLUMNS, row_group_size=2)
-    check_hotels(read_ranking(path, id="hotel"))
+def test_parquet_is_told_by_its_content(tmp_path, pyarrow):
+    path = save_parquet(tmp_path / "a.csv", HOTEL_COLUMNS, row_group_size=2)
     check_hotels(read_ranking(path, id="hotel"))
     packed = save(tmp_path / "b.parquet.gz", gzip.compress(path.read_bytes()))
     check_hotels(read_ranking(packed, id="hotel"))
-
-
-@pytest.mark.parametrize("kind", ["int8", "uint64", "float16", "float32", "double"])
-def test_numeric_types_of_parquet(tmp_path, pyarrow, kind):
-    values = pyarrow.array(np.array([1, 3], dtype=kind))
-    columns = {
-        "y": values,
-        "x": values,
-        "d": values.dictionary_encode() if kind != "float16" else values,
-    }
-    data = read_ranking(save_parquet(tmp_path / "a.parquet", columns))
-    assert_array_equal(data.X, [[1, 1], [3, 3]])
-    assert_array_equal(data.y, [1, 3])
 
 
 @pytest.mark.parametrize(
@@ -420,17 +409,12 @@ def test_group_types_of_parquet(tmp_path, pyarrow, labels, expected):
 @pytest.mark.parametrize(
     "make, line, words",
     [
-        (lambda pa: {"x": [1, None]}, 2, "column 'x', is ''"),
         (lambda pa: {"x": [1, float("nan")]}, 2, "column 'x', is ''"),
         (lambda pa: {"x": [float("inf"), 1]}, 1, "column 'x', is 'inf'.*finite"),
         (lambda pa: {"x": ["1", "b"]}, 2, "column 'x', is 'b', expected a finite number.*ignore="),
         (lambda pa: {"x": pa.array([1, 2], pa.timestamp("s"))}, 1, "column 'x', is '1970"),
         (lambda pa: {"x": [[1], [2]]}, 1, r"column 'x', is '\[1\]'"),
-        (lambda pa: {"x": [{"a": 1}, {"a": 2}]}, 1, "column 'x'"),
-        (lambda pa: {"x": [None, None]}, 1, "column 'x', is ''"),
         (lambda pa: {"y": ["a", "b"]}, 1, "the target, column 'y', is 'a'.*the larger.*target="),
-        (lambda pa: {"y": [1, -np.inf]}, 2, "column 'y', is '-inf'.*finite"),
-        (lambda pa: {"score": [1, 2]}, None, "several columns may be the target: 'y', 'score'"),
     ],
 )
 def test_bad_parquet(tmp_path, pyarrow, make, line, words):
@@ -463,11 +447,6 @@ def test_text_in_utf_16(tmp_path, encoding):
 def test_the_line_of_excel_that_names_the_delimiter(tmp_path):
     path = save(tmp_path / "a.csv", "sep=;\r\ny;a,b\r\n1;2,5\r\n0;x\r\n")
     refused(read_ranking, path, 4, "column 'a,b', is 'x'")
-
-
-def test_a_text_column_that_is_not_utf_8(tmp_path):
-    path = save(tmp_path / "a.csv", "y,x,c\n1,2,blau\n0,3,grün\n".encode("cp1252"))
-    refused(read_ranking, path, 3, "not text in UTF-8.*iconv")
 
 
 def test_parquet_without_rows_and_damaged(tmp_path, pyarrow):
@@ -503,7 +482,7 @@ def test_missing_pyarrow_is_named_with_its_remedy(tmp_path, monkeypatch, content
 LETOR = "# made by hand\n2 qid:7 1:0.5 3:1 # first\n0 qid:8 2:1\n"
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.letor", "a.csv", "a", "a.dat.gz"])
+@pytest.mark.parametrize("name", ["a.csv", "a.dat.gz"])
 def test_letor_is_told_by_its_content(tmp_path, name):
     path = save(tmp_path / name, gzip.compress(LETOR.encode()) if "gz" in name else LETOR)
     data, same = read_ranking(path), read_letor(path, ids=True)
@@ -515,12 +494,7 @@ def test_letor_is_told_by_its_content(tmp_path, name):
     assert read_ranking(path, n_features=9).X.shape == (2, 9)
 
 
-def test_letor_without_comments_has_no_ids(tmp_path):
-    write_letor(tmp_path / "a.txt", np.ones((3, 2)), [1, 2, 3])
-    assert read_ranking(tmp_path / "a.txt").ids is None
-
-
-@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.tsv", "a", "a.dat", "a.svm"])
+@pytest.mark.parametrize("name", ["a.tsv", "a", "a.svm"])
 def test_tables_are_told_by_their_content(tmp_path, name):
     check_hotels(read_ranking(save(tmp_path / name, HOTELS), id="hotel"))
 
@@ -546,16 +520,7 @@ def test_what_is_not_clear_has_to_be_said(tmp_path):
         read_ranking(path, format="excel")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"target": "y"},
-        {"group": None},
-        {"id": "a"},
-        {"ignore": ["a"]},
-        {"features": ["a"]},
-    ],
-)
+@pytest.mark.parametrize("options", [{"target": "y"}, {"group": None}, {"features": ["a"]}])
 def test_options_of_tables_do_not_belong_to_letor_files(tmp_path, options):
     path = save(tmp_path / "a.txt", LETOR)
     words = f"leave out {next(iter(options))}=.*format='csv'"
@@ -590,13 +555,10 @@ def test_scores_are_written_one_a_line(tmp_path):
     [
         ("1\n\n2\n", 2, "got ''.*one finite number a line"),
         ("1\n2 3\n", 2, "got '2 3'"),
-        ("1\n2,3\n", 2, "got '2,3'"),
         ("score\n1\n", 1, "got 'score'"),
         ("1\nnan\n", 2, "got 'nan'"),
         ("1\n2\n1e999\n", 3, "got '1e999'"),
-        ("1\n1_0\n", 2, "got '1_0'"),
         ("", None, "is empty"),
-        ("1\n\0\n", 2, "got"),
         (b"1\n\xff\n", 2, r"got '\\xff'"),
     ],
 )
@@ -705,7 +667,7 @@ def test_sources_that_are_no_good_tables(tmp_path):
 # A full disk ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet"])
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.parquet"])
 @pytest.mark.parametrize(
     "write",
     [
@@ -731,14 +693,6 @@ def test_full_disk_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, n
         write(path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == [name]
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
-def test_full_device(tmp_path):
-    with pytest.raises(OSError, match=r"No space left on device, .* make room .* '/dev/full'"):
-        write_scores("/dev/full", np.zeros(10))
-    with pytest.raises(OSError, match="No space left on device"):
-        write_table_with_scores(save(tmp_path / "a.csv", HOTELS), "/dev/full", [1, 2, 3])
 
 
 @pytest.mark.parametrize("cell", ["x" * 3_000_000, '"' + "x,\n" * 1_000_000 + '"'])

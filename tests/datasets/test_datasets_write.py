@@ -100,27 +100,11 @@ def test_text_of_a_file(tmp_path):
     assert path.read_text() == "2 1:1 3:0\n1\n"
 
 
-def test_float32_round_trip(tmp_path):
-    small = X[:2].astype(np.float32)
-    write_letor(tmp_path / "a.txt", small, Y[:2])
-    back = read_letor(tmp_path / "a.txt", dtype=np.float32).X
-    assert back.dtype == np.float32
-    assert_array_equal(back, small)
-
-
 def test_gzip_bytes_do_not_depend_on_time_or_name(tmp_path):
     write_letor(tmp_path / "a.gz", X, Y)
     write_letor(tmp_path / "b.gz", X, Y)
     assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
     assert gzip.decompress((tmp_path / "a.gz").read_bytes()).count(b"\n") == 3
-
-
-def test_data_frames(tmp_path):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"a": [1, 2], "b": [0.5, 0.25]})
-    series = pandas.Series([1, 0], index=[7, 3])
-    write_letor(tmp_path / "a.txt", frame, series, pandas.Series(["x", "y"], dtype="category"))
-    assert (tmp_path / "a.txt").read_text() == "1 qid:x 1:1 2:0.5\n0 qid:y 1:2 2:0.25\n"
 
 
 # Group labels -----------------------------------------------------------------------------------
@@ -149,12 +133,8 @@ def test_labels_that_are_written_as_they_are(tmp_path, groups, qids):
     "groups",
     [
         ["a b", "c", "c"],
-        ["a#", "c", "c"],
-        ["", "c", "c"],
-        ["a\n", "c", "c"],
         ["x" * 300, "c", "c"],
         [0.5, 1, 1],
-        [("a", 1), ("b", 1), ("b", 1)],
         np.array(["2020-01-01", "2020-01-02", "2020-01-02"], dtype="datetime64[D]"),
     ],
 )
@@ -208,8 +188,7 @@ def test_refused_data(tmp_path, arguments, options, message):
 # Whole or not at all ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.gz"])
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, OSError])
+@pytest.mark.parametrize("name, error", [("a.txt", KeyboardInterrupt), ("a.gz", OSError)])
 def test_failure_in_the_middle_leaves_the_old_file(tmp_path, name, error):
     class Bad:
         def __str__(self):
@@ -244,20 +223,9 @@ def test_mode_of_the_old_file_is_kept_and_links_are_followed(tmp_path):
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
 
 
-def test_new_file_has_the_usual_mode(tmp_path):
-    write_letor(tmp_path / "a.txt", X, Y)
-    (tmp_path / "b.txt").write_text("")
-    assert (tmp_path / "a.txt").stat().st_mode == (tmp_path / "b.txt").stat().st_mode
-
-
 def test_missing_directory(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"directory .*nowhere does not exist; create it"):
         write_letor(tmp_path / "nowhere" / "a.txt", X, Y)
-
-
-def test_directory_in_place_of_a_file(tmp_path):
-    with pytest.raises(IsADirectoryError):
-        write_letor(tmp_path, X, Y)
 
 
 def test_no_permission(tmp_path, monkeypatch):

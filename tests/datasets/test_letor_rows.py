@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from rankwise.datasets import files, letor, read_letor
 from rankwise.errors import LetorFormatError
-from tests.datasets.test_fuzz import LETOR, PLAIN, mutated, refusal_of
+from tests.datasets.test_fuzz import LETOR, PLAIN, mutated
 
 compiled = pytest.importorskip("rankwise._compiled.letor_rows")
 from rankwise._compiled import letor_twin  # noqa: E402
@@ -70,9 +70,9 @@ def any_decimal(rng):
 
 def test_every_decimal_is_rounded_as_python_rounds_it():
     rng = random.Random(0)
-    words = [any_decimal(rng) for _ in range(60_000)]
+    words = [any_decimal(rng) for _ in range(20_000)]
     words = [w for w in words if "n" not in w and abs(float(w)) <= LARGEST]
-    assert len(words) > 50_000
+    assert len(words) > 15_000
     expected = np.array([float(word) for word in words])
     assert labels_of(words).tobytes() == expected.tobytes()
 
@@ -81,24 +81,16 @@ def test_every_decimal_is_rounded_as_python_rounds_it():
 def test_damaged_texts_are_read_as_far_as_the_twin_reads_them(options):
     rng = random.Random(1)
     stops = 0
-    for round_ in range(600):
+    for round_ in range(300):
         text = mutated((LETOR, PLAIN)[round_ % 2], rng) + b"\n"
         *_, end = is_same(text, **options)
         stops += end < len(text)
-    assert stops > 120
+    assert stops > 60
 
 
 @given(st.lists(st.text("0123456789:.+-eEqid#\r\t \x0b_", max_size=12), max_size=6))
 def test_any_text_is_read_as_the_twin_reads_it(lines):
     is_same("".join(f"{line}\n" for line in lines).encode())
-
-
-@given(st.text("0123456789:.+-eEqid#\r\t \x0b_nan\xff", max_size=20).filter(str.strip))
-def test_what_is_not_read_is_refused_with_its_line(tmp_path_factory, line):
-    path = tmp_path_factory.getbasetemp() / "line.txt"
-    content = f"{line}\n".encode("latin-1")
-    refusal = refusal_of(lambda file: read_letor(file, sparse=True), path, content)
-    assert refusal is None or refusal.line in (1, None)
 
 
 def test_a_text_without_its_last_line_feed_is_no_text_for_the_reader():

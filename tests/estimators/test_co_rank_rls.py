@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import pickle
 import tracemalloc
 
 import numpy as np
@@ -18,7 +17,8 @@ from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
 from rankwise import CoRankRLS, PairGraph, RankRLS, ScoreGraph, View, machine, make_target
-from rankwise.features import FeatureRows, fit_view
+from rankwise.features.feature_map import FeatureRows
+from rankwise.features.view import fit_view
 from tests import oracle, oracle_semi
 
 M, P, N = 40, 6, 7
@@ -283,25 +283,6 @@ def test_sparse_equals_dense(data, views, convert):
     np.testing.assert_allclose(sparse, dense, atol=1e-9)
 
 
-def test_structured_target_equals_scores_and_groups(data):
-    X, y, groups, X_new = data
-    one = CoRankRLS(ALPHA, views=rbf_views()).fit(X, make_target(y, groups))
-    two = CoRankRLS(ALPHA, views=rbf_views()).fit(X, y, groups)
-    np.testing.assert_array_equal(one.predict(X_new), two.predict(X_new))
-    assert one.score(X, make_target(y, groups)) == two.score(X, y, groups)
-
-
-def test_float32_trains_as_float64_on_the_same_values(data):
-    X, y, groups, X_new = data
-    X32 = X.astype(np.float32)
-    views = [View([0, 1, 2]), View([3, 4, 5], kernel="rbf", basis=[1, 5, 9])]
-    single = CoRankRLS(ALPHA, views=views).fit(X32, y, groups)
-    double = CoRankRLS(ALPHA, views=views).fit(X32.astype(float), y, groups)
-    np.testing.assert_allclose(
-        single.predict(X_new.astype(np.float32)), double.predict(X_new), atol=1e-4
-    )
-
-
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**31), st.sampled_from(["magnitude", "sign", "relative"]))
 def test_order_of_rows_and_names_of_groups_do_not_matter(seed, cost):
@@ -436,14 +417,6 @@ def test_search_of_scikit_learn_keeps_unscored_rows_and_groups(data):
     search = GridSearchCV(model, {"nu": [0.0, 1.0]}, cv=GroupKFold(2))
     search.fit(X, make_target(y, groups), groups=groups)
     assert 0 <= search.best_score_ <= 1
-
-
-def test_a_fitted_model_survives_pickling(data):
-    X, y, groups, X_new = data
-    model = CoRankRLS(views=rbf_views()).fit(X, y, groups)
-    np.testing.assert_array_equal(
-        pickle.loads(pickle.dumps(model)).predict(X_new), model.predict(X_new)
-    )
 
 
 def test_memory_does_not_grow_with_a_kernel_matrix_of_the_unscored_rows():

@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
@@ -183,15 +182,6 @@ def test_a_linear_kernel_matrix_gives_the_linear_model(options):
     kernel = RankLogistic(0.01, kernel="poly", degree=1, gamma=1, coef0=0, **TIGHT, **options)
     f, g = kernel.fit(X, y, groups).predict(X), linear.predict(X)
     np.testing.assert_allclose(f - f.mean(), g - g.mean(), atol=1e-5)
-
-
-def test_sparse_items_give_the_same_model():
-    X, y, groups = _scores(9)
-    X = X * (np.abs(X) > 0.7)
-    dense = RankLogistic(0.01, **TIGHT).fit(X, y, groups)
-    np.testing.assert_allclose(
-        RankLogistic(0.01, **TIGHT).fit(sp.csr_matrix(X), y, groups).coef_, dense.coef_, atol=1e-7
-    )
 
 
 @pytest.mark.filterwarnings("ignore:.*edge of the grid")

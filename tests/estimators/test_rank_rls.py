@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
 import sklearn
@@ -20,6 +17,7 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from rankwise import PairGraph, RankRLS, ScoreGraph, machine, make_target
 from tests import oracle
+from tests.pairwise import pairwise
 
 M, P, N = 26, 4, 9
 SKLEARN = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
@@ -57,17 +55,13 @@ WAYS = {
     "rbf": ({"kernel": "rbf", "gamma": 0.3}, lambda X: X, rbf),
     "rbf-sparse": ({"kernel": "rbf", "gamma": 0.3}, sp.csr_matrix, rbf),
 }
-OPTIONS = list(
-    itertools.product(
-        ("magnitude", "sign", "relative"), ("include", "exclude"), ("pairs", "groups")
-    )
+COSTS = ("magnitude", "sign", "relative")
+
+
+@pytest.mark.parametrize(
+    "way, cost, ties, group_weight, beta, grouped",
+    pairwise(WAYS, COSTS, ("include", "exclude"), ("pairs", "groups"), (0.0, 0.4), (True, False)),
 )
-
-
-@pytest.mark.parametrize("grouped", [True, False], ids=["groups", "one-list"])
-@pytest.mark.parametrize("beta", [0.0, 0.4])
-@pytest.mark.parametrize("cost, ties, group_weight", OPTIONS)
-@pytest.mark.parametrize("way", WAYS)
 def test_predictions_equal_brute_force_over_explicit_pairs(
     data, way, cost, ties, group_weight, beta, grouped
 ):
@@ -98,9 +92,7 @@ def test_explicit_preferences_equal_brute_force(data, way, cost):
     np.testing.assert_allclose(model.predict(convert(X_new)), kernel(X_new, X) @ a, atol=1e-7)
 
 
-@pytest.mark.parametrize("beta", [0.0, 0.4])
-@pytest.mark.parametrize("group_weight", ["pairs", "groups"])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way, group_weight, beta", pairwise(WAYS, ("pairs", "groups"), (0.0, 0.4)))
 def test_several_outputs_equal_one_model_each(data, way, group_weight, beta):
     X, y, groups, X_new = data
     Y = np.column_stack([y, y[::-1], np.arange(M) % 3])
@@ -114,10 +106,12 @@ def test_several_outputs_equal_one_model_each(data, way, group_weight, beta):
 
 
 @pytest.mark.parametrize(
-    "cost, ties, group_weight, outputs",
-    [*((*options, 1) for options in OPTIONS), ("magnitude", "include", "pairs", 3)],
+    "way, cost, ties, group_weight, outputs",
+    [
+        *pairwise([*WAYS, "basis"], COSTS, ("include", "exclude"), ("pairs", "groups"), (1,)),
+        *((way, "magnitude", "include", "pairs", 3) for way in ("primal", "rbf", "basis")),
+    ],
 )
-@pytest.mark.parametrize("way", [*WAYS, "basis"])
 def test_path_equals_one_fit_per_alpha(data, way, cost, ties, group_weight, outputs):
     X, y, groups, X_new = data
     Y = y if outputs == 1 else np.column_stack([y, y[::-1], np.arange(M) % 3])
@@ -326,30 +320,6 @@ def test_several_outputs_travel_in_a_structured_target(data):
     Y = np.column_stack([y, -y])
     one = RankRLS().fit(X, make_target(Y, groups)).coef_
     np.testing.assert_array_equal(one, RankRLS().fit(X, Y, groups).coef_)
-
-
-def test_frames_give_their_names_and_the_same_model(data):
-    X, y, groups, X_new = data
-    names = [f"f{k}" for k in range(P)]
-    plain = RankRLS().fit(X, y, groups).predict(X_new)
-    for frame in (pd.DataFrame, pl.DataFrame):
-        table = frame({name: X[:, k] for k, name in enumerate(names)})
-        labels = frame({"y": y, "q": [f"query {g}" for g in groups]})
-        model = RankRLS().fit(table, labels["y"], groups=labels["q"])
-        if frame is pd.DataFrame or SKLEARN >= (1, 9):  # older ones see no names in polars 2
-            assert list(model.feature_names_in_) == names
-        new = frame({name: X_new[:, k] for k, name in enumerate(names)})
-        np.testing.assert_allclose(model.predict(new), plain, atol=1e-10)
-
-
-def test_float32_is_kept_and_accumulates_in_float64(data):
-    X, y, groups, X_new = data
-    single = RankRLS().fit(X.astype(np.float32), y, groups)
-    double = RankRLS().fit(X.astype(np.float32).astype(float), y, groups)
-    np.testing.assert_allclose(single.coef_, double.coef_, rtol=1e-9)
-    assert single.predict(X_new.astype(np.float32)).dtype == np.float64
-    kernel = RankRLS(kernel="rbf").fit(X.astype(np.float32), y, groups)
-    assert np.isfinite(kernel.predict(X_new.astype(np.float32))).all()
 
 
 def test_items_without_features_are_rated_from_many_edges():

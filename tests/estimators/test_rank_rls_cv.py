@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.model_selection import GroupKFold, KFold
 
-from rankwise import PairGraph, RankRLS, RankRLSCV, make_target
+from rankwise import PairGraph, RankRLS, RankRLSCV
 from rankwise.datasets import make_ranking
 from rankwise.metrics import disagreement_error, ndcg
 from rankwise.model_selection import cross_val_predict_groups, leave_pair_out
@@ -192,6 +192,8 @@ def test_explicit_preferences_by_component_and_by_edge(data):
     by_edge = RankRLSCV(ALPHAS, kernel="rbf").fit(X, chain)
     assert by_edge.cv_results_["cv"] == "folds of edges"
     assert by_edge.cv_results_["group_score"][0].shape == (10, 7)
+    alone = PairGraph([0, 2, *range(4, 40)], [1, 3, *range(5, 41)], n_items=len(y))
+    assert RankRLSCV(ALPHAS).fit(X, alone).cv_results_["cv"] == "folds of edges"
     players = RankRLSCV([1e-3, 1e-1, 10.0]).fit(sp.identity(len(y), format="csr"), chain)
     assert 0 <= players.best_score_ <= 1
 
@@ -209,12 +211,18 @@ def test_folds_of_edges_equal_training_without_them(data):
         held = PairGraph(i[fold == k], j[fold == k], n_items=len(y))
         slow = [1 - RankRLS(a).fit(X, rest).score(X, held) for a in ALPHAS]
         np.testing.assert_allclose(model.cv_results_["group_score"][0][k], slow, atol=1e-9)
+    splits = ((np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(4))
+    same = RankRLSCV(ALPHAS, cv=splits).fit(X, graph)
+    np.testing.assert_array_equal(
+        same.cv_results_["group_score"][0], model.cv_results_["group_score"][0]
+    )
+    with pytest.raises(ValueError, match=f"holds out 1 of {len(i)} edges"):
+        RankRLSCV(cv=[([0], [1])]).fit(X, graph)
 
 
-def test_structured_target_equals_scores_and_groups(data):
+def test_a_search_stands_for_its_best_model(data):
     X, y, groups = data
-    one = RankRLSCV(ALPHAS).fit(X, make_target(y, groups))
-    assert one.alpha_ == RankRLSCV(ALPHAS).fit(X, y, groups).alpha_
+    one = RankRLSCV(ALPHAS).fit(X, y, groups)
     assert one.n_features_in_ == X.shape[1]
     assert one.coef_.shape == (X.shape[1],)
     assert one.score(X, y, groups) == one.best_estimator_.score(X, y, groups)

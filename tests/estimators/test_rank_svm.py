@@ -6,13 +6,12 @@ import warnings
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
-from rankwise import PairGraph, RankSVM, ScoreGraph, make_target
+from rankwise import PairGraph, RankSVM, ScoreGraph
 from rankwise.datasets import make_ranking
 from rankwise.losses import HingeLoss, margin
 from rankwise.solvers import descent
@@ -144,37 +143,6 @@ def test_ties_among_explicit_preferences_are_left_out_with_a_warning():
         model = RankSVM().fit(X, graph)
     strict = RankSVM().fit(X, PairGraph([0, 1], [1, 2]))
     np.testing.assert_allclose(model.coef_, strict.coef_)
-
-
-def test_structured_target_carries_its_groups():
-    X, y, groups = small_problem(1, n_groups=3)
-    a = RankSVM().fit(X, y, groups)
-    b = RankSVM().fit(X, make_target(y, groups))
-    np.testing.assert_array_equal(a.coef_, b.coef_)
-
-
-@settings(max_examples=15)
-@given(seed=st.integers(0, 1000))
-def test_order_of_rows_and_names_of_groups_do_not_matter(seed):
-    X, y, groups = small_problem(seed, m=20, n_groups=4)
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(20)
-    names = np.array(["d", "b", "a", "c"])[groups]
-    a = RankSVM(0.1, tol=1e-6).fit(X, y, groups)
-    b = RankSVM(0.1, tol=1e-6).fit(X[order], 3 * y[order] - 7, names[order])
-    assert a.objective_ == pytest.approx(b.objective_, rel=3e-6)
-    np.testing.assert_allclose(a.coef_, b.coef_, atol=5e-3)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_sparse_and_float32_features_give_the_dense_model(loss):
-    X, y, groups = make_ranking(30, 8, 6, noise=0.5, n_levels=4, random_state=0)[:3]
-    X[np.abs(X) < 0.7] = 0
-    dense = RankSVM(0.01, loss=loss, tol=1e-6).fit(X, y, groups)
-    for other in (sp.csr_matrix(X), sp.csr_array(X), sp.csc_matrix(X), X.astype(np.float32)):
-        model = RankSVM(0.01, loss=loss, tol=1e-5).fit(other, y, groups)
-        assert model.objective_ == pytest.approx(dense.objective_, rel=2e-5)
-        np.testing.assert_allclose(model.predict(other), dense.predict(X), atol=0.05)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -422,7 +422,7 @@ def test_bad_data_are_explained(data):
         model.fit(X, np.column_stack([y, y]), groups)
     with pytest.raises(ValueError, match="2 outputs"):
         model.fit(X, ScoreGraph(np.column_stack([y, y]), groups))
-    with pytest.raises(ValueError, match=r"graph of 3 items for the 24 rows"):
+    with pytest.raises(ValueError, match="graph has 3 items but X has 24 rows"):
         model.fit(X, PairGraph([0, 1], [1, 2]))
     with pytest.raises(ValueError, match="no rows are held out"):
         RankingPursuit(n_iter_no_change=2).fit(X, PairGraph([0, 1], [1, 2], n_items=M))

@@ -12,6 +12,7 @@ from rankwise import PairGraph, RankingPursuit, RankingPursuitCV, View, make_tar
 from rankwise.errors import UndefinedMetricError
 from rankwise.estimators.ranking_pursuit import validation_rows
 from rankwise.estimators.unscored import split_unscored
+from rankwise.inputs import read_target
 from rankwise.metrics import get_metric
 
 M, P, STEPS = 60, 4, 9
@@ -125,7 +126,9 @@ def test_patience_keeps_the_best_step_on_held_out_rows(data, grouped):
     best = int(np.argmin(errors))
     assert model.n_basis_ == best + 1 == len(model.train_error_)
     assert len(errors) == best + 4 < 50
-    held = validation_rows(split_unscored(y, groups, M), 0.3, np.random.RandomState(0))
+    held = validation_rows(
+        split_unscored(read_target(y, groups, allow_nan=True), M), 0.3, np.random.RandomState(0)
+    )
     rest = np.setdiff1d(np.arange(M), held)
     labels, held_labels = (None if groups is None else groups[rows] for rows in (rest, held))
     alone = RankingPursuit(best + 1, **options).fit(X[rest], y[rest], labels)
@@ -138,12 +141,14 @@ def test_patience_keeps_the_best_step_on_held_out_rows(data, grouped):
 
 def test_validation_rows_are_whole_groups_or_spread_over_the_scores_of_a_list(data):
     _, y, groups = data
-    held = validation_rows(split_unscored(y, groups, M), 0.3, np.random.RandomState(1))
+    held = validation_rows(
+        split_unscored(read_target(y, groups, allow_nan=True), M), 0.3, np.random.RandomState(1)
+    )
     assert len(np.unique(groups[held])) == 3
     assert len(held) == 18
     levels = np.repeat([0.0, 1.0, np.nan, 2.0], 10)
     for seed in range(20):
-        part = split_unscored(levels, None, 40)
+        part = split_unscored(read_target(levels, allow_nan=True), 40)
         held = part.scored[validation_rows(part, 0.1, np.random.RandomState(seed))]
         assert list(levels[held]) == [0.0, 1.0, 2.0]
 

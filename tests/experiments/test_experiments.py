@@ -1,388 +1,309 @@
-"""The experiments run and give what their README says; skipped where the data are not."""
+"""Every experiment runs on small made-up files of the form of the real ones and prints its table.
 
-import os
+What the experiments do by themselves, such as RankBoost and the choice by a validation part, is
+compared with the slow way.
+"""
+
+import importlib
 import re
+import sys
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
 
 mpl.use("agg")
 
-from experiments import (
-    boosting,
-    command_line,
-    parse_ranking,
-    rankrls07_letor,
-    rankrls09_figure1,
-    rankrls09_figure2,
-    rankrls09_reuters_all,
-    rankrls09_table1,
-    rankrls09_table3,
-    rankrls09_table6,
-)
-from experiments.letor_folds import Fold, Learner, read_folds, score_test_part
-from experiments.letor_tool import letor_ndcg
-from experiments.reuters import read_reuters
-from experiments.tables import format_table
-from rankwise import RankRLS, RankSVM
+from experiments import __main__ as all_experiments
+from experiments.pursuit13 import methods, movielens, users
+from experiments.rankrls09 import figure1, figure2, leave_pair_out, table1, table4
+from experiments.shared import command_line, rankboost
+from experiments.shared.jester import tied_share
+from experiments.shared.letor import Fold, Learner, score_test_part
+from experiments.shared.letor_tool import letor_ndcg
+from experiments.shared.margin_runs import make_objective
+from experiments.shared.tables import format_table
+from experiments.treersvm11.figure1 import AllPairsHinge
+from experiments.uncertainty.next_pairs import at_random
+from rankwise import RankingPursuit, RankRLS, RankSVM
 from rankwise.datasets import RankingData
-from rankwise.metrics import disagreement_error, ndcg
+from rankwise.metrics import auc, disagreement_error
+from tests.experiments.made_data import make_data
 
-DATA = Path(os.environ.get("RANKWISE_DATA") or Path(__file__).parents[3] / "shared" / "data")
+FEW_USERS = "--repeats 1 --users 2 --hold-out 1 --widths 3"
+FEW_ALPHAS = {"ALPHAS": 10.0 ** np.arange(-3, 2)}
+RUNS = {  # options, constants to make smaller, and something that must be printed
+    "corankrls10.letor": ("--repeats 1 --width 2", {**FEW_ALPHAS, "N_BASIS": 5}, "0.348"),
+    "corankrls10.parses": ("--repeats 1", FEW_ALPHAS, "0.326"),
+    "pursuit13.gain": (f"--shares 0.5 {FEW_USERS}", {"NUS": (0.0, 1.0)}, "halves of the users"),
+    "pursuit13.jester": (FEW_USERS, {}, "0.419"),
+    "pursuit13.movielens": (FEW_USERS, {}, "0.479"),
+    "rankrls07.tables123": ("", {}, "0.447"),
+    "rankrls09.figure1": ("", {}, "(22) relative"),
+    "rankrls09.figure2": ("", {}, "x4 > x3 > x2 > x1"),
+    "rankrls09.leave_pair_out": ("--repeats 3", {"ALPHAS": (0.1,)}, "pooled"),
+    "rankrls09.leave_query_out": ("--dataset ohsumed", {}, "leave-query-out"),
+    "rankrls09.parses": ("", {}, "0.225"),
+    "rankrls09.reuters_all": ("--short", {}, "a couple of hundred"),
+    "rankrls09.table1": (
+        "",
+        {"PUBLISHED": {60: (1, 2)}, "PAIR_SIZES": (30,), "N_BASIS": 20},
+        "SVC",
+    ),
+    "rankrls09.table3": ("", {}, "0.351"),
+    "rankrls09.table4": ("--repeats 1", {}, "0.947"),
+    "rankrls09.table5": ("--repeats 1", {"LAMBDAS": np.array([64.0])}, "0.946"),
+    "rankrls09.table6": (
+        "--users 3",
+        {"N_REFERENCE": 5, "GAMMAS": np.array([0.01]), **FEW_ALPHAS},
+        "0.413",
+    ),
+    "score_tables.drug_target": ("--sets nr", {"ALPHAS": np.array([0.01])}, "both new"),
+    "score_tables.label_ranking": ("--sets iris --short", {"WIDTHS": (1.0,)}, "iris"),
+    "score_tables.ratings": ("--sets movielens", {"ALPHAS": np.array([0.01])}, "movielens"),
+    "treersvm11.covtype": ("--examples 300 --bmrm-iterations 3", {}, "< 6000"),
+    "treersvm11.figure1": ("--sizes 200 500", {}, "slope"),
+    "uncertainty.coverage": ("--runs 3 --only 40", {}, "40 groups"),
+    "uncertainty.next_pairs": (
+        "--runs 2",
+        {"RULES": {"random": at_random}, "stopped": print},
+        "Films",
+    ),
+    "uncertainty.probabilities": ("--folds 2 --only MQ2008", {}, "CalibratedRanker"),
+}
+ELSEWHERE = ("auto_estimate", "quality", "boards", "sets", "treersvm11.certificate")
 
 
 @pytest.fixture(autouse=True)
-def one_thread():
-    """The matrices are small, and threads that wait for each other are slow on a busy machine."""
+def _one_thread():
     with threadpool_limits(1):
         yield
 
 
-def needs(folder):
-    return pytest.mark.skipif(
-        not (DATA / folder).is_dir(),
-        reason=f"no {DATA / folder}; set RANKWISE_DATA to the folder of the real data",
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return make_data(tmp_path_factory.mktemp("data"))
+
+
+@pytest.mark.filterwarnings("ignore")  # the made-up data are small
+@pytest.mark.parametrize("name", RUNS)
+def test_an_experiment_prints_its_table(name, data, tmp_path, monkeypatch, capsys):
+    options, constants, expected = RUNS[name]
+    module = importlib.import_module(f"experiments.{name}")
+    for constant, value in constants.items():
+        monkeypatch.setattr(module, constant, value)
+    monkeypatch.setattr(table4, "N_TRAIN", 100)
+    monkeypatch.setattr(command_line, "DEFAULT_OUTPUT", tmp_path)
+    monkeypatch.setattr(rankboost, "ROUNDS", np.array([2, 4]))
+    words = ["--data", str(data), *options.split()]
+    if "output=True" in Path(module.__file__).read_text(encoding="utf-8"):
+        words += ["--output", str(tmp_path)]
+    module.main(words)
+    assert expected in capsys.readouterr().out
+
+
+def test_every_experiment_is_run_by_a_test():
+    modules = {name for name in all_experiments.find_modules() if not name.startswith(ELSEWHERE)}
+    assert modules == set(RUNS)
+    assert set(all_experiments.OPTIONS) <= set(RUNS)
+
+
+def test_what_this_commit_has_recorded_is_not_run_again(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "experiments"
+    script = folder / "paper" / "table1.py"
+    script.parent.mkdir(parents=True)
+    script.write_text("def main():\n    print('a table')\n")
+    monkeypatch.setattr(command_line, "EXPERIMENTS", folder)
+    namespace = {}
+    exec(compile(script.read_text(), str(script), "exec"), namespace)
+    monkeypatch.setattr(sys, "argv", ["x", "--data", "somewhere", "--draws", "3"])
+    command_line.record(namespace["main"])
+    assert capsys.readouterr().out == "a table\n"
+    command, run, _, table = (
+        (script.parent / "results" / "table1-draws-3.txt").read_text().split("\n", 3)
     )
+    assert command == "python -m experiments.paper.table1 --draws 3"
+    assert re.match(r"\d{4}-\d\d-\d\d, commit \w+, \d+ s", run)
+    assert table == "a table\n"
+    assert all_experiments.is_done("paper.table1", "--draws 3")
+    assert not all_experiments.is_done("paper.table1", "")
 
 
-def numbers(line):
-    return [float(text) for text in re.findall(r"(?<![\w@])-?\d+\.\d+", line)]
-
-
-def table_rows(printed, *names):
-    lines = printed.splitlines()
-    return [next(line for line in lines if line.startswith(name)) for name in names]
-
-
-# -- without data ----------------------------------------------------------------------------
-
-
-def test_figure2_irrelevant_pairs_turn_the_order_around(tmp_path, capsys):
-    rankrls09_figure2.main(["--data", "absent", "--output", str(tmp_path)])
-    assert (tmp_path / "rankrls09_figure2.png").stat().st_size > 10_000
-    relevant, everything = table_rows(capsys.readouterr().out, "relevant pairs only", "all pairs")
-    assert "x1 > x2 > x3 > x4" in relevant
-    assert "0 of 2" in relevant
-    assert "x4 > x3 > x2 > x1" in everything
-    assert "2 of 2" in everything
-
-
-def test_figure2_features_fit_the_description_in_the_paper():
-    x, s = rankrls09_figure2.FEATURE[:, 0], rankrls09_figure2.SCORES
-    for i in range(4):
-        for j in range(4):
-            if s[i] > s[j]:
-                relevant = rankrls09_figure2.OBJECTS[i] == rankrls09_figure2.OBJECTS[j]
-                assert (x[i] < x[j]) == relevant  # from left to right, or the opposite way
-
-
-@pytest.mark.parametrize(
-    "main",
-    [rankrls07_letor.main, rankrls09_table1.main, rankrls09_table3.main, parse_ranking.main],
-)
-def test_absent_data_are_explained(main, tmp_path):
+def test_missing_data_are_explained(monkeypatch, tmp_path):
     with pytest.raises(SystemExit, match=r"does not exist.*--data"):
-        main(["--data", str(tmp_path)])
-
-
-def test_nobody_said_where_the_data_are(monkeypatch):
+        table1.main(["--data", str(tmp_path)])
     monkeypatch.delenv(command_line.VARIABLE, raising=False)
     with pytest.raises(SystemExit, match=r"--data, or set RANKWISE_DATA"):
-        rankrls09_table3.main([])
+        table1.main([])
 
 
-def test_data_may_come_by_the_environment(monkeypatch, tmp_path):
-    monkeypatch.setenv(command_line.VARIABLE, str(tmp_path))
-    assert command_line.make_parser("").parse_args([]).data == tmp_path
-    given = command_line.make_parser("").parse_args(["--data", "elsewhere"])
-    assert given.data == Path("elsewhere")
-    monkeypatch.setenv(command_line.VARIABLE, "")
-    assert command_line.make_parser("").parse_args([]).data is None
+def test_table_is_aligned():
+    text = format_table(["", "ours\nMAP", "paper\nMAP"], [["RankRLS", 0.5, None], ["a", 1.25, 3]])
+    _, second, rule, *body = text.splitlines()
+    assert [line.split() for line in body] == [["RankRLS", "0.500", "–"], ["a", "1.250", "3"]]
+    assert {len(line) for line in (second, *body)} == {len(rule)}
 
 
-def test_figure1_draws_the_costs_of_equations_20_to_22(tmp_path, capsys):
-    y, g = rankrls09_figure1.MAGNITUDE, rankrls09_figure1.G
-    expected = {"sign": (1 - g) ** 2, "magnitude": (y - g) ** 2, "relative": (1 - g / y) ** 2}
-    for name, values in expected.items():
-        np.testing.assert_allclose(rankrls09_figure1.cost_of(name, g), values)
-    rankrls09_figure1.main(["--output", str(tmp_path)])
-    assert (tmp_path / "rankrls09_figure1.png").stat().st_size > 10_000
-    rows = table_rows(capsys.readouterr().out, "(20)", "(21)", "(22)")
-    assert [row.split()[-1] for row in rows] == ["yes", "no", "yes"]  # as the paper says
+# -- what the experiments do by themselves ------------------------------------------------------
 
 
-def make_queries(first, random, n_queries=6, n_items=12):
-    X = random.normal(size=(n_queries * n_items, 3))
-    y = np.clip(np.round(1 + X[:, 0] + 0.8 * random.normal(size=len(X))), 0, 2)
+def make_part(first, rng, n_queries=6, n_items=12):
+    X = rng.normal(size=(n_queries * n_items, 3))
+    y = np.clip(np.round(1 + X[:, 0] + 0.8 * rng.normal(size=len(X))), 0, 2)
     return RankingData(X, y, first + np.repeat(np.arange(n_queries), n_items))
 
 
-def make_fold(seed=0):
-    random = np.random.default_rng(seed)
-    return Fold(*(make_queries(first, random) for first in (0, 20, 40)))
+def boost_by_pairs(X, y, groups, n_rounds):
+    """RankBoost to the letter: a distribution over pairs, all steps tried one by one."""
+    pairs = [
+        (i, j)
+        for i in range(len(y))
+        for j in range(len(y))
+        if y[i] > y[j] and groups[i] == groups[j]
+    ]
+    better, worse = np.array(pairs).T
+    D, H = np.full(len(pairs), 1 / len(pairs)), np.zeros(len(y))
+    for _ in range(n_rounds):
+        best = (0.0, None)
+        for k in range(X.shape[1]):
+            values = np.unique(X[:, k])
+            for threshold in (values[1:] + values[:-1]) / 2:
+                h = (X[:, k] > threshold).astype(float)
+                r = D @ (h[better] - h[worse])
+                best = max(best, (abs(r), r, h), key=lambda each: each[0])
+        _, r, h = best
+        weight = 0.5 * np.log((1 + r) / (1 - r))
+        H += weight * h
+        D *= np.exp(-weight * (h[better] - h[worse]))
+        D /= D.sum()
+    return H
 
 
-def test_boosted_trees_are_chosen_on_the_validation_part(monkeypatch):
-    lightgbm = pytest.importorskip("lightgbm")
-    monkeypatch.setattr(boosting, "TREES", np.array([1, 20]))
-    fold = make_fold()
-    shuffled = np.random.default_rng(1).permutation(len(fold.train.y))  # groups need not be sorted
-    train = RankingData(*(part[shuffled] for part in fold.train[:3]))
-    learner = Learner("LightGBM", (boosting.BoostedTrees(4),))
-
-    def quality(y, scores, groups):
-        return -disagreement_error(y, scores, groups)
-
-    scores, model = score_test_part(learner, fold._replace(train=train), quality)
-    errors = []
-    for n_trees in (1, 20):
-        order = np.argsort(train.groups, kind="stable")
-        same = lightgbm.LGBMRanker(
-            n_estimators=20, num_leaves=4, learning_rate=0.05, n_jobs=1, random_state=0,
-            deterministic=True, force_row_wise=True, verbosity=-1,
-        ).fit(train.X[order], train.y[order].astype(int), group=[12] * 6)  # fmt: skip
-        found = same.predict(fold.validation.X, num_iteration=n_trees)
-        errors.append(disagreement_error(fold.validation.y, found, fold.validation.groups))
-    assert model.n_trees == (1, 20)[int(np.argmin(errors))]
-    np.testing.assert_allclose(scores, same.predict(fold.test.X, num_iteration=model.n_trees))
-    assert disagreement_error(fold.test.y, scores, fold.test.groups) < 0.3
-    assert str(model) == f"{model.n_trees} trees of 4 leaves"
+def test_rankboost_is_that_over_explicit_pairs(monkeypatch):
+    monkeypatch.setattr(rankboost, "ROUNDS", np.array([1, 6]))
+    part = make_part(0, np.random.default_rng(0), n_queries=3)
+    X = part.X.round(1)  # with equal values
+    found = rankboost.RankBoost().path(X, part.y, part.groups).predict(X)
+    for k, n_rounds in enumerate((1, 6)):
+        truth = boost_by_pairs(X, part.y, part.groups, n_rounds)
+        np.testing.assert_allclose(found[:, k], truth, atol=1e-10)
 
 
-@pytest.mark.parametrize("is_there", [False, True])
-def test_table3_and_the_tables_of_2007_with_and_without_boosted_trees(
-    is_there, monkeypatch, capsys
-):
-    if is_there:
-        pytest.importorskip("lightgbm")
-        monkeypatch.setattr(boosting, "TREES", np.array([1, 10]))
-        learners = (Learner("LightGBM", (boosting.BoostedTrees(4),)),)
-    else:
-        learners = ()
-    monkeypatch.setattr(boosting, "LEARNERS", learners)
-    quick = Learner("RankSVM", (RankRLS(beta=0.5),))
-    monkeypatch.setattr(rankrls09_table3, "RANK_SVM", quick)
-    few = (*rankrls07_letor.make_learners()[:2], quick)
-    monkeypatch.setattr(rankrls07_letor, "make_learners", lambda _: few)
-    for experiment in (rankrls09_table3, rankrls07_letor):
-        monkeypatch.setattr(experiment, "read_folds", lambda *_: [make_fold(k) for k in range(2)])
-        experiment.main(["--data", "made-up"])
-        printed = capsys.readouterr().out
-        assert (boosting.ABSENT in printed) != is_there
-        assert ("LightGBM in Tables 1 to 3" in printed) == (
-            is_there and experiment is rankrls07_letor
-        )
-        if experiment is rankrls09_table3:
-            row = numbers(table_rows(printed, "LightGBM  ")[0])
-            assert len(row) == 2 * is_there
-
-
-def test_parses_are_ranked_by_rank_svm_with_the_alpha_of_cross_validation(monkeypatch):
-    random = np.random.default_rng(0)
-    train, test = (make_queries(first, random, n_queries=10) for first in (0, 20))
-    alphas = np.array([1e-3, 1.0])
-    (method,) = (each for each in parse_ranking.METHODS if each.learner is RankSVM)
-    found = parse_ranking.measure(
-        method._replace(alphas=alphas), ({"metric": "linear"},), train, test
-    )
-    held = np.empty((len(train.y), 2))
-    for group in np.unique(train.groups):  # ten groups in ten folds
-        rest = train.groups != group
-        for k, alpha in enumerate(alphas):
-            model = RankSVM(alpha).fit(train.X[rest], train.y[rest], train.groups[rest])
-            held[~rest, k] = model.predict(train.X[~rest])
-    errors = disagreement_error(train.y, held, train.groups, tied_scores="wrong")
-    assert found.validation_error == pytest.approx(errors.min(), abs=0.01)  # up to the gap
-    best = RankSVM(alphas[errors.argmin()]).fit(*train[:3])
-    expected = disagreement_error(test.y, best.predict(test.X), test.groups, per_group=True)
-    np.testing.assert_allclose(found.errors, expected[~np.isnan(expected)], atol=0.06)
-
-
-def test_all_pairs_of_a_user_are_those_of_equal_ratings_too(capsys, monkeypatch):
-    random = np.random.default_rng(0)
-    quality = random.normal(size=40)
-    ratings = np.round(quality + random.normal(size=(60, 40)))
-    monkeypatch.setattr(rankrls09_table6, "read_jester", lambda _: ratings)
-    monkeypatch.setattr(rankrls09_table6, "GAMMAS", np.array([0.002]))
-    monkeypatch.setattr(rankrls09_table6, "ALPHAS", np.array([0.01, 1.0]))
-    monkeypatch.setattr(rankrls09_table6, "DENSITIES", {"all": (0, 40)})
-    monkeypatch.setattr(rankrls09_table6, "N_REFERENCE", 10)
-    published = {name: values[3:] for name, values in rankrls09_table6.PUBLISHED.items()}
-    monkeypatch.setattr(rankrls09_table6, "PUBLISHED", published)
-    rankrls09_table6.main(["--users", "5", "--data", "made-up"])
-    printed = capsys.readouterr().out
-    relevant, everything = (
-        numbers(table_rows(printed, name)[0].split(")")[1])[0]
-        for name in ("RankRLS (21)  ", "RankRLS (21) all pairs")
-    )
-    (line,) = (line for line in printed.splitlines() if line.startswith("All pairs less"))
-    assert numbers(line)[0] == pytest.approx(everything - relevant, abs=0.0011)
-    (share,) = re.findall(r"([\d.]+)% of the pairs of a user are of equal ratings", printed)
-    assert 5 < float(share) < 60
-
-
-def test_letor_ndcg_by_hand():
-    y, scores, groups = np.array([0.0, 2, 1, 0]), np.array([4.0, 3, 2, 1]), np.ones(4)
-    ideal = np.array([3, 3 + 1, 3 + 1])
-    expected = np.array([0, 3, 3 + 1 / np.log2(3)]) / ideal
-    np.testing.assert_allclose(letor_ndcg(y, scores, groups, 3), expected)
-
-
-def test_letor_ndcg_equals_ours_at_the_first_place():
-    random = np.random.default_rng(0)
-    y, scores = random.integers(0, 3, 60).astype(float), random.normal(size=60)
-    groups = random.permutation(np.repeat(np.arange(6), 10))
-    ours = ndcg(y, scores, groups, k=1, undefined="zero")
-    np.testing.assert_allclose(letor_ndcg(y, scores, groups)[0], ours)
-
-
-def test_choice_is_the_best_on_validation():
-    random = np.random.default_rng(0)
-
-    def part(first):
-        X = random.normal(size=(40, 5))
-        y = X @ [1.0, -1, 0.5, 0, 0] + random.normal(size=40)
-        return RankingData(X, y, first + np.arange(40) // 8)
-
-    fold = Fold(part(0), part(10), part(20))
+def test_the_choice_is_the_best_on_validation():
+    rng = np.random.default_rng(0)
+    fold = Fold(*(make_part(first, rng) for first in (0, 20, 40)))
     alphas = np.array([1e-4, 1e-1, 1.0, 100.0])
 
     def quality(y, scores, groups):
         return -disagreement_error(y, scores, groups)
 
     scores, model = score_test_part(Learner("RankRLS", (RankRLS(),)), fold, quality, alphas)
-    errors = [
-        disagreement_error(
-            fold.validation.y,
-            RankRLS(alpha).fit(*fold.train[:3]).predict(fold.validation.X),
-            fold.validation.groups,
-        )
-        for alpha in alphas
-    ]
+    fits = [RankRLS(alpha).fit(*fold.train[:3]) for alpha in alphas]
+    valid = fold.validation
+    errors = [disagreement_error(valid.y, fit.predict(valid.X), valid.groups) for fit in fits]
     assert model.alpha == alphas[np.argmin(errors)]
-    np.testing.assert_allclose(
-        scores, RankRLS(model.alpha).fit(*fold.train[:3]).predict(fold.test.X)
-    )
+    np.testing.assert_allclose(scores, fits[np.argmin(errors)].predict(fold.test.X))
 
 
-def test_table_is_aligned():
-    text = format_table(["", "ours\nMAP", "paper\nMAP"], [["RankRLS", 0.5, None], ["a", 1.25, 3]])
-    header, second, rule, *body = text.splitlines()
-    assert header.split() == ["ours", "paper"]
-    assert len(second) == len(rule)
-    assert [line.split() for line in body] == [["RankRLS", "0.500", "–"], ["a", "1.250", "3"]]
-    assert {len(line) for line in body} == {len(rule)}
+def test_letor_ndcg_by_hand():
+    y, scores, groups = np.array([0.0, 2, 1, 0]), np.array([4.0, 3, 2, 1]), np.ones(4)
+    expected = np.array([0, 3, 3 + 1 / np.log2(3)]) / np.array([3, 3 + 1, 3 + 1])
+    np.testing.assert_allclose(letor_ndcg(y, scores, groups, 3), expected)
 
 
-# -- with data -------------------------------------------------------------------------------
+def test_figure1_draws_the_costs_of_equations_20_to_22():
+    y, g = figure1.MAGNITUDE, figure1.G
+    expected = {"sign": (1 - g) ** 2, "magnitude": (y - g) ** 2, "relative": (1 - g / y) ** 2}
+    for name, values in expected.items():
+        np.testing.assert_allclose(figure1.cost_of(name, g), values)
 
 
-@needs("ohsumed")
-def test_folds_are_those_of_letor():
-    folds = read_folds(DATA, "ohsumed")
-    assert sum(len(fold.test.y) for fold in folds) == 16140
-    for fold in folds:
-        queries = [set(part.groups) for part in fold]
-        assert sum(map(len, queries)) == len(set.union(*queries)) == 106
+def test_figure2_features_fit_the_description_in_the_paper():
+    x, s = figure2.FEATURE[:, 0], figure2.SCORES
+    for i in range(4):
+        for j in range(4):
+            if s[i] > s[j]:
+                assert (x[i] < x[j]) == (figure2.OBJECTS[i] == figure2.OBJECTS[j])
 
 
-@needs("ohsumed")
-def test_rankrls07_map_is_the_published_one(capsys):
-    rankrls07_letor.main(["--data", str(DATA)])
-    printed = capsys.readouterr().out
-    letor, label_2 = map(numbers, table_rows(printed, "label >= 1, zero", "label 2, zero"))
-    rank_rls, rls, *published = letor
-    assert published == list(rankrls07_letor.PUBLISHED_MAP)
-    assert rank_rls == pytest.approx(published[0], abs=0.02)
-    assert rls == pytest.approx(published[1], abs=0.02)
-    # the published MAP does not fit the definition in the paper's text
-    assert label_2[0] < 0.36
-    for k in (1, 5, 10):
-        row = numbers(table_rows(printed, f"NDCG@{k} ")[0])
-        assert row[0] == pytest.approx(rankrls07_letor.PUBLISHED_NDCG[k - 1][0], abs=0.03)
+@pytest.mark.parametrize("learner", table4.LEARNERS, ids=lambda learner: learner.name)
+def test_lambda_is_that_of_the_papers(learner):
+    rng = np.random.default_rng(0)
+    X, y, lam = rng.normal(size=(20, 4)), rng.normal(size=20), 3.0
+    L = np.eye(20) if learner.beta else 20 * np.eye(20) - 1  # of the sums over items or over pairs
+    w = np.linalg.solve(X.T @ L @ X + lam * np.eye(4), X.T @ L @ y)
+    model = RankRLS(lam / learner.amount(20), beta=learner.beta).fit(X, y)
+    np.testing.assert_allclose(model.coef_, w)
 
 
-@needs("ohsumed")
-@needs("mq2008")
-def test_rankrls09_table3_fits_the_paper():
-    errors = {name: rankrls09_table3.measure(DATA, name) for name in ("ohsumed", "mq2008")}
-    mean = rankrls09_table3.mean_over_folds
-    assert mean(errors["mq2008"]["RankRLS"]) < mean(errors["mq2008"]["RankRLS all pairs"])
-    for name, published in rankrls09_table3.PUBLISHED.items():
-        if name in errors["ohsumed"]:
-            assert mean(errors["ohsumed"][name]) == pytest.approx(published[0], abs=0.02)
-    assert rankrls09_table3.compare(errors["ohsumed"])[0] > 0.05
-    assert rankrls09_table3.compare(errors["mq2008"])[0] < 0.01
+def test_tenfold_estimates_are_those_of_refitted_ridge_regression():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 60))
+    Y = rng.integers(0, 2, size=(40, 3)).astype(float)
+    X -= X.mean(axis=0)
+    averaged, pooled, intercept = leave_pair_out.tenfold(X, Y, 0.5, seed=3)
+    scores, by_fold = np.empty((2, *Y.shape)), []
+    for train, test in KFold(10, shuffle=True, random_state=3).split(X):
+        model = Ridge(0.5 * (len(train) - 1) / 2).fit(X[train], Y[train])
+        scores[0, test], scores[1, test] = X[test] @ model.coef_.T, model.predict(X[test])
+        by_fold.append(auc(Y[test], scores[0, test], undefined="nan"))
+    np.testing.assert_allclose(averaged, np.nanmean(by_fold, axis=0))
+    np.testing.assert_allclose(pooled, auc(Y, scores[0]))
+    np.testing.assert_allclose(intercept, auc(Y, scores[1]))
 
 
-@needs("reuters21578")
-def test_reuters_is_the_modapte_split():
-    documents = read_reuters(DATA)
-    assert (np.sum(documents.split == "train"), np.sum(documents.split == "test")) == (9603, 3299)
-    # [RankRLS09] Table 4: 94 + 2275 and 158 + 3806 documents
-    assert documents.has_topic("acq").sum() == 94 + 2275
-    assert documents.has_topic("earn").sum() == 158 + 3806
-    assert min(map(len, documents.texts)) > 0
+@pytest.mark.parametrize("scale", [0.0, 1.0, 30.0])
+def test_the_baseline_over_all_pairs_is_the_same_loss(scale):
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    y = X[:, 0].round(1)
+    f = scale * X @ [1.0, 1, 0, -1]
+    ours, baseline = make_objective(X, y, 1.0).loss.at(f), AllPairsHinge(y, height=64).at(f)
+    assert baseline.value == pytest.approx(ours.value)
+    np.testing.assert_allclose(baseline.gradient, ours.gradient, atol=1e-15)
 
 
-@needs("reuters21578")
-def test_rankrls09_table1(capsys):
-    rankrls09_table1.main(["--data", str(DATA), "--short"])
-    rows = map(numbers, table_rows(capsys.readouterr().out, "200 ", "500 ", "750 ", "1000 "))
-    for fit, path, test_auc in rows:
-        assert fit > 0
-        assert path > 0
-        assert test_auc > 0.95
+def test_the_svm_on_explicit_pairs_finds_the_same_model():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    y = (X[:, 0] + 0.5 * rng.normal(size=50) > 0.5).astype(float)
+    found = table1.train_on_pairs(X[:30], y[:30], X[30:], y[30:])
+    options = {"kernel": "rbf", "gamma": table1.GAMMA, "tol": 1e-5}
+    model = RankSVM(table1.ALPHA, **options).fit(X[:30], y[:30])
+    assert found.objective == pytest.approx(model.objective_, rel=1e-2)
+    assert found.objective > (1 - 1e-9) * model.lower_bound_
 
 
-@needs("bioinfer_parse")
-def test_parse_ranking(capsys):
-    parse_ranking.main(["--data", str(DATA)])
-    printed = capsys.readouterr().out
-    for method in parse_ranking.METHODS:
-        validation, error, _, tau, *_ = numbers(table_rows(printed, method.name)[0].split(")")[-1])
-        assert validation < 0.5
-        assert 0 < error < 0.5
-        assert tau > 0
+def test_one_list_with_all_pairs_is_regression_with_a_free_level():
+    rng = np.random.default_rng(0)
+    X, y, alpha = rng.normal(size=(30, 4)), 3 + rng.normal(size=30), 0.1
+    ridge = Ridge(alpha * 29 / 2).fit(X, y)  # W L⁻¹ of 30 items: their pairs over their number
+    np.testing.assert_allclose(RankRLS(alpha).fit(X, y).coef_, ridge.coef_)
+    order = RankingPursuit(6, backfit=None).fit(X, y)
+    level = RankingPursuit(6, backfit=None, beta=1).fit(X, y)
+    np.testing.assert_allclose(order.dual_coef_, level.dual_coef_)
 
 
-@needs("reuters21578")
-def test_reuters_all_trains_on_more_than_twelve_thousand_documents_and_words(capsys):
-    rankrls09_reuters_all.main(["--data", str(DATA), "--short"])
-    printed = capsys.readouterr().out
-    assert "12902 documents, 13515 words" in printed
-    assert "25.0 million pairs" in printed
-    for line in table_rows(printed, "0.01 ", "0.001", "0.0001", "1e-05"):
-        assert int(line.split()[2]) < 300
-        assert numbers(line)[-1] > 0.98
+def test_beta_weighs_order_and_level_as_equation_5_does():
+    n, beta = 40, methods.paper_beta(40)
+    L = n * np.eye(n) - 1
+    ours = (1 - beta) / (n * (n - 1) / 2) * L + beta / n * np.eye(n)
+    paper = 0.5 * L + 0.5 * np.eye(n)
+    np.testing.assert_allclose(ours / ours[0, 0], paper / paper[0, 0])
 
 
-def test_quality_compares_all_learners_in_the_same_groups(monkeypatch, tmp_path, capsys):
-    from experiments import quality, quality_peers
-    from rankwise.datasets import make_ranking
-
-    X, y, groups = make_ranking(n_queries=16, n_documents=8, n_features=4, random_state=0)[:3]
-    y, new = np.minimum(y, 3), groups >= 10
-    split = quality.Split(X[~new], y[~new], groups[~new], X[new], y[new], groups[new])
-    monkeypatch.setattr(quality_peers, "N_TREES", 5)
-    monkeypatch.setattr(quality, "SETS", {"mq2008": lambda data: iter([split])})
-    quality.main(["--output", str(tmp_path), "--only", "mq2008"])
-    shown = capsys.readouterr().out
-    for learner in quality.LEARNERS:  # regressions are for one list
-        assert (learner in shown) == (learner not in quality_peers.LIST_PEERS)
-    kept = quality.run(quality_options(tmp_path, quality))  # nothing is measured again
-    assert capsys.readouterr().out == ""
-    held_out = quality.values_of(kept, "mq2008", "RankRLSCV", "error")
-    model = quality.RankRLSCV().fit(*split[:3])
-    truth = disagreement_error(y[new], model.predict(X[new]), groups[new], per_group=True)
-    np.testing.assert_allclose(held_out, truth)
+def test_a_tied_pair_costs_one_half_in_equation_1():
+    y, f = np.array([1.0, 1, 2, 3]), np.array([0.3, 0.1, 0.2, 0.4])
+    pairs = [(i, j) for i in range(4) for j in range(i)]
+    letter = np.mean([abs(np.sign(y[i] - y[j]) - np.sign(f[i] - f[j])) / 2 for i, j in pairs])
+    errors = np.array([disagreement_error(y, f)])
+    assert movielens.with_ties(errors, np.array([tied_share(y)]))[0] == pytest.approx(letter)
 
 
-def quality_options(folder, quality):
-    from argparse import Namespace
-
-    learners = list(quality.LEARNERS)
-    return Namespace(output=folder, only=["mq2008"], learners=learners, again=False, data=None)
+def test_features_are_ratings_or_the_median_of_the_user():
+    ratings = np.array([[1.0, np.nan, 5, 2], [np.nan, np.nan, 3, 4]])
+    X = users.reference_features(ratings, [0, 1])
+    np.testing.assert_array_equal(X, [[1, 3.5], [2, 3.5], [5, 3], [2, 4]])

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rankwise import PairGraph, PreferenceGraph, ScoreGraph
 from tests import oracle
 from tests.graphs.third_graph import ChampionGraph
+from tests.pairwise import pairwise
 
 M = 30
 
@@ -70,26 +71,19 @@ def _champion_case():
     return pytest.param(build, id="champions")
 
 
+COSTS = [
+    ("magnitude", "include"),
+    ("magnitude", "exclude"),
+    ("sign", "include"),
+    ("relative", "exclude"),
+]
 GRAPHS = [
-    _score_case(*options)
-    for options in itertools.product(
-        ("magnitude", "sign", "relative"),
-        ("include", "exclude"),
-        ("pairs", "groups"),
-        (3, None),
-        (True, False),
-    )
+    _score_case(*cost, *rest)
+    for cost, *rest in pairwise(COSTS, ("pairs", "groups"), (3, None), (True, False))
 ]
 GRAPHS += [
-    _score_case(*options, levels=3, grouped=True, weighted=True)
-    for options in itertools.product(
-        ("magnitude", "sign", "relative"), ("include", "exclude"), ("pairs", "groups")
-    )
-]
-GRAPHS += [
-    _score_case("magnitude", ties, "pairs", levels, grouped=False, weighted=True)
-    for ties in ("include", "exclude")
-    for levels in (3, None)
+    _score_case(*cost, *rest, weighted=True)
+    for cost, *rest in pairwise(COSTS, ("pairs", "groups"), (3, None), (True, False))
 ]
 GRAPHS += [_pair_case(cost) for cost in ("magnitude", "sign", "relative")] + [_champion_case()]
 

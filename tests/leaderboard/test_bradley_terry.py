@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from experiments import comparisons
+from experiments.boards import peers as comparisons
 from rankwise import PairGraph, RankLogistic
 from rankwise.datasets import PairData
 from rankwise.leaderboard import bradley_terry, rate, solving

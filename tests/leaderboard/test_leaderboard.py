@@ -686,7 +686,7 @@ def test_bad_comparisons_are_explained():
 
 @pytest.mark.skipif(not (DATA / "llmfao").is_dir(), reason=f"no {DATA / 'llmfao'}")
 def test_least_squares_and_bradley_terry_agree_on_the_battles(capsys):
-    from experiments import leaderboard_battles
+    from experiments.boards import battles as leaderboard_battles
 
     leaderboard_battles.main(["--data", str(DATA), "--resamples", "50", "--folds", "2"])
     printed = capsys.readouterr().out
@@ -697,7 +697,7 @@ def test_least_squares_and_bradley_terry_agree_on_the_battles(capsys):
 
 @pytest.mark.skipif(not (DATA / "chameleons").is_dir(), reason=f"no {DATA / 'chameleons'}")
 def test_measurements_and_wins_before_foresee_contests_of_new_animals(capsys):
-    from experiments import leaderboard_chameleons
+    from experiments.boards import chameleons as leaderboard_chameleons
 
     leaderboard_chameleons.main(["--data", str(DATA)])
     last = capsys.readouterr().out.strip().splitlines()[-1].split()
@@ -705,7 +705,8 @@ def test_measurements_and_wins_before_foresee_contests_of_new_animals(capsys):
 
 
 def test_simulations_of_judges_and_intervals_print_shares(capsys, monkeypatch):
-    from experiments import leaderboard_coverage, leaderboard_judges
+    from experiments.boards import coverage as leaderboard_coverage
+    from experiments.boards import judges as leaderboard_judges
 
     settings = {"newcomers": leaderboard_coverage.SETTINGS["newcomers"]}
     monkeypatch.setattr(leaderboard_coverage, "SETTINGS", settings)

@@ -174,3 +174,19 @@ def test_spearman_is_that_of_scipy():
     truth = [spearmanr(y[groups == g], score[groups == g]).statistic for g in range(6)]
     np.testing.assert_allclose(spearman(y, score, groups, per_group=True), truth)
     assert spearman([1, 2], [3, 3]) == 0.0  # SciPy has nan
+
+
+def test_rank_biased_precision_and_judged_equal_those_of_ir_measures(lists):
+    y, score, groups = lists
+    run, qrels = run_and_qrels(*lists)
+    known = np.arange(len(y)) % 2 == 0
+    some = {
+        query: {doc: grade for doc, grade in judgments.items() if int(doc[1:]) % 2 == 0}
+        for query, judgments in qrels.items()
+    }
+    measure = ir_measures.Judged @ 5
+    theirs = {m.query_id: m.value for m in ir_measures.iter_calc([measure], some, run)}
+    found = get_metric("judged@5")(np.where(known, y, np.nan), score, groups, per_group=True)
+    labels = [f"q{group:02}" for group in np.unique(groups)]
+    for label, value in zip(labels, found, strict=True):
+        assert theirs.get(label, 0.0) == pytest.approx(value)

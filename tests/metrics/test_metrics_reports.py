@@ -10,7 +10,7 @@ import scipy.stats
 
 import rankwise.metrics
 from rankwise.errors import UndefinedMetricError
-from rankwise.metrics import evaluate, get_metric, metric_names, ndcg, registry
+from rankwise.metrics import evaluate, get_metric, metric_names, ndcg
 
 EVERY = [
     *("ndcg@3", "map", "p@2", "mrr", "err", "auc(relevant=1)"),
@@ -54,10 +54,13 @@ def test_metrics_can_be_pickled_and_hashed():
     assert {pickle.loads(pickle.dumps(metric)): 1}[metric] == 1
 
 
-def test_only_the_disagreement_is_better_when_smaller():
-    cut = {"p": "@5", "recall": "@5"}
-    smaller = [n for n in metric_names() if not get_metric(n + cut.get(n, "")).greater_is_better]
-    assert smaller == ["disagreement"]
+def with_cutoff(name):
+    return get_metric(f"{name}@5" if name in ("p", "recall", "judged") else name)
+
+
+def test_only_errors_are_better_when_smaller():
+    smaller = [n for n in metric_names() if not with_cutoff(n).greater_is_better]
+    assert smaller == ["disagreement", "mse"]
 
 
 def test_options_in_the_name_reach_the_metric():
@@ -84,7 +87,7 @@ def test_options_of_the_call_win_over_those_of_the_name():
         ("ndcg@0", "k=0 is not a cut-off"),
         ("ndcg(gian=linear)", "'gian=linear' is not an option; did you mean 'gain'"),
         ("ndcg(linear)", "'linear' is not an option; .*gain=..., tied_scores=..."),
-        (10, "given by name, such as 'ndcg@10', got 10"),
+        (10, "given by name, such as 'ndcg@10', or as a function, got 10"),
     ],
 )
 def test_unknown_names_are_refused_with_a_hint(name, message):
@@ -196,23 +199,17 @@ def test_a_metric_knows_its_title_and_what_it_means():
     assert metric.meaning == "Share of the first 5 places that are relevant."
     assert "the first place" in get_metric("hit@1").meaning
     for name in metric_names():
-        metric = get_metric(name + ("@3" if name in ("p", "recall") else ""))
+        metric = with_cutoff(name)
         assert metric.title[0].isupper()
         assert metric.meaning.endswith(".")
         assert "{" not in metric.meaning
 
 
-@pytest.mark.parametrize("name", rankwise.metrics.__all__)
-def test_a_metric_by_name_has_the_defaults_of_its_function(name):
-    function = getattr(rankwise.metrics, name)
-    cores = {each.core.name: each.core for each in registry._KINDS.values()}
-    if name in cores:
-        general = {"y_true", "y_score", "groups", "undefined", "per_group", "sample_weight"}
-        options = inspect.signature(function).parameters.values()
-        by_group = inspect.signature(cores[name].by_group).parameters.values()
-        assert {(p.name, p.default) for p in options if p.name not in general} == {
-            (p.name, p.default) for p in by_group if p.name != "ranking"
-        }
+def test_the_public_function_has_the_options_of_the_metric():
+    names = list(inspect.signature(ndcg).parameters)
+    options = ["k", "gain", "tied_scores", "sample_weight", "undefined", "per_group"]
+    assert names == ["y_true", "y_score", "groups", *options]
+    assert "sample_weight" not in inspect.signature(rankwise.metrics.auc).parameters
 
 
 def test_the_html_table_has_a_row_for_each_metric():

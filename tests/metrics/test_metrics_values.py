@@ -1,18 +1,26 @@
 """Every metric equals its definition: double loops, and all orders of tied items."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+import scipy.stats
 
 from rankwise.metrics import (
     auc,
     average_precision,
     disagreement_error,
+    evaluate,
     expected_reciprocal_rank,
     get_metric,
     hit_rate,
+    judged,
     kendall_tau,
+    letor_ndcg,
     ndcg,
+    pooled_auc,
     precision,
+    rank_biased_precision,
     recall,
     reciprocal_rank,
     top_k,
@@ -79,6 +87,14 @@ def test_precision_and_recall_with_ties_are_the_mean_over_all_orders(
     np.testing.assert_allclose(found, truth, rtol=1e-12)
 
 
+def test_rank_biased_precision_with_ties_is_the_mean_over_all_orders(tied):
+    truth = oracle.by_group(
+        lambda y, s: oracle.expected(lambda ys: oracle.rbp_of_list(ys, 3, 0.7), y, s), *tied
+    )
+    found = get_metric("rbp(p=0.7)@3")(*tied, per_group=True)
+    np.testing.assert_allclose(found, truth, atol=1e-14)
+
+
 @pytest.mark.parametrize(("k", "relevant"), [(None, None), (2, None), (None, 2), (3, 3)])
 def test_reciprocal_rank_with_ties_is_the_mean_over_all_orders(tied, k, relevant):
     truth = oracle.by_group(
@@ -104,6 +120,7 @@ LISTWISE = {
     "average_precision": (average_precision, oracle.average_precision_of_list),
     "precision": (precision, oracle.precision_of_list),
     "recall": (recall, oracle.recall_of_list),
+    "rbp": (partial(rank_biased_precision, p=0.7), partial(oracle.rbp_of_list, p=0.7)),
     "reciprocal_rank": (reciprocal_rank, oracle.reciprocal_rank_of_list),
     "err": (expected_reciprocal_rank, oracle.err_of_list),
 }
@@ -228,6 +245,104 @@ def test_kendall_tau_equals_the_double_loop_over_pairs(tied, variant):
 def test_auc_equals_the_double_loop_over_pairs(tied):
     truth = oracle.by_group(lambda y, s: oracle.auc(y, s, relevant=2), *tied)
     np.testing.assert_allclose(auc(*tied, relevant=2, per_group=True), truth, rtol=1e-14)
+
+
+def test_pooled_auc_is_that_of_one_list_and_the_mean_over_positive_items(tied):
+    y, score, groups = tied
+    truth = oracle.auc(y, score, relevant=2)
+    assert pooled_auc(y, score, groups, relevant=2) == pytest.approx(truth, rel=1e-14)
+    assert auc(y, score, relevant=2) == pytest.approx(truth, rel=1e-14)
+    assert np.isnan(pooled_auc([1, 1], [1, 2], relevant=1, undefined="nan"))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_error_of_one_auc_is_that_of_delong_from_all_pairs(seed):
+    rng = np.random.default_rng(seed)
+    y, score = rng.integers(0, 2, 40), rng.integers(0, 9, 40).astype(float)
+    area, error = oracle.delong(y, score)
+    (row,) = evaluate(y, score, None, "auc")
+    half = scipy.stats.norm.ppf(0.975) * error
+    np.testing.assert_allclose(row[1], area)
+    np.testing.assert_allclose([row.low, row.high], [area - half, min(area + half, 1)])
+    assert "rough guess" not in str(evaluate(y, score, None, "auc"))
+
+
+def test_the_error_of_pooled_auc_is_that_of_sums_in_clusters():
+    rng = np.random.default_rng(0)
+    groups = np.sort(rng.integers(0, 15, 90))
+    score = (rng.normal(size=15)[groups] + rng.normal(size=90)).round(1)
+    y = (rng.random(90) < 0.4).astype(int)
+    area, error = oracle.delong(y, score, groups)
+    (row,) = evaluate(y, score, groups, "pooled_auc", confidence=0.5)
+    half = scipy.stats.norm.ppf(0.75) * error
+    np.testing.assert_allclose([row.low, row.high], [area - half, area + half])
+
+
+def test_an_auc_without_errors_or_with_one_positive_item_has_no_interval():
+    for y, score in [([0, 0, 1, 1], [1, 2, 3, 4]), ([0, 0, 1], [1, 3, 2])]:
+        assert np.isnan(evaluate(y, score, None, "auc").rows[0].low)
+
+
+@pytest.mark.parametrize("tied_scores", ["half", "wrong"])
+def test_pairs_of_equal_y_count_half_on_request(tied, tied_scores):
+    def truth(y, score):
+        wrong, differing = oracle.disagreement(y, score, tied_scores=tied_scores)
+        n_pairs = len(y) * (len(y) - 1) / 2
+        return (wrong + (n_pairs - differing) / 2) / n_pairs if n_pairs else np.nan
+
+    name = f"disagreement(tied_scores={tied_scores},tied_y=half)"
+    found = get_metric(name)(*tied, per_group=True)
+    np.testing.assert_allclose(found, oracle.by_group(truth, *tied), rtol=1e-14)
+
+
+def test_disagreement_with_ties_as_half_is_half_of_one_minus_tau_a(untied):
+    y, score, groups = untied
+    found = get_metric("disagreement(tied_y=half)")(y, score, groups, per_group=True)
+    tau = kendall_tau(y, score, groups, variant="a", per_group=True, undefined="zero")
+    np.testing.assert_allclose(found, (1 - tau) / 2)
+
+
+@pytest.mark.parametrize("k", [1, 2, 10, None])
+def test_letor_ndcg_is_that_of_the_script_of_letor(tied, k):
+    def truth(y, score):
+        ys = [y[i] for i in sorted(range(len(y)), key=lambda i: (-score[i], i))]
+        dcg, best = (
+            sum(
+                (2**grade - 1) / max(np.log2(place), 1) for place, grade in enumerate(grades[:k], 1)
+            )
+            for grades in (ys, sorted(ys, reverse=True))
+        )
+        return dcg / best if best else 0.0
+
+    found = letor_ndcg(*tied, k=k, per_group=True)
+    np.testing.assert_allclose(found, oracle.by_group(truth, *tied), rtol=1e-12)
+
+
+def test_mean_squared_error_of_groups_and_of_all_items(tied):
+    y, score, groups = tied
+    truth = oracle.by_group(lambda y, s: np.mean((np.array(y) - s) ** 2), *tied)
+    np.testing.assert_allclose(get_metric("mse")(*tied, per_group=True), truth)
+    assert get_metric("mse(average=items)")(*tied) == pytest.approx(np.mean((y - score) ** 2))
+    weights = np.linspace(0, 1, len(y))
+    found = get_metric("mse(average=items)")(*tied, sample_weight=weights)
+    assert found == pytest.approx(np.average((y - score) ** 2, weights=weights))
+    assert evaluate(10 * y, score, groups, "mse").rows[0].high > 1
+
+
+def test_judged_is_the_share_of_known_items_and_unknown_ones_count_as_zero(tied):
+    y, score, groups = tied
+    gaps = np.where(np.arange(len(y)) % 3 == 0, np.nan, y)
+    known = ~np.isnan(gaps)
+    truth = oracle.by_group(
+        lambda y, s: oracle.expected(lambda ys: sum(ys[:2]) / min(2, len(ys)), y, s),
+        known, score, groups,
+    )  # fmt: skip
+    found = evaluate(gaps, score, groups, ["judged@2", "ndcg@2"])
+    np.testing.assert_allclose(found.per_group["judged@2"], truth)
+    assert found["ndcg@2"] == ndcg(np.where(known, y, 0), score, groups, k=2)
+    assert judged(gaps, score, groups, k=2) == found["judged@2"]
+    with pytest.raises(ValueError, match="y_true is nan"):
+        evaluate(gaps, score, groups, "ndcg@2")
 
 
 def test_disagreement_of_two_levels_is_one_minus_auc(tied):

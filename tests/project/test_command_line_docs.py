@@ -66,6 +66,10 @@ def write_tables(folder):
         battles.append(f"{a},{b},{['left', 'right', 'tie'][k % 3]}")
     (folder / "games.csv").write_text("\n".join(games))
     (folder / "battles.csv").write_text("\n".join(battles))
+    (folder / "new_games.csv").write_text("\n".join(games[:3]))
+    about = [f"{name},{20 + 3 * k},{'LR'[k % 2]},{k // 2}" for k, name in enumerate(players)]
+    for name in ("players", "new_players"):
+        (folder / f"{name}.csv").write_text("\n".join(["name,age,hand,team", *about]))
 
 
 @pytest.mark.parametrize("page", [PAGE, ROOT / "README.md"], ids=lambda page: page.name)

@@ -20,6 +20,7 @@ from rankwise.model_selection import (
     leave_group_out_predict,
     leave_pair_out,
 )
+from tests.pairwise import pairwise
 
 M = 30
 ALPHAS = np.array([1e-3, 0.1, 5.0])
@@ -31,11 +32,8 @@ WAYS = {
     "rbf": ({"kernel": "rbf", "gamma": 0.2}, 3),
     "basis": ({"kernel": "rbf", "gamma": 0.2, "basis": [0, 3, 7, 11, 20]}, 3),
 }
-OPTIONS = list(
-    itertools.product(
-        ("magnitude", "sign", "relative"), ("include", "exclude"), ("pairs", "groups")
-    )
-)
+TIES = ("include", "exclude")
+BETAS = (0.0, 0.3, 1.0)
 
 
 @pytest.fixture
@@ -63,7 +61,8 @@ def refit(model, X, y, groups, folds):
 
 
 def basis_features(model, X):
-    from rankwise.features import Kernel, basis_root
+    from rankwise.features.basis import basis_root
+    from rankwise.features.kernel import Kernel
 
     K = Kernel("rbf", model.gamma).matrix(X, X[model.basis])
     return K @ basis_root(K[model.basis])
@@ -73,9 +72,10 @@ def group_folds(groups):
     return [np.flatnonzero(groups == g) for g in np.unique(groups)]
 
 
-@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("cost, ties, group_weight", OPTIONS)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way, cost, ties, group_weight, beta",
+    pairwise(WAYS, ("magnitude", "sign", "relative"), TIES, ("pairs", "groups"), BETAS),
+)
 def test_leave_group_out_equals_refitting(rng, way, cost, ties, group_weight, beta):
     options, p = WAYS[way]
     X, y, groups = items(rng, p)
@@ -97,14 +97,13 @@ def test_leave_group_out_with_several_outputs_equals_refitting(rng, way):
     np.testing.assert_allclose(alone, scores[..., 1], atol=1e-7)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("cost, ties", [("magnitude", "include"), ("magnitude", "exclude")])
-@pytest.mark.parametrize("cv", [2, 7, LeaveOneOut(), KFold(4)], ids=str)
-def test_folds_of_items_of_one_list_equal_refitting(rng, way, beta, cost, ties, cv):
+@pytest.mark.parametrize(
+    "way, beta, ties, cv", pairwise(WAYS, BETAS, TIES, (2, 7, LeaveOneOut(), KFold(4))), ids=str
+)
+def test_folds_of_items_of_one_list_equal_refitting(rng, way, beta, ties, cv):
     options, p = WAYS[way]
     X, y, _ = items(rng, p)
-    model = RankRLS(cost=cost, ties=ties, beta=beta, **options)
+    model = RankRLS(ties=ties, beta=beta, **options)
     scores = cross_val_predict_groups(model, X, y, cv=cv, alphas=ALPHAS)
     splitter = KFold(cv, shuffle=True, random_state=0) if isinstance(cv, int) else cv
     folds = [test for _, test in splitter.split(X)]

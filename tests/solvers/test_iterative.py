@@ -154,11 +154,11 @@ def test_a_million_edges_between_items_with_sparse_features(rng):
 
 
 def test_the_line_of_iterations_appears_only_for_long_work_and_a_person(capsys):
-    with Progress("RankRLS", show=True) as line:
-        line.iteration(3, 0.5)
-        line.iteration(4, 0.25)
+    line = Progress("RankRLS", show=True)
+    line.iteration(3, 0.5)
+    line.iteration(4, 0.25)
+    line.close()
     assert "RankRLS iteration 4, residual 2.5e-01" in (drawn := capsys.readouterr().err)
     assert drawn.endswith("\n")
-    with Progress("RankRLS") as line:
-        line.iteration(1, 1.0)
+    Progress("RankRLS").iteration(1, 1.0)
     assert capsys.readouterr().err == ""

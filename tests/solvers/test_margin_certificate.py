@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from experiments import ranksvm_certificate
+from experiments.treersvm11 import certificate as ranksvm_certificate
 from rankwise import RankSVM, RankSVMCV, ScoreGraph
 from rankwise.estimators.margin_ranker import REASONS
 from rankwise.losses import HingeLoss
@@ -45,7 +45,7 @@ def value_of(exact, y, groups, w, alpha, loss="hinge"):
 
 
 def test_no_bound_of_random_problems_is_above_what_an_independent_solver_achieves():
-    """A part of ``python -m experiments.ranksvm_certificate``, which does 10,000."""
+    """A part of ``python -m experiments.treersvm11.certificate``, which does 10,000."""
     judged = [
         ranksvm_certificate.judge(ranksvm_certificate.draw_problem(np.random.default_rng(seed)))
         for seed in range(120)

@@ -37,7 +37,7 @@ NEW = np.random.default_rng(1).standard_normal((12, 4))
 def found_pairs(model, X, y, groups=None, units="auto", n_pairs=300):
     left = leave_units_out(model, X, y, groups, units=units)
     (errors,) = left.jackknives()
-    return held_out_pairs(left, errors, X, groups, n_pairs, np.random.default_rng(0)), left
+    return held_out_pairs(left, errors, n_pairs, np.random.default_rng(0)), left
 
 
 @pytest.mark.parametrize("options", [{}, {"kernel": "rbf", "gamma": 0.3}, {"cost": "sign"}])

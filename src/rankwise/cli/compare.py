@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankwise.cli.options import AsJson, Confidence, DataArgument, Metrics, TableOptions, option
+from rankwise.cli.pairs import ItemOptions, open_data
 
 if TYPE_CHECKING:
     from rankwise.metrics import Evaluation, Metric
@@ -23,6 +24,7 @@ def compare(
         typer.Argument(metavar="RANKER…", help="Two or more models, or files of scores."),
     ],
     table: TableOptions,
+    pairs: ItemOptions,
     metric: Metrics = None,
     baseline: Annotated[
         str | None, option("Compare the others with this one only.", "NAME")
@@ -36,7 +38,7 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Compare models or files of scores on the same data by a paired test over the groups."""
-    from rankwise.cli.data import DataFile, open_ranker
+    from rankwise.cli.data import open_ranker
     from rankwise.cli.models import metrics_for
     from rankwise.cli.output import check_inputs, print_json
     from rankwise.cli.session import note
@@ -49,8 +51,8 @@ def compare(
     check_option("--as", style, list(TITLES))
     if len(rankers) < 2:
         raise ValueError("compare needs two rankers or more: `rankwise compare DATA A B`.")
-    check_inputs(data, *rankers)
-    file = DataFile(data, table)
+    check_inputs(data, pairs.items, *rankers)
+    file = open_data(data, table, pairs)
     names = unique_names(rankers)
     evaluations: dict[str, Evaluation] = {}
     chosen: list[Metric] = []
@@ -58,7 +60,7 @@ def compare(
         ranker = open_ranker(path)
         predicted, found = ranker.scores(file)
         note(ranker.seen_items(file, found))
-        chosen = chosen or metrics_for(metric, found.y)
+        chosen = chosen or metrics_for(metric or file.usual_metrics, found.y)
         evaluations[name] = evaluate(found.y, predicted, found.groups, chosen, undefined="nan")
     found_by = {
         one.name: paired_test(

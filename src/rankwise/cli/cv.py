@@ -19,18 +19,21 @@ from rankwise.cli.options import (
     WeightColumn,
     option,
 )
+from rankwise.cli.pairs import ItemOptions, pair_graph
 
 if TYPE_CHECKING:
-    from rankwise.cli.train import TrainingSet
+    from rankwise.cli.training import TrainingSet
     from rankwise.metrics import Metric
     from rankwise.model_selection import HeldOutCurves
 
+FOLDS_OF_EDGES = 10
 PREPARED = "features scaled and filled by all rows, without a look at the scores"
 Leave = Annotated[
     str,
     option(
-        "What is held out: one group or one pair of items at a time, or one of N folds.",
-        "auto|group|pair|N",
+        "What is held out: one group or one pair of items at a time, or one of N folds; of "
+        "comparisons group, judge or edge (ten folds of them).",
+        "auto|group|pair|judge|edge|N",
     ),
 ]
 
@@ -39,6 +42,7 @@ def cv(
     file: DataArgument,
     model: ModelOptions,
     table: TrainingTableOptions,
+    pairs: ItemOptions,
     leave: Leave = "auto",
     metric: Metrics = None,
     output: Output = None,
@@ -52,21 +56,22 @@ def cv(
     data; the first --metric chooses. With -o the held-out scores of the best candidate are written,
     one a line, and nan for items without a score, which are never held out.
     """
-    from rankwise.cli.output import check_output, print_json, write_text
+    from rankwise.cli.output import check_inputs, check_output, print_json, write_text
     from rankwise.cli.session import note
-    from rankwise.cli.train import read_training
+    from rankwise.cli.training import read_training
     from rankwise.datasets import write_scores
     from rankwise.metrics import get_metric
     from rankwise.text_tables import csv_text
 
-    check_output(output, file, per_group)
-    check_output(per_group, file)
+    check_inputs(file, pairs.items)
+    check_output(output, file, per_group, pairs.items)
+    check_output(per_group, file, pairs.items)
     if leave == "pair" and output is not None:
         raise _gives_no_scores("--leave pair")
     if model.model is ModelName.auto and (output, per_group) != (None, None):
         raise ValueError("-o and --per-group: the model auto has no curve; use another model.")
     estimator = make_model(model, metric[0] if metric else None, search=True)
-    data = read_training(file, table, model, estimator, weight)
+    data = read_training(file, table, pairs, model, estimator, weight)
     if model.model is ModelName.auto:
         _judge_members(estimator, leave, data, as_json)
         return
@@ -184,7 +189,7 @@ def hold_out(
         candidates = {"n_basis": None}
     if options.model is ModelName.corankrls and "nu" not in values:
         candidates["nu"] = None
-    cv, lines = _cv(options, leave, data.groups), []
+    cv, lines = _cv(options, leave, data), []
     gammas = values["gamma"] if isinstance(values.get("gamma"), list) else []
     for gamma in gammas or [None]:
         added = [f"gamma={gamma}"] if gammas else []
@@ -202,21 +207,29 @@ def hold_out(
     return max(lines, key=lambda each: sign * each[0].overall(metric)[each[0].best(metric)])
 
 
-def _cv(options: ModelOptions, leave: str, groups: Any) -> Any:
+def _cv(options: ModelOptions, leave: str, data: TrainingSet) -> Any:
     """What `held_out_curves` calls it."""
+    if leave == "auto":
+        return data.cv
+    if data.pairs is not None and leave in ("edge", "judge"):
+        if leave == "judge" and data.cv == "auto":
+            raise ValueError("--leave judge: name the column of judges with --judge.")
+        data.y = pair_graph(data.pairs.compared, None, data.y, is_one=True)
+        return data.cv if leave == "judge" else FOLDS_OF_EDGES
     if leave == "group":
-        if groups is None or len(set(groups)) < 2:
+        if data.summary["groups"] < 2:
             raise ValueError(
                 "--leave group: the data are one list; name the column of groups with --group, "
                 "or use --leave pair or a number of folds."
             )
         return None
-    if leave == "pair" and options.model is not ModelName.rankrls:
-        raise ValueError(f"--leave pair is for the model rankrls, not for {options.model}.")
-    if leave in ("auto", "pair"):
-        return "leave-pair-out" if leave == "pair" else "auto"
+    if leave == "pair":
+        if options.model is not ModelName.rankrls:
+            raise ValueError(f"--leave pair is for the model rankrls, not for {options.model}.")
+        return "leave-pair-out"
     if not leave.isdecimal() or int(leave) < 2:
         raise ValueError(
-            f"--leave {leave}: expected auto, group, pair or a number of folds from 2."
+            f"--leave {leave}: expected auto, group, pair or a number of folds from 2; for "
+            "comparisons also judge or edge."
         )
     return int(leave)

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from rankwise.cli.options import TableOptions
+from rankwise.cli.options import TableOptions, split_names
 from rankwise.cli.session import note
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ class TrainingNotes:
         `rankwise.datasets.row_sketch`; the second is empty for svmlight rows.
     columns : list of str
         All columns of a table that have no other role.
+    missing, levels : list of str
+        Words for gaps, and words of the scores from the worst to the best.
+    lower : bool
+        Whether smaller scores are better.
     chosen : dict
         Parameters that were chosen or given.
     """
@@ -56,6 +60,9 @@ class TrainingNotes:
     rows: str = ""
     whole_rows: str = ""
     columns: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    levels: list[str] = field(default_factory=list)
+    lower: bool = False
     chosen: dict[str, Any] = field(default_factory=dict)
 
     def as_notes(self) -> dict[str, Any]:
@@ -87,6 +94,8 @@ class DataFile:
         The column of weights.
     """
 
+    rows_are = "items"
+
     def __init__(
         self,
         path: Path,
@@ -95,12 +104,15 @@ class DataFile:
         target_needed: bool = True,
         weight: str | None = None,
     ) -> None:
-        from rankwise.datasets.tables import format_of, open_table
+        from rankwise.datasets.tables import open_unless_letor
 
+        self.usual_metrics: list[str] | None = None  # those that suit the scores
         self.path, self.table, self.target_needed = path, table, target_needed
         self.weight = weight
-        format = format_of(str(path), str(table.format))  # type: ignore[arg-type]
-        self.is_letor = format == "letor"
+        marks: Any = (table.delimiter, table.decimal, not table.no_header, str(table.format))
+        opened = open_unless_letor(str(path), *marks)
+        self.is_letor, self._opened = opened is None, cast("Any", opened)
+        self.names = [] if opened is None else list(opened.names)
         if table.zero_based and not self.is_letor:
             raise ValueError(f"{path} is a table; leave out --zero-based.")
         if weight is not None and self.is_letor:
@@ -108,37 +120,41 @@ class DataFile:
                 f"{path} has svmlight rows, which have no weights and no column {weight}; write "
                 "the data as a table with a column of weights, or name none."
             )
-        self._opened: Any = None
-        self.names: list[str] = []  # of the columns of a table
-        if not self.is_letor:
-            marks = (table.delimiter, table.decimal)
-            self._opened = open_table(str(path), *marks, not table.no_header, format)
-            self.names = list(self._opened.names)
 
     def n_rows(self) -> int:
         """Number of rows of a table, those with gaps included."""
-        return len(next(iter(self._opened.read([], []).values())))
+        return len(self._opened.read([0], [])[0])
 
     def read_table(self, **options: Any) -> RankingData:
         """The columns of a table with their types; a role "none" is no column."""
         from rankwise.datasets import read_ranking
 
-        target, group = self.table.target or "auto", self.table.group or "auto"
-        known = {
+        target, group = self.table.target or "auto", split_names(self.table.group, self.names)
+        known: dict[str, Any] = {
             "target": None if target == "none" else target,
-            "group": None if group == "none" else group,
+            "group": None if group == ["none"] else group or "auto",
             "id": self.table.id,
             "weight": self.weight,
+            "missing": self.table.missing or (),
+            "levels": self.table.levels(),
+            "lower": self.table.lower_is_better,
             "target_needed": self.target_needed,
         }
-        return read_ranking(self._opened, as_frame=True, **{**known, **options})
+        known |= options
+        lower = known.pop("lower")
+        return turned(read_ranking(self._opened, as_frame=True, **known), lower)
 
     def read_rows(self, **options: Any) -> RankingData:
         """Svmlight rows."""
         from rankwise.datasets import read_ranking
 
-        given = {"zero_based": self.table.zero_based, **options}
-        return read_ranking(self.path, format="letor", **given)
+        given: dict[str, Any] = {
+            "zero_based": self.table.zero_based,
+            "lower": self.table.lower_is_better,
+            **options,
+        }
+        lower = given.pop("lower")
+        return turned(read_ranking(self.path, format="letor", **given), lower)
 
     def read_for(self, trained: TrainedModel) -> RankingData:
         """Items with the features that the model was trained on, in its order."""
@@ -154,7 +170,7 @@ class DataFile:
         if not self.is_letor and trained.columns is None:
             data = data._replace(X=frame_matrix("the table", data.X))
         group = trained.notes.group
-        if data.groups is None and group and self.table.group != "none":
+        if data.groups is None and group and self.table.group != ["none"]:
             lacks = f"{trained.name} was trained on groups by {group}, which {self.path} lacks"
             if needs_groups(trained.model) or (self.target_needed and not self.is_letor):
                 raise ValueError(
@@ -213,7 +229,10 @@ class DataFile:
             )
         if trained.features:
             note(f"{self.path} has no column names; its features are matched by position")
-        counts = {"zero_based": self.table.zero_based or trained.notes.zero_based}
+        counts = {
+            "zero_based": self.table.zero_based or trained.notes.zero_based,
+            "lower": self.table.lower_is_better or trained.notes.lower,
+        }
         data = self.read_rows(**counts)
         n_columns, n_features = data.X.shape[1], trained.n_features
         if n_columns > n_features and trained.notes.sparse:
@@ -228,14 +247,33 @@ class DataFile:
             )
         return data if n_columns == n_features else self.read_rows(n_features=n_features, **counts)
 
-    def roles_of(self, trained: TrainedModel) -> dict[str, str | None]:
+    def to_recognize(self, trained: TrainedModel, data: Any) -> tuple[str, Any, Any, Any]:
+        """The sketch of the training rows, and those of the file with the same columns."""
+        import numpy as np
+
+        notes, sketch = trained.notes, trained.notes.rows
+        if notes.columns:
+            is_whole = set(notes.columns) <= set(self.names)
+            sketch = notes.whole_rows if is_whole else notes.rows
+            features = notes.columns if is_whole else trained.features
+            data = self.read_table(**self.roles_of(trained), features=features)
+        scored = data.take(np.flatnonzero(~np.isnan(data.y)))
+        return sketch, scored.X, scored.y, scored.groups
+
+    def roles_of(self, trained: TrainedModel) -> dict[str, Any]:
         """Target and group of the training data, where the user says nothing else."""
-        found: dict[str, str | None] = {}
-        for role in ("target", "group"):
-            name = getattr(trained.notes, role)
-            if getattr(self.table, role) is None and name and name in self.names:
-                found[role] = name
-        if not self.target_needed and self.table.target is None:
+        notes, table = trained.notes, self.table
+        found: dict[str, Any] = {"lower": table.lower_is_better or notes.lower}
+        if table.target is None and notes.target in self.names:
+            found["target"] = notes.target
+        groups = split_names([notes.group], self.names)
+        if table.group is None and groups and set(groups) <= set(self.names):
+            found["group"] = groups
+        if not table.missing:
+            found["missing"] = notes.missing
+        if not table.levels():
+            found["levels"] = notes.levels
+        if not self.target_needed and table.target is None:
             found["target"] = None
         return found
 
@@ -273,6 +311,24 @@ class TrainedModel:
 
     def intervals(self, data: Any, level: float) -> dict[str, NDArray[Any]]:
         """Score, its standard error, rank and interval of the rank of items, by name."""
+        ranker, items = self._calibrated(data)
+        ranks = ranker.rank_interval(items, data.groups, level)
+        return {
+            "score": self.predict(data),
+            "error": ranker.predict_error(items, data.groups),
+            "rank": ranks.rank,
+            "rank_low": ranks.low,
+            "rank_high": ranks.high,
+        }
+
+    def best_set(self, data: Any, level: float) -> dict[str, NDArray[Any]]:
+        """Score, and 1 for the items of each group that hold its best one, else 0, by name."""
+        ranker, items = self._calibrated(data)
+        inside = ranker.best_set(items, data.groups, level)
+        return {"score": self.predict(data), "in_set": inside.astype(int)}
+
+    def _calibrated(self, data: Any) -> tuple[Any, Any]:
+        """The CalibratedRanker, and the items as it gets them."""
         from rankwise.estimators.anatomy import last_step, transform_items
 
         ranker = last_step(self.model)
@@ -281,33 +337,16 @@ class TrainedModel:
                 f"{self.name} was not calibrated in training, so it has no standard errors; "
                 "train it again with rankwise train --calibrate."
             )
-        scores = self.predict(data)
-        items = transform_items(self.model, data.X, data.groups)
-        ranks = ranker.rank_interval(items, data.groups, level)
-        return {
-            "score": scores,
-            "error": ranker.predict_error(items, data.groups),
-            "rank": ranks.rank,
-            "rank_low": ranks.low,
-            "rank_high": ranks.high,
-        }
+        return ranker, transform_items(self.model, data.X, data.groups)
 
     def seen_items(self, file: DataFile, data: Any) -> str:
         """What is to be said if the model was trained on these items of the file, else nothing."""
-        import numpy as np
-
         from rankwise.datasets.row_sketch import seen_shares, seen_words
 
-        notes, sketch = self.notes, self.notes.rows
-        if notes.columns:
-            is_whole = set(notes.columns) <= set(file.names)
-            sketch = notes.whole_rows if is_whole else notes.rows
-            features = notes.columns if is_whole else self.features
-            data = file.read_table(**file.roles_of(self), features=features)
+        sketch, X, y, groups = file.to_recognize(self, data)
         if not sketch:
             return ""
-        data = data.take(np.flatnonzero(~np.isnan(data.y)))
-        return seen_words(seen_shares(sketch, data.X, data.y, data.groups), self.name)
+        return seen_words(seen_shares(sketch, X, y, groups), self.name, file.rows_are)
 
 
 @dataclass
@@ -335,6 +374,11 @@ class ScoreFile:
     def seen_items(self, file: DataFile, data: Any) -> str:
         """Nothing: who knows what these scores were trained on."""
         return ""
+
+
+def turned(data: RankingData, lower: bool) -> RankingData:
+    """The data with scores of which the larger ones are better."""
+    return data._replace(y=-data.y) if lower and data.y is not None else data
 
 
 def scored_items(data: Any) -> NDArray[np.intp]:

@@ -7,46 +7,41 @@ from typing import Annotated
 
 import typer
 
-from rankwise.cli.options import AsJson, Metrics, PerGroup, TableOptions, WeightColumn, option
+from rankwise.cli.options import AsJson, Metrics, PerGroup, TableOptions, WeightColumn
+from rankwise.cli.pairs import ItemOptions, open_data
 
 Ranker = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model, or a file with one score a line.")
 ]
-ScoredData = Annotated[Path | None, typer.Argument(metavar="DATA", help="Scored items.")]
-ScoresFile = Annotated[Path | None, option("Scores, one a line, in place of MODEL.", "FILE")]
+ScoredData = Annotated[Path, typer.Argument(metavar="DATA", help="Scored items, or comparisons.")]
 
 
 def evaluate(
     model: Ranker,
+    data: ScoredData,
     table: TableOptions,
-    data: ScoredData = None,
-    scores: ScoresFile = None,
+    pairs: ItemOptions,
     metric: Metrics = None,
     per_group: PerGroup = None,
     weight: WeightColumn = None,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate a model, or a file of scores, on scored items."""
+    """Evaluate a model, or a file of scores, on scored items or on comparisons."""
     import numpy as np
 
     import rankwise.metrics as library
-    from rankwise.cli.data import DataFile, open_ranker
+    from rankwise.cli.data import open_ranker
     from rankwise.cli.models import metrics_for, too_good
     from rankwise.cli.output import check_inputs, check_output, print_json, print_table, write_text
     from rankwise.cli.session import note
     from rankwise.text_tables import csv_text
 
-    if scores is not None and data is not None:
-        raise ValueError("give a MODEL or --scores FILE, not both: `evaluate DATA --scores S`.")
-    ranker, items = (model, data) if scores is None else (scores, model)
-    if items is None:
-        raise ValueError("DATA is missing: `rankwise evaluate MODEL DATA`.")
-    check_inputs(ranker, items)
-    check_output(per_group, ranker, items)
-    opened = open_ranker(ranker)
-    file = DataFile(items, table, weight=weight)
+    check_inputs(model, data, pairs.items)
+    check_output(per_group, model, data, pairs.items)
+    opened = open_ranker(model)
+    file = open_data(data, table, pairs, weight=weight)
     predicted, found = opened.scores(file)
-    chosen = metrics_for(metric, found.y, found.weight)
+    chosen = metrics_for(metric or file.usual_metrics, found.y, found.weight)
     result = library.evaluate(found.y, predicted, found.groups, chosen, sample_weight=found.weight)
     if all(row.n_undefined == row.n_groups for row in result):
         note("no group has items of different scores, so there is nothing to measure")
@@ -69,7 +64,7 @@ def evaluate(
             }
             for row in result
         ]
-        print_json({"ranker": ranker, "data": items, "items": len(found.y), "metrics": rows})
+        print_json({"ranker": model, "data": data, "items": len(found.y), "metrics": rows})
     else:
         print_table(result.table())
     note(opened.seen_items(file, found))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rankwise.cli.options import ModelName, ModelOptions, Scale
 
 if TYPE_CHECKING:
-    from rankwise.cli.train import TrainingSet
+    from rankwise.cli.training import TrainingSet
     from rankwise.metrics import Metric
 
 CLASSES = {  # module in estimators, learner, search
@@ -156,15 +156,15 @@ def metrics_for(names: Sequence[str | Metric] | None, y: Any, weights: Any = Non
     """The metrics asked for, or those that suit the scores and take the weights, if any."""
     import numpy as np
 
-    from rankwise.metrics import get_metric
     from rankwise.metrics.evaluation import usual_metrics
+    from rankwise.metrics.registry import get_metrics
 
     if names:
-        return list(dict.fromkeys(get_metric(name) for name in names))
+        return get_metrics(names)
     known = y[~np.isnan(y)]
     is_graded = (known >= 0).all() and (known < MOST_LEVELS).all() and (known % 1 == 0).all()
     usual = usual_metrics(known, weights is not None) if is_graded else METRICS
-    return [get_metric(name) for name in usual]
+    return get_metrics(usual)
 
 
 def too_good(metric: str, score: float, n_items: int) -> str:

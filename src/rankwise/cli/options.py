@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -109,12 +111,40 @@ class TableOptions:
         str | None, _data("Column of scores, larger is better; found by name if not given.")
     ] = None
     group: Annotated[
-        str | None, _data("Column of groups (queries, users); found by name if not given.")
+        list[str] | None,
+        _data(
+            "Column of groups (queries, users), or several; found by name if not given.", "COLUMNS"
+        ),
     ] = None
     id: Annotated[str | None, _data("Column of names of the items.")] = None
+    missing: Annotated[
+        list[str] | None, _data("A word or number that is a gap; may be repeated.", "WORD")
+    ] = None
+    order: Annotated[
+        list[str] | None,
+        _data(
+            "Words of the scores, worst first, or of another column; may be repeated.",
+            "[COLUMN=]LOW,MID,HIGH",
+        ),
+    ] = None
+    lower_is_better: Annotated[
+        bool, flag("--lower-is-better", help="The smaller the score the better.", panel=DATA)
+    ] = False
     zero_based: Annotated[
         bool, flag("--zero-based", help="Features of svmlight rows count from 0.", panel=DATA)
     ] = False
+
+    def levels(self) -> list[str]:
+        """Words of the scores from the worst to the best, if there are words."""
+        orders = [text for text in self.order or () if "=" not in text]
+        if len(orders) > 1:
+            raise ValueError(f"--order {' --order '.join(orders)}: the scores have one order.")
+        return split_names(orders)
+
+    def orders(self) -> dict[str, list[str]]:
+        """Words of other columns from low to high."""
+        given = (text.rpartition("=") for text in self.order or () if "=" in text)
+        return {name: split_names([words]) for name, _, words in given}
 
 
 @dataclass
@@ -181,6 +211,13 @@ class ModelOptions:
     ] = None
 
 
-def split_names(texts: list[str] | None) -> list[str]:
-    """Names of columns from an option that may be repeated and may hold several."""
-    return [name.strip() for text in texts or () for name in text.split(",") if name.strip()]
+def split_names(texts: list[str] | None, known: Sequence[str] = ()) -> list[str]:
+    """Names of columns from an option that may be repeated and may hold several.
+
+    A name with a comma is one of those known, or stands in quotation marks.
+    """
+    names: list[str] = []
+    for text in texts or ():
+        several = [text] if text in known else next(csv.reader([text], skipinitialspace=True), [])
+        names += [name.strip() for name in several if name.strip()]
+    return names

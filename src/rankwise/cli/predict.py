@@ -29,6 +29,14 @@ def predict(
     level: Annotated[
         float | None, option("Level of the intervals of --intervals; 0.95.", "NUMBER")
     ] = None,
+    best_set: Annotated[
+        float | None,
+        option(
+            "Scores, and 1 for the items of each group that hold its best one with this "
+            "probability, such as 0.9. For models of rankwise train --calibrate.",
+            "LEVEL",
+        ),
+    ] = None,
 ) -> None:
     """Score items: one number a line, in the order of the input."""
     from rankwise.cli.data import DataFile, open_model
@@ -44,6 +52,8 @@ def predict(
         )
     if rank and intervals:
         raise ValueError("--intervals has the ranks already; leave out --rank.")
+    if best_set is not None and (rank or intervals):
+        raise ValueError("--best-set goes without --rank and --intervals; run predict for each.")
     if level is not None and not intervals:
         raise ValueError("--level is the level of --intervals, which was not given.")
     ranker = open_model(model)
@@ -51,6 +61,8 @@ def predict(
     found = file.read_for(ranker)
     if intervals:
         columns = ranker.intervals(found, level or 0.95)
+    elif best_set is not None:
+        columns = ranker.best_set(found, best_set)
     else:
         scores = ranker.predict(found)
         columns = {"score": ranks_in_groups(scores, found.groups) if rank else scores}
@@ -58,11 +70,11 @@ def predict(
         columns = {name: _with_gaps(v, found.rows, file.n_rows()) for name, v in columns.items()}
     if column is not None:
         named = {f"{column}_{name}": values for name, values in columns.items()}
-        added = named if intervals else {column: columns["score"]}
+        added = named if len(named) > 1 else {column: columns["score"]}
         write_table_with_scores(data, output or "-", added, delimiter=table.delimiter)
         return
     rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-    header = [",".join(columns)] if intervals else []
+    header = [",".join(columns)] if len(columns) > 1 else []
     write_text(output, "\n".join([*header, *(",".join(map(repr, row)) for row in rows), ""]))
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwise.cli.options import (
-    DATA,
     OUTPUT,
     AsJson,
     Confidence,
@@ -19,6 +18,7 @@ from rankwise.cli.options import (
     option,
     split_names,
 )
+from rankwise.cli.pairs import PAIRS, PairOptions
 from rankwise.cli.session import note
 from rankwise.text_tables import listed
 
@@ -104,38 +104,15 @@ class ReadingOptions:
 
 
 def _column(help: str, metavar: str = "COLUMN") -> Any:
-    return option(help, metavar, panel=DATA)
+    return option(help, metavar, panel=PAIRS)
 
 
 @dataclass
-class ComparisonOptions:
+class ComparisonOptions(PairOptions):
     """Which columns say what."""
 
-    winner: Annotated[str, _column("Item that won.")] = "winner"
-    loser: Annotated[str | None, _column("Item that lost; loser if not given.")] = None
-    sides: Annotated[str | None, _column("Two columns of items, the first side first.", "A,B")] = (
-        None
-    )
-    outcome: Annotated[
-        str | None,
-        _column(
-            "With --sides, who won: left, first, a, 1, the name of the column or of the item, tie, "
-            "both bad, …; --winner if not given."
-        ),
-    ] = None
-    wins: Annotated[
-        str | None, _column("With --sides, how often each side won, and neither.", "A,B[,TIES]")
-    ] = None
-    scores: Annotated[str | None, _column("With --sides, the points of each side.", "A,B")] = None
-    margin: Annotated[
-        bool,
-        flag("--margin", help="The difference of scores counts, not only who won.", panel=DATA),
-    ] = False
-    magnitude: Annotated[str | None, _column("By how much; 0 is a tie.")] = None
     weight: Annotated[str | None, _column("How much the comparison counts.")] = None
-    tie: Annotated[str | None, _column("Whether it was a tie.")] = None
     group: Annotated[str | None, _column("One board for each value.")] = None
-    judge: Annotated[str | None, _column("Who judged; also what is left out as a whole.")] = None
     cluster: Annotated[
         str | None, _column("What is left out or resampled as a whole: users, matches.")
     ] = None
@@ -143,13 +120,22 @@ class ComparisonOptions:
         list[str] | None,
         _column("What else may explain who won: numbers of the first side, categories.", "COLUMNS"),
     ] = None
-    delimiter: Annotated[str | None, typer.Option(metavar="CHARACTER", rich_help_panel="Data")] = (
-        None
-    )
-    features: Annotated[
-        Path | None, option("Table with features of the items.", "FILE", panel="Data")
+    delimiter: Annotated[str | None, _column("Between the columns of a text.", "CHARACTER")] = None
+    features: Annotated[Path | None, _column("Table with features of the items.", "FILE")] = None
+    prior: Annotated[
+        list[Path] | None,
+        _column(
+            "Ratings by another judge, as rank -o writes them: what is believed first.", "FILE"
+        ),
     ] = None
-    item: Annotated[str, _column("Column of the items in the table of features.")] = "item"
+    item: Annotated[str, _column("Column of the items in these tables.")] = "item"
+
+    def columns(self) -> dict[str, Any]:
+        """The columns as `read_pairs` takes them."""
+        own = ("weight", "group", "cluster", "delimiter")
+        covariates = split_names(self.covariates)
+        more = {name: getattr(self, name) for name in own}
+        return {**super().columns(), **more, "covariates": covariates}
 
 
 def rank(
@@ -178,10 +164,11 @@ def rank(
     from rankwise.leaderboard import rate, rate_groups
     from rankwise.report import board_page
 
-    check_inputs(pairs, columns.features)
-    check_output(output, pairs, columns.features)
-    check_output(reading.page, pairs, columns.features, output)
-    data = read_pairs(pairs, **_read_options(columns))
+    tables = [columns.features, *(columns.prior or [])]
+    check_inputs(pairs, *tables)
+    check_output(output, pairs, *tables)
+    check_output(reading.page, pairs, *tables, output)
+    data = read_pairs(pairs, **columns.columns())
     if data.read_as:
         note(f"{data.read_as}; --sides and --outcome say it otherwise.")
     anchor: Any = reading.anchor
@@ -190,6 +177,7 @@ def rank(
     options: dict[str, Any] = {
         "covariates": list(data.covariates) or None,
         "features": _features(columns, data),
+        "prior": [_prior(file, columns.item) for file in columns.prior or []] or None,
         "side": side,
         "model": model,
         "ties": ties,
@@ -267,27 +255,16 @@ def _joined(boards: dict[Any, Leaderboard], format: str) -> str:
     return csv_text(["group", *columns], rows)
 
 
-def _read_options(options: ComparisonOptions) -> dict[str, Any]:
-    """The columns of comparisons as `read_pairs` takes them."""
-    alike = ("winner", "outcome", "margin", "magnitude", "weight", "tie", "group", "judge",
-             "cluster", "delimiter")  # fmt: skip
-    columns: dict[str, Any] = {name: getattr(options, name) for name in alike}
-    columns["covariates"] = split_names(options.covariates)
-    if options.sides is not None and options.loser is not None:
-        raise ValueError("--sides says who took part; leave out --loser.")
-    columns["loser"] = options.loser or "loser"
-    for name in ("sides", "wins", "scores"):
-        columns[name] = _listed(name, getattr(options, name))
-    return columns
+def _prior(file: Path, item: str) -> dict[str, Any]:
+    """The ratings of a table: its column rating, or all columns but that of the items."""
+    from rankwise.datasets import read_ranking
+    from rankwise.frames import frame_columns
 
-
-def _listed(name: str, columns: str | None) -> list[str] | None:
-    if columns is None:
-        return None
-    names = [column.strip() for column in columns.split(",")]
-    if len(names) not in ((2, 3) if name == "wins" else (2,)) or not all(names):
-        raise ValueError(f"--{name} {columns}: expected two columns, such as left,right.")
-    return names
+    table: Any = read_ranking(file, target=None, group=None, id=item, as_frame=True)
+    columns = frame_columns(table.X) or {}
+    if "rating" in columns:
+        columns = {file.stem: columns["rating"]}
+    return {"item": table.ids, **columns}
 
 
 def _features(options: ComparisonOptions, pairs: PairData) -> Any:

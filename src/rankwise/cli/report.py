@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from rankwise.cli.options import DataArgument, Metrics, ModelArgument, TableOptions, option
+from rankwise.cli.pairs import ItemOptions, open_data
 
 Page = Annotated[
     Path, option("Where to write the page; - is standard output.", "FILE", "--output", "-o")
@@ -26,6 +27,7 @@ def report(
     data: DataArgument,
     output: Page,
     table: TableOptions,
+    pairs: ItemOptions,
     train: TrainingFile = None,
     previous: PreviousFile = None,
     metric: Metrics = None,
@@ -34,27 +36,27 @@ def report(
     """Write a page (HTML, needs no network) that shows how the model ranks scored items."""
     import numpy as np
 
-    from rankwise.cli.data import DataFile, open_model, open_ranker
+    from rankwise.cli.data import open_model, open_ranker
     from rankwise.cli.models import metrics_for
     from rankwise.cli.output import check_inputs, check_output, say
     from rankwise.cli.session import note
     from rankwise.report import report as make_page
 
-    check_inputs(model, data, train, previous)
-    check_output(output, model, data, train, previous)
+    check_inputs(model, data, train, previous, pairs.items)
+    check_output(output, model, data, train, previous, pairs.items)
     ranker = open_model(model)
-    file = DataFile(data, table)
+    file = open_data(data, table, pairs)
     found: Any = file.read_for(ranker)
     training = None
     if train is not None:
-        _, trained_on = ranker.scores(DataFile(train, table))
+        _, trained_on = ranker.scores(open_data(train, table, pairs))
         training = (trained_on.X, trained_on.y, trained_on.groups)
     before = None
     if previous is not None:
         before = np.zeros(found.X.shape[0])  # rows without a true score are left out of the page
         before[~np.isnan(found.y)] = open_ranker(previous).scores(file)[0]
     warning = ranker.seen_items(file, found)
-    metrics = [chosen.name for chosen in metrics_for(metric, found.y)]
+    metrics = [chosen.name for chosen in metrics_for(metric or file.usual_metrics, found.y)]
     page = make_page(
         ranker.model,
         found.X,

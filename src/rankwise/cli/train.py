@@ -6,12 +6,9 @@ import math
 import shlex
 import sys
 import time
-from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rankwise.cli.data import DataFile, TrainingNotes
 from rankwise.cli.options import (
     AsJson,
     DataArgument,
@@ -21,16 +18,13 @@ from rankwise.cli.options import (
     WeightColumn,
     flag,
     option,
-    split_names,
 )
+from rankwise.cli.pairs import ItemOptions
 from rankwise.cli.session import current, note
 
 if TYPE_CHECKING:
-    from rankwise.estimators.column_kinds import ColumnFacts
+    from rankwise.cli.training import TrainingSet
 
-SHOWN_NAMES = 8
-ROLES = {"id": "names of the items", "weight": "weights of the items"}
-LEARN_UNSCORED = (ModelName.corankrls, ModelName.pursuit)
 HINT = "--model auto combines several models: often better, slower, harder to explain"
 
 
@@ -63,6 +57,7 @@ def train(
     ],
     model: ModelOptions,
     table: TrainingTableOptions,
+    pairs: ItemOptions,
     metric: ChoosingMetric = None,
     calibrate: Calibrate = False,
     weight: WeightColumn = None,
@@ -89,12 +84,16 @@ def train(
       rankwise train queries.txt --calibrate -o sure.rw
     """
     from rankwise.cli.models import fit_model, make_model, too_good
-    from rankwise.cli.output import check_output, print_json, print_pairs
+    from rankwise.cli.output import check_inputs, check_output, print_json, print_pairs
+    from rankwise.cli.training import read_training
     from rankwise.persistence import save
 
-    check_output(output, file)
+    check_inputs(file, pairs.items)
+    check_output(output, file, pairs.items)
     estimator = make_model(model, metric)
-    data = read_training(file, table, model, estimator, weight)
+    data = read_training(file, table, pairs, model, estimator, weight)
+    if data.cv != "auto" and "cv" in estimator.get_params():
+        estimator.set_params(cv=data.cv)
     ranker = estimator
     if calibrate:
         from rankwise.uncertainty import CalibratedRanker
@@ -106,7 +105,7 @@ def train(
     inner = ranker.estimator_ if calibrate else ranker
     chosen = describe(inner)
     if chosen.get("held_out_score") is not None:
-        note(too_good(chosen["metric"], chosen["held_out_score"], len(data.y)))
+        note(too_good(chosen["metric"], chosen["held_out_score"], data.X.shape[0]))
     short = {name: v for name, v in chosen.items() if not isinstance(v, (list, dict))}
     notes = data.notes(shlex.join(["rankwise", *sys.argv[1:]]), short)
     save(fitted, output, notes=notes.as_notes())
@@ -130,7 +129,7 @@ def train(
         "scaler": type(data.scaler).__name__ if data.scaler is not None else None,
         "seconds": round(seconds, 3),
         "output": output,
-        "hint": HINT if model.model is ModelName.rankrls else "",
+        "hint": HINT if model.model is ModelName.rankrls and data.pairs is None else "",
     }
     if as_json:
         print_json(summary)
@@ -236,263 +235,3 @@ def print_members(ranker: Any) -> None:
     say("")
     header = ["member", ranker.scoring_, "95% interval", "alpha", "weight", "seconds", ""]
     print_table(Table(header, [cells(row) for row in ranker.members_]))
-
-
-@dataclass
-class TrainingSet:
-    """Training data, and what became of each column of the file.
-
-    Attributes
-    ----------
-    path : Path
-        The file.
-    X : pyarrow.Table, ndarray or sparse matrix
-        The columns of a table that are learned from, or the features of svmlight rows.
-    y, groups : ndarray
-        Scores and labels of the groups, which may be None.
-    roles : dict
-        Names of the columns of scores, groups and names of the items, where there are some.
-    whole : pyarrow.Table or None
-        All columns of a table that have no other role, by which its rows are recognized later.
-    scaler : transformer or None
-        What scales the features.
-    steps : list of (str, transformer)
-        What comes before the ranker in a Pipeline; the columns are fitted, `prepared` fits others.
-    facts : list of ColumnFacts
-        What became of each column of a table that has no role.
-    n_dropped : int
-        Number of rows without score that were left out.
-    weights : ndarray or None
-        Weights of the items, if a column of them was named.
-    zero_based : bool
-        Whether the features of svmlight rows count from 0.
-    """
-
-    path: Path
-    X: Any
-    y: Any
-    groups: Any
-    roles: dict[str, str | None]
-    scaler: Any
-    steps: list[tuple[str, Any]]
-    facts: list[ColumnFacts] = field(default_factory=list)
-    n_dropped: int = 0
-    weights: Any = None
-    whole: Any = None
-    zero_based: bool = False
-
-    @cached_property
-    def prepared(self) -> Any:
-        """The features as the ranker gets them."""
-        from rankwise.estimators.anatomy import fit_transform
-
-        X = self.X
-        for name, step in self.steps:
-            X = step.transform(X) if name == "columns" else fit_transform(step, X, self.groups)
-        return X
-
-    def notes(self, command: str, chosen: dict[str, Any]) -> TrainingNotes:
-        """What the model file should remember."""
-        from scipy.sparse import issparse
-
-        from rankwise.datasets.row_sketch import sketch_rows
-
-        is_table = self.whole is not None
-        features = self.whole.select(self._names) if is_table else self.X
-        return TrainingNotes(
-            command=command,
-            data=self.path.name,
-            n_rows=len(self.y),
-            target=self.roles.get("target") or "",
-            group=self.roles.get("group") or "",
-            sparse=bool(issparse(self.X)),
-            zero_based=self.zero_based,
-            rows=sketch_rows(features, self.y, self.groups),
-            whole_rows=sketch_rows(self.whole, self.y, self.groups) if is_table else "",
-            columns=list(self.whole.column_names) if is_table else [],
-            chosen=chosen,
-        )
-
-    @property
-    def _names(self) -> list[str]:
-        return [column.name for column in self.facts if column.kind != "left out"]
-
-    @cached_property
-    def summary(self) -> dict[str, Any]:
-        """Columns and counts."""
-        import numpy as np
-
-        from rankwise.graphs import ScoreGraph
-
-        scored = np.flatnonzero(~np.isnan(self.y))
-        groups = None if self.groups is None else np.asarray(self.groups)[scored]
-        weights = None if self.weights is None else self.weights[scored]
-        found = ScoreGraph(self.y[scored], groups, sample_weight=weights).describe()
-        return {
-            "file": self.path,
-            "items": len(self.y),
-            "items_without_score": len(self.y) - len(scored),
-            "rows_left_out": self.n_dropped,
-            "target": self.roles.get("target"),
-            "group": self.roles.get("group"),
-            "weight": self.roles.get("weight"),
-            "n_features": len(self._names) or int(self.X.shape[1]),
-            "features": self._names or None,
-            "columns": [
-                {"name": c.name, "use": c.kind, "n_gaps": c.n_gaps, "why": c.why}
-                for c in self.facts
-            ],
-            "groups": found.n_groups,
-            "pairs": found.n_pairs,
-            "tied_pairs": found.n_tied_pairs,
-            "groups_without_pairs": found.n_groups_without_pairs,
-        }
-
-    def lines(self) -> list[tuple[str, str]]:
-        """The summary for people."""
-        from rankwise.text_tables import listed
-
-        found = self.summary
-        unscored, idle = found["items_without_score"], found["groups_without_pairs"]
-        group = self.roles.get("group")
-        by = f" by {group}" if group else ": no column of groups, so one list"
-        weight = self.roles.get("weight")
-        shown = listed(self._names, SHOWN_NAMES)
-        return [
-            ("data", str(self.path)),
-            ("items", f"{found['items']:,}" + (f", {unscored:,} without score" * bool(unscored))),
-            ("scores", self.roles.get("target") or ""),
-            *([("weights", weight)] if weight else []),
-            ("features", f"{found['n_features']:,}" + (f": {shown}" if shown else "")),
-            ("groups", f"{found['groups']:,}{by}" + (f", {idle:,} without pairs" * bool(idle))),
-            ("pairs", f"{found['pairs']:,}, {found['tied_pairs']:,} of them tied"),
-        ]
-
-    def print_columns(self) -> None:
-        """One table that says what became of every column, if something needs saying."""
-        from rankwise.cli.output import print_table, say
-        from rankwise.text_tables import Table, listed
-
-        plain = [c.name for c in self.facts if c.words == "number" and not c.why]
-        if len(plain) == len(self.facts):
-            return
-        rows = [[name, ROLES.get(role, role), ""] for role, name in self.roles.items() if name]
-        rows += [[listed(plain, SHOWN_NAMES), "number", ""]] if plain else []
-        rows += [[c.name or "(no name)", c.words, c.why] for c in self.facts if c.name not in plain]
-        say("")
-        print_table(Table(["column", "used as", "because"], rows, names=(0, 1, 2)))
-        say("")
-
-
-def read_training(
-    path: Path,
-    table: TrainingTableOptions,
-    options: ModelOptions,
-    estimator: Any,
-    weight: str | None = None,
-) -> TrainingSet:
-    """Read a file to learn from; `weight` is the column of weights, if there is one."""
-    file = DataFile(path, table, weight=weight)
-    if file.is_letor:
-        data = _training_rows(file, table, options, estimator)
-    else:
-        data = _training_table(file, table, options, estimator)
-    if 0 < data.summary["pairs"] == data.summary["tied_pairs"]:
-        raise ValueError(
-            f"{path}: there is nothing to learn: all items of a group have the same score in "
-            f"column {data.roles['target']}; check the columns of scores and groups."
-        )
-    return data
-
-
-def _training_table(
-    file: DataFile, table: TrainingTableOptions, options: ModelOptions, estimator: Any
-) -> TrainingSet:
-    """A table, with text and gaps."""
-    import numpy as np
-    from scipy.sparse import issparse
-    from sklearn.preprocessing import StandardScaler
-
-    from rankwise.cli.models import make_scaler
-    from rankwise.estimators.column_kinds import ColumnFacts
-    from rankwise.estimators.columns import Columns
-
-    wanted, ignored = split_names(table.features), split_names(table.ignore)
-    categorical, numeric = split_names(table.categorical), split_names(table.numeric)
-    known_as = {"features": wanted or None, "ignore": ignored}
-    found: Any = file.read_table(**known_as, text=categorical, numeric=numeric)
-    roles = found.roles
-    kept = np.arange(len(found.y))
-    if options.model not in LEARN_UNSCORED:
-        kept = np.flatnonzero(~np.isnan(found.y))
-    n_dropped = len(found.y) - len(kept)
-    if not len(kept):
-        raise ValueError(f"{file.path}: no row has a score: column {roles['target']} is empty.")
-    scaler = make_scaler(options, estimator, False)
-    columns = Columns(
-        categorical=categorical,
-        numeric=numeric,
-        wanted=wanted,
-        scale=isinstance(scaler, StandardScaler),
-    )
-    try:
-        X, facts = found.X, list(columns.fit(found.X).facts_)
-        if n_dropped:  # a row counter is one before rows are left out
-            counters = [column for column in facts if "counts the rows" in column.why]
-            found = found.take(kept)
-            X = found.X.drop_columns([column.name for column in counters])
-            facts = [*columns.fit(X).facts_, *counters]
-    except ValueError as error:
-        remedy = "--categorical and --numeric say what columns are, --ignore leaves them out."
-        raise ValueError(f"{file.path}: {error} {remedy}") from None
-    scaler = make_scaler(options, estimator, issparse(columns.transform(X.slice(0, 1))))
-    gaps = [f"{c.name} ({c.n_gaps:,})" for c in facts if c.kind == "number" and c.n_gaps]
-    if gaps and table.no_impute:
-        raise ValueError(
-            f"{file.path} has gaps in the columns {', '.join(gaps)}; fill them in, leave these "
-            "columns out with --ignore, or leave out --no-impute."
-        )
-    known = {*(column.name for column in facts), *roles.values()}
-    facts += [
-        ColumnFacts(name, "left out", why="as asked for" if name else "it has no name")
-        for name in file.names
-        if name not in known
-    ]
-    if n_dropped:
-        note(f"{n_dropped:,} rows of {file.path} have no score and are left out")
-    steps: list[tuple[str, Any]] = [("columns", columns)]
-    if scaler is not None and not columns.scale:
-        steps.append(("scale", scaler))
-    about = (roles, scaler, steps, facts, n_dropped, found.weight, found.X)
-    return TrainingSet(file.path, X, found.y, found.groups, *about)
-
-
-def _training_rows(
-    file: DataFile, table: TrainingTableOptions, options: ModelOptions, estimator: Any
-) -> TrainingSet:
-    """Svmlight rows, which are numbers without names."""
-    import numpy as np
-    from scipy.sparse import issparse
-
-    from rankwise.cli.models import make_scaler
-
-    names = ("features", "ignore", "categorical", "numeric")
-    asked = [f"--{name}" for name in names if getattr(table, name)]
-    if asked:
-        raise ValueError(
-            f"{file.path} has svmlight rows, whose columns have no names; leave out "
-            f"{' and '.join(asked)}."
-        )
-    data: Any = file.read_rows()
-    n_unscored = int(np.isnan(data.y).sum())
-    if n_unscored and options.model not in LEARN_UNSCORED:
-        raise ValueError(
-            f"{file.path}: {n_unscored} items have no score, and {options.model} needs one for "
-            "each; leave these rows out, or use --model corankrls or pursuit, which learn from "
-            "them, too."
-        )
-    roles = {"target": "label", "group": None if data.groups is None else "qid"}
-    scaler = make_scaler(options, estimator, bool(issparse(data.X)))
-    steps = [("scale", scaler)] if scaler is not None else []
-    about = (data.X, data.y, data.groups, roles, scaler, steps)
-    return TrainingSet(file.path, *about, zero_based=table.zero_based)

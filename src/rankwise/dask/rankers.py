@@ -22,12 +22,11 @@ from rankwise.estimators.rank_rls import RankRLS as LocalRankRLS
 from rankwise.estimators.rank_rls import pair_rule
 from rankwise.estimators.rank_svm import LOSSES, choose_method
 from rankwise.estimators.rank_svm import RankSVM as LocalRankSVM
-from rankwise.features import FeatureMap, basis_map
+from rankwise.features.feature_map import FeatureMap, basis_map
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.pair_graph import GROUP_WEIGHTS
-from rankwise.inputs import check_option
+from rankwise.inputs import check_alphas, check_option
 from rankwise.losses import LossAt, MarginLoss
-from rankwise.model_selection.candidates import check_alphas
 from rankwise.solvers.bundle import plane_at
 from rankwise.solvers.descent import second_moment
 from rankwise.solvers.least_squares import solve_shifted

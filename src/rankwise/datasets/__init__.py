@@ -13,6 +13,13 @@ from rankwise.datasets.ranking import RankingData, read_ranking
 from rankwise.datasets.score_tables import ScoreTable, read_score_table
 from rankwise.datasets.scores import read_scores, write_scores, write_table_with_scores
 from rankwise.datasets.synthetic import RankingProblem, make_ranking
+from rankwise.datasets.trec import (
+    TrecRun,
+    read_qrels,
+    read_trec_run,
+    write_qrels,
+    write_trec_run,
+)
 from rankwise.groups import groups_from_sizes
 
 __all__ = [
@@ -20,17 +27,22 @@ __all__ = [
     "RankingData",
     "RankingProblem",
     "ScoreTable",
+    "TrecRun",
     "groups_from_sizes",
     "make_ranking",
     "pairs_from_frame",
     "read_group_sizes",
     "read_letor",
     "read_pairs",
+    "read_qrels",
     "read_ranking",
     "read_score_table",
     "read_scores",
+    "read_trec_run",
     "write_group_sizes",
     "write_letor",
+    "write_qrels",
     "write_scores",
     "write_table_with_scores",
+    "write_trec_run",
 ]

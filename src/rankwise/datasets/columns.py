@@ -23,6 +23,7 @@ from rankwise.datasets.labels import (
 )
 from rankwise.datasets.tables import Table
 from rankwise.inputs import suggestion
+from rankwise.text_tables import listed
 
 Column: TypeAlias = str | int
 
@@ -41,6 +42,7 @@ _MARK = "[%$€£¥₹]|[A-Z]{3}"
 _REMEDY = {
     "feature": "Fill in gaps, write words as numbers, or leave the column out with ignore=.",
     "target": "Write numbers for words, the larger the better. Pass target= for another column.",
+    "time": "Write numbers, such as years, or dates as 2024-01-31.",
 }
 
 
@@ -54,6 +56,7 @@ def choose_columns(
     group: Column | None = "auto",
     id: Column | None = None,
     weight: Column | None = None,
+    time: Column | None = None,
     ignore: Sequence[Column] = (),
     features: Sequence[Column] | None = None,
     target_needed: bool = True,
@@ -80,7 +83,8 @@ def choose_columns(
     left_out = {position_of(table, column, "ignore") for column in ignore}
     wanted = [position_of(table, column, "features") for column in features or ()]
     roles = {}
-    for role, column in {"target": target, "group": group, "id": id, "weight": weight}.items():
+    named = {"target": target, "group": group, "id": id, "weight": weight, "time": time}
+    for role, column in named.items():
         is_optional = role == "target" and not target_needed and column not in names
         if column not in (None, "auto") and not (is_optional and isinstance(column, str)):
             roles[role] = position_of(table, column, role)
@@ -127,9 +131,7 @@ def position_of(table: Any, column: Column, role: str, hint: str = "") -> int:
 
 
 def _listing(table: Any) -> str:
-    listed = ", ".join(show(name) for name in table.names[:_LISTED])
-    more = f" and {len(table.names) - _LISTED} more" if len(table.names) > _LISTED else ""
-    return f"The columns are {listed}{more}"
+    return f"The columns are {listed(map(show, table.names), _LISTED)}"
 
 
 def _usual_column(table: Table, role: str, usual: Sequence[str], taken: set[int]) -> int | None:
@@ -183,6 +185,31 @@ def label_column(column: Any) -> NDArray[Any]:
         return labels
     codes, texts = distinct_cells(column)
     return distinct_labels(texts, canonical=True)[codes]
+
+
+def joined_labels(columns: Sequence[Any]) -> Any:
+    """One label for each combination of cells, a gap where one of them is one."""
+    cells = []
+    for column in columns:
+        codes, texts = distinct_cells(column)
+        cells.append([texts[code].replace("/", "//") for code in codes])
+    rows = zip(*cells, strict=True)
+    return import_arrow().chunked_array([[" / ".join(row) if all(row) else None for row in rows]])
+
+
+def places_of_words(table: Table, at: int, column: Any, words: Sequence[str]) -> Any:
+    """The place of each word in an order, counted from 0; an unknown word is refused."""
+    arrow = import_arrow()
+    place: dict[str, int | None] = {word.lower(): k for k, word in enumerate(words)}
+    place |= dict.fromkeys(MISSING - place.keys())
+    codes, texts = distinct_cells(column)
+    unknown = [k for k, text in enumerate(texts) if text.lower() not in place]
+    if unknown:
+        problem = f"column {show(table.names[at])} is {listed(show(texts[k]) for k in unknown)},"
+        row = int(np.isin(codes, unknown).argmax())
+        raise table.error(f"{problem} expected one of {', '.join(words)}.", row)
+    places = arrow.array([place[text.lower()] for text in texts], arrow.float64())
+    return arrow.chunked_array([places.take(arrow.array(codes))])
 
 
 # Numbers ----------------------------------------------------------------------------------------
@@ -263,6 +290,20 @@ def _check_exact(table: Table, at: int, column: Any) -> None:
             )
 
 
+def column_times(table: Table, at: int, column: Any) -> Array:
+    """A column of dates as days since 1970, or of numbers as they are; NaN where there is none."""
+    arrow = import_arrow()
+    types = arrow.types
+    if is_text(column):
+        with suppress(arrow.ArrowInvalid):
+            column = with_gaps(column).cast(arrow.timestamp("us"))
+    if types.is_date(column.type) or types.is_timestamp(column.type):
+        moments = column.cast(arrow.timestamp("us"), safe=False).cast(arrow.int64())
+        days: Array = moments.cast(arrow.float64(), safe=False).to_numpy() / 86_400e6
+        return days
+    return column_numbers(table, at, column, "time")
+
+
 def refuse_first(table: Table, at: int, column: Any, is_bad: NDArray[np.bool_], role: str) -> None:
     """Raise an error about the first bad row of a column, if there is one."""
     if is_bad.any():
@@ -282,6 +323,18 @@ def with_gaps(column: Any, words: frozenset[str] = MISSING) -> Any:
     small = compute.utf8_lower(compute.utf8_trim_whitespace(column))
     gaps = compute.is_in(small, arrow.array(sorted(words), column.type))
     return compute.if_else(gaps, None, column)
+
+
+def without_words(column: Any, words: Sequence[str]) -> Any:
+    """A column in which words, and numbers that they spell, are gaps."""
+    if not words or not (is_text(column) or is_number(column.type)):
+        return column
+    if is_text(column):
+        return with_gaps(column, frozenset(word.strip().lower() for word in words))
+    arrow, compute = import_arrow(), import_arrow("pyarrow.compute")
+    numbers = [number for word in words if (number := finite_number(word)) is not None]
+    is_gap = compute.is_in(column.cast("double", safe=False), arrow.array(numbers, "double"))
+    return compute.if_else(is_gap, None, column)
 
 
 def spelled_numbers(

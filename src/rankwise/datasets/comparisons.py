@@ -12,28 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
+from rankwise.datasets import outcome_words as usual
 from rankwise.datasets.columns import Column, column_numbers, distinct_cells, position_of
 from rankwise.datasets.files import PathLike
 from rankwise.datasets.labels import MISSING, distinct_labels, finite_number, is_gap, show
-from rankwise.datasets.outcome_words import FIRST, SECOND, TIE, WORDS, meanings
 from rankwise.datasets.ranking import complete_rows
-from rankwise.datasets.tables import Table, open_table
+from rankwise.datasets.tables import FrameTable, Table, open_table
 from rankwise.frames import frame_columns
 from rankwise.text_tables import count, listed
 
 if TYPE_CHECKING:
     from rankwise.graphs import PairGraph
 
-#: Usual names of columns, in small letters and without blanks and underscores.
-SIDES = (
-    *(("first", "second"), ("left", "right"), ("modela", "modelb"), ("home", "away")),
-    *(("hometeam", "awayteam"), ("a", "b")),
-)
-OUTCOMES = ("outcome", "winner", "result", "better", "ftr")
-SCORES = (("homescore", "awayscore"), ("homegoals", "awaygoals"), ("fthg", "ftag"))
-
-_TRUE = frozenset({"1", "1.0", "true", "yes", "y", "t", "tie", "draw"})
-_FALSE = frozenset({"", "0", "0.0", "false", "no", "n", "f"})
 _LARGEST = 10**8  # comparisons that win counts may stand for
 
 
@@ -130,6 +120,7 @@ class PairColumns:
     judge: Column | None = None
     cluster: Column | None = None
     covariates: Sequence[Column | tuple[Column, Column]] = ()
+    outcome_words: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, sizes in (("sides", (2,)), ("scores", (2,)), ("wins", (2, 3))):
@@ -153,12 +144,12 @@ class PairColumns:
         if is_asked or (self.winner, self.loser) != ("winner", "loser") or "loser" in plain:
             return self
 
-        def found(usual: Sequence[tuple[str, ...]]) -> list[list[str]]:
-            there = [words for words in usual if all(plain.count(word) == 1 for word in words)]
+        def found(known: Sequence[tuple[str, ...]]) -> list[list[str]]:
+            there = [words for words in known if all(plain.count(word) == 1 for word in words)]
             return [[names[plain.index(word)] for word in words] for words in there]
 
-        sides, scores = found(SIDES), found(SCORES)
-        outcomes = found([(name,) for name in OUTCOMES])
+        sides, scores = found(usual.SIDES), found(usual.SCORES)
+        outcomes = found([(name,) for name in usual.OUTCOMES])
         if len(sides) == 1 and len(outcomes) == 1:
             return replace(self, sides=sides[0], outcome=outcomes[0][0])
         if len(sides) == 1 and not outcomes and len(scores) == 1:
@@ -188,6 +179,7 @@ def read_pairs(
     judge: Column | None = None,
     cluster: Column | None = None,
     covariates: Sequence[Column | tuple[Column, Column]] = (),
+    outcome_words: Mapping[str, str] | None = None,
     delimiter: str | None = None,
 ) -> PairData:
     """Read a table of comparisons, one a row; the first line of a text names the columns.
@@ -236,6 +228,9 @@ def read_pairs(
     covariates : list of str, int or pairs of them
         Columns with numbers or categories that may explain outcomes; a pair of columns, one for
         each side, is their difference.
+    outcome_words : mapping from str to str, optional
+        What words of the column `outcome` mean, such as ``{"A+": "first", "eh": "tie"}``; other
+        words keep their meaning.
     delimiter : str, optional
         Character between the columns of a text; by default the comma, tab, semicolon or bar that
         gives the header most columns.
@@ -279,7 +274,7 @@ def read_pairs(
     """
     columns = PairColumns(
         winner, loser, sides, outcome, wins, scores, margin, magnitude, weight, tie, group,
-        judge, cluster, covariates,
+        judge, cluster, covariates, outcome_words or {},
     )  # fmt: skip
     return _Rows(open_table(os.fspath(path), delimiter), columns).data()
 
@@ -313,35 +308,6 @@ def pairs_from_frame(frame: Any, **columns: Any) -> PairData:
             "columns, PairData (from rankwise.datasets.read_pairs) or a PairGraph."
         )
     return _Rows(FrameTable(by_name), PairColumns(**columns)).data()
-
-
-class FrameTable(Table):
-    """A data frame as a table whose columns are lists; errors name the row, counted from 0."""
-
-    path = "the frame"
-
-    def __init__(self, columns: Mapping[str, Any]) -> None:
-        self.names = [str(name) for name in columns]
-        self._columns = list(columns.values())
-        sizes = {name: len(column) for name, column in columns.items()}
-        if len(set(sizes.values())) > 1:
-            raise ValueError(f"the columns have different lengths: {sizes}.")
-        if not sizes or not next(iter(sizes.values())):
-            raise ValueError("the frame has no rows; a rating needs at least one comparison.")
-
-    def read(self, texts: Sequence[int], values: Sequence[int]) -> dict[int, Any]:
-        """The columns at these positions, as lists."""
-        read = {}
-        for at in {*texts, *values}:
-            column = self._columns[at]
-            to_list = getattr(column, "to_list", None) or getattr(column, "tolist", None)
-            read[at] = to_list() if to_list else list(column)
-        return read
-
-    def error(self, problem: str, row: int | None = None) -> Exception:
-        """A ValueError that names the row."""
-        where = self.path if row is None else f"row {row} of {self.path}"
-        return ValueError(f"{where}: {problem}")
 
 
 class _Rows:
@@ -405,12 +371,23 @@ class _Rows:
         self._columns = columns = self._table.read(texts, numbers)
         self._numbers = {at: self._as_numbers(at, columns[at]) for at in numbers}
         self._texts = {at: distinct_cells(columns[at]) for at in texts}
+        if "outcome" in self._at and self._wanted.outcome_words:
+            self._translate(self._at["outcome"])
         kept = complete_rows(self._table, self._gaps())
         n_rows = len(columns[texts[0]])
         self._rows = np.arange(n_rows) if kept is None else kept
         if kept is not None:
             self._numbers = {at: column[kept] for at, column in self._numbers.items()}
             self._texts = {at: _used(codes[kept], t) for at, (codes, t) in self._texts.items()}
+
+    def _translate(self, at: int) -> None:
+        """Replace the outcomes by the words that they stand for."""
+        known, (codes, texts) = self._wanted.outcome_words, self._texts[at]
+        absent = [word for word in known if word not in texts]
+        if absent:
+            shown = f"{listed(map(show, absent), 5)}; there are {listed(map(show, texts), 20)}"
+            raise self._table.error(f"outcome_words has words that the column has not: {shown}.")
+        self._texts[at] = codes, [known.get(text, text) for text in texts]
 
     def _as_numbers(self, at: int, column: Any) -> Array:
         """A column as floats, NaN for a gap; infinite numbers and words are refused."""
@@ -441,10 +418,10 @@ class _Rows:
             is_tie = np.zeros(len(self._numbers[magnitude]), dtype=bool)
             if tie is not None:
                 codes, texts = self._texts[tie]
-                is_tie |= np.array([text.lower() in _TRUE for text in texts])[codes]
+                is_tie |= np.array([text.lower() in usual.IS_TIE for text in texts])[codes]
             if outcome in self._texts:
                 codes, texts = self._texts[outcome]
-                is_tie |= np.array([side == TIE for side in meanings(texts)])[codes]
+                is_tie |= np.array([side == usual.TIE for side in usual.meanings(texts)])[codes]
             has_gap[self._table.names[magnitude]] &= ~is_tie
         return has_gap
 
@@ -523,13 +500,15 @@ class _Rows:
         counts = np.bincount(codes)
         is_item = np.bincount(codes, is_first | is_second) == counts  # in all its rows
         said: list[int | None] = []
-        for word, meaning, is_always_item in zip(words, meanings(words), is_item, strict=True):
+        for word, meaning, is_always_item in zip(
+            words, usual.meanings(words), is_item, strict=True
+        ):
             side = {names[0]: 1, names[1]: -1}.get(word.lower())
             said.append(side if side is not None else None if is_always_item else meaning)
         unknown = [k for k, side in enumerate(said) if side is None and not is_item[k]]
         shown = listed((f"{show(words[k])} ({count(counts[k], 'row')})" for k in unknown), 20)
         sides = ", ".join(show(self._table.names[end]) for end in self._ends)
-        others = ", ".join(WORDS[FIRST][1:4] + WORDS[SECOND][1:4] + WORDS[TIE][2:5:2])
+        others = ", ".join(usual.EXAMPLES)
         self._refuse(
             np.isin(codes, unknown),
             f"the winner is {shown}, expected {sides}, one of the two items or 'tie'; also "
@@ -551,12 +530,14 @@ class _Rows:
         if "tie" not in self._at:
             return np.zeros(n_rows, dtype=bool)
         codes, texts = self._texts[self._at["tie"]]
-        is_bad = np.array([text.lower() not in _TRUE | _FALSE for text in texts])
+        is_bad = np.array([text.lower() not in usual.IS_TIE | usual.IS_NO_TIE for text in texts])
         shown = listed((show(texts[k]) for k in np.flatnonzero(is_bad)), 5)
         self._refuse(
             is_bad[codes], f"the tie is {shown}, expected 1 or 0, true or false, yes or no."
         )
-        is_tie: NDArray[np.bool_] = np.array([text.lower() in _TRUE for text in texts])[codes]
+        is_tie: NDArray[np.bool_] = np.array([text.lower() in usual.IS_TIE for text in texts])[
+            codes
+        ]
         return is_tie
 
     def _magnitudes(self, is_tie: NDArray[np.bool_]) -> Array:

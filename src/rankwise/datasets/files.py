@@ -9,6 +9,7 @@ import gzip
 import lzma
 import os
 import secrets
+import select
 import shutil
 import sys
 import tempfile
@@ -49,10 +50,19 @@ def location(path: str) -> str:
         return path
     if sys.stdin not in _standard_input:
         copy = tempfile.NamedTemporaryFile(prefix="rankwise-")  # noqa: SIM115
-        shutil.copyfileobj(sys.stdin.buffer, copy)
+        while piece := _next_piece(sys.stdin.buffer):
+            copy.write(piece)
         copy.flush()
         _standard_input[sys.stdin] = cast("IO[bytes]", copy)
     return str(_standard_input[sys.stdin].name)
+
+
+def _next_piece(stream: Any) -> bytes:
+    """What can be read next; a signal that came just before is handled within a second."""
+    with suppress(OSError, ValueError):  # nothing that can be waited for
+        while not select.select([stream], [], [], 1.0)[0]:
+            pass
+    return bytes(stream.read1(BLOCK_BYTES))
 
 
 @contextmanager

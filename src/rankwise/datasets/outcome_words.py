@@ -1,4 +1,4 @@
-"""What the words in a column of outcomes mean: the first side won, the second, or neither."""
+"""Words in files of comparisons: names of columns, and what outcomes and ties are called."""
 
 from __future__ import annotations
 
@@ -8,6 +8,17 @@ from collections.abc import Sequence
 from rankwise.datasets.labels import finite_number
 
 FIRST, SECOND, TIE = 1, -1, 0
+
+#: Usual names of columns, in small letters and without blanks and underscores.
+SIDES = (
+    *(("first", "second"), ("left", "right"), ("modela", "modelb"), ("home", "away")),
+    *(("hometeam", "awayteam"), ("a", "b")),
+)
+OUTCOMES = ("outcome", "winner", "result", "better", "ftr")
+SCORES = (("homescore", "awayscore"), ("homegoals", "awaygoals"), ("fthg", "ftag"))
+
+IS_TIE = frozenset({"1", "1.0", "true", "yes", "y", "t", "tie", "draw"})
+IS_NO_TIE = frozenset({"", "0", "0.0", "false", "no", "n", "f"})
 
 #: Words that everybody understands, beside the names of the two columns and of the items.
 WORDS = {
@@ -19,6 +30,7 @@ WORDS = {
           "both bad", "both good", "both are bad", "tie both bad", "1/2-1/2", "½-½", "a=b",
           "[[c]]"),
 }  # fmt: skip
+EXAMPLES = WORDS[FIRST][1:4] + WORDS[SECOND][1:4] + WORDS[TIE][2:5:2]
 _SIDES = {"a": FIRST, "1": FIRST, "b": SECOND, "2": SECOND}
 _NUMBERED = re.compile(
     r"(model|response|answer|assistant|output|option|item|player|team|side|candidate|system)([ab12])"

@@ -15,16 +15,20 @@ from rankwise.datasets.columns import (
     choose_columns,
     column_matrix,
     column_numbers,
+    column_times,
     is_text,
+    joined_labels,
     label_column,
+    places_of_words,
     position_of,
     refuse_first,
     spelled_numbers,
     with_gaps,
+    without_words,
 )
 from rankwise.datasets.files import PathLike, import_arrow
 from rankwise.datasets.labels import as_text
-from rankwise.datasets.tables import Format, Table, TextTable, format_of, open_table
+from rankwise.datasets.tables import Format, Table, TextTable, open_unless_letor
 from rankwise.errors import TableFormatError, warn_user
 
 Matrix: TypeAlias = Any
@@ -51,6 +55,8 @@ class RankingData(NamedTuple):
         Names of the columns that were read as "target", "group", "id" and "weight".
     rows : ndarray of int or None
         Numbers, from 0, of the rows of the file that are here; None if all are.
+    time : ndarray of shape (n_rows,) or None
+        When each item was; dates are days since 1970.
     """
 
     X: Matrix
@@ -61,12 +67,13 @@ class RankingData(NamedTuple):
     weight: Array | None = None
     roles: dict[str, str] = {}  # noqa: RUF012, never changed
     rows: Indices | None = None
+    time: Array | None = None
 
     def take(self, kept: Indices) -> RankingData:
         """Some of the rows, by their numbers here."""
         X = self.X.take(kept) if hasattr(self.X, "column_names") else self.X[kept]
         rows = kept if self.rows is None else self.rows[kept]
-        others = {name: getattr(self, name) for name in ("y", "groups", "ids", "weight")}
+        others = {name: getattr(self, name) for name in ("y", "groups", "ids", "weight", "time")}
         taken: Any = {name: None if v is None else v[kept] for name, v in others.items()}
         return self._replace(X=X, rows=rows, **taken)
 
@@ -76,14 +83,17 @@ def read_ranking(
     *,
     format: Format = "auto",
     target: Column | None = "auto",
-    group: Column | None = "auto",
+    group: Column | Sequence[Column] | None = "auto",
     id: Column | None = None,
     weight: Column | None = None,
+    time: Column | None = None,
     ignore: Sequence[Column] = (),
     features: Sequence[Column] | None = None,
     as_frame: bool = False,
     text: Sequence[Column] = (),
     numeric: Sequence[Column] = (),
+    missing: Sequence[str] = (),
+    levels: Sequence[str] = (),
     delimiter: str | None = None,
     decimal: str | None = None,
     header: bool = True,
@@ -106,14 +116,17 @@ def read_ranking(
         Column with the relevance labels, by name or by position counted from 0.  "auto" takes the
         one called y, label, relevance, target, score or rating, in small or capital letters.
         None: there is no target.  Empty cells, nan and NA become NaN: items without a score.
-    group : str, int or None, default="auto"
-        Column with the group (query) of each item.  "auto" takes the one called group, groups,
+    group : str, int, list of them or None, default="auto"
+        Column with the group (query) of each item; several columns make a group of each
+        combination, such as "Rome / 2024".  "auto" takes the one called group, groups,
         group_id, qid, query, query_id, user, user_id, session or session_id, if there is one.
         None: all items are one list, and such a column is a feature unless ignored.
     id : str or int, optional
         Column with the names of the items.
     weight : str or int, optional
         Column with the weights of the items: numbers from 0 on.
+    time : str or int, optional
+        Column that says when each item was: numbers, such as years, or dates (2024-01-31).
     ignore : list of str or int, default=()
         Columns to leave out.
     features : list of str or int, optional
@@ -126,6 +139,12 @@ def read_ranking(
     text, numeric : lists of str or int, default=()
         For `as_frame`: features to read as they are spelled, and features that have to be numbers
         or gaps; a word in them is an error that names it.
+    missing : list of str, default=()
+        Words and numbers that stand for a gap in this file, such as ``["k.A.", "-999"]``, beside
+        those that everybody understands.
+    levels : list of str, default=()
+        Words of the target from the worst to the best, such as ``["bad", "fair", "good"]``; they
+        become 0, 1, 2.
     delimiter : str, optional
         Character between the columns of a text; by default the comma, tab, semicolon or bar that
         gives the header most columns.
@@ -146,9 +165,9 @@ def read_ranking(
     Returns
     -------
     RankingData
-        Rows without a group or a weight, where the file has such a column, are left out with a
-        warning.  `groups` is int64 if all labels are whole numbers, else strings.  The ids of a
-        LETOR file are its comments, None if no row has one.
+        Rows without a group, a weight or a time, where the file has such a column, are left out
+        with a warning.  `groups` is int64 if all labels are whole numbers, else strings.  The ids
+        of a LETOR file are its comments, None if no row has one.
 
     Raises
     ------
@@ -196,31 +215,41 @@ def read_ranking(
     """
     if not isinstance(path, Table):
         name = os.fspath(path)
-        format = format_of(name, format, delimiter)
-        if format == "letor":
+        table = open_unless_letor(name, delimiter, decimal, header, format)
+        if table is None:
             asked: dict[str, Any] = {"target": target, "group": group, "id": id}
-            asked |= {"ignore": ignore, "features": features, "weight": weight}
+            asked |= {"ignore": ignore, "features": features, "weight": weight, "time": time}
             return _read_letor(name, asked, n_features, zero_based)
-        path = open_table(name, delimiter, decimal, header, format)
+        path = table
     if zero_based:
         raise ValueError(
             f"{path.path} is a table, whose columns have names; leave out zero_based=."
         )
+    by: list[Any] = list(group) if isinstance(group, (list, tuple)) else [group]
     roles, used = choose_columns(
         path,
         target=target,
-        group=group,
+        group=by[0] if by else None,
         id=id,
         weight=weight,
-        ignore=ignore,
+        time=time,
+        ignore=[*ignore, *by[1:]] if by[1:] else ignore,
         features=features,
         target_needed=target_needed,
     )
     texts = [position_of(path, column, "text") for column in text]
     numbers = [position_of(path, column, "numeric") for column in numeric]
-    spelled = [roles[role] for role in ("group", "id") if role in roles]
-    typed = [roles[role] for role in ("target", "weight") if role in roles]
+    further = [position_of(path, column, "group") for column in by[1:]]
+    words = ("group", "id", "target") if levels else ("group", "id")
+    spelled = [roles[role] for role in words if role in roles] + further
+    typed = [roles[role] for role in ("target", "weight", "time") if role in roles]
     columns = path.read([*spelled, *texts], [*typed, *used])
+    columns = {at: without_words(column, missing) for at, column in columns.items()}
+    if levels and "target" in roles:
+        at = roles["target"]
+        columns[at] = places_of_words(path, at, columns[at], levels)
+    if further:
+        columns[roles["group"]] = joined_labels([columns[at] for at in (roles["group"], *further)])
     if as_frame:
         X = _frame(path, used, columns, texts, numbers)
     else:
@@ -232,7 +261,11 @@ def read_ranking(
             f"the table has {len(used)} features, expected {n_features}. Choose them with "
             "features= or ignore=.",
         )
-    return _with_roles(path, X, roles, used, columns)
+    data = _with_roles(path, X, roles, used, columns)
+    if further:
+        name = ", ".join(path.names[at] for at in (roles["group"], *further))
+        data = data._replace(roles={**data.roles, "group": name})
+    return data
 
 
 def _read_letor(
@@ -276,7 +309,7 @@ def _with_roles(
     table: Table, X: Any, roles: dict[str, int], used: list[int], columns: dict[int, Any]
 ) -> RankingData:
     """The data with scores, groups, names and weights; rows that lack a group or weight go."""
-    y = groups = ids = weight = None
+    y = groups = ids = weight = time = None
     has_gap: dict[str, NDArray[np.bool_]] = {}
     if "target" in roles:
         y = column_numbers(table, roles["target"], columns[roles["target"]], "target")
@@ -290,9 +323,12 @@ def _with_roles(
         weight = column_numbers(table, at, columns[at], "weight")
         refuse_first(table, at, columns[at], weight < 0, "weight")
         has_gap["weight"] = np.isnan(weight)
+    if "time" in roles:
+        time = column_times(table, roles["time"], columns[roles["time"]])
+        has_gap["time"] = np.isnan(time)
     names = np.array([table.names[at] for at in used], dtype=object)
     said = {role: table.names[at] for role, at in roles.items()}
-    data = RankingData(X, y, groups, ids, names, weight, said)
+    data = RankingData(X, y, groups, ids, names, weight, said, time=time)
     kept = complete_rows(table, has_gap)
     if kept is None:
         return data

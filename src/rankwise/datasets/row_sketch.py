@@ -79,16 +79,19 @@ def seen_shares(
     return (twins - among) / (1 - among), twins
 
 
-def seen_words(shares: tuple[float, float], model: str) -> str:
-    """What is to be said about the rows that a model is judged by; nothing if they are new."""
+def seen_words(shares: tuple[float, float], model: str, rows: str = "items") -> str:
+    """What is to be said about the rows that a model is judged by; nothing if they are new.
+
+    The same comparison with the same outcome may well come again, which is not worth a word.
+    """
     seen, twins = shares
     if seen >= TELLING_SHARE:
         how_many = "all" if seen > 0.99 else f"about {seen:.0%}"
         return (
-            f"{model} was trained on {how_many} of these items, so the figures flatter it; judge "
-            "it on items that it has not seen, or by cross-validation"
+            f"{model} was trained on {how_many} of these {rows}, so the figures flatter it; judge "
+            f"it on {rows} that it has not seen, or by cross-validation"
         )
-    if twins >= TELLING_SHARE:
+    if twins >= TELLING_SHARE and rows == "items":
         return (
             f"about {twins:.0%} of these rows have a twin in the training data of {model}; so have "
             "the rows of the training data among themselves, so this does not tell a leak"

@@ -18,7 +18,6 @@ from rankwise.datasets.files import (
     PathLike,
     import_arrow,
     line_blocks,
-    numbered_lines,
     replace_file,
 )
 from rankwise.datasets.labels import finite_number, show
@@ -226,9 +225,9 @@ def _extended_rows(table: TextTable, added: dict[str, NDArray[Any]]) -> Iterator
 
 def _extended_objects(table: ArrowTable, added: dict[str, NDArray[Any]]) -> Iterator[bytes]:
     """Yield the lines of a file of JSON objects with more entries in each, or the whole array."""
-    lines = [line for _, line in numbered_lines(table.path, error=TableFormatError) if line.strip()]
-    is_array = lines[0].lstrip().startswith(b"[")
-    rows = json.loads(b"\n".join(lines)) if is_array else map(json.loads, lines)
+    text = bytes(table.content).decode("utf-8-sig")
+    is_array = text.lstrip().startswith("[")
+    rows = json.loads(text) if is_array else map(json.loads, filter(str.strip, text.split("\n")))
     new = [
         row | {name: None if cell == "" else cell for name, cell in zip(added, cells, strict=True)}
         for row, cells in zip(rows, _rows_of(added), strict=True)

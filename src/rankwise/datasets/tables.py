@@ -1,4 +1,4 @@
-"""A table of any kind, opened once: text, Parquet, Feather (Arrow) or JSON."""
+"""A table of any kind, opened once: text, Parquet, Feather (Arrow), JSON or a data frame."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -47,26 +47,60 @@ _NULLS = sorted(
 )
 
 
-def format_of(path: str, format: Format = "auto", delimiter: str | None = None) -> Format:
-    """What to read a file as: told by `format`, by its first bytes, or else by its suffix.
+def open_table(path: str, delimiter: str | None = None, decimal: str | None = None) -> Table:
+    """Open a table: its column names are read.  See `read_ranking` for the parameters."""
+    table = open_unless_letor(path, delimiter, decimal)
+    if table is None:
+        problem = "svmlight rows (LETOR), expected a table with a line of column names."
+        raise TableFormatError(path, None, problem)
+    return table
+
+
+def open_unless_letor(
+    path: str,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    header: bool = True,
+    format: Format = "auto",
+) -> Table | None:
+    """The same, or None for a file of svmlight rows.
 
     Raises
     ------
     TableFormatError
-        If nothing tells, or `format` contradicts the content.
+        If nothing tells what the file is, or `format` contradicts its content.
     """
     if format not in FORMATS:
         raise ValueError(f"format is {format!r}; pass one of {', '.join(FORMATS)}.")
     if format == "auto" and delimiter is not None:
         format = "csv"
-    with open_unpacked(path, TableFormatError) as (stream, _):
+    with open_unpacked(path, TableFormatError) as (stream, raw):
         head = stream.read(_HEAD_BYTES)
-    if head.startswith(_UTF16):
-        head = head.decode("utf-16", "replace").encode()
+        format = _format_of(path, _in_utf_8(head), format)
+        if format == "letor":
+            return None
+        if stream is raw and head and not head.startswith(_UTF16):  # a plain file is not copied
+            content = import_arrow().memory_map(location(path)).read_buffer()
+        else:
+            content = _owned_by_arrow(_in_utf_8(head + stream.read()))
+    if format in ("csv", "tsv"):
+        delimiter = "\t" if delimiter is None and format == "tsv" else delimiter
+        return TextTable(path, content, delimiter, decimal, header)
+    if delimiter is not None:
+        raise ValueError(f"{path} is a {format} file; leave out delimiter=.")
+    return ArrowTable(path, content, format)
+
+
+def _in_utf_8(text: bytes) -> bytes:
+    return text.decode("utf-16", "replace").encode() if text.startswith(_UTF16) else text
+
+
+def _format_of(path: str, head: bytes, asked: Format) -> Format:
+    """What to read a file as: as asked, by its first bytes, or else by its suffix."""
     content = _format_of_bytes(head.removeprefix(codecs.BOM_UTF8))
-    if format not in ("auto", content) and {content, format} & {"parquet", "feather", "json"}:
-        raise TableFormatError(path, None, f"this is no {format} file, but a {content} file.")
-    chosen = format if format != "auto" else content or format_of_suffix(path)
+    if asked not in ("auto", content) and {content, asked} & {"parquet", "feather", "json"}:
+        raise TableFormatError(path, None, f"this is no {asked} file, but a {content} file.")
+    chosen = asked if asked != "auto" else content or format_of_suffix(path)
     if chosen is None:
         problem = "neither rows 'label qid:group feature:value ...' nor column names."
         remedy = f"Pass format= with one of {', '.join(FORMATS[1:])}."
@@ -95,26 +129,6 @@ def _format_of_bytes(head: bytes) -> Format | None:
     if n_letor and 2 * n_letor >= len(words) - 1:
         return "letor"
     return "csv" if any(mark.encode() in lines[0] for mark in DELIMITERS) else None
-
-
-def open_table(
-    path: str,
-    delimiter: str | None = None,
-    decimal: str | None = None,
-    header: bool = True,
-    format: Format = "auto",
-) -> Table:
-    """Open a table: its column names are read.  See `read_ranking` for the parameters."""
-    format = format_of(path, delimiter=delimiter) if format == "auto" else format
-    if format == "letor":
-        problem = "svmlight rows (LETOR), expected a table with a line of column names."
-        raise TableFormatError(path, None, problem)
-    if format in ("csv", "tsv"):
-        delimiter = "\t" if delimiter is None and format == "tsv" else delimiter
-        return TextTable(path, delimiter, decimal, header)
-    if delimiter is not None:
-        raise ValueError(f"{path} is a {format} file; leave out delimiter=.")
-    return ArrowTable(path, format)
 
 
 class Table(ABC):
@@ -156,22 +170,18 @@ class Table(ABC):
 class ArrowTable(Table):
     """A file of the format "parquet", of which columns are read, or "feather" or "json"."""
 
-    def __init__(self, path: str, format: Format) -> None:
-        self.path, self.format = path, format
+    def __init__(self, path: str, content: Any, format: Format) -> None:
+        self.path, self.format, self.content = path, format, content
         arrow = import_arrow()
-        with open_unpacked(path, TableFormatError) as (stream, raw):
-            is_plain = stream is raw and format != "json"
-            content = b"" if is_plain else stream.read()
-        source: Any = location(path) if is_plain else arrow.BufferReader(content)
+        source = arrow.BufferReader(content)
         try:
             if format == "parquet":
                 self.file = import_arrow("pyarrow.parquet").ParquetFile(source)
                 self.names = list(self.file.schema_arrow.names)
                 return
             feather = import_arrow("pyarrow.ipc").open_file
-            self.whole = (
-                _read_json(path, content) if format == "json" else feather(source).read_all()
-            )
+            is_json = format == "json"
+            self.whole = _read_json(path, bytes(content)) if is_json else feather(source).read_all()
             self.names = list(self.whole.column_names)
         except (arrow.ArrowException, OSError, UnicodeError) as problem:
             raise damage(TableFormatError, path, problem) from None
@@ -190,6 +200,35 @@ class ArrowTable(Table):
         if not table.num_rows:
             raise TableFormatError(self.path, None, "the file has columns but no rows.")
         return dict(zip(used, plain_types(table).columns, strict=True))
+
+
+class FrameTable(Table):
+    """A data frame as a table whose columns are lists; errors name the row, counted from 0."""
+
+    path = "the frame"
+
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        self.names = [str(name) for name in columns]
+        self._columns = list(columns.values())
+        sizes = {name: len(column) for name, column in columns.items()}
+        if len(set(sizes.values())) > 1:
+            raise ValueError(f"the columns have different lengths: {sizes}.")
+        if not sizes or not next(iter(sizes.values())):
+            raise ValueError("the frame has no rows; a rating needs at least one comparison.")
+
+    def read(self, texts: Sequence[int], values: Sequence[int]) -> dict[int, Any]:
+        """The columns at these positions, as lists."""
+        read = {}
+        for at in {*texts, *values}:
+            column = self._columns[at]
+            to_list = getattr(column, "to_list", None) or getattr(column, "tolist", None)
+            read[at] = to_list() if to_list else list(column)
+        return read
+
+    def error(self, problem: str, row: int | None = None) -> Exception:
+        """A ValueError that names the row."""
+        where = self.path if row is None else f"row {row} of {self.path}"
+        return ValueError(f"{where}: {problem}")
 
 
 def _read_json(path: str, content: bytes) -> Any:
@@ -255,13 +294,13 @@ class TextTable(Table):
     def __init__(
         self,
         path: str,
+        content: Any,
         delimiter: str | None = None,
         decimal: str | None = None,
         header: bool = True,
     ) -> None:
-        self.path, self.has_names = path, header
+        self.path, self.has_names, self._buffer = path, header, content
         _check_marks(delimiter, decimal)
-        self._buffer = _text_of(path)
         self._text = memoryview(self._buffer)
         characters = np.frombuffer(self._text, dtype=np.uint8)
         if len(characters) and characters.min() == 0:
@@ -433,18 +472,6 @@ class TextTable(Table):
                 "(iconv -f cp1252 -t utf-8 does it for many files of Windows)."
             )
             raise TableFormatError(self.path, line, problem) from None
-
-
-def _text_of(path: str) -> Any:
-    """The bytes of a whole text in UTF-8 as a buffer of Arrow; a plain file is not copied."""
-    with open_unpacked(path, TableFormatError) as (stream, raw):
-        is_utf16 = raw.peek(2).startswith(_UTF16)  # type: ignore[attr-defined]
-        if stream is raw and not is_utf16 and os.path.getsize(location(path)):
-            return import_arrow().memory_map(location(path)).read_buffer()
-        content = stream.read()
-    if content.startswith(_UTF16):
-        content = content.decode("utf-16", "replace").encode()
-    return _owned_by_arrow(content)
 
 
 def _owned_by_arrow(content: bytes) -> Any:

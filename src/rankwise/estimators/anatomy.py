@@ -13,7 +13,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.columns import source_of_features
-from rankwise.features import FeatureMap
+from rankwise.features.feature_map import FeatureMap
 from rankwise.inputs import make_target, split_weighted
 from rankwise.model_selection.scoring import group_metadata
 
@@ -55,7 +55,7 @@ def fit_ranker(estimator: Any, X: Any, y: Any, groups: ArrayLike | None) -> Any:
 
 
 class ScoreFunctions(NamedTuple):
-    """Scores as the mean of functions: ``f(x) = mean_v Σ_j coef_vj k_v(x, item_vj) + level``.
+    """Scores as the mean of functions: ``f(x) = mean_v Σ_j coef_vj k_v(x, item_vj) + intercept``.
 
     Attributes
     ----------
@@ -63,15 +63,15 @@ class ScoreFunctions(NamedTuple):
         One for each view; a linear ranker without views has its columns as they are.
     coefficients : list of ndarray of shape (n, n_outputs)
         Weights of the columns or of the items of each map.
-    level : float
-        What is added to all scores.
+    intercept : float or ndarray of shape (n_outputs,)
+        What is added to all scores, or to those of each output.
     output_shape : tuple of int
         Shape of the scores of one item: () or (n_outputs,).
     """
 
     maps: list[FeatureMap]
     coefficients: list[Array]
-    level: float = 0.0
+    intercept: float | Array = 0.0
     output_shape: tuple[int, ...] = ()
 
 
@@ -124,7 +124,7 @@ def linear_function(model: Any) -> LinearFunction:
         )
     pairs = zip(parts.maps, parts.coefficients, strict=True)
     lines = [map_weights(one, coef, model.n_features_in_)[:, 0] for one, coef in pairs]
-    return LinearFunction(np.mean(lines, axis=0), parts.level)
+    return LinearFunction(np.mean(lines, axis=0), float(parts.intercept))
 
 
 def map_weights(linear: FeatureMap, coef: Array, n_features: int) -> Array:

@@ -38,7 +38,7 @@ from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.hinge_features import HingeFeatures
 from rankwise.estimators.problem import ranking_loss
 from rankwise.estimators.rank_rls import RankRLS
-from rankwise.features import scale_in_groups
+from rankwise.features.group_scaling import scale_in_groups
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.inputs import (
@@ -46,11 +46,13 @@ from rankwise.inputs import (
     as_weights,
     check_option,
     make_target,
+    read_target,
     split_weighted,
     with_weights,
 )
 from rankwise.machine import ENTRY_OF_TREE, check_matrix_fits, count_idle_cores
-from rankwise.model_selection.curves import Measure, check_scoring, mean_defined, score_groups
+from rankwise.metrics import Metric
+from rankwise.model_selection.curves import check_scoring, mean_defined, score_groups
 from rankwise.model_selection.folds import Folds, fold_numbers, make_folds
 from rankwise.model_selection.scoring import predict_items
 
@@ -148,7 +150,7 @@ def check_data(
     """Check y, groups and weights as `RankRLS.fit` does; several outputs are refused."""
     loss, shape = ranking_loss(
         views["dense"].shape[0],
-        *with_weights(y, groups, sample_weight),
+        read_target(y, groups, sample_weight),
         "magnitude",
         "include",
         "pairs",
@@ -198,7 +200,7 @@ class HeldOut:
     ----------
     graph : PreferenceGraph
         What is known about the items.
-    metric : Measure
+    metric : Metric
         How held-out scores are judged. By default ndcg@10 for grades in groups, else disagreement.
     folds : list of ndarray of int
         Items that are held out together.
@@ -207,7 +209,7 @@ class HeldOut:
     """
 
     graph: PreferenceGraph
-    metric: Measure
+    metric: Metric
     folds: Folds
     is_compared: bool
 
@@ -247,7 +249,7 @@ class HeldOut:
         """1 if the metric is the better the larger, else −1."""
         return 1.0 if self.metric.greater_is_better else -1.0
 
-    def judge(self, held: Array, metric: Measure | None = None) -> Array:
+    def judge(self, held: Array, metric: Metric | None = None) -> Array:
         """The metric in each unit, (n_units, n_candidates), of scores (n_items, n_candidates)."""
         metric = metric or self.metric
         return score_groups(self.graph, held[:, None], self.folds, metric)[0][:, :, 0]

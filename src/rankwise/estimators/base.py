@@ -23,6 +23,8 @@ class RankerMixin:
     through GridSearchCV, Pipelines and the rest when scikit-learn's metadata routing is on.
     """
 
+    allows_unscored = False  # whether a score may be NaN, "not scored"
+
     __metadata_request__fit = {"groups": True, "sample_weight": True}  # noqa: RUF012
     __metadata_request__score = {"groups": True, "sample_weight": True}  # noqa: RUF012
 

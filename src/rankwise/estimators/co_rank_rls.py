@@ -22,22 +22,22 @@ from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.estimators.problem import check_rows
 from rankwise.estimators.search import Search
 from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, split_unscored
-from rankwise.features import FeatureMap, FeatureRows, KernelParameters, View, check_views, fit_view
-from rankwise.frames import check_same_index
+from rankwise.features.feature_map import FeatureMap, FeatureRows
+from rankwise.features.kernel import KernelParameters
+from rankwise.features.view import View, check_views, fit_view
 from rankwise.groups import encode_groups
+from rankwise.inputs import check_alphas, check_nus, read_target
 from rankwise.losses import SquaredLoss
 from rankwise.machine import calm, check_matrix_fits
-from rankwise.metrics import get_metric
+from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.averaging import mean
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.candidates import (
     Candidates,
     asked_alphas,
-    check_alphas,
-    check_nus,
     default_alphas,
 )
-from rankwise.model_selection.curves import HeldOutCurves, Measure
+from rankwise.model_selection.curves import HeldOutCurves
 from rankwise.model_selection.hold_out import check_rest
 from rankwise.model_selection.task import RefitTask
 from rankwise.solvers.co_regularized import CoSystem, coupling, scored_system, solve_co_regularized
@@ -46,8 +46,20 @@ NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # with few scores large ones may b
 FLAT = 1e-24  # scatter of a constant view, relative to the square of its features
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class CoParameters:
+    """Parameters of CoRankRLS and its search, each declared once."""
+
+    views: int | Sequence[View] = 2
+    n_basis: int = 100
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    random_state: Any = None
+
+
 @dataclass(eq=False, repr=False)
-class CoRankRLS(SemiSupervisedMixin, KernelParameters):
+class CoRankRLS(SemiSupervisedMixin, CoParameters, KernelParameters):
     """Semi-supervised ranking by several views that are made to agree.
 
     Learns one function for each view from scored and unscored items by minimizing
@@ -124,12 +136,6 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
     alpha: float = 1e-3
     _: KW_ONLY
     nu: float = 1.0
-    views: int | Sequence[View] = 2
-    n_basis: int = 100
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    random_state: Any = None
 
     @calm
     def fit(
@@ -205,13 +211,19 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         coef = model._solve(model._prepare(X, y, groups, sample_weight), several, checked)
         return CoRankRLSPath(checked, several, coef, model, squeeze=nus is None)
 
-    def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> CoTask:
+    def hold_out_task(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> CoTask:
         """The model and its data as a `rankwise.model_selection.HoldOutTask`.
 
-        Its candidates are alphas and nus. X, y and groups as in `fit`; the estimator is left as
-        it is.
+        Its candidates are alphas and nus. The data are those of `fit`, or y is a `Target` that was
+        read already; the estimator is left as it is.
         """
-        task: CoTask = clone(self)._prepare(X, y, groups)
+        task: CoTask = clone(self)._prepare(X, y, groups, sample_weight)
         return task
 
     @calm
@@ -276,12 +288,12 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         return 0.5 * (out + out.T)
 
     def _prepare(
-        self, X: Any, y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None = None
+        self, X: Any, y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> CoTask:
         """Check everything, choose the bases, and say what is to be minimized."""
-        check_same_index(X=X, y=y, groups=groups, sample_weight=sample_weight)
-        X = self._check_items(X, reset=True)
-        target = split_unscored(y, groups, X.shape[0], sample_weight)
+        known = read_target(y, groups, sample_weight, X=X, allow_nan=True)
+        X = check_rows(self, X)
+        target = split_unscored(known, X.shape[0])
         loss = target.loss(self.cost, self.ties, self.group_weight)
         return CoTask(self, X, self._fit_views(X), target, loss)
 
@@ -335,13 +347,9 @@ class CoRankRLS(SemiSupervisedMixin, KernelParameters):
         self.n_pairs_ = task.loss.graph.n_pairs
         return coef
 
-    def _check_items(self, X: Any, *, reset: bool) -> Any:
-        sparse = False if self.kernel == "precomputed" else "csr"
-        return check_rows(self, X, accept_sparse=sparse, reset=reset)
-
     def _scores(self, X: Any, coef: Sequence[Array]) -> list[NDArray[Any]]:
         """Scores of each view, for coefficients of shape (n,) or (n, k)."""
-        X = self._check_items(X, reset=False)
+        X = check_rows(self, X, reset=False)
         return [view.scores(X, c) for view, c in zip(self.views_, coef, strict=True)]
 
 
@@ -499,7 +507,7 @@ class CoTask(RefitTask):
 
 
 @dataclass(eq=False, repr=False)
-class CoRankRLSCV(SemiSupervisedMixin, Search):
+class CoRankRLSCV(SemiSupervisedMixin, CoParameters, Search):
     """CoRankRLS that chooses alpha and nu by holding out scored groups.
 
     For each fold and each nu one reduction of the stacked system serves all alphas
@@ -575,15 +583,6 @@ random_state
     alphas: ArrayLike | None = None
     _: KW_ONLY
     nus: ArrayLike | None = None
-    cv: Any = "auto"
-    scoring: Any = "disagreement"
-    views: int | Sequence[View] = 2
-    n_basis: int = 100
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    random_state: Any = None
-    store_predictions: bool = False
 
     def predict_views(self, X: Any) -> NDArray[Any]:
         """Score items by each view; see ``CoRankRLS.predict_views``."""
@@ -596,7 +595,7 @@ random_state
         return np.asarray(self.best_estimator_.view_disagreement(X, groups))
 
     def _tables(
-        self, runs: list[HeldOutCurves], points: list[dict[str, Any]], metric: Measure
+        self, runs: list[HeldOutCurves], points: list[dict[str, Any]], metric: Metric
     ) -> dict[str, Any]:
         """Scores for `cv_results_`: a row for each nu, a column for each alpha."""
         (run,) = runs

@@ -18,14 +18,13 @@ from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.problem import check_table, warn_of_solutions
 from rankwise.estimators.search import BaseSearch
-from rankwise.features import FeatureMap, Kernel
-from rankwise.features.kernel import BaseEstimator
+from rankwise.features.feature_map import FeatureMap
+from rankwise.features.kernel import BaseEstimator, Kernel
 from rankwise.frames import as_array, check_same_index, column_names
-from rankwise.inputs import as_real, check_items, check_option
+from rankwise.inputs import as_real, check_alphas, check_items, check_option
 from rankwise.losses import TableLoss
 from rankwise.machine import Progress, calm, check_matrix_fits
 from rankwise.metrics import get_metric
-from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.tables import TableTask
 from rankwise.solvers.tables import Side, Table, with_constant, without_constant
 from rankwise.text_tables import listed
@@ -278,7 +277,9 @@ class ConditionalRankRLS(TableMixin):
         held = held.swapaxes(0, 1) if self.ranked == "rows" else held
         return held if alphas is not None else np.asarray(held[:, :, 0])
 
-    def hold_out_task(self, rows: Any, columns: Any, Y: Any, leave: str = "rows") -> TableTask:
+    def hold_out_task(
+        self, rows: Any, columns: Any, Y: Any, leave: str = "rows"
+    ) -> ConditionalTask:
         """The model and its data, ready to be cross-validated; see `rankwise.model_selection`."""
         model = clone(self)
         data = model._check_data(rows, columns, Y)
@@ -291,12 +292,7 @@ class ConditionalRankRLS(TableMixin):
         names, turned = ("row", "column"), {"rows": "columns", "columns": "rows"}
         if self.ranked == "rows":
             names, leave = ("column", "row"), turned.get(leave, leave)
-
-        def train(alpha: float) -> ConditionalRankRLS:
-            trained: ConditionalRankRLS = model.set_params(alpha=alpha)
-            return trained._fit_data(data)
-
-        return TableTask(data.table, leave, self.alpha, train, names)
+        return ConditionalTask(model, data, leave, names)
 
     def _kernels(self) -> tuple[SideKernel, SideKernel]:
         return (
@@ -357,8 +353,9 @@ class ConditionalRankRLS(TableMixin):
 
     def _fit_data(self, data: _Data) -> Self:
         alphas = check_alphas([self.alpha], "alpha")
-        with Progress("ConditionalRankRLS") as line:
-            solution = data.table.solve(alphas, watch=line.iteration)
+        line = Progress("ConditionalRankRLS")
+        solution = data.table.solve(alphas, watch=line.iteration)
+        line.close()
         kernels, items, table = data.kernels, data.items, data.table
         B, shared = kernels[0].split(solution.coef[0], items[0], table.rows, data.added)
         both, _ = kernels[1].split(np.vstack([B, shared]).T, items[1], table.columns, 0.0)
@@ -379,6 +376,21 @@ class ConditionalRankRLS(TableMixin):
             self.rows_fit_ = rows
         warn_of_solutions(solution, (self.row_kernel, self.column_kernel), self.tol)
         return self
+
+
+class ConditionalTask(TableTask):
+    """ConditionalRankRLS with its data, for cross-validation."""
+
+    def __init__(
+        self, model: ConditionalRankRLS, data: _Data, leave: str, names: tuple[str, str]
+    ) -> None:
+        super().__init__(data.table, leave, model.alpha, names)
+        self._model, self._data = model, data
+
+    def train(self, **values: Any) -> ConditionalRankRLS:
+        """ConditionalRankRLS of one alpha."""
+        model: ConditionalRankRLS = self._model.set_params(**values)
+        return model._fit_data(self._data)
 
 
 @dataclass(eq=False, repr=False)
@@ -442,9 +454,6 @@ group_weight, fit_intercept, tol, max_iter
     alphas: ArrayLike | None = None
     _: KW_ONLY
     leave: str = "rows"
-    cv: Any = "auto"
-    scoring: Any = "disagreement"
-    store_predictions: bool = False
 
     @calm
     def fit(self, rows: Any, columns: Any, Y: Any) -> Self:

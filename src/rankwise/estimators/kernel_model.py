@@ -13,7 +13,8 @@ from rankwise.arrays import Array
 from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.problem import check_rows
-from rankwise.features import FeatureMap, KernelParameters
+from rankwise.features.feature_map import FeatureMap
+from rankwise.features.kernel import KernelParameters
 from rankwise.machine import calm
 
 
@@ -42,7 +43,7 @@ class KernelModel(RankerMixin, KernelParameters):
             Scores.
         """
         check_is_fitted(self)
-        X = self._check_items(X, accept_sparse="csr", reset=False)
+        X = check_rows(self, X, accept_sparse="csr", reset=False)
         return self._scores(X, self._columns).reshape((X.shape[0], *self.output_shape_))
 
     @calm
@@ -62,7 +63,7 @@ class KernelModel(RankerMixin, KernelParameters):
             Scores; equal items have equal ones, to the last bit.
         """
         check_is_fitted(self)
-        return self._scores(self._check_items(X, accept_sparse="csr", reset=False), coefficients)
+        return self._scores(check_rows(self, X, accept_sparse="csr", reset=False), coefficients)
 
     @calm
     def regressors(self, X: Any) -> Any:
@@ -80,23 +81,14 @@ class KernelModel(RankerMixin, KernelParameters):
             basis items (`dual_coef_`).
         """
         check_is_fitted(self)
-        X = self._check_items(X, accept_sparse="csr", reset=False)
+        X = check_rows(self, X, accept_sparse="csr", reset=False)
         return self._feature_map(len(self._columns)).features(X)
 
     def score_functions(self) -> ScoreFunctions:
         """What the scores are made of."""
-        if np.ndim(self.intercept_):
-            raise ValueError(
-                f"{type(self).__name__} scores all labels of an instance, and a ranker of items is "
-                "needed here. Its weights are coef_ (dual_coef_ for kernels) and intercept_; a "
-                "model file keeps all of it (rankwise.persistence.save)."
-            )
         columns = np.asarray(self._columns, dtype=np.float64)
         features = self._feature_map(len(columns))
-        return ScoreFunctions([features], [columns], float(self.intercept_), self.output_shape_)
-
-    def _check_items(self, X: Any, **options: Any) -> Any:
-        return check_rows(self, X, **options)
+        return ScoreFunctions([features], [columns], self.intercept_, self.output_shape_)
 
     def _store_features(self, features: FeatureMap) -> None:
         """Forget an earlier fit with other parameters, keep the items of this one."""
@@ -160,8 +152,8 @@ class ModelPath(Generic[Model]):
         model = self._template
         n_alphas, n, _ = self.coefficients.shape
         columns = self.coefficients.transpose(1, 2, 0).reshape(n, -1)
-        found = model.predict_by(X, columns)
-        return found.reshape((len(found), *model.output_shape_, n_alphas))
+        scores = model.predict_by(X, columns)
+        return scores.reshape((len(scores), *model.output_shape_, n_alphas))
 
     def model(self, index: int) -> Model:
         """The fitted estimator of ``alphas[index]``."""

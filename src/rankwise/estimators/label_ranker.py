@@ -17,16 +17,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.kernel_model import KernelModel
-from rankwise.estimators.problem import check_table, warn_of_solutions
+from rankwise.estimators.problem import check_rows, check_table, warn_of_solutions
 from rankwise.estimators.search import Search
-from rankwise.features import Design, make_design
+from rankwise.features.feature_map import Features, make_features
 from rankwise.frames import as_array, as_frame, column_names, refuse_masked
-from rankwise.inputs import as_real, check_option
+from rankwise.inputs import as_real, check_alphas, check_option
 from rankwise.losses import TableLoss
 from rankwise.machine import Progress, calm
 from rankwise.metrics import get_metric
 from rankwise.metrics.averaging import check_cutoff
-from rankwise.model_selection.candidates import check_alphas
+from rankwise.model_selection.best_sets import in_best_set
 from rankwise.model_selection.tables import OVERFLOW, TableTask
 from rankwise.solvers.tables import Side, Table, with_constant, without_constant
 from rankwise.text_tables import listed
@@ -85,6 +85,56 @@ class LabelMixin(RankerMixin):
         check_cutoff(k)
         order = np.argsort(-self.predict(X), axis=1, kind="stable")  # type: ignore[attr-defined]
         return np.asarray(self.labels_[order[:, :k]])  # type: ignore[attr-defined]
+
+    def predict_set(self, X: Any, level: float = 0.9) -> list[NDArray[Any]]:
+        """The labels that hold the best one with the asked probability: "try these three".
+
+        Conformal prediction from exact leave-one-instance-out (`rankwise.model_selection
+        .best_sets`): the labels whose score is not further below the top than the best label of a
+        held-out instance was, but for a share of 1 − `level`. `LabelRankerCV` is ready for it;
+        after `LabelRanker.fit` call `LabelRanker.calibrate`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_instances, n_features)
+            Instances.
+        level : float
+            Share of new instances whose set holds the best label, or one of those that are tied for
+            it. n training instances promise at most n/(n + 1): .9 needs 9, .95 needs 19.
+
+        Returns
+        -------
+        list of ndarray
+            For each instance labels of `labels_`, best first; never empty.
+
+        Notes
+        -----
+        The level is an average over instances like those of the training. It does not hold for
+        others (covariate shift).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rankwise import LabelRankerCV
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.standard_normal((60, 2))
+        >>> Y = X @ [[1, -1, 0], [0, 1, -1]] + rng.standard_normal((60, 3))
+        >>> sets = LabelRankerCV().fit(X, Y).predict_set(X, level=0.9)
+        >>> [len(labels) for labels in sets[:5]]
+        [3, 1, 1, 1, 2]
+        """
+        check_is_fitted(self)
+        gaps = getattr(self, "gaps_", None)
+        if gaps is None:
+            raise ValueError(
+                f"this {type(self).__name__} has no held-out instances to promise by; call "
+                "calibrate(X, y) with the training data, or use LabelRankerCV."
+            )
+        scores = self.predict(X)  # type: ignore[attr-defined]
+        lists = np.repeat(np.arange(len(scores)), scores.shape[1])
+        sizes = in_best_set(scores.ravel(), lists, gaps, level).reshape(scores.shape).sum(axis=1)
+        orders = self.predict_order(X)
+        return [order[:size] for order, size in zip(orders, sizes, strict=True)]
 
     def score(self, X: Any, y: Any, metric: Any = "tau") -> float:  # type: ignore[override]
         """Mean over the instances of a ranking metric, by default Kendall's τ.
@@ -169,6 +219,8 @@ class LabelRanker(LabelMixin, KernelModel):
         As in `RankRLS`.
     n_pairs_ : int
         Number of pairs of labels trained on.
+    gaps_ : ndarray
+        Held-out gaps behind `predict_set`; after `calibrate`, and for `LabelRankerCV`.
 
     See Also
     --------
@@ -187,6 +239,8 @@ class LabelRanker(LabelMixin, KernelModel):
     >>> model.rank([[0.0]])
     array([[1, 2, 3]])
     """
+
+    learned = (*KernelModel.learned, "gaps_")
 
     alpha: float = 1e-3
 
@@ -254,23 +308,27 @@ class LabelRanker(LabelMixin, KernelModel):
         held = task.held_out(checked, cv).scores
         return held if alphas is not None else np.asarray(held[:, :, 0])
 
-    def hold_out_task(self, X: Any, y: Any, groups: None = None) -> TableTask:
+    @calm
+    def calibrate(self, X: Any, y: Any, *, cv: Any = "auto") -> Self:
+        """Make a fitted model ready for `predict_set`; X and y are those of `fit`, cv as above.
+
+        Keeps `gaps_`, from the top of each held-out instance to its best label. `LabelRankerCV`
+        does so by itself.
+        """
+        check_is_fitted(self)
+        self.gaps_ = self.hold_out_task(X, y).gaps(self.alpha, cv)
+        return self
+
+    def hold_out_task(self, X: Any, y: Any, groups: None = None) -> LabelTask:
         """The model and its data, ready to be cross-validated; see `rankwise.model_selection`."""
         if groups is not None:
             raise ValueError("each instance is a group of its labels; leave out groups.")
         model = clone(self)
-        data = model._check_data(X, y)
-
-        def train(alpha: float) -> LabelRanker:
-            trained: LabelRanker = model.set_params(alpha=alpha)
-            return trained._fit_data(data)
-
-        return TableTask(data.table, "rows", self.alpha, train)
+        return LabelTask(model, model._check_data(X, y))
 
     def _check_data(self, X: Any, y: Any) -> _Data:
         kernel = self.make_kernel()
-        sparse = False if kernel.is_precomputed else "csr"
-        X = self._check_items(X, accept_sparse=sparse)
+        X = check_rows(self, X)
         target = read_labels(y, self.values)
         if len(target.Y) != X.shape[0]:
             raise ValueError(
@@ -287,7 +345,7 @@ class LabelRanker(LabelMixin, KernelModel):
                 "there is nothing to rank: no instance has two labels to compare (two known "
                 "scores, which must differ if ties are left out)."
             )
-        design = make_design(
+        features = make_features(
             kernel,
             X,
             self.solver,
@@ -295,17 +353,18 @@ class LabelRanker(LabelMixin, KernelModel):
             basis=self.basis,
             random_state=self.random_state,
         ).stored()
-        matrix, constant = design.matrix, 0.0
+        matrix, constant = features.matrix, 0.0
         if self.fit_intercept:
-            matrix, constant = with_constant(matrix, is_kernel=design.method == "dual")
-        rows = Side(matrix, design.method == "dual", is_decomposed=design.method != "iterative")
+            matrix, constant = with_constant(matrix, is_kernel=features.method == "dual")
+        rows = Side(matrix, features.method == "dual", is_decomposed=features.method != "iterative")
         table = Table(loss, rows, Side(None, False), self.tol, self.max_iter)
-        return _Data(target.labels, design, table, constant)
+        return _Data(target.labels, features, table, constant)
 
     def _fit_data(self, data: _Data) -> Self:
-        alphas, design = check_alphas([self.alpha], "alpha"), data.design
-        with Progress("LabelRanker") as line:
-            solution = data.table.solve(alphas, watch=line.iteration)
+        alphas, features = check_alphas([self.alpha], "alpha"), data.features
+        line = Progress("LabelRanker")
+        solution = data.table.solve(alphas, watch=line.iteration)
+        line.close()
         B = solution.coef[0]
         if not np.isfinite(B).all():
             raise ValueError(OVERFLOW)
@@ -313,10 +372,10 @@ class LabelRanker(LabelMixin, KernelModel):
         self.labels_ = data.labels
         self.output_shape_ = (len(data.labels),)
         self.n_pairs_ = data.table.loss.n_pairs
-        self.solver_, self.n_iter_ = design.method, solution.n_iter
-        B, self.intercept_ = without_constant(B, data.constant, is_kernel=design.method == "dual")
-        self._store_features(design.features)
-        self._store(design.coefficients(B))
+        self.solver_, self.n_iter_ = features.method, solution.n_iter
+        B, self.intercept_ = without_constant(B, data.constant, is_kernel=features.method == "dual")
+        self._store_features(features.map)
+        self._store(features.coefficients(B))
         return self
 
 
@@ -324,9 +383,23 @@ class _Data(NamedTuple):
     """The data of a fit, checked: labels, features, table, and the constant that was added."""
 
     labels: NDArray[Any]
-    design: Design
+    features: Features
     table: Table
     constant: float
+
+
+class LabelTask(TableTask):
+    """LabelRanker with its data, for cross-validation: instances are held out."""
+
+    def __init__(self, model: LabelRanker, data: _Data) -> None:
+        super().__init__(data.table, "rows", model.alpha)
+        self._model, self._data = model, data
+
+    def train(self, **values: Any) -> LabelRanker:
+        """LabelRanker of one alpha."""
+        model: LabelRanker = self._model.set_params(**values)
+        model._fit_data(self._data).gaps_ = self.gaps(model.alpha)
+        return model
 
 
 @dataclass(eq=False, repr=False)
@@ -379,13 +452,11 @@ solver, tol, max_iter, random_state
     """
 
     model_class = LabelRanker
-    shown = (*Search.shown, "intercept_", "labels_")
+    shown = (*Search.shown, "intercept_", "labels_", "gaps_")
 
     alphas: ArrayLike | None = None
     _: KW_ONLY
-    cv: Any = "auto"
     scoring: Any = "tau"
-    store_predictions: bool = False
 
     @calm
     def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]

@@ -15,17 +15,15 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators.kernel_model import KernelModel, ModelPath
-from rankwise.estimators.problem import why_no_pairs
-from rankwise.features import Design, make_features
-from rankwise.frames import check_same_index
+from rankwise.estimators.problem import check_rows, why_no_pairs
+from rankwise.features.feature_map import Features, explicit_features
 from rankwise.graphs import PairGraph, PreferenceGraph
-from rankwise.inputs import with_weights
+from rankwise.inputs import Target, check_alphas, read_target
 from rankwise.losses import MarginLoss, SquaredLoss
 from rankwise.machine import Progress, calm
 from rankwise.model_selection.candidates import (
     Candidates,
     asked_alphas,
-    check_alphas,
     default_alphas,
 )
 from rankwise.model_selection.task import RefitTask, pair_distance
@@ -110,7 +108,7 @@ class MarginRanker(MarginParameters, KernelModel):
         """The loss and the name of the solver, from checked parameters."""
 
     @abstractmethod
-    def _make_graph(self, n_items: int, y: Any, groups: ArrayLike | None) -> PreferenceGraph:
+    def _make_graph(self, n_items: int, target: Target) -> PreferenceGraph:
         """What is known about the items; a graph is checked and taken as it is."""
 
     @calm
@@ -142,15 +140,14 @@ class MarginRanker(MarginParameters, KernelModel):
         RankSVM
             The fitted estimator.
         """
-        y, groups = with_weights(y, groups, sample_weight, X)
         alpha = float(check_alphas([self.alpha], "alpha")[0])
-        _, loss, design = self._prepare(X, y, groups)
-        start = self._last_weights(design) if self.warm_start else None
-        self._store_features(design.features)
-        solution = minimize_to_gap(self, make_objective(design.matrix, loss, alpha), start=start)
+        _, loss, features = self._prepare(X, read_target(y, groups, sample_weight, X=X))
+        start = self._last_weights(features) if self.warm_start else None
+        self._store_features(features.map)
+        solution = minimize_to_gap(self, make_objective(features.matrix, loss, alpha), start=start)
         report_solution(self, solution)
-        self._store(design.coefficients(solution.best.w[:, None]))
-        self._describe(loss, design.matrix, solution)
+        self._store(features.coefficients(solution.best.w[:, None]))
+        self._describe(loss, features.matrix, solution)
         warn_unfinished(self, [solution], [alpha])
         return self
 
@@ -190,47 +187,50 @@ class MarginRanker(MarginParameters, KernelModel):
         array([[1. , 0.5]])
         """
         checked = check_alphas(alphas, "alphas")
-        y, groups = with_weights(y, groups, sample_weight, X)
         model: Self = clone(self)
-        _, loss, design = model._prepare(X, y, groups)
-        return model._follow(loss, design, checked)
+        _, loss, features = model._prepare(X, read_target(y, groups, sample_weight, X=X))
+        return model._follow(loss, features, checked)
 
-    def _follow(self, loss: MarginLoss, design: Design, alphas: Array) -> Any:
-        self._store_features(design.features)
-        solutions = self._solve_path(design.matrix, loss, alphas)
+    def _follow(self, loss: MarginLoss, features: Features, alphas: Array) -> Any:
+        self._store_features(features.map)
+        solutions = self._solve_path(features.matrix, loss, alphas)
         W = np.stack([solution.best.w for solution in solutions], axis=1)
-        return self.path_class(self, alphas, design.coefficients(W).T[:, :, None], solutions)
+        return self.path_class(self, alphas, features.coefficients(W).T[:, :, None], solutions)
 
-    def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> MarginTask:
+    def hold_out_task(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> MarginTask:
         """The model and its data as a `rankwise.model_selection.HoldOutTask`.
 
-        Its candidates are alphas. X, y and groups as in `fit`; the estimator is left as it is.
+        Its candidates are alphas. The data are those of `fit`, or y is a `Target` that was read
+        already; the estimator is left as it is.
         """
         model: Self = clone(self)
-        return MarginTask(model, *model._prepare(X, y, groups))
+        return MarginTask(model, *model._prepare(X, read_target(y, groups, sample_weight, X=X)))
 
-    def _prepare(
-        self, X: Any, y: Any, groups: ArrayLike | None
-    ) -> tuple[PreferenceGraph, MarginLoss, Design]:
+    def _prepare(self, X: Any, target: Target) -> tuple[PreferenceGraph, MarginLoss, Features]:
         """Check everything, and say what is to be learned from which features."""
         make_loss, self.solver_ = self._loss_and_method()
         kernel = self.make_kernel()
-        check_same_index(X=X, y=y, groups=groups)
-        X = self._check_items(X, accept_sparse=False if kernel.is_precomputed else "csr")
-        graph = self._make_graph(X.shape[0], y, groups)
+        X = check_rows(self, X)
+        graph = self._make_graph(X.shape[0], target)
         if not graph.strict().n_pairs:
             raise ValueError(f"there is nothing to rank: {why_no_pairs(graph)}.")
         loss = make_loss(graph)
         self.n_pairs_ = loss.graph.n_pairs
-        design = make_features(
+        features = explicit_features(
             kernel, X, n_basis=self.n_basis, basis=self.basis, random_state=self.random_state
         )
-        if not design.is_definite:
+        if not features.is_definite:
             warn_user(
                 f"the kernel {self.kernel!r} is not positive semidefinite on these data; its "
                 "negative part is left out.",
             )
-        return graph, loss, design
+        return graph, loss, features
 
     def _solve_path(self, R: Any, loss: MarginLoss, alphas: Array) -> list[MarginSolution]:
         """Solutions in the order of the alphas, found from the largest to the smallest."""
@@ -247,16 +247,16 @@ class MarginRanker(MarginParameters, KernelModel):
     def _describe(self, loss: MarginLoss, R: Any, solution: MarginSolution) -> None:
         """Keep what else the model says about its pairs; nothing by default."""
 
-    def _last_weights(self, design: Design) -> Array | None:
+    def _last_weights(self, features: Features) -> Array | None:
         """Weights of the last fit, for a warm start, if they belong to as many features."""
-        n_items, n_features = design.matrix.shape
+        n_items, n_features = features.matrix.shape
         if self.make_kernel().is_linear:
             coef = getattr(self, "coef_", None)
             return None if coef is None or len(coef) != n_features else np.array(coef)
         before = getattr(self, "dual_coef_", None)
-        if before is None or design.features.basis is not None or len(before) != n_items:
+        if before is None or features.map.basis is not None or len(before) != n_items:
             return None
-        return np.asarray(design.matrix.T @ before)
+        return np.asarray(features.matrix.T @ before)
 
 
 class MarginTask(RefitTask):
@@ -272,39 +272,39 @@ class MarginTask(RefitTask):
         The preferences.
     loss : MarginLoss
         Their loss.
-    design : Design
+    features : Features
         Features of the items.
     """
 
     def __init__(
-        self, model: MarginRanker, graph: PreferenceGraph, loss: MarginLoss, design: Design
+        self, model: MarginRanker, graph: PreferenceGraph, loss: MarginLoss, features: Features
     ) -> None:
         super().__init__(graph, graph.n_items)
-        self._model, self._loss, self._design = model, loss, design
+        self._model, self._loss, self._features = model, loss, features
 
     def candidates(self, **values: ArrayLike | None) -> Candidates:
         """By default 21 alphas from 1e-9 to 10 times the mean squared distance in a pair."""
         alphas = asked_alphas(values, self._model.alpha)
         if alphas is None:
-            alphas = default_alphas(pair_distance(SquaredLoss(self.graph), self._design), DECADES)
+            alphas = default_alphas(pair_distance(SquaredLoss(self.graph), self._features), DECADES)
         return Candidates({"alpha": alphas})
 
     def scores_without(self, held: Indices, candidates: Candidates) -> Array:
         """Train on the features of the others."""
-        R = self._design.matrix
+        R = self._features.matrix
         rest = np.setdiff1d(np.arange(self.graph.n_items), held)
         return self._scores(R[rest], self.graph.subset(rest), candidates, R[held])
 
     def from_edges(self, edges: PairGraph, candidates: Candidates) -> Array:
         """Train on the features of all items."""
-        R = self._design.matrix
+        R = self._features.matrix
         return self._scores(R, edges, candidates, R)
 
     def train(self, **values: Any) -> MarginRanker:
         """The learner trained on all data."""
-        path = self._model._follow(self._loss, self._design, np.array([values["alpha"]]))
+        path = self._model._follow(self._loss, self._features, np.array([values["alpha"]]))
         ranker: MarginRanker = path.model(0)
-        ranker._describe(self._loss, self._design.matrix, path.solutions[0])
+        ranker._describe(self._loss, self._features.matrix, path.solutions[0])
         return ranker
 
     def _scores(self, R: Any, graph: PreferenceGraph, candidates: Candidates, new: Any) -> Array:
@@ -325,19 +325,17 @@ def minimize_to_gap(model: Any, objective: MarginObjective, **options: Any) -> M
         raise ValueError(f"tol={tol!r}; expected a number between 0 and 1, such as 1e-3.")
     if not isinstance(max_iter, numbers.Integral) or max_iter < 1:
         raise ValueError(f"max_iter={max_iter!r}; expected a whole number of at least 1.")
-    with Progress(type(model).__name__, show=verbose > 0, in_place=verbose < 2) as line:
+    line = Progress(type(model).__name__, show=verbose > 0, in_place=verbose < 2)
 
-        def watch(n_iter: int, now: Iterate) -> None:
-            line.update(n_iter, f": objective {now.objective:.6g}, gap {now.gap:.1e}   ")
+    def watch(n_iter: int, now: Iterate) -> None:
+        line.update(n_iter, f": objective {now.objective:.6g}, gap {now.gap:.1e}   ")
 
-        return minimize_margin(
-            objective,
-            model.solver_,
-            tol=float(tol),
-            max_iter=int(max_iter),
-            watch=watch,
-            **options,
-        )
+    method, limit = model.solver_, int(max_iter)
+    solution = minimize_margin(
+        objective, method, tol=float(tol), max_iter=limit, watch=watch, **options
+    )
+    line.close()
+    return solution
 
 
 def report_solution(model: Any, solution: MarginSolution) -> None:

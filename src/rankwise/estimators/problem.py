@@ -6,16 +6,15 @@ import numbers
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import assert_all_finite, check_array, column_or_1d
+from sklearn.utils import assert_all_finite, check_array, column_or_1d, get_tags
 from sklearn.utils.validation import validate_data
 
 from rankwise.arrays import Array
 from rankwise.errors import warn_user
 from rankwise.frames import as_frame, frame_matrix
 from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.inputs import as_scores, check_items, split_weighted
+from rankwise.inputs import Target, check_items, check_length
 from rankwise.losses import SquaredLoss
 from rankwise.solvers import Solutions
 from rankwise.text_tables import count
@@ -46,30 +45,32 @@ def check_rows(estimator: Any, X: Any, *, reset: bool = True, **options: Any) ->
     reset : bool
         Whether these are the items of a fit.
     **options
-        Of scikit-learn's `check_array`.
+        Of scikit-learn's `check_array`. The tags of the estimator say whether X may be sparse.
     """
     check_items("X", X)
-    options = {"dtype": [np.float64, np.float32], **options}
+    is_sparse = get_tags(estimator).input_tags.sparse
+    dtype = [np.float64, np.float32]
+    options = {"dtype": dtype, "accept_sparse": "csr" if is_sparse else False, **options}
     frame = as_frame(X)
     if frame is None:
         return validate_data(estimator, X, reset=reset, **options)
     validate_data(estimator, frame, reset=reset, skip_check_array=True)
-    matrix = frame_matrix("X", frame, gaps=False)
+    matrix = frame_matrix("X", X, gaps=False)
     return check_array(matrix, estimator=estimator, input_name="X", **options)
 
 
-def warn_of_solutions(found: Solutions, kernel: Any, tol: float) -> None:
+def warn_of_solutions(solutions: Solutions, kernel: Any, tol: float) -> None:
     """Warn of kernels that are not positive semidefinite, and of iterations that did not finish."""
-    if not found.is_definite:
+    if not solutions.is_definite:
         warn_user(
             f"the kernel {kernel!r} is not positive semidefinite on these data: the "
             "model is a stationary point of the objective, not its minimum. A larger alpha or "
             "another kernel avoids this.",
         )
-    if found.unfinished:
+    if solutions.unfinished:
         warn_user(
-            f"conjugate gradients stopped after {found.n_iter} iterations without reaching "
-            f"tol={tol:g} at alpha={min(found.unfinished):g}; raise max_iter, tol or alpha, or "
+            f"conjugate gradients stopped after {solutions.n_iter} iterations without reaching "
+            f"tol={tol:g} at alpha={min(solutions.unfinished):g}; raise max_iter, tol or alpha, or "
             "scale the features.",
             ConvergenceWarning,
         )
@@ -99,54 +100,39 @@ def check_table(Y: Array, row: str, column: str) -> Array:
 
 
 def ranking_loss(
-    n_items: int,
-    y: Any,
-    groups: ArrayLike | None,
-    cost: str,
-    ties: str,
-    group_weight: str,
-    beta: float,
+    n_items: int, target: Target, cost: str, ties: str, group_weight: str, beta: float
 ) -> tuple[SquaredLoss, tuple[int, ...]]:
     """The loss of all outputs, and their shape: (), or (n_outputs,) for y of two dimensions."""
     options = {"cost": cost, "ties": ties, "group_weight": group_weight}
-    if isinstance(y, PreferenceGraph):
-        graph, scores = _check_graph(y, n_items, groups, options), y.scores
+    if isinstance(target.y, PreferenceGraph):
+        graph, scores = check_graph(target.y, n_items, options), target.y.scores
         if beta > 0 and scores is None:
             raise ValueError(
-                f"beta={beta} mixes in regression on scores, but y is a {type(y).__name__}, which "
-                "has preferences only; use beta=0."
+                f"beta={beta} mixes in regression on scores, but y is a {type(graph).__name__}, "
+                "which has preferences only; use beta=0."
             )
         shape: tuple[int, ...] = () if scores is None else scores.shape[1:]
     else:
-        y, groups, weights = split_weighted(y, groups)
-        scores = check_length(as_scores(y, keep=True), n_items)
+        scores = check_length(target.y, n_items)
         shape = scores.shape[1:]
         scores = scores[:, 0] if shape == (1,) else scores
-        graph = ScoreGraph(scores, groups, **options, sample_weight=weights)
+        graph = ScoreGraph(target._replace(y=scores), **options)
     loss = SquaredLoss(graph, beta, scores)
     check_something_to_rank(loss)
     return loss, shape
 
 
 def compared_graph(
-    learner: str,
-    n_items: int,
-    y: Any,
-    groups: ArrayLike | None,
-    group_weight: str,
-    ties: str = "exclude",
+    learner: str, n_items: int, target: Target, group_weight: str, ties: str = "exclude"
 ) -> PreferenceGraph:
     """The graph that a learner of one output is trained on; a given one has its own ties."""
-    if isinstance(y, PreferenceGraph):
-        if y.scores is not None:
-            one_output(learner, y.scores)
-        return _check_graph(y, n_items, groups, {"group_weight": group_weight})
-    y, groups, weights = split_weighted(y, groups)
-    scores = check_length(one_output(learner, as_scores(y)), n_items)
+    if isinstance(target.y, PreferenceGraph):
+        if target.y.scores is not None:
+            one_output(learner, target.y.scores)
+        return check_graph(target.y, n_items, {"group_weight": group_weight})
+    target = target._replace(y=check_length(one_output(learner, target.y), n_items))
     cost = "magnitude" if ties == "include" else "sign"
-    return ScoreGraph(
-        scores, groups, cost=cost, ties=ties, group_weight=group_weight, sample_weight=weights
-    )
+    return ScoreGraph(target, cost=cost, ties=ties, group_weight=group_weight)
 
 
 def one_output(learner: str, y: Array) -> Array:
@@ -162,23 +148,8 @@ def one_output(learner: str, y: Array) -> Array:
     return np.asarray(column_or_1d(y, warn=True))
 
 
-def check_length(scores: Array, n_items: int) -> Array:
-    """The scores, one for each row of X."""
-    if len(scores) != n_items:
-        raise ValueError(
-            f"y has {len(scores)} entries but X has {n_items} rows; pass one score per row."
-        )
-    return scores
-
-
-def _check_graph(
-    graph: PreferenceGraph, n_items: int, groups: ArrayLike | None, options: dict[str, str]
-) -> PreferenceGraph:
-    if groups is not None:
-        raise ValueError(
-            "y is a preference graph, which knows its groups, and groups was given as well; "
-            "build the graph with these groups instead."
-        )
+def check_graph(graph: PreferenceGraph, n_items: int, options: dict[str, str]) -> PreferenceGraph:
+    """The graph given as y, which has an item for each row of X and brings its own options."""
     if graph.n_items != n_items:
         raise ValueError(
             f"the graph has {graph.n_items} items but X has {n_items} rows; build it of one item "
@@ -223,15 +194,15 @@ def why_no_pairs(graph: PreferenceGraph) -> str:
     about = graph.describe()
     if about.n_items == 1:
         return "found 1 sample (n_samples = 1); give at least two items of one group"
-    found = f"{about.n_items} items in {about.n_groups} groups make no pair"
+    what = f"{about.n_items} items in {about.n_groups} groups make no pair"
     if graph.item_weights is not None and (graph.item_weights == 0).any():
         return (
-            f"{found} of positive weight; items of sample_weight 0 do not count, so give a "
+            f"{what} of positive weight; items of sample_weight 0 do not count, so give a "
             "positive weight to at least two items of one group whose scores differ"
         )
     if about.n_tied_pairs:
         return (
-            f"{found} because all pairs are tied; give scores that differ, or use "
+            f"{what} because all pairs are tied; give scores that differ, or use "
             "cost='magnitude', ties='include'"
         )
-    return f"{found}; give group labels that are shared by the items to be compared"
+    return f"{what}; give group labels that are shared by the items to be compared"

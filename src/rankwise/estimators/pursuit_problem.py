@@ -12,18 +12,12 @@ from numpy.typing import ArrayLike
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.problem import ranking_loss
 from rankwise.estimators.unscored import PartlyScored
-from rankwise.features import (
-    FeatureMap,
-    View,
-    check_basis,
-    check_views,
-    choose_basis,
-    take_columns,
-    view_columns,
-)
+from rankwise.features.basis import check_basis, choose_basis
 from rankwise.features.dictionary import choose_functions
+from rankwise.features.feature_map import FeatureMap, take_columns
+from rankwise.features.view import View, check_views, view_columns
 from rankwise.graphs import PreferenceGraph
-from rankwise.inputs import check_option
+from rankwise.inputs import Target, check_option
 from rankwise.losses import SquaredLoss
 from rankwise.machine import check_matrix_fits
 from rankwise.solvers.pursuit import AllPairs, PursuitProblem, SharedIndices
@@ -46,7 +40,7 @@ def make_loss(
     if isinstance(y, PartlyScored):
         loss = y.loss(*graph_options, beta=beta)
     else:
-        loss, shape = ranking_loss(y.n_items, y, None, *graph_options, beta)
+        loss, shape = ranking_loss(y.n_items, Target(y), *graph_options, beta)
         if shape:
             raise ValueError(
                 f"the graph given as y has {shape[0]} outputs; RankingPursuit takes one, so fit a "
@@ -61,8 +55,8 @@ def make_loss(
         )
     if loss.y is None or beta == 0 or not fit_intercept:
         return loss, None
-    level = float(np.average(loss.y, weights=loss.graph.item_weights))
-    return SquaredLoss(loss.graph, beta, loss.y - level), level
+    mean_score = float(np.average(loss.y, weights=loss.graph.item_weights))
+    return SquaredLoss(loss.graph, beta, loss.y - mean_score), mean_score
 
 
 def list_views(views: int | Sequence[View] | None, single: View) -> list[View]:

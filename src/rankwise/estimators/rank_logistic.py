@@ -16,7 +16,7 @@ from rankwise.estimators.problem import compared_graph
 from rankwise.estimators.search import Search
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.score_graph import TIES
-from rankwise.inputs import check_option
+from rankwise.inputs import Target, check_option
 from rankwise.losses import LogisticLoss, MarginLoss
 from rankwise.rows import row_products
 from rankwise.solvers.margin_loss import MarginSolution
@@ -168,8 +168,8 @@ class RankLogistic(MarginRanker):
         check_option("ties", self.ties, TIES)
         return LogisticLoss, "newton-cg"
 
-    def _make_graph(self, n_items: int, y: Any, groups: ArrayLike | None) -> PreferenceGraph:
-        return compared_graph("RankLogistic", n_items, y, groups, self.group_weight, self.ties)
+    def _make_graph(self, n_items: int, target: Target) -> PreferenceGraph:
+        return compared_graph("RankLogistic", n_items, target, self.group_weight, self.ties)
 
     def _describe(self, loss: MarginLoss, R: Any, solution: MarginSolution) -> None:
         scores = row_products(R, solution.best.w)
@@ -234,11 +234,8 @@ class RankLogisticCV(RankerMixin, MarginParameters, Search):
 
     alphas: ArrayLike | None = None
     _: KW_ONLY
-    cv: Any = "auto"
-    scoring: Any = "disagreement"
     ties: str = "exclude"
     tol: float = 1e-6
-    store_predictions: bool = False
 
     def predict_above(self, X: Any, i: ArrayLike, j: ArrayLike) -> Any:
         """Probability that row i of X is preferred to row j; see `RankLogistic.predict_above`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,27 +17,35 @@ from rankwise.estimators.kernel_model import KernelModel, ModelPath
 from rankwise.estimators.problem import (
     check_beta,
     check_finite,
-    check_length,
+    check_rows,
     ranking_loss,
     warn_of_solutions,
 )
 from rankwise.estimators.search import Search
-from rankwise.features import Design, FeatureMap, basis_map, is_read_once, make_design
+from rankwise.features.feature_map import (
+    FeatureMap,
+    Features,
+    basis_map,
+    is_read_once,
+    make_features,
+)
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.pair_graph import COSTS, GROUP_WEIGHTS
 from rankwise.graphs.score_graph import TIES
 from rankwise.inputs import (
+    Target,
     as_real,
     as_scores,
     as_weights,
+    check_alphas,
+    check_length,
     check_option,
+    read_target,
     split_weighted,
-    with_weights,
 )
 from rankwise.losses import SquaredLoss
 from rankwise.machine import Progress, calm, check_matrix_fits
-from rankwise.model_selection.candidates import check_alphas
 from rankwise.model_selection.hold_out import Refit
 from rankwise.model_selection.task import LeastSquaresTask
 from rankwise.solvers import minimize
@@ -63,18 +71,32 @@ def _learns_in_chunks(model: Any) -> bool:
     return True
 
 
-class ChunkedFit(KernelModel):
+@dataclass(eq=False, repr=False, kw_only=True)
+class RankRLSParameters:
+    """Parameters of RankRLS and its search, each declared once."""
+
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    beta: float = 0.0
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    solver: str = "auto"
+    tol: float = 1e-8
+    max_iter: int | None = None
+    random_state: Any = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class ChunkedFit(RankRLSParameters, KernelModel):
     """Mixin that learns from chunks of rows; the result is that of `fit` on all of them."""
 
     learned = (*KernelModel.learned, "n_samples_seen_", "_chunks", "_features")
 
-    cost: str
-    ties: str
-    group_weight: str
-    beta: float
-    n_basis: int | None
-    basis: str | ArrayLike
-    random_state: Any
     n_pairs_: Any
 
     __metadata_request__partial_fit = {  # noqa: RUF012
@@ -159,7 +181,7 @@ class ChunkedFit(KernelModel):
         shape = np.shape(X)
         if len(shape) == 2 and not shape[0]:
             raise ValueError(f"the chunk has no rows (shape {shape}); leave out empty chunks.")
-        X = self._check_items(X, accept_sparse="csr", reset=is_first)
+        X = check_rows(self, X, reset=is_first)
         scores, groups, weights = _chunk_target(X.shape[0], y, groups, sample_weight)
         rule = pair_rule(self, n_outputs=scores[0].size)
         if is_first:
@@ -420,17 +442,6 @@ class RankRLS(ChunkedFit):
     """
 
     alpha: float = 1e-3
-    _: KW_ONLY
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    beta: float = 0.0
-    n_basis: int | None = None
-    basis: str | ArrayLike = "random"
-    solver: str = "auto"
-    tol: float = 1e-8
-    max_iter: int | None = None
-    random_state: Any = None
 
     @calm
     def fit(
@@ -463,9 +474,8 @@ class RankRLS(ChunkedFit):
             The fitted estimator.
         """
         alphas = check_alphas([self.alpha], "alpha")
-        y, groups = with_weights(y, groups, sample_weight, X)
-        X, loss = self._check_data(X, y, groups, to_fit=True)
-        coefficients = self._learn(loss, self._make_design(X, to_fit=True), alphas)
+        X, loss = self._check_data(X, read_target(y, groups, sample_weight, X=X), to_fit=True)
+        coefficients = self._learn(loss, self._make_features(X, to_fit=True), alphas)
         self._store(coefficients[0])
         return self
 
@@ -505,48 +515,46 @@ class RankRLS(ChunkedFit):
         """
         model = clone(self)
         checked = check_alphas(alphas, "alphas")
-        y, groups = with_weights(y, groups, sample_weight, X)
-        X, loss = model._check_data(X, y, groups, to_fit=True)
-        coefficients = model._learn(loss, model._make_design(X, to_fit=True), checked)
+        X, loss = model._check_data(X, read_target(y, groups, sample_weight, X=X), to_fit=True)
+        coefficients = model._learn(loss, model._make_features(X, to_fit=True), checked)
         return RankRLSPath(model, checked, coefficients)
 
-    def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> RankRLSTask:
+    def hold_out_task(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> RankRLSTask:
         """The model and its data as a `rankwise.model_selection.HoldOutTask`.
 
-        Its candidates are alphas. X, y and groups as in `fit`; the estimator is left as it is.
+        Its candidates are alphas. The data are those of `fit`, or y is a `Target` that was read
+        already; the estimator is left as it is.
         """
         model = clone(self)
-        return RankRLSTask(model, *model._check_data(X, y, groups, to_fit=False))
+        target = read_target(y, groups, sample_weight, X=X)
+        return RankRLSTask(model, *model._check_data(X, target, to_fit=False))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-    def _check_data(
-        self, X: Any, y: Any, groups: ArrayLike | None, *, to_fit: bool
-    ) -> tuple[Any, SquaredLoss]:
+    def _check_data(self, X: Any, target: Target, *, to_fit: bool) -> tuple[Any, SquaredLoss]:
         """The items and the loss; to fit, the Gram matrix tells whether dense X is finite."""
         check_beta(self.beta)
-        check_same_index(X=X, y=y, groups=groups)
         kernel = self.make_kernel()
-        sparse = False if kernel.is_precomputed else "csr"
-        X = self._check_items(X, accept_sparse=sparse, ensure_all_finite=False)
+        X = check_rows(self, X, ensure_all_finite=False)
         if not (to_fit and is_read_once(kernel, X, self.solver)):
             check_finite(X, self)
         loss, self.output_shape_ = ranking_loss(
-            X.shape[0], y, groups, self.cost, self.ties, self.group_weight, self.beta
+            X.shape[0], target, self.cost, self.ties, self.group_weight, self.beta
         )
         return X, loss
 
-    def _make_design(self, X: Any, *, to_fit: bool) -> Design:
+    def _make_features(self, X: Any, *, to_fit: bool) -> Features:
         """How to solve, and what the solver sees.
 
         `to_fit` allows what serves one fit only: a dual linear model may shift the features, which
         changes kernel values but not the weights; and features of a basis are made as they are
         read.
         """
-        design = make_design(
+        features = make_features(
             self.make_kernel(),
             X,
             self.solver,
@@ -555,33 +563,34 @@ class RankRLS(ChunkedFit):
             random_state=self.random_state,
             shift_invariant=to_fit and self.beta == 0,
         )
-        return design if to_fit and self.beta in (0, 1) else design.stored()
+        return features if to_fit and self.beta in (0, 1) else features.stored()
 
-    def _learn(self, loss: SquaredLoss, design: Design, alphas: Array) -> Array:
+    def _learn(self, loss: SquaredLoss, features: Features, alphas: Array) -> Array:
         """Coefficients of shape (n_alphas, n, n_outputs); sets all attributes but them."""
-        tol, max_iter = self.tol, self.max_iter
-        with Progress("RankRLS") as line:
-            found = minimize(
-                design.method,
-                loss,
-                design.matrix,
-                alphas,
-                tol=tol,
-                max_iter=max_iter,
-                watch=line.iteration,
-            )
-        if not np.isfinite(found.coef).all():
-            if design.method == "primal" and self.make_kernel().is_linear:
-                check_finite(design.matrix, self)
+        line = Progress("RankRLS")
+        solutions = minimize(
+            features.method,
+            loss,
+            features.matrix,
+            alphas,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            watch=line.iteration,
+        )
+        line.close()
+        if not np.isfinite(solutions.coef).all():
+            if features.method == "primal" and self.make_kernel().is_linear:
+                check_finite(features.matrix, self)
             raise ValueError(
                 "the squares of some features or kernel values overflow; scale the features, for "
                 "example with sklearn.preprocessing.StandardScaler."
             )
-        self.n_pairs_, self.solver_, self.n_iter_ = loss.graph.n_pairs, design.method, found.n_iter
-        self._store_features(design.features)
-        warn_of_solutions(found, self.kernel, self.tol)
-        n_alphas, n, n_outputs = found.coef.shape
-        flat = design.coefficients(found.coef.transpose(1, 0, 2).reshape(n, -1))
+        self.n_pairs_, self.solver_ = loss.graph.n_pairs, features.method
+        self.n_iter_ = solutions.n_iter
+        self._store_features(features.map)
+        warn_of_solutions(solutions, self.kernel, self.tol)
+        n_alphas, n, n_outputs = solutions.coef.shape
+        flat = features.coefficients(solutions.coef.transpose(1, 0, 2).reshape(n, -1))
         return flat.reshape(-1, n_alphas, n_outputs).transpose(1, 0, 2)
 
 
@@ -602,15 +611,15 @@ class RankRLSTask(LeastSquaresTask):
         super().__init__(loss, model.output_shape_, model.alpha, Refit(model.tol, model.max_iter))
         self._model, self._X = model, X
 
-    def make_design(self) -> Design:
+    def make_features(self) -> Features:
         """The features or the kernel matrix."""
-        return self._model._make_design(self._X, to_fit=False)
+        return self._model._make_features(self._X, to_fit=False)
 
     def train(self, **values: Any) -> RankRLS:
         """RankRLS of one alpha; spends the kernel matrix."""
         self._model.alpha = float(values["alpha"])
         alphas = np.array([self._model.alpha])
-        self._model._store(self._model._learn(self.loss, self.spend_design(), alphas)[0])
+        self._model._store(self._model._learn(self.loss, self.spend_features(), alphas)[0])
         return self._model
 
 
@@ -627,7 +636,7 @@ class RankRLSPath(ModelPath[RankRLS]):
 
 
 @dataclass(eq=False, repr=False)
-class RankRLSCV(RankerMixin, Search):
+class RankRLSCV(RankRLSParameters, RankerMixin, Search):
     """RankRLS that chooses alpha, and kernel parameters if lists are given, by exact hold-out.
 
     With groups every alpha is judged by leave-group-out, without by leave-pair-out: both
@@ -686,22 +695,3 @@ random_state
     model_class = RankRLS
 
     alphas: ArrayLike | None = None
-    _: KW_ONLY
-    cv: Any = "auto"
-    scoring: Any = "disagreement"
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    beta: float = 0.0
-    n_basis: int | None = None
-    basis: str | ArrayLike = "random"
-    solver: str = "auto"
-    tol: float = 1e-8
-    max_iter: int | None = None
-    random_state: Any = None
-    store_predictions: bool = False
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -13,7 +12,7 @@ from rankwise.estimators.margin_ranker import MarginParameters, MarginPath, Marg
 from rankwise.estimators.problem import compared_graph
 from rankwise.estimators.search import Search
 from rankwise.graphs import PreferenceGraph
-from rankwise.inputs import check_option
+from rankwise.inputs import Target, check_option
 from rankwise.losses import HingeLoss, PreferenceLoss, SquaredHingeLoss
 
 LOSSES: dict[str, type[PreferenceLoss]] = {
@@ -157,8 +156,8 @@ class RankSVM(MarginRanker):
         method = choose_method(self.loss, self.solver)
         return LOSSES[self.loss], method
 
-    def _make_graph(self, n_items: int, y: Any, groups: ArrayLike | None) -> PreferenceGraph:
-        graph = compared_graph("RankSVM", n_items, y, groups, self.group_weight)
+    def _make_graph(self, n_items: int, target: Target) -> PreferenceGraph:
+        graph = compared_graph("RankSVM", n_items, target, self.group_weight)
         n_tied = graph.n_pairs - graph.strict().n_pairs if graph.scores is None else 0
         if 0 < n_tied < graph.n_pairs:
             warn_user(
@@ -241,8 +240,5 @@ random_state
 
     alphas: ArrayLike | None = None
     _: KW_ONLY
-    cv: Any = "auto"
-    scoring: Any = "disagreement"
     loss: str = "hinge"
     solver: str = "auto"
-    store_predictions: bool = False

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.anatomy import ScoreFunctions
-from rankwise.estimators.problem import check_beta, check_rows
+from rankwise.estimators.problem import check_beta, check_graph, check_rows
 from rankwise.estimators.pursuit_problem import (
     choose_search,
     list_views,
@@ -26,11 +26,12 @@ from rankwise.estimators.pursuit_problem import (
 )
 from rankwise.estimators.search import Search
 from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, split_unscored
-from rankwise.features import FeatureMap, KernelParameters, View
 from rankwise.features.dictionary import function_values
-from rankwise.frames import check_same_index
+from rankwise.features.feature_map import FeatureMap
+from rankwise.features.kernel import KernelParameters
+from rankwise.features.view import View
 from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.inputs import check_option, with_weights
+from rankwise.inputs import check_option, read_target
 from rankwise.machine import calm
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.candidates import Candidates
@@ -50,16 +51,16 @@ class PursuitFunction(NamedTuple):
     coef_path : ndarray of shape (n_steps, n_functions)
         Their coefficients after each step.
     intercept_path : ndarray of shape (n_steps,)
-        The level after each step.
-    level : float
-        The level without any function.
+        The intercept after each step.
+    mean_score : float
+        The intercept without any function.
     """
 
     basis: FeatureMap
     choices: Indices
     coef_path: Array
     intercept_path: Array
-    level: float
+    mean_score: float
 
     @property
     def coef(self) -> Array:
@@ -68,8 +69,8 @@ class PursuitFunction(NamedTuple):
 
     @property
     def intercept(self) -> float:
-        """Level after the last step."""
-        return float(self.intercept_path[-1]) if len(self.coef_path) else self.level
+        """Intercept after the last step."""
+        return float(self.intercept_path[-1]) if len(self.coef_path) else self.mean_score
 
     def staged_scores(self, X: Any) -> Array:
         """Scores after each step, shape (n_items, n_steps)."""
@@ -78,26 +79,28 @@ class PursuitFunction(NamedTuple):
         return np.asarray(self.basis.scores(X, self.coef_path.T) + self.intercept_path)
 
     def scores(self, X: Any) -> Array:
-        """Scores after the last step; the level if there was none."""
+        """Scores after the last step; the intercept if there was none."""
         if not len(self.coef):
             return np.full(X.shape[0], self.intercept)
         return np.asarray(self.basis.scores(X, self.coef) + self.intercept)
 
 
 def make_functions(
-    dictionaries: list[FeatureMap], steps: list[Step], level: float | None
+    dictionaries: list[FeatureMap], steps: list[Step], mean_score: float | None
 ) -> list[PursuitFunction]:
-    """Gather the coefficients of all steps; `level` is the mean score if there is an intercept."""
+    """Gather the coefficients of all steps; with `mean_score` there is an intercept."""
     functions = []
     for view, dictionary in enumerate(dictionaries):
         chosen = steps[-1].basis[view] if steps else []
         path = np.zeros((len(steps), len(chosen)))
         for p, step in enumerate(steps):
             path[p, : len(step.coef[view])] = step.coef[view]
-        intercepts = np.array([0.0 if level is None else level - s.means[view] for s in steps])
+        intercepts = np.zeros(len(steps))
+        if mean_score is not None:
+            intercepts = np.array([mean_score - step.means[view] for step in steps])
         basis = dictionary.take(np.array(chosen, dtype=np.intp))
         choices = dictionary.indices[np.array([s.chosen[view] for s in steps], dtype=np.intp)]
-        functions.append(PursuitFunction(basis, choices, path, intercepts, level or 0.0))
+        functions.append(PursuitFunction(basis, choices, path, intercepts, mean_score or 0.0))
     return functions
 
 
@@ -149,8 +152,8 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
     beta : float
         Between ranking (0) and regression (1, kernel matching pursuit), [Pursuit13] equation 5.
     fit_intercept : bool
-        Whether for beta > 0 the level b is free, so that predictions are on the scale of y. For
-        beta = 0 there is no level, and b = 0.
+        Whether for beta > 0 the intercept b is free, so that predictions are on the scale of y. For
+        beta = 0 there is none, and b = 0.
     backfit : {"final", "every"} or None
         Whether the coefficients are those of a least-squares fit on the chosen functions: at the
         end, after each step (orthogonal matching pursuit, each function is chosen once), or not at
@@ -258,22 +261,27 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
         RankingPursuit
             The fitted estimator.
         """
-        y, groups = with_weights(y, groups, sample_weight, X)
-        X, target = self._check_training_data(X, y, groups)
+        X, target = self._check_training_data(X, y, groups, sample_weight)
         rng = check_random_state(self.random_state)
         if self.n_iter_no_change is None:
             return self._fit_rows(X, target, rng)
         held = validation_rows(scores_of(target), self.validation_fraction, rng)
         return self._fit_rows(X, target, rng, held)
 
-    def hold_out_task(self, X: Any, y: Any, groups: ArrayLike | None = None) -> PursuitTask:
+    def hold_out_task(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> PursuitTask:
         """The model and its data as a `rankwise.model_selection.HoldOutTask`.
 
-        Its candidates are numbers of steps. X, y and groups as in `fit`, but no graph; the
-        estimator is left as it is.
+        Its candidates are numbers of steps. The data are those of `fit` but no graph, or y is a
+        `Target` that was read already; the estimator is left as it is.
         """
         model: RankingPursuit = clone(self)
-        items, target = model._check_training_data(X, y, groups)
+        items, target = model._check_training_data(X, y, groups, sample_weight)
         return PursuitTask(model, items, scores_of(target))
 
     @calm
@@ -306,7 +314,7 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
             Scores.
         """
         check_is_fitted(self)
-        X = self._check_items(X, reset=False)
+        X = check_rows(self, X, reset=False)
         return np.stack([function.scores(X) for function in self._functions], axis=1)
 
     def score_functions(self) -> ScoreFunctions:
@@ -324,7 +332,7 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
             Scores.
         """
         check_is_fitted(self)
-        X = self._check_items(X, reset=False)
+        X = check_rows(self, X, reset=False)
         yield from self._staged(X).T
 
     def _staged(self, X: Any) -> Array:
@@ -333,24 +341,14 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
         return np.asarray(np.mean(staged, axis=0))
 
     def _check_training_data(
-        self, X: Any, y: Any, groups: ArrayLike | None
+        self, X: Any, y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> tuple[Any, PreferenceGraph | PartlyScored]:
         self._check_parameters()
-        check_same_index(X=X, y=y, groups=groups)
-        X = self._check_items(X)
-        if self.views is not None or not isinstance(y, PreferenceGraph):
-            return X, split_unscored(y, groups, X.shape[0])
-        if groups is not None or y.n_items != X.shape[0]:
-            raise ValueError(
-                f"y is a preference graph of {y.n_items} items for the {X.shape[0]} rows of X, "
-                f"groups={'None' if groups is None else 'given'}; expected a graph of all rows, "
-                "built with its groups, and groups=None."
-            )
-        return X, y
-
-    def _check_items(self, X: Any, *, reset: bool = True) -> Any:
-        sparse = False if self.kernel == "precomputed" else "csr"
-        return check_rows(self, X, accept_sparse=sparse, reset=reset)
+        target = read_target(y, groups, sample_weight, X=X, allow_nan=True)
+        X = check_rows(self, X)
+        if self.views is not None or not isinstance(target.y, PreferenceGraph):
+            return X, split_unscored(target, X.shape[0])
+        return X, check_graph(target.y, X.shape[0], {})
 
     def _check_parameters(self) -> None:
         check_beta(self.beta)
@@ -377,7 +375,7 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
         else:
             rows = scored = np.arange(X.shape[0])
         graph_options = (self.cost, self.ties, self.group_weight)
-        loss, level = make_loss(known, graph_options, self.beta, self.fit_intercept)
+        loss, mean_score = make_loss(known, graph_options, self.beta, self.fit_intercept)
         views = list_views(self.views, View(**self.kernel_arguments()))
         names = getattr(self, "feature_names_in_", None)
         are_split = isinstance(self.views, numbers.Integral)
@@ -386,7 +384,7 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
         )
         self.search_ = choose_search(self.search, dictionaries)
         values = self._values(X, known, scored, dictionaries)
-        has_free_intercept = self.beta == 0 or level is not None
+        has_free_intercept = self.beta == 0 or mean_score is not None
         problem = PursuitProblem(loss, has_free_intercept, *values, self.nu)
         search = make_search(problem, self.search_)
         steps: list[Step] = []
@@ -395,7 +393,7 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
             steps.append(step)
             if held is None:
                 continue
-            functions = make_functions(dictionaries, [step], level)
+            functions = make_functions(dictionaries, [step], mean_score)
             errors.append(_held_out_error(functions, X, scores_of(target), held))
             if len(errors) - 1 - int(np.argmin(errors)) >= int(self.n_iter_no_change or 1):
                 break
@@ -404,7 +402,7 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
             self.validation_score_ = np.array(errors)
             steps = steps[: int(np.argmin(errors)) + 1] if errors else steps
         self.n_pairs_ = problem.loss.graph.n_pairs
-        self._store(steps, make_functions(dictionaries, steps, level))
+        self._store(steps, make_functions(dictionaries, steps, mean_score))
         return self
 
     def _values(
@@ -516,10 +514,6 @@ train_error_
     )
 
     n_basis: int = 50
-    _: KW_ONLY
-    cv: Any = "auto"
-    scoring: Any = "disagreement"
-    store_predictions: bool = False
 
     def predict_views(self, X: Any) -> Array:
         """Scores by each view; see ``RankingPursuit.predict_views``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.estimators.anatomy import ScoreFunctions
-from rankwise.features import KernelParameters
-from rankwise.features.kernel import BaseEstimator
+from rankwise.features.kernel import BaseEstimator, KernelParameters
 from rankwise.frames import as_frame
-from rankwise.inputs import with_weights
+from rankwise.inputs import read_target
 from rankwise.machine import calm
 from rankwise.metrics import Metric
 from rankwise.model_selection.candidates import warn_at_edge
@@ -21,11 +21,11 @@ from rankwise.model_selection.curves import (
     HeldOutCurves,
     check_scoring,
     score_candidates,
-    undefined_everywhere,
 )
 from rankwise.model_selection.folds import read_splits
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BaseSearch(BaseEstimator):
     """A ranker that chooses its parameters by held-out data and stands for the best model.
 
@@ -54,24 +54,24 @@ class BaseSearch(BaseEstimator):
     lists: ClassVar[tuple[str, ...]] = ()
     """Other parameters that may be lists of values; each combination is a task of its own."""
 
-    best_estimator_: Any
-    cv: Any
-    scoring: Any
-    store_predictions: bool
+    cv: Any = "auto"
+    scoring: Any = "disagreement"
+    store_predictions: bool = False
 
     def _search(self, *data: Any) -> None:
         """Choose the parameters, then learn from all data, which go to `hold_out_task`."""
         metric, points, cv = check_scoring(self.scoring), self._points(), read_splits(self.cv)
-        values = {name: given and getattr(self, given) for name, given in self.axes.items()}
-        models = [self._model(**point) for point in points]
-        runs: list[HeldOutCurves] = []
-        for model in models:  # one at a time: a task may hold a kernel matrix
-            task = model.hold_out_task(*data)
-            runs.append(score_candidates(task, values, cv, [metric]))
-        best = self._best_point(runs, metric)
+        values = {name: getattr(self, asked or "", None) for name, asked in self.axes.items()}
+        runs, gains = [], []
+        for point in points:  # one at a time: a task may hold a kernel matrix
+            task = self._model(**point).hold_out_task(*data)
+            run = score_candidates(task, values, cv, [metric])
+            runs.append(run)
+            gains.append(run.gain(metric)[run.best(metric)])
+        best = int(np.argmax(gains))  # of equal points the first
         chosen = self._report(runs, points, best, metric)
-        if len(models) > 1:
-            task = models[best].hold_out_task(*data)
+        if len(points) > 1:
+            task = self._model(**points[best]).hold_out_task(*data)
         self.best_estimator_ = task.train(**chosen)
 
     def __getattr__(self, name: str) -> Any:
@@ -86,22 +86,13 @@ class BaseSearch(BaseEstimator):
 
     def _points(self) -> list[dict[str, Any]]:
         """Every combination of the parameters that may be lists."""
-        given = {name: getattr(self, name) for name in self.lists}
-        values = {n: list(value) if np.ndim(value) else [value] for n, value in given.items()}
-        for name, choices in values.items():
-            if not choices:
+        values = []
+        for name in self.lists:
+            value = getattr(self, name)
+            values.append(list(value) if np.ndim(value) else [value])
+            if not values[-1]:
                 raise ValueError(f"{name} is an empty list; give at least one value to try.")
-        return [
-            dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())
-        ]
-
-    def _best_point(self, runs: list[HeldOutCurves], metric: Metric) -> int:
-        """The point of the lists with the best score; of equal ones the first."""
-        sign = 1.0 if metric.greater_is_better else -1.0
-        gains = [sign * run.overall(metric) for run in runs]
-        if np.isnan(np.concatenate(gains)).all():
-            raise undefined_everywhere(metric)
-        return int(np.argmax([np.nan_to_num(gain, nan=-np.inf).max() for gain in gains]))
+        return [dict(zip(self.lists, point, strict=True)) for point in itertools.product(*values)]
 
     def _report(
         self,
@@ -115,8 +106,8 @@ class BaseSearch(BaseEstimator):
         scores, chosen = run.overall(metric), run.candidates[at]
         for name, value in chosen.items():
             setattr(self, f"{name}_", value)
-            given = self.axes[name] is not None and getattr(self, str(self.axes[name])) is not None
-            if value > 0 and (given or name == "alpha"):  # there is no nu below 0
+            is_asked = getattr(self, self.axes[name] or "", None) is not None
+            if value > 0 and (is_asked or name == "alpha"):  # there is no nu below 0
                 line = run.candidates.line(at, name)
                 place = int(np.flatnonzero(line == at)[0])
                 warn_at_edge(name, run.candidates.axes[name], scores[line], place)
@@ -138,18 +129,16 @@ class BaseSearch(BaseEstimator):
         (name,) = self.axes
         values = [run.candidates.axes[name] for run in runs]
         is_single = runs[0].by_group[metric.name].shape[2] == 1
-        one = (..., 0) if is_single else ...
+        output = 0 if is_single else slice(None)
         tables: dict[str, Any] = {
             (self.axes[name] or name): values if name == "alpha" else values[0].astype(int),
             "params": points,
-            "mean_score": np.stack([run.mean(metric)[one] for run in runs]),
-            "group_score": [run.by_group[metric.name][one] for run in runs],
+            "mean_score": np.stack([run.mean(metric)[:, output] for run in runs]),
+            "group_score": [run.by_group[metric.name][..., output] for run in runs],
         }
         if self.store_predictions:
-            held = [run.predictions for run in runs]
-            tables["predictions"] = [
-                each if each is None or not is_single else each[:, 0] for each in held
-            ]
+            every = [run.predictions for run in runs]
+            tables["predictions"] = [None if each is None else each[:, output] for each in every]
         return tables
 
 
@@ -157,6 +146,7 @@ class Search(BaseSearch, KernelParameters):
     """A search for a learner of items in groups, with one kernel; see `RankRLSCV`."""
 
     lists: ClassVar[tuple[str, ...]] = ("gamma", "degree", "coef0")
+    allows_unscored: bool  # of the mixin of the learner
 
     @calm
     def fit(
@@ -178,8 +168,8 @@ class Search(BaseSearch, KernelParameters):
         Search
             The fitted estimator.
         """
-        y, groups = with_weights(y, groups, sample_weight, X)
-        self._search(X, y, groups)
+        target = read_target(y, groups, sample_weight, X=X, allow_nan=self.allows_unscored)
+        self._search(X, target)
         frame = as_frame(X)
         validate_data(self, X if frame is None else frame, skip_check_array=True)
         return self

@@ -11,11 +11,11 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.problem import check_length, check_something_to_rank, one_output
+from rankwise.estimators.problem import check_something_to_rank, one_output
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import Groups, encode_groups
-from rankwise.inputs import as_scores, some_positive, split_weighted
+from rankwise.inputs import Target, as_scores, check_length, split_weighted
 from rankwise.losses import SquaredLoss
 
 
@@ -52,9 +52,10 @@ class PartlyScored(NamedTuple):
 
     def graph(self, cost: str, ties: str, group_weight: str) -> ScoreGraph:
         """The pairs of the scored rows."""
-        options = {"cost": cost, "ties": ties, "group_weight": group_weight}
-        weights = self.weights_of(self.scored)
-        return ScoreGraph(self.y, self.scored_labels, **options, sample_weight=weights)
+        codes, labels = self.groups
+        present, of_row = np.unique(codes[self.scored], return_inverse=True)
+        target = Target(self.y, Groups(of_row, labels[present]), self.weights_of(self.scored))
+        return ScoreGraph(target, cost=cost, ties=ties, group_weight=group_weight)
 
     def loss(self, *options: str, beta: float = 0.0) -> SquaredLoss:
         """The loss of the scored rows; `options` are those of `graph`."""
@@ -87,53 +88,40 @@ class PartlyScored(NamedTuple):
         return self._replace(scored=self.scored[kept], y=self.y[kept])
 
 
-def split_unscored(
-    y: Any, groups: ArrayLike | None, n_items: int, sample_weight: ArrayLike | None = None
-) -> PartlyScored:
-    """Tell scored from unscored rows, and refuse what is neither.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_items,)
-        Scores, NaN for a row without; or a target of `make_target`, which may carry weights.
-    groups : array-like of shape (n_items,), optional
-        Group labels of all rows; None puts all in one group.
-    n_items : int
-        Number of rows of X.
-    sample_weight : array-like of shape (n_items,), optional
-        Weights of all rows, unless y carries them.
-    """
-    if isinstance(y, PreferenceGraph):
+def split_unscored(target: Target, n_items: int) -> PartlyScored:
+    """Tell scored from unscored rows of X, and refuse what is neither; a score may be NaN."""
+    if isinstance(target.y, PreferenceGraph):
         raise ValueError(
-            f"y is a {type(y).__name__}, which cannot hold unscored rows; pass scores with NaN for "
-            "the rows that have none, and groups."
+            f"y is a {type(target.y).__name__}, which cannot hold unscored rows; pass scores with "
+            "NaN for the rows that have none, and groups."
         )
-    y, groups, weights = split_weighted(y, groups, sample_weight)
-    scores = one_output("a semi-supervised learner", as_scores(y, allow_nan=True))
-    is_scored = ~np.isnan(check_length(scores, n_items))
+    scores = check_length(one_output("a semi-supervised learner", target.y), n_items)
+    is_scored = ~np.isnan(scores)
     if not is_scored.any():
         raise ValueError(
             f"none of the {n_items} rows has a score (y is all NaN); there is nothing to learn the "
             "order from. Score the rows of at least one group."
         )
-    target = PartlyScored(
+    rows = PartlyScored(
         np.flatnonzero(is_scored),
         np.flatnonzero(~is_scored),
         scores[is_scored],
-        encode_groups(groups, n_items),
-        None if weights is None else some_positive(weights, n_items),
+        target.groups or encode_groups(None, n_items),
+        target.weight,
     )
-    if len(target.unscored) and not target.agrees_on_unscored:
+    if len(rows.unscored) and not rows.agrees_on_unscored:
         warn_user(
-            f"no two of the {len(target.unscored)} unscored rows are in one group, so there is "
+            f"no two of the {len(rows.unscored)} unscored rows are in one group, so there is "
             "nothing to learn from them, and views agree on the scored rows instead. Give unscored "
             "rows group labels that they share with other unscored rows.",
         )
-    return target
+    return rows
 
 
 class SemiSupervisedMixin(RankerMixin):
     """A ranker that takes NaN in y as "not scored", in `fit` and in `score`."""
+
+    allows_unscored = True
 
     def score(
         self,

@@ -176,7 +176,7 @@ def _orthogonal(
     return FeatureMap(kernel, columns, root.shape[1], rows, kept, root)
 
 
-class Design(NamedTuple):
+class Features(NamedTuple):
     """What the solver sees of a `FeatureMap`.
 
     Attributes
@@ -186,7 +186,7 @@ class Design(NamedTuple):
     matrix : array, sparse matrix or FeatureRows
         Features R of the items for "primal" and "iterative", the kernel matrix for "dual". Features
         that a basis gives are made when they are read; see `stored`.
-    features : FeatureMap
+    map : FeatureMap
         What scores new items by the coefficients.
     back : callable or None
         Takes solutions of the solver to weights of the features; None if they are that already.
@@ -198,16 +198,16 @@ class Design(NamedTuple):
 
     method: str
     matrix: Any
-    features: FeatureMap
+    map: FeatureMap
     back: Callable[[Array], Array] | None = None
     is_definite: bool = True
     columns: Any = None
 
     def coefficients(self, solution: Array) -> Array:
         """From solutions of shape (n, k) to coefficients of columns or kernel items."""
-        return self.features.coefficients(solution if self.back is None else self.back(solution))
+        return self.map.coefficients(solution if self.back is None else self.back(solution))
 
-    def stored(self) -> Design:
+    def stored(self) -> Features:
         """The same with all features in memory, for those who read them more than once."""
         if not isinstance(self.matrix, FeatureRows):
             return self
@@ -223,7 +223,7 @@ def is_read_once(kernel: Kernel, X: Any, solver: str) -> bool:
     return kernel.is_linear and not sp.issparse(X) and _linear_method(X, solver) == "primal"
 
 
-def make_design(
+def make_features(
     kernel: Kernel,
     X: Any,
     solver: str,
@@ -232,7 +232,7 @@ def make_design(
     basis: str | ArrayLike = "random",
     random_state: Any = None,
     shift_invariant: bool = False,
-) -> Design:
+) -> Features:
     """Choose how to solve.
 
     ===================================  ============================================
@@ -252,49 +252,49 @@ def make_design(
     """
     check_option("solver", solver, SOLVERS)
     if n_basis is not None or not isinstance(basis, str):
-        return _basis_design(kernel, X, solver, n_basis, basis, random_state)
+        return _basis_features(kernel, X, solver, n_basis, basis, random_state)
     if not kernel.is_linear:
-        return _kernel_design(kernel, X, solver)
+        return _kernel_features(kernel, X, solver)
     method, plain = _linear_method(X, solver), FeatureMap(kernel, None, X.shape[1])
     if method == "dual":
         _check_kernel_fits(X.shape[0])
         R = X
         if shift_invariant and not sp.issparse(X):
             R = X - X.mean(axis=0, dtype=np.float64)
-        return Design("dual", kernel.matrix(R), plain, lambda a: np.asarray(R.T @ a), columns=R)
+        return Features("dual", kernel.matrix(R), plain, lambda a: np.asarray(R.T @ a), columns=R)
     if method == "primal":
         check_matrix_fits(
             X.shape[1], X.shape[1], "a Gram matrix", "use solver='iterative' for so many features"
         )
-    return Design(method, X, plain, columns=X)
+    return Features(method, X, plain, columns=X)
 
 
-def make_features(
+def explicit_features(
     kernel: Kernel,
     X: Any,
     *,
     n_basis: int | None = None,
     basis: str | ArrayLike = "random",
     random_state: Any = None,
-) -> Design:
+) -> Features:
     """Explicit features for a loss over pairs: X itself, or an empirical kernel map.
 
     [RankRLS09] sections 4.2 and 4.4.
     """
     if n_basis is not None or not isinstance(basis, str):
-        return _basis_design(kernel, X, "auto", n_basis, basis, random_state).stored()
+        return _basis_features(kernel, X, "auto", n_basis, basis, random_state).stored()
     if kernel.is_linear:
-        return Design("primal", X, FeatureMap(kernel, None, X.shape[1]), columns=X)
-    return _empirical_map(_kernel_design(kernel, X, "auto"))
+        return Features("primal", X, FeatureMap(kernel, None, X.shape[1]), columns=X)
+    return _empirical_map(_kernel_features(kernel, X, "auto"))
 
 
-def _empirical_map(design: Design) -> Design:
+def _empirical_map(features: Features) -> Features:
     """Features R of the items with ``K = R Rᵀ`` instead of K: [RankRLS09] section 4.2.
 
     A pivoted Cholesky factorization, which also finds the rank; the dual coefficients are on the
     pivots alone. A matrix that is not positive semidefinite goes by its eigenvectors instead.
     """
-    K = center_kernel(design.matrix)
+    K = center_kernel(features.matrix)
     first = first_equal_rows(K)
     probe = np.random.default_rng(0).standard_normal(len(K))
     exact, diagonal = K @ probe, np.diagonal(K).copy()
@@ -323,7 +323,7 @@ def _empirical_map(design: Design) -> Design:
             a[chosen] = scipy.linalg.solve_triangular(R[chosen], w, lower=True, trans="T")
         return np.asarray(a - a.mean(axis=0))  # a centered kernel does not see the mean
 
-    return Design("primal", R, design.features, dual_coefficients, is_definite)
+    return Features("primal", R, features.map, dual_coefficients, is_definite)
 
 
 def _from_upper(factor: Array, diagonal: Array) -> Array:
@@ -334,7 +334,7 @@ def _from_upper(factor: Array, diagonal: Array) -> Array:
     return factor
 
 
-def _kernel_design(kernel: Kernel, X: Any, solver: str) -> Design:
+def _kernel_features(kernel: Kernel, X: Any, solver: str) -> Features:
     if solver not in ("auto", "dual"):
         raise ValueError(
             f"solver={solver!r} needs explicit features; with kernel={kernel.function!r} use "
@@ -343,17 +343,17 @@ def _kernel_design(kernel: Kernel, X: Any, solver: str) -> Design:
     _check_square(kernel, X)
     _check_kernel_fits(X.shape[0])
     items = None if kernel.is_precomputed else X.copy()  # the caller may change X
-    return Design("dual", kernel.matrix(X), FeatureMap(kernel, None, X.shape[0], None, items))
+    return Features("dual", kernel.matrix(X), FeatureMap(kernel, None, X.shape[0], None, items))
 
 
-def _basis_design(
+def _basis_features(
     kernel: Kernel,
     X: Any,
     solver: str,
     n_basis: int | None,
     basis: str | ArrayLike,
     random_state: Any,
-) -> Design:
+) -> Features:
     """R = K_mb K_bb^(−1/2), then primal: [RankRLS09] equations 41 and 42.
 
     Only a block of rows of R is in memory at a time.
@@ -369,8 +369,8 @@ def _basis_design(
     size = n_basis if isinstance(basis, str) else np.shape(basis)[0]
     if isinstance(size, int):  # anything else is refused by basis_map
         check_matrix_fits(size, size, "the kernel matrix of a basis", "use a smaller n_basis")
-    features = basis_map(kernel, X, n_basis, basis, random_state)
-    return Design("primal", FeatureRows([features], X), features)
+    of_basis = basis_map(kernel, X, n_basis, basis, random_state)
+    return Features("primal", FeatureRows([of_basis], X), of_basis)
 
 
 def _linear_method(X: Any, solver: str) -> str:

@@ -66,7 +66,7 @@ def nested_scatter(
     for parent, weight in outer:
         indicator = sp.csr_array((size, parent, np.arange(len(parent) + 1)))
         size_of_parent = np.asarray(indicator.T @ np.ones(len(parent)))
-        parent_means = _quotients(indicator.T @ means, size_of_parent)
+        parent_means = divide(indicator.T @ means, size_of_parent)
         for block in _blocks(means):
             centered = means[block] - parent_means[parent[block]]
             centered *= np.sqrt(weight[parent[block]] * size[block])[:, None]
@@ -130,15 +130,19 @@ def _scatter_of_rows(
         return sum((product(rows_of(block), block, means) for block in blocks), start=np.zeros(1))
 
     blocks, n_multiplications = list(_blocks(R)), R.shape[0] * n_columns**2
-    found = map_on_idle_cores(sum_up, blocks, n_multiplications)
-    squares, moment, sums = (sum(parts[1:], start=parts[0]) for parts in zip(*found, strict=True))
+    (squares, moment, sums), *others = map_on_idle_cores(sum_up, blocks, n_multiplications)
+    for more_squares, more_moment, more_sums in others:
+        squares += more_squares
+        moment += more_moment
+        sums += more_sums
     if is_far:
         moment += np.outer(center, columns.sum(axis=0))
-    means = _quotients(sums, size)
+    means = divide(sums, size)
     roots = means * (root * np.sqrt(size))[:, None]
     lost = roots.T @ roots
     if (np.diagonal(lost) > FAR * np.diagonal(squares)).any():
-        squares = sum(map_on_idle_cores(center_and_multiply, blocks, n_multiplications))
+        centered = map_on_idle_cores(center_and_multiply, blocks, n_multiplications)
+        squares = sum(centered[1:], start=centered[0])
     else:
         squares -= lost
     squares *= weight[0] if is_even else 1.0
@@ -164,9 +168,10 @@ def plain_system(R: Any, target: Array, mass: Array | None = None) -> tuple[Arra
     return gram, moment
 
 
-def _quotients(sums: Array, size: Array) -> Array:
-    """Means; zero for a family without items or weight."""
-    return np.asarray(sums / np.where(size > 0, size, 1)[:, None])
+def divide(sums: Array, size: Array) -> Array:
+    """Means of families; zero for a family without items or weight."""
+    size = np.where(size > 0, size, 1.0)
+    return np.asarray(sums / (size if sums.ndim == 1 else size[:, None]))
 
 
 def _blocks(R: Any) -> Iterator[slice]:

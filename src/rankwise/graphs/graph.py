@@ -38,6 +38,15 @@ class PreferenceGraph(ABC):
     ties = "include"
     group_weight = "pairs"
 
+    scores: Array | None = None
+    """Scores of the items, (n_items,) or (n_items, v); None if there are preferences only."""
+
+    item_weights: Array | None = None
+    """Weights of the items, the diagonal of D; None if all have weight 1."""
+
+    is_complete: bool = False
+    """Whether every two items are an edge of magnitude y_i − y_j, y being the scores."""
+
     @abstractmethod
     def pairs(self) -> PairGraph:
         """The edges, explicitly; with the groups of the items if they have any."""
@@ -46,52 +55,37 @@ class PreferenceGraph(ABC):
     def _edges(self) -> PairGraph:
         return self.pairs()
 
-    @property
+    @cached_property
     def n_items(self) -> int:
         """Number of items."""
         return self._edges.n_items
 
-    @property
+    @cached_property
     def n_pairs(self) -> int:
         """Number of edges."""
         return self._edges.n_pairs
 
-    @property
+    @cached_property
     def groups(self) -> Indices:
         """For each item the number of its group: what cross-validation holds out together."""
         return self._edges.groups
 
-    @property
+    @cached_property
     def group_labels(self) -> NDArray[Any]:
         """Labels of the groups, by number."""
         return self._edges.group_labels
 
-    @property
+    @cached_property
     def n_groups(self) -> int:
         """Number of groups, those without edges included."""
         return len(self.group_labels)
 
-    @property
+    @cached_property
     def n_units(self) -> int:
         """Number of groups that were given; else of connected components that have an edge."""
         return self._edges.n_units
 
-    @property
-    def scores(self) -> Array | None:
-        """Scores of the items, (n_items,) or (n_items, v); None if there are preferences only."""
-        return None
-
-    @property
-    def item_weights(self) -> Array | None:
-        """Weights of the items, the diagonal of D; None if all have weight 1."""
-        return None
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every two items are an edge of magnitude y_i − y_j, y being the scores."""
-        return False
-
-    @property
+    @cached_property
     def total_weight(self) -> float:
         """W = Σ ω_k."""
         return self._edges.total_weight

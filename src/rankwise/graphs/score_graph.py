@@ -7,10 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
-from rankwise.frames import check_same_index
 from rankwise.graphs.gram import Nesting, nested_scatter
 from rankwise.graphs.graph import GraphDescription, PreferenceGraph
 from rankwise.graphs.pair_graph import COSTS, GROUP_WEIGHTS, PairGraph
@@ -24,8 +23,8 @@ from rankwise.graphs.score_levels import (
     sums_of_others,
 )
 from rankwise.graphs.strict import StrictOrder
-from rankwise.groups import Groups, encode_groups
-from rankwise.inputs import as_scores, as_weights, check_option, split_weighted
+from rankwise.groups import Groups
+from rankwise.inputs import Target, as_weights, check_option, read_target
 from rankwise.machine import check_matrix_fits
 
 TIES = ("include", "exclude")
@@ -79,9 +78,11 @@ class ScoreGraph(PreferenceGraph):
     total weight          4
     """
 
+    scores: Array
+
     def __init__(
         self,
-        y: ArrayLike,
+        y: ArrayLike | Target,
         groups: ArrayLike | None = None,
         *,
         cost: str = "magnitude",
@@ -92,17 +93,17 @@ class ScoreGraph(PreferenceGraph):
         check_option("cost", cost, COSTS)
         check_option("ties", ties, TIES)
         check_option("group_weight", group_weight, GROUP_WEIGHTS)
-        y, groups, weight = split_weighted(y, groups, sample_weight)
-        check_same_index(y=y, groups=groups, sample_weight=weight)
-        scores = as_scores(y)
+        target = read_target(y, groups, sample_weight)
+        if target.groups is None:
+            raise ValueError(f"y is a {type(y).__name__}; expected the scores of the items.")
+        scores = target.y if target is y else target.y.copy()  # the caller may change y
         ties = ties if cost == "magnitude" else "exclude"
         if scores.ndim == 2 and ties == "exclude":
             raise ValueError(
                 f"y has {scores.shape[1]} outputs, but with cost={cost!r} and ties={ties!r} the "
                 "pairs depend on the scores; make one ScoreGraph per output."
             )
-        weight = None if weight is None else as_weights(weight, len(scores))
-        self._set(scores, encode_groups(groups, len(scores)), cost, ties, group_weight, weight)
+        self._set(scores, target.groups, cost, ties, group_weight, target.weight)
         if cost == "relative" and not np.isfinite(self.total_weight):
             raise ValueError(
                 "cost='relative' weighs a pair by 1/(y_i − y_j)², which overflows: some scores "
@@ -116,10 +117,36 @@ class ScoreGraph(PreferenceGraph):
         cost: str,
         ties: str,
         group_weight: str,
-        sample_weight: Array | None,
+        weight: Array | None,
     ) -> None:
-        self.y, self._groups, self.sample_weight = y, groups, sample_weight
+        """Keep checked arrays, and add up the pairs of each group."""
+        self.y = self.scores = y
+        self._groups, self.groups, self.group_labels = groups, groups.codes, groups.labels
+        self.n_items, self.n_groups = len(y), len(self.group_labels)
+        self.n_units = self.n_groups
+        self.sample_weight = self.item_weights = weight
         self.cost, self.ties, self.group_weight = cost, ties, group_weight
+        is_clique = ties == "include" and self.n_groups == 1
+        self.is_complete = is_clique and (weight is None or bool((weight > 0).all()))
+        if ties == "include":  # a level need not tell scores apart
+            self.levels = ScoreLevels(self.groups, np.arange(self.n_groups), self.n_groups, weight)
+        else:
+            self.levels = find_levels(y, self.groups, self.n_groups, weight)
+        self._n_pairs_of_group = self._count_pairs()
+        self.n_pairs = int(self._n_pairs_of_group.sum())
+        total = self._n_pairs_of_group if weight is None else self._weigh_pairs(weight)
+        self.pair_weights = np.ones_like(total)
+        if group_weight == "groups":
+            self.pair_weights = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+        self.total_weight = float(total @ self.pair_weights)
+        levels = self.levels
+        self._pull = self.pair_weights * levels.group_size
+        self._within, self._between = self._pull, np.zeros(self.n_groups)
+        if ties == "exclude":
+            self._within = self.pair_weights[levels.group] * levels.others
+            self._between = self._pull[levels.group]
+        if cost == "relative":
+            self.total_weight = self._edges.total_weight
 
     @classmethod
     def of(
@@ -137,73 +164,6 @@ class ScoreGraph(PreferenceGraph):
         ties = ties if cost == "magnitude" else "exclude"
         graph._set(y, groups, cost, ties, group_weight, sample_weight)
         return graph
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return len(self.y)
-
-    @property
-    def groups(self) -> Indices:
-        """For each item the number of its group."""
-        return self._groups.codes
-
-    @property
-    def group_labels(self) -> NDArray[Any]:
-        """The distinct labels in the order of the group numbers."""
-        return self._groups.labels
-
-    @property
-    def n_units(self) -> int:
-        """Number of groups, those without pairs included."""
-        return self.n_groups
-
-    @property
-    def scores(self) -> Array:
-        """Scores of the items."""
-        return self.y
-
-    @property
-    def item_weights(self) -> Array | None:
-        """Weights of the items; None if they have none."""
-        return self.sample_weight
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all items are in one group and every two of them are a pair."""
-        is_clique = self.ties == "include" and self.n_groups == 1
-        return is_clique and (self.sample_weight is None or bool((self.sample_weight > 0).all()))
-
-    @cached_property
-    def n_pairs(self) -> int:
-        """Number of pairs of positive weight."""
-        return int(self._count_pairs.sum())
-
-    @cached_property
-    def total_weight(self) -> float:
-        """W, the sum of the weights of the pairs."""
-        if self.cost == "relative":
-            return self._edges.total_weight
-        return float(self._weight_of_pairs @ self.pair_weights)
-
-    @cached_property
-    def levels(self) -> ScoreLevels:
-        """Items that the graph cannot tell apart: groups × distinct scores, or whole groups."""
-        if self.ties == "include":  # a level need not tell scores apart
-            every = np.arange(self.n_groups)
-            return ScoreLevels(self.groups, every, self.n_groups, self.sample_weight)
-        return find_levels(self.y, self.groups, self.n_groups, self.sample_weight)
-
-    @cached_property
-    def pair_weights(self) -> Array:
-        """Weight that `group_weight` gives to each pair of a group, shape (n_groups,).
-
-        With weights of items it is what the product of the weights of a pair is multiplied by.
-        """
-        pairs = self._weight_of_pairs
-        if self.group_weight == "pairs":
-            return np.ones_like(pairs)
-        return np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 0)
 
     @property
     def squared_magnitude(self) -> float:
@@ -242,7 +202,7 @@ class ScoreGraph(PreferenceGraph):
     @cached_property
     def components(self) -> Indices:
         """For each item the number of its connected component; groups without pairs fall apart."""
-        connected = (self._count_pairs > 0)[self.groups]
+        connected = (self._n_pairs_of_group > 0)[self.groups]
         if self.sample_weight is not None:
             connected &= self.sample_weight > 0
         return connect_groups(self.groups, connected)
@@ -364,9 +324,9 @@ class ScoreGraph(PreferenceGraph):
     def describe(self) -> GraphDescription:
         """Counts of groups, pairs, ties (over all outputs) and of items that are in no pair."""
         columns = self.y.reshape(self.n_items, -1).T
-        untied = [self._like(y, self._groups, self.sample_weight, cost="sign") for y in columns]
-        every = self._like(columns[0], self._groups, self.sample_weight, cost="magnitude")
-        every.ties = "include"
+        groups, weight = self._groups, self.sample_weight
+        untied = [self._like(y, groups, weight, cost="sign") for y in columns]
+        every = ScoreGraph.of(columns[0], groups, sample_weight=weight)
         is_alone = np.bincount(self.components)[self.components] == 1
         return GraphDescription(
             n_items=self.n_items,
@@ -374,52 +334,29 @@ class ScoreGraph(PreferenceGraph):
             n_pairs=self.n_pairs,
             n_tied_pairs=sum(every.n_pairs - graph.n_pairs for graph in untied),
             ties=self.ties,
-            n_groups_without_pairs=int((self._count_pairs == 0).sum()),
+            n_groups_without_pairs=int((self._n_pairs_of_group == 0).sum()),
             n_isolated_items=int(is_alone.sum()),
             total_weight=self.total_weight,
         )
 
-    @cached_property
     def _count_pairs(self) -> Array:
         """Number of pairs of positive weight in each group."""
-        level = self.levels.of_item
         counted = slice(None) if self.sample_weight is None else self.sample_weight > 0
         size = sums_by_code(None, self.groups[counted], self.n_groups)
         pairs = 0.5 * size * (size - 1)
         if self.ties == "exclude":
-            tied = sums_by_code(None, level[counted], len(self.levels.group))
+            tied = sums_by_code(None, self.levels.of_item[counted], len(self.levels.group))
             tied = 0.5 * tied * (tied - 1)
             pairs -= sums_by_code(tied, self.levels.group, self.n_groups)
         return pairs
 
-    @cached_property
-    def _weight_of_pairs(self) -> Array:
+    def _weigh_pairs(self, weight: Array) -> Array:
         """Weight of the pairs of each group, before `pair_weights`; no term cancels."""
-        if self.sample_weight is None:
-            return self._count_pairs
-        if self.ties == "include":
-            weight, family = self.sample_weight, self.groups
-            others = sums_of_others(weight, family, self.n_groups)
-        else:
-            weight, family, others = self.levels.size, self.levels.group, self.levels.others
-        return sums_by_code(0.5 * weight * others, family, self.n_groups)
-
-    @property
-    def _pull(self) -> Array:
-        """What L multiplies deviations from the mean of each group by, before weights of items."""
-        return np.asarray(self.pair_weights * self.levels.group_size)
-
-    @cached_property
-    def _within(self) -> Array:
-        if self.ties == "include":
-            return self._pull
-        return np.asarray(self.pair_weights[self.levels.group] * self.levels.others)
-
-    @cached_property
-    def _between(self) -> Array:
-        if self.ties == "include":
-            return np.zeros(self.n_groups)
-        return self._pull[self.levels.group]
+        levels = self.levels
+        if self.ties == "exclude":
+            return sums_by_code(0.5 * levels.size * levels.others, levels.group, self.n_groups)
+        others = sums_of_others(weight, self.groups, self.n_groups)
+        return sums_by_code(0.5 * weight * others, self.groups, self.n_groups)
 
     def _centered_scores(self) -> Array:
         sums = sums_of_families(self.y, self.groups, self.n_groups)

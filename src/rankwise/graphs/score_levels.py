@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankwise._compiled import add_rows, scale_rows, sort_by_group
 from rankwise.arrays import Array, Indices
+from rankwise.graphs.gram import divide
 from rankwise.graphs.graph import sums_of_squares
 
 
@@ -29,40 +30,34 @@ class ScoreLevels:
         Number of groups.
     weight : ndarray of shape (n_items,) or None
         What each item counts; None for one. All sizes and means below go by it.
+    size, group_size : ndarray of shape (n_levels,) and (n_groups,)
+        Number (or weight) of the items of each level and of each group.
     """
 
     def __init__(
         self, of_item: Indices, group: Indices, n_groups: int, weight: Array | None = None
     ) -> None:
         self.of_item, self.group, self.n_groups, self.weight = of_item, group, n_groups, weight
-
-    @cached_property
-    def size(self) -> Array:
-        """Number (or weight) of items in each level."""
-        return sums_by_code(self.weight, self.of_item, len(self.group))
+        self.size = sums_by_code(weight, of_item, len(group))
+        self.group_size = sums_by_code(self.size, group, n_groups)
 
     @cached_property
     def first(self) -> Indices:
         """Number of the first level of each group."""
         return np.searchsorted(self.group, np.arange(self.n_groups))
 
-    @cached_property
-    def group_size(self) -> Array:
-        """Number (or weight) of items in each group."""
-        return sums_by_code(self.size, self.group, self.n_groups)
-
     def means(self, V: Array, mass: Array | None = None) -> Array:
         """Mean of V over each level; with a mass, ``Σ mass v / Σ weight``."""
         mass = self.weight if mass is None else mass
         sums = sums_of_families(V, self.of_item, len(self.group), mass)
-        return _divide(sums, self.size)
+        return divide(sums, self.size)
 
     def to_items(self, values: Array) -> Array:
         """What each item gets from its level, times its weight."""
-        found = values[self.of_item]
+        of_items = values[self.of_item]
         if self.weight is not None:
-            found *= self.weight if values.ndim == 1 else self.weight[:, None]
-        return np.asarray(found)
+            of_items *= self.weight if values.ndim == 1 else self.weight[:, None]
+        return np.asarray(of_items)
 
     def sparse_norms(self, R: Any, within: Array, between: Array) -> Array:
         """``rᵀ L r`` for every column r of sparse R, in time linear in its non-zeros.
@@ -75,14 +70,14 @@ class ScoreLevels:
         members = (weight, self.of_item, np.arange(n_items + 1))
         level_sums = sp.csr_matrix(members, (n_items, len(self.group))).T.tocsr() @ R
         norms = sums_of_squares(R, weight * within[self.of_item])
-        norms += sums_of_squares(level_sums, _divide(between - within, self.size))
+        norms += sums_of_squares(level_sums, divide(between - within, self.size))
         if between.any():
             every = np.arange(len(self.group))
             shape = (self.n_groups, len(every))
             of_group = sp.csr_matrix((np.ones(len(every)), (self.group, every)), shape)
             pull = np.zeros(self.n_groups)
             pull[self.group] = between
-            norms -= sums_of_squares(of_group @ level_sums, _divide(pull, self.group_size))
+            norms -= sums_of_squares(of_group @ level_sums, divide(pull, self.group_size))
         return norms
 
     @cached_property
@@ -118,7 +113,7 @@ class ScoreLevels:
         values[self.heaviest] = 0.0
         size = self.size if values.ndim == 1 else self.size[:, None]
         sums = sums_of_families(size * values, self.group, self.n_groups)
-        values[self.heaviest] = -_divide(sums[self.group[self.heaviest]], self.size[self.heaviest])
+        values[self.heaviest] = -divide(sums[self.group[self.heaviest]], self.size[self.heaviest])
         return values
 
     def balance_items(self, values: Array) -> None:
@@ -136,7 +131,7 @@ class ScoreLevels:
     def group_means(self, level_means: Array) -> Array:
         """Mean over each group, from the means of its levels."""
         sums = sums_of_families(level_means, self.group, self.n_groups, self.size)
-        return _divide(sums, self.group_size)
+        return divide(sums, self.group_size)
 
 
 def find_levels(
@@ -213,8 +208,3 @@ def deviations(
 def _as_rows(V: NDArray[Any]) -> NDArray[Any]:
     dtype = V.dtype if V.dtype == np.float32 else np.float64
     return np.ascontiguousarray(V.reshape(len(V), -1), dtype=dtype)
-
-
-def _divide(sums: Array, size: Array) -> Array:
-    size = np.where(size > 0, size, 1.0)  # an empty group has sums of zero
-    return sums / (size if sums.ndim == 1 else size[:, None])

@@ -3,6 +3,8 @@
 from rankwise.leaderboard.board import HeadToHead, Leaderboard, LeaderboardRow, Margin
 from rankwise.leaderboard.covariates import Effect
 from rankwise.leaderboard.judges import Judge
+from rankwise.leaderboard.overturn import Overturn
+from rankwise.leaderboard.prior import Prior
 from rankwise.leaderboard.rating import rate, rate_groups
 
 __all__ = [
@@ -12,6 +14,8 @@ __all__ = [
     "Leaderboard",
     "LeaderboardRow",
     "Margin",
+    "Overturn",
+    "Prior",
     "rate",
     "rate_groups",
 ]

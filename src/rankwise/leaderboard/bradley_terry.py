@@ -15,7 +15,7 @@ from rankwise.errors import warn_user
 from rankwise.estimators.rank_logistic import RankLogistic
 from rankwise.inputs import check_option
 from rankwise.leaderboard.jackknife import LeaveOut
-from rankwise.leaderboard.least_squares import LeastSquares, alpha_grid, best_alpha
+from rankwise.leaderboard.least_squares import LeastSquares, alpha_grid, best_alpha, trusted_alpha
 from rankwise.leaderboard.likelihood import (
     VERDICTS,
     Fit,
@@ -47,11 +47,15 @@ class BradleyTerry:
     ties : {"half", "davidson"}
         A tie is half a win each, or has a probability of its own with one more parameter: ν of
         Davidson 1970.
+    n_free : int
+        As in `RatingSystem`.
     """
 
     logits: float | None = 1.0
 
-    def __init__(self, tally: Tally, X: Array | None = None, ties: str = "half") -> None:
+    def __init__(
+        self, tally: Tally, X: Array | None = None, ties: str = "half", n_free: int = 0
+    ) -> None:
         check_option("ties", ties, list(VERDICTS))
         if not np.isin(tally.target, (-1.0, 0.0, 1.0)).all():
             raise ValueError(
@@ -59,7 +63,7 @@ class BradleyTerry:
                 "do without margin and magnitude, or use model='least-squares'."
             )
         self.tally = tally
-        self.system = RatingSystem(tally, X)
+        self.system = RatingSystem(tally, X, n_free)
         is_tie = tally.target == 0
         is_mixed = bool(is_tie.any() and not is_tie.all())  # else the parameter is at its limit
         self.verdicts: Verdicts = VERDICTS[ties]() if is_mixed else HalfWins()
@@ -109,6 +113,8 @@ class BradleyTerry:
             else:
                 solution = Solution(ratings, effects)
                 losses[k] = self.held_out_log_loss(solution, float(alpha))
+        if self.system.has_prior:
+            return trusted_alpha(alphas, -len(self.tally.outcome) * losses)
         return best_alpha(alphas, losses)
 
     def local(self, solution: Solution, alpha: float) -> tuple[RatingSystem, float]:
@@ -123,7 +129,7 @@ class BradleyTerry:
         bend = np.maximum(derivatives.mm, 1e-300)
         working = replace(tally, weight=tally.weight * bend, target=margins - derivatives.m / bend)
         shift = 2 * alpha * tally.total_weight / working.total_weight
-        return RatingSystem(working, self.system.X), shift
+        return self.system.of(working), shift
 
     def resample(
         self,

@@ -31,6 +31,8 @@ def jackknife(
     clusters: Indices | None,
     rng: np.random.Generator,
     thin: NDArray[np.bool_],
+    *,
+    is_prior: bool = False,
 ) -> Spread:
     """``V = (U − 1)/U Σ_u (w^(−u) − w)(w^(−u) − w)ᵀ`` over U comparisons or clusters u.
 
@@ -43,6 +45,10 @@ def jackknife(
     taken to be as noisy as the others are on average. So is one with h above 0.999. A few
     comparisons that happen to agree would look exact, too; those of `thin` items are taken to be
     at least as noisy as the average.
+
+    Where ratings are drawn to a prior by λ, what they lack is unknown, too: u has the variance
+    σ²/λ with σ² the mean noise, and V has ``λ σ² A⁻¹ P A⁻¹`` more, P being 1 for what is
+    regularized. If all noise is alike the two add up to σ² A⁻¹, the posterior covariance.
     """
     tally, shift = system.tally, alpha * system.tally.total_weight
     if system.X is None and system.size > COVARIANCE_LIMIT:
@@ -55,7 +61,11 @@ def jackknife(
         squares += tally.by_pair(tally.count * (tally.weight * held_out) ** 2)
     else:
         n_units = int(clusters.max()) + 1
-    V = exact.inverse @ system.gram(squares[None])[0] @ exact.inverse
+    meat = system.gram(squares[None])[0]
+    if is_prior:
+        drawn = np.arange(system.n_regularized)
+        meat[drawn, drawn] += shift * mean_noise(tally, held_out, np.ones(len(held_out), bool))
+    V = exact.inverse @ meat @ exact.inverse
     if clusters is not None:
         V += _over_clusters(exact, Units(tally, clusters))
     root = _root(V * max(1, n_units - 1) / n_units)

@@ -16,6 +16,7 @@ from rankwise.leaderboard.tally import Tally
 
 EIGEN_LIMIT = 3000  # items or features; with more, ten folds of comparisons are held out
 RELATIVE = np.logspace(-5, 3, 33)  # alphas, from almost no regularization to a very strong one
+LEAST_TRUST = 3e-3  # of a prior; below, its variance would be any number
 BLOCK = 2**22  # numbers
 
 
@@ -34,6 +35,8 @@ class LeastSquares:
         Features of the items.
     ties : str
         Must be "half": a tie is the margin 0, between a win and a loss.
+    n_free : int
+        As in `RatingSystem`.
 
     Attributes
     ----------
@@ -41,14 +44,16 @@ class LeastSquares:
         Logits in one unit of a rating; None if the outcomes are not wins, ties and losses.
     """
 
-    def __init__(self, tally: Tally, X: Array | None = None, ties: str = "half") -> None:
+    def __init__(
+        self, tally: Tally, X: Array | None = None, ties: str = "half", n_free: int = 0
+    ) -> None:
         if ties != "half":
             raise ValueError(
                 f"ties={ties!r} is for model='bradley-terry'; least squares takes a tie as half a "
                 "win (ties='half')."
             )
         self.tally = tally
-        self.system = RatingSystem(tally, X)
+        self.system = RatingSystem(tally, X, n_free)
         is_verdict = bool(np.isin(tally.target, [-1.0, 0.0, 1.0]).all())
         self.logits = 2.0 if is_verdict else None  # 2σ(x) − 1 is x/2 near 0
 
@@ -57,7 +62,10 @@ class LeastSquares:
         alphas = alpha_grid(self.system)
         if self.system.size > EIGEN_LIMIT:
             return best_alpha(alphas, tenfold_errors(self.system, alphas, rng))
-        return best_alpha(alphas, leave_one_out_errors(self.system, alphas))
+        errors = leave_one_out_errors(self.system, alphas)
+        if self.system.has_prior:
+            return trusted_alpha(alphas, -len(self.tally.outcome) / 2 * np.log(errors))
+        return best_alpha(alphas, errors)
 
     def solve(self, alpha: float) -> Solution:
         """Ratings and effects from all comparisons: one linear system."""
@@ -105,15 +113,32 @@ def best_alpha(alphas: Array, errors: Array) -> float:
     return float(alphas[errors == np.nanmin(errors)].max())
 
 
+def trusted_alpha(alphas: Array, log_likelihoods: Array) -> float:
+    """The alpha by which a prior is trusted, from how well each foresees votes left out.
+
+    u has the variance s² ∝ 1/α, and its mean is taken over the likelihoods with a density of s that
+    rises with s (Chung and others, A nondegenerate penalized likelihood estimator, 2013). The alpha
+    of the best likelihood would often be infinite for few votes: the prior would be taken for the
+    truth, and the intervals would miss it.
+    """
+    weights = log_likelihoods - np.log(alphas)
+    weights = np.exp(weights - weights.max())
+    return float(weights.sum() / (weights @ (1 / alphas)))
+
+
 def alpha_grid(system: RatingSystem) -> Array:
     """λ from 1e-5 to 1e3 times the mean eigenvalue of ``Xᵀ L X``."""
     tally, X = system.tally, system.X
     weights, _ = tally.sums
+    relative = RELATIVE
     if X is None:
         mean = 2 * weights.sum() / tally.n_items
+    elif system.has_prior:
+        mean = 2 * weights.sum() / tally.n_items
+        relative = RELATIVE[RELATIVE > LEAST_TRUST]
     else:
         mean = float(weights @ (tally.differences(X) ** 2).sum(axis=1)) / system.n_features
-    return np.asarray(RELATIVE * mean / tally.total_weight)
+    return np.asarray(relative * mean / tally.total_weight)
 
 
 def leave_one_out_errors(system: RatingSystem, alphas: Array) -> Array:
@@ -124,19 +149,19 @@ def leave_one_out_errors(system: RatingSystem, alphas: Array) -> Array:
     that is trained on the rest. One eigendecomposition serves all comparisons. Covariates are
     taken out first, by a Schur complement: their part of the leverage does not depend on λ.
     """
-    tally, Z, p = system.tally, system.tally.covariates, system.n_ratings
+    tally, p = system.tally, system.n_regularized
     weights, flows = tally.sums
     gram, right = system.gram(weights[None])[0], system.right(flows[None])[0]
     inner = gram[p:, p:] + np.diag(system.penalty(0.0)[p:])
     onto = np.linalg.solve(inner, np.column_stack([gram[p:, :p], right[p:]]))  # covariates' share
     values, vectors = eigh(gram[:p, :p] - gram[:p, p:] @ onto[:, :-1])
     values = np.maximum(values, 0.0)
-    Y = vectors if system.X is None else system.X @ vectors
+    Y = vectors if system.X is None else system.X[:, :p] @ vectors
     right = vectors.T @ (right[:p] - gram[:p, p:] @ onto[:, -1])
     onto = np.column_stack([onto[:, :-1] @ vectors, onto[:, -1]])
     sums = np.zeros(len(alphas))
     for outcomes in _outcomes_of_one_weight(tally, len(values)):
-        omega, z = tally.weight[outcomes[0]], Z[tally.pair[outcomes]]
+        omega, z = tally.weight[outcomes[0]], system.free_rows(tally.pair[outcomes])
         scale = 1 / (values[:, None] + alphas * (tally.total_weight - omega))
         pairs = tally.pair[outcomes]
         x = Y[tally.first[pairs]] - Y[tally.second[pairs]] - z @ onto[:, :-1]

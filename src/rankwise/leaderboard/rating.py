@@ -30,6 +30,7 @@ from rankwise.leaderboard.covariates import (
 from rankwise.leaderboard.jackknife import held_out_margins, jackknife
 from rankwise.leaderboard.judges import Judge, judges_of, weights_of
 from rankwise.leaderboard.least_squares import LeastSquares
+from rankwise.leaderboard.prior import read_prior
 from rankwise.leaderboard.solving import Solution
 from rankwise.leaderboard.standing import ordered_columns, records_of, standing_of
 from rankwise.leaderboard.tally import Tally
@@ -52,12 +53,13 @@ def rate(
     pairs: Any,
     *,
     items: ArrayLike | None = None,
+    features: Any = None,
+    prior: Any = None,
     covariates: Any = None,
     side: bool = False,
-    model: str = "least-squares",
+    model: str | None = None,
     ties: str = "half",
-    alpha: float | str = 1e-8,
-    features: Any = None,
+    alpha: float | str | None = None,
     scale: str = "margin",
     anchor: Any = None,
     order: str = "rating",
@@ -85,26 +87,34 @@ def rate(
         outcome="winner"``, see `**columns`. `rankwise.datasets.read_pairs` reads a file.
     items : array-like of shape (n_items,), optional
         Labels of the items of a PairGraph, if it has none; their numbers if not given.
+    features : array-like of shape (n_items, n_features), optional
+        Features of the items in the order of ``pairs.items``.
+    prior : Leaderboard, dict or series of ratings, table, or a list of these, optional
+        What somebody else says of the items, such as a language model as a judge, in any unit: the
+        ratings are r = Bβ + u, B the ratings by the priors, and only ‖u‖² is regularized. With few
+        votes the board is that of the judge, with many that of the votes; how far votes that are
+        left out one at a time are foreseen decides in between, unless `alpha` is a number. A table
+        has a column of items and one or more of ratings. Items that only the prior rates are on the
+        board; those that it does not rate it is taken to call average. ``board.prior`` says what it
+        was worth.
     covariates : list of str, dict, or array-like of shape (n_comparisons, n_covariates), optional
         What else may explain the outcomes: columns of the frame (two of them in a tuple are their
         difference), names of the covariates of PairData, or values. Numbers speak for the first
         item; text is a category. Their effects are in ``board.effects``.
     side : bool
         Whether the first side may have an advantage, which is then one of the effects.
-    model : {"least-squares", "bradley-terry"}
-        Of the outcomes. "bradley-terry": item i beats j with the probability
-        σ(r_i − r_j + zᵀγ), by regularized maximum likelihood. It takes wins, ties and losses, no
-        margins.
+    model : {"least-squares", "bradley-terry"}, optional
+        Of the outcomes; "least-squares" if not given. "bradley-terry": item i beats j with the
+        probability σ(r_i − r_j + zᵀγ), by regularized maximum likelihood. It takes wins, ties and
+        losses, no margins.
     ties : {"half", "davidson"}
         How the model takes ties. "half": a margin of 0, or half a win of each. "davidson" is for
         "bradley-terry" and gives a tie a probability of its own (Davidson 1970).
-    alpha : float or "auto"
-        Regularization, positive; the default is next to none. "auto" takes the one with the least
-        squared error on comparisons left out one at a time (exact; ten folds of them above 3,000
-        items or features). It predicts few comparisons better, but pulls all ratings towards 0,
-        so that the intervals cover the truth less often than they say.
-    features : array-like of shape (n_items, n_features), optional
-        Features of the items in the order of ``pairs.items``.
+    alpha : float or "auto", optional
+        Regularization, positive; next to none, 1e-8, if not given and without a prior. "auto" takes
+        the one with the least squared error on comparisons left out one at a time (exact; ten folds
+        of them above 3,000 items or features). It predicts few comparisons better, but pulls all
+        ratings towards 0, so that the intervals cover the truth less often than they say.
     scale : {"margin", "logit", "elo"}
         Unit of the ratings: that of the outcomes, which is the logit of "bradley-terry"; logits;
         Elo points, 400 / ln 10 for a logit, around 1000. A margin of least squares is taken for two
@@ -181,15 +191,24 @@ def rate(
     0.740...
     """
     data = _check_pairs(pairs, items, covariates, columns)
+    model = "least-squares" if model is None else model
     check_option("model", model, list(MODELS))
     n_draws = _check_options(
         intervals, n_resamples, confidence, order, min_comparisons, data.n_items
     )
     X = None if features is None else _check_features(features, data.n_items)
+    priors = None
+    if prior is not None:
+        _check_prior(features, n_draws and intervals)
+        data, priors = read_prior(prior, data)
+        X = priors.design
+    if alpha is None:
+        alpha = 1e-8 if priors is None else "auto"
+    n_free = 0 if priors is None else priors.basis.shape[1]
     codes = _check_clusters(data, clusters, n_draws)
     judged = None if data.judges is None else _encode_labels("judges", data.judges, data.n_pairs)
     rng = np.random.default_rng(random_state)
-    fit = _fit(data, side, model, ties, X, alpha, rng)
+    fit = _fit(data, side, model, ties, X, n_free, alpha, rng)
     if reweight:
         first, _ = _judges(data, judged, fit, confidence)
         if not first or judged is None:
@@ -198,7 +217,7 @@ def rate(
                 "and have at least two."
             )
         data = replace(data, weight=data.weight * weights_of(first, judged.codes))
-        fit = _fit(data, side, model, ties, X, alpha, rng)
+        fit = _fit(data, side, model, ties, X, n_free, alpha, rng)
     tally, solution, components = fit.tally, fit.solution, fit.components
     unit = scale_of(scale, anchor, fit.model.logits, data.items, components)
     records = records_of(tally)
@@ -206,7 +225,9 @@ def rate(
     samples = Solution(np.empty((0, data.n_items)), np.empty((0, tally.n_covariates)))
     if n_draws and intervals == "jackknife":
         system, shift = fit.model.local(solution, fit.alpha)
-        spread = unit.spread(jackknife(system, solution, shift, codes, rng, records.thin))
+        is_prior = priors is not None
+        found = jackknife(system, solution, shift, codes, rng, records.thin, is_prior=is_prior)
+        spread = unit.spread(found)
     elif n_draws:
         drawn = fit.model.resample(solution, fit.alpha, codes, n_draws, rng)
         samples = Solution(unit.values(drawn.ratings), unit.factor * drawn.effects)
@@ -220,7 +241,13 @@ def rate(
     judges, note = _judges(data, judged, fit, confidence)
     expected = fit.model.expected(tally.margins(solution.ratings, solution.effects))
     margin_effects = fit.model.margin_effects(solution, fit.alpha)
-    learner = None if X is None else fit.model.learner(features, solution, fit.alpha)
+    learner = None if features is None else fit.model.learner(features, solution, fit.alpha)
+    worth, said = None, ""
+    if priors is not None:
+        _, shift = fit.model.local(solution, fit.alpha)
+        worth = priors.worth(solution.ratings, unit.factor, shift, data.n_pairs)
+        said = worth.note(data.n_pairs)
+        said += f"; {priors.note}" if priors.note else ""
     _warn_of_components(components, data.items)
     return Leaderboard(
         columns=ordered_columns(data.items, ratings, standing, records, components),
@@ -238,16 +265,18 @@ def rate(
         confidence=float(confidence),
         n_comparisons=data.n_pairs,
         n_clusters=None if codes is None or not n_draws else int(codes.max()) + 1,
-        notes=tuple(filter(None, [solution.note, note])),
+        notes=tuple(filter(None, [said, solution.note, note])),
         **consistency(tally, solution.ratings, expected, margin_effects)._asdict(),
         model_=learner,
         level=0.0 if learner is None else float(learner.predict(features).mean()),
         comparisons=data,
+        prior=worth,
+        solved=fit,
     )
 
 
-class _Fit(NamedTuple):
-    """A model that has been solved."""
+class Solved(NamedTuple):
+    """A model of the outcomes that has been solved; a board keeps it for what is asked later."""
 
     control: Covariates
     tally: Tally
@@ -263,13 +292,14 @@ def _fit(
     model: str,
     ties: str,
     X: Array | None,
+    n_free: int,
     alpha: float | str,
     rng: np.random.Generator,
-) -> _Fit:
+) -> Solved:
     """Count the comparisons, choose alpha and solve."""
     control = covariates_of(data, side)
     tally = Tally.of(data, control.columns)
-    fitted = MODELS[model](tally, X, ties)
+    fitted = MODELS[model](tally, X, ties, n_free)
     check_identified(fitted.system, control.names)
     is_number = isinstance(alpha, Real) and 0 < alpha < np.inf
     if not is_number and alpha != "auto":
@@ -281,11 +311,11 @@ def _fit(
         )
     chosen = max(LEAST_ALPHA, float(alpha)) if is_number else fitted.choose_alpha(rng)
     components = tally.components if X is None else np.ones(data.n_items, np.intp)
-    return _Fit(control, tally, fitted, chosen, fitted.solve(chosen), components)
+    return Solved(control, tally, fitted, chosen, fitted.solve(chosen), components)
 
 
 def _judges(
-    data: PairData, judged: Groups | None, fit: _Fit, confidence: float
+    data: PairData, judged: Groups | None, fit: Solved, confidence: float
 ) -> tuple[tuple[Judge, ...], str]:
     """The table of judges, if there are at least two, and what is to be said of it."""
     if judged is None or judged.n_groups < 2:
@@ -464,6 +494,18 @@ def _check_features(features: Any, n_items: int) -> Array:
             "for each item, in the order of pairs.items."
         )
     return np.asarray(X)
+
+
+def _check_prior(features: Any, intervals: Any) -> None:
+    if features is not None:
+        raise ValueError(
+            "prior= and features= are two ways to say what is known of the items; pass one of them "
+            "(a table of numbers may be a prior)."
+        )
+    if intervals == "bootstrap":
+        raise ValueError(
+            "resamples do not show how far a prior is wrong; with prior= use intervals='jackknife'."
+        )
 
 
 def _check_clusters(data: PairData, clusters: Any, n_resamples: int) -> Indices | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,35 +56,51 @@ class RatingSystem:
         Features of the items; without them X is the identity. They are replaced by as many as
         their rank, whose differences have the same inner products; r is the same. So columns that
         say the same (a gap filled with the median, and its indicator) make no system singular.
+    n_free : int
+        So many of the last features are not regularized; all features are then taken as they are.
 
     Attributes
     ----------
     n_ratings : int
-        Number of regularized unknowns: features, or items.
+        Number of unknowns that ratings are made of: features, or items.
+    n_regularized : int
+        How many of them, the first ones, are regularized.
     size : int
         Number of unknowns.
     """
 
-    def __init__(self, tally: Tally, X: Array | None = None) -> None:
+    def __init__(self, tally: Tally, X: Array | None = None, n_free: int = 0) -> None:
         self.tally = tally
         if X is not None and np.array_equal(X[tally.first], X[tally.second]):
             raise ValueError(
                 "the features of the two items are the same in every comparison, so nothing can be "
                 "learned from them; pass other features, or none."
             )
-        if X is not None:
+        if X is not None and not n_free:
             self.n_features = min(X.shape)
             centered = np.column_stack([tally.centered(column) for column in X.T])
             _, size, directions = svd(centered, full_matrices=False)
             X = (X - X.mean(axis=0)) @ directions[size > RANK * size[0]].T
         self.X = X
         self.n_ratings = tally.n_items if X is None else X.shape[1]
+        self.n_regularized = self.n_ratings - n_free
         self.size = self.n_ratings + tally.n_covariates
+
+    @property
+    def has_prior(self) -> bool:
+        """Whether some features, a prior's, are not regularized."""
+        return self.n_regularized < self.n_ratings
+
+    def of(self, tally: Tally) -> RatingSystem:
+        """The same unknowns for other weights, targets or counts of the same pairs."""
+        system = copy(self)
+        system.tally = tally
+        return system
 
     def penalty(self, shift: float) -> Array:
         """λ of each unknown."""
         tiny = TINY * self.tally.total_weight
-        return np.repeat([shift, tiny], [self.n_ratings, self.tally.n_covariates])
+        return np.repeat([shift, tiny], [self.n_regularized, self.size - self.n_regularized])
 
     def solve(self, weights: Array, flows: Array, alpha: float) -> tuple[Array, Array]:
         """Ratings and effects for many weightings.
@@ -113,10 +130,22 @@ class RatingSystem:
         return ratings - ratings.mean(axis=1, keepdims=True), effects
 
     def rows(self, pairs: Any) -> Array:
-        """``[x_i − x_j, z]`` of some of the distinct pairs, dense; with features only."""
+        """``[x_i − x_j, z]`` of some of the distinct pairs, dense."""
         first, second = self.tally.first[pairs], self.tally.second[pairs]
-        X = np.asarray(self.X)
-        return np.hstack([X[first] - X[second], self.tally.covariates[pairs]])
+        if self.X is None:
+            items, numbers = np.zeros((len(first), self.n_ratings)), np.arange(len(first))
+            items[numbers, first], items[numbers, second] = 1.0, -1.0
+        else:
+            items = self.X[first] - self.X[second]
+        return np.hstack([items, self.tally.covariates[pairs]])
+
+    def free_rows(self, pairs: Any) -> Array:
+        """The part of these rows that is not regularized."""
+        Z = np.asarray(self.tally.covariates[pairs])
+        if self.X is None or not self.has_prior:
+            return Z
+        free = self.X[:, self.n_regularized :]
+        return np.hstack([free[self.tally.first[pairs]] - free[self.tally.second[pairs]], Z])
 
     def right(self, flows: Array) -> Array:
         """``Dᵀ f`` of each weighting."""
@@ -126,7 +155,8 @@ class RatingSystem:
 
     def gram(self, weights: Array) -> Array:
         """``Dᵀ W D`` of each weighting, dense."""
-        if self.X is not None and self.tally.n_items > DENSE_LIMIT:
+        is_narrow = self.X is not None and self.X.shape[1] < self.tally.n_items
+        if is_narrow and self.tally.n_items > DENSE_LIMIT:
             D = self.rows(slice(None))
             return np.array([D.T @ (w[:, None] * D) for w in weights])
         matrices = self._of_items(weights)

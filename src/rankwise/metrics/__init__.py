@@ -5,14 +5,24 @@ per_group=False)``. Rows may come in any order; larger y and larger scores are b
 """
 
 from rankwise.metrics.evaluation import Evaluation, EvaluationRow, evaluate
-from rankwise.metrics.pairwise import auc, disagreement_error, kendall_tau, spearman
-from rankwise.metrics.registry import Metric, get_metric, metric_names
+from rankwise.metrics.pairwise import (
+    auc,
+    disagreement_error,
+    kendall_tau,
+    mean_squared_error,
+    pooled_auc,
+    spearman,
+)
+from rankwise.metrics.registry import Metric, get_metric, make_metric, metric_names
 from rankwise.metrics.top_heavy import (
     average_precision,
     expected_reciprocal_rank,
     hit_rate,
+    judged,
+    letor_ndcg,
     ndcg,
     precision,
+    rank_biased_precision,
     recall,
     reciprocal_rank,
     top_k,
@@ -29,10 +39,16 @@ __all__ = [
     "expected_reciprocal_rank",
     "get_metric",
     "hit_rate",
+    "judged",
     "kendall_tau",
+    "letor_ndcg",
+    "make_metric",
+    "mean_squared_error",
     "metric_names",
     "ndcg",
+    "pooled_auc",
     "precision",
+    "rank_biased_precision",
     "recall",
     "reciprocal_rank",
     "spearman",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import numbers
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 import scipy.special
@@ -19,6 +21,8 @@ from rankwise.metrics.ranking import Ranking, Targets
 
 UNDEFINED = ("skip", "zero", "one", "nan", "raise")
 
+ROUNDING = 1e-12  # a smaller spread is none
+
 MetricValue = float | Array
 
 
@@ -31,38 +35,93 @@ class GroupValues(NamedTuple):
         NaN where the metric is undefined.
     weights : ndarray of shape (n_groups,) or None
         What each group counts in the mean; None lets all count alike.
+    error : float or None
+        Standard error of the mean, if the metric knows more of it than how the groups differ.
     """
 
     values: Array
     weights: Array | None = None
+    error: float | None = None
 
 
-class GroupMetric(NamedTuple):
-    """A metric before its groups are averaged.
+class GroupMetric(Protocol):
+    """A metric: its public function, which knows what it is in each group.
 
     Attributes
     ----------
     name : str
-        As in messages: the name of its function.
-    by_group : callable
-        ``by_group(ranking, **options) -> GroupValues``.
+        As in messages.
     needs : str
         What a group must have for the metric to be defined: "at least one item with y > 0".
     has_weights : bool
         Whether weights of items have a meaning, and `by_group` looks at ``targets.weights``.
+    has_gaps : bool
+        Whether NaN in y has a meaning, and `by_group` looks at ``targets.judged``.
     """
 
     name: str
-    by_group: Callable[..., GroupValues]
     needs: str
-    has_weights: bool = False
+    has_weights: bool
+    has_gaps: bool
+
+    def __call__(
+        self, y_true: ArrayLike, y_score: ArrayLike, groups: ArrayLike | None = None, **options: Any
+    ) -> MetricValue:
+        """Mean of the metric over groups."""
+        return mean_over_groups(self, y_true, y_score, groups, **options)
+
+    def by_group(self, ranking: Ranking, **options: Any) -> GroupValues:
+        """The metric before its groups are averaged."""
+        ...
+
+
+def group_metric(
+    needs: str, *, has_weights: bool = False, has_gaps: bool = False
+) -> Callable[[Callable[..., GroupValues]], GroupMetric]:
+    """Make the public function of a metric from the one that evaluates sorted groups.
+
+    The public function has the options and the docstring of the other. In place of the ranking it
+    takes y_true, y_score and groups; `undefined`, `per_group` and, if they have a meaning, weights
+    are options of all metrics.
+    """
+
+    def decorate(by_group: Callable[..., GroupValues]) -> GroupMetric:
+        @functools.wraps(by_group)
+        def metric(
+            y_true: ArrayLike,
+            y_score: ArrayLike,
+            groups: ArrayLike | None = None,
+            **options: Any,
+        ) -> MetricValue:
+            return mean_over_groups(public, y_true, y_score, groups, **options)
+
+        vars(metric).update(
+            name=by_group.__name__,
+            by_group=by_group,
+            needs=needs,
+            has_weights=has_weights,
+            has_gaps=has_gaps,
+            __signature__=_public_signature(by_group, has_weights),
+        )
+        public = cast(GroupMetric, metric)
+        return public
+
+    return decorate
+
+
+def _public_signature(by_group: Callable[..., Any], has_weights: bool) -> inspect.Signature:
+    common = inspect.signature(mean_over_groups).parameters
+    shared = [common[name] for name in ("y_true", "y_score", "groups", "undefined", "per_group")]
+    weights = [common["sample_weight"]] if has_weights else []
+    options = list(inspect.signature(by_group).parameters.values())[1:]
+    return inspect.Signature([*shared[:3], *options, *weights, *shared[3:]])
 
 
 def mean_over_groups(
     metric: GroupMetric,
     y_true: ArrayLike,
     y_score: ArrayLike,
-    groups: ArrayLike | None,
+    groups: ArrayLike | None = None,
     *,
     undefined: str = "skip",
     per_group: bool = False,
@@ -71,18 +130,19 @@ def mean_over_groups(
 ) -> MetricValue:
     """Evaluate a metric for raw input; the body of every public metric."""
     check_option("undefined", undefined, UNDEFINED)
-    y, score, encoded, weights = check_weighted_data(y_true, y_score, groups, sample_weight)
+    y, score, encoded, weights = check_weighted_data(
+        y_true, y_score, groups, sample_weight, metric.has_gaps
+    )
     if weights is not None:
         check_has_weights(metric)
-    if score.ndim == 1:
-        ranking = Ranking(Targets(y, encoded, weights), score)
-        return _evaluate_one(metric, ranking, undefined, per_group, options)
-    shared = Targets(y, encoded, weights) if y.ndim == 1 else None
+    shared = make_targets(y, encoded, weights) if y.ndim == 1 else None
     columns = []
-    for j in range(score.shape[1]):
-        targets = shared or Targets(np.ascontiguousarray(y[:, j]), encoded, weights)
-        ranking = Ranking(targets, np.ascontiguousarray(score[:, j]))
+    for j in range(score.size // len(score)):
+        targets = shared or make_targets(np.ascontiguousarray(y[:, j]), encoded, weights)
+        ranking = Ranking(targets, np.ascontiguousarray(score.reshape(len(score), -1)[:, j]))
         columns.append(_evaluate_one(metric, ranking, undefined, per_group, options))
+    if score.ndim == 1:
+        return columns[0]
     return np.stack([np.asarray(column) for column in columns], axis=-1)
 
 
@@ -97,8 +157,8 @@ def _evaluate_one(
     if np.isnan(average) and undefined == "skip":
         where = "the data" if len(values) == 1 else f"each of the {len(values)} groups"
         raise UndefinedMetricError(
-            f"{metric.name} is undefined for {where}: it needs {metric.needs}. Check y_true and "
-            "groups, or pass undefined='nan', 'zero' or 'one' to get that value instead."
+            f"{metric.name} is undefined for {where}: it needs {metric.needs}. Check y_true "
+            "and groups, or pass undefined='nan', 'zero' or 'one' to get that value instead."
         )
     return average
 
@@ -141,7 +201,7 @@ def half_width(values: Array, weights: Array | None, average: float, confidence:
     """
     defined = ~np.isnan(values)
     n = int(defined.sum())
-    if n < 2 or np.ptp(values[defined]) < 1e-12:  # nothing but rounding
+    if n < 2 or np.ptp(values[defined]) < ROUNDING:
         return float("nan")
     weight = np.ones(n) if weights is None or not weights.sum() else weights[defined]
     spread = (weight * (values[defined] - average)) ** 2
@@ -153,9 +213,17 @@ def check_has_weights(metric: GroupMetric) -> None:
     """Raise a ValueError if weights of items have no meaning for a metric."""
     if not metric.has_weights:
         raise ValueError(
-            f"{metric.name} takes no weights of items; leave out sample_weight, or use ndcg or a "
-            "metric of pairs (disagreement, concordance, tau)."
+            f"{metric.name} takes no weights of items; leave out sample_weight, or use ndcg or "
+            "a metric of pairs (disagreement, concordance, tau)."
         )
+
+
+def make_targets(y: NDArray[Any], groups: Groups, weights: Array | None) -> Targets:
+    """Targets of data that were checked; what is not judged counts as 0."""
+    gaps = np.isnan(y)
+    if not gaps.any():
+        return Targets(y, groups, weights)
+    return Targets(np.where(gaps, 0.0, y), groups, weights, ~gaps)
 
 
 def check_data(
@@ -171,11 +239,15 @@ def check_weighted_data(
     y_score: ArrayLike,
     groups: ArrayLike | None,
     sample_weight: ArrayLike | None,
+    has_gaps: bool = False,
 ) -> tuple[NDArray[Any], NDArray[Any], Groups, Array | None]:
-    """Return what `check_data` does and the weights of the items, None without weights."""
+    """Return what `check_data` does and the weights of the items, None without weights.
+
+    y may be NaN where `has_gaps` says so.
+    """
     y_true, groups, weights = split_weighted(y_true, groups, sample_weight)
     check_same_index(y_true=y_true, y_score=y_score, groups=groups, sample_weight=weights)
-    y = _as_numbers("y_true", y_true)
+    y = _as_numbers("y_true", y_true, has_gaps)
     score = _as_numbers("y_score", y_score)
     if len(y) != len(score):
         raise ValueError(
@@ -201,7 +273,7 @@ def check_cutoff(k: object, *, required: bool = False) -> int | None:
     return int(k)
 
 
-def _as_numbers(name: str, values: ArrayLike) -> Array:
+def _as_numbers(name: str, values: ArrayLike, has_gaps: bool = False) -> Array:
     array = as_real(name, values)
     if array.ndim not in (1, 2):
         raise ValueError(
@@ -209,8 +281,9 @@ def _as_numbers(name: str, values: ArrayLike) -> Array:
         )
     if array.size == 0:
         raise ValueError(f"{name} is empty (shape {array.shape}); there is nothing to evaluate.")
-    if not np.isfinite(array).all():
-        where = tuple(int(index) for index in np.argwhere(~np.isfinite(array))[0])
+    is_wrong = np.isinf(array) if has_gaps else ~np.isfinite(array)
+    if is_wrong.any():
+        where = tuple(int(index) for index in np.argwhere(is_wrong)[0])
         raise ValueError(
             f"{name} is {array[where]} in row {where[0]}; metrics need finite numbers, "
             "so leave out the rows that have none, e.g. by mask = np.isfinite(y_true)."

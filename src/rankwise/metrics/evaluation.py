@@ -13,13 +13,13 @@ from rankwise.environment import require
 from rankwise.inputs import check_option
 from rankwise.metrics.averaging import (
     UNDEFINED,
-    GroupValues,
     check_has_weights,
     check_weighted_data,
     fill_undefined,
+    make_targets,
 )
-from rankwise.metrics.ranking import Ranking, Targets
-from rankwise.metrics.registry import Metric, get_metric
+from rankwise.metrics.ranking import Ranking
+from rankwise.metrics.registry import Metric, MetricName, get_metric, get_metrics
 from rankwise.text_tables import Table
 
 FEW_GROUPS = 5  # with fewer an interval is a rough guess
@@ -123,10 +123,8 @@ class Evaluation:
             interval = "" if np.isnan(row.low) else f"{row.low:.4f} … {row.high:.4f}"
             counts = [str(row.n_groups), str(row.n_undefined)]
             rows.append([row.name, f"{row.mean:.4f}", interval, *counts])
-        n_fewest = min(
-            (row.n_groups - row.n_undefined for row in self.rows if not np.isnan(row.low)),
-            default=FEW_GROUPS,
-        )
+        sure = [row for row in self.rows if not np.isnan(row.low) and row.n_groups > 1]
+        n_fewest = min((row.n_groups - row.n_undefined for row in sure), default=FEW_GROUPS)
         note = f"an interval from {n_fewest} groups is a rough guess"
         return Table(header, rows, notes=[note] if n_fewest < FEW_GROUPS else [])
 
@@ -135,7 +133,7 @@ def evaluate(
     y_true: ArrayLike,
     y_score: ArrayLike,
     groups: ArrayLike | None = None,
-    metrics: str | Metric | Iterable[str | Metric] | None = None,
+    metrics: MetricName | Iterable[MetricName] | None = None,
     *,
     undefined: str = "skip",
     sample_weight: ArrayLike | None = None,
@@ -146,13 +144,15 @@ def evaluate(
     Parameters
     ----------
     y_true : array-like of shape (m,), or structured target
-        Relevance.
+        Relevance. If "judged" is among the metrics, NaN says that nobody judged an item; the other
+        metrics take it as 0.
     y_score : array-like of shape (m,)
         Predicted scores.
     groups : array-like of shape (m,), optional
         Group label of each row, in any order; None puts all rows in one group.
-    metrics : iterable of str or Metric, optional
-        As `get_metric` reads them: ``"ndcg@10"``, ``"p(relevant=2)@5"``. By default NDCG of the
+    metrics : str, Metric, function, or several of them, optional
+        As `get_metric` reads them: ``"ndcg@10"``, ``"p(relevant=2)@5"``, or a function of y and
+        scores of one group (`make_metric`). By default NDCG of the
         first ten, MAP (not with weights, nor if all items are relevant, as ratings from 1 to 5
         are), the disagreement error and Kendall's tau.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
@@ -161,7 +161,8 @@ def evaluate(
     sample_weight : array-like of shape (m,), optional
         Weights of the items, for all metrics; each says what it makes of them.
     confidence : float, default=0.95
-        Of the intervals of the means: Student's, over the groups.
+        Of the intervals of the means: Student's, over the groups; for the AUC of one list, and for
+        "pooled_auc", DeLong's.
 
     Returns
     -------
@@ -180,24 +181,26 @@ def evaluate(
     check_option("undefined", undefined, UNDEFINED)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
-    y, score, encoded, weights = check_weighted_data(y_true, y_score, groups, sample_weight)
+    chosen = [] if metrics is None else get_metrics(metrics)
+    has_gaps = any(metric.core.has_gaps for metric in chosen)
+    y, score, encoded, weights = check_weighted_data(
+        y_true, y_score, groups, sample_weight, has_gaps
+    )
     if score.ndim != 1:
         raise ValueError(
             f"evaluate takes one list of scores, y_score has shape {score.shape}; "
             "call it for each column, or a single metric for all columns."
         )
-    usual = usual_metrics(y, weights is not None) if metrics is None else metrics
-    names = [usual] if isinstance(usual, (str, Metric)) else usual
-    ranking = Ranking(Targets(y, encoded, weights), score)
+    ranking = Ranking(make_targets(y, encoded, weights), score)
     rows, per_group = [], ByMetric()
-    for metric in dict.fromkeys(get_metric(name) for name in names):
+    for metric in chosen or get_metrics(usual_metrics(y, weights is not None)):
         if weights is not None:
             check_has_weights(metric.core)
         by_group = metric.by_group(ranking)
         values = fill_undefined(metric.core, by_group, undefined, ranking.targets)
         per_group[metric.name] = values
         missing = int(np.isnan(by_group.values).sum())
-        average, low, high = metric.interval(GroupValues(values, by_group.weights), confidence)
+        average, low, high = metric.interval(by_group._replace(values=values), confidence)
         if undefined == "nan" and missing:
             average = low = high = np.nan
         rows.append(EvaluationRow(metric.name, average, len(values), missing, low, high))

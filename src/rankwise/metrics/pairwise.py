@@ -5,31 +5,28 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rankwise._compiled import count_inversions, weigh_inversions
 from rankwise.arrays import Array, Indices
+from rankwise.groups import Groups
 from rankwise.inputs import check_option
-from rankwise.metrics.averaging import (
-    GroupMetric,
-    GroupValues,
-    MetricValue,
-    mean_over_groups,
-)
+from rankwise.metrics.averaging import GroupValues, group_metric
 from rankwise.metrics.ranking import Ranking, Targets, divide
 
+_DIFFERENT = "two items with different y"
+_WEIGHTED = f"{_DIFFERENT} (and positive weights)"
+_TWO_KINDS = "both relevant and other items"
 
+
+@group_metric(_WEIGHTED, has_weights=True)
 def disagreement_error(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    groups: ArrayLike | None = None,
+    ranking: Ranking,
     *,
     tied_scores: str = "half",
+    tied_y: str = "skip",
     average: str = "groups",
-    sample_weight: ArrayLike | None = None,
-    undefined: str = "skip",
-    per_group: bool = False,
-) -> MetricValue:
+) -> GroupValues:
     r"""Fraction of the pairs of a group that the scores put in the wrong order.
 
     .. math:: \frac{1}{|E|} \sum_{(i, j) \in E} \frac{1 - \mathrm{sign}(f_i - f_j)}{2},
@@ -49,6 +46,9 @@ def disagreement_error(
         Group label of each row, in any order; None puts all rows in one group.
     tied_scores : {"half", "wrong"}, default="half"
         What a pair with equal scores counts: half an error, or, as in eq. 1, a whole one.
+    tied_y : {"skip", "half"}, default="skip"
+        What a pair with equal y counts: nothing, or, whatever its scores, half an error. With
+        "half" the error is (1 - Kendall's tau a) / 2.
     average : {"groups", "pairs"}, default="groups"
         Mean over groups, or over all pairs of all groups.
     sample_weight : array-like of shape (m,), optional
@@ -73,22 +73,41 @@ def disagreement_error(
     >>> disagreement_error([3, 2, 1, 1, 0], [0.9, 0.1, 0.5, 0.2, 0.7], ["a", "a", "a", "b", "b"])
     0.6666666666666666
     """
-    return mean_over_groups(
-        DISAGREEMENT, y_true, y_score, groups, undefined=undefined, per_group=per_group,
-        tied_scores=tied_scores, average=average, sample_weight=sample_weight,
-    )  # fmt: skip
+    check_option("tied_scores", tied_scores, ("half", "wrong"))
+    check_option("average", average, ("groups", "pairs"))
+    check_option("tied_y", tied_y, ("skip", "half"))
+    pairs = _count_pairs(ranking)
+    share = 0.5 if tied_scores == "half" else 1.0
+    wrong, counted = pairs.discordant + share * pairs.undecided, pairs.differing
+    if tied_y == "half":
+        wrong, counted = wrong + (pairs.everything - counted) / 2, pairs.everything
+    weights = counted * pairs.unit if average == "pairs" else None
+    return GroupValues(np.minimum(divide(wrong, counted), 1.0), weights)
 
 
-def kendall_tau(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    groups: ArrayLike | None = None,
+@group_metric(_WEIGHTED, has_weights=True)
+def concordance(
+    ranking: Ranking,
     *,
-    variant: str = "b",
-    sample_weight: ArrayLike | None = None,
-    undefined: str = "skip",
-    per_group: bool = False,
-) -> MetricValue:
+    tied_scores: str = "half",
+    tied_y: str = "skip",
+    average: str = "groups",
+) -> GroupValues:
+    """One minus `disagreement_error`, with its options: the share of pairs in the right order.
+
+    Examples
+    --------
+    >>> concordance([1, 0, 0, 1], [0.8, 0.3, 0.8, 0.9])
+    0.875
+    """
+    error, weights, _ = disagreement_error.by_group(
+        ranking, tied_scores=tied_scores, tied_y=tied_y, average=average
+    )
+    return GroupValues(1.0 - error, weights)
+
+
+@group_metric(_WEIGHTED, has_weights=True)
+def kendall_tau(ranking: Ranking, *, variant: str = "b") -> GroupValues:
     r"""Kendall's rank correlation between relevance and scores, inside groups.
 
     .. math:: \tau_b = \frac{C - D}{\sqrt{(n_0 - n_y)(n_0 - n_f)}}, \qquad
@@ -126,25 +145,26 @@ def kendall_tau(
     >>> kendall_tau([1, 2, 3, 4], [10, 20, 40, 30])
     0.6666666666666666
     """
-    return mean_over_groups(
-        TAU, y_true, y_score, groups, undefined=undefined, per_group=per_group,
-        variant=variant, sample_weight=sample_weight,
-    )  # fmt: skip
+    check_option("variant", variant, ("b", "a"))
+    differing, discordant, undecided, everything, untied, _ = _count_pairs(ranking)
+    surplus = differing - undecided - 2 * discordant  # C - D
+    if variant == "a":
+        tau = divide(surplus, everything)
+    else:
+        tau = divide(surplus, np.sqrt(differing.astype(np.float64) * untied))
+        tau[untied == 0] = 0.0
+    tau[differing == 0] = np.nan
+    return GroupValues(np.clip(tau, -1.0, 1.0))
 
 
-def auc(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    groups: ArrayLike | None = None,
-    *,
-    relevant: float | None = None,
-    undefined: str = "skip",
-    per_group: bool = False,
-) -> MetricValue:
+@group_metric(_TWO_KINDS)
+def auc(ranking: Ranking, *, relevant: float | None = None) -> GroupValues:
     r"""Area under the ROC curve inside groups: the Wilcoxon-Mann-Whitney statistic.
 
     .. math:: \frac{1}{|P||N|} \sum_{i \in P} \sum_{j \in N}
               \left([f_i > f_j] + \tfrac{1}{2} [f_i = f_j]\right)
+
+    Without groups, `evaluate` gives it DeLong's interval, see `pooled_auc`.
 
     Parameters
     ----------
@@ -166,20 +186,111 @@ def auc(
     >>> auc([1, 0, 0, 1], [0.8, 0.3, 0.8, 0.9])
     0.875
     """
-    return mean_over_groups(
-        AUC, y_true, y_score, groups, undefined=undefined, per_group=per_group,
-        relevant=relevant,
-    )  # fmt: skip
+    targets = ranking.targets
+    if targets.n_groups == 1:
+        return pooled_auc.by_group(ranking, relevant=relevant)
+    positive = _positive(targets.y, relevant)[ranking.order()]
+    n_positive = targets.sum(positive)
+    n_negative = targets.sizes - n_positive
+    place = ranking.average(targets.position)  # mid-ranks, 1 = top
+    above = targets.sum(np.where(positive, 0.0, place))  # each negative: the items above it
+    won = above - n_negative * (n_negative + 1) / 2
+    return GroupValues(divide(won, n_positive * n_negative))
 
 
-def spearman(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    groups: ArrayLike | None = None,
-    *,
-    undefined: str = "skip",
-    per_group: bool = False,
-) -> MetricValue:
+@group_metric(_TWO_KINDS)
+def pooled_auc(ranking: Ranking, *, relevant: float | None = None) -> GroupValues:
+    r"""Area under the ROC curve of all items in one list, whatever their groups.
+
+    Use it if scores of different groups are on one scale, such as those of a classifier. The
+    value in a group is the mean placement of its positive items among all negative ones,
+
+    .. math:: V_i = \frac{1}{|N|} \sum_{j \in N} \left([f_i > f_j] + \tfrac{1}{2} [f_i = f_j]
+              \right)
+
+    and the mean over all positive items is the AUC. `evaluate` gives it DeLong's interval [1]_
+    from the spread of the placements of positive and negative items; if there are several groups,
+    from the sums of placements in each, since items of one group depend on each other [2]_.
+
+    Parameters
+    ----------
+    y_true, y_score, groups, relevant, per_group
+        As in `auc`.
+    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+        Groups without positive items have no value, but their negative items count.
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1]. One value per column for (m, v) input.
+
+    References
+    ----------
+    .. [1] DeLong, DeLong, Clarke-Pearson: Comparing the areas under two or more correlated receiver
+       operating characteristic curves. Biometrics 44, 1988.
+    .. [2] Obuchowski: Nonparametric analysis of clustered ROC curve data. Biometrics 53, 1997.
+
+    Examples
+    --------
+    >>> pooled_auc([1, 0, 0, 1], [0.8, 0.3, 0.8, 0.9], ["a", "a", "b", "b"])
+    0.875
+    """
+    targets = ranking.targets
+    positive = _positive(targets.y, relevant)
+    n_positive = targets.sum_rows(positive)
+    if positive.all() or not positive.any():
+        return GroupValues(np.full(targets.n_groups, np.nan), n_positive)
+    one_list = Groups(np.zeros(len(positive), dtype=np.intp), np.zeros(1))
+    pooled = Ranking(Targets(targets.y, one_list), ranking.score)
+    placement = _placements(pooled, positive)
+    cluster = targets.codes if targets.n_groups > 1 else np.arange(len(positive))
+    error = _delong_error(placement, positive, cluster)
+    won = targets.sum_rows(positive * placement)
+    return GroupValues(divide(won, n_positive), n_positive, error)
+
+
+def _positive(y: NDArray[Any], relevant: float | None) -> NDArray[np.bool_]:
+    low, high = y.min(), y.max()
+    if relevant is None and ((y != low) & (y != high)).any():
+        raise ValueError(
+            "y_true has more than two values; pass relevant=c to call items with y >= c positive, "
+            "or use disagreement_error, which takes any number of levels."
+        )
+    positive: NDArray[np.bool_] = y >= (high if relevant is None else relevant)
+    return positive
+
+
+def _placements(ranking: Ranking, positive: NDArray[np.bool_]) -> Array:
+    """For each item of one list, the share of the items of the other kind on its right side."""
+    order, sizes = ranking.order(), ranking.run_sizes
+    is_positive = positive[order]
+    n_positive = np.add.reduceat(is_positive, ranking.run_starts, dtype=np.int64)
+    n_negative = sizes - n_positive
+    above = (np.cumsum(n_positive) - n_positive / 2) / n_positive.sum()
+    total = n_negative.sum()
+    below = (total - np.cumsum(n_negative) + n_negative / 2) / total
+    out = np.empty(len(order))
+    out[order] = np.where(is_positive, np.repeat(below, sizes), np.repeat(above, sizes))
+    return out
+
+
+def _delong_error(placement: Array, positive: NDArray[np.bool_], cluster: NDArray[Any]) -> float:
+    """Standard error of the AUC; NaN unless two clusters have positive, and two negative items."""
+    area, n_clusters = placement[positive].mean(), int(cluster.max()) + 1
+    variance, deviations = 0.0, np.ones(n_clusters)
+    for kind in (positive, ~positive):
+        n_with = len(np.unique(cluster[kind]))
+        if n_with < 2:
+            return float("nan")
+        sums = np.bincount(cluster[kind], placement[kind] - area, n_clusters) / kind.sum()
+        variance += n_with / (n_with - 1) * (sums @ sums)
+        deviations *= sums
+    variance += 2 * n_clusters / (n_clusters - 1) * deviations.sum()
+    return float(np.sqrt(max(variance, 0.0)))
+
+
+@group_metric(_DIFFERENT)
+def spearman(ranking: Ranking) -> GroupValues:
     r"""Spearman's rank correlation between relevance and scores, inside groups.
 
     Pearson's correlation of the ranks; items with equal values share the mean of their ranks.
@@ -206,9 +317,56 @@ def spearman(
     >>> round(spearman([1, 2, 3, 4], [10, 20, 40, 30]), 3)
     0.8
     """
-    return mean_over_groups(
-        SPEARMAN, y_true, y_score, groups, undefined=undefined, per_group=per_group,
-    )  # fmt: skip
+    targets, by_y = ranking.targets, Ranking(ranking.targets, ranking.targets.y)
+    ranks, ranks_of_y = np.empty((2, len(targets.y)))
+    ranks[ranking.order()] = ranking.average(targets.position)
+    ranks_of_y[by_y.order()] = by_y.average(targets.position)
+    order = ranking.order()  # any one that goes through the groups
+    middle = np.repeat((targets.sizes + 1) / 2, targets.sizes)
+    a, b = ranks[order] - middle, ranks_of_y[order] - middle
+    squares, squares_of_y = targets.sum(a * a), targets.sum(b * b)
+    rho = divide(targets.sum(a * b), np.sqrt(squares * squares_of_y))
+    rho[squares == 0] = 0.0
+    rho[squares_of_y == 0] = np.nan
+    return GroupValues(np.clip(rho, -1.0, 1.0))
+
+
+@group_metric("nothing", has_weights=True)
+def mean_squared_error(ranking: Ranking, *, average: str = "groups") -> GroupValues:
+    r"""Mean squared difference of scores and relevance: how well values are predicted, not orders.
+
+    .. math:: \frac{1}{n} \sum_{i=1}^{n} (f_i - y_i)^2
+
+    A ranker is free to shift and stretch its scores, so use it for models of the values themselves.
+
+    Parameters
+    ----------
+    y_true, y_score, groups, per_group
+        As in `disagreement_error`.
+    average : {"groups", "items"}, default="groups"
+        Mean over groups, or over all items of all groups.
+    sample_weight : array-like of shape (m,), optional
+        Weights of the items, 0 or larger.
+    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+        What to do with groups where all weights are 0.
+
+    Returns
+    -------
+    float or ndarray
+        0 or larger, 0 is best. One value per column for (m, v) input.
+
+    Examples
+    --------
+    >>> mean_squared_error([1, 2, 3], [1, 2, 5])
+    1.3333333333333333
+    """
+    check_option("average", average, ("groups", "items"))
+    targets = ranking.targets
+    weights = np.ones(len(targets.y)) if targets.weights is None else targets.weights
+    squares = (ranking.score.astype(np.float64) - targets.y) ** 2
+    total = targets.sum_rows(weights)
+    error = divide(targets.sum_rows(weights * squares), total)
+    return GroupValues(error, total if average == "items" else None)
 
 
 class PairCounts(NamedTuple):
@@ -299,76 +457,3 @@ def _between(
     before = running - np.repeat(running[first_inner], n_inner)
     pairs: NDArray[Any] = np.add.reduceat(sums * before, np.searchsorted(inner, targets.starts))
     return pairs
-
-
-def _disagreement_by_group(
-    ranking: Ranking, *, tied_scores: str = "half", average: str = "groups"
-) -> GroupValues:
-    check_option("tied_scores", tied_scores, ("half", "wrong"))
-    check_option("average", average, ("groups", "pairs"))
-    pairs = _count_pairs(ranking)
-    share = 0.5 if tied_scores == "half" else 1.0
-    error = divide(pairs.discordant + share * pairs.undecided, pairs.differing)
-    counted = pairs.differing * pairs.unit if average == "pairs" else None
-    return GroupValues(np.minimum(error, 1.0), counted)
-
-
-def _concordance_by_group(
-    ranking: Ranking, *, tied_scores: str = "half", average: str = "groups"
-) -> GroupValues:
-    error, weights = _disagreement_by_group(ranking, tied_scores=tied_scores, average=average)
-    return GroupValues(1.0 - error, weights)
-
-
-def _tau_by_group(ranking: Ranking, *, variant: str = "b") -> GroupValues:
-    check_option("variant", variant, ("b", "a"))
-    differing, discordant, undecided, everything, untied, _ = _count_pairs(ranking)
-    surplus = differing - undecided - 2 * discordant  # C - D
-    if variant == "a":
-        tau = divide(surplus, everything)
-    else:
-        tau = divide(surplus, np.sqrt(differing.astype(np.float64) * untied))
-        tau[untied == 0] = 0.0
-    tau[differing == 0] = np.nan
-    return GroupValues(np.clip(tau, -1.0, 1.0))
-
-
-def _auc_by_group(ranking: Ranking, *, relevant: float | None = None) -> GroupValues:
-    targets = ranking.targets
-    y, low, high = targets.y, targets.y.min(), targets.y.max()
-    if relevant is None and ((y != low) & (y != high)).any():
-        raise ValueError(
-            "y_true has more than two values; pass relevant=c to call items with y >= c positive, "
-            "or use disagreement_error, which takes any number of levels."
-        )
-    positive = y[ranking.order()] >= (high if relevant is None else relevant)
-    n_positive = targets.sum(positive)
-    n_negative = targets.sizes - n_positive
-    place = ranking.average(targets.position)  # mid-ranks, 1 = top
-    above = targets.sum(np.where(positive, 0.0, place))  # each negative: the items above it
-    won = above - n_negative * (n_negative + 1) / 2
-    return GroupValues(divide(won, n_positive * n_negative))
-
-
-def _spearman_by_group(ranking: Ranking) -> GroupValues:
-    targets, by_y = ranking.targets, Ranking(ranking.targets, ranking.targets.y)
-    ranks, ranks_of_y = np.empty((2, len(targets.y)))
-    ranks[ranking.order()] = ranking.average(targets.position)
-    ranks_of_y[by_y.order()] = by_y.average(targets.position)
-    order = ranking.order()  # any one that goes through the groups
-    middle = np.repeat((targets.sizes + 1) / 2, targets.sizes)
-    a, b = ranks[order] - middle, ranks_of_y[order] - middle
-    squares, squares_of_y = targets.sum(a * a), targets.sum(b * b)
-    rho = divide(targets.sum(a * b), np.sqrt(squares * squares_of_y))
-    rho[squares == 0] = 0.0
-    rho[squares_of_y == 0] = np.nan
-    return GroupValues(np.clip(rho, -1.0, 1.0))
-
-
-_DIFFERENT = "two items with different y"
-_WEIGHTED = f"{_DIFFERENT} (and positive weights)"
-DISAGREEMENT = GroupMetric("disagreement_error", _disagreement_by_group, _WEIGHTED, True)
-CONCORDANCE = GroupMetric("concordance", _concordance_by_group, _WEIGHTED, True)
-TAU = GroupMetric("kendall_tau", _tau_by_group, _WEIGHTED, True)
-AUC = GroupMetric("auc", _auc_by_group, "both relevant and other items")
-SPEARMAN = GroupMetric("spearman", _spearman_by_group, _DIFFERENT)

@@ -31,17 +31,24 @@ class Targets:
         The group of each item.
     weights : ndarray of shape (m,), optional
         Weights of the items, 0 or larger.
+    judged : ndarray of bool of shape (m,), optional
+        Whether y of an item is known; None if it is of all.
     """
 
     def __init__(
-        self, y: NDArray[Any], groups: Groups, weights: NDArray[np.float64] | None = None
+        self,
+        y: NDArray[Any],
+        groups: Groups,
+        weights: NDArray[np.float64] | None = None,
+        judged: NDArray[np.bool_] | None = None,
     ) -> None:
         self.y = y
         self.weights = weights
+        self.judged = judged
         self.labels = groups.labels
         self.sizes: Indices = groups.sizes
         self.starts: Indices = np.cumsum(self.sizes) - self.sizes
-        self._codes = groups.codes.astype(np.int32)
+        self.codes = groups.codes.astype(np.int32)
 
     @property
     def n_groups(self) -> int:
@@ -82,13 +89,18 @@ class Targets:
         """Bring rows that are in some order into their groups; the order inside stays."""
         if self.n_groups == 1:
             return order
-        sorted_order: Indices = sort_by_group(np.ascontiguousarray(order), self._codes, self.starts)
+        sorted_order: Indices = sort_by_group(np.ascontiguousarray(order), self.codes, self.starts)
         return sorted_order
 
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
         """Sum per group of an array that is sorted by group."""
         dtype = np.int64 if values.dtype.kind in "biu" else np.float64
         total: NDArray[Any] = np.add.reduceat(values, self.starts, dtype=dtype)
+        return total
+
+    def sum_rows(self, values: NDArray[Any]) -> Array:
+        """Sum per group of an array that is in the order of the rows."""
+        total: Array = np.bincount(self.codes, values, self.n_groups).astype(np.float64, copy=False)
         return total
 
     def cumulate(self, counts: NDArray[Any]) -> NDArray[np.int64]:
@@ -121,6 +133,7 @@ class Ranking:
 
     def __init__(self, targets: Targets, score: NDArray[Any]) -> None:
         self.targets = targets
+        self.score = score
         self._order = targets.by_group(np.argsort(score)[::-1])
         self.run_starts = _run_starts(score[self._order], targets.starts)
         self.has_ties = len(self.run_starts) < len(score)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
+from rankwise.arrays import Array
 from rankwise.inputs import suggestion
 from rankwise.metrics.averaging import (
+    ROUNDING,
     GroupMetric,
     GroupValues,
     MetricValue,
@@ -19,9 +24,28 @@ from rankwise.metrics.averaging import (
     mean,
     mean_over_groups,
 )
-from rankwise.metrics.pairwise import AUC, CONCORDANCE, DISAGREEMENT, SPEARMAN, TAU
+from rankwise.metrics.pairwise import (
+    auc,
+    concordance,
+    disagreement_error,
+    kendall_tau,
+    mean_squared_error,
+    pooled_auc,
+    spearman,
+)
 from rankwise.metrics.ranking import Ranking
-from rankwise.metrics.top_heavy import AP, ERR, HIT, NDCG, PRECISION, RECALL, RR
+from rankwise.metrics.top_heavy import (
+    average_precision,
+    expected_reciprocal_rank,
+    hit_rate,
+    judged,
+    letor_ndcg,
+    ndcg,
+    precision,
+    rank_biased_precision,
+    recall,
+    reciprocal_rank,
+)
 
 
 class _Kind(NamedTuple):
@@ -33,39 +57,40 @@ class _Kind(NamedTuple):
     short_title: str = ""
     greater_is_better: bool = True
     lowest: float = 0.0
+    highest: float = 1.0
 
 
 _KINDS = {
     "ndcg": _Kind(
-        NDCG,
+        ndcg,
         "NDCG",
         "How much of what a perfect order has {first} hold; places further down count less. "
         "1 is a perfect order.",
     ),
     "map": _Kind(
-        AP,
+        average_precision,
         "Mean average precision",
         "At each relevant item, the share of relevant items down to it; then the mean. "
         "1 if all of them come first.",
         "AP",
     ),
-    "p": _Kind(PRECISION, "Precision", "Share of {first} that are relevant.", "P"),
-    "recall": _Kind(RECALL, "Recall", "Share of the relevant items that are among {first}."),
+    "p": _Kind(precision, "Precision", "Share of {first} that are relevant.", "P"),
+    "recall": _Kind(recall, "Recall", "Share of the relevant items that are among {first}."),
     "mrr": _Kind(
-        RR,
+        reciprocal_rank,
         "Mean reciprocal rank",
         "One over the place of the first relevant item: 1 if it is first, 1/2 if second.",
         "RR",
     ),
     "err": _Kind(
-        ERR,
+        expected_reciprocal_rank,
         "Expected reciprocal rank",
         "A reader goes down the list until satisfied: one over the place, on average.",
         "ERR",
     ),
-    "auc": _Kind(AUC, "AUC", "Chance that a relevant item stands above one that is not."),
+    "auc": _Kind(auc, "AUC", "Chance that a relevant item stands above one that is not."),
     "disagreement": _Kind(
-        DISAGREEMENT,
+        disagreement_error,
         "Disagreement error",
         "Share of the pairs of a group that are in the wrong order. 0 is a perfect order, a coin "
         "has 0.5.",
@@ -73,28 +98,55 @@ _KINDS = {
         greater_is_better=False,
     ),
     "concordance": _Kind(
-        CONCORDANCE,
+        concordance,
         "Concordance",
         "Share of the pairs of a group that are in the right order; a coin has 0.5.",
     ),
     "tau": _Kind(
-        TAU,
+        kendall_tau,
         "Kendall τ",
         "Pairs in the right order less those in the wrong one, as a share: 1 is the same order, "
         "0 is chance, −1 is upside down.",
         lowest=-1.0,
     ),
     "spearman": _Kind(
-        SPEARMAN,
+        spearman,
         "Spearman ρ",
         "Correlation of predicted and true ranks: 1 is the same order, 0 is chance, −1 is upside "
         "down.",
         lowest=-1.0,
     ),
-    "hit": _Kind(HIT, "Hit rate", "Share of the groups whose best item is among {first}."),
+    "hit": _Kind(hit_rate, "Hit rate", "Share of the groups whose best item is among {first}."),
+    "pooled_auc": _Kind(
+        pooled_auc,
+        "AUC of all items",
+        "Chance that a relevant item has a higher score than one that is not, groups aside.",
+    ),
+    "mse": _Kind(
+        mean_squared_error,
+        "Mean squared error",
+        "Square of the difference between score and true value, on average.",
+        "Squared error",
+        greater_is_better=False,
+        highest=np.inf,
+    ),
+    "letor_ndcg": _Kind(
+        letor_ndcg,
+        "NDCG of LETOR",
+        "How much of what a perfect order has {first} hold, counted as the tools of LETOR do.",
+    ),
+    "rbp": _Kind(
+        rank_biased_precision,
+        "Rank-biased precision",
+        "Share of relevant items among those seen by a reader who goes down the list and may stop "
+        "after each item.",
+        "RBP",
+    ),
+    "judged": _Kind(judged, "Judged", "Share of the items at {first} whose relevance is known."),
 }
 
 _ALIASES = {kind.core.name: word for word, kind in _KINDS.items()} | {"ap": "map", "rr": "mrr"}
+MetricName: TypeAlias = "str | Metric | Callable[..., Any]"
 _NAME = re.compile(r"(?P<kind>[a-z_]+)(?:\((?P<options>[^()]*)\))?(?:@(?P<k>[^@]*))?")
 
 
@@ -108,16 +160,16 @@ class Metric:
         Such as ``"ndcg@10"``.
     options : tuple of (str, value)
         Options that are not the default, the cut-off among them.
+    core : GroupMetric
+        The function of the metric, which knows its value in each group.
     greater_is_better : bool
         False for errors.
-    lowest : float
-        Lower end of its scale, which ends at 1: correlations go down to −1.
+    lowest, highest : float
+        The ends of its scale: correlations go from −1 to 1.
     title, short_title : str
         What a person calls its mean ("Mean average precision"), and its value in one group ("AP").
     meaning : str
         What it says, for a reader who does not know it.
-    core : GroupMetric
-        The metric before its groups are averaged.
 
     Examples
     --------
@@ -130,12 +182,13 @@ class Metric:
 
     name: str
     options: tuple[tuple[str, Any], ...]
-    core: GroupMetric = field(compare=False)
-    greater_is_better: bool = field(compare=False)
-    lowest: float = field(compare=False)
-    title: str = field(compare=False)
-    short_title: str = field(compare=False)
-    meaning: str = field(compare=False)
+    core: GroupMetric
+    greater_is_better: bool
+    lowest: float
+    highest: float
+    title: str
+    short_title: str
+    meaning: str
 
     def __call__(
         self, y_true: ArrayLike, y_score: ArrayLike, groups: ArrayLike | None = None, **options: Any
@@ -154,20 +207,114 @@ class Metric:
     ) -> tuple[float, float, float]:
         """Mean over the groups that have a value, and the two ends of its interval.
 
-        Student's interval, cut at the ends of the scale; NaN if fewer than two groups have a
+        Student's interval over the groups, for pooled metrics by linearization; for the AUC of one
+        list DeLong's. It is cut at the ends of the scale; NaN if fewer than two groups have a
         value, or all have the same.
         """
-        average = mean(*by_group)
-        half = half_width(*by_group, average, confidence)
-        low, high = max(average - half, self.lowest), min(average + half, 1.0)
+        values, weights, error = by_group
+        average = mean(values, weights)
+        if error is None:
+            half = half_width(values, weights, average, confidence)
+        else:
+            half = float(ndtri(0.5 + confidence / 2) * error) if error > ROUNDING else np.nan
+        low, high = max(average - half, self.lowest), min(average + half, self.highest)
         return (average, low, high) if half >= 0 else (average, half, half)
 
     def __repr__(self) -> str:
         return self.name
 
 
-def get_metric(name: str | Metric) -> Metric:
-    """Look a metric up by its name.
+@dataclass(unsafe_hash=True)
+class OwnMetric(GroupMetric):
+    """A function of the y and the scores of one group, in the place of a metric's function."""
+
+    function: Callable[[Array, Array], float]
+    name: str
+    needs: str = "a number from that function"
+    has_weights: bool = False
+    has_gaps: bool = False
+
+    def by_group(self, ranking: Ranking, **options: Any) -> GroupValues:
+        """The values of the function; an error of it says in which group it was."""
+        targets, rows = ranking.targets, np.argsort(ranking.targets.codes, kind="stable")
+        values = np.empty(targets.n_groups)
+        for group, start in enumerate(targets.starts):
+            own = rows[start : start + targets.sizes[group]]
+            try:
+                values[group] = self.function(targets.y[own], ranking.score[own], **options)
+            except Exception as error:
+                problem = f"{type(error).__name__}: {str(error).rstrip('.')}"
+                raise ValueError(
+                    f"metric {self.name!r} failed for group {targets.labels[group]!s} ({len(own)} "
+                    f"items) with {problem}. It gets y and the scores of one group, and returns "
+                    "one number, NaN if it has no value there."
+                ) from error
+        if np.isinf(values).any():
+            label = targets.labels[np.argmax(np.isinf(values))]
+            raise ValueError(
+                f"metric {self.name!r} is infinite for group {label!s}; return NaN there."
+            )
+        return GroupValues(values)
+
+
+def make_metric(
+    function: Callable[[Array, Array], float],
+    *,
+    title: str | None = None,
+    greater_is_better: bool = True,
+) -> Metric:
+    """Make a metric of a function of one's own, for use wherever the name of a metric is.
+
+    A function alone is taken in these places, too: as a metric whose larger values are better.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(y, scores)`` gets two arrays of shape (n_items,) for one group, in the order of
+        the rows, and returns a number. Where it returns NaN, the metric is undefined for the group.
+    title : str, optional
+        What people call it; by default the name of the function.
+    greater_is_better : bool, default=True
+        False for errors.
+
+    Returns
+    -------
+    Metric
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def regret(y, scores):
+    ...     "How much worse than the best item the chosen one is."
+    ...     return y.max() - y[np.argmax(scores)]
+    >>> metric = make_metric(regret, title="Regret", greater_is_better=False)
+    >>> metric([3, 1, 2, 5, 4], [0.1, 0.2, 0.9, 0.8, 0.3], ["a", "a", "a", "b", "b"])
+    0.5
+    """
+    if not callable(function):
+        raise ValueError(f"function={function!r}; expected a function of y and scores of a group.")
+    name = getattr(function, "__name__", type(function).__name__)
+    title = name if title is None else title
+    if not isinstance(title, str) or not title.strip():
+        raise ValueError(f"title={title!r}; expected what people call the metric.")
+    name = title if name == "<lambda>" else name
+    meaning = inspect.getdoc(function) if inspect.isroutine(function) else None
+    meaning = (meaning or "A metric of one's own.").splitlines()[0]
+    return Metric(
+        name,
+        (),
+        OwnMetric(function, name),
+        bool(greater_is_better),
+        -np.inf,
+        np.inf,
+        title,
+        title,
+        meaning,
+    )
+
+
+def get_metric(name: MetricName) -> Metric:
+    """Look a metric up by its name, or make one of a function.
 
     A name is a word of `metric_names`, in upper or lower case, with a cut-off after ``@`` and
     options of the metric's function in parentheses: ``"map"``, ``"nDCG@10"``,
@@ -176,8 +323,8 @@ def get_metric(name: str | Metric) -> Metric:
 
     Parameters
     ----------
-    name : str or Metric
-        A metric is returned as it is.
+    name : str, Metric or callable
+        A metric is returned as it is; a function becomes one as by `make_metric`.
 
     Returns
     -------
@@ -192,8 +339,15 @@ def get_metric(name: str | Metric) -> Metric:
     """
     if isinstance(name, Metric):
         return name
+    if callable(name):
+        known: str | None = getattr(name, "name", None)  # of a function of this library
+        if known not in _ALIASES:
+            return make_metric(name)
+        name = known
     if not isinstance(name, str):
-        raise ValueError(f"a metric is given by name, such as 'ndcg@10', got {name!r}.")
+        raise ValueError(
+            f"a metric is given by name, such as 'ndcg@10', or as a function, got {name!r}."
+        )
     parts = _NAME.fullmatch(name.strip().lower().replace(" ", "").replace("-", "_"))
     word = parts["kind"] if parts else name.strip().lower()
     word = _ALIASES.get(word, word)
@@ -217,10 +371,21 @@ def get_metric(name: str | Metric) -> Metric:
         kind.core,
         kind.greater_is_better,
         kind.lowest,
+        kind.highest,
         kind.title + label,
         (kind.short_title or kind.title) + label,
         kind.meaning.format(first=first),
     )
+
+
+def get_metrics(names: MetricName | Iterable[MetricName]) -> list[Metric]:
+    """Look up one or several metrics, each one once; two may not have the same name."""
+    several = [names] if isinstance(names, str) or callable(names) else list(names)
+    metrics = {metric.name: metric for metric in map(get_metric, several)}
+    for metric in map(get_metric, several):
+        if metric != metrics[metric.name]:
+            raise ValueError(f"two metrics are called {metric.name!r}; give functions other names.")
+    return list(metrics.values())
 
 
 def metric_names() -> tuple[str, ...]:
@@ -230,7 +395,7 @@ def metric_names() -> tuple[str, ...]:
     --------
     >>> metric_names()  # doctest: +NORMALIZE_WHITESPACE
     ('ndcg', 'map', 'p', 'recall', 'mrr', 'err', 'auc', 'disagreement', 'concordance', 'tau',
-     'spearman', 'hit')
+     'spearman', 'hit', 'pooled_auc', 'mse', 'letor_ndcg', 'rbp', 'judged')
     """
     return tuple(_KINDS)
 

@@ -11,32 +11,28 @@ from scipy.special import gammaln
 from rankwise.arrays import Array, Indices
 from rankwise.inputs import check_option
 from rankwise.metrics.averaging import (
-    GroupMetric,
     GroupValues,
-    MetricValue,
     check_cutoff,
     check_data,
-    mean_over_groups,
+    group_metric,
 )
 from rankwise.metrics.ranking import Ranking, Targets, divide
 
 LARGEST_GRADE = 50  # above it 2^y - 1 is no longer told from 2^y, and y is hardly a grade
 
+_RELEVANT = "at least one relevant item"
+_POSITIVE = "at least one item with y > 0"
 _TIED_SCORES = ("average", "optimistic", "pessimistic", "order")
 
 
+@group_metric(f"{_POSITIVE} (and positive weight)", has_weights=True)
 def ndcg(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    groups: ArrayLike | None = None,
+    ranking: Ranking,
     *,
     k: int | None = None,
     gain: str = "exponential",
     tied_scores: str = "average",
-    sample_weight: ArrayLike | None = None,
-    undefined: str = "skip",
-    per_group: bool = False,
-) -> MetricValue:
+) -> GroupValues:
     r"""Normalized discounted cumulative gain inside groups.
 
     .. math:: \mathrm{DCG@}k = \sum_{p=1}^{k} \frac{g(y_{(p)})}{\log_2(1 + p)}, \qquad
@@ -91,23 +87,75 @@ def ndcg(
     >>> round(ndcg([3, 1, 2], [1, 3, 2], gain="linear"), 3)
     0.79
     """
-    return mean_over_groups(
-        NDCG, y_true, y_score, groups, undefined=undefined, per_group=per_group,
-        k=k, gain=gain, tied_scores=tied_scores, sample_weight=sample_weight,
-    )  # fmt: skip
+    check_option("gain", gain, ("exponential", "linear"))
+    check_option("tied_scores", tied_scores, _TIED_SCORES)
+    return GroupValues(_gain_ratio(ranking, k, gain, tied_scores, next_place=1))
 
 
+@group_metric("nothing")
+def letor_ndcg(ranking: Ranking, *, k: int | None = None) -> GroupValues:
+    r"""NDCG as the evaluation tools of the LETOR collections compute it.
+
+    .. math:: \mathrm{DCG@}k = \sum_{p=1}^{k} rac{2^{y_{(p)}} - 1}{\log_2 \max(p, 2)}
+
+    Use it to compare with numbers published for LETOR. It differs from `ndcg` in three points: the
+    first two places count alike, tied scores stay in the order of rows, and a group without
+    relevant items has 0.
+
+    Parameters
+    ----------
+    y_true, y_score, groups, k, per_group
+        As in `ndcg`.
+    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+        Has no effect: it is defined for every group.
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1]. One value per column for (m, v) input.
+
+    Examples
+    --------
+    >>> letor_ndcg([1, 2, 0], [3, 2, 1])  # the first two places count alike
+    1.0
+    """
+    ratio = _gain_ratio(ranking, k, "exponential", "order", next_place=0)
+    return GroupValues(np.nan_to_num(ratio))
+
+
+def _gain_ratio(
+    ranking: Ranking, k: int | None, gain: str, tied_scores: str, next_place: int
+) -> Array:
+    """Discounted gain as a share of that of the best order; places are counted from next_place."""
+    k = check_cutoff(k)
+    targets = ranking.targets
+    _check_grades("ndcg", targets, exponential=gain == "exponential")
+    gains = targets.y.astype(np.float64)
+    if gain == "exponential":
+        gains = np.exp2(gains) - 1.0
+    best = targets.order
+    if targets.weights is not None:
+        gains *= targets.weights
+        best = targets.by_group(np.argsort(-gains))
+    places = np.arange(1, targets.sizes.max() + 1)
+    discounts = 1 / np.log2(np.maximum(places + next_place, 2))
+    discount = np.where(places <= (k or len(places)), discounts, 0.0)[targets.position - 1]
+    ranked = gains[ranking.order(tied_scores)]
+    if tied_scores == "average":
+        ranked = ranking.average(ranked)
+    ideal = targets.sum(gains[best] * discount)
+    reached = targets.sum(ranked * discount)
+    return np.minimum(divide(reached, ideal), 1.0)
+
+
+@group_metric(_POSITIVE)
 def expected_reciprocal_rank(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    groups: ArrayLike | None = None,
+    ranking: Ranking,
     *,
     k: int | None = None,
     max_grade: float | None = None,
     tied_scores: str = "pessimistic",
-    undefined: str = "skip",
-    per_group: bool = False,
-) -> MetricValue:
+) -> GroupValues:
     r"""Expected reciprocal rank of the item where a user who reads from the top stops.
 
     .. math:: \mathrm{ERR@}k = \sum_{p=1}^{k} \frac{R_{(p)}}{p} \prod_{q < p} (1 - R_{(q)}),
@@ -147,24 +195,36 @@ def expected_reciprocal_rank(
     >>> expected_reciprocal_rank([1, 0, 2], [3, 2, 1], max_grade=2)
     0.4375
     """
-    return mean_over_groups(
-        ERR, y_true, y_score, groups, undefined=undefined, per_group=per_group,
-        k=k, max_grade=max_grade, tied_scores=tied_scores,
-    )  # fmt: skip
+    k = check_cutoff(k)
+    check_option("tied_scores", tied_scores, ("pessimistic", "optimistic", "order"))
+    targets = ranking.targets
+    _check_grades("expected_reciprocal_rank", targets, exponential=True)
+    highest = float(targets.y.max() if max_grade is None else max_grade)
+    if highest < targets.y.max():
+        raise ValueError(
+            f"max_grade={max_grade} but y_true has a grade of {targets.y.max()}; "
+            "pass the highest grade of the scale."
+        )
+    y = targets.y[ranking.order(tied_scores)].astype(np.float64)
+    stop = (np.exp2(y) - 1.0) / 2.0**highest
+    values = np.empty(targets.n_groups)
+    lengths = targets.sizes if k is None else np.minimum(targets.sizes, k)
+    for which, offset, valid in _pad_in_buckets(lengths):
+        stops = np.where(valid, stop[targets.starts[which, None] + offset], 0.0)
+        values[which] = (_stop_probability(stops) / (offset + 1)).sum(axis=1)
+    values[targets.sum(y) == 0] = np.nan
+    return GroupValues(values)
 
 
+@group_metric(_RELEVANT)
 def average_precision(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    groups: ArrayLike | None = None,
+    ranking: Ranking,
     *,
     k: int | None = None,
     relevant: float | None = None,
     normalizer: str = "relevant",
     tied_scores: str = "average",
-    undefined: str = "skip",
-    per_group: bool = False,
-) -> MetricValue:
+) -> GroupValues:
     r"""Average precision inside groups; its mean over groups is MAP.
 
     .. math:: \mathrm{AP@}k = \frac{1}{N} \sum_{p=1}^{k} [\text{item at } p \text{ is relevant}]
@@ -211,23 +271,26 @@ def average_precision(
     >>> round(average_precision([1, 0, 1, 0], [4, 3, 2, 1]), 4)
     0.8333
     """
-    return mean_over_groups(
-        AP, y_true, y_score, groups, undefined=undefined, per_group=per_group,
-        k=k, relevant=relevant, normalizer=normalizer, tied_scores=tied_scores,
-    )  # fmt: skip
+    k = check_cutoff(k)
+    check_option("normalizer", normalizer, ("relevant", "attainable"))
+    hit = _hits(ranking, relevant, tied_scores)
+    targets = ranking.targets
+    if ranking.has_ties and tied_scores == "average":
+        hits_so_far = _expected_hits(ranking, hit)
+    else:
+        hits_so_far = np.where(hit, targets.cumulate(hit), 0)
+    earned = hits_so_far / targets.position
+    n_best = targets.sum(hit)
+    if k is not None:
+        earned[targets.position > k] = 0.0
+        n_best = np.minimum(n_best, k) if normalizer == "attainable" else n_best
+    return GroupValues(np.minimum(divide(targets.sum(earned), n_best), 1.0))
 
 
+@group_metric("nothing")
 def precision(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    groups: ArrayLike | None = None,
-    *,
-    k: int,
-    relevant: float | None = None,
-    tied_scores: str = "average",
-    undefined: str = "skip",
-    per_group: bool = False,
-) -> MetricValue:
+    ranking: Ranking, *, k: int, relevant: float | None = None, tied_scores: str = "average"
+) -> GroupValues:
     """Fraction of relevant items among the first k of each group.
 
     It divides by k even if a group has fewer items, and a group without relevant items has 0:
@@ -252,23 +315,13 @@ def precision(
     >>> precision([1, 0, 1, 0], [4, 3, 2, 1], k=2)
     0.5
     """
-    return mean_over_groups(
-        PRECISION, y_true, y_score, groups, undefined=undefined, per_group=per_group,
-        k=k, relevant=relevant, tied_scores=tied_scores,
-    )  # fmt: skip
+    return GroupValues(_first_hits(ranking, k, relevant, tied_scores)[0] / k)
 
 
+@group_metric(_RELEVANT)
 def recall(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    groups: ArrayLike | None = None,
-    *,
-    k: int,
-    relevant: float | None = None,
-    tied_scores: str = "average",
-    undefined: str = "skip",
-    per_group: bool = False,
-) -> MetricValue:
+    ranking: Ranking, *, k: int, relevant: float | None = None, tied_scores: str = "average"
+) -> GroupValues:
     """Fraction of the relevant items of each group that are among its first k.
 
     It divides by the number of all relevant items, as trec_eval does, so it cannot reach 1 where
@@ -293,23 +346,18 @@ def recall(
     >>> recall([1, 0, 1, 1], [4, 3, 2, 1], k=3)  # two of the three relevant ones
     0.6666666666666666
     """
-    return mean_over_groups(
-        RECALL, y_true, y_score, groups, undefined=undefined, per_group=per_group,
-        k=k, relevant=relevant, tied_scores=tied_scores,
-    )  # fmt: skip
+    hits, n_relevant = _first_hits(ranking, k, relevant, tied_scores)
+    return GroupValues(np.minimum(divide(hits, n_relevant), 1.0))
 
 
+@group_metric(_RELEVANT)
 def reciprocal_rank(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    groups: ArrayLike | None = None,
+    ranking: Ranking,
     *,
     k: int | None = None,
     relevant: float | None = None,
     tied_scores: str = "average",
-    undefined: str = "skip",
-    per_group: bool = False,
-) -> MetricValue:
+) -> GroupValues:
     r"""One over the place of the first relevant item of each group; its mean is MRR.
 
     With tied scores, the expectation over all orders of the tied items: if n items share the
@@ -341,21 +389,35 @@ def reciprocal_rank(
     >>> reciprocal_rank([0, 1, 1], [3, 2, 1])
     0.5
     """
-    return mean_over_groups(
-        RR, y_true, y_score, groups, undefined=undefined, per_group=per_group,
-        k=k, relevant=relevant, tied_scores=tied_scores,
-    )  # fmt: skip
+    k = check_cutoff(k)
+    hit = _hits(ranking, relevant, tied_scores)
+    targets = ranking.targets
+    if ranking.has_ties and tied_scores == "average":
+        starts, sizes = ranking.run_starts, ranking.run_sizes
+    else:
+        starts, sizes = np.arange(len(hit)), np.ones(len(hit), dtype=np.intp)
+    n_hits = np.add.reduceat(hit, starts, dtype=np.int64)
+    # the first run of each group that has a relevant item
+    runs = np.flatnonzero(n_hits)
+    group = np.searchsorted(targets.starts, starts[runs], side="right") - 1
+    defined, first = np.unique(group, return_index=True)
+    runs = runs[first]
+    above = targets.position[starts[runs]] - 1
+    n, r = sizes[runs], n_hits[runs]
+    values = np.full(targets.n_groups, np.nan)
+    # the mean of 1 / place of the first of r relevant among n items in random order
+    for which, offset, valid in _pad_in_buckets(n - r + 1):
+        hit_if_none_before = np.where(valid, r[which, None] / (n[which, None] - offset), 0.0)
+        place = above[which, None] + offset + 1
+        earned = _stop_probability(hit_if_none_before) / place
+        if k is not None:
+            earned[place > k] = 0.0
+        values[defined[which]] = earned.sum(axis=1)
+    return GroupValues(values)
 
 
-def hit_rate(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    groups: ArrayLike | None = None,
-    *,
-    k: int = 1,
-    undefined: str = "skip",
-    per_group: bool = False,
-) -> MetricValue:
+@group_metric("two items with different y")
+def hit_rate(ranking: Ranking, *, k: int = 1) -> GroupValues:
     r"""Share of groups whose best item is among the k items of the highest scores (top-k).
 
     If several items are best, one of them is enough. With tied scores, the expectation over all
@@ -383,9 +445,113 @@ def hit_rate(
     >>> hit_rate([3, 1, 2, 1, 2, 3], [0.9, 0.1, 0.5, 0.9, 0.5, 0.1], [1, 1, 1, 2, 2, 2])
     0.5
     """
-    return mean_over_groups(
-        HIT, y_true, y_score, groups, undefined=undefined, per_group=per_group, k=k,
-    )  # fmt: skip
+    check_cutoff(k)
+    targets, starts = ranking.targets, ranking.run_starts
+    sorted_y = targets.y[targets.order]
+    best = np.repeat(sorted_y[targets.starts], targets.sizes)
+    is_best = targets.y[ranking.order()] == best
+    n_best = np.add.reduceat(is_best, starts, dtype=np.int64)
+    above = targets.position[starts] - 1
+    taken = np.clip(k - above, 0, ranking.run_sizes)
+    missed = _none_taken(ranking.run_sizes, n_best, taken)
+    group = np.searchsorted(targets.starts, starts, side="right") - 1
+    first = np.searchsorted(group, np.arange(targets.n_groups))
+    values = 1.0 - np.multiply.reduceat(missed, first)
+    values[np.logical_and.reduceat(sorted_y == best, targets.starts)] = np.nan
+    return GroupValues(values)
+
+
+@group_metric("nothing")
+def rank_biased_precision(
+    ranking: Ranking,
+    *,
+    p: float = 0.8,
+    k: int | None = None,
+    relevant: float | None = None,
+    tied_scores: str = "average",
+) -> GroupValues:
+    r"""Share of relevant items among those that a user sees who goes on with probability p.
+
+    .. math:: (1 - p) \sum_{i} [\text{item at } i \text{ is relevant}] \; p^{i - 1}
+
+    [1]_ eq. 4. With p = 0.5 a user sees two items on average, with 0.8 five, with 0.95 twenty. A
+    group without relevant items has 0.
+
+    Parameters
+    ----------
+    y_true, y_score, groups, relevant, tied_scores, per_group
+        As in `average_precision`.
+    p : float, default=0.8
+        Probability of looking at the next item, between 0 and 1.
+    k : int, optional
+        Cut-off; by default the whole list counts.
+    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+        Has no effect: it is defined for every group.
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1). One value per column for (m, v) input.
+
+    References
+    ----------
+    .. [1] Moffat, Zobel: Rank-biased precision for measurement of retrieval effectiveness. ACM
+       TOIS 27, 2008.
+
+    Examples
+    --------
+    >>> rank_biased_precision([1, 0, 1], [3, 2, 1], p=0.5)
+    0.625
+    """
+    if not 0 < p < 1:
+        raise ValueError(f"p={p!r}; pass a probability between 0 and 1, such as 0.8.")
+    k = check_cutoff(k)
+    hit = _hits(ranking, relevant, tied_scores)
+    counted = ranking.average(hit) if tied_scores == "average" else hit
+    position = ranking.targets.position
+    seen = np.where(position <= (k or len(position)), p ** (position - 1.0), 0.0)
+    return GroupValues((1 - p) * ranking.targets.sum(counted * seen))
+
+
+@group_metric("nothing", has_gaps=True)
+def judged(ranking: Ranking, *, k: int, tied_scores: str = "average") -> GroupValues:
+    """Share of the first k items of each group whose relevance is known: y is not NaN.
+
+    If it is low, other metrics say little: they count items that nobody judged as y = 0. NaN in
+    y_true is taken here, and by `evaluate` if this is among its metrics.
+
+    Parameters
+    ----------
+    y_score, groups, per_group
+        As in `average_precision`.
+    y_true : array-like of shape (m,) or (m, v), or structured target
+        Relevance, NaN where it is not known.
+    k : int
+        Cut-off; a group that has fewer items counts as far as it goes.
+    tied_scores : {"average", "order"}, default="average"
+        Expectation over the orders of tied items, or tied items in the order of rows.
+    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+        Has no effect: it is defined for every group.
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1]. One value per column for (m, v) input.
+
+    Examples
+    --------
+    >>> judged([1, float("nan"), 0, 2], [4, 3, 2, 1], k=2)
+    0.5
+    """
+    check_cutoff(k, required=True)
+    check_option("tied_scores", tied_scores, ("average", "order"))
+    targets = ranking.targets
+    if targets.judged is None:
+        return GroupValues(np.ones(targets.n_groups))
+    known = targets.judged[ranking.order(tied_scores)]
+    counted = ranking.average(known) if tied_scores == "average" else known
+    first = targets.sum(np.where(targets.position <= k, counted, 0.0))
+    return GroupValues(np.minimum(first / np.minimum(targets.sizes, k), 1.0))
 
 
 def top_k(y_score: ArrayLike, groups: ArrayLike | None = None, *, k: int) -> Indices:
@@ -424,64 +590,6 @@ def top_k(y_score: ArrayLike, groups: ArrayLike | None = None, *, k: int) -> Ind
     return first
 
 
-def _ndcg_by_group(
-    ranking: Ranking,
-    *,
-    k: int | None = None,
-    gain: str = "exponential",
-    tied_scores: str = "average",
-) -> GroupValues:
-    k = check_cutoff(k)
-    check_option("gain", gain, ("exponential", "linear"))
-    check_option("tied_scores", tied_scores, _TIED_SCORES)
-    targets = ranking.targets
-    _check_grades("ndcg", targets, exponential=gain == "exponential")
-    gains = targets.y.astype(np.float64)
-    if gain == "exponential":
-        gains = np.exp2(gains) - 1.0
-    best = targets.order
-    if targets.weights is not None:
-        gains *= targets.weights
-        best = targets.by_group(np.argsort(-gains))
-    places = np.arange(1, targets.sizes.max() + 1)
-    discounts = np.where(places <= (k or len(places)), 1 / np.log2(1 + places), 0.0)
-    discount = discounts[targets.position - 1]
-    ranked = gains[ranking.order(tied_scores)]
-    if tied_scores == "average":
-        ranked = ranking.average(ranked)
-    ideal = targets.sum(gains[best] * discount)
-    reached = targets.sum(ranked * discount)
-    return GroupValues(np.minimum(divide(reached, ideal), 1.0))
-
-
-def _err_by_group(
-    ranking: Ranking,
-    *,
-    k: int | None = None,
-    max_grade: float | None = None,
-    tied_scores: str = "pessimistic",
-) -> GroupValues:
-    k = check_cutoff(k)
-    check_option("tied_scores", tied_scores, ("pessimistic", "optimistic", "order"))
-    targets = ranking.targets
-    _check_grades("expected_reciprocal_rank", targets, exponential=True)
-    highest = float(targets.y.max() if max_grade is None else max_grade)
-    if highest < targets.y.max():
-        raise ValueError(
-            f"max_grade={max_grade} but y_true has a grade of {targets.y.max()}; "
-            "pass the highest grade of the scale."
-        )
-    y = targets.y[ranking.order(tied_scores)].astype(np.float64)
-    stop = (np.exp2(y) - 1.0) / 2.0**highest
-    values = np.empty(targets.n_groups)
-    lengths = targets.sizes if k is None else np.minimum(targets.sizes, k)
-    for which, offset, valid in _pad_in_buckets(lengths):
-        stops = np.where(valid, stop[targets.starts[which, None] + offset], 0.0)
-        values[which] = (_stop_probability(stops) / (offset + 1)).sum(axis=1)
-    values[targets.sum(y) == 0] = np.nan
-    return GroupValues(values)
-
-
 def _check_grades(metric: str, targets: Targets, *, exponential: bool) -> None:
     lowest, highest = targets.y.min(), targets.y.max()
     if lowest < 0:
@@ -503,30 +611,6 @@ def _hits(ranking: Ranking, relevant: float | None, tied_scores: str) -> NDArray
     y = ranking.targets.y[ranking.order(tied_scores)]
     is_relevant: NDArray[np.bool_] = y > 0 if relevant is None else y >= relevant
     return is_relevant
-
-
-def _ap_by_group(
-    ranking: Ranking,
-    *,
-    k: int | None = None,
-    relevant: float | None = None,
-    normalizer: str = "relevant",
-    tied_scores: str = "average",
-) -> GroupValues:
-    k = check_cutoff(k)
-    check_option("normalizer", normalizer, ("relevant", "attainable"))
-    hit = _hits(ranking, relevant, tied_scores)
-    targets = ranking.targets
-    if ranking.has_ties and tied_scores == "average":
-        hits_so_far = _expected_hits(ranking, hit)
-    else:
-        hits_so_far = np.where(hit, targets.cumulate(hit), 0)
-    earned = hits_so_far / targets.position
-    n_best = targets.sum(hit)
-    if k is not None:
-        earned[targets.position > k] = 0.0
-        n_best = np.minimum(n_best, k) if normalizer == "attainable" else n_best
-    return GroupValues(np.minimum(divide(targets.sum(earned), n_best), 1.0))
 
 
 def _expected_hits(ranking: Ranking, hit: NDArray[np.bool_]) -> Array:
@@ -555,70 +639,6 @@ def _first_hits(
     counted = ranking.average(hit) if tied_scores == "average" else hit
     targets = ranking.targets
     return targets.sum(np.where(targets.position <= k, counted, 0)), targets.sum(hit)
-
-
-def _precision_by_group(
-    ranking: Ranking, *, k: int, relevant: float | None = None, tied_scores: str = "average"
-) -> GroupValues:
-    return GroupValues(_first_hits(ranking, k, relevant, tied_scores)[0] / k)
-
-
-def _recall_by_group(
-    ranking: Ranking, *, k: int, relevant: float | None = None, tied_scores: str = "average"
-) -> GroupValues:
-    hits, n_relevant = _first_hits(ranking, k, relevant, tied_scores)
-    return GroupValues(np.minimum(divide(hits, n_relevant), 1.0))
-
-
-def _rr_by_group(
-    ranking: Ranking,
-    *,
-    k: int | None = None,
-    relevant: float | None = None,
-    tied_scores: str = "average",
-) -> GroupValues:
-    k = check_cutoff(k)
-    hit = _hits(ranking, relevant, tied_scores)
-    targets = ranking.targets
-    if ranking.has_ties and tied_scores == "average":
-        starts, sizes = ranking.run_starts, ranking.run_sizes
-    else:
-        starts, sizes = np.arange(len(hit)), np.ones(len(hit), dtype=np.intp)
-    n_hits = np.add.reduceat(hit, starts, dtype=np.int64)
-    # the first run of each group that has a relevant item
-    runs = np.flatnonzero(n_hits)
-    group = np.searchsorted(targets.starts, starts[runs], side="right") - 1
-    defined, first = np.unique(group, return_index=True)
-    runs = runs[first]
-    above = targets.position[starts[runs]] - 1
-    n, r = sizes[runs], n_hits[runs]
-    values = np.full(targets.n_groups, np.nan)
-    # the mean of 1 / place of the first of r relevant among n items in random order
-    for which, offset, valid in _pad_in_buckets(n - r + 1):
-        hit_if_none_before = np.where(valid, r[which, None] / (n[which, None] - offset), 0.0)
-        place = above[which, None] + offset + 1
-        earned = _stop_probability(hit_if_none_before) / place
-        if k is not None:
-            earned[place > k] = 0.0
-        values[defined[which]] = earned.sum(axis=1)
-    return GroupValues(values)
-
-
-def _hit_by_group(ranking: Ranking, *, k: int = 1) -> GroupValues:
-    check_cutoff(k)
-    targets, starts = ranking.targets, ranking.run_starts
-    sorted_y = targets.y[targets.order]
-    best = np.repeat(sorted_y[targets.starts], targets.sizes)
-    is_best = targets.y[ranking.order()] == best
-    n_best = np.add.reduceat(is_best, starts, dtype=np.int64)
-    above = targets.position[starts] - 1
-    taken = np.clip(k - above, 0, ranking.run_sizes)
-    missed = _none_taken(ranking.run_sizes, n_best, taken)
-    group = np.searchsorted(targets.starts, starts, side="right") - 1
-    first = np.searchsorted(group, np.arange(targets.n_groups))
-    values = 1.0 - np.multiply.reduceat(missed, first)
-    values[np.logical_and.reduceat(sorted_y == best, targets.starts)] = np.nan
-    return GroupValues(values)
 
 
 def _none_taken(n: Indices, r: NDArray[np.int64], s: Indices) -> Array:
@@ -672,14 +692,3 @@ def _pad_in_buckets(
         place = np.arange(lengths[which].max())
         valid = place < lengths[which, None]
         yield which, np.where(valid, place, 0), valid
-
-
-_RELEVANT = "at least one relevant item"
-_POSITIVE = "at least one item with y > 0"
-NDCG = GroupMetric("ndcg", _ndcg_by_group, f"{_POSITIVE} (and positive weight)", True)
-ERR = GroupMetric("expected_reciprocal_rank", _err_by_group, _POSITIVE)
-AP = GroupMetric("average_precision", _ap_by_group, _RELEVANT)
-PRECISION = GroupMetric("precision", _precision_by_group, "nothing")
-RECALL = GroupMetric("recall", _recall_by_group, _RELEVANT)
-RR = GroupMetric("reciprocal_rank", _rr_by_group, _RELEVANT)
-HIT = GroupMetric("hit_rate", _hit_by_group, "two items with different y")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,14 +10,13 @@ from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
-from rankwise.inputs import as_real
+from rankwise.inputs import check_alphas
 
 SIMPLER = {"alpha": 1, "nu": -1, "n_basis": -1}  # the sign of the direction of simpler models
 SAME = 1e-12  # scores that differ by less are equal but for rounding
 DECADES = (-15.5, 4)  # where default alphas start and end: from rounding to nothing learned
 
 
-@dataclass(frozen=True, eq=False)
 class Candidates:
     """A table of all combinations of the values of some parameters, one candidate in each row.
 
@@ -30,6 +27,11 @@ class Candidates:
         {"n_basis": ...}. In the table the first parameter changes fastest. Of candidates that score
         alike the one with the simplest value of the first is chosen, then of the second: large
         alpha, small nu, few basis functions.
+
+    Attributes
+    ----------
+    table : ndarray of shape (n_candidates, n_parameters)
+        The values.
 
     Examples
     --------
@@ -42,13 +44,10 @@ class Candidates:
     2
     """
 
-    axes: dict[str, Array]
-
-    @cached_property
-    def table(self) -> Array:
-        """The values, shape (n_candidates, n_parameters)."""
-        columns = np.meshgrid(*reversed(self.axes.values()), indexing="ij")
-        return np.stack([column.ravel() for column in reversed(columns)], axis=1)
+    def __init__(self, axes: dict[str, Array]) -> None:
+        self.axes = axes
+        columns = np.meshgrid(*reversed(axes.values()), indexing="ij")
+        self.table = np.stack([column.ravel() for column in reversed(columns)], axis=1)
 
     def __len__(self) -> int:
         return len(self.table)
@@ -112,37 +111,3 @@ def asked_alphas(values: Mapping[str, ArrayLike | None], own: float) -> Array | 
     """The alphas that were asked for, that of the learner if none were; None for default ones."""
     alphas = values.get("alpha", [own])
     return None if alphas is None else check_alphas(alphas, "alphas")
-
-
-def check_alphas(alphas: ArrayLike, name: str) -> Array:
-    """Positive finite numbers, as an array of one dimension."""
-    checked = _numbers(alphas, name, "positive numbers")
-    bad = ~(np.isfinite(checked) & (checked > 0))
-    if bad.any():
-        raise ValueError(
-            f"{name}: got {checked[bad][0]}, expected a positive finite number. For almost no "
-            "regularization use a small value such as 1e-9."
-        )
-    return checked
-
-
-def check_nus(nus: ArrayLike, name: str) -> Array:
-    """Finite numbers from 0, as an array of one dimension."""
-    checked = _numbers(nus, name, "numbers from 0")
-    bad = ~(np.isfinite(checked) & (checked >= 0))
-    if bad.any():
-        raise ValueError(
-            f"{name}: got {checked[bad][0]}, expected a finite number from 0 (the views are "
-            "trained independently) upwards (they agree more and more)."
-        )
-    return checked
-
-
-def _numbers(values: ArrayLike, name: str, expected: str) -> Array:
-    try:
-        checked = as_real(name, values)
-    except ValueError:
-        raise ValueError(f"{name}: got {values!r}, expected {expected}.") from None
-    if checked.ndim != 1 or not len(checked):
-        raise ValueError(f"{name} has shape {checked.shape}; expected a flat list of numbers.")
-    return checked

@@ -18,6 +18,7 @@ from rankwise.machine import calm, track
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.averaging import check_has_weights
 from rankwise.metrics.ranking import Ranking, Targets
+from rankwise.metrics.registry import MetricName, get_metrics
 from rankwise.model_selection.candidates import Candidates
 from rankwise.model_selection.folds import (
     EDGES,
@@ -26,16 +27,15 @@ from rankwise.model_selection.folds import (
     Folds,
     HoldOutPlan,
     choose_plan,
+    edge_folds,
     fold_numbers,
     make_folds,
 )
 from rankwise.model_selection.task import HoldOutTask, hold_out_task
 
-Measure = Metric
-
 
 def score_groups(
-    graph: PreferenceGraph, held: Array, folds: Folds, metric: Measure
+    graph: PreferenceGraph, held: Array, folds: Folds, metric: Metric
 ) -> tuple[Array, NDArray[Any]]:
     """The metric in each group, or in each part of a group that one fold holds.
 
@@ -59,28 +59,21 @@ def score_groups(
     return scores, graph.group_labels[parts // len(folds)]
 
 
-def from_disagreement(metric: Measure, disagreement: Array) -> Array:
+def from_disagreement(metric: Metric, disagreement: Array) -> Array:
     """A metric of pairs from the share that is ordered wrongly."""
     return 1.0 - disagreement if metric.greater_is_better else disagreement
 
 
-def check_scoring(scoring: str | Metric) -> Metric:
+def check_scoring(scoring: MetricName) -> Metric:
     """The metric of a search, which takes the mean over groups (or parts of them) of any metric."""
     metric = get_metric(scoring)
-    if dict(metric.options).get("average", "groups") != "groups":
+    is_pooled = dict(metric.options).get("average", "groups") != "groups"
+    if is_pooled or metric.name.startswith("pooled_auc"):
         raise ValueError(
             f"scoring={metric.name!r}: held-out scores are judged in each group, and the groups "
-            "count alike; leave out average."
+            "count alike; leave out average, or use 'auc' for 'pooled_auc'."
         )
     return metric
-
-
-def undefined_everywhere(metric: Measure) -> UndefinedMetricError:
-    """What to raise if a metric has no value for anything that was held out."""
-    return UndefinedMetricError(
-        f"{metric.name} is undefined in every held-out fold (no two items of different score in "
-        "one group, for example); use larger folds, another cv or another metric."
-    )
 
 
 def mean_defined(scores: Array) -> Array:
@@ -142,12 +135,19 @@ class HeldOutCurves:
         """Mean over the outputs of that, (n_candidates,)."""
         return np.asarray(self.mean(metric).mean(axis=1))
 
-    def best(self, metric: Metric, output: int | None = None) -> int:
-        """The best candidate for one output or for all; of equal ones the simplest."""
-        mean = self.overall(metric) if output is None else self.mean(metric)[:, output]
-        if np.isnan(mean).all():
-            raise undefined_everywhere(metric)
-        return self.candidates.best(mean if metric.greater_is_better else -mean)
+    def gain(self, metric: Metric) -> Array:
+        """The same, larger being better."""
+        return self.overall(metric) if metric.greater_is_better else -self.overall(metric)
+
+    def best(self, metric: Metric) -> int:
+        """The best candidate for all outputs; of equal ones the simplest."""
+        gain = self.gain(metric)
+        if np.isnan(gain).all():
+            raise UndefinedMetricError(
+                f"{metric.name} is undefined in every held-out fold (no two items of different "
+                "score in one group, for example); use larger folds, another cv or another metric."
+            )
+        return self.candidates.best(gain)
 
     def n_undefined(self, metric: Metric) -> int:
         """Number of groups where the metric is undefined, for some candidate or output."""
@@ -176,7 +176,7 @@ def held_out_curves(
     y: Any,
     groups: ArrayLike | None = None,
     *,
-    scoring: str | Metric | Sequence[str | Metric] = "disagreement",
+    scoring: MetricName | Sequence[MetricName] = "disagreement",
     cv: Any = "auto",
     candidates: Mapping[str, ArrayLike | None] | None = None,
     progress: bool | None = None,
@@ -192,8 +192,8 @@ def held_out_curves(
         Any learner that has ``hold_out_task``; it is left as it is.
     X, y, groups
         As in its ``fit``.
-    scoring : str, Metric or sequence of them
-        Names of `rankwise.metrics`.
+    scoring : str, Metric, function, or sequence of them
+        Names of `rankwise.metrics`, or functions of y and scores of one group.
     cv : "auto", "leave-pair-out", None, int, splitter or iterable
         As in `RankRLSCV`. "auto" holds out one group at a time, or makes five folds if each has to
         be trained again.
@@ -218,14 +218,13 @@ def held_out_curves(
     >>> from rankwise.metrics import get_metric
     >>> from rankwise.model_selection import held_out_curves
     >>> X, y, groups = make_ranking(n_queries=30, noise=0.5, random_state=0)[:3]
-    >>> found = held_out_curves(RankRLS(), X, y, groups, scoring=["ndcg@10", "map"])
-    >>> found.way, found.by_group["map"].shape
+    >>> curves = held_out_curves(RankRLS(), X, y, groups, scoring=["ndcg@10", "map"])
+    >>> curves.way, curves.by_group["map"].shape
     ('leave-group-out', (30, 40, 1))
-    >>> found.candidates[found.best(get_metric("ndcg@10"))]["alpha"] > 0
+    >>> curves.candidates[curves.best(get_metric("ndcg@10"))]["alpha"] > 0
     True
     """
-    given = [scoring] if isinstance(scoring, (str, Metric)) else scoring
-    metrics = [check_scoring(each) for each in given]
+    metrics = [check_scoring(metric) for metric in get_metrics(scoring)]
     advice = "For others use cross_validate of scikit-learn."
     task = hold_out_task(estimator, X, y, groups, advice, sample_weight)
     values = dict.fromkeys(task.parameters) if candidates is None else candidates
@@ -242,8 +241,8 @@ def score_candidates(
     """The curves of one task; a table holds out rows or columns in its own way."""
     candidates = task.candidates(**values)
     if hasattr(task, "judge"):
-        found: HeldOutCurves = task.judge(candidates, cv, metrics, progress)
-        return found
+        curves: HeldOutCurves = task.judge(candidates, cv, metrics, progress)
+        return curves
     return judge(task, candidates, choose_plan(task, cv, metrics), metrics, progress)
 
 
@@ -323,14 +322,17 @@ def _folds_of_edges(
 ) -> HeldOutCurves:
     """One connected component: hold out edges instead of items, and train again for each fold."""
     edges = task.graph.pairs()
-    if not isinstance(cv, numbers.Integral) or not 2 <= int(cv) <= edges.n_pairs:
+    if hasattr(cv, "__iter__") or hasattr(cv, "split"):
+        fold = edge_folds(cv, edges.n_pairs)
+    elif isinstance(cv, numbers.Integral) and 2 <= int(cv) <= edges.n_pairs:
+        fold = np.random.default_rng(0).permutation(edges.n_pairs) % int(cv)
+    else:
         raise ValueError(
             f"cv={cv!r}: the preferences are all connected, so edges are held out; give a "
-            f"number of folds from 2 to the {edges.n_pairs} edges, or build the PairGraph with the "
-            "groups of the items to hold these out."
+            f"number of folds from 2 to the {edges.n_pairs} edges, or splits of them, or build the "
+            "PairGraph with the groups of the items to hold these out."
         )
-    n_folds = int(cv)
-    fold = np.random.default_rng(0).permutation(edges.n_pairs) % n_folds
+    n_folds = int(fold.max()) + 1
     wrong = np.empty((n_folds, len(candidates), 1))
     for k in track(range(n_folds), "training again without edges", progress):
         scores = task.from_edges(edges.with_edges(fold != k), candidates)

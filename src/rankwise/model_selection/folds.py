@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold
 
-from rankwise.graphs import PreferenceGraph
+from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.graphs.roots import items_of_components
 
 Folds = list[NDArray[np.intp]]
@@ -80,28 +80,34 @@ def _splits(cv: Any, graph: PreferenceGraph) -> list[Any]:
         return list(cv.split(np.empty((graph.n_items, 1)), graph.scores, graph.groups))
 
 
-def _check_splits(splits: list[Any], n_items: int) -> Folds:
+def _check_splits(splits: list[Any], n_items: int, what: str = "items") -> Folds:
     folds: Folds = []
     owner = np.full(n_items, -1)
     for k, (train, test) in enumerate(splits):
         train, test = (_as_positions(part, n_items) for part in (train, test))
         if len(np.intersect1d(train, test)):
-            raise ValueError(f"fold {k} of cv trains on items that it holds out.")
+            raise ValueError(f"fold {k} of cv trains on {what} that it holds out.")
         if len(train) + len(test) != n_items:
             raise ValueError(
                 f"fold {k} of cv trains on {len(train)} and holds out {len(test)} of {n_items} "
-                "items; it must train on all items that it does not hold out."
+                f"{what}; it must train on all {what} that it does not hold out."
             )
         if (owner[test] >= 0).any():
-            raise ValueError(f"folds {owner[test].max()} and {k} of cv overlap: they share items.")
+            raise ValueError(f"folds {owner[test].max()} and {k} of cv overlap: they share {what}.")
         owner[test] = k
         folds.append(test)
     if (owner < 0).any():
         raise ValueError(
-            f"cv never holds out {int((owner < 0).sum())} of the {n_items} items; every item must "
+            f"cv never holds out {int((owner < 0).sum())} of the {n_items} {what}; each must "
             "be in one test set (as KFold and GroupKFold do, and ShuffleSplit does not)."
         )
     return folds
+
+
+def edge_folds(cv: Any, n_edges: int) -> NDArray[np.intp]:
+    """For each edge the number of its fold, by a splitter or by splits of the edges."""
+    splits = cv.split(np.empty((n_edges, 1))) if hasattr(cv, "split") else cv
+    return fold_numbers(_check_splits(list(splits), n_edges, "edges"), n_edges)
 
 
 def _as_positions(part: Any, n_items: int) -> NDArray[np.intp]:
@@ -144,7 +150,8 @@ def choose_plan(task: Any, cv: Any, metrics: Sequence[Any]) -> HoldOutPlan:
     one list, up to 1,500       every pair in turn, if all  five folds of items
     items, all pairs are edges  metrics judge pairs
     any other list              ten folds of items          five folds of items
-    connected preferences       ten folds of edges          five folds of edges
+    connected preferences (in   ten folds of edges          five folds of edges
+    one part more than half)
     ==========================  ==========================  ===============================
 
     Parameters
@@ -170,20 +177,27 @@ def choose_plan(task: Any, cv: Any, metrics: Sequence[Any]) -> HoldOutPlan:
     if cv is None:
         return HoldOutPlan(GROUP)
     if not several and not has_scores:
-        return HoldOutPlan(EDGES, cv)
+        return HoldOutPlan(EDGES, read_splits(cv))
     return HoldOutPlan(GROUPS if several else ITEMS, read_splits(cv))
 
 
 def _automatic(task: Any, metrics: Sequence[Any]) -> HoldOutPlan:
     graph = task.graph
     n_folds = REFIT_FOLDS if task.refits else EXACT_FOLDS
+    if graph.scores is None and _is_mostly_connected(graph):
+        return HoldOutPlan(EDGES, min(n_folds, max(2, graph.n_pairs)))
     if graph.n_units > 1:
         if not task.refits:
             return HoldOutPlan(GROUP)
         return HoldOutPlan(GROUPS, min(n_folds, graph.n_units))
-    if graph.scores is None:
-        return HoldOutPlan(EDGES, min(n_folds, max(2, graph.n_pairs)))
     is_small = FEWEST_FOR_PAIRS <= graph.n_items <= MOST_FOR_PAIRS
     if is_small and all(metric.name in PAIRWISE for metric in metrics) and task.has_pairs:
         return HoldOutPlan(PAIR)
     return HoldOutPlan(ITEMS, min(n_folds, max(2, graph.n_items // 2)))  # a pair in each
+
+
+def _is_mostly_connected(graph: PreferenceGraph) -> bool:
+    """Whether preferences are one unit, or more than half of them are in one component."""
+    if graph.n_units < 2 or not isinstance(graph, PairGraph) or graph.has_groups:
+        return graph.n_units < 2
+    return bool(2 * np.bincount(graph.groups[graph.winner]).max() > graph.n_pairs)

@@ -37,7 +37,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.features import Design
+from rankwise.features.feature_map import Features
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.losses import SquaredLoss
 from rankwise.machine import track
@@ -91,7 +91,7 @@ class Refit(NamedTuple):
 
 def held_out_scores(
     loss: SquaredLoss,
-    design: Design,
+    features: Features,
     folds: Folds,
     alphas: Array,
     refit: Refit,
@@ -99,7 +99,7 @@ def held_out_scores(
 ) -> Array:
     """Scores of every item by models that were trained without its fold.
 
-    The kernel matrix of a dual design may be overwritten. `white` is what `whitened_terms` gives,
+    The kernel matrix of a dual features may be overwritten. `white` is what `whitened_terms` gives,
     if it is there already.
 
     Returns
@@ -109,10 +109,10 @@ def held_out_scores(
         have equal scores, to the last bit.
     """
     fold = fold_numbers(folds, loss.graph.n_items)
-    first = first_equal_rows(design.matrix, fold)
+    first = first_equal_rows(features.matrix, fold)
     targets = loss.target.reshape(len(loss.target), -1)
     out = np.empty((*targets.shape, len(alphas)))
-    _hold_out(loss, design, folds, alphas, refit, out, white)
+    _hold_out(loss, features, folds, alphas, refit, out, white)
     if loss.beta == 0:  # where nothing is left to learn from, rounding must not order items
         preferring = _preferring(loss.graph, targets)
         silent = _sums(preferring, fold) == preferring.sum(axis=0)
@@ -123,23 +123,23 @@ def held_out_scores(
 
 
 def item_spectrum(
-    design: Design,
+    features: Features,
     *,
     centered: bool = False,
     overwrite: bool = False,
     weight: Array | None = None,
 ) -> Spectrum:
-    """Eigenvalues and vectors of the kernel matrix of a design, of items with weights or without.
+    """Eigenvalues and vectors of the kernel matrix of a features, of items with weights or without.
 
     `centered` is for scores that count up to a constant; `overwrite` gives up a kernel matrix.
     """
-    first = first_equal_rows(design.matrix)
-    if design.method == "dual":
+    first = first_equal_rows(features.matrix)
+    if features.method == "dual":
         spectrum = spectrum_of_kernel(
-            design.matrix, centered=centered, overwrite=overwrite, weight=weight
+            features.matrix, centered=centered, overwrite=overwrite, weight=weight
         )
         return spectrum._replace(first=first)
-    R = dense_rows(design.matrix)
+    R = dense_rows(features.matrix)
     if R.shape[1] < R.shape[0]:
         return spectrum_of_features(R, centered=centered, weight=weight)._replace(first=first)
     R = R - R.mean(axis=0) if centered else R
@@ -171,50 +171,50 @@ def _is_tied(graph: PreferenceGraph, items: Indices) -> NDArray[np.bool_]:
 
 def _hold_out(
     loss: SquaredLoss,
-    design: Design,
+    features: Features,
     folds: Folds,
     alphas: Array,
     refit: Refit,
     out: Array,
     white: list[WhitenedTerm] | None,
 ) -> None:
-    """Fill `out` by the ways of the table above; the matrix of a dual design is overwritten."""
+    """Fill `out` by the ways of the table above; the matrix of a dual features is overwritten."""
     closed = closed_folds(loss.graph, folds)
     whole = [U for U, is_closed in zip(folds, closed, strict=True) if is_closed]
     cut = [U for U, is_closed in zip(folds, closed, strict=True) if not is_closed]
-    if design.method == "iterative":
+    if features.method == "iterative":
         cut, whole = folds, []
-    elif cut and _hold_out_cut(loss, design, cut, alphas, out):
+    elif cut and _hold_out_cut(loss, features, cut, alphas, out):
         cut = []
-    if design.method == "dual" and 0 < loss.beta < 1:
+    if features.method == "dual" and 0 < loss.beta < 1:
         cut, whole = [*cut, *whole], []
-    for U, rest, coef in _train_again(loss, design, Units("folds", cut), alphas, refit):
-        held = design.matrix[np.ix_(U, rest)] if design.method == "dual" else design.matrix[U]
+    for U, rest, coef in _train_again(loss, features, Units("folds", cut), alphas, refit):
+        held = features.matrix[np.ix_(U, rest)] if features.method == "dual" else features.matrix[U]
         out[U] = np.stack([held @ columns for columns in coef], axis=2)
     if whole:
-        _closed_shortcut(loss, design, whole, alphas, out, white)
+        _closed_shortcut(loss, features, whole, alphas, out, white)
 
 
 def _hold_out_cut(
-    loss: SquaredLoss, design: Design, folds: Folds, alphas: Array, out: Array
+    loss: SquaredLoss, features: Features, folds: Folds, alphas: Array, out: Array
 ) -> bool:
     """Fill `out` for folds that edges leave, if there is a shortcut that pays; say whether."""
     graph = loss.graph
     weight = graph.item_weights
-    longest, n_columns = max(map(len, folds)), design.matrix.shape[1]
-    has_long_folds = design.method == "primal" and longest > max(n_columns, LONG)
+    longest, n_columns = max(map(len, folds)), features.matrix.shape[1]
+    has_long_folds = features.method == "primal" and longest > max(n_columns, LONG)
     if graph.is_complete and not has_long_folds:
         for U in folds:
             check_rest(graph.n_items - len(U) > 1 or loss.beta == 1)
         y = np.asarray(graph.scores if loss.y is None else loss.y).reshape(graph.n_items, -1)
-        spectrum = item_spectrum(design, weight=weight)
+        spectrum = item_spectrum(features, weight=weight)
         for U, scores in hold_out_items(spectrum, y, folds, alphas, loss.beta):
             out[U] = scores
         return True
-    if has_fixed_edges(graph) and design.method == "primal":
-        R, pairs = design.matrix, graph.pairs()
+    if has_fixed_edges(graph) and features.method == "primal":
+        R, pairs = features.matrix, graph.pairs()
         if fits_edges(pairs, R.shape[1]):
-            coef = _edges(graph, design, edges_of_folds(pairs, folds), alphas)
+            coef = _edges(graph, features, edges_of_folds(pairs, folds), alphas)
             for k, U in enumerate(folds):
                 out[U, 0] = dense_rows(R[U]) @ coef[:, k, 0]
             return True
@@ -223,7 +223,7 @@ def _hold_out_cut(
 
 def _closed_shortcut(
     loss: SquaredLoss,
-    design: Design,
+    features: Features,
     folds: Folds,
     alphas: Array,
     out: Array,
@@ -234,13 +234,13 @@ def _closed_shortcut(
     for term in terms:
         total = term.amount.sum()
         check_rest(bool((total - _sums(term.amount, fold) > ROUNDING * total).all()))
-    if design.method == "dual":
+    if features.method == "dual":
         (term,) = terms
         target = term.target.reshape(len(term.target), -1)
-        component = loss.graph.components
-        hold_out_dual(design.matrix, term.root, component, target, term.amount, folds, alphas, out)
+        K, component = features.matrix, loss.graph.components
+        hold_out_dual(K, term.root, component, target, term.amount, folds, alphas, out)
         return
-    R = dense_rows(design.matrix)
+    R = dense_rows(features.matrix)
     white = white or whitened_terms(loss, R)
     for numbers, w in weights_without(R, white, folds, alphas):
         U = np.stack([folds[k] for k in numbers])
@@ -316,87 +316,85 @@ class Units(NamedTuple):
 
 
 def coefficients_without(
-    loss: SquaredLoss, design: Design, units: Units, alphas: Array, refit: Refit
+    loss: SquaredLoss, features: Features, units: Units, alphas: Array, refit: Refit
 ) -> Array:
     """Coefficients of the models without each unit, and last of the model of all data.
 
-    The kernel matrix of a dual design may be overwritten.
+    The kernel matrix of a dual features may be overwritten.
 
     Returns
     -------
     ndarray of shape (n_coefficients, n_units + 1, n_outputs, n_alphas)
         As an estimator that is trained again without the unit would have them.
     """
-    solution = _solutions(loss, design, units, alphas, refit)
-    flat = design.coefficients(solution.reshape(len(solution), -1))
+    solution = _solutions(loss, features, units, alphas, refit)
+    flat = features.coefficients(solution.reshape(len(solution), -1))
     return flat.reshape(len(flat), *solution.shape[1:])
 
 
-def way_without(loss: SquaredLoss, design: Design, units: Units) -> str:
+def shortcut_for(loss: SquaredLoss, features: Features, units: Units) -> str:
     """How the units are left out: "closed", "items", "edges" or "refit"."""
-    graph, is_mixed = loss.graph, design.method == "dual" and 0 < loss.beta < 1
-    if design.method == "iterative":
+    graph, is_mixed = loss.graph, features.method == "dual" and 0 < loss.beta < 1
+    if features.method == "iterative":
         return "refit"
     if not units.of_edges and closed_folds(graph, units.members).all():
         return "refit" if is_mixed else "closed"
     if graph.is_complete:
         return "items"
-    has_room = has_fixed_edges(graph) and fits_edges(graph.pairs(), _n_features(design))
+    has_room = has_fixed_edges(graph) and fits_edges(graph.pairs(), features.matrix.shape[1])
     return "edges" if has_room else "refit"
 
 
 def _solutions(
-    loss: SquaredLoss, design: Design, units: Units, alphas: Array, refit: Refit
+    loss: SquaredLoss, features: Features, units: Units, alphas: Array, refit: Refit
 ) -> Array:
     graph, members = loss.graph, [*units.members, np.empty(0, dtype=np.intp)]
-    way = way_without(loss, design, units)
+    way = shortcut_for(loss, features, units)
     if way == "closed":
-        return _closed(loss, design, members, alphas)
+        return _closed(loss, features, members, alphas)
     if way == "items":
         check_rest(max(map(len, members)) < graph.n_items - 1 or loss.beta == 1)
-        return _items(loss, design, members, alphas)
+        return _items(loss, features, members, alphas)
     if way == "edges":
         pairs = graph.pairs()
         edges = members if units.of_edges else [*edges_of_folds(pairs, units.members), members[-1]]
-        return _edges(graph, design, edges, alphas)
-    return _refit(loss, design, units, alphas, refit)
+        return _edges(graph, features, edges, alphas)
+    return _refit(loss, features, units, alphas, refit)
 
 
-def _n_features(design: Design) -> int:
-    return len(design.matrix) if design.method == "dual" else design.matrix.shape[1]
-
-
-def _closed(loss: SquaredLoss, design: Design, members: Folds, alphas: Array) -> Array:
+def _closed(loss: SquaredLoss, features: Features, members: Folds, alphas: Array) -> Array:
     terms = loss.terms()
     for term in terms:
         total = term.amount.sum()
         check_rest(all(total - term.amount[U].sum() > ROUNDING * total for U in members))
-    if design.method == "dual":
+    if features.method == "dual":
         (term,) = terms
         target = term.target.reshape(len(term.target), -1)
-        return leave_out_dual(design.matrix, term.root, target, term.amount, members, alphas)
-    R = dense_rows(design.matrix)
+        return leave_out_dual(features.matrix, term.root, target, term.amount, members, alphas)
+    R = dense_rows(features.matrix)
     return leave_out_primal(R, whitened_terms(loss, R), members, alphas)
 
 
-def _items(loss: SquaredLoss, design: Design, members: Folds, alphas: Array) -> Array:
+def _items(loss: SquaredLoss, features: Features, members: Folds, alphas: Array) -> Array:
     graph = loss.graph
     y = np.asarray(graph.scores if loss.y is None else loss.y).reshape(graph.n_items, -1)
-    spectrum = item_spectrum(design, centered=loss.beta == 0, weight=graph.item_weights)
-    R = None if design.method == "dual" else dense_rows(design.matrix)
+    spectrum = item_spectrum(features, centered=loss.beta == 0, weight=graph.item_weights)
+    R = None if features.method == "dual" else dense_rows(features.matrix)
     if R is not None and loss.beta == 0:
         R = R - R.mean(axis=0)  # the coefficients of the items sum to zero
     return leave_out_items(spectrum, R, y, members, alphas, loss.beta)
 
 
-def _edges(graph: PreferenceGraph, design: Design, edges: Folds, alphas: Array) -> Array:
+def _edges(graph: PreferenceGraph, features: Features, edges: Folds, alphas: Array) -> Array:
     """Rows are edges: ``√ω (r_i − r_j)``, with ω δ for target and ω for amount."""
     pairs = graph.pairs()
     omega = pairs.edge_weight
     total = omega.sum()
     check_rest(all(total - omega[some].sum() > ROUNDING * total for some in edges))
-    is_dual = design.method == "dual"
-    R, back = _features_of_kernel(design.matrix) if is_dual else (dense_rows(design.matrix), None)
+    is_dual = features.method == "dual"
+    R, back = (
+        _features_of_kernel(features.matrix) if is_dual else (dense_rows(features.matrix), None)
+    )
     x = R[pairs.winner] - R[pairs.loser]
     flow = omega * pairs.edge_target
     term = WhitenedTerm(1.0, np.sqrt(omega)[:, None] * x, flow[:, None], omega)
@@ -416,21 +414,23 @@ def _features_of_kernel(K: Array) -> tuple[Array, Array]:
     return Q[:, kept] * root, Q[:, kept] / root
 
 
-def _refit(loss: SquaredLoss, design: Design, units: Units, alphas: Array, refit: Refit) -> Array:
+def _refit(
+    loss: SquaredLoss, features: Features, units: Units, alphas: Array, refit: Refit
+) -> Array:
     """Train again without each unit, and with all data; coefficients of all features or items."""
     every = np.arange(0)
-    units, found = units._replace(members=[*units.members, every]), []
-    for _, rest, coef in _train_again(loss, design, units, alphas, refit):
-        if design.method == "dual":
+    units, solutions = units._replace(members=[*units.members, every]), []
+    for _, rest, coef in _train_again(loss, features, units, alphas, refit):
+        if features.method == "dual":
             whole = np.zeros((len(alphas), loss.graph.n_items, coef.shape[2]))
             whole[:, rest] = coef
             coef = whole
-        found.append(coef.transpose(1, 2, 0))
-    return np.stack(found, axis=1)
+        solutions.append(coef.transpose(1, 2, 0))
+    return np.stack(solutions, axis=1)
 
 
 def _train_again(
-    loss: SquaredLoss, design: Design, units: Units, alphas: Array, refit: Refit
+    loss: SquaredLoss, features: Features, units: Units, alphas: Array, refit: Refit
 ) -> Iterator[tuple[Indices, Indices, Array]]:
     """Each unit, the other items, and the coefficients of the models without the unit.
 
@@ -448,11 +448,11 @@ def _train_again(
             y = None if loss.y is None else loss.y[rest]
             rest_loss = SquaredLoss(graph.subset(rest), loss.beta, y)
         check_rest(loss.beta == 1 or rest_loss.graph.n_pairs > 0)
-        is_dual = design.method == "dual"
-        matrix = design.matrix[np.ix_(rest, rest)] if is_dual else design.matrix[rest]
+        is_dual = features.method == "dual"
+        matrix = features.matrix[np.ix_(rest, rest)] if is_dual else features.matrix[rest]
         tol, max_iter = refit.tol, refit.max_iter
         yield (
             U,
             rest,
-            minimize(design.method, rest_loss, matrix, alphas, tol=tol, max_iter=max_iter).coef,
+            minimize(features.method, rest_loss, matrix, alphas, tol=tol, max_iter=max_iter).coef,
         )

@@ -14,9 +14,9 @@ from sklearn.utils import check_random_state
 
 from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
-from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.inputs import with_weights
+from rankwise.groups import Groups
+from rankwise.inputs import Target, read_target
 from rankwise.machine import calm
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection.curves import judge
@@ -128,14 +128,14 @@ def permutation_test(
         raise ValueError(
             f"n_permutations={n_permutations!r}; expected a whole number of at least 1."
         )
-    check_same_index(X=X, y=y, groups=groups, sample_weight=sample_weight)
-    model, graph = _check_data(estimator, *with_weights(y, groups, sample_weight))
+    target = read_target(y, groups, sample_weight, X=X)
+    model, graph = _check_data(estimator, target)
     if graph.n_groups == 1 and metric.name in PAIRWISE:
         metric(graph.y, graph.y, undefined="raise", sample_weight=graph.item_weights)
-    labels, weights = graph.group_labels[graph.groups], graph.item_weights
+    known = Target(graph.y, Groups(graph.groups, graph.group_labels), graph.item_weights)
 
     def task_of(scores: Array) -> HoldOutTask:
-        task: HoldOutTask = model.hold_out_task(X, *with_weights(scores, labels, weights))
+        task: HoldOutTask = model.hold_out_task(X, known._replace(y=scores))
         return task
 
     task = task_of(graph.y)
@@ -174,19 +174,17 @@ def permutation_test(
     )
 
 
-def _check_data(estimator: Any, y: Any, groups: ArrayLike | None) -> tuple[Any, ScoreGraph]:
+def _check_data(estimator: Any, target: Target) -> tuple[Any, ScoreGraph]:
     """A copy of the estimator, and the scores with their groups."""
     if not hasattr(estimator, "hold_out_task"):
         _refuse(estimator)
-    model = clone(estimator)
+    model, y = clone(estimator), target.y
     if not isinstance(y, PreferenceGraph):
-        return model, ScoreGraph(y, groups)
+        return model, ScoreGraph(target)
     if not isinstance(y, ScoreGraph):
         raise ValueError(
             f"y is a {type(y).__name__}; only scores can be permuted, explicit preferences cannot."
         )
-    if groups is not None:
-        raise ValueError("y is a graph that knows its groups, and groups was given as well.")
     return model.set_params(cost=y.cost, ties=y.ties, group_weight=y.group_weight), y
 
 

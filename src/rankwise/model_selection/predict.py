@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
-from rankwise.inputs import with_weights
 from rankwise.machine import calm
 from rankwise.model_selection.curves import by_row
 from rankwise.model_selection.folds import make_folds
@@ -219,10 +218,9 @@ def leave_pair_out(
     >>> result.auc.round(3)
     array([0.944, 0.939])
     """
-    y, groups = with_weights(y, None, sample_weight, X)
-    has_task = hasattr(estimator, "hold_out_task")
-    task = estimator.hold_out_task(X, y, groups) if has_task else None
-    if task is None or task.refits:
+    advice = "For rankers without exact hold-out leave out whole groups or folds of items."
+    task = hold_out_task(estimator, X, y, None, advice, sample_weight)
+    if task.refits:
         raise TypeError(
             f"estimator is a {type(estimator).__name__}; leave_pair_out is exact for RankRLS only. "
             "For other rankers hold out whole groups or folds of items."

@@ -155,12 +155,13 @@ def make_ranking_scorer(metric: str | Metric, **options: Any) -> RankingScorer:
     >>> search.fit(X, make_target(y, groups), groups=groups).best_params_
     {'alpha': 0.001}
     """
-    found = get_metric(metric)
+    known = get_metric(metric)
     if options.get("per_group"):
         raise ValueError("a scorer gives one number, so per_group=True cannot be used here.")
-    try:  # complain about options now, not in the middle of a search
-        found([1, 0], [1, 0], **{**options, "undefined": "nan"})
-    except TypeError as error:
-        raise ValueError(f"{found.name} has no such option: {error}.") from None
-    found([1, 0], [1, 0], undefined=options.get("undefined", "nan"))
-    return RankingScorer(found, tuple(sorted(options.items())))
+    if options:  # complain about them now, not in the middle of a search
+        try:
+            known([1, 0], [1, 0], **{**options, "undefined": "nan"})
+        except TypeError as error:
+            raise ValueError(f"{known.name} has no such option: {error}.") from None
+        known([1, 0], [1, 0], undefined=options.get("undefined", "nan"))
+    return RankingScorer(known, tuple(sorted(options.items())))

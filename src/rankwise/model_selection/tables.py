@@ -16,7 +16,8 @@ trained on, so that those of different folds can be compared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
-from rankwise.features import Design, FeatureMap, Kernel
+from rankwise.features.feature_map import FeatureMap, Features
+from rankwise.features.kernel import Kernel
 from rankwise.graphs import ScoreGraph
 from rankwise.groups import Groups
 from rankwise.inputs import check_option
@@ -32,6 +34,7 @@ from rankwise.losses import SquaredLoss
 from rankwise.machine import track
 from rankwise.metrics import Metric
 from rankwise.metrics.ranking import Ranking, Targets
+from rankwise.model_selection.best_sets import held_out_gaps
 from rankwise.model_selection.candidates import Candidates, asked_alphas, default_alphas
 from rankwise.model_selection.curves import HeldOutCurves
 from rankwise.model_selection.folds import Folds, make_folds, read_splits
@@ -69,8 +72,8 @@ class HeldOutTable(NamedTuple):
     refits: bool
 
 
-class TableTask:
-    """A learner of tables with its data; judges all alphas at once.
+class TableTask(ABC):
+    """A learner of tables with its data; judges all alphas at once. A subclass has `train`.
 
     Parameters
     ----------
@@ -80,8 +83,6 @@ class TableTask:
         What is held out.
     alpha : float
         The value that the learner has.
-    train : callable
-        From an alpha to the learner trained on all data.
     names : tuple of str
         What the user calls a row and a column of the table.
     """
@@ -93,12 +94,14 @@ class TableTask:
         table: Table,
         leave: str,
         alpha: float,
-        train: Callable[..., Any],
         names: tuple[str, str] = ("row", "column"),
     ) -> None:
         check_option("leave", leave, ("rows", "columns", "both"))
-        self._table, self._leave, self._alpha = table, leave, alpha
-        self.train, self._names = train, names
+        self._table, self._leave, self._alpha, self._names = table, leave, alpha, names
+
+    @abstractmethod
+    def train(self, **values: Any) -> Any:
+        """The learner trained on all data, with this alpha."""
 
     def candidates(self, **values: ArrayLike | None) -> Candidates:
         """By default 40 alphas from rounding to 1e4 times the mean squared distance in a pair."""
@@ -130,6 +133,12 @@ class TableTask:
         if self._leave == "both":
             return self._leave_both(alphas, cv, progress)
         return self._leave_one_side(alphas, cv, progress)
+
+    def gaps(self, alpha: float, cv: Any = "auto") -> Array:
+        """From the top of each held-out row to its best column; see `best_sets`."""
+        scores, Y = self.held_out(np.array([alpha]), cv).scores[:, :, 0], self._table.loss.Y
+        rows = np.repeat(np.arange(len(Y)), Y.shape[1])
+        return held_out_gaps(Y.ravel(), scores.ravel(), rows)
 
     def judge(
         self,
@@ -237,13 +246,13 @@ def _from_features(table: Table, alphas: Array) -> Array:
     rows, columns = table.sides()
     i, j = np.nonzero(table.loss.known)
     S = np.eye(table.loss.shape[1]) if columns.features is None else columns.features
-    features = (rows.features[i][:, :, None] * S[j][:, None, :]).reshape(len(i), -1)
-    design = Design("primal", features, FeatureMap(Kernel("linear"), None, features.shape[1]))
+    R = (rows.features[i][:, :, None] * S[j][:, None, :]).reshape(len(i), -1)
+    features = Features("primal", R, FeatureMap(Kernel("linear"), None, R.shape[1]))
     folds = np.split(np.arange(len(i)), np.flatnonzero(np.diff(i)) + 1)
     refit = Refit(table.tol, table.max_iter)
     scores = np.full((*table.loss.shape, len(alphas)), np.nan)
     loss = SquaredLoss(table.loss.graph())
-    scores[i, j] = held_out_scores(loss, design, folds, alphas, refit)[:, 0]
+    scores[i, j] = held_out_scores(loss, features, folds, alphas, refit)[:, 0]
     return scores
 
 

@@ -12,9 +12,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
-from rankwise.features import Design
+from rankwise.features.feature_map import Features
 from rankwise.graphs import PairGraph, PreferenceGraph
-from rankwise.inputs import with_weights
 from rankwise.losses import SquaredLoss
 from rankwise.machine import track
 from rankwise.model_selection.candidates import Candidates, asked_alphas, default_alphas
@@ -26,7 +25,7 @@ from rankwise.model_selection.hold_out import (
     dense_rows,
     held_out_scores,
     item_spectrum,
-    way_without,
+    shortcut_for,
     whitened_terms,
 )
 from rankwise.rows import row_products
@@ -68,8 +67,8 @@ class HoldOutTask(ABC):
     """A learner with its data: gives the scores of held-out items, for many candidates at once.
 
     Learners make it by ``hold_out_task(X, y, groups)``. `held_out_curves`, the searches and all
-    functions of `rankwise.model_selection` ask for nothing else. Weights of items come with y, as
-    `make_target` joins them, and are those of the graph.
+    functions of `rankwise.model_selection` ask for nothing else. A learner that takes weights of
+    items has a fourth argument, ``sample_weight``; they are then those of the graph.
 
     Attributes
     ----------
@@ -148,29 +147,29 @@ def hold_out_task(
     advice: str,
     sample_weight: ArrayLike | None = None,
 ) -> HoldOutTask:
-    """The task of an estimator, y with the weights; a TypeError if it offers none."""
+    """The task of an estimator; a TypeError if it offers none."""
     if not hasattr(estimator, "hold_out_task"):
         raise TypeError(
             f"estimator is a {type(estimator).__name__}; expected RankRLS, RankSVM, "
             f"RankLogistic or another learner that has hold_out_task. {advice}"
         )
-    y, groups = with_weights(y, groups, sample_weight, X)
-    task: HoldOutTask = estimator.hold_out_task(X, y, groups)
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    task: HoldOutTask = estimator.hold_out_task(X, y, groups, **weights)
     return task
 
 
-def pair_distance(loss: SquaredLoss, design: Design) -> float:
+def pair_distance(loss: SquaredLoss, features: Features) -> float:
     """Mean squared distance ``tr(L K)/W`` between the items of a pair, in feature space.
 
     The sum of the eigenvalues of the system that RankRLS solves.
     """
-    if design.columns is not None:
-        return float(np.maximum(loss.norms(design.columns), 0.0).sum())
-    if design.method == "dual":
-        K, size = design.matrix, COLUMNS
+    if features.columns is not None:
+        return float(np.maximum(loss.norms(features.columns), 0.0).sum())
+    if features.method == "dual":
+        K, size = features.matrix, COLUMNS
         starts = range(0, len(K), size)
         return float(sum(np.trace(loss.times_A(K[:, i : i + size])[i:]) for i in starts))
-    return float(loss.norms(design.matrix).sum())
+    return float(loss.norms(features.matrix).sum())
 
 
 class RefitTask(HoldOutTask):
@@ -224,25 +223,25 @@ class LeastSquaresTask(HoldOutTask):
         self.loss, self.graph, self.n_rows = loss, loss.graph, loss.graph.n_items
         self.output_shape = output_shape
         self._alpha, self._refit = alpha, refit
-        self._design: Design | None = None
+        self._features: Features | None = None
 
     @abstractmethod
-    def make_design(self) -> Design:
+    def make_features(self) -> Features:
         """The features or the kernel matrix; again after a shortcut has spent a kernel matrix."""
 
     @property
-    def design(self) -> Design:
+    def features(self) -> Features:
         """Features or kernel matrix."""
-        if self._design is None:
-            self._design = self.make_design()
-        return self._design
+        if self._features is None:
+            self._features = self.make_features()
+        return self._features
 
-    def spend_design(self) -> Design:
+    def spend_features(self) -> Features:
         """The same for a use that overwrites a kernel matrix."""
-        design = self.design
-        if design.method == "dual":
-            self._design = None
-        return design
+        features = self.features
+        if features.method == "dual":
+            self._features = None
+        return features
 
     def candidates(self, **values: ArrayLike | None) -> Candidates:
         """By default 40 alphas from rounding to 1e4 times the mean squared distance in a pair.
@@ -257,29 +256,29 @@ class LeastSquaresTask(HoldOutTask):
         for term in self._white or []:
             scale += term.share / term.amount.sum() * float(np.vdot(term.white, term.white))
         if self._white is None:
-            scale = pair_distance(self.loss, self.design)
+            scale = pair_distance(self.loss, self.features)
         return Candidates({"alpha": default_alphas(scale)})
 
     @cached_property
     def _white(self) -> list[WhitenedTerm] | None:
         """The features as the shortcut for whole groups needs them, if that is the way."""
-        graph, design = self.graph, self.design
-        if design.method != "primal" or design.columns is None or sp.issparse(design.matrix):
+        graph, features = self.graph, self.features
+        if features.method != "primal" or features.columns is None or sp.issparse(features.matrix):
             return None
         if graph.n_units < 2 or not graph.n_pairs:
             return None
-        return whitened_terms(self.loss, dense_rows(design.matrix))
+        return whitened_terms(self.loss, dense_rows(features.matrix))
 
     def held_out(self, folds: Folds, candidates: Candidates, progress: bool | None = None) -> Array:
         """By shortcut where there is one; spends the kernel matrix."""
-        design, refit = self.spend_design(), self._refit._replace(progress=progress)
-        white = self._white if design.method == "primal" else None  # else no matrix is made again
+        features, refit = self.spend_features(), self._refit._replace(progress=progress)
+        white = self._white if features.method == "primal" else None  # else no matrix is made again
         alphas = candidates.axes["alpha"]
-        return held_out_scores(self.loss, design, folds, alphas, refit, white)
+        return held_out_scores(self.loss, features, folds, alphas, refit, white)
 
     def from_edges(self, edges: PairGraph, candidates: Candidates) -> Array:
         """By training again."""
-        method, matrix = self.design.method, self.design.matrix
+        method, matrix = self.features.method, self.features.matrix
         coef = minimize(
             method,
             SquaredLoss(edges, self.loss.beta),
@@ -290,9 +289,9 @@ class LeastSquaresTask(HoldOutTask):
         ).coef
         return row_products(matrix, coef[:, :, 0].T)
 
-    def way_without(self, units: Units) -> str:
+    def shortcut_for(self, units: Units) -> str:
         """How `coefficients_without` leaves out the units: by a shortcut, or by "refit"."""
-        return way_without(self.loss, self.design, units)
+        return shortcut_for(self.loss, self.features, units)
 
     def coefficients_without(self, units: Units, candidates: Candidates) -> Array:
         """Coefficients of the models without each unit, and last of the model of all data.
@@ -301,7 +300,7 @@ class LeastSquaresTask(HoldOutTask):
         what they are coefficients of. By shortcut where there is one; spends the kernel matrix.
         """
         alphas = candidates.axes["alpha"]
-        return coefficients_without(self.loss, self.spend_design(), units, alphas, self._refit)
+        return coefficients_without(self.loss, self.spend_features(), units, alphas, self._refit)
 
     @property
     def has_pairs(self) -> bool:
@@ -320,5 +319,5 @@ class LeastSquaresTask(HoldOutTask):
                 f"leave-pair-out needs at least {FEWEST_FOR_PAIRS} items, got {len(scores)}: "
                 "without two of them at least one pair must be left to train on."
             )
-        spectrum = item_spectrum(self.spend_design(), centered=beta == 0, overwrite=True)
+        spectrum = item_spectrum(self.spend_features(), centered=beta == 0, overwrite=True)
         return HeldOutPairs(spectrum, scores.reshape(len(scores), -1), beta)

@@ -41,9 +41,11 @@ from rankwise.estimators.ranking_pursuit import (
     RankingPursuit,
     RankingPursuitCV,
 )
-from rankwise.features import FeatureMap, Kernel
+from rankwise.features.feature_map import FeatureMap
+from rankwise.features.kernel import Kernel
 from rankwise.features.view import View
 from rankwise.metrics import Metric, get_metric
+from rankwise.metrics.registry import OwnMetric
 from rankwise.uncertainty import CalibratedRanker
 
 Array = np.ndarray[Any, Any]
@@ -76,6 +78,7 @@ SHAPES = {
     "float ih": "held_out_scores_",
     "float k": "knots_ coefficients_",
     "float ku": "root_",
+    "float g": "gaps_",
     "float sn": "coef_path_",
     "float t": "threshold_ value_",
     "float c": "column_coef_",
@@ -99,7 +102,7 @@ KINDS = {"float": "f", "int": "i", "text": "OU", "any": "fiuOU"}
 # Attributes that only `fit` and `partial_fit` use.
 FORGOTTEN = {"_chunks", "_features", "_metadata_request"}
 # Parameters that only `fit` reads: an object of a class of its own becomes the default.
-DEFAULTED = {"cv", "random_state"}
+DEFAULTED = {"cv", "random_state", "scoring"}
 # Parameters that always become the default: from the folder of `memory`, `fit` reads pickles.
 NEVER_KEPT = {"memory", "n_jobs", "transform_input"}
 PRIVATE = {"_functions", "_n_features_out", "_sklearn_output_config"}
@@ -186,6 +189,8 @@ def _state_estimator(model: Any, arrays: list[Any], where: str) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
+    if isinstance(value, Metric):
+        return not isinstance(value.core, OwnMetric)
     return value is None or isinstance(value, (str, int, np.integer, list, tuple, np.ndarray))
 
 

@@ -64,8 +64,8 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
     Notes
     -----
     Not kept: the sums of `partial_fit` (after `load` it begins anew), a `random_state` that is a
-    generator, a `cv` that is a splitter or an iterator, `memory` of a Pipeline and metadata
-    requests.
+    generator, a `cv` that is a splitter or an iterator, a `scoring` that is a function, `memory`
+    of a Pipeline and metadata requests.
 
     Examples
     --------

@@ -20,12 +20,17 @@ from rankwise.arrays import Array
 from rankwise.datasets.files import PathLike, replace_file
 from rankwise.environment import package_versions, require
 from rankwise.estimators.anatomy import is_idle, last_step, score_functions
+from rankwise.estimators.auto_ranker import AutoRanker
+from rankwise.estimators.base import RankerMixin
+from rankwise.estimators.boosted_trees import BoostedTrees
 from rankwise.estimators.columns import Columns
 from rankwise.inputs import check_option
 from rankwise.model_selection.scoring import predict_items
 from rankwise.persistence.linear_export import input_names
 from rankwise.persistence.onnx_graph import Graph, Values, import_onnx
-from rankwise.persistence.onnx_steps import add_ranker, add_step, is_gap, text_columns
+from rankwise.persistence.onnx_rankers import add_ranker
+from rankwise.persistence.onnx_steps import is_gap, text_columns
+from rankwise.uncertainty import CalibratedRanker
 
 TOLERANCE = 1e-5
 N_ROWS = 32  # of the items to compare on
@@ -52,10 +57,11 @@ def export_onnx(
     Parameters
     ----------
     model : estimator
-        A fitted ranker of rankwise with the kernel linear, rbf or poly, or a Pipeline that ends in
-        one. Steps before it: `Columns`, `GroupScaler`, scikit-learn's four scalers, SimpleImputer,
-        MissingIndicator, OneHotEncoder, OrdinalEncoder, and ColumnTransformers and Pipelines of
-        these.
+        A fitted ranker of rankwise with the kernel linear, rbf or poly, `LabelRanker` (one column
+        of scores for each label), `AutoRanker` with its trees, `CalibratedRanker` (its scores), or
+        a Pipeline that ends in one. Steps before it: `Columns`, `GroupScaler`, `HingeFeatures`,
+        scikit-learn's four scalers, Nystroem, SimpleImputer, MissingIndicator, OneHotEncoder,
+        OrdinalEncoder, and ColumnTransformers and Pipelines of these.
     path : str or path-like
         The file; by custom it ends in ``.onnx``.
     dtype : {"float64", "float32"}
@@ -99,14 +105,14 @@ def export_onnx(
             f"model is {model!r}; expected a fitted ranker of rankwise, or a Pipeline."
         )
     check_is_fitted(model)
+    while isinstance(model, CalibratedRanker):
+        model = model.estimator_
     import_onnx()
     table = _Table(model, feature_names, dtype)
     graph = Graph()
     values = table.add_inputs(graph)
-    for _, step in model.steps[:-1] if isinstance(model, Pipeline) else []:
-        values = add_step(graph, step, values)
+    scores, shape = add_ranker(graph, model, values)
     ranker = last_step(model)
-    scores, shape = add_ranker(graph, ranker, values)
     graph.add_output("scores", scores, shape, dtype)
     version = package_versions()["rankwise"]
     facts = {
@@ -121,13 +127,20 @@ def export_onnx(
         stream.write(content)
 
 
+def _first_step(model: Any) -> Any:
+    """What the items come to first."""
+    if isinstance(model, Pipeline):
+        return _first_step(next(one for _, one in model.steps if not is_idle(one)))
+    if isinstance(model, AutoRanker):
+        return _first_step(model.estimators_[0])
+    return model
+
+
 class _Table:
     """The columns that a model takes, as inputs of the graph and as items to try it on."""
 
     def __init__(self, model: Any, names: Sequence[str] | None, dtype: str) -> None:
-        self.dtype, self.first = dtype, model
-        while isinstance(self.first, Pipeline):
-            self.first = next(one for _, one in self.first.steps if not is_idle(one))
+        self.dtype, self.first = dtype, _first_step(model)
         if isinstance(self.first, Columns):
             names = [c.name for c in self.first.facts_ if c.kind != "left out"]
             self.names = input_names(model, names, len(names))
@@ -178,7 +191,7 @@ class _Table:
 def _compare(model: Any, table: _Table, content: bytes, has_groups: bool) -> None:
     """Raise ValueError unless the graph scores as the model does; warn if float32 is too coarse."""
     rng = np.random.default_rng(0)
-    items = _probe(table.first, len(table.names), rng, model)
+    items = _probe(table.first, len(table.names), rng)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         exact = predict_items(model, table.as_seen(items, "float64"), GROUPS)
@@ -206,7 +219,7 @@ def _compare(model: Any, table: _Table, content: bytes, has_groups: bool) -> Non
         )
 
 
-def _probe(step: Any, n_columns: int, rng: np.random.Generator, model: Any) -> NDArray[Any]:
+def _probe(step: Any, n_columns: int, rng: np.random.Generator) -> NDArray[Any]:
     """Rows of any type that a step takes, with gaps and unknown categories where it takes them."""
     rows = rng.uniform(0.1, 2.0, (N_ROWS, n_columns)).astype(object)
     if isinstance(step, Pipeline):
@@ -223,7 +236,7 @@ def _probe(step: Any, n_columns: int, rng: np.random.Generator, model: Any) -> N
         for name, part, _ in step.transformers_:
             at = np.asarray(step._transformer_to_input_indices.get(name, []), dtype=np.intp)
             if len(at) and not isinstance(part, str):
-                rows[:, at] = _probe(part, len(at), rng, None)
+                rows[:, at] = _probe(part, len(at), rng)
     elif hasattr(step, "categories_"):
         for k, kinds in enumerate(step.categories_):
             rows[:, k] = rng.choice(np.asarray(kinds, dtype=object), N_ROWS)
@@ -235,8 +248,17 @@ def _probe(step: Any, n_columns: int, rng: np.random.Generator, model: Any) -> N
         rows[np.arange(n_columns) % N_ROWS, np.arange(n_columns)] = step.missing_values
     elif hasattr(step, "inverse_transform"):  # a scaler
         rows[:] = step.inverse_transform(rows.astype(np.float64))
-    elif step is model:
-        for one in score_functions(model).maps:
+    elif isinstance(step, BoostedTrees):  # on both sides of where the trees cut
+        for j in range(n_columns):
+            cuts = step.threshold_[
+                (step.feature_ == j) & (step.left_ != np.arange(len(step.left_)))
+            ]
+            if len(cuts):
+                rows[:, j] = np.nextafter(
+                    rng.choice(cuts, N_ROWS), rng.choice([-np.inf, np.inf], N_ROWS)
+                )
+    elif isinstance(step, RankerMixin):
+        for one in score_functions(step).maps:
             if one.items is not None and one.columns is None and one.items.shape[0]:
                 items = one.items[rng.choice(one.items.shape[0], N_ROWS)]
                 rows[:] = items.toarray() if hasattr(items, "toarray") else items

@@ -104,6 +104,10 @@ class Graph:
         """Truth values or whole numbers as floats."""
         return self.add("Cast", tensor, to=self._onnx.TensorProto.DOUBLE)
 
+    def rounded(self, tensor: str) -> str:
+        """Floats as float32."""
+        return self.add("Cast", tensor, to=self._onnx.TensorProto.FLOAT)
+
     def constant(self, values: ArrayLike) -> str:
         """What the graph itself holds: text, whole numbers as int64, all others as float64."""
         array: NDArray[Any] = np.asarray(values)
@@ -116,8 +120,12 @@ class Graph:
                 "files hold 2 GB; train it with fewer basis items (n_basis)."
             )
         name = self._new_name("constant")
-        self._constants.append(self._onnx.numpy_helper.from_array(np.ascontiguousarray(kept), name))
+        self._constants.append(self.tensor(kept, name))
         return name
+
+    def tensor(self, array: NDArray[Any], name: str = "") -> Any:
+        """An array as ONNX keeps it."""
+        return self._onnx.numpy_helper.from_array(np.ascontiguousarray(array), name)
 
     def matrix(self, values: Values) -> str:
         """All columns as one matrix."""

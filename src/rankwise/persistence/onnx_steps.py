@@ -1,4 +1,4 @@
-"""Rankers, and the steps before them, as ONNX operators in float64.
+"""Steps before a ranker as ONNX operators in float64.
 
 skl2onnx has converters for some of them, but fills gaps and normalizes in float32, takes a gap for
 the text "None", and knows no MissingIndicator.
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
     MaxAbsScaler,
@@ -23,70 +24,17 @@ from sklearn.preprocessing import (
 )
 
 from rankwise.arrays import Array
-from rankwise.estimators.anatomy import is_idle, map_weights, score_functions
+from rankwise.estimators.anatomy import is_idle
+from rankwise.estimators.boosted_trees import TreeFeatures
 from rankwise.estimators.columns import Columns
 from rankwise.estimators.group_scaler import GroupScaler
-from rankwise.features import FeatureMap
+from rankwise.estimators.hinge_features import HingeFeatures
 from rankwise.features.group_scaling import ROUNDING
+from rankwise.features.kernel import Kernel
 from rankwise.persistence.linear_export import scaling
 from rankwise.persistence.onnx_graph import ML, Graph, Values
 
 ROWS = np.array([1])
-
-
-def add_ranker(graph: Graph, ranker: Any, values: Values) -> tuple[str, tuple[int, ...]]:
-    """The scores of the items in `values`: the name of their tensor, and the shape of one item's.
-
-    Raises
-    ------
-    ValueError
-        If the ranker is not made of columns and the kernels linear, rbf and poly.
-    """
-    parts = score_functions(ranker)
-    n_features = ranker.n_features_in_
-    linear = np.zeros((n_features, parts.coefficients[0].shape[1]))
-    scores = None
-    for one, coef in zip(parts.maps, parts.coefficients, strict=True):
-        if one.kernel.is_linear:
-            linear += map_weights(one, coef, n_features) / len(parts.maps)
-        elif len(coef):
-            added = _kernel_scores(graph, one, coef / len(parts.maps), values)
-            scores = added if scores is None else graph.add("Add", scores, added)
-    if scores is None or linear.any():
-        added = graph.add("MatMul", graph.matrix(values), linear)
-        scores = added if scores is None else graph.add("Add", scores, added)
-    if parts.level:
-        scores = graph.add("Add", scores, np.array(parts.level))
-    if not parts.output_shape:
-        scores = graph.add("Squeeze", scores, ROWS)
-    return scores, parts.output_shape
-
-
-def _kernel_scores(graph: Graph, one: FeatureMap, coef: Array, values: Values) -> str:
-    """``k(x, items) coef`` for ``exp(-gamma ‖x - y‖²)`` and ``(gamma x·y + coef0)^degree``."""
-    name, kernel = one.kernel.function, one.kernel
-    if name not in ("rbf", "poly", "polynomial"):
-        shown = getattr(name, "__name__", name)
-        raise ValueError(
-            f"the kernel {shown!r} cannot be written to ONNX; train with kernel='linear', "
-            "'rbf' or 'poly'."
-        )
-    x = graph.matrix(values if one.columns is None else graph.take(values, one.columns))
-    items = one.items.toarray() if hasattr(one.items, "toarray") else one.items
-    items = np.asarray(items, dtype=np.float64)
-    gamma = 1.0 / items.shape[1] if kernel.gamma is None else float(kernel.gamma)
-    if name == "rbf":  # centered: no digits are lost where columns are far from 0
-        center = items.mean(axis=0)
-        x, items = graph.add("Sub", x, center), items - center
-        norms = graph.add("ReduceSumSquare", x, ROWS, keepdims=1)
-        product = graph.add("Add", graph.add("MatMul", x, -2.0 * items.T), norms)
-        squares = graph.add("Add", product, (items**2).sum(axis=1))
-        positive = graph.add("Max", squares, np.array(0.0))
-        K = graph.add("Exp", graph.add("Mul", positive, np.array(-gamma)))
-    else:
-        line = graph.add("Add", graph.add("MatMul", x, gamma * items.T), float(kernel.coef0))
-        K = graph.add("Pow", line, np.array(float(kernel.degree)))
-    return graph.add("MatMul", K, coef)
 
 
 def add_step(graph: Graph, step: Any, values: Values) -> Values:
@@ -271,6 +219,11 @@ def _group_scaler(graph: Graph, step: GroupScaler, values: Values) -> Values:
         standard = _scaler(graph, step.standard_, standard)
     if not step.needs_groups_:
         return standard + standard if step.with_standard else standard
+    inside = _in_group(graph, x, width, with_mean=step.with_mean)
+    return inside + standard if step.with_standard else inside
+
+
+def _in_group(graph: Graph, x: str, width: int, *, with_mean: bool) -> Values:
     same = graph.same_group()
     sizes = graph.add("ReduceSum", same, ROWS, keepdims=1)
     first = graph.add("Gather", x, graph.add("ArgMax", same, axis=1, keepdims=0), axis=0)
@@ -283,9 +236,56 @@ def _group_scaler(graph: Graph, step: GroupScaler, values: Values) -> Values:
     least = graph.add("Mul", magnitude, np.array(ROUNDING * np.finfo(np.float64).eps))
     is_more = graph.add("Greater", deviation, least)
     factor = graph.add("Div", np.array(1.0), graph.add("Where", is_more, deviation, np.array(1.0)))
-    scaled = graph.add("Mul", z if step.with_mean else x, factor)
-    inside = Values([graph.add("Where", is_more, scaled, np.array(0.0))], [width])
-    return inside + standard if step.with_standard else inside
+    scaled = graph.add("Mul", z if with_mean else x, factor)
+    return Values([graph.add("Where", is_more, scaled, np.array(0.0))], [width])
+
+
+def _tree_features(graph: Graph, step: TreeFeatures, values: Values) -> Values:
+    """Numbers and, in groups, the scaled ones beside them, rounded as trees see them."""
+    if step.sizes or step.n_codes:
+        raise _refused(step, "trees in ONNX take numbers only, no categories and texts")
+    width = values.n_columns
+    if step.needs_groups_:
+        values = values + _in_group(graph, graph.matrix(values), width, with_mean=True)
+    return Values([graph.floats(graph.rounded(graph.matrix(values)))], [values.n_columns])
+
+
+def _hinges(graph: Graph, step: HingeFeatures, values: Values) -> Values:
+    chosen = graph.matrix(graph.take(values, step.columns_))
+    above = graph.add("Max", graph.add("Sub", chosen, step.knots_), np.array(0.0))
+    return values + Values([above], [len(step.knots_)])
+
+
+def _nystroem(graph: Graph, step: Nystroem, values: Values) -> Values:
+    degree, coef0 = (
+        usual if value is None else value for value, usual in ((step.degree, 3), (step.coef0, 1))
+    )
+    kernel = Kernel(step.kernel, step.gamma, degree, coef0)
+    items = kernel_values(graph, kernel, step.components_, graph.matrix(values))
+    made = graph.add("MatMul", items, step.normalization_.T)
+    return Values([made], [len(step.components_)])
+
+
+def kernel_values(graph: Graph, kernel: Kernel, items: Array, x: str) -> str:
+    """``k(x, items)`` for ``exp(-gamma ‖x - y‖²)`` and ``(gamma x·y + coef0)^degree``."""
+    name = kernel.function
+    if name not in ("rbf", "poly", "polynomial"):
+        shown = getattr(name, "__name__", name)
+        raise ValueError(
+            f"the kernel {shown!r} cannot be written to ONNX; train with kernel='linear', "
+            "'rbf' or 'poly'."
+        )
+    gamma = 1.0 / items.shape[1] if kernel.gamma is None else float(kernel.gamma)
+    if name != "rbf":
+        line = graph.add("Add", graph.add("MatMul", x, gamma * items.T), float(kernel.coef0))
+        return graph.add("Pow", line, np.array(float(kernel.degree)))
+    center = items.mean(axis=0)  # no digits are lost where columns are far from 0
+    x, items = graph.add("Sub", x, center), items - center
+    norms = graph.add("ReduceSumSquare", x, ROWS, keepdims=1)
+    product = graph.add("Add", graph.add("MatMul", x, -2.0 * items.T), norms)
+    squares = graph.add("Add", product, (items**2).sum(axis=1))
+    positive = graph.add("Max", squares, np.array(0.0))
+    return graph.add("Exp", graph.add("Mul", positive, np.array(-gamma)))
 
 
 _MAKERS: dict[type, Callable[[Graph, Any, Values], Values]] = {
@@ -294,9 +294,12 @@ _MAKERS: dict[type, Callable[[Graph, Any, Values], Values]] = {
     Columns: _columns,
     ColumnTransformer: _column_transformer,
     GroupScaler: _group_scaler,
+    HingeFeatures: _hinges,
     MissingIndicator: _gaps,
+    Nystroem: _nystroem,
     Pipeline: _pipeline,
     SimpleImputer: _imputer,
+    TreeFeatures: _tree_features,
 }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from rankwise.environment import require
 from rankwise.metrics import get_metric
+from rankwise.metrics.registry import MetricName
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
 GOOD, BAD, NEUTRAL = "#0072B2", "#D55E00", "#808080"
@@ -29,10 +30,10 @@ def axes_for(ax: Any, caller: str, n: int = 1) -> Any:
     return ax
 
 
-def describe_metric(metric: str) -> str:
+def describe_metric(metric: MetricName) -> str:
     """Return the label of an axis: the metric and which way is better."""
-    way = "higher" if get_metric(metric).greater_is_better else "lower"
-    return f"{metric} ({way} is better)"
+    known = get_metric(metric)
+    return f"{known} ({'higher' if known.greater_is_better else 'lower'} is better)"
 
 
 def ordered_colors(n: int) -> list[Any]:

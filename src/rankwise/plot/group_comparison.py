@@ -13,7 +13,8 @@ from rankwise.estimators.anatomy import last_step
 from rankwise.frames import as_array
 from rankwise.groups import encode_groups
 from rankwise.inputs import check_option, split_target
-from rankwise.metrics import Metric, get_metric
+from rankwise.metrics import get_metric
+from rankwise.metrics.registry import MetricName
 from rankwise.model_selection import ComparisonRow, compare
 from rankwise.model_selection.scoring import predict_items
 from rankwise.plot.figure import BAD, GOOD, NEUTRAL, axes_for, describe_metric
@@ -31,7 +32,7 @@ class GroupComparisonDisplay:
     ----------
     values_a, values_b : array-like of shape (n_groups,)
         The metric in each group; nan where it is undefined.
-    metric : str
+    metric : str, Metric or function
         Its name.
     names : pair of str
         Names of the rankers.
@@ -81,15 +82,15 @@ class GroupComparisonDisplay:
         *,
         values_a: ArrayLike,
         values_b: ArrayLike,
-        metric: str,
+        metric: MetricName,
         names: Sequence[str] = ("A", "B"),
         groups: ArrayLike | None = None,
         confidence: float = 0.95,
     ) -> None:
         self.names = _check_names(names)
-        self.metric = metric
+        self.metric = get_metric(metric)
         self.confidence = confidence
-        better = get_metric(metric).greater_is_better
+        better = self.metric.greater_is_better
         values = dict(zip(self.names, (values_a, values_b), strict=True))
         result = compare(values, confidence=confidence, greater_is_better=better)
         self.row: ComparisonRow = result.rows[0]
@@ -165,7 +166,7 @@ class GroupComparisonDisplay:
         scores_b: ArrayLike,
         groups: ArrayLike | None = None,
         *,
-        metric: str | Metric = "ndcg@10",
+        metric: MetricName = "ndcg@10",
         names: Sequence[str] = ("A", "B"),
         confidence: float = 0.95,
         ax: Any = None,
@@ -181,8 +182,8 @@ class GroupComparisonDisplay:
             What the two rankers predict.
         groups : array-like of shape (n_items,), optional
             Group labels, unless y carries them.
-        metric : str or Metric
-            Any name of `rankwise.metrics`.
+        metric : str, Metric or function
+            Any name of `rankwise.metrics`, or a function of y and scores of one group.
         names : pair of str
             Names of the rankers.
         confidence : float
@@ -209,7 +210,7 @@ class GroupComparisonDisplay:
         display = cls(
             values_a=a,
             values_b=b,
-            metric=judge.name,
+            metric=judge,
             names=names,
             groups=labels,
             confidence=confidence,

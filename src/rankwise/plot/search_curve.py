@@ -14,6 +14,7 @@ from rankwise.estimators.anatomy import last_step, transform_items
 from rankwise.frames import column_names
 from rankwise.inputs import split_target
 from rankwise.metrics import get_metric
+from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.curves import curves_of_search, mean_defined, standard_error
 from rankwise.plot.figure import COLORS, axes_for, describe_metric, ordered_colors
 
@@ -61,8 +62,8 @@ class SearchCurveDisplay:
     ----------
     curves : list of Curve
         One for each setting or output.
-    metric : str
-        Name of the metric.
+    metric : str, Metric or function
+        The metric.
     parameter : {"alpha", "n_basis"}
         What `x` of the curves is.
     coefficients : ndarray of shape (n_alphas, n_features), optional
@@ -108,7 +109,7 @@ class SearchCurveDisplay:
         self,
         *,
         curves: Sequence[Curve],
-        metric: str,
+        metric: MetricName,
         parameter: str = "alpha",
         coefficients: Array | None = None,
         coefficient_names: Sequence[str] | None = None,
@@ -201,7 +202,7 @@ class SearchCurveDisplay:
             )
         display = cls(
             curves=_curves(search),
-            metric=get_metric(search.scoring).name,
+            metric=get_metric(search.scoring),
             parameter=curves_of_search(search)[0].parameter,
         )
         model: Any = getattr(search, "best_estimator_", None)

@@ -167,6 +167,7 @@ def report(
         subtitle=words.subtitle(parts, scored),
         about=words.about_table(parts, scored, describe_environment()["versions"]),
         members=words.member_table(parts.learner),
+        best_sets=words.best_set_table(parts.sure, scored),
         **words.notes(parts, data),
     )
     return Page(text)

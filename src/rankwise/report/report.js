@@ -26,7 +26,8 @@ function groupColumns() {
 
 function metricCell(m, value) {
   const text = formatFixed(value);
-  return m === state.metric ? barCell(text, value, data.metrics[m].start, 1) : text;
+  const { start, end } = data.metrics[m];
+  return m === state.metric ? barCell(text, value, start, end) : text;
 }
 
 function groupName(g) {
@@ -76,7 +77,7 @@ function chooseMetric(m) {
 function drawGroupHistogram() {
   const metric = data.metrics[state.metric];
   const bins = metric.counts.length;
-  const width = (1 - metric.start) / bins;
+  const width = (metric.end - metric.start) / bins;
   histogram(byId("group-histogram"), {
     edges: Array.from({ length: bins + 1 }, (_, k) => metric.start + width * k),
     counts: metric.counts,

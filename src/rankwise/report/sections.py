@@ -17,8 +17,9 @@ from rankwise.estimators.anatomy import transform_step
 from rankwise.estimators.base import ranks_in_groups
 from rankwise.inspection import Contributions, permutation_importance
 from rankwise.inspection.feature_curves import feature_curves, has_curves
-from rankwise.metrics import Metric, get_metric
+from rankwise.metrics import Metric
 from rankwise.metrics.evaluation import usual_metrics
+from rankwise.metrics.registry import MetricName, get_metrics
 from rankwise.report.items import ScoredItems, Subject, as_text, short_numbers
 from rankwise.uncertainty import CalibratedRanker
 from rankwise.uncertainty.jackknife import take_rows
@@ -69,17 +70,23 @@ class MetricResult(NamedTuple):
         """Number of groups without a value."""
         return int(np.isnan(self.values).sum())
 
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The ends of the scale; where the metric has none, those of its values and 0."""
+        values = np.append(self.values[~np.isnan(self.values)], 0.0)
+        low, high = self.metric.lowest, self.metric.highest
+        low = low if np.isfinite(low) else float(values.min())
+        high = high if np.isfinite(high) else float(values.max())
+        return low, high if high > low else low + 1.0
+
 
 def measure(
-    scored: ScoredItems, metrics: str | Metric | Iterable[str | Metric] | None, confidence: float
+    scored: ScoredItems, metrics: MetricName | Iterable[MetricName] | None, confidence: float
 ) -> list[MetricResult]:
     """Evaluate the metrics, those that have a value first; there must be at least one."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
-    if metrics is None:
-        metrics = usual_metrics(scored.y)
-    names = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
-    chosen = list(dict.fromkeys(get_metric(name) for name in names))
+    chosen = get_metrics(usual_metrics(scored.y) if metrics is None else metrics)
     if not chosen:
         raise ValueError("metrics is empty; name at least one, such as 'ndcg@10'.")
     results = []
@@ -132,13 +139,15 @@ def describe_groups(
 def describe_metric(result: MetricResult) -> dict[str, Any]:
     """A metric for the page, with a histogram of its values in all groups, listed or not."""
     metric, values = result.metric, result.values[~np.isnan(result.values)]
-    place = (values - metric.lowest) / (1.0 - metric.lowest)
+    start, end = result.scale
+    place = (values - start) / (end - start)
     bins = np.clip((place * BINS + 1e-9).astype(np.intp), 0, BINS - 1)
     return {
         "name": metric.name,
         "title": metric.short_title,
         "greater": metric.greater_is_better,
-        "start": metric.lowest,
+        "start": start,
+        "end": end,
         "counts": np.bincount(bins, minlength=BINS).tolist(),
         "defined": len(values),
         "median": short_numbers(np.median(values))[0],

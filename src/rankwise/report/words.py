@@ -13,11 +13,14 @@ from rankwise.inspection.model_parts import ModelParts
 from rankwise.metrics import get_metric
 from rankwise.metrics.evaluation import FEW_GROUPS
 from rankwise.model_selection import compare
+from rankwise.model_selection.best_sets import held_out_gaps, in_best_set, reach
 from rankwise.report.items import ScoredItems, as_text
 from rankwise.report.rivals import Rival
 from rankwise.report.sections import FIRST_ITEMS, ITEMS_A_GROUP, MetricResult
 from rankwise.text_tables import Table, count
+from rankwise.uncertainty import CalibratedRanker
 
+LEVELS = (0.5, 0.8, 0.9, 0.95)  # of best sets
 LONGEST_BANNER = 400
 LONGEST_NOTE = 160
 LONGEST_VALUE = 400
@@ -63,7 +66,9 @@ def headline(scored: ScoredItems, rivals: list[Rival]) -> str:
 def interval_hint(results: list[MetricResult], scored: ScoredItems, confidence: float) -> str:
     """What the values and their intervals are."""
     if scored.groups.n_groups == 1:
-        return "There is only one list, so nothing tells how far another list would differ."
+        is_sure = any(not np.isnan(result.low) for result in results)
+        items = " The interval is that of other items in it (DeLong)." if is_sure else ""
+        return f"There is only one list, so nothing tells how far another list would differ.{items}"
     is_pooled = any(dict(result.metric.options).get("average") == "pairs" for result in results)
     weight = "" if is_pooled else ": each group counts the same, while above each pair does"
     return (
@@ -140,7 +145,8 @@ def _against_previous(
 def _interval_text(result: MetricResult, confidence: float) -> str:
     n_defined = len(result.values) - result.n_undefined
     if not np.isnan(result.low):
-        rough = f", a rough guess from {n_defined} groups" if n_defined < FEW_GROUPS else ""
+        is_rough = 1 < n_defined < FEW_GROUPS
+        rough = f", a rough guess from {n_defined} groups" if is_rough else ""
         return f"{100 * confidence:g}%: {_number(result.low)} to {_number(result.high)}{rough}"
     if n_defined == 0:
         return "no group has a value"
@@ -153,10 +159,10 @@ def _drawing(result: MetricResult, rivals: list[tuple[str, float]]) -> str:
     """A line from the worst to the best possible value; on it the interval, the mean, rivals."""
     if np.isnan(result.mean):
         return ""
-    start = result.metric.lowest
+    start, end = result.scale
 
     def place(value: float) -> float:
-        return round(4 + 192 * (value - start) / (1 - start), 1)
+        return round(4 + 192 * float(np.clip((value - start) / (end - start), 0, 1)), 1)
 
     marks = ""
     for kind, value in rivals:
@@ -168,14 +174,14 @@ def _drawing(result: MetricResult, rivals: list[tuple[str, float]]) -> str:
         else:
             marks += f'<rect class="rival" x="{x - 3.5:.1f}" y="3.5" width="7" height="7"/>'
     low, high = np.nan_to_num((result.low, result.high), nan=result.mean)
-    label = f"{result.metric.title} {_number(result.mean)} on a scale from {start:g} to 1"
+    first, last = (f"{value:.4g}".replace("-", "−") for value in (start, end))
+    label = f"{result.metric.title} {_number(result.mean)} on a scale from {start:.4g} to {end:.4g}"
     return (
         f'<svg viewBox="0 0 200 14" role="img" aria-label="{escape(label)}">'
         '<line class="rail" x1="4" y1="7" x2="196" y2="7"/>'
         f'<line class="whisker" x1="{place(low)}" y1="7" x2="{place(high)}" y2="7"/>{marks}'
         f'<circle class="dot" cx="{place(result.mean)}" cy="7" r="4.5"/></svg>'
-        f'<p class="ends" aria-hidden="true"><span>{"−1" if start else "0"}</span>'
-        "<span>1</span></p>"
+        f'<p class="ends" aria-hidden="true"><span>{first}</span><span>{last}</span></p>'
     )
 
 
@@ -317,6 +323,31 @@ def member_table(learner: Any) -> str:
         "judged on groups that it was not trained on. A weight of 0: the others do as well "
         'without it.</p><div class="scroll" id="members" tabindex="0" role="region" '
         f'aria-label="Table of members">{table.html()}</div>'
+    )
+
+
+def best_set_table(ranker: CalibratedRanker | None, scored: ScoredItems) -> str:
+    """How many items of a group must be looked at to find its best one; nothing if not known."""
+    gaps = np.empty(0) if ranker is None else ranker.gaps_[0]
+    levels = [level for level in LEVELS if level <= len(gaps) / (len(gaps) + 1)]
+    if not levels or scored.is_one_list:
+        return ""
+    lists = scored.groups.codes
+    found = held_out_gaps(scored.y, scored.scores, lists)
+    rows = []
+    for level in levels:
+        sizes = np.bincount(lists, in_best_set(scored.scores, lists, gaps, level))
+        share = f"{np.mean(found <= reach(gaps, level)):.0%}" if len(found) else ""
+        looked_at = f"{sizes.mean():.1f} of {scored.sizes.mean():.1f}"
+        rows.append([f"{level:.0%}", looked_at, f"{np.quantile(sizes, 0.9):.0f}", share])
+    header = ["Asked for", "Items looked at (mean)", "In 9 of 10 groups at most", "Found here"]
+    return (
+        '<h3>How many must be looked at?</h3><p class="hint">The first items of a group that hold '
+        f"its best one, or one tied for it, as often as asked for, by {count(len(gaps), 'group')} "
+        "that were held out from training. Found here: in how many of these groups the best "
+        "item is among them. The share that was asked for is that of groups of the same kind as "
+        'those of the training.</p><div class="scroll" id="best-sets" tabindex="0" role="region" '
+        f'aria-label="Table of best sets">{Table(header, rows).html()}</div>'
     )
 
 

@@ -333,9 +333,9 @@ class _Eigen:
             c, fitted, Ec = c + V @ u, fitted + V @ (values * u), Ec + EQ @ u
         SG, G = _both_corners(corner, shifts, is_large)
         lift = np.linalg.solve(G, c.reshape(n, n_outputs, n_alphas).transpose(2, 0, 1))
-        found = np.concatenate([fitted, Ec]).reshape(-1, n_outputs, n_alphas)
+        scores = np.concatenate([fitted, Ec]).reshape(-1, n_outputs, n_alphas)
         moved = np.concatenate([SG, EG.transpose(2, 0, 1)], axis=1) @ lift
-        return np.asarray(found - moved.transpose(1, 2, 0))
+        return np.asarray(scores - moved.transpose(1, 2, 0))
 
 
 def _both_corners(corner: Array, shifts: Array, is_large: NDArray[np.bool_]) -> tuple[Array, Array]:

@@ -23,7 +23,7 @@ import numpy as np
 import scipy.linalg
 
 from rankwise.arrays import Array, Indices
-from rankwise.features import center_kernel
+from rankwise.features.kernel import center_kernel
 from rankwise.machine import idle_cores
 from rankwise.solvers.hold_out import empty_models
 from rankwise.solvers.least_squares import binary_scale
@@ -257,12 +257,12 @@ class _Left:
     def times_G(self, inverse: Resolvent, U: Indices) -> Array:
         """``Rᵀ G`` in the columns U."""
         v = self.times(inverse.v)
-        found = (self._TV * inverse.factors) @ self._basis.vectors[U].T
-        found -= np.outer(v / inverse.s, inverse.v[U])
+        block = (self._TV * inverse.factors) @ self._basis.vectors[U].T
+        block -= np.outer(v / inverse.s, inverse.v[U])
         if inverse.rest.any():
             rows = np.eye(len(v))[:, U] if self._R is None else self._R[U].T
-            found += rows * inverse.rest[U]
-        return np.asarray(found)
+            block += rows * inverse.rest[U]
+        return np.asarray(block)
 
 
 def pair_differences(
@@ -352,17 +352,17 @@ class _Pairs:
         """
         y, g, u = self.y, self.g, self._u
         left = np.stack([g[rows], -u[rows]], axis=1)
-        found = left @ np.stack([u[columns], g[columns]])
-        found += (y[rows, None] - y[columns]) * determinant
-        found -= (u[rows, None] - u[columns]) * G
-        i, j = np.nonzero(np.abs(found) <= self._limit)
-        near = np.abs(found[i, j]) <= self.rounding(
+        numerators = left @ np.stack([u[columns], g[columns]])
+        numerators += (y[rows, None] - y[columns]) * determinant
+        numerators -= (u[rows, None] - u[columns]) * G
+        i, j = np.nonzero(np.abs(numerators) <= self._limit)
+        near = np.abs(numerators[i, j]) <= self.rounding(
             i + rows.start, j + columns.start, determinant[i, j]
         )
-        found[i[near], j[near]] = 0.0
+        numerators[i[near], j[near]] = 0.0
         if self._first is not None:
-            found[self._first[rows, None] == self._first[columns]] = 0.0
-        return found, bool(near.any()) or self._first is not None
+            numerators[self._first[rows, None] == self._first[columns]] = 0.0
+        return numerators, bool(near.any()) or self._first is not None
 
     def rounding(self, i: Indices, j: Indices, determinant: Array) -> Array:
         """What rounding may leave of a numerator of zero; larger numerators have a sign.
@@ -384,13 +384,13 @@ class _Pairs:
 
     def count_wrong(self, rows: slice, columns: slice, G: Array, determinant: Array) -> float:
         """Pairs i < j in the wrong order, ties one half; the block starts on the diagonal."""
-        found, has_ties = self.numerators(rows, columns, G, determinant)
+        numerators, has_ties = self.numerators(rows, columns, G, determinant)
         gap = self.y[rows, None] - self.y[columns]
         gap[:, : len(G)] = np.triu(gap[:, : len(G)], 1)
         if has_ties:
-            ties = np.count_nonzero((found == 0) & (gap != 0))
-        found *= gap
-        return np.count_nonzero(found < 0) + (0.5 * ties if has_ties else 0.0)
+            ties = np.count_nonzero((numerators == 0) & (gap != 0))
+        numerators *= gap
+        return np.count_nonzero(numerators < 0) + (0.5 * ties if has_ties else 0.0)
 
 
 def _blocks(

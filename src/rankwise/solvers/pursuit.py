@@ -42,7 +42,7 @@ class PursuitProblem:
     Attributes
     ----------
     loss : SquaredLoss
-        Of the scored rows; with its scores centered if the level is free.
+        Of the scored rows; with its scores centered if the intercept is free.
     has_free_intercept : bool
         Whether an intercept is minimized away: the loss then does not see constants.
     scored : list of array or sparse matrix
@@ -75,7 +75,7 @@ class PursuitProblem:
         return np.asarray(V.T @ weight / weight.sum())
 
     def product(self, V: Array) -> Array:
-        """``A V`` at the scored rows; a free level takes the mean of each column off first."""
+        """``A V`` at the scored rows; a free intercept takes the mean of each column off first."""
         return self.loss.times_A(V - self.means(V) if self.has_free_intercept else V)
 
     def norms(self, view: int) -> Array:
@@ -312,8 +312,8 @@ class _Expansion:
         scores = self.scores(is_fitted)
         f, means = scores.mean(axis=1), problem.means(scores)
         explained = 2 * problem.loss.target - problem.product(f)
-        level = means.mean() if problem.has_free_intercept else 0.0
-        error = max(0.0, problem.loss.at_zero - float((f - level) @ explained))
+        intercept = means.mean() if problem.has_free_intercept else 0.0
+        error = max(0.0, problem.loss.at_zero - float((f - intercept) @ explained))
         return Step(chosen, [list(functions) for functions in self.basis], coef, means, error)
 
 

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.anatomy import last_step
@@ -21,8 +21,10 @@ from rankwise.estimators.rank_rls import RankRLSCV
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.roots import items_of_components
 from rankwise.groups import encode_groups
-from rankwise.inputs import split_weighted, with_weights
+from rankwise.inputs import with_weights
 from rankwise.machine import calm
+from rankwise.model_selection.best_sets import held_out_gaps, highest, in_best_set
+from rankwise.model_selection.folds import fold_numbers
 from rankwise.model_selection.scoring import needs_groups, predict_items
 from rankwise.uncertainty.jackknife import (
     BLOCK,
@@ -37,6 +39,7 @@ from rankwise.uncertainty.jackknife import (
 SURE = 1e4  # slope per typical difference from which on every probability is 0 or 1
 FEWEST, MOST = 4, 1500  # items of a list of which every pair is held out in turn
 N_FOLDS = 10  # of the items of other lists
+MOST_GRADES = 20  # different true scores of which each may be looked for
 SHOWN = ("coef_", "dual_coef_", "X_fit_", "basis_indices_", "alpha_", "cv_results_", "solver_")
 """Attributes of the ranker inside that this one has, too."""
 
@@ -59,7 +62,7 @@ class RankInterval(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class CalibratedRanker(RankerMixin, BaseEstimator):
-    """A ranker with standard errors, probabilities and intervals of ranks.
+    """A ranker with standard errors, probabilities, intervals of ranks and best sets.
 
     The scores are those of the estimator, trained on all data. Their standard errors come from
     leaving out every unit (`rankwise.uncertainty.jackknife`), for RankRLS without training again.
@@ -98,6 +101,12 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         s and c.
     reliability_ : tuple of ndarray
         `Reliability` of the held-out pairs: mean probability, share and number by bin.
+    gaps_ : list of ndarray
+        Held-out gaps behind `best_set`, from the top of each group to its best item, and to its
+        highest item of each grade.
+    grades_ : ndarray
+        The true scores that may be asked for as `grade`: all but the lowest, if there are at most
+        20 of them.
     root_, coefficients_ : ndarray or None
         Root of the covariance of the coefficients, and the coefficients themselves.
     members_ : list of estimator or None
@@ -121,6 +130,8 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     >>> model.predict_above(X, 0, [1, 2]).round(2)
     array([...])
     >>> model.rank_interval(X[:3]).low
+    array([...])
+    >>> model.best_set(X[:6], level=0.9)  # the items to look at
     array([...])
     """
 
@@ -164,11 +175,13 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
                 f"y has {len(by_output)} outputs; CalibratedRanker has one, so fit one for each."
             )
         errors = by_output[0]
-        labels = None if isinstance(y, PreferenceGraph) else split_weighted(y, groups)[1]
         rng = np.random.default_rng(self.random_state)
-        pairs = held_out_pairs(left_out, errors, X, labels, int(self.max_pairs), rng)
+        pairs = held_out_pairs(left_out, errors, int(self.max_pairs), rng)
         curve = fit_map(pairs.difference, pairs.error)
         probability = curve.probability(pairs.difference, pairs.error)
+        grades, gaps = gaps_of_grades(left_out)
+        self.grades_: Array = grades
+        self.gaps_: list[Array] = gaps
         self.estimator_: Any = errors.model
         self.units_: str = errors.units
         self.n_units_: int = errors.n_units
@@ -257,6 +270,59 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         best, worst = possible_ranks(scores, errors.spread(X, groups), lists, level)
         return RankInterval(ranks_within(scores, lists), best, worst)
 
+    def best_set(
+        self,
+        X: Any,
+        groups: ArrayLike | None = None,
+        level: float = 0.9,
+        grade: float | None = None,
+    ) -> NDArray[np.bool_]:
+        """The head of each list that holds its best item with the asked probability.
+
+        Use it to say how many results must be looked at: conformal prediction from exact held-out
+        groups (`rankwise.model_selection.best_sets`).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_items, n_features)
+            Items.
+        groups : array-like of shape (n_items,), optional
+            Group labels; None makes all items one list.
+        level : float
+            Share of new lists whose set holds what is looked for. G training groups promise at most
+            G/(G + 1): .9 needs 9 of them, .95 needs 19, .99 needs 99.
+        grade : float, optional
+            Looked for is one item of at least this true score. None: the best item of the list, or
+            one of those that are tied for it.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_items,)
+            Whether an item is in the set of its list. The highest scored item always is.
+
+        Raises
+        ------
+        ValueError
+            If there were too few groups for the level, or the model was not trained on groups.
+
+        Notes
+        -----
+        The level is that of lists like those of the training: drawn from the same source, and with
+        something to find (groups in which all items, or none, are looked for were left out). It is
+        an average over such lists. It does not hold for another kind of queries or items (covariate
+        shift), and not for each kind of list by itself.
+        """
+        check_is_fitted(self)
+        numbers = encode_groups(groups, _num_samples(X)).codes
+        at = 0 if grade is None else 1 + int(np.searchsorted(self.grades_, grade))
+        if at == len(self.gaps_):
+            raise ValueError(
+                f"grade={grade!r} cannot be looked for; expected one of the true scores "
+                f"{self.grades_.tolist()} (none are kept if there are more than {MOST_GRADES})."
+            )
+        scores = np.asarray(self.predict(X, groups), dtype=np.float64)
+        return in_best_set(scores, numbers, self.gaps_[at], level)
+
     def predict_error(self, X: Any, groups: ArrayLike | None = None) -> Array:
         """Standard error of each score about the mean score of its group.
 
@@ -306,6 +372,25 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         return tags
 
 
+def gaps_of_grades(left_out: LeftOut) -> tuple[Array, list[Array]]:
+    """The grades that may be looked for, and the gaps of all groups: to the best, to each grade.
+
+    A group counts if it was held out as a whole; where none was, there are no gaps.
+    """
+    graph = left_out.graph
+    if left_out.units.of_edges or graph.scores is None:
+        return np.empty(0), [np.empty(0)]
+    y = np.asarray(graph.scores).reshape(graph.n_items)
+    unit_of = fold_numbers(left_out.units.members, graph.n_items)
+    is_cut = (highest(unit_of, graph.groups) != -highest(-unit_of, graph.groups))[graph.groups]
+    scores = left_out.scores(np.arange(graph.n_items), unit_of)
+    scores[is_cut | (unit_of < 0)] = np.nan
+    grades = np.unique(y)[1:]
+    grades = grades if len(grades) < MOST_GRADES else grades[:0]
+    wanted = [None, *grades.tolist()]
+    return grades, [held_out_gaps(y, scores, graph.groups, grade) for grade in wanted]
+
+
 class HeldOutPairs(NamedTuple):
     """Held-out pairs, the better item first.
 
@@ -328,12 +413,7 @@ class HeldOutPairs(NamedTuple):
 
 
 def held_out_pairs(
-    left_out: LeftOut,
-    errors: Jackknife,
-    X: Any,
-    groups: Any,
-    n_pairs: int,
-    rng: np.random.Generator,
+    left_out: LeftOut, errors: Jackknife, n_pairs: int, rng: np.random.Generator
 ) -> HeldOutPairs:
     """At most `n_pairs` pairs of different score, drawn at random from those held out together.
 
@@ -341,30 +421,37 @@ def held_out_pairs(
     one list, every pair is held out in turn, or ten folds of the items for long lists.
     """
     graph, members, of_edges = left_out.graph, left_out.units.members, left_out.units.of_edges
-    unit_of = np.full(graph.n_pairs if of_edges else graph.n_items, -1, dtype=np.intp)
-    for k, U in enumerate(members):
-        unit_of[U] = k
     is_list = not of_edges and left_out.task is not None and max(map(len, members)) == 1
-    if of_edges:
+    unit_of = fold_numbers(members, graph.n_pairs if of_edges else graph.n_items)
+    fold = _folds_of_list(left_out.task, graph.n_items, rng) if is_list else unit_of
+    if graph.scores is None:
         pairs = graph.pairs()
-        chosen = _drawn(np.flatnonzero(pairs.magnitude > 0), n_pairs, rng)
-        first, second, units = pairs.winner[chosen], pairs.loser[chosen], [unit_of[chosen]]
+        of_pair = (
+            fold
+            if of_edges
+            else np.where(fold[pairs.winner] == fold[pairs.loser], fold[pairs.winner], -1)
+        )
+        strict = np.flatnonzero((of_pair >= 0) & (pairs.magnitude > 0))
+        chosen = strict[_drawn(len(strict), n_pairs, rng)]
+        first, second = pairs.winner[chosen], pairs.loser[chosen]
     else:
-        fold = _folds_of_list(left_out.task, graph.n_items, rng) if is_list else unit_of
         first, second = _strict_pairs(graph, fold, n_pairs, rng)
-        units = [unit_of[first], unit_of[second]] if is_list else [unit_of[first]]
     if not len(first):
         raise ValueError(
             "no pair of items with different scores is held out as a whole, so probabilities "
             f"cannot be fitted; leave out other units than {left_out.units.kind} (units=...), or "
             "give more data."
         )
-    without = [left_out.differences(X, groups, first, second, unit) for unit in units]
+    units = [unit_of[chosen]] if of_edges else [unit_of[first]]
+    if is_list:
+        units.append(unit_of[second])
+    without = [left_out.scores(first, unit) - left_out.scores(second, unit) for unit in units]
     difference = _list_differences(left_out.task, first, second, fold) if is_list else without[0]
-    of_all = left_out.differences(X, groups, first, second, np.full(len(first), -1))
+    all_data = np.full(len(first), -1)
+    of_all = left_out.scores(first, all_data) - left_out.scores(second, all_data)
     own = sum((one - of_all) ** 2 for one in without)
     n, kept = len(members), max(1, len(members) - len(units))
-    error = errors.predict_difference(X, first, second, groups).error
+    error = errors.predict_difference(left_out.X, first, second, left_out.groups).error
     others = np.maximum(n / (n - 1) * error**2 - own, 0.0)
     return HeldOutPairs(first, second, difference, np.sqrt((kept - 1) / kept * others))
 
@@ -398,45 +485,32 @@ def _list_differences(task: Any, first: Indices, second: Indices, fold: Indices)
     return out
 
 
-def _drawn(numbers: Indices, n: int, rng: np.random.Generator) -> Indices:
-    """At most n of the numbers."""
-    return numbers if len(numbers) <= n else rng.choice(numbers, n, replace=False)
+def _drawn(total: int, n: int, rng: np.random.Generator) -> Indices:
+    """All numbers below the total, or n of them."""
+    return np.arange(total) if total <= n else rng.choice(total, n, replace=False)
 
 
 def _strict_pairs(
     graph: PreferenceGraph, fold: Indices, n: int, rng: np.random.Generator
 ) -> tuple[Indices, Indices]:
-    """Pairs of one group and fold, the preferred item first; all of them if there are few."""
-    if graph.scores is None:
-        pairs = graph.pairs()
-        inside = (fold[pairs.winner] == fold[pairs.loser]) & (fold[pairs.winner] >= 0)
-        chosen = _drawn(np.flatnonzero(inside & (pairs.magnitude > 0)), n, rng)
-        return pairs.winner[chosen], pairs.loser[chosen]
-    y = np.asarray(graph.scores).reshape(graph.n_items)
-    kept = np.flatnonzero(fold >= 0)
-    _, cell = np.unique(graph.groups[kept] * (fold.max() + 1) + fold[kept], return_inverse=True)
-    order = kept[np.argsort(cell, kind="stable")]
-    sizes = np.bincount(cell)
-    starts = np.cumsum(sizes) - sizes
-    n_pairs = sizes * (sizes - 1) // 2
-    if n_pairs.sum() <= 4 * n:
-        ends = zip(sizes, starts, strict=True)
-        every = [np.stack(np.triu_indices(size, 1)) + start for size, start in ends]
-        a, b = order[np.concatenate(every, axis=1)]
-    else:
-        at = rng.choice(len(sizes), 6 * n, p=n_pairs / n_pairs.sum())
-        a = rng.integers(sizes[at])
-        b = (a + 1 + rng.integers(sizes[at] - 1)) % sizes[at]
-        a, b = np.sort(order[np.stack([a, b]) + starts[at]], axis=0)
-        a, b = np.divmod(np.unique(a * graph.n_items + b), graph.n_items)
-    strict = _drawn(np.flatnonzero(y[a] != y[b]), n, rng)
-    a, b = a[strict], b[strict]
-    weight = getattr(graph, "item_weights", None)
-    if weight is not None:
-        has_weight = (weight[a] > 0) & (weight[b] > 0)
-        a, b = a[has_weight], b[has_weight]
-    swap = y[a] < y[b]
-    return np.where(swap, b, a), np.where(swap, a, b)
+    """Pairs of different score of one group and fold, the better item first.
+
+    In rising order, the items below an item are a stretch at the start of its group and fold; so
+    the pair of a number is found in the cumulative sum of their lengths.
+    """
+    weight = graph.item_weights
+    kept = np.flatnonzero((fold >= 0) if weight is None else (fold >= 0) & (weight > 0))
+    y = np.asarray(graph.scores).reshape(graph.n_items)[kept]
+    cell = graph.groups[kept] * (fold.max() + 1) + fold[kept]
+    rising = np.lexsort((y, cell))
+    items, y, cell = kept[rising], y[rising], cell[rising]
+    starts = np.searchsorted(cell, cell)
+    is_higher = np.r_[True, (np.diff(y) != 0) | (np.diff(cell) != 0)]
+    lower = np.maximum.accumulate(np.where(is_higher, np.arange(len(y)), 0)) - starts
+    ends = np.cumsum(lower)
+    numbers = _drawn(int(ends[-1]), n, rng)
+    upper = np.searchsorted(ends, numbers, side="right")
+    return items[upper], items[starts[upper] + numbers - (ends - lower)[upper]]
 
 
 class ProbabilityMap(NamedTuple):

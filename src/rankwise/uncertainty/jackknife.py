@@ -8,7 +8,9 @@ that a search chose, stay as they are for all data.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -25,10 +27,10 @@ from rankwise.estimators.anatomy import fit_ranker, last_step, transform_items
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import encode_groups
-from rankwise.inputs import as_scores, check_option, split_weighted, with_weights
+from rankwise.inputs import as_scores, check_option, make_target, split_weighted
 from rankwise.machine import calm, track
 from rankwise.model_selection.candidates import Candidates
-from rankwise.model_selection.hold_out import Units
+from rankwise.model_selection.hold_out import Units, dense_rows
 from rankwise.model_selection.scoring import needs_groups, predict_items
 from rankwise.model_selection.task import LeastSquaresTask
 
@@ -231,9 +233,7 @@ class Jackknife:
         items, labels, a, b = rows_of_pairs(self.model, X, groups, first, second)
         scores, root = self.predict(items, labels), self.spread(items, labels).root
         error = np.empty(len(first))
-        size = max(1, BLOCK // root.shape[1])
-        for start in range(0, len(first), size):
-            at = slice(start, start + size)
+        for at in blocks(len(first), root.shape[1]):
             error[at] = np.linalg.norm(root[a[at]] - root[b[at]], axis=1)
         return Difference(scores[a] - scores[b], error)
 
@@ -318,6 +318,8 @@ class LeftOut:
     ----------
     model : estimator
         Trained on all data.
+    X, groups
+        The items, and their group labels or None.
     graph : PreferenceGraph
         What is known about the items.
     units : Units
@@ -331,6 +333,8 @@ class LeftOut:
     """
 
     model: Any
+    X: Any
+    groups: Any
     graph: PreferenceGraph
     units: Units
     coefficients: Array | None = None
@@ -353,29 +357,34 @@ class LeftOut:
             by_output.append(Jackknife(self.model, kind, n_units, coefficients=w, root=root))
         return by_output
 
-    def differences(
-        self, X: Any, groups: ArrayLike | None, first: Indices, second: Indices, unit: Indices
-    ) -> Array:
-        """Difference of each pair by the model without a unit; by that of all data for unit −1."""
-        items, labels, a, b = rows_of_pairs(self.model, X, groups, first, second)
-        if self.members is not None:
-            models = [*self.members, self.model]
-            scores = np.stack([predict_items(model, items, labels) for model in models])
-            return np.asarray(scores[unit, a] - scores[unit, b])
+    def scores(self, rows: Indices, unit: Indices) -> Array:
+        """Score of each row of X by the model without a unit; by that of all data for unit −1."""
+        if self.coefficients is None:
+            return np.asarray(self._table[unit, rows])
+        out, w = np.empty(len(rows)), self._table
+        for at in blocks(len(rows), w.shape[1]):
+            out[at] = np.einsum("ij,ij->i", dense_rows(self._regressors[rows[at]]), w[unit[at]])
+        return out
+
+    @cached_property
+    def _table(self) -> Array:
+        """A row for each model: its coefficients, or the scores of all items."""
+        if self.coefficients is not None:
+            return np.ascontiguousarray(self.coefficients[:, :, 0].T)
+        models = [*(self.members or []), self.model]
+        return np.stack([predict_items(model, self.X, self.groups) for model in models])
+
+    @cached_property
+    def _regressors(self) -> Any:
         ranker = exact_ranker(self.model)
         assert ranker is not None
-        assert self.coefficients is not None
-        Z = ranker.regressors(transform_items(self.model, items, labels))
-        w = np.ascontiguousarray(self.coefficients[:, :, 0].T)
-        out = np.empty(len(first))
-        size = max(1, BLOCK // w.shape[1])
-        for start in range(0, len(first), size):
-            at = slice(start, start + size)
-            difference = Z[a[at]] - Z[b[at]]
-            if sp.issparse(difference):
-                difference = difference.toarray()
-            out[at] = np.einsum("ij,ij->i", difference, w[unit[at]])
-        return out
+        return ranker.regressors(transform_items(self.model, self.X, self.groups))
+
+
+def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Stretches of rows that together have few numbers."""
+    size = max(1, BLOCK // n_columns)
+    return (slice(start, start + size) for start in range(0, n_rows, size))
 
 
 def exact_ranker(model: Any) -> RankRLS | None:
@@ -429,11 +438,11 @@ def leave_units_out(
         copied.set_params(basis=ranker.basis_indices_, n_basis=None)
     task = copied.hold_out_task(transform_items(model, X, labels), y, groups)
     chosen = make_units(task.graph, units, beta=ranker.beta)
-    if task.way_without(chosen) == "refit" and len(chosen.members) > MAX_REFITS:
+    if task.shortcut_for(chosen) == "refit" and len(chosen.members) > MAX_REFITS:
         chosen = folds_of_units(chosen, MAX_REFITS)
     alpha = Candidates({"alpha": np.array([float(ranker.alpha)])})
     coefficients = task.coefficients_without(chosen, alpha)[..., 0]
-    return LeftOut(model, task.graph, chosen, coefficients, task=task)
+    return LeftOut(model, X, labels, task.graph, chosen, coefficients, task=task)
 
 
 def _train_again(
@@ -449,8 +458,9 @@ def _train_again(
     if isinstance(y, PreferenceGraph):
         graph = y
     else:
-        scores, labels, weights = split_weighted(y, groups)
-        graph = ScoreGraph(as_scores(scores), labels, cost="sign", sample_weight=weights)
+        scores, groups, weights = split_weighted(y, groups)
+        graph = ScoreGraph(as_scores(scores), groups, cost="sign", sample_weight=weights)
+        y = scores if groups is None else make_target(scores, groups, weights)
     folds = folds_of_units(make_units(graph, units), n_folds)
     members = []
     for U in track(folds.members, "training again without a fold", progress):
@@ -458,16 +468,11 @@ def _train_again(
             pairs = graph.pairs()
             kept = np.setdiff1d(np.arange(pairs.n_pairs), U)
             members.append(fit_ranker(estimator, X, pairs.with_edges(kept), None))
-            continue
-        kept = np.setdiff1d(np.arange(graph.n_items), U)
-        target, labels = graph.subset(kept), None
-        if graph.scores is not None:
-            labels = None if graph.n_groups == 1 else target.group_labels[target.groups]
-            weights = getattr(graph, "sample_weight", None)
-            weights = None if weights is None else weights[kept]
-            target, labels = with_weights(np.asarray(graph.scores)[kept], labels, weights)
-        members.append(fit_ranker(estimator, take_rows(X, kept), target, labels))
-    return LeftOut(model, graph, folds, members=members)
+        else:
+            kept = np.setdiff1d(np.arange(graph.n_items), U)
+            target = y.subset(kept) if y is graph else take_rows(y, kept)
+            members.append(fit_ranker(estimator, take_rows(X, kept), target, None))
+    return LeftOut(model, X, groups, graph, folds, members=members)
 
 
 def make_units(graph: PreferenceGraph, units: Any, *, beta: float = 0.0) -> Units:

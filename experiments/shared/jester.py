@@ -1,0 +1,22 @@
+"""Ratings of Jester, and how many of them are equal."""
+
+import numpy as np
+
+from experiments.shared.command_line import find_data
+
+__all__ = ["read_jester", "tied_share"]
+
+NOT_RATED = 99
+
+
+def read_jester(data):
+    """Ratings of shape (n_users, 100), NaN where there is none."""
+    (path,) = find_data(data, "jester/jester-data-1.csv.gz")
+    ratings = np.loadtxt(path, delimiter=",")[:, 1:]
+    return np.where(ratings == NOT_RATED, np.nan, ratings)
+
+
+def tied_share(y):
+    """Share of the pairs of items that have the same rating."""
+    _, counts = np.unique(y, return_counts=True)
+    return float((counts * (counts - 1)).sum() / (len(y) * (len(y) - 1)))

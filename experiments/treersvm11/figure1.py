@@ -1,0 +1,233 @@
+"""[TreeRSVM11] Figure 1: what one iteration of BMRM costs on cadata, 1,000 … 20,640 examples.
+
+    python -m experiments.treersvm11.figure1 [--sizes 1000 2000 …] [--output DIR]
+
+As in the paper: the house values are the utility scores, training sets grow from 1,000 examples,
+BMRM runs once with the sweep over sorted scores (algorithm 2) and once with a loop over all pairs,
+and the average time of an iteration is measured. The loop over all pairs is here: NumPy on blocks
+of rows, so no Python statement is spent on a single pair. Different from the paper: the machine,
+a Fenwick tree instead of a red-black tree, the data (the same 20,640 examples, but the file of
+StatLib; features standardized; the paper does not say what it did) and alpha, which the paper does
+not name either. Added: the time of one evaluation alone, and the total time to a certified gap.
+"""
+
+import itertools
+import time
+from typing import NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from experiments.shared.command_line import find_data, make_parser, record
+from experiments.shared.margin_runs import make_objective, shortest_time, standardize, time_fit
+from experiments.shared.tables import print_notes, print_table
+from rankwise import RankSVM
+from rankwise.losses import LossAt
+from rankwise.solvers import margin_objective
+from rankwise.solvers.bundle import Bundle
+from rankwise.solvers.descent import cutting_planes
+
+SIZES = (1000, 2000, 4000, 8000, 16000, 20640)
+ITERATION_ALPHA = 1e-4
+ITERATIONS = 10
+ALPHAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6)
+PLOTTED = {1e-2: "#E69F00", 1e-4: "#0072B2", 1e-6: "#CC79A7"}
+SOLVERS = {"lbfgs": "-", "bmrm": "--"}
+TOL = 1e-3
+CLOCK = time.process_time  # one thread, so other work on the machine does not count
+SWEEP, PAIRS = "#009E73", "#D55E00"
+
+
+class AllPairsHinge:
+    """The hinge loss by a look at every pair, the baseline of the paper: O(m²).
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_items,)
+        Scores.
+    height : int
+        Rows of a block.
+    """
+
+    def __init__(self, y, height=64):
+        self._y, self._height = y, height
+        below = np.searchsorted(np.sort(y), y)
+        self._n_pairs = int(below.sum())
+
+    def at(self, f):
+        """Value and subgradient at the scores f."""
+        won, lost = np.zeros((2, len(f)), dtype=np.int64)
+        margin = f + 1
+        for start in range(0, len(f), self._height):
+            rows = slice(start, start + self._height)
+            short = f[rows, None] < margin
+            short &= self._y[rows, None] > self._y
+            won[rows] = [np.count_nonzero(row) for row in short]
+            lost += np.add.reduce(
+                short.view(np.uint8), axis=0, dtype=np.uint8
+            )  # of at most 255 rows
+        divergence = won - lost
+        value = (won.sum() - f @ divergence) / self._n_pairs
+        return LossAt(float(value), divergence / -self._n_pairs, np.zeros_like)
+
+
+class Cost(NamedTuple):
+    """Seconds of an evaluation and of a whole iteration, and the bounds of the iterations."""
+
+    evaluation: float
+    iteration: float
+    bounds: np.ndarray
+
+
+def read_cadata(data):
+    """All examples in random order: standardized features, house values."""
+    (path,) = find_data(data, "cadata/cal_housing.data.gz")
+    table = np.loadtxt(path, delimiter=",")
+    table = table[np.random.default_rng(0).permutation(len(table))]
+    return standardize(table[:, :-1]), table[:, -1]
+
+
+def measure_cost(objective, iterations=ITERATIONS):
+    """Run some iterations of BMRM from w = 0, as the paper did; the fastest of some such runs."""
+    found, repeats = [], 1 if isinstance(objective.loss, AllPairsHinge) else 5
+
+    def run():
+        first = objective.at(np.zeros(objective.R.shape[1]))
+        bundle = Bundle(objective.magnitude, objective.n_items)
+        steps = cutting_planes(objective, first, bundle, np.empty(0))
+        found[:] = itertools.islice(steps, iterations)
+
+    iteration = shortest_time(run, repeats, CLOCK) / iterations
+    evaluation = [
+        shortest_time(lambda w=w: objective.at(w), repeats, CLOCK) for w in _weights(found)
+    ]
+    return Cost(float(np.mean(evaluation)), iteration, np.array([bound for _, bound in found]))
+
+
+def _weights(steps):
+    return [point.w for point, _ in steps]
+
+
+def measure_costs(X, y, sizes):
+    """Costs of the sweep and of the loop over pairs for each size; they must agree."""
+    costs = []
+    for m in sizes:
+        sweep = make_objective(X[:m], y[:m], ITERATION_ALPHA)
+        pairs = margin_objective.make_objective(X[:m], AllPairsHinge(y[:m]), ITERATION_ALPHA)
+        found = measure_cost(sweep), measure_cost(pairs)
+        np.testing.assert_allclose(found[0].bounds, found[1].bounds, rtol=1e-6, atol=1e-9)
+        costs.append(found)
+    return costs
+
+
+def slope(sizes, seconds):
+    """Of the line through the points in logarithmic scales: the exponent of m."""
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+
+
+def measure_totals(X, y, sizes, alphas):
+    """Training runs to a certified gap by (alpha, solver), one for each size."""
+    return {
+        (alpha, solver): [
+            time_fit(RankSVM(alpha, solver=solver, tol=TOL), X[:m], y[:m], CLOCK) for m in sizes
+        ]
+        for alpha in alphas
+        for solver in SOLVERS
+    }
+
+
+def plot(path, sizes, costs, totals):
+    """Left what an iteration costs, right the training to the end."""
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(11, 4.6), sharex=True, sharey=True, layout="constrained"
+    )
+    for k, (name, color) in enumerate({"sweep": SWEEP, "all pairs": PAIRS}.items()):
+        iteration = [found[k].iteration for found in costs]
+        evaluation = [found[k].evaluation for found in costs]
+        label = f"{name}: iteration, slope {slope(sizes, iteration):.2f}"
+        left.loglog(sizes, iteration, "o-", color=color, label=label)
+        label = f"{name}: evaluation alone, slope {slope(sizes, evaluation):.2f}"
+        left.loglog(sizes, evaluation, ":", color=color, label=label)
+    for (alpha, solver), fits in totals.items():
+        if alpha in PLOTTED:
+            right.loglog(
+                sizes, [fit.seconds for fit in fits], f"o{SOLVERS[solver]}", markersize=4,
+                color=PLOTTED[alpha], label=f"{solver}, alpha = {alpha:g}",
+            )  # fmt: skip
+    left.set(title="one iteration of BMRM", ylabel="seconds of one processor")
+    right.set(title=f"training to a certified gap of {TOL:g}")
+    for axes in (left, right):
+        axes.set_xlabel("training examples")
+        axes.set_xticks(sizes, [f"{m:,}" for m in sizes], rotation=30)
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False, fontsize=9)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.suptitle("RankSVM on cadata, the hinge loss over all pairs")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+@threadpool_limits.wrap(limits=1)
+def main(argv=None):
+    """Print the tables and write the plot."""
+    parser = make_parser(__doc__, output=True)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="(%(default)s)")
+    options = parser.parse_args(argv)
+    X, y = read_cadata(options.data)
+    sizes = sorted(min(m, len(y)) for m in options.sizes)
+    measure_cost(
+        make_objective(X[:500], y[:500], ITERATION_ALPHA)
+    )  # the first run is never typical
+    costs = measure_costs(X, y, sizes)
+    rows = [
+        [f"{m}", *(1000 * x for c in found for x in (c.evaluation, c.iteration)),
+         f"{found[1].iteration / found[0].iteration:.0f}"]
+        for m, found in zip(sizes, costs, strict=True)
+    ]  # fmt: skip
+    if len(sizes) > 1:
+        of_size = [
+            slope(sizes, [getattr(found[k], name) for found in costs])
+            for k in (0, 1)
+            for name in ("evaluation", "iteration")
+        ]
+        rows.append(["slope", *(f"{value:.2f}" for value in of_size), ""])
+    print_table(
+        f"Figure 1: milliseconds, mean over the first {ITERATIONS} iterations of BMRM, alpha = "
+        f"{ITERATION_ALPHA:g}",
+        ["examples", "sweep\nevaluation", "sweep\niteration", "all pairs\nevaluation",
+         "all pairs\niteration", "ratio of\niterations"],
+        rows, digits=2,
+    )  # fmt: skip
+    totals = measure_totals(X, y, sizes, ALPHAS)
+    print_table(
+        f"Training to a certified gap of {TOL:g}, {sizes[-1]} examples: seconds (iterations)",
+        ["alpha", *SOLVERS, "objective\nlbfgs", "objective\nbmrm"],
+        [
+            [f"{alpha:g}", *(totals[alpha, solver][-1].text(TOL) for solver in SOLVERS),
+             *(totals[alpha, solver][-1].objective for solver in SOLVERS)]
+            for alpha in ALPHAS
+        ],
+        digits=4,
+    )  # fmt: skip
+    path = options.output / "treersvm11_figure1.png"
+    plot(path, sizes, costs, totals)
+    print_notes(
+        "The paper has this figure as a drawing only, without a number in the text. It says: 'the "
+        "proposed method scales much better than the one based on iterating over the pairs', both "
+        "methods 'require the same number of iterations and reach exactly the same solution', and "
+        "'typically good solutions can be reached within hundreds of iterations'.",
+        "Same iterations and same solution: checked, the lower bounds of all iterations agree.",
+        "'iteration': evaluation and master problem. At 1,000 examples the sweep is so short that "
+        "the master problem and the interpreter take most of it, which flattens its slope.",
+        "Iterations of lbfgs are those on all examples; from 20,000 on it starts from a sample.",
+        "Processor time of one thread; the fastest of five runs of the sweep, one of the loop over "
+        "pairs.",
+        f"The plot is in {path}.",
+    )
+
+
+if __name__ == "__main__":
+    record(main)

@@ -1,0 +1,260 @@
+"""How many comparisons hold the order of two items: the fewest whose absence turns it around."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.arrays import Array, Indices
+from rankwise.leaderboard.jackknife import ALONE, LeaveOut
+from rankwise.leaderboard.least_squares import LeastSquares
+from rankwise.leaderboard.resampling import Units
+from rankwise.leaderboard.tally import Tally
+
+LARGEST = 300  # unknowns of boards whose neighbors are all looked at
+STRIDE = 10  # of many votes already left out, a tenth goes at a time
+
+
+class Overturn(NamedTuple):
+    """The fewest comparisons (judges, prompts) without which one item is not above the other.
+
+    Attributes
+    ----------
+    n : int or None
+        So many were found, one at a time, each time the one that helps most: an upper bound of the
+        fewest. None if leaving out more of them does not turn the order around.
+    at_least : int or None
+        Fewer than so many cannot do it: a lower bound, which only least squares has.
+    of : int
+        How many there are.
+    removed : ndarray
+        Which ones: rows of the comparisons, or labels of the blocks.
+    """
+
+    n: int | None
+    at_least: int | None
+    of: int
+    removed: NDArray[Any]
+
+    def __str__(self) -> str:
+        if self.n is None:
+            return "–"
+        return str(self.n) if self.at_least in (None, self.n) else f"{self.at_least}–{self.n}"
+
+
+class Case:
+    """Two items and the least squares that their order rests on.
+
+    Without comparison k, of the row x, weight ω, residual e and leverage h, the gap
+    ``r_a − r_b = dᵀ w`` falls by ``dᵀ A⁻¹ x ω e / (1 − h)``, exactly; A⁻¹ then changes by a matrix
+    of rank one. Many like votes are one of their weight.
+
+    Parameters
+    ----------
+    exact : LeaveOut
+        The least squares.
+    direction : ndarray of shape (n_unknowns,)
+        d.
+    gap : float
+        ``r_a − r_b``, positive.
+    """
+
+    def __init__(self, exact: LeaveOut, direction: Array, gap: float) -> None:
+        self.system, self.tally = exact.system, exact.system.tally
+        self.gap = gap
+        self.inverse, self.margins = exact.inverse.copy(), exact.margins.copy()
+        self.resistances = exact.resistances.copy()
+        self.slopes = self._along(self.inverse @ direction)
+        self.left = self.tally.count.copy()
+
+    def fewest_votes(self) -> Indices:
+        """Leave out votes until the gap is closed; how many of each outcome."""
+        tally, n_left = self.tally, 0
+        while self.gap > 0:
+            falls = self._falls()
+            best = int(np.argmax(falls))
+            if not falls[best] > 1e-12 * self.gap:
+                break
+            number = 1 if np.isinf(falls[best]) else self._at_once(best, n_left)
+            self.left[best] -= number
+            n_left += number
+            if np.isinf(falls[best]):  # nothing leads from one to the other any more
+                self.gap = 0.0
+                break
+            self._drop(tally.pair[best], number * tally.weight[best], tally.target[best])
+        return np.asarray(tally.count - self.left)
+
+    def terms(self) -> Array:
+        """Products c e, c² and e² of a vote of each outcome: slopes c and residuals e times √ω."""
+        tally = self.tally
+        slope, error = self.slopes[tally.pair], self._errors()
+        return tally.weight * np.stack([slope * error, slope**2, error**2])
+
+    def _errors(self) -> Array:
+        return self.tally.target - self.margins[self.tally.pair]
+
+    def _falls(self) -> Array:
+        """By how much the gap falls without a vote of each outcome; infinite for a bridge."""
+        tally = self.tally
+        slope, error = self.slopes[tally.pair], self._errors()
+        rest = 1 - tally.weight * self.resistances[tally.pair]
+        is_bridge = (rest < ALONE) & (np.abs(slope) > ALONE * np.abs(self.slopes).max())
+        with np.errstate(divide="ignore", invalid="ignore"):
+            falls = tally.weight * slope * error / rest
+        falls = np.where(is_bridge, np.inf, np.where(rest < ALONE, 0.0, falls))
+        return np.where(self.left > 0, falls, -np.inf)
+
+    def _at_once(self, outcome: int, n_left: int) -> int:
+        """How many votes of an outcome: a tenth of all so far, and no more than close the gap."""
+        tally, pair = self.tally, self.tally.pair[outcome]
+        weight, resistance = tally.weight[outcome], self.resistances[pair]
+        pull = self.slopes[pair] * (tally.target[outcome] - self.margins[pair])
+        enough = int(np.ceil(self.gap / (weight * (pull + self.gap * resistance)) - 1e-9))
+        free = int((1 - ALONE) / (weight * resistance))  # more would cut the board in two
+        return max(1, min(enough, free, int(self.left[outcome]), n_left // STRIDE))
+
+    def _drop(self, pair: int, weight: float, target: float) -> None:
+        x = self.system.rows([pair])[0]
+        g = self.inverse @ x
+        along = self._along(g)
+        share = weight / (1 - weight * along[pair])
+        pull = share * (target - self.margins[pair])
+        self.gap -= pull * self.slopes[pair]
+        self.slopes = self.slopes + share * self.slopes[pair] * along
+        self.margins = self.margins - pull * along
+        self.resistances = self.resistances + share * along**2
+        self.inverse += share * np.outer(g, g)
+
+    def _along(self, unknowns: Array) -> Array:
+        (ratings,), (effects,) = self.system.unpacked(unknowns[None])
+        return self.tally.margins(ratings, effects)
+
+
+def least_units(terms: Array, leverages: Array, counts: Indices, gap: float) -> int:
+    """No fewer units can close the gap.
+
+    Without the votes of a set it falls by ``cᵀ (I − H)⁻¹ e``, H being their block of the hat
+    matrix. That is at most ``Σ c e + ‖c‖ ‖e‖ η / (1 − η)`` with η the sum of the leverages (of a
+    unit of many votes: the norm of its block). Each of the four sums is at most that of its k
+    largest terms.
+    """
+    tops = []
+    for values in (*terms, leverages):
+        order = np.argsort(-values)
+        sizes, number = np.maximum(values[order], 0.0), counts[order]
+        tops.append((np.r_[0, np.cumsum(number)], np.r_[0.0, np.cumsum(number * sizes)]))
+
+    def may_close(k: int) -> bool:
+        first, slope, error, eta = (float(np.interp(k, *top)) for top in tops)
+        return eta >= 1 or first + np.sqrt(slope * error) * eta / (1 - eta) >= gap * (1 - 1e-9)
+
+    low, high = 0, int(counts.sum())
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if may_close(middle) else (middle, high)
+    return high
+
+
+def votes_to_overturn(solved: Any, a: int, b: int, exact: LeaveOut | None = None) -> Overturn:
+    """Of the order of item a, which is above, and b; confirmed by a refit if `exact` is None."""
+    tally, current = solved.tally, solved
+    is_final = isinstance(solved.model, LeastSquares) or exact is not None
+    exact = exact or left_out(solved)
+    at_least, is_turned = None, True
+    removed = np.zeros(len(tally.count), np.intp)
+    while (gap := _gap(current, a, b)) > 0:
+        case = Case(exact, _direction(solved, a, b), gap)
+        if isinstance(solved.model, LeastSquares):
+            leverages = tally.weight * case.resistances[tally.pair]
+            at_least = least_units(case.terms(), leverages, tally.count, gap)
+        removed += case.fewest_votes()
+        is_turned = case.gap <= 0
+        if is_final or not is_turned:
+            break
+        current = _refitted(solved, tally.count - removed)  # a Newton step is not the whole way
+        exact = left_out(current)
+    rows = _rows_of(tally, removed)
+    return Overturn(len(rows) if is_turned else None, at_least, len(tally.outcome), rows)
+
+
+def blocks_to_overturn(
+    solved: Any, a: int, b: int, codes: Indices, labels: NDArray[Any]
+) -> Overturn:
+    """The same by whole blocks of comparisons: judges, prompts."""
+    tally, current, direction = solved.tally, solved, _direction(solved, a, b)
+    left, at_least = list(range(len(labels))), None
+    while (gap := _gap(current, a, b)) > 0:
+        exact = left_out(current)
+        units = Units(exact.system.tally, codes)
+        if current is solved and isinstance(solved.model, LeastSquares):
+            at_least = _least_blocks(Case(exact, direction, gap), units, codes)
+        falls = [float(direction @ exact.change(*units.of(g))) for g in left]
+        best = int(np.argmax(falls))
+        if len(left) == 1 or not falls[best] > 0:
+            break
+        left.pop(best)
+        kept = tally.outcome[np.isin(codes, left)]
+        current = _refitted(solved, np.bincount(kept, minlength=len(tally.count)))
+    removed = np.setdiff1d(np.arange(len(labels)), left)
+    n = len(removed) if gap <= 0 else None
+    return Overturn(n, at_least, len(labels), labels[removed])
+
+
+def _least_blocks(case: Case, units: Units, codes: Indices) -> int:
+    n_units, half = units.weights.shape[0], np.linalg.cholesky(case.inverse)
+    terms = [np.bincount(codes, term[case.tally.outcome]) for term in case.terms()]
+    norms = []
+    for weights in units.weights.toarray():
+        block = case.system.gram(weights[None])[0]
+        norms.append(np.linalg.norm(half.T @ block @ half, 2))
+    counts = np.ones(n_units, np.intp)
+    return least_units(np.array(terms), np.array(norms), counts, case.gap)
+
+
+def next_places(solved: Any, order: list[int]) -> list[Overturn]:
+    """What holds each item of an order above the next one."""
+    exact = left_out(solved)
+    return [votes_to_overturn(solved, a, b, exact) for a, b in pairwise(order)]
+
+
+def _rows_of(tally: Tally, removed: Indices) -> Indices:
+    """The first comparisons of each outcome, as many as were removed."""
+    order = np.argsort(tally.outcome, kind="stable")
+    starts = np.r_[0, np.cumsum(tally.count)[:-1]]
+    number = np.arange(len(order)) - np.repeat(starts, tally.count)
+    return np.sort(order[number < np.repeat(removed, tally.count)])
+
+
+def left_out(solved: Any) -> LeaveOut:
+    """The least squares behind a board, or those that touch its likelihood."""
+    system, alpha = solved.model.local(solved.solution, solved.alpha)
+    return LeaveOut(system, solved.solution, alpha * system.tally.total_weight)
+
+
+def _gap(solved: Any, a: int, b: int) -> float:
+    return float(solved.solution.ratings[a] - solved.solution.ratings[b])
+
+
+def _direction(solved: Any, a: int, b: int) -> Array:
+    """Return d with dᵀ w = r_a − r_b."""
+    system = solved.model.system
+    direction = np.zeros(system.size)
+    if system.X is None:
+        direction[[a, b]] = 1.0, -1.0
+    else:
+        direction[: system.n_ratings] = system.X[a] - system.X[b]
+    return direction
+
+
+def _refitted(solved: Any, count: Indices) -> Any:
+    """The board without some comparisons, λ being the same."""
+    tally = replace(solved.tally, count=count)
+    model = copy(solved.model)
+    model.tally, model.system = tally, model.system.of(tally)
+    alpha = solved.alpha * solved.tally.total_weight / tally.total_weight
+    return solved._replace(tally=tally, model=model, alpha=alpha, solution=model.solve(alpha))

@@ -1,0 +1,188 @@
+"""What is known of the items before the votes: ratings by a judge who may be wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import svd
+
+from rankwise.arrays import Array
+from rankwise.datasets import PairData
+from rankwise.frames import as_array, frame_columns
+from rankwise.inputs import as_real
+from rankwise.leaderboard.solving import RANK
+from rankwise.text_tables import count, listed
+from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
+
+PRIOR = "the prior"
+SAME = 1e-9  # of the largest singular value of the priors; less is a prior that repeats others
+
+
+class Prior(NamedTuple):
+    """What a prior was worth on a board.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the priors.
+    slopes : tuple of float
+        What two items differ in rating, on the scale of the board, that differ by one standard
+        deviation in the prior; negative if the votes contradict it.
+    votes : float
+        How many votes the priors count for: nλ/2, as each of n items has λ votes that say where
+        the priors put it, and each vote is about two items.
+    trust : float
+        Their share of all votes, theirs and those of people: 0 is people alone, 1 the prior alone.
+    """
+
+    names: tuple[str, ...]
+    slopes: tuple[float, ...]
+    votes: float
+    trust: float
+
+    def note(self, n_votes: int) -> str:
+        """One sentence for the reader of a board."""
+        names = " and ".join(self.names)
+        verb = "count" if len(self.names) > 1 else "counts"
+        said = (
+            f"{names} {verb} as much as {self.votes:.0f} votes beside the {n_votes} that were "
+            f"given: trusted {self.trust:.0%}"
+        )
+        turned = [name for name, slope in zip(self.names, self.slopes, strict=True) if slope < 0]
+        return said + (f"; the votes contradict {' and '.join(turned)}" if turned else "")
+
+
+class Priors(NamedTuple):
+    """Ratings of all items by all priors.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the priors.
+    columns : ndarray of shape (n_items, n_priors)
+        B, each with mean 0 and deviation 1 over the items that it rates; 0 for the others.
+    basis : ndarray of shape (n_items, rank)
+        What the columns span: two priors that say the same are one.
+    note : str
+        Which items the priors do not rate.
+    """
+
+    names: tuple[str, ...]
+    columns: Array
+    basis: Array
+    note: str
+
+    @property
+    def design(self) -> Array:
+        """``[I, B]``: r = u + B β."""
+        return np.hstack([np.eye(len(self.basis)), self.basis])
+
+    def worth(self, ratings: Array, factor: float, shift: float, n_votes: int) -> Prior:
+        """From the ratings, the unit of the board and the α of its least squares.
+
+        What is regularized is orthogonal to B, so that B β is the projection of r.
+        """
+        centered = self.columns - self.columns.mean(axis=0)
+        slopes = np.linalg.lstsq(centered, factor * ratings, rcond=RANK)[0]
+        votes = shift * n_votes * len(ratings) / 2
+        return Prior(self.names, tuple(slopes.tolist()), votes, votes / (votes + n_votes))
+
+
+class _Ratings(NamedTuple):
+    """Ratings and labels by the text of the label; an item without a rating (nan) is not there."""
+
+    name: str
+    values: dict[str, float]
+    labels: dict[str, Any]
+
+    def check(self, voted: list[str]) -> None:
+        """Refuse a prior that says nothing about the items of the votes."""
+        n_values = len({self.values[label] for label in voted if label in self.values})
+        if n_values < 2:
+            raise ValueError(
+                f"{self.name} says nothing about the items of the votes: it rates "
+                f"{'them all alike' if n_values else 'none of them'}. Its items are "
+                f"{listed(map(repr, self.values))}, theirs {listed(map(repr, voted))}."
+            )
+
+    def column(self, labels: list[str]) -> Array:
+        """Mean 0 and deviation 1; 0 for items that are not rated."""
+        ratings = np.array([self.values.get(label, np.nan) for label in labels])
+        standard = (ratings - np.nanmean(ratings)) / np.nanstd(ratings)
+        return np.asarray(np.nan_to_num(standard))
+
+
+def read_prior(prior: Any, data: PairData) -> tuple[PairData, Priors]:
+    """The comparisons with the items of the prior, too, and the ratings by it."""
+    found = [each for one in _as_list(prior) for each in _ratings_of(one)]
+    names = [each.name for each in found]
+    if len(set(names)) < len(names):
+        names = [f"{name} {k}" for k, name in enumerate(names, start=1)]
+    voted = [str(label) for label in data.items[np.union1d(data.first, data.second)].tolist()]
+    labels = {str(label): label for label in data.items.tolist()}
+    n_known = len(labels)
+    for each in found:
+        each.check(voted)
+        labels |= {text: label for text, label in each.labels.items() if text not in labels}
+    if len(labels) > n_known:
+        extra = np.array(list(labels.values())[n_known:])
+        data = replace(data, items=np.concatenate([data.items, extra]))
+    if data.n_items > COVARIANCE_LIMIT:
+        raise ValueError(
+            f"prior= is for at most {COVARIANCE_LIMIT:,} items, but there are {data.n_items:,}."
+        )
+    notes = []
+    for name, each in zip(names, found, strict=True):
+        n_missing = sum(label not in each.values for label in labels)
+        if n_missing:
+            missing = count(n_missing, "item")
+            notes.append(f"{name} does not rate {missing}, and is taken to call such average")
+    columns = np.column_stack([each.column(list(labels)) for each in found])
+    left, size, _ = svd(columns - columns.mean(axis=0), full_matrices=False)
+    basis = left[:, size > SAME * size[0]] * np.sqrt(len(labels))
+    return data, Priors(tuple(names), columns, basis, "; ".join(notes))
+
+
+def _as_list(prior: Any) -> list[Any]:
+    several = list(prior) if isinstance(prior, (list, tuple)) else [prior]
+    if not several:
+        raise ValueError("prior is empty; pass a board, or ratings by item.")
+    return several
+
+
+def _ratings_of(prior: Any) -> list[_Ratings]:
+    """Each prior in a board, a mapping, a series or a frame."""
+    if hasattr(prior, "ratings"):  # a board
+        return [_named(PRIOR, prior.items.tolist(), prior.ratings)]
+    if getattr(prior, "ndim", 2) == 1 and hasattr(prior, "to_dict"):  # a series
+        prior = prior.to_dict()
+    if isinstance(prior, Mapping) and all(np.ndim(value) == 0 for value in prior.values()):
+        return [_named(PRIOR, list(prior), list(prior.values()))]
+    columns = prior if isinstance(prior, Mapping) else frame_columns(prior)
+    if columns is None or len(columns) < 2:
+        raise TypeError(
+            f"prior is of type {type(prior).__name__}; expected a board, ratings by item (a dict "
+            "or series), a table with a column of items and columns of ratings, or a list."
+        )
+    names = list(columns)
+    item = "item" if "item" in names else names[0]
+    labels = np.asarray(as_array(columns[item], item)).tolist()
+    if "rating" in names:
+        return [_named(PRIOR, labels, as_array(columns["rating"], "rating"))]
+    return [_named(name, labels, as_array(columns[name], name)) for name in names if name != item]
+
+
+def _named(name: str, labels: list[Any], values: Any) -> _Ratings:
+    ratings = as_real(name, values)
+    texts = [str(label) for label in labels]
+    if len(set(texts)) < len(texts):
+        twice = next(text for k, text in enumerate(texts) if text in texts[:k])
+        raise ValueError(f"{name} has the item {twice!r} twice; give each item one rating.")
+    if np.isinf(ratings).any():
+        raise ValueError(f"{name} has an infinite rating; correct it, or leave out the item.")
+    rows = np.flatnonzero(~np.isnan(ratings)).tolist()
+    by_text = {texts[k]: float(ratings[k]) for k in rows}
+    return _Ratings(name, by_text, {texts[k]: labels[k] for k in rows})

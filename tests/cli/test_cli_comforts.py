@@ -1,0 +1,102 @@
+"""Gaps, orders, groups and outcomes in the words of the user."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+
+from tests.cli.shell import fail, succeed
+
+GRADES = ["poor", "fair", "good"]
+
+
+@pytest.fixture(scope="module")
+def flats():
+    """Rows of a table: score, its place, words for it, and columns with odd gaps."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(120, 2))
+    place = np.clip(np.round(1 + x[:, 0] + 0.3 * rng.normal(size=120)), 0, 2).astype(int)
+    return [
+        {
+            "grade": GRADES[place[k]],
+            "place": 3 - place[k],
+            "level": place[k],
+            "town": "AB"[k % 2],
+            "year": 2020 + k % 3,
+            "size, sqm": "k.A." if k % 10 == 3 else f"{x[k, 0]:.3f}",
+            "age": -999 if k % 10 == 5 else round(x[k, 1], 3),
+        }
+        for k in range(120)
+    ]
+
+
+def write(path, rows, *columns):
+    header = ",".join(f'"{name}"' for name in columns)
+    lines = [",".join(str(row[name]) for name in columns) for row in rows]
+    path.write_text("\n".join([header, *lines]))
+    return path
+
+
+FEATURES = ("town", "year", "size, sqm", "age")
+GAPS = ["--missing", "k.A.", "--missing=-999"]
+
+
+def trained(*arguments, out):
+    return json.loads(succeed("train", *arguments, *GAPS, "-o", out, "--json").stdout)
+
+
+def test_words_and_ranks_train_what_numbers_train(flats, tmp_path):
+    plain = write(tmp_path / "plain.csv", flats, "level", *FEATURES)
+    words = write(tmp_path / "words.csv", flats, "grade", *FEATURES)
+    places = write(tmp_path / "places.csv", flats, "place", *FEATURES)
+    group = ["--group", "town,year"]
+    expected = trained(plain, "--target", "level", *group, out=tmp_path / "a.rw")
+    assert expected["data"]["groups"] == 6
+    gaps = {column["name"]: column["n_gaps"] for column in expected["data"]["columns"]}
+    assert gaps == {"size, sqm": 12, "age": 12}
+    order = ["--order", "poor,fair,good"]
+    found = trained(words, "--target", "grade", *order, *group, out=tmp_path / "b.rw")
+    assert found["chosen"] == expected["chosen"]
+    turned = ["--target", "place", "--lower-is-better", "--group", "town", "--group", "year"]
+    assert trained(places, *turned, out=tmp_path / "c.rw")["chosen"] == expected["chosen"]
+    judged = []
+    for model, file in (("a", plain), ("b", words), ("c", places)):  # models remember the words
+        shown = succeed("evaluate", tmp_path / f"{model}.rw", file, "-m", "tau", "--json").stdout
+        judged.append(json.loads(shown)["metrics"])
+        scores = succeed("predict", tmp_path / f"{model}.rw", file).stdout
+        assert scores == succeed("predict", tmp_path / "a.rw", plain).stdout
+    assert judged[0] == judged[1] == judged[2]
+
+
+def test_names_with_commas(flats, tmp_path):
+    file = write(tmp_path / "a.csv", flats, "level", *FEATURES)
+    options = ["--target", "level", "--group", "none"]
+    for names in ("size, sqm", '"size, sqm"'):
+        found = trained(file, *options, "--features", names, out=tmp_path / "m.rw")
+        assert found["data"]["features"] == ["size, sqm"]
+    both = trained(file, *options, "--features", 'age,"size, sqm"', out=tmp_path / "m.rw")
+    assert both["data"]["features"] == ["age", "size, sqm"]
+
+
+def test_bad_words_are_told(flats, tmp_path):
+    words = write(tmp_path / "words.csv", flats, "grade", *FEATURES)
+    given = ("train", words, "--target", "grade", "-o", tmp_path / "m.rw", "--group", "town")
+    assert "expected one of poor, good" in fail(*given, "--order", "poor,good")
+    assert "one order" in fail(*given, "--order", "a,b", "--order", "c,d")
+    assert "'grade', is" in fail(*given)
+
+
+def test_very_skewed_scores_are_told(tmp_path):
+    rng = np.random.default_rng(0)
+    x, file = rng.normal(size=200), tmp_path / "skewed.csv"
+    rows = [f"{np.exp(3 * v):.4f},{v + 0.1 * rng.normal():.3f},{k % 10}" for k, v in enumerate(x)]
+    file.write_text("\n".join(["y,x,qid", *rows]))
+    said = succeed("train", file, "-o", tmp_path / "m.rw").stderr
+    assert "--set cost=sign" in said
+    quiet = succeed("train", file, "--set", "cost=sign", "-o", tmp_path / "m.rw").stderr
+    assert "skewed" not in quiet

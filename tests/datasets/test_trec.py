@@ -1,0 +1,123 @@
+"""Runs and qrels of TREC: read, written, joined, and judged as trec_eval does."""
+
+import gzip
+
+import numpy as np
+import pytest
+import pytrec_eval
+
+from rankwise.datasets import TrecRun, read_qrels, read_trec_run, write_qrels, write_trec_run
+from rankwise.errors import TableFormatError
+from rankwise.metrics import evaluate
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Thirty documents for each of eight queries; some judged ones were not found."""
+    rng = np.random.default_rng(0)
+    query = np.repeat([f"q{k}" for k in range(8)], 30)
+    document = np.array([f"d{k % 30}" for k in range(240)])
+    grades = rng.integers(0, 3, 240) * (rng.random(240) < 0.4)
+    judged, found = rng.random(240) < 0.7, rng.random(240) < 0.8
+    write_qrels(tmp_path / "qrels", query, document, np.where(judged, grades, np.nan))
+    write_trec_run(tmp_path / "run", query[found], document[found], rng.normal(size=found.sum()))
+    return read_trec_run(tmp_path / "run"), read_qrels(tmp_path / "qrels")
+
+
+def as_dict(table, column):
+    out = {}
+    for query, document, value in zip(
+        table.query, table.document, getattr(table, column), strict=True
+    ):
+        out.setdefault(str(query), {})[str(document)] = (
+            int(value) if column == "relevance" else float(value)
+        )
+    return out
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("ndcg_cut_10", "ndcg(gain=linear)@10"),
+        ("P_5", "p@5"),
+        ("recall_10", "recall@10"),
+        ("recip_rank", "mrr"),
+    ],
+)
+def test_joined_rows_are_judged_as_by_trec_eval(files, theirs, ours):
+    run, qrels = files
+    evaluator = pytrec_eval.RelevanceEvaluator(as_dict(qrels, "relevance"), {theirs})
+    truth = evaluator.evaluate(as_dict(run, "score"))
+    table = run.judged_by(qrels)
+    found = evaluate(table.relevance, table.score, table.query, [ours, "judged@10"])
+    values = dict(zip(found.groups, found.per_group[ours], strict=True))
+    assert values == pytest.approx({query: row[theirs] for query, row in truth.items()})
+    assert 0.4 < found["judged@10"] < 1
+
+
+def test_relevant_documents_that_were_not_found_come_last_and_others_do_not():
+    run = TrecRun(
+        np.array(["a", "a", "c"]),
+        np.array(["x", "y", "x"]),
+        np.array([1.0, 2, 3]),
+        np.full(3, np.nan),
+    )
+    qrels = TrecRun(
+        np.array(["a", "a", "a", "b"]),
+        np.array(["y", "z", "w", "x"]),
+        np.full(4, np.nan),
+        np.array([1.0, 2, 0, 1]),
+    )
+    table = run.judged_by(qrels)
+    assert table.document.tolist() == ["x", "y", "z"]
+    assert table.score[2] < 1
+    np.testing.assert_array_equal(table.relevance, [np.nan, 1, 2])
+
+
+def test_what_is_written_comes_back(tmp_path):
+    score = [0.1, 1 / 3, 1e300, -2.0]
+    write_trec_run(tmp_path / "run", ["b", "a", "b", "a"], list("wxyz"), score, "mine")
+    run = read_trec_run(tmp_path / "run")
+    assert run.query.tolist() == ["a", "a", "b", "b"]
+    assert run.score.tolist() == [1 / 3, -2.0, 1e300, 0.1]
+    ranks = [line.split()[3] for line in (tmp_path / "run").read_text().splitlines()]
+    assert ranks == ["1", "2", "1", "2"]
+    with gzip.open(tmp_path / "qrels.gz", "wb") as stream:
+        stream.write(b"q 0 d 2\n\nq 0 e -1\n")
+    assert read_qrels(tmp_path / "qrels.gz").relevance.tolist() == [2.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("q Q0 d 1 0.5 tag\nq Q0 d 2\n", 2, "expected 6 fields"),
+        ("q Q0 d 1 high tag\n", 1, "expected 6 fields"),
+        ("q Q0 d 1 nan tag\n", 1, "expected 6 fields"),
+        ("q Q0 d 1 0.5 tag\nq Q0 d 2 0.4 tag\n", 2, "'d' comes twice for query 'q'"),
+        ("\n", None, "empty"),
+    ],
+)
+def test_what_is_no_run_is_refused_with_its_line(tmp_path, text, line, message):
+    (tmp_path / "run").write_text(text)
+    with pytest.raises(TableFormatError, match=message) as caught:
+        read_trec_run(tmp_path / "run")
+    assert caught.value.line == line
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ((["a b"], ["d"], [1.0]), "'a b' has spaces"),
+        ((["a"], [""], [1.0]), "has spaces"),
+        ((["a"], ["d", "e"], [1.0]), "2 names beside 1 numbers"),
+        ((["a"], ["d"], [np.nan]), "finite"),
+    ],
+)
+def test_what_a_run_cannot_say_is_not_written(tmp_path, columns, message):
+    with pytest.raises(ValueError, match=message):
+        write_trec_run(tmp_path / "run", *columns)
+    assert list(tmp_path.iterdir()) == []
+    if message != "finite":
+        return
+    with pytest.raises(ValueError, match="whole numbers"):
+        write_qrels(tmp_path / "qrels", ["a"], ["d"], [0.5])

@@ -1,0 +1,132 @@
+"""How many votes hold an order: downdates against refits, bounds against all subsets."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+
+from rankwise.datasets import PairData
+from rankwise.leaderboard import rate
+from rankwise.leaderboard.overturn import Case, _direction, left_out
+
+ALPHA = 1e-2
+
+
+def votes(seed, n_items=4, n_votes=10, margins=False):
+    rng = np.random.default_rng(seed)
+    first = np.r_[np.arange(n_items), rng.integers(n_items, size=n_votes - n_items)]
+    second = (first + 1 + rng.integers(n_items - 1, size=n_votes)) % n_items
+    outcome = rng.normal(size=n_votes) if margins else rng.choice([-1.0, 0.0, 1.0], n_votes)
+    weight = rng.choice([0.5, 1.0, 2.0], n_votes)
+    judges = rng.permutation(np.arange(n_votes) % 5)
+    return PairData(first, second, outcome, weight, np.arange(n_items), judges=judges)
+
+
+def refitted(data, kept, **options):
+    """Ratings of the kept comparisons with the λ of all."""
+    alpha = ALPHA * data.weight.sum() / data.weight[kept].sum()
+    return rate(data.take(kept), alpha=alpha, n_resamples=0, **options).ratings
+
+
+def fewest_by_refits(data, a, b, units):
+    """The fewest units without which a is not above b, all sets of them tried."""
+    labels = np.unique(units)
+    for size in range(1, len(labels)):
+        for removed in combinations(labels, size):
+            kept = np.flatnonzero(~np.isin(units, removed))
+            ratings = refitted(data, kept)
+            if ratings[a] <= ratings[b] + 1e-9:
+                return size
+    return None
+
+
+@pytest.mark.parametrize("by", [None, "judge"])
+@pytest.mark.parametrize("seed", range(6))
+def test_bounds_hold_the_fewest_of_all_sets(seed, by):
+    data = votes(seed, margins=seed % 2 == 1)
+    board = rate(data, alpha=ALPHA)
+    a, b = np.argsort(-board.ratings)[:2]
+    units = np.arange(data.n_pairs) if by is None else data.judges
+    found = board.votes_to_overturn(a, b, by=by)
+    true = fewest_by_refits(data, a, b, units)
+    assert found.of == len(np.unique(units))
+    assert found.at_least >= 1
+    if found.n is not None:
+        assert found.at_least <= true <= found.n == len(found.removed)
+        ratings = refitted(data, np.flatnonzero(~np.isin(units, found.removed)))
+        assert ratings[a] <= ratings[b] + 1e-9
+
+
+@pytest.mark.parametrize("options", [{}, {"side": True}, {"features": True}])
+def test_the_gap_without_each_vote_is_that_of_a_refit(options):
+    data = votes(1, n_items=6, n_votes=40)
+    if "features" in options:
+        options = {"features": np.random.default_rng(0).normal(size=(6, 3))}
+    board = rate(data, alpha=ALPHA, **options)
+    a, b = np.argsort(-board.ratings)[:2]
+    found = board.votes_to_overturn(a, b)
+    case = Case(left_out(board.solved), _direction(board.solved, a, b), 1e9)
+    kept = np.ones(data.n_pairs, bool)
+    for row in found.removed:
+        outcome = case.tally.outcome[row]
+        of = case.tally.pair[outcome], case.tally.weight[outcome], case.tally.target[outcome]
+        before = case.gap
+        case._drop(*of)
+        kept[row] = False
+        ratings = refitted(data, np.flatnonzero(kept), **options)
+        gap = board.ratings[a] - board.ratings[b] + case.gap - 1e9
+        assert case.gap < before
+        np.testing.assert_allclose(gap, ratings[a] - ratings[b], atol=1e-6)
+    np.testing.assert_allclose(case.inverse, case.inverse.T, atol=1e-9)
+
+
+def test_many_like_votes_go_at_once_and_the_order_turns():
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(5, size=(2, 20_000))
+    second = np.where(first == second, (first + 1) % 5, second)
+    won = np.where(rng.random(20_000) < (1 + 0.2 * (second - first)) / 2, 1.0, -1.0)
+    data = PairData(first, second, won, np.ones(20_000), np.arange(5))
+    board = rate(data, alpha=ALPHA)
+    found = board.votes_to_overturn(0, 1)
+    assert found.at_least <= found.n <= 1.25 * found.at_least
+    kept = np.setdiff1d(np.arange(20_000), found.removed)
+    ratings = refitted(data, kept)
+    assert ratings[0] <= ratings[1] + 1e-9
+    one_more = refitted(data, np.r_[kept, found.removed[:100]])
+    assert one_more[0] > one_more[1]
+
+
+@pytest.mark.parametrize("by", [None, "judge"])
+def test_bradley_terry_is_confirmed_by_a_refit(by):
+    data = votes(3, n_items=6, n_votes=80)
+    board = rate(data, model="bradley-terry", alpha=ALPHA)
+    a, b = np.argsort(-board.ratings)[:2]
+    found = board.votes_to_overturn(b, a, by=by)  # whoever is above
+    units = np.arange(data.n_pairs) if by is None else data.judges
+    kept = np.flatnonzero(~np.isin(units, found.removed))
+    ratings = refitted(data, kept, model="bradley-terry")
+    assert ratings[a] <= ratings[b]
+    assert found.at_least is None
+
+
+def test_the_only_vote_between_two_holds_them_alone():
+    games = {"winner": ["a", "a", "b", "c"], "loser": ["b", "b", "c", "d"]}
+    board = rate(games, winner="winner", loser="loser")
+    assert board.votes_to_overturn("c", "d").n == 1
+    assert board.votes_to_overturn("c", "d").removed.tolist() == [3]
+    assert board.votes_to_overturn("a", "b").n == 2
+
+
+def test_holds_by_is_to_the_next_place_and_asks_for_votes():
+    board = rate(votes(0, n_items=5, n_votes=60), alpha=ALPHA)
+    order = [row.item for row in board]
+    assert list(board.holds_by) == order[:-1]
+    for a, b in pairwise(order):
+        assert board.holds_by[a].n == board.votes_to_overturn(a, b).n
+    assert rate(votes(0), n_resamples=0).holds_by == {}
+    with pytest.raises(ValueError, match="name no clusters"):
+        board.votes_to_overturn(*order[:2], by="cluster")
+    with pytest.raises(ValueError, match="by='prompt'"):
+        board.votes_to_overturn(*order[:2], by="prompt")

@@ -1,0 +1,180 @@
+"""A judge as a prior: against least squares written out, and refits without each vote."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankwise.datasets import PairData
+from rankwise.leaderboard import rate
+from rankwise.leaderboard.least_squares import LeastSquares, leave_one_out_errors, trusted_alpha
+from rankwise.leaderboard.prior import read_prior
+from rankwise.leaderboard.tally import Tally
+
+ALPHA = 0.02
+
+
+def votes(seed=0, n_items=8, n_votes=60):
+    rng = np.random.default_rng(seed)
+    first, second = rng.integers(n_items, size=(2, n_votes))
+    second = np.where(first == second, (first + 1) % n_items, second)
+    truth = np.linspace(1, -1, n_items)
+    outcome = np.sign(truth[first] - truth[second] + rng.normal(size=n_votes))
+    weight = rng.choice([1.0, 2.0], n_votes)
+    return PairData(first, second, outcome, weight, np.arange(n_items)), truth
+
+
+def written_out(data, B, lam, kept=slice(None)):
+    """min Σ ω (δ − x (B β + u))² + λ ‖u‖², with a huge prior variance of β."""
+    D = np.eye(data.n_items)[data.first] - np.eye(data.n_items)[data.second]
+    D, w, y = D[kept], data.weight[kept], data.outcome[kept]
+    rows = np.hstack([D, D @ B])
+    penalty = np.diag(np.r_[np.full(data.n_items, lam), np.full(B.shape[1], 1e-10)])
+    found = np.linalg.solve(rows.T @ (w[:, None] * rows) + penalty, rows.T @ (w * y))
+    ratings = found[: data.n_items] + B @ found[data.n_items :]
+    return ratings - ratings.mean()
+
+
+def priors(n_items=8, seed=3):
+    B = np.random.default_rng(seed).normal(size=(n_items, 2))
+    return B, [dict(enumerate(column)) for column in B.T]
+
+
+def test_ratings_are_those_of_the_least_squares_written_out():
+    data, _ = votes()
+    B, both = priors()
+    board = rate(data, prior=both, alpha=ALPHA)
+    expected = written_out(data, B - B.mean(axis=0), ALPHA * data.weight.sum())
+    np.testing.assert_allclose(board.ratings, expected, atol=1e-7)
+
+
+def test_votes_left_out_are_foreseen_as_by_refits():
+    data, _ = votes(n_votes=30)
+    B, both = priors()
+    _, read = read_prior(both, data)
+    model = LeastSquares(Tally.of(data), read.design, n_free=2)
+    squares = []
+    for k in range(data.n_pairs):
+        kept = np.arange(data.n_pairs) != k
+        r = written_out(data, B - B.mean(axis=0), ALPHA * data.weight[kept].sum(), kept)
+        squares.append((data.outcome[k] - r[data.first[k]] + r[data.second[k]]) ** 2)
+    error = leave_one_out_errors(model.system, np.array([ALPHA]))[0]
+    np.testing.assert_allclose(error, np.average(squares, weights=data.weight), rtol=1e-6)
+
+
+@pytest.mark.parametrize("model", ["least-squares", "bradley-terry"])
+def test_a_strong_prior_is_the_judge_and_a_weak_one_the_people(model):
+    data, truth = votes(n_votes=200)
+    judge = dict(enumerate(truth**3))
+    alone = rate(data, model=model, alpha=1e-8)
+    weak = rate(data, prior=judge, alpha=1e-8, model=model)
+    strong = rate(data, prior=judge, alpha=1e3, model=model)
+    np.testing.assert_allclose(weak.ratings, alone.ratings, atol=1e-3)
+    assert np.corrcoef(strong.ratings, truth**3)[0, 1] > 1 - 1e-6
+    assert weak.prior.trust < 0.01
+    assert strong.prior.trust > 0.99
+
+
+def test_worth_is_half_lambda_for_each_item_and_said():
+    data, truth = votes()
+    data = PairData(data.first, data.second, data.outcome, np.ones(60), data.items)
+    board = rate(data, prior=dict(enumerate(truth)), alpha=ALPHA)
+    assert board.prior.votes == pytest.approx(ALPHA * 60 * 8 / 2)
+    assert board.prior.trust == pytest.approx(board.prior.votes / (board.prior.votes + 60))
+    assert "counts as much as 5 votes beside the 60" in board.notes[0]
+    (slope,) = board.prior.slopes
+    standard = (truth - truth.mean()) / truth.std()
+    assert slope == pytest.approx(board.ratings @ standard / 8)  # u is orthogonal to the prior
+
+
+def test_an_upside_down_prior_gives_the_same_board_and_is_said():
+    data, truth = votes()
+    right = rate(data, prior=dict(enumerate(truth)))
+    wrong = rate(data, prior=dict(enumerate(-5 * truth + 3)))
+    np.testing.assert_allclose(right.ratings, wrong.ratings, atol=1e-9)
+    assert wrong.prior.slopes[0] == pytest.approx(-right.prior.slopes[0])
+    assert "contradict" in wrong.notes[0]
+    assert "contradict" not in right.notes[0]
+
+
+def test_intervals_are_the_posterior_where_noise_is_alike():
+    """With squares of the residuals all equal, V is σ² A⁻¹ of what the ratings are made of."""
+    data, truth = votes(n_votes=4000, n_items=5)
+    noise = np.random.default_rng(0).normal(size=4000)
+    outcome = truth[data.first] - truth[data.second] + noise
+    data = PairData(data.first, data.second, outcome, np.ones(4000), data.items)
+    B = (truth - truth.mean())[:, None] / truth.std()
+    board = rate(data, prior=dict(enumerate(truth)), alpha=0.3)
+    D = np.eye(5)[data.first] - np.eye(5)[data.second]
+    rows = np.hstack([D, D @ B])
+    A = rows.T @ rows + np.diag(np.r_[np.full(5, 0.3 * 4000), 1e-9])
+    center = np.hstack([np.eye(5), B]) - np.hstack([np.eye(5), B]).mean(axis=0)
+    expected = center @ np.linalg.inv(A) @ center.T
+    np.testing.assert_allclose(
+        board.spread.root @ board.spread.root.T, expected, atol=0.1 * expected.max()
+    )
+
+
+def test_items_of_one_side_only_have_a_stated_meaning():
+    games = {"winner": ["a", "a", "b", "c"] * 5, "loser": ["b", "c", "c", "d"] * 5}
+    judge = {"a": 3.0, "b": 2.0, "c": 1.0, "new": 5.0}
+    board = rate(games, winner="winner", loser="loser", prior=judge)
+    assert board["new"].n == 0
+    assert board["new"].rank is not None
+    assert board["new"].high - board["new"].low > board["b"].high - board["b"].low
+    assert "does not rate 1 item, and is taken to call such average" in board.notes[0]
+    assert board.n_components == 1  # the prior joins what was never compared
+    apart = {"winner": ["a", "c"] * 4, "loser": ["b", "new"] * 4}
+    assert rate(apart, winner="winner", loser="loser", prior=judge).n_components == 1
+
+
+def test_a_board_a_series_a_table_and_a_list_say_the_same():
+    data, truth = votes()
+    judge = rate(votes(seed=5, n_votes=300)[0])
+    expected = rate(data, prior=judge).ratings
+    rows = pd.DataFrame({"item": judge.items, "rating": judge.ratings, "other": "x"})
+    same = [
+        dict(zip(judge.items.tolist(), judge.ratings, strict=True)),
+        pd.Series(judge.ratings, index=judge.items),
+        rows,
+        rows[["item", "rating"]].rename(columns={"item": "model", "rating": "gpt"}),
+        [judge, judge],  # a prior that repeats another is one
+    ]
+    for prior in same:
+        np.testing.assert_allclose(rate(data, prior=prior).ratings, expected, atol=1e-8)
+    names = rate(data, prior=[judge, dict(enumerate(truth))]).prior.names
+    assert names == ("the prior 1", "the prior 2")
+
+
+@pytest.mark.parametrize(
+    ("prior", "match"),
+    [
+        ({"x": 1.0, "y": 2.0}, "none of them"),
+        (dict.fromkeys(range(8), 1.0), "all alike"),
+        ([], "empty"),
+        (7, "type int"),
+        (pd.DataFrame({"item": [1, 1, 2], "rating": [1.0, 2.0, 3.0]}), "'1' twice"),
+        ({0: np.inf, 1: 0.0}, "infinite"),
+    ],
+)
+def test_priors_that_say_nothing_are_refused(prior, match):
+    with pytest.raises((ValueError, TypeError), match=match):
+        rate(votes()[0], prior=prior)
+
+
+def test_prior_beside_features_or_resamples_is_refused():
+    data, truth = votes()
+    judge = dict(enumerate(truth))
+    with pytest.raises(ValueError, match="pass one of them"):
+        rate(data, prior=judge, features=np.eye(8))
+    with pytest.raises(ValueError, match="jackknife"):
+        rate(data, prior=judge, intervals="bootstrap")
+
+
+def test_trust_never_runs_to_the_end_of_the_grid():
+    alphas = np.logspace(-3, 3, 13)
+    flat = trusted_alpha(alphas, np.zeros(13))
+    assert alphas[0] < flat < alphas[2]  # no evidence, little trust
+    peaked = np.where(np.isclose(alphas, 10.0), 0.0, -1e3)
+    assert trusted_alpha(alphas, peaked) == pytest.approx(10.0)
