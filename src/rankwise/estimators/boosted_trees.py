@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.problem import check_rows
-from rankwise.features import scale_in_groups
+from rankwise.features.group_scaling import scale_in_groups
 from rankwise.graphs import ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.inputs import split_weighted
