@@ -61,24 +61,24 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 1022,
+    ".": 1023,
     "_compiled": 227,
-    "cli": 2592,
-    "dask": 382,
-    "datasets": 2470,
-    "estimators": 3868,
+    "cli": 2656,
+    "dask": 364,
+    "datasets": 2788,
+    "estimators": 4153,
     "features": 614,
     "graphs": 1261,
     "inspection": 338,
     "judge": 860,
-    "leaderboard": 2563,
-    "losses": 289,
+    "leaderboard": 3465,
+    "losses": 472,
     "metrics": 1216,
-    "model_selection": 1668,
+    "model_selection": 1667,
     "persistence": 1283,
     "plot": 651,
     "report": 1274,
-    "solvers": 1918,
+    "solvers": 1791,
     "uncertainty": 946,
 }
 CODE_LINES_OF_A_FILE = 400
