@@ -22,7 +22,8 @@ from rankwise.solvers.least_squares import conjugate_gradients
 from rankwise.text_tables import listed
 from rankwise.uncertainty.jackknife import Spread
 
-MOST_KNOTS = 60
+KNOTS = 4  # in the time τ
+MOST_KNOTS = 80
 N_DRAWS = 100
 DRAW_TOLERANCE = 1e-2
 EXACT_SIZE = 2**23  # numbers of the dense design
@@ -31,7 +32,7 @@ MAX_ITERATIONS = 500
 FIRST = (1.0, 0.5, 0.3, 0.3)  # constant, time, half-life as a share of all time, context
 FACTORS = (2.0, 0.5, 2**0.5, 0.5**0.5)
 ROUNDS = 3
-SPLITS = ((0.6, 0.8), (0.8, 1.0))  # comparisons before and until which share
+SPLITS = ((1 / 3, 2 / 3), (2 / 3, 1.0))  # comparisons before and until which share
 
 
 class Scales(NamedTuple):
@@ -121,7 +122,7 @@ class Parts:
         self.knots = np.empty(0)
         if seen.times is not None:
             days = in_days(seen.times)
-            n = 1 + int(np.ceil(2 * np.ptp(days) / self.tau))
+            n = 1 + int(np.ceil(KNOTS * np.ptp(days) / self.tau))
             self.knots = np.linspace(days.min(), days.max(), min(max(n, 2), MOST_KNOTS))
         sizes = [len(levels) for levels in seen.levels.values()]
         self.first_level = 1 + len(self.knots) + np.cumsum([0, *sizes])
@@ -405,8 +406,8 @@ def choose_scales(
 ) -> Scales:
     """The scales of least log loss on later comparisons, by a search along one after the other.
 
-    The last fifth is foreseen from all before it, and the fifth before that likewise. Without times
-    two random fifths are left out instead.
+    The last third is foreseen from all before it, and the third before that likewise. Without times
+    the thirds are random.
     """
     span = 1.0
     if seen.times is None:
