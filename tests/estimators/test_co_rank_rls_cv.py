@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, KFold
 
 from rankwise import CoRankRLS, CoRankRLSCV, View, make_target
 from rankwise.datasets import make_ranking
-from rankwise.features import FeatureRows
+from rankwise.features.feature_map import FeatureRows
 from rankwise.metrics import disagreement_error, ndcg
 from tests import oracle_semi
 

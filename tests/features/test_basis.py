@@ -18,7 +18,7 @@ from rankwise import (
     View,
     machine,
 )
-from rankwise.features import FeatureRows
+from rankwise.features.feature_map import FeatureRows
 from rankwise.model_selection import leave_group_out_predict
 from tests import oracle
 

@@ -15,7 +15,7 @@ from rankwise import (
     RankSVM,
     View,
 )
-from rankwise.features import Kernel
+from rankwise.features.kernel import Kernel
 
 RBF = {"kernel": "rbf", "gamma": 0.3}
 LEARNERS = [

@@ -7,7 +7,6 @@ import rankwise.metrics
 from rankwise.errors import UndefinedMetricError
 from rankwise.metrics import (
     auc,
-    average_precision,
     disagreement_error,
     evaluate,
     expected_reciprocal_rank,
@@ -15,7 +14,6 @@ from rankwise.metrics import (
     kendall_tau,
     ndcg,
     precision,
-    reciprocal_rank,
 )
 
 EVERY = [
@@ -28,50 +26,30 @@ UNDEFINED_IN_B = [name for name in EVERY if name != "p@2"]
 Y, SCORE, GROUPS = [0, 1, 0, 2, 0], [0.3, 0.1, 0.2, 0.9, 0.4], ["b", "a", "b", "a", "a"]
 
 
-def value_in_a(metric):
-    return metric([1, 2, 0], [0.1, 0.9, 0.4])
+@pytest.mark.parametrize("name", UNDEFINED_IN_B)
+def test_undefined_groups_are_skipped_filled_shown_or_refused(name):
+    metric = get_metric(name)
+    value = metric([1, 2, 0], [0.1, 0.9, 0.4])  # in group a
+    assert metric(Y, SCORE, GROUPS) == pytest.approx(value)
+    assert np.isnan(metric(Y, SCORE, GROUPS, undefined="nan"))
+    for undefined, fill in [("zero", 0.0), ("one", 1.0), ("skip", np.nan), ("nan", np.nan)]:
+        found = metric(Y, SCORE, GROUPS, undefined=undefined, per_group=True)
+        np.testing.assert_allclose(found, [value, fill])
+        if undefined in ("zero", "one"):
+            filled = metric(Y, SCORE, GROUPS, undefined=undefined)
+            assert filled == pytest.approx((value + fill) / 2)
+    with pytest.raises(UndefinedMetricError, match=r"group 'b' \(2 items\): it needs"):
+        metric(Y, SCORE, GROUPS, undefined="raise")
 
 
 @pytest.mark.parametrize("name", UNDEFINED_IN_B)
-class TestUndefinedGroups:
-    def test_skip_leaves_them_out_of_the_mean(self, name):
-        metric = get_metric(name)
-        assert metric(Y, SCORE, GROUPS) == pytest.approx(value_in_a(metric))
-
-    @pytest.mark.parametrize(("undefined", "fill"), [("zero", 0.0), ("one", 1.0)])
-    def test_zero_and_one_stand_in_for_them(self, name, undefined, fill):
-        metric = get_metric(name)
-        expected = (value_in_a(metric) + fill) / 2
-        assert metric(Y, SCORE, GROUPS, undefined=undefined) == pytest.approx(expected)
-
-    def test_nan_makes_the_mean_nan(self, name):
-        assert np.isnan(get_metric(name)(Y, SCORE, GROUPS, undefined="nan"))
-
-    def test_raise_names_the_first_of_them_and_what_it_lacks(self, name):
-        with pytest.raises(UndefinedMetricError, match=r"group 'b' \(2 items\): it needs"):
-            get_metric(name)(Y, SCORE, GROUPS, undefined="raise")
-
-    @pytest.mark.parametrize("undefined", ["skip", "nan"])
-    def test_per_group_values_are_nan_there(self, name, undefined):
-        metric = get_metric(name)
-        found = metric(Y, SCORE, GROUPS, undefined=undefined, per_group=True)
-        np.testing.assert_allclose(found, [value_in_a(metric), np.nan])
-
-    @pytest.mark.parametrize(("undefined", "fill"), [("zero", 0.0), ("one", 1.0)])
-    def test_per_group_values_are_filled_on_request(self, name, undefined, fill):
-        found = get_metric(name)(Y, SCORE, GROUPS, undefined=undefined, per_group=True)
-        assert found[1] == fill
-
-    def test_skip_raises_when_no_group_is_left(self, name):
-        with pytest.raises(UndefinedMetricError, match=r"each of the 2 groups.*undefined='nan'"):
-            get_metric(name)([0, 0, 0], [1, 2, 3], [7, 7, 8])
-
-    def test_per_group_with_no_group_defined_is_all_nan(self, name):
-        assert np.isnan(get_metric(name)([0, 0], [1, 2], [7, 8], per_group=True)).all()
-
-    def test_undefined_data_in_one_group_are_called_the_data(self, name):
-        with pytest.raises(UndefinedMetricError, match="undefined for the data"):
-            get_metric(name)([0, 0], [1, 2])
+def test_no_defined_group_is_an_error_of_the_mean_only(name):
+    metric = get_metric(name)
+    with pytest.raises(UndefinedMetricError, match=r"each of the 2 groups.*undefined='nan'"):
+        metric([0, 0, 0], [1, 2, 3], [7, 7, 8])
+    with pytest.raises(UndefinedMetricError, match="undefined for the data"):
+        metric([0, 0], [1, 2])
+    assert np.isnan(metric([0, 0], [1, 2], [7, 8], per_group=True)).all()
 
 
 def test_precision_counts_groups_without_relevant_items_as_zero():
@@ -173,7 +151,6 @@ def test_a_single_column_keeps_its_axis():
         (lambda: ndcg([[1, 2], [0, 1]], [[1], [2]]), r"as many score columns as y_true"),
         (lambda: ndcg([1, np.nan], [1, 2]), "y_true is nan in row 1; .*leave out the rows"),
         (lambda: ndcg([1, 0], [1, np.inf]), "y_score is inf in row 1"),
-        (lambda: ndcg([[1, 0], [0, np.nan]], np.eye(2)), "y_true is nan in row 1"),
         (lambda: ndcg([], []), r"y_true is empty \(shape \(0,\)\)"),
         (lambda: ndcg(1, 2), r"y_true has shape \(\); pass shape \(n_items,\)"),
         (lambda: ndcg(["a", "b"], [1, 2]), "y_true has dtype <U1, expected real numbers"),
@@ -181,7 +158,6 @@ def test_a_single_column_keeps_its_axis():
         (lambda: ndcg([1, 0], [1j, 2]), "y_score must hold real numbers"),
         (lambda: ndcg([1, -1], [1, 2]), "0 or larger, y_true has -1.*kendall_tau or disagreement"),
         (lambda: ndcg([1, 99], [1, 2]), r"too large for y = 99.*pass gain='linear'"),
-        (lambda: expected_reciprocal_rank([-1], [1]), "0 or larger, y_true has -1"),
         (lambda: expected_reciprocal_rank([99], [1]), r"use ndcg\(..., gain='linear'\)"),
         (lambda: expected_reciprocal_rank([3], [1], max_grade=2), "y_true has a grade of 3"),
         (
@@ -192,19 +168,14 @@ def test_a_single_column_keeps_its_axis():
             lambda: ndcg([1], [1], k=0),
             "k=0 is not a cut-off; pass a whole number of at least",
         ),
-        (lambda: ndcg([1], [1], k=-3), "k=-3 is not a cut-off"),
         (lambda: ndcg([1], [1], k=2.0), "k=2.0 is not a cut-off"),
         (lambda: ndcg([1], [1], k=True), "k=True is not a cut-off"),
         (lambda: precision([1], [1], k=None), "k=None is not a cut-off"),
-        (lambda: average_precision([1], [1], k=0), "k=0 is not a cut-off"),
-        (lambda: reciprocal_rank([1], [1], k=0), "k=0 is not a cut-off"),
-        (lambda: expected_reciprocal_rank([1], [1], k=0), "k=0 is not a cut-off"),
         (lambda: ndcg([1], [1], gain="lin"), "gain='lin' is unknown; did you mean 'linear'"),
         (
             lambda: ndcg([1], [1], tied_scores="half"),
             "tied_scores='half' is unknown.*'average'",
         ),
-        (lambda: average_precision([1], [1], normalizer="all"), "normalizer='all' is unknown"),
         (lambda: kendall_tau([1], [1], variant="c"), "variant='c' is unknown; .*'b', 'a'"),
         (lambda: disagreement_error([1], [1], tied_scores="skip"), "choose one of 'half', 'wrong'"),
         (lambda: disagreement_error([1], [1], average="micro"), "choose one of 'groups', 'pairs'"),

@@ -264,6 +264,7 @@ def test_the_error_of_one_auc_is_that_of_delong_from_all_pairs(seed):
     half = scipy.stats.norm.ppf(0.975) * error
     np.testing.assert_allclose(row[1], area)
     np.testing.assert_allclose([row.low, row.high], [area - half, min(area + half, 1)])
+    assert "rough guess" not in str(evaluate(y, score, None, "auc"))
 
 
 def test_the_error_of_pooled_auc_is_that_of_sums_in_clusters():

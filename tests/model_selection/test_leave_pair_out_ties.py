@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankwise import RankRLS, RankRLSCV
-from rankwise.features import Kernel
+from rankwise.features.kernel import Kernel
 from rankwise.model_selection import leave_pair_out, permutation_test
 
 ALPHAS = np.logspace(-8, 4, 13)

@@ -21,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import rankwise
 from rankwise import RankingPursuit, RankRLS, RankRLSCV, RankSVM, View
 from rankwise.estimators.base import RankerMixin
-from rankwise.features import Kernel
+from rankwise.features.kernel import Kernel
 from rankwise.model_selection.scoring import predict_items
 from rankwise.persistence import load, read_header, save
 from rankwise.persistence.facts import ESTIMATORS, FORGOTTEN, RECORDS

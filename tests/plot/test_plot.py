@@ -86,12 +86,6 @@ def test_curve_has_mean_and_standard_error_of_the_defined_values(rows):
             assert error == pytest.approx(standard_error(defined), abs=1e-9)
 
 
-def test_curve_keeps_its_best_place_when_it_is_sorted():
-    curve = _curve("", np.array([3.0, 1.0, 2.0]), np.array([[0.3, 0.1, 0.2]]), best=0)
-    assert curve.x[curve.best] == 3.0
-    assert curve.mean[curve.best] == 0.3
-
-
 # Alpha path
 
 
@@ -167,12 +161,6 @@ def test_search_curve_has_a_line_for_each_kernel(data):
     assert display.coefficient_ax_ is None  # a kernel model has none
 
 
-def test_search_curve_names_the_default_of_a_kernel(data):
-    search = RankRLSCV(kernel="rbf", gamma=[None, 0.1]).fit(*data)
-    labels = [curve.label for curve in SearchCurveDisplay.from_estimator(search).curves]
-    assert labels == ["gamma = None", "gamma = 0.1"]
-
-
 def test_search_curve_has_a_line_for_each_nu(data):
     X, y, groups = data
     y = np.where(groups < 5, y, np.nan)
@@ -195,13 +183,6 @@ def test_search_curve_has_a_line_for_each_output(data):
     mean = np.transpose([curve.mean for curve in display.curves])
     np.testing.assert_allclose(mean, search.cv_results_["mean_score"][0])
     assert display.coefficients is None
-
-
-def test_search_curve_of_one_list_has_no_band(data):
-    X, y, _ = data
-    display = SearchCurveDisplay.from_estimator(RankRLSCV().fit(X[:30], y[:30]))
-    assert display.bands_ == []
-    assert len(display.lines_) == 1
 
 
 def test_search_curve_of_explicit_preferences(data):
@@ -466,15 +447,6 @@ def test_ratings_of_a_pair_graph_are_least_squares(rows):
     np.testing.assert_allclose(_ratings(graph), expected, atol=1e-8)
 
 
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=12))
-def test_no_two_items_share_a_place(scores):
-    from rankwise.plot.preference_graph import _layers
-
-    place = _layers(np.array(scores, dtype=float))
-    distance = np.abs(place[:, None] - place[None]).sum(axis=2)
-    assert (distance[~np.eye(len(place), dtype=bool)] > 0.05).all()
-
-
 def test_graph_of_one_group_of_many(data):
     _, y, groups = data
     graph = ScoreGraph(y, groups)
@@ -498,12 +470,6 @@ def test_graph_says_what_is_wrong():
         make(ScoreGraph([1, 2]), [1.0, np.nan])
     with pytest.raises(ValueError, match="3 labels for 2 items"):
         make(ScoreGraph([1, 2]), labels="abc")
-
-
-def test_graph_without_edges_is_drawn():
-    display = PreferenceGraphDisplay.from_graph(PairGraph([], [], n_items=3))
-    assert display.arrows_ == []
-    assert len(display.texts_) == 3
 
 
 # matplotlib

@@ -19,6 +19,17 @@ NAMELESS = """
 return [...document.querySelectorAll("button, select, input")]
   .filter((node) => !(node.textContent.trim() && node.tagName === "BUTTON")
     && !node.labels?.length && !node.getAttribute("aria-label")).length"""
+#: Boxes that scroll and that the keyboard does not reach, and texts that are cut off.
+OUT_OF_REACH = """
+return [...document.querySelectorAll("body *")].filter((node) => {
+  const { overflowX, overflowY } = getComputedStyle(node);
+  const isWide = node.scrollWidth > node.clientWidth + 1;
+  const isHigh = node.scrollHeight > node.clientHeight + 1;
+  const canScroll = (overflow) => /auto|scroll/.test(overflow);
+  const scrolls = (isWide && canScroll(overflowX)) || (isHigh && canScroll(overflowY));
+  const isCut = isWide && overflowX === "hidden" && !node.closest("svg") && !node.title;
+  return node.getClientRects().length && ((scrolls && node.tabIndex < 0) || isCut);
+}).map((node) => `${node.tagName} ${node.className} ${node.textContent.slice(0, 60)}`)"""
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +62,14 @@ def open_any(open_page, browser, judge):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 768, 1200])
+@pytest.mark.parametrize("width", [360, 768, 1280])
 @pytest.mark.parametrize("name", ["grouped", "list", "odd", "full", "odd_board", "judge"])
 def test_a_page_fits_its_screen_and_can_be_read(open_any, name, width, scheme):
     page = open_any(name, width, scheme)
     assert page.execute_script("return window.innerWidth") == width
     assert page.execute_script("return document.documentElement.scrollWidth") <= width
     assert page.execute_script(CONTRASTS) == []
+    assert page.execute_script(OUT_OF_REACH) == []
     assert page.execute_script(NAMELESS) == 0
     levels = [
         int(tag[1])

@@ -61,7 +61,8 @@ def refit(model, X, y, groups, folds):
 
 
 def basis_features(model, X):
-    from rankwise.features import Kernel, basis_root
+    from rankwise.features.basis import basis_root
+    from rankwise.features.kernel import Kernel
 
     K = Kernel("rbf", model.gamma).matrix(X, X[model.basis])
     return K @ basis_root(K[model.basis])

@@ -13,7 +13,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.columns import source_of_features
-from rankwise.features import FeatureMap
+from rankwise.features.feature_map import FeatureMap
 from rankwise.inputs import make_target, split_weighted
 from rankwise.model_selection.scoring import group_metadata
 

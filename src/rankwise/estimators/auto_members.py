@@ -32,7 +32,7 @@ from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.hinge_features import HingeFeatures
 from rankwise.estimators.problem import ranking_loss
 from rankwise.estimators.rank_rls import RankRLS
-from rankwise.features import scale_in_groups
+from rankwise.features.group_scaling import scale_in_groups
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.inputs import (

@@ -22,7 +22,9 @@ from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.estimators.problem import check_rows
 from rankwise.estimators.search import Search
 from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, split_unscored
-from rankwise.features import FeatureMap, FeatureRows, KernelParameters, View, check_views, fit_view
+from rankwise.features.feature_map import FeatureMap, FeatureRows
+from rankwise.features.kernel import KernelParameters
+from rankwise.features.view import View, check_views, fit_view
 from rankwise.groups import encode_groups
 from rankwise.inputs import check_alphas, check_nus, read_target
 from rankwise.losses import SquaredLoss

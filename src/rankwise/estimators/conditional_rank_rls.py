@@ -18,8 +18,8 @@ from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.problem import check_table, warn_of_solutions
 from rankwise.estimators.search import BaseSearch
-from rankwise.features import FeatureMap, Kernel
-from rankwise.features.kernel import BaseEstimator
+from rankwise.features.feature_map import FeatureMap
+from rankwise.features.kernel import BaseEstimator, Kernel
 from rankwise.frames import as_array, check_same_index, column_names
 from rankwise.inputs import as_real, check_alphas, check_items, check_option
 from rankwise.losses import TableLoss

@@ -13,7 +13,8 @@ from rankwise.arrays import Array
 from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.problem import check_rows
-from rankwise.features import FeatureMap, KernelParameters
+from rankwise.features.feature_map import FeatureMap
+from rankwise.features.kernel import KernelParameters
 from rankwise.machine import calm
 
 

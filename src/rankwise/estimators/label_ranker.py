@@ -19,7 +19,7 @@ from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.kernel_model import KernelModel
 from rankwise.estimators.problem import check_rows, check_table, warn_of_solutions
 from rankwise.estimators.search import Search
-from rankwise.features import Features, make_features
+from rankwise.features.feature_map import Features, make_features
 from rankwise.frames import as_array, as_frame, column_names, refuse_masked
 from rankwise.inputs import as_real, check_alphas, check_option
 from rankwise.losses import TableLoss

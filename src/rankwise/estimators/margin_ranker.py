@@ -16,7 +16,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators.kernel_model import KernelModel, ModelPath
 from rankwise.estimators.problem import check_rows, why_no_pairs
-from rankwise.features import Features, explicit_features
+from rankwise.features.feature_map import Features, explicit_features
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.inputs import Target, check_alphas, read_target
 from rankwise.losses import MarginLoss, SquaredLoss

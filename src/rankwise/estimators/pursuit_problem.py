@@ -12,16 +12,10 @@ from numpy.typing import ArrayLike
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.problem import ranking_loss
 from rankwise.estimators.unscored import PartlyScored
-from rankwise.features import (
-    FeatureMap,
-    View,
-    check_basis,
-    check_views,
-    choose_basis,
-    take_columns,
-    view_columns,
-)
+from rankwise.features.basis import check_basis, choose_basis
 from rankwise.features.dictionary import choose_functions
+from rankwise.features.feature_map import FeatureMap, take_columns
+from rankwise.features.view import View, check_views, view_columns
 from rankwise.graphs import PreferenceGraph
 from rankwise.inputs import Target, check_option
 from rankwise.losses import SquaredLoss

@@ -26,8 +26,10 @@ from rankwise.estimators.pursuit_problem import (
 )
 from rankwise.estimators.search import Search
 from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, split_unscored
-from rankwise.features import FeatureMap, KernelParameters, View
 from rankwise.features.dictionary import function_values
+from rankwise.features.feature_map import FeatureMap
+from rankwise.features.kernel import KernelParameters
+from rankwise.features.view import View
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.inputs import check_option, read_target
 from rankwise.machine import calm

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.estimators.anatomy import ScoreFunctions
-from rankwise.features import KernelParameters
-from rankwise.features.kernel import BaseEstimator
+from rankwise.features.kernel import BaseEstimator, KernelParameters
 from rankwise.frames import as_frame
 from rankwise.inputs import read_target
 from rankwise.machine import calm

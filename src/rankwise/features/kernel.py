@@ -158,12 +158,8 @@ class KernelParameters(BaseEstimator):
         return {field.name: getattr(self, field.name) for field in fields(KernelParameters)}
 
     def __sklearn_tags__(self) -> Any:
-        return set_kernel_tags(super().__sklearn_tags__(), self.kernel)
-
-
-def set_kernel_tags(tags: Any, kernel: Any) -> Any:
-    """Tell scikit-learn whether X may be sparse, and whether it is a kernel matrix."""
-    precomputed = isinstance(kernel, str) and kernel == "precomputed"
-    tags.input_tags.sparse = not precomputed
-    tags.input_tags.pairwise = precomputed
-    return tags
+        tags = super().__sklearn_tags__()
+        is_precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.sparse = not is_precomputed
+        tags.input_tags.pairwise = is_precomputed
+        return tags

@@ -123,10 +123,8 @@ class Evaluation:
             interval = "" if np.isnan(row.low) else f"{row.low:.4f} … {row.high:.4f}"
             counts = [str(row.n_groups), str(row.n_undefined)]
             rows.append([row.name, f"{row.mean:.4f}", interval, *counts])
-        n_fewest = min(
-            (row.n_groups - row.n_undefined for row in self.rows if not np.isnan(row.low)),
-            default=FEW_GROUPS,
-        )
+        sure = [row for row in self.rows if not np.isnan(row.low) and row.n_groups > 1]
+        n_fewest = min((row.n_groups - row.n_undefined for row in sure), default=FEW_GROUPS)
         note = f"an interval from {n_fewest} groups is a rough guess"
         return Table(header, rows, notes=[note] if n_fewest < FEW_GROUPS else [])
 

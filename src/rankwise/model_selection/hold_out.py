@@ -37,7 +37,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.features import Features
+from rankwise.features.feature_map import Features
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.losses import SquaredLoss
 from rankwise.machine import track
@@ -149,8 +149,7 @@ def item_spectrum(
 def _preferring(graph: PreferenceGraph, targets: Array) -> NDArray[np.bool_]:
     """For each item and output whether the item is not tied with all others.
 
-    In a complete list: whether it differs from the median, as then it does from at least half of
-    the others.
+    In a complete list an item counts as preferring if its score is not the median.
     """
     if graph.is_complete:
         y = np.asarray(graph.scores).reshape(targets.shape)
@@ -341,7 +340,7 @@ def shortcut_for(loss: SquaredLoss, features: Features, units: Units) -> str:
         return "refit" if is_mixed else "closed"
     if graph.is_complete:
         return "items"
-    has_room = has_fixed_edges(graph) and fits_edges(graph.pairs(), _n_features(features))
+    has_room = has_fixed_edges(graph) and fits_edges(graph.pairs(), features.matrix.shape[1])
     return "edges" if has_room else "refit"
 
 
@@ -360,10 +359,6 @@ def _solutions(
         edges = members if units.of_edges else [*edges_of_folds(pairs, units.members), members[-1]]
         return _edges(graph, features, edges, alphas)
     return _refit(loss, features, units, alphas, refit)
-
-
-def _n_features(features: Features) -> int:
-    return len(features.matrix) if features.method == "dual" else features.matrix.shape[1]
 
 
 def _closed(loss: SquaredLoss, features: Features, members: Folds, alphas: Array) -> Array:

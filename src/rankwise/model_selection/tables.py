@@ -25,7 +25,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
-from rankwise.features import FeatureMap, Features, Kernel
+from rankwise.features.feature_map import FeatureMap, Features
+from rankwise.features.kernel import Kernel
 from rankwise.graphs import ScoreGraph
 from rankwise.groups import Groups
 from rankwise.inputs import check_option

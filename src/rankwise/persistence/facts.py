@@ -40,7 +40,8 @@ from rankwise.estimators.ranking_pursuit import (
     RankingPursuit,
     RankingPursuitCV,
 )
-from rankwise.features import FeatureMap, Kernel
+from rankwise.features.feature_map import FeatureMap
+from rankwise.features.kernel import Kernel
 from rankwise.features.view import View
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.registry import OwnMetric
@@ -96,7 +97,7 @@ ARRAYS = {name: declared for declared, names in SHAPES.items() for name in names
 KINDS = {"float": "f", "int": "i", "text": "OU", "any": "fiuOU"}
 
 # Attributes that only `fit` and `partial_fit` use.
-FORGOTTEN = {"_chunks", "_features", "_metadata_request"}
+FORGOTTEN = {"_sums", "_features", "_metadata_request"}
 # Parameters that only `fit` reads: an object of a class of its own becomes the default.
 DEFAULTED = {"cv", "random_state", "scoring"}
 # Parameters that always become the default: from the folder of `memory`, `fit` reads pickles.

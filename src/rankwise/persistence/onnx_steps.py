@@ -28,8 +28,8 @@ from rankwise.estimators.anatomy import is_idle
 from rankwise.estimators.columns import Columns
 from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.hinge_features import HingeFeatures
-from rankwise.features import Kernel
 from rankwise.features.group_scaling import ROUNDING
+from rankwise.features.kernel import Kernel
 from rankwise.persistence.linear_export import scaling
 from rankwise.persistence.onnx_graph import ML, Graph, Values
 

@@ -66,7 +66,9 @@ def headline(scored: ScoredItems, rivals: list[Rival]) -> str:
 def interval_hint(results: list[MetricResult], scored: ScoredItems, confidence: float) -> str:
     """What the values and their intervals are."""
     if scored.groups.n_groups == 1:
-        return "There is only one list, so nothing tells how far another list would differ."
+        is_sure = any(not np.isnan(result.low) for result in results)
+        items = " The interval is that of other items in it (DeLong)." if is_sure else ""
+        return f"There is only one list, so nothing tells how far another list would differ.{items}"
     is_pooled = any(dict(result.metric.options).get("average") == "pairs" for result in results)
     weight = "" if is_pooled else ": each group counts the same, while above each pair does"
     return (
@@ -143,7 +145,8 @@ def _against_previous(
 def _interval_text(result: MetricResult, confidence: float) -> str:
     n_defined = len(result.values) - result.n_undefined
     if not np.isnan(result.low):
-        rough = f", a rough guess from {n_defined} groups" if n_defined < FEW_GROUPS else ""
+        is_rough = 1 < n_defined < FEW_GROUPS
+        rough = f", a rough guess from {n_defined} groups" if is_rough else ""
         return f"{100 * confidence:g}%: {_number(result.low)} to {_number(result.high)}{rough}"
     if n_defined == 0:
         return "no group has a value"

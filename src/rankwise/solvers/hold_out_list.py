@@ -23,7 +23,7 @@ import numpy as np
 import scipy.linalg
 
 from rankwise.arrays import Array, Indices
-from rankwise.features import center_kernel
+from rankwise.features.kernel import center_kernel
 from rankwise.machine import idle_cores
 from rankwise.solvers.hold_out import empty_models
 from rankwise.solvers.least_squares import binary_scale

@@ -33,7 +33,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from rankwise.arrays import Array, Indices
-from rankwise.features import center_kernel
+from rankwise.features.kernel import center_kernel
 from rankwise.losses import TableLoss
 from rankwise.machine import idle_cores
 from rankwise.solvers.hold_out_list import Spectrum, spectrum_of_features, spectrum_of_kernel
