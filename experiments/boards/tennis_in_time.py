@@ -189,8 +189,8 @@ def main(arguments=None):
     for name, use in {"time and surface": (True, True), "time": (True, False),
                       "surface": (False, True)}.items():  # fmt: skip
         part = without(early, times=use[0], surface=use[1])
-        seen, rng = Circumstances.of(part), np.random.default_rng(0)
-        scales[name] = choose_scales(part, seen, np.empty((part.n_pairs, 0)), "half", None, rng)
+        seen = Circumstances.of(part)
+        scales[name] = choose_scales(part, seen, np.empty((part.n_pairs, 0)), "half", None)
     start = time.process_time()
     quiet_rate(data, scales=scales["time and surface"])
     seconds = time.process_time() - start

@@ -122,8 +122,10 @@ class Parts:
         self.knots = np.empty(0)
         if seen.times is not None:
             days = in_days(seen.times)
-            n = 1 + int(np.ceil(KNOTS * np.ptp(days) / self.tau))
-            self.knots = np.linspace(days.min(), days.max(), min(max(n, 2), MOST_KNOTS))
+            first = days.min()
+            last = max(days.max(), first + 0.1 * self.tau)  # all of them may be of one day
+            n = 1 + int(np.ceil(KNOTS * (last - first) / self.tau))
+            self.knots = np.linspace(first, last, min(max(n, 2), MOST_KNOTS))
         sizes = [len(levels) for levels in seen.levels.values()]
         self.first_level = 1 + len(self.knots) + np.cumsum([0, *sizes])
         self.size = int(self.first_level[-1])
@@ -153,8 +155,9 @@ class Parts:
             fading = np.exp(-np.maximum(days - last, 0.0) / self.tau)
             fading *= np.exp(-np.maximum(self.knots[0] - days, 0.0) / self.tau)
             columns += [1 + left, 2 + left]
-            values += [fading * np.sinh(width - since) / np.sinh(width)]
-            values += [fading * np.sinh(since) / np.sinh(width)]
+            for far in (since, width - since):  # sinh(width − far)/sinh(width)
+                share = np.exp(-far) * np.expm1(-2 * (width - far)) / np.expm1(-2 * width)
+                values.append(fading * share)
         for first, code in zip(self.first_level, codes, strict=False):
             columns.append(first + np.maximum(code, 0))
             values.append((code >= 0).astype(np.float64))
@@ -402,7 +405,6 @@ def choose_scales(
     Z: Array,
     ties: str,
     half_life: float | None,
-    rng: np.random.Generator,
 ) -> Scales:
     """The scales of least log loss on later comparisons, by a search along one after the other.
 
@@ -411,7 +413,7 @@ def choose_scales(
     """
     span = 1.0
     if seen.times is None:
-        order = rng.permutation(data.n_pairs)
+        order = np.random.default_rng(0).permutation(data.n_pairs)
     else:
         days = in_days(seen.times)
         order, span = np.argsort(days, kind="stable"), float(np.ptp(days))
