@@ -72,7 +72,8 @@ SHAPES = {
     "float p": "mean_ var_ scale_ min_ center_ max_abs_ data_min_ data_max_ data_range_",
     "float p|op": "coef_",
     "float n|no": "dual_coef_",
-    "float np": "X_fit_ components_",
+    "float np": "components_",
+    "item np": "X_fit_",
     "float nn": "normalization_",
     "float o": "intercept_",
     "float m": "weights_",
@@ -85,7 +86,7 @@ SHAPES = {
     "float c": "column_coef_",
     "float r": "row_coef_",
     "float rc": "ConditionalRankRLS.coef_",
-    "float rp": "rows_fit_",
+    "item rp": "rows_fit_",
     "any y|yx": "columns_fit_",
     "int n": "basis_indices_ component_indices_",
     "int s|sv": "choice_path_",
@@ -96,7 +97,9 @@ SHAPES = {
 }
 
 ARRAYS = {name: declared for declared, names in SHAPES.items() for name in names.split()}
-KINDS = {"float": "f", "int": "i", "text": "OU", "any": "fiuOU"}
+KINDS = {"float": "f", "int": "i", "text": "OU", "item": "fO", "any": "fiuOU"}
+# The items that a kernel compares, and the parameter that names it: only "ngram" takes texts.
+COMPARED = {"X_fit_": "kernel", "rows_fit_": "row_kernel", "columns_fit_": "column_kernel"}
 
 # Attributes that only `fit` and `partial_fit` use.
 FORGOTTEN = {"_sums", "_features", "_metadata_request"}
@@ -294,7 +297,15 @@ def _restore_record(node: Any, arrays: dict[int, Array]) -> Any:
     for key, value in fields.items():
         if key not in hints or not _is_of(value, hints[key]):
             raise ValueError(f"{key!r:.40} of {record.__name__} is unknown, or of the wrong type")
+    if record is FeatureMap:
+        _check_compared(fields.get("items"), fields["kernel"].function)
     return record(**fields)
+
+
+def _check_compared(items: Any, kernel: Any) -> None:
+    """Texts go with the kernel of texts, numbers with the others."""
+    if getattr(items, "ndim", 0) == 2 and (items.dtype == object) != (kernel == "ngram"):
+        raise ValueError(f"the kernel {kernel!r:.40} does not compare such items")
 
 
 def _restore_estimator(node: Any, arrays: dict[int, Array]) -> Any:
@@ -308,6 +319,8 @@ def _restore_estimator(node: Any, arrays: dict[int, Array]) -> Any:
     if unknown:
         raise ValueError(f"{known.__name__} has no {min(unknown)!r:.60}")
     _check_fitted(known.__name__, fitted)
+    for key in COMPARED.keys() & fitted.keys():
+        _check_compared(fitted[key], parameters.get(COMPARED[key]))
     if known is Pipeline:
         _check_steps(parameters["steps"])
     model = known(**parameters)
@@ -321,8 +334,9 @@ def _is_of(value: Any, hint: Any) -> bool:
     if origin in (typing.Union, types.UnionType):
         return any(_is_of(value, one) for one in inner)
     if hint is Any:
-        is_matrix = isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind == "f"
-        return value is None or is_matrix or sp.issparse(value)
+        is_matrix = isinstance(value, np.ndarray) and value.ndim == 2
+        is_known = is_matrix and (value.dtype.kind == "f" or _is_text(value))
+        return value is None or is_known or sp.issparse(value)
     if origin is np.ndarray:
         kind = np.dtype(typing.get_args(inner[1])[0]).kind
         is_array = isinstance(value, np.ndarray) and value.dtype.kind == kind and value.ndim <= 2
@@ -332,10 +346,14 @@ def _is_of(value: Any, hint: Any) -> bool:
     if origin is typing.Literal:
         return value in inner
     if origin is dict:
-        return bool(value == {})  # the parameters of a kernel that is a function
+        return type(value) is dict  # the parameters of a kernel, which checks them
     if hint is float:
         return type(value) in (int, float) and math.isfinite(value)
     return isinstance(hint, type) and type(value) is hint
+
+
+def _is_text(array: Array) -> bool:
+    return array.dtype == object and all(isinstance(word, str) for word in array.flat)
 
 
 def _may_learn(known: type, key: str) -> bool:
@@ -388,7 +406,7 @@ def _check_array(name: str, array: Any, declared: str, sizes: dict[str, int]) ->
         raise ValueError(f"{name} has numbers that are not finite")
     if kind == "int" and (array < 0).any():
         raise ValueError(f"{name} has a negative number")
-    if kind == "text" and not all(isinstance(word, str) for word in array):
+    if array.dtype == object and not _is_text(array):
         raise ValueError(f"{name} has a name that is no word")
 
 
