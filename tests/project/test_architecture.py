@@ -63,9 +63,9 @@ def test_imports_point_down_the_layers():
 BUDGET = {
     ".": 1069,
     "_compiled": 227,
-    "cli": 2734,
+    "cli": 2738,
     "dask": 364,
-    "datasets": 2788,
+    "datasets": 2785,
     "estimators": 4845,
     "features": 689,
     "graphs": 1261,
