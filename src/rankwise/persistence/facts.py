@@ -43,8 +43,10 @@ from rankwise.estimators.ranking_pursuit import (
 from rankwise.features.feature_map import FeatureMap
 from rankwise.features.kernel import Kernel
 from rankwise.features.view import View
+from rankwise.leaderboard import Leaderboard
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.registry import OwnMetric
+from rankwise.persistence.boards import board_facts, board_from
 from rankwise.uncertainty import CalibratedRanker
 
 Array = np.ndarray[Any, Any]
@@ -138,6 +140,8 @@ def state(value: Any, arrays: list[Array], where: str) -> Any:
         return {"metric": str(value)}
     if sp.issparse(value):
         return _state_sparse(value, arrays)
+    if isinstance(value, Leaderboard):
+        return {"is": "Leaderboard", "facts": state(board_facts(value), arrays, where)}
     name = type(value).__name__
     if RECORDS.get(name) is type(value):
         fields = {key: getattr(value, key) for key in typing.get_type_hints(type(value))}
@@ -221,6 +225,8 @@ def restore(node: Any, arrays: dict[int, Array]) -> Any:
     if not isinstance(node, dict):
         return node
     kind, content = next(iter(node.items()))
+    if kind == "is" and content == "Leaderboard":
+        return board_from(restore(node["facts"], arrays))
     if kind == "is":
         build = _restore_record if content in RECORDS else _restore_estimator
         return build(node, arrays)
