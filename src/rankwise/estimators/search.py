@@ -75,7 +75,8 @@ class BaseSearch(BaseEstimator):
             if time is None:
                 run = score_candidates(task, values, cv, [metric])
             else:
-                run = later_curves(model, *data, time, values, [metric])
+                X, target = data
+                run = later_curves(model, X, target, time, values, [metric])
             runs.append(run)
             gains.append(run.gain(metric)[run.best(metric)])
         best = int(np.argmax(gains))  # of equal points the first
