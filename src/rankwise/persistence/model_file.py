@@ -345,6 +345,10 @@ def _try(model: Any, n_bytes: int) -> None:
     else:
         items = sp.csr_array((4, n_features))
     *transformers, ranker = steps
+    if getattr(ranker, "table_", None) is not None:  # it takes a table of words and numbers
+        if not np.isfinite(ranker.probe()).all():
+            raise ValueError("the scores of the model are not finite")
+        return
     for step in transformers:
         items = transform_step(step, items, [0] * 4)
     columns = getattr(getattr(ranker, "best_estimator_", ranker), "columns_fit_", None)
