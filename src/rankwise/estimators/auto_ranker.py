@@ -41,7 +41,7 @@ from rankwise.estimators.rank_rls import RankRLS
 from rankwise.frames import as_frame, check_same_index
 from rankwise.graphs import ScoreGraph
 from rankwise.inputs import as_whole, check_option
-from rankwise.machine import Progress, calm
+from rankwise.machine import Progress, calm, track
 from rankwise.model_selection.curves import check_scoring, mean_defined, standard_error
 from rankwise.model_selection.scoring import predict_items
 from rankwise.rows import row_products
@@ -203,16 +203,15 @@ class AutoRanker(RankerMixin, BaseEstimator):
             return self
         combiner = Combiner(list(judged.values()), held_out, self.combine)
         combination = combiner.combine()
-        in_use = {name for name, w in zip(judged, combination.weights, strict=True) if w}
+        pairs = zip(judged, combination.weights, strict=True)
+        in_use = [name for name, weight in pairs if weight]
         is_sample = every is not data
         models = {}
-        with Progress("AutoRanker trains", len(in_use)) as line:
-            for done, name in enumerate(name for name in judged if name in in_use):
-                line.update(done)
-                member = judged[name]
-                on_all = is_sample and not member.is_dear
-                given = (every, Features(every, int(seed))) if on_all else (data, features)
-                models[name] = member.train(*given)
+        for name in track(in_use, "AutoRanker trains"):
+            member = judged[name]
+            on_all = is_sample and not member.is_dear
+            given = (every, Features(every, int(seed))) if on_all else (data, features)
+            models[name] = member.train(*given)
         self._keep(judged, models, combination, held_out, data)
         if is_sample:
             self.notes_.append(
