@@ -60,3 +60,20 @@ def by_logistic_regression(first, second, said, weight, Z, n, alpha):
             C=1 / (2 * alpha), fit_intercept=False, tol=1e-14, max_iter=10_000, solver="newton-cg"
         ).fit(np.vstack([rows, rows]), labels, sample_weight=share)
     return model.coef_[0, :n], model.coef_[0, n:] * large
+
+
+def plackett_luce_loss(f, y, groups, placed):
+    """Minus the log likelihood of rankings by Efron's formula, choice by choice; their number."""
+    total, n_choices = 0.0, 0
+    for g in np.unique(groups):
+        rows = np.flatnonzero(groups == g)
+        for score in np.unique(y[rows][placed[rows]])[::-1]:
+            tied = [i for i in rows if placed[i] and y[i] == score]
+            below = [i for i in rows if not placed[i] or y[i] < score]
+            if len(tied) + len(below) < 2:
+                continue
+            for k, i in enumerate(tied):
+                left = np.exp(f[below]).sum() + (1 - k / len(tied)) * np.exp(f[tied]).sum()
+                total += np.log(left) - f[i]
+                n_choices += 1
+    return total, n_choices

@@ -19,7 +19,8 @@ from scipy.optimize import minimize_scalar
 from experiments.shared.command_line import find_data, make_parser, record
 from experiments.shared.tables import print_notes, print_table
 from rankwise.leaderboard import rate
-from rankwise.leaderboard.rating import MODELS
+
+MODELS = ("least-squares", "bradley-terry")
 
 YEARS = range(2010, 2020)
 

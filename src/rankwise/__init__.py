@@ -22,6 +22,7 @@ _HOMES = {
     "estimators.rank_rls": ["RankRLS", "RankRLSCV", "RankRLSPath"],
     "estimators.rank_svm": ["RankSVM", "RankSVMCV", "RankSVMPath"],
     "estimators.ranking_pursuit": ["RankingPursuit", "RankingPursuitCV"],
+    "estimators.sums": ["Sums"],
     "features.view": ["View"],
     "graphs": ["PairGraph", "PreferenceGraph", "ScoreGraph"],
     "inputs": ["make_target"],

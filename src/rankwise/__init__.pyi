@@ -31,6 +31,7 @@ from rankwise.estimators.rank_svm import RankSVMCV as RankSVMCV
 from rankwise.estimators.rank_svm import RankSVMPath as RankSVMPath
 from rankwise.estimators.ranking_pursuit import RankingPursuit as RankingPursuit
 from rankwise.estimators.ranking_pursuit import RankingPursuitCV as RankingPursuitCV
+from rankwise.estimators.sums import Sums as Sums
 from rankwise.features.view import View as View
 from rankwise.graphs import PairGraph as PairGraph
 from rankwise.graphs import PreferenceGraph as PreferenceGraph

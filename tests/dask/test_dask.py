@@ -100,10 +100,21 @@ def test_rank_rls_on_processes_is_rank_rls(cluster):
     assert model.n_split_groups_ == 6
 
 
+def test_small_files_that_dask_would_join_are_read_as_they_are(threads, tmp_path):
+    X, y, groups = problem()
+    names = list("abcde")
+    rows = pd.DataFrame(X, columns=names).assign(label=y, query=groups)
+    for k in range(4):
+        rows[150 * k : 150 * (k + 1)].to_parquet(tmp_path / f"{k}.parquet")
+    data = dd.read_parquet(tmp_path)
+    model = RankRLS(0.1).fit(data[names], data["label"], data["query"])
+    assert_same(model, rankwise.RankRLS(0.1).fit(X, y, groups))
+
+
 def test_rank_svm_on_processes_is_rank_svm_within_its_gap(cluster):
     X, y, groups = problem()
     with cluster.as_current():
-        model = RankSVM(1e-2, shuffle=True, tol=1e-4).fit(*lazily(X, y, groups))
+        model = RankSVM(1e-2, tol=1e-4).fit(*lazily(X, y, groups))
     local = rankwise.RankSVM(1e-2, tol=1e-4).fit(X, y, groups)
     assert model.gap_ <= 1e-4
     assert model.n_pairs_ == local.n_pairs_
@@ -125,7 +136,7 @@ def slow(block):
     return block
 
 
-@pytest.mark.parametrize("estimator", [RankRLS(0.1), RankSVM(1e-2, tol=1e-5, shuffle=True)])
+@pytest.mark.parametrize("estimator", [RankRLS(0.1), RankSVM(1e-2, tol=1e-5)])
 def test_a_worker_that_dies_during_the_fit_does_no_harm(cluster, estimator):
     X, y, groups = problem()
     lazy_X, lazy_y, lazy_groups = lazily(X, y, groups, chunks=60)
@@ -229,12 +240,10 @@ class TestRankSVM:
         assert model.objective_ == pytest.approx(objective(model, X, y, groups, power))
         np.testing.assert_allclose(model.coef_, local.coef_, rtol=0.02)
 
-    def test_split_groups_are_refused_or_moved(self):
+    def test_split_groups_are_moved(self):
         X, y, groups = problem()
         lazy = lazily(X, y, groups)
-        with pytest.raises(ValueError, match=r"6 groups have rows in several blocks.*shuffle=True"):
-            RankSVM().fit(*lazy)
-        model = RankSVM(0.1, shuffle=True, group_weight="groups").fit(*lazy)
+        model = RankSVM(0.1, group_weight="groups").fit(*lazy)
         local = rankwise.RankSVM(0.1, group_weight="groups").fit(X, y, groups)
         assert model.objective_ == pytest.approx(local.objective_, rel=2e-3)
         assert model.n_split_groups_ == 6
@@ -242,7 +251,7 @@ class TestRankSVM:
     def test_a_basis(self):
         X, y, groups = problem(sorted_groups=False)
         options = {"alpha": 0.01, "kernel": "rbf", "basis": X[:10], "tol": 1e-5}
-        model = RankSVM(shuffle=True, **options).fit(*lazily(X, y, groups))
+        model = RankSVM(**options).fit(*lazily(X, y, groups))
         local = rankwise.RankSVM(**options).fit(X, y, groups)
         assert model.objective_ == pytest.approx(local.objective_, rel=2e-5)
 
@@ -257,26 +266,26 @@ class TestRankSVM:
     def test_features_on_any_scale(self):
         X, y, groups = problem()
         scaled = X * 10.0 ** np.arange(-3, 2)
-        model = RankSVM(1e-3, shuffle=True).fit(*lazily(scaled, y, groups))
+        model = RankSVM(1e-3).fit(*lazily(scaled, y, groups))
         assert model.gap_ <= 1e-3
         assert model.n_evaluations_ < 200
 
     def test_nothing_to_rank_and_several_outputs(self):
         X, y, groups = problem()
         with pytest.raises(ValueError, match="no pair of different scores"):
-            RankSVM(shuffle=True).fit(*lazily(X, np.zeros(600), groups))
+            RankSVM().fit(*lazily(X, np.zeros(600), groups))
         with pytest.raises(ValueError, match="fit one RankSVM for each"):
-            RankSVM(shuffle=True).fit(*lazily(X, np.c_[y, y], groups))
+            RankSVM().fit(*lazily(X, np.c_[y, y], groups))
 
     def test_an_unfinished_search_warns(self):
         X, y, groups = problem()
         with pytest.warns(ConvergenceWarning, match="reached max_iter"):
-            RankSVM(1e-6, shuffle=True, max_iter=2).fit(*lazily(X, y, groups))
+            RankSVM(1e-6, max_iter=2).fit(*lazily(X, y, groups))
 
 
 @pytest.mark.usefixtures("threads")
 class TestCollections:
-    @pytest.mark.parametrize("estimator", [RankRLS(0.1), RankSVM(0.1, shuffle=True)])
+    @pytest.mark.parametrize("estimator", [RankRLS(0.1), RankSVM(0.1)])
     def test_data_frames_in_and_series_out(self, estimator):
         X, y, groups = problem()
         lazy = frame(X, y, groups)
@@ -314,7 +323,7 @@ class TestCollections:
         kept = groups > 8
         local = rankwise.RankRLS(0.1).fit(X[kept], y[kept], groups[kept])
         assert_same(RankRLS(0.1).fit(*arrays), local)
-        svm = RankSVM(0.1, shuffle=True).fit(*arrays)
+        svm = RankSVM(0.1).fit(*arrays)
         assert svm.n_pairs_ == rankwise.RankSVM(0.1).fit(X[kept], y[kept], groups[kept]).n_pairs_
         scores = RankRLS(0.1).fit(*arrays).predict(arrays[0])
         np.testing.assert_allclose(scores.compute(), X[kept] @ local.coef_)
@@ -335,7 +344,7 @@ class TestCollections:
         names = np.array([f"query {g}" for g in groups])
         local = rankwise.RankRLS(0.1).fit(X, y, groups)
         assert_same(RankRLS(0.1).fit(*lazily(X, y, names)), local)
-        assert_same(RankRLS(0.1, shuffle=True).fit(*frame(X, y, names)), local)
+        assert_same(RankRLS(0.1).fit(*frame(X, y, names)), local)
 
     def test_nothing_is_computed_before_it_is_asked_for(self):
         X, y, groups = problem()
@@ -364,7 +373,7 @@ class TestCollections:
         lazy = lazily(X, y, groups, chunks=500)
         RankRLS(0.1).fit(*lazy)
         RankRLS(0.1, kernel="rbf", basis=X[:5], cost="sign").fit(*lazy)
-        RankSVM(0.1, shuffle=True).fit(*lazy)
+        RankSVM(0.1).fit(*lazy)
         assert len(received) >= 10
         assert max(received) < X.nbytes / 20
 
@@ -373,7 +382,7 @@ class TestCollections:
         lazy = lazily(X, y, groups)
         for estimator, kind in (
             (RankRLS(0.1), rankwise.RankRLS),
-            (RankSVM(0.1, shuffle=True), rankwise.RankSVM),
+            (RankSVM(0.1), rankwise.RankSVM),
         ):
             estimator.fit(*lazy)
             local = estimator.to_local()
@@ -400,7 +409,7 @@ class TestCollections:
             ("no label in row", {"groups": da.full(600, np.nan, chunks=97)}),
         ],
     )
-    @pytest.mark.parametrize("estimator", [RankRLS(), RankSVM(shuffle=True)])
+    @pytest.mark.parametrize("estimator", [RankRLS(), RankSVM()])
     def test_bad_data_are_refused(self, estimator, message, change):
         X, y, groups = lazily(*problem())
         data = {"X": X, "y": y, "groups": groups, **change}
@@ -422,7 +431,7 @@ class TestCollections:
             ({"kernel": "rbf", "basis": np.zeros((2, 3))}, "basis has points with 3"),
         ):
             with pytest.raises(ValueError, match=message):
-                estimator(shuffle=True, **options).fit(*lazy)
+                estimator(**options).fit(*lazy)
 
     def test_wrong_number_of_columns(self):
         lazy = lazily(*problem())

@@ -27,13 +27,12 @@ from rankwise import (
 )
 from rankwise.datasets import make_ranking
 from rankwise.estimators import auto_ranker
+from rankwise.estimators.auto_data import HeldOut, check_data
 from rankwise.estimators.auto_members import (
     MENU,
     STAGES,
     TREES,
     Features,
-    HeldOut,
-    check_data,
     fit_any,
     judge_member,
     menu_for,

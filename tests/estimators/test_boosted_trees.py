@@ -15,7 +15,7 @@ from rankwise.estimators.boosted_trees import (
     grow_trees,
     order_targets,
 )
-from rankwise.features import scale_in_groups
+from rankwise.features.group_scaling import scale_in_groups
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.folds import make_folds
 from rankwise.persistence import ModelFileError, load, save

@@ -48,7 +48,11 @@ COLUMNS = {
     "zip": ([f"0{k % 55:04}" for k in range(N)], "left out", "an identifier"),
     "long": (["x" * 400, "y" * 400] * (N // 2), "category", ""),
     "title": ([f"word {k % 7} {k}" for k in range(N)], "text", ""),
-    "apart": ([f"a{k} b{k}" for k in range(N)], "left out", "texts that have no word in common"),
+    "apart": (
+        [f"a{k} b{k}" for k in range(N)],
+        "left out",
+        "texts whose words are in one or in all",
+    ),
 }
 
 
@@ -224,7 +228,7 @@ def test_text_is_the_tf_idf_of_its_words():
         ]
         assert_allclose(row, np.array(idf) / (np.linalg.norm(idf) or 1.0))
     names = columns.get_feature_names_out()
-    assert "text has wine" in names
+    assert "text has red" in names
     repeated = facts(polars.DataFrame({"text": [f"red n{k % 55}" for k in range(110)]}))
     assert [column.kind for column in repeated] == ["category", "text"]
 

@@ -1,4 +1,4 @@
-"""partial_fit and merge: whatever the chunks and their order, the model of one fit on all rows."""
+"""partial_fit: whatever the chunks and their order, the model of one fit on all rows."""
 
 from __future__ import annotations
 
@@ -7,15 +7,10 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
 
 from rankwise import PairGraph, RankRLS, make_target
 from rankwise.datasets import make_ranking
-from rankwise.solvers import sums as module
-from rankwise.solvers.least_squares import solve_shifted
-from rankwise.solvers.sums import PairRule, StreamingSums
 
 RULES = [
     ("magnitude", "include"),
@@ -93,45 +88,14 @@ def test_long_groups_are_kept_as_scatter_matrices_and_still_exact():
     X, y, groups = problem(n_rows=400, n_groups=2)
     model = in_chunks(RankRLS(0.1), X, y, groups, shuffled_chunks(400, [90] * 4, 2))
     assert_same(model, RankRLS(0.1).fit(X, y, groups))
-    assert model._chunks.open_bytes < X.nbytes
+    assert model._sums.open_bytes < X.nbytes
 
 
 def test_one_list_takes_one_matrix_however_long_it_gets():
     X, y, _ = problem(n_rows=5000, n_levels=0)
     model = in_chunks(RankRLS(0.1), X, y, None, np.split(np.arange(5000), 10))
     assert_same(model, RankRLS(0.1).fit(X, y))
-    assert model._chunks.open_bytes <= 8 * 6 * 6
-
-
-@settings(max_examples=40)
-@given(
-    seed=st.integers(0, 2**16),
-    sizes=st.lists(st.integers(1, 12), min_size=1, max_size=6),
-    group_weight=st.sampled_from(["pairs", "groups"]),
-    order=st.randoms(use_true_random=False),
-)
-def test_any_tree_of_merges_in_any_order_gives_the_same(seed, sizes, group_weight, order):
-    X, y, groups = problem(seed, n_rows=30, n_features=2, n_groups=3)
-    options = {"group_weight": group_weight}
-    chunks = shuffled_chunks(30, sizes, seed)
-    models = [RankRLS(0.1, **options).partial_fit(X[r], y[r], groups[r]) for r in chunks]
-    while len(models) > 1:
-        order.shuffle(models)
-        models.append(models.pop(0).merge(models.pop(0)))
-    expected = RankRLS(0.1, **options).fit(X, y, groups)
-    assert_same(models[0], expected)
-    assert_same(in_chunks(RankRLS(0.1, **options), X, y, groups, chunks), expected)
-
-
-def test_merge_leaves_the_other_model_as_it_was():
-    X, y, groups = problem()
-    one = RankRLS(0.1).partial_fit(X[:30], y[:30], groups[:30])
-    two = RankRLS(0.1).partial_fit(X[30:], y[30:], groups[30:])
-    before = two.coef_.copy()
-    one.merge(two)
-    one.partial_fit(X[:5], y[:5], groups[:5])
-    np.testing.assert_array_equal(two.coef_, before)
-    assert_same(two, RankRLS(0.1).fit(X[30:], y[30:], groups[30:]))
+    assert model._sums.open_bytes <= 8 * 11 * 5
 
 
 def test_the_coefficients_are_those_of_the_rows_so_far_after_every_chunk():
@@ -148,7 +112,7 @@ def test_whole_groups_are_not_kept():
     for part in np.split(np.arange(20), 4):
         rows = np.isin(groups, part)
         model.partial_fit(X[rows], y[rows], groups[rows], whole_groups=True)
-        assert model._chunks.open_bytes == 0
+        assert model._sums.open_bytes == 0
     assert_same(model, RankRLS(0.1).fit(X, y, groups))
 
 
@@ -156,7 +120,7 @@ def test_a_group_that_comes_back_after_whole_groups_is_refused_and_nothing_chang
     X, y, groups = problem()
     model = RankRLS(0.1).partial_fit(X, y, groups, whole_groups=True)
     before = model.coef_.copy()
-    with pytest.raises(ValueError, match="group 3 has rows in several chunks"):
+    with pytest.raises(ValueError, match="group 3 has rows in several batches"):
         model.partial_fit(X[:2], y[:2], [3, 77])
     np.testing.assert_array_equal(model.coef_, before)
     assert_same(
@@ -168,31 +132,6 @@ def twice(X, y, groups, others):
     return np.vstack([X, X]), np.r_[y, y], np.r_[groups, others]
 
 
-def test_without_room_the_groups_seen_last_stay_open_and_the_others_are_refused(monkeypatch):
-    monkeypatch.setattr(module, "OPEN_BYTES", 0)
-    X, y, _ = problem(n_rows=200, n_features=2)
-    groups = np.repeat(np.arange(20), 10)
-    chunks = np.split(np.arange(200), np.arange(15, 200, 15))  # every second group is cut
-
-    def accumulator():
-        return StreamingSums(2, 1, PairRule("magnitude", "include", "pairs"), 0.0, open_bytes=400)
-
-    sums = accumulator()
-    for rows in chunks:
-        sums.add(X[rows], y[rows, None], groups[rows])
-        assert sums.open_bytes <= 400
-    expected = RankRLS(0.1).fit(X, y, groups)
-    found, _ = solve_shifted(*sums.system(), [0.1])
-    np.testing.assert_allclose(found[0, :, 0], expected.coef_, rtol=1e-9)
-    with pytest.raises(ValueError, match="group 0 has rows in several chunks"):
-        sums.add(X[:1], y[:1, None], [0])
-    other = accumulator()
-    other.add(X[:1], y[:1, None], [0])
-    for one, two in ((sums, other), (other, sums)):
-        with pytest.raises(ValueError, match="no longer kept"):
-            one.merge(two)
-
-
 @pytest.mark.parametrize("kernel", ["rbf", "polynomial"])
 def test_a_kernel_on_basis_items_of_the_first_chunk_is_the_fit_on_that_basis(kernel):
     X, y, groups = problem()
@@ -201,16 +140,6 @@ def test_a_kernel_on_basis_items_of_the_first_chunk_is_the_fit_on_that_basis(ker
     expected = RankRLS(0.1, kernel=kernel, basis=model.basis_indices_).fit(X, y, groups)
     assert_same(model, expected, rtol=1e-6)
     np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-7, atol=1e-9)
-
-
-def test_models_with_the_same_basis_points_can_be_merged():
-    X, y, groups = problem()
-    models = [RankRLS(0.1, kernel="rbf", basis=X[:7]) for _ in range(2)]
-    for model, rows in zip(models, [slice(0, 25), slice(25, 60)], strict=True):
-        model.partial_fit(X[rows], y[rows], groups[rows])
-    merged = models[0].merge(models[1])
-    expected = RankRLS(0.1, kernel="rbf", basis=np.arange(7)).fit(X, y, groups)
-    np.testing.assert_allclose(merged.predict(X), expected.predict(X), rtol=1e-7, atol=1e-9)
 
 
 def test_duplicate_basis_points_are_merged():
@@ -309,11 +238,11 @@ def test_what_cannot_be_learnt_in_chunks_has_no_partial_fit():
 @pytest.mark.parametrize(
     "message, X, y, groups",
     [
-        (r"no rows \(shape \(0, 4\)\); leave out empty chunks", np.zeros((0, 4)), [], []),
+        ("0 sample", np.zeros((0, 4)), [], []),
         ("X has 3 features, but RankRLS is expecting 4", np.zeros((2, 3)), [0, 1], [0, 0]),
         ("y has 1 entries but X has 2 rows", np.zeros((2, 4)), [0], [0, 0]),
         ("outputs of shape", np.zeros((2, 4)), [[0, 1], [1, 0]], [0, 0]),
-        ("groups is None in this chunk but were given before", np.zeros((2, 4)), [0, 1], None),
+        ("groups is None in this batch but were given before", np.zeros((2, 4)), [0, 1], None),
         ("groups has 1 entries", np.zeros((2, 4)), [0, 1], [0]),
         ("contains NaN", np.full((2, 4), np.nan), [0, 1], [0, 0]),
         ("preferences cannot be cut", np.zeros((2, 4)), PairGraph([0], [1], n_items=2), None),
@@ -340,22 +269,3 @@ def test_bad_first_chunks():
     with pytest.raises(ValueError, match="groups has 3 entries"):
         model.partial_fit(X[:, :2], y, groups[:3])
     assert_same(model.partial_fit(X, y, groups), RankRLS(0.1).fit(X, y, groups))
-
-
-def test_models_that_do_not_belong_together_are_not_merged():
-    X, y, groups = problem()
-    model = RankRLS().partial_fit(X, y, groups)
-    for other, message in [
-        (RankRLS().fit(X, y, groups), "has not learned by partial_fit"),
-        (RankRLS().partial_fit(X[:, :2], y, groups), "4 and 2 features"),
-        (RankRLS(cost="sign").partial_fit(X, y, groups), "cost is 'magnitude' in one model"),
-        (RankRLS(beta=0.5).partial_fit(X, y, groups), "beta is 0.0 in one model"),
-        (RankRLS().partial_fit(X, np.c_[y, y], groups), "output_shape"),
-        (RankRLS(kernel="rbf", n_basis=3).partial_fit(X, y, groups), "different kernels or basis"),
-        (RankRLS().partial_fit(X, y), "groups is None in this chunk"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            model.merge(other)
-    with pytest.raises(ValueError, match="this model has not learned"):
-        RankRLS().fit(X, y, groups).merge(model)
-    assert_same(model, RankRLS().fit(X, y, groups))

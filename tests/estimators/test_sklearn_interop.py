@@ -13,7 +13,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 import scipy.stats
@@ -329,25 +328,6 @@ def test_search_with_a_precomputed_kernel(data, route):
     search.fit(rbf_kernel(X, gamma=0.1), route.y, **route.fit_options)
     expected = fitted(RankRLS(kernel="rbf", gamma=0.1, **search.best_params_), X, y, groups)
     assert_same_model(search.best_estimator_, expected)
-
-
-@pytest.mark.parametrize("ranker", [RANKERS[0], RANKERS[2]], ids=repr)
-def test_data_frames(data, route, ranker):
-    X, y, groups = data
-    index = np.random.default_rng(1).permutation(len(y))
-    frame = pd.DataFrame(X, columns=list("abcd"), index=index)
-    route = Route(
-        "routing" if route.is_routing else "target",
-        pd.Series(y, index=index),
-        pd.Series(groups, index=index),
-    )
-    result = cross_validate(
-        ranker, frame, route.y, cv=CV, return_estimator=True, error_score="raise", **route.options
-    )
-    for model, (train, _) in zip(result["estimator"], folds(data), strict=True):
-        assert_same_model(model, fitted(ranker, X, y, groups, train))
-        assert list(model.feature_names_in_) == list("abcd")
-    np.testing.assert_allclose(result["test_score"], expected_scores(ranker, data))
 
 
 @pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array], ids=lambda kind: kind.__name__)

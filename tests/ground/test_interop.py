@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
-
-import joblib
 import numpy as np
 import pytest
 import sklearn
 from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from rankwise import AutoRanker, GroupScaler, RankRLS, RankRLSCV
+from rankwise import AutoRanker, GroupScaler, RankRLSCV
 from rankwise.datasets import make_ranking
 from rankwise.metrics import evaluate
 from rankwise.model_selection import compare, make_ranking_scorer
@@ -82,19 +79,6 @@ def test_frames_through_the_whole_path(data, name, tmp_path):
         page = str(report(again, new, truth, new_queries, metrics="ndcg@5"))
         assert f'<p class="value">{found["ndcg@5"]:.3f}</p>' in page
         assert any(f"<bdi>{column}" in page for column in columns)
-
-
-def test_joblib_keeps_models_and_fits_in_processes(data):
-    (X, y, groups), (new, _, _) = data
-    model = RankRLSCV().fit(X, y, groups)
-    file = io.BytesIO()
-    joblib.dump(model, file)
-    file.seek(0)
-    np.testing.assert_array_equal(joblib.load(file).predict(new), model.predict(new))
-    alphas = [1e-3, 1.0]
-    tasks = (joblib.delayed(RankRLS(alpha).fit)(X, y, groups) for alpha in alphas)
-    for alpha, fitted in zip(alphas, joblib.Parallel(n_jobs=2)(tasks), strict=True):
-        np.testing.assert_array_equal(fitted.coef_, RankRLS(alpha).fit(X, y, groups).coef_)
 
 
 def test_metadata_routing_takes_groups_through_a_pipeline(data):

@@ -199,7 +199,6 @@ def test_many_items_by_conjugate_gradients_are_the_same_board(monkeypatch):
     data, Z = _games(7, 200, n_covariates=1)
     dense = [_model(data, Z, ties).solve(1e-4) for ties in TIES]
     monkeypatch.setattr(solving, "DENSE_LIMIT", 2)
-    monkeypatch.setattr("rankwise.leaderboard.likelihood.DENSE_LIMIT", 2)
     for ties, board in zip(TIES, dense, strict=True):
         sparse = _model(data, Z, ties).solve(1e-4)
         np.testing.assert_allclose(sparse.ratings, board.ratings, atol=1e-6)
@@ -213,9 +212,9 @@ def test_features_give_the_ratings_of_rank_logistic():
     model = RankLogistic(0.01, tol=1e-12).fit(X, data.graph())
     f = model.predict(X)
     np.testing.assert_allclose(board.ratings, f - f.mean(), atol=1e-7)
-    np.testing.assert_allclose(board.predict(X), board.ratings, atol=1e-3)
+    np.testing.assert_allclose(board.rate_features(X), board.ratings, atol=1e-3)
     sided = rate(data, model="bradley-terry", features=X, alpha=0.01, n_resamples=0, side=True)
-    np.testing.assert_allclose(sided.predict(X), sided.ratings, atol=1e-7)
+    np.testing.assert_allclose(sided.rate_features(X), sided.ratings, atol=1e-7)
 
 
 def test_rate_makes_the_board_with_side_effect_intervals_and_ties():

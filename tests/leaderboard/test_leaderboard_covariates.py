@@ -62,7 +62,7 @@ def test_ratings_and_effects_are_those_of_explicit_rows(n_features, limit, monke
     found = [effect.value for effect in board.effects]
     np.testing.assert_allclose(found, effects / control.scale, rtol=1e-6, atol=1e-7)
     if X is not None:
-        np.testing.assert_allclose(board.predict(X), board.ratings, atol=1e-7)
+        np.testing.assert_allclose(board.rate_features(X), board.ratings, atol=1e-7)
 
 
 @pytest.mark.parametrize("n_features", [None, 2, 9])

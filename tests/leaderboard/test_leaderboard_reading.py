@@ -92,7 +92,7 @@ def test_effects_and_predictions_are_on_the_scale_of_the_board():
         factor = 800 / math.log(10)
         for small, large in zip(one.effects, two.effects, strict=True):
             assert np.divide(large[1:], small[1:]) == pytest.approx(factor)
-    np.testing.assert_allclose(two.predict(X), two.ratings)
+    np.testing.assert_allclose(two.rate_features(X), two.ratings)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from rankwise.text_tables import listed
 
 if TYPE_CHECKING:
     from rankwise.datasets import PairData
-    from rankwise.leaderboard import Leaderboard
+    from rankwise.leaderboard import Backtest, Leaderboard
 
 PairsFile = Annotated[
     Path, typer.Argument(metavar="PAIRS", help="CSV or TSV with one comparison a line.")
@@ -56,12 +56,17 @@ Resamples = Annotated[
     ),
 ]
 Model = Annotated[
-    str, option("How outcomes are explained: least-squares or bradley-terry.", "NAME")
+    str | None,
+    option(
+        "How outcomes are explained: least-squares, bradley-terry, plackett-luce (rankings).",
+        "NAME",
+    ),
 ]
 TiesOption = Annotated[
     str,
     option("How ties count: half; davidson with bradley-terry.", "NAME", "--ties"),
 ]
+TIME = "Time"
 FORMAT_OF = {".md": "markdown", ".json": "json", ".tex": "latex", ".html": "html", ".txt": "text"}
 
 
@@ -128,21 +133,59 @@ class ComparisonOptions(PairOptions):
             "Ratings by another judge, as rank -o writes them: what is believed first.", "FILE"
         ),
     ] = None
-    item: Annotated[str, _column("Column of the items in these tables.")] = "item"
+    item: Annotated[str, _column("Column of the items, of rankings or of these tables.")] = "item"
+    ranking: Annotated[
+        str | None, _column("What tells rankings of several items apart: a race, a ballot.")
+    ] = None
+    place: Annotated[
+        str, _column("Place of the item in its ranking; nothing or DNF is below all places.")
+    ] = "place"
+    places: Annotated[
+        list[str] | None, _column("For a ranking a line: the best, the second best, …", "COLUMNS")
+    ] = None
+    unlisted: Annotated[
+        str, _column("Items that a ranking does not name took no part, or are last.", "absent|last")
+    ] = "absent"
+    time: Annotated[
+        str | None, _column("When it was: dates or numbers; rows is the order of the lines.")
+    ] = None
+    context: Annotated[
+        list[str] | None,
+        _column("In what an item may be better or worse, as a surface.", "COLUMNS"),
+    ] = None
 
     def columns(self) -> dict[str, Any]:
         """The columns as `read_pairs` takes them."""
-        own = ("weight", "group", "cluster", "delimiter")
-        covariates = split_names(self.covariates)
+        own = ("weight", "group", "cluster", "delimiter", "ranking", "item", "place", "unlisted",
+               "time")  # fmt: skip
         more = {name: getattr(self, name) for name in own}
-        return {**super().columns(), **more, "covariates": covariates}
+        for name in ("covariates", "context"):
+            more[name] = split_names(getattr(self, name))
+        return {**super().columns(), **more, "places": split_names(self.places) or None}
+
+
+@dataclass
+class TimeOptions:
+    """Ratings that change, and games to come."""
+
+    half_life: Annotated[
+        float | None,
+        option("When half of a change is left; chosen if not given.", "DAYS", panel=TIME),
+    ] = None
+    until: Annotated[
+        str | None, option("Rate what was before this date only.", "DATE", panel=TIME)
+    ] = None
+    test: Annotated[
+        bool, flag("--test", help="Judge the board on what came from --until on.", panel=TIME)
+    ] = False
 
 
 def rank(
     pairs: PairsFile,
     columns: ComparisonOptions,
     reading: ReadingOptions,
-    model: Model = "least-squares",
+    timing: TimeOptions,
+    model: Model = None,
     ties: TiesOption = "half",
     alpha: Alpha = None,
     side: Side = False,
@@ -196,14 +239,44 @@ def rank(
             options["alpha"] = alpha if alpha == "auto" else float(alpha)
         except ValueError:
             raise ValueError(f"--alpha {alpha}: expected auto or one number.") from None
+    if timing.half_life is not None:
+        options["half_life"] = timing.half_life
+    tested = None
+    if timing.until is not None:
+        data, tested = _until(data, timing, options)
+    elif timing.test:
+        raise ValueError("--test judges what came from a date on; pass --time and --until.")
     is_one = data.groups is None
     boards = {None: rate(data, **options)} if is_one else rate_groups(data, **options)
     if output is not None or str(reading.page) != "-":
         _deliver(boards, reading.format, output, as_json)
+    if tested is not None:
+        from rankwise.cli.output import print_table
+
+        typer.echo(f"\n{tested.table().title}")
+        print_table(tested.table())
     if reading.page is not None:
         title = "Leaderboard" if str(pairs) == "-" else f"Leaderboard of {pairs.name}"
         board_page(boards.get(None, boards), title=title).save(reading.page)
         note(f"the page was written to {reading.page}")
+
+
+def _until(
+    data: PairData, timing: TimeOptions, options: dict[str, Any]
+) -> tuple[PairData, Backtest | None]:
+    """The comparisons before a date, and how a board of them does afterwards if asked."""
+    from rankwise.datasets.times import as_times
+    from rankwise.leaderboard import backtest
+
+    if data.times is None:
+        raise ValueError("--until needs --time, the column of dates or numbers.")
+    before = data.times < as_times([timing.until], 1)[0]
+    if not before.any():
+        raise ValueError(f"--until {timing.until}: no comparison is before it.")
+    tested = None
+    if timing.test:
+        tested = backtest(data, timing.until, **{**options, "n_resamples": 0, "order": "rating"})
+    return data.take(before).compact()[0], tested
 
 
 def _deliver(

@@ -54,12 +54,12 @@ def align(X: Any, y: Any, groups: Any) -> tuple[list[Any], list[Any]]:
         )
     X = whole_rows(X)
     lengths = X.chunks[0] if isinstance(X, da.Array) else (np.nan,) * X.npartitions
-    delayed = [list(np.ravel(X.to_delayed()))]
+    delayed = [_delayed(X)]
     for name, values in (("y", y), ("groups", groups)):
         if values is None:
             delayed.append([None] * len(lengths))
             continue
-        blocks = list(np.ravel(_with_blocks(values, lengths, name).to_delayed()))
+        blocks = _delayed(_with_blocks(values, lengths, name))
         if len(blocks) != len(lengths):
             raise ValueError(
                 f"{name} has {len(blocks)} blocks but X has {len(lengths)}, and some of their "
@@ -70,6 +70,16 @@ def align(X: Any, y: Any, groups: Any) -> tuple[list[Any], list[Any]]:
     make, look = dask.delayed(_make_block), dask.delayed(_count_groups)
     surveys = [look(*columns) for columns in zip(delayed[1], delayed[2], strict=True)]
     return [make(*columns) for columns in zip(*delayed, strict=True)], surveys
+
+
+def _delayed(values: Any) -> list[Any]:
+    """The blocks of a collection, as many as it says.
+
+    Optimizing a frame would join small files, and more of them the fewer columns are read.
+    """
+    if isinstance(values, da.Array):
+        return list(np.ravel(values.to_delayed()))
+    return list(values.simplify().to_delayed(optimize_graph=False))
 
 
 def whole_rows(X: Any) -> Any:

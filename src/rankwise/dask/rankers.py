@@ -19,9 +19,9 @@ from rankwise.dask.blocks import RowBlock, align, find_split_groups, gather_grou
 from rankwise.estimators.kernel_model import KernelModel
 from rankwise.estimators.margin_ranker import minimize_to_gap, report_solution, warn_unfinished
 from rankwise.estimators.rank_rls import RankRLS as LocalRankRLS
-from rankwise.estimators.rank_rls import pair_rule
 from rankwise.estimators.rank_svm import LOSSES, choose_method
 from rankwise.estimators.rank_svm import RankSVM as LocalRankSVM
+from rankwise.estimators.sums import Sums
 from rankwise.features.feature_map import FeatureMap, basis_map
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.pair_graph import GROUP_WEIGHTS
@@ -29,26 +29,18 @@ from rankwise.inputs import check_alphas, check_option
 from rankwise.losses import LossAt, MarginLoss
 from rankwise.solvers.bundle import plane_at
 from rankwise.solvers.descent import second_moment
-from rankwise.solvers.least_squares import solve_shifted
 from rankwise.solvers.margin_objective import MarginObjective, make_objective
-from rankwise.solvers.sums import ONE_LIST, StreamingSums
 
 MERGED_AT_ONCE = 8
-CUT_LIST = (
-    "without groups all rows are one list, but they are in several blocks; give groups, or one "
-    "block (X.rechunk), or use RankRLS with cost='magnitude', ties='include', which takes a list "
-    "of any length."
-)
 
 
 class LazyModel(KernelModel):
     """A linear or basis model that learns from Dask collections and scores them."""
 
     basis: ArrayLike | None
-    shuffle: bool
 
     local_class: Any
-    """The estimator of `rankwise` with the same parameters but `shuffle`."""
+    """The estimator of `rankwise` with the same parameters."""
 
     def predict(self, X: Any) -> Any:
         """Score items; lazily if X is lazy.
@@ -79,7 +71,6 @@ class LazyModel(KernelModel):
         """The same model as an estimator of `rankwise`, without Dask."""
         check_is_fitted(self)
         parameters = self.get_params(deep=False)
-        del parameters["shuffle"]
         if self.basis is None:
             del parameters["basis"]
         model = self.local_class(**parameters)
@@ -87,21 +78,22 @@ class LazyModel(KernelModel):
         vars(model).update(learned)
         return model
 
-    def _whole_blocks(self, X: Any, y: Any, groups: Any) -> tuple[list[Any], FeatureMap, bool]:
-        """Blocks of whole groups, the features of items, and whether one list is cut."""
+    def _whole_blocks(
+        self, X: Any, y: Any, groups: Any, *, may_cut_list: bool = False
+    ) -> tuple[list[Any], FeatureMap]:
+        """Blocks of whole groups, and the features of items."""
         blocks, surveys = align(X, y, groups)
         features = self._learn_features(X)
         n_rows, split = find_split_groups(surveys)
         self.n_split_groups_ = len(split) if groups is not None else 0
-        if groups is None or not split:
-            return blocks, features, bool(split)
-        if not self.shuffle:
+        if groups is None and split and not may_cut_list:
             raise ValueError(
-                f"{len(split)} groups have rows in several blocks, among them "
-                f"{next(iter(split))!r}; every group must be whole in one. Pass shuffle=True "
-                "to move their rows, or cut the blocks between groups."
+                "without groups all rows are one list, but they are in several blocks; give "
+                "groups, or one block (X.rechunk), or use RankRLS with cost='magnitude', "
+                "ties='include', which takes a list of any length."
             )
-        return gather_groups(blocks, n_rows, split), features, False
+        moved = blocks if groups is None else gather_groups(blocks, n_rows, split)
+        return moved, features
 
     def _learn_features(self, X: Any) -> FeatureMap:
         """Note the columns of X, and make what gives the features of a block of rows."""
@@ -153,8 +145,6 @@ class RankRLS(LazyModel):
         As in `rankwise.RankRLS`; a kernel other than "linear" needs a basis.
     basis : array of shape (n_basis, n_features), optional
         Basis points of a kernel model, for example ``X[:500].compute()``.
-    shuffle : bool
-        Move rows between blocks if a group is split; without it split groups are refused.
 
     Attributes
     ----------
@@ -188,7 +178,6 @@ class RankRLS(LazyModel):
     group_weight: str = "pairs"
     beta: float = 0.0
     basis: ArrayLike | None = None
-    shuffle: bool = True
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Learn from items and their scores, on the workers.
@@ -210,46 +199,36 @@ class RankRLS(LazyModel):
         """
         alphas = check_alphas([self.alpha], "alpha")
         self.output_shape_ = () if np.ndim(y) == 1 else (int(np.shape(y)[1]),)
-        n_outputs = self.output_shape_[0] if self.output_shape_ else 1
-        rule = pair_rule(self, n_outputs)
-        blocks, features, is_cut = self._whole_blocks(X, y, groups)
-        if is_cut and rule.tells_scores_apart:
-            raise ValueError(CUT_LIST)
+        names = ("cost", "ties", "group_weight", "beta")
+        rule: dict[str, Any] = {name: getattr(self, name) for name in names}
+        takes_parts = Sums(**rule).takes_parts
+        blocks, features = self._whole_blocks(X, y, groups, may_cut_list=takes_parts)
         shared = dask.delayed(features, traverse=False)
         add_up, merge = dask.delayed(_add_up), dask.delayed(_merge)
-        settings = (features.n_features, n_outputs, rule, self.beta)
-        sums = [add_up(block, shared, settings, groups is not None) for block in blocks]
+        sums = [add_up(block, shared, rule, groups is not None) for block in blocks]
         while len(sums) > 1:
             starts = range(0, len(sums), MERGED_AT_ONCE)
             sums = [merge(sums[start : start + MERGED_AT_ONCE]) for start in starts]
-        total: StreamingSums = dask.compute(sums[0])[0]
-        if not total.n_pairs and self.beta < 1:
-            raise ValueError(
-                f"there is nothing to rank: {total.n_items} items make no pair; give group labels "
-                "that are shared by items to be compared, and scores that differ."
-            )
+        total: Sums = dask.compute(sums[0])[0]
+        self._store(features.coefficients(total.solve(alphas).coefficients[0]))
         self.n_pairs_ = total.n_pairs
-        solutions, _ = solve_shifted(*total.system(), alphas)
-        self._store(features.coefficients(solutions[0]))
         return self
 
 
-def _add_up(
-    block: RowBlock, features: FeatureMap, settings: tuple[Any, ...], has_groups: bool
-) -> StreamingSums:
+def _add_up(block: RowBlock, features: FeatureMap, rule: Any, has_groups: bool) -> Sums:
     """On a worker: the sums of one block, whose groups are whole; one list may go on."""
-    sums = StreamingSums(*settings)
+    sums = Sums(**rule)
     if len(block.y):
-        groups, keep = (block.groups, []) if has_groups else (None, [ONE_LIST])
-        sums.add(features.features(block.X), block.y, groups, keep=keep, remember=False)
+        groups = block.groups if has_groups else None
+        sums.add(features.features(block.X), block.y, groups, whole_groups=has_groups)
     return sums
 
 
-def _merge(several: list[StreamingSums]) -> StreamingSums:
+def _merge(several: list[Sums]) -> Sums:
     """On a worker: all sums in one; those given may be read again if a worker dies."""
-    total = several[0].copy()
-    for other in several[1:]:
-        total.merge(other)
+    total = Sums(**several[0].rule)
+    for one in several:
+        total.merge(one)
     return total
 
 
@@ -259,7 +238,7 @@ class RankSVM(LazyModel):
 
     Minimizes what `rankwise.RankSVM` does, by the same solver. The blocks stay on the workers; for
     each point that the solver looks at they compute loss and subgradient of their groups, and the
-    client adds them up. Every group must be whole in one block: this is checked.
+    client adds them up. Rows of groups that are in several blocks are moved into one.
 
     Parameters
     ----------
@@ -272,8 +251,6 @@ class RankSVM(LazyModel):
     solver : {"auto", "lbfgs", "newton-cg", "bmrm"}
         As in `rankwise.RankSVM`, but "auto" is "lbfgs" for both losses, which looks at the data
         less often.
-    shuffle : bool
-        Move rows between blocks if a group is split; without it split groups are refused.
 
     Attributes
     ----------
@@ -308,7 +285,6 @@ class RankSVM(LazyModel):
     tol: float = 1e-3
     max_iter: int = 1000
     solver: str = "auto"
-    shuffle: bool = False
     verbose: int = 0
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
@@ -332,9 +308,7 @@ class RankSVM(LazyModel):
         alpha = float(check_alphas([self.alpha], "alpha")[0])
         check_option("group_weight", self.group_weight, GROUP_WEIGHTS)
         self.solver_ = choose_method(self.loss, "lbfgs" if self.solver == "auto" else self.solver)
-        blocks, features, is_cut = self._whole_blocks(X, y, groups)
-        if is_cut:
-            raise ValueError(CUT_LIST)
+        blocks, features = self._whole_blocks(X, y, groups)
         shared, prepare = dask.delayed(features, traverse=False), dask.delayed(_prepare)
         make_loss = LOSSES[self.loss]
         kept = [prepare(block, shared, make_loss, self.group_weight) for block in blocks]

@@ -6,9 +6,10 @@
 ((6, 10), [0, 0, 0, 1, 1, 1])
 """
 
-from rankwise.datasets.comparisons import PairData, pairs_from_frame, read_pairs
+from rankwise.datasets.comparisons import pairs_from_frame, read_pairs
 from rankwise.datasets.letor import read_letor
 from rankwise.datasets.letor_writer import read_group_sizes, write_group_sizes, write_letor
+from rankwise.datasets.pair_data import PairData
 from rankwise.datasets.ranking import RankingData, read_ranking
 from rankwise.datasets.score_tables import ScoreTable, read_score_table
 from rankwise.datasets.scores import read_scores, write_scores, write_table_with_scores

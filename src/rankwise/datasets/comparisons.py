@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,150 +15,18 @@ from rankwise.datasets import outcome_words as usual
 from rankwise.datasets.columns import Column, column_numbers, distinct_cells, position_of
 from rankwise.datasets.files import PathLike
 from rankwise.datasets.labels import MISSING, distinct_labels, finite_number, is_gap, show
+from rankwise.datasets.pair_data import PairColumns, PairData, read_as
 from rankwise.datasets.ranking import complete_rows
+from rankwise.datasets.rankings import Rankings, check_rankings, from_lists, read_places
 from rankwise.datasets.tables import FrameTable, Table, open_table
+from rankwise.datasets.times import read_times
 from rankwise.frames import frame_columns
 from rankwise.text_tables import count, listed
 
 if TYPE_CHECKING:
-    from rankwise.graphs import PairGraph
+    pass
 
 _LARGEST = 10**8  # comparisons that win counts may stand for
-
-
-@dataclass(frozen=True, eq=False)
-class PairData:
-    """Comparisons of items: ``items[first[k]]`` met ``items[second[k]]``, sides as in the data.
-
-    Attributes
-    ----------
-    first, second : ndarray of shape (n_pairs,)
-        Positions in `items`. Where the data name winner and loser, the winner is first.
-    outcome : ndarray of shape (n_pairs,)
-        By how much the first item won: positive if it did, negative if the second did, 0 is a
-        tie; 1, −1 and 0 if the data do not say by how much.
-    weight : ndarray of shape (n_pairs,)
-        How much the comparison counts; 1 if the data do not say.
-    items : ndarray of shape (n_items,)
-        The distinct labels in increasing order: int64 if all are whole numbers, else strings.
-    groups, judges, clusters : ndarray of shape (n_pairs,) or None
-        A label of each comparison: which board it belongs to, who judged, what is independent.
-    covariates : dict from str to ndarray of shape (n_pairs,)
-        What else is known of each comparison, as numbers or as labels of categories. A number
-        speaks for the first side.
-    read_as : str
-        Which columns were taken for the sides and the outcome, if that was not asked for.
-    """
-
-    first: Indices
-    second: Indices
-    outcome: Array
-    weight: Array
-    items: NDArray[Any]
-    groups: NDArray[Any] | None = None
-    judges: NDArray[Any] | None = None
-    clusters: NDArray[Any] | None = None
-    covariates: dict[str, NDArray[Any]] = field(default_factory=dict)
-    read_as: str = ""
-
-    @property
-    def n_items(self) -> int:
-        """Number of distinct items."""
-        return len(self.items)
-
-    @property
-    def n_pairs(self) -> int:
-        """Number of comparisons."""
-        return len(self.first)
-
-    @property
-    def winner(self) -> Indices:
-        """The item that won, the first one of a tie."""
-        return np.where(self.outcome < 0, self.second, self.first)
-
-    @property
-    def loser(self) -> Indices:
-        """The item that lost, the second one of a tie."""
-        return np.where(self.outcome < 0, self.first, self.second)
-
-    @property
-    def magnitude(self) -> Array:
-        """By how much the winner won; 0 is a tie."""
-        return np.abs(self.outcome)
-
-    def graph(self) -> PairGraph:
-        """The comparisons as a preference graph, which a ranker takes as its `y`."""
-        from rankwise.graphs import PairGraph
-
-        return PairGraph(self.winner, self.loser, self.magnitude, self.weight, self.n_items)
-
-    def take(self, rows: NDArray[Any]) -> PairData:
-        """Some of the comparisons, by their numbers or a mask, each as often as it is named."""
-        per_row = ("first", "second", "outcome", "weight", "groups", "judges", "clusters")
-        known = {name: getattr(self, name) for name in per_row}
-        taken = {name: values[rows] for name, values in known.items() if values is not None}
-        covariates = {name: column[rows] for name, column in self.covariates.items()}
-        return replace(self, **taken, covariates=covariates)
-
-
-@dataclass(frozen=True)
-class PairColumns:
-    """Which columns of a table say what; the parameters of `read_pairs`."""
-
-    winner: Column = "winner"
-    loser: Column = "loser"
-    sides: Sequence[Column] | None = None
-    outcome: Column | None = None
-    wins: Sequence[Column] | None = None
-    scores: Sequence[Column] | None = None
-    margin: bool = False
-    magnitude: Column | None = None
-    weight: Column | None = None
-    tie: Column | None = None
-    group: Column | None = None
-    judge: Column | None = None
-    cluster: Column | None = None
-    covariates: Sequence[Column | tuple[Column, Column]] = ()
-    outcome_words: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for name, sizes in (("sides", (2,)), ("scores", (2,)), ("wins", (2, 3))):
-            columns = getattr(self, name)
-            if columns is None:
-                continue
-            if isinstance(columns, str) or len(columns) not in sizes:
-                raise ValueError(f"{name} is {columns!r}; pass the names of two columns.")
-            if self.sides is None:
-                raise ValueError(f"{name}= needs sides=, the two columns with the items.")
-        if isinstance(self.covariates, (str, int)):
-            raise ValueError(f"covariates is {self.covariates!r}; pass a list of column names.")
-        said = [n for n in ("outcome", "wins", "scores") if getattr(self, n) is not None]
-        if len(said) > 1:
-            raise ValueError(f"{' and '.join(said)} say the same thing; pass one of them.")
-
-    def recognized(self, names: Sequence[str]) -> PairColumns:
-        """The same, with sides and outcome by their usual names where nothing else is meant."""
-        is_asked = self.sides is not None or self.outcome is not None
-        plain = [re.sub(r"[\s_]", "", name).lower() for name in names]
-        if is_asked or (self.winner, self.loser) != ("winner", "loser") or "loser" in plain:
-            return self
-
-        def found(known: Sequence[tuple[str, ...]]) -> list[list[str]]:
-            there = [words for words in known if all(plain.count(word) == 1 for word in words)]
-            return [[names[plain.index(word)] for word in words] for words in there]
-
-        sides, scores = found(usual.SIDES), found(usual.SCORES)
-        outcomes = found([(name,) for name in usual.OUTCOMES])
-        if len(sides) == 1 and len(outcomes) == 1:
-            return replace(self, sides=sides[0], outcome=outcomes[0][0])
-        if len(sides) == 1 and not outcomes and len(scores) == 1:
-            return replace(self, sides=sides[0], scores=scores[0])
-        return self
-
-    @classmethod
-    def names(cls) -> list[str]:
-        """The roles that a column may have."""
-        return [one.name for one in fields(cls)]
 
 
 def read_pairs(
@@ -180,6 +47,13 @@ def read_pairs(
     cluster: Column | None = None,
     covariates: Sequence[Column | tuple[Column, Column]] = (),
     outcome_words: Mapping[str, str] | None = None,
+    ranking: Column | None = None,
+    item: Column = "item",
+    place: Column = "place",
+    places: Sequence[Column] | None = None,
+    unlisted: str = "absent",
+    time: Column | None = None,
+    context: Column | Sequence[Column] = (),
     delimiter: str | None = None,
 ) -> PairData:
     """Read a table of comparisons, one a row; the first line of a text names the columns.
@@ -231,6 +105,22 @@ def read_pairs(
     outcome_words : mapping from str to str, optional
         What words of the column `outcome` mean, such as ``{"A+": "first", "eh": "tie"}``; other
         words keep their meaning.
+    ranking, item, place : str or int, optional
+        For rankings of several items, one row for each item of a race or ballot: the column that
+        tells the rankings apart, that of the items and that of their places, of which only the
+        order counts. The same place twice is shared. Items without a place (nothing, DNF, DSQ, …)
+        took part and are below all that have one.
+    places : list of str or int, optional
+        For rankings, one a row: the columns with the best item, the second best, and so on;
+        nothing where the ranking has ended.
+    unlisted : {"absent", "last"}
+        Whether items that a ranking does not name took no part in it, or are below all others,
+        as on a ballot.
+    time : str or int, optional
+        Column that says when the comparison was made: dates (2019-01-31 or 20190131) or numbers;
+        "rows" is the order of the rows, if no column has this name.
+    context : str, int or list of them
+        Columns with circumstances that an item may be better or worse in, such as the surface.
     delimiter : str, optional
         Character between the columns of a text; by default the comma, tab, semicolon or bar that
         gives the header most columns.
@@ -274,7 +164,8 @@ def read_pairs(
     """
     columns = PairColumns(
         winner, loser, sides, outcome, wins, scores, margin, magnitude, weight, tie, group,
-        judge, cluster, covariates, outcome_words or {},
+        judge, cluster, covariates, outcome_words or {}, ranking, item, place, places, unlisted,
+        time, context,
     )  # fmt: skip
     return _Rows(open_table(os.fspath(path), delimiter), columns).data()
 
@@ -284,8 +175,9 @@ def pairs_from_frame(frame: Any, **columns: Any) -> PairData:
 
     Parameters
     ----------
-    frame : data frame, or dict from str to sequence
-        One comparison a row.
+    frame : data frame, dict from str to sequence, or list of lists
+        One comparison a row; or rankings, each a list of items, the best one first, in which a
+        tuple shares a place.
     **columns
         Which columns say what, as in `read_pairs`.
 
@@ -301,11 +193,14 @@ def pairs_from_frame(frame: Any, **columns: Any) -> PairData:
     >>> data.items, data.outcome
     (array(['crow', 'jay', 'owl'], dtype='<U4'), array([ 1., -1.]))
     """
+    if isinstance(frame, (list, tuple)) and not set(columns) - {"unlisted"}:
+        return _ranked_data(*from_lists(frame), PairColumns(**columns))
     by_name = frame if isinstance(frame, Mapping) else frame_columns(frame)
     if by_name is None:
         raise TypeError(
             f"pairs is of type {type(frame).__name__}, expected a data frame, a dictionary of "
-            "columns, PairData (from rankwise.datasets.read_pairs) or a PairGraph."
+            "columns, a list of rankings, PairData (from rankwise.datasets.read_pairs) or a "
+            "PairGraph."
         )
     return _Rows(FrameTable(by_name), PairColumns(**columns)).data()
 
@@ -316,7 +211,7 @@ class _Rows:
     def __init__(self, table: Table, asked: PairColumns) -> None:
         self._table = table
         self._wanted = asked.recognized(table.names)
-        self._read_as = "" if self._wanted is asked else _read_as(self._wanted)
+        self._read_as = "" if self._wanted is asked else read_as(self._wanted)
         self._at: dict[str, int] = {}
         for role in ("magnitude", "weight", "tie", "group", "judge", "cluster"):
             column = getattr(self._wanted, role)
@@ -325,6 +220,11 @@ class _Rows:
             elif role not in ("judge", "cluster") and table.names.count(role) == 1:
                 self._at[role] = table.names.index(role)
         self._counts, self._scores = self._positions("wins"), self._positions("scores")
+        context, time = self._wanted.context, self._wanted.time
+        context = [context] if isinstance(context, (str, int)) else context
+        self._contexts = {str(c): position_of(table, c, "context") for c in context}
+        if time is not None and (time != "rows" or "rows" in table.names):
+            self._at["time"] = position_of(table, time, "time")
         self._find_items()
         self._controls = self._covariate_columns()
         self._read()
@@ -335,6 +235,14 @@ class _Rows:
     def _find_items(self) -> None:
         """Columns of the two items and, if these are sides, of the outcome."""
         wanted, names = self._wanted, self._table.names
+        if wanted.is_ranked:
+            if wanted.places is not None:
+                self._ends = self._positions("places")
+                return
+            for role in ("ranking", "place"):
+                self._at[role] = position_of(self._table, getattr(wanted, role), role)
+            self._ends = [position_of(self._table, wanted.item, "item")]
+            return
         said = wanted.winner if wanted.outcome is None else wanted.outcome
         if wanted.sides is None:
             hint = " Pass sides= and outcome= if it names two sides and who won."
@@ -366,7 +274,11 @@ class _Rows:
         numbers += [at for pair in self._controls.values() if len(pair) == 2 for at in pair]
         if self._wanted.margin and "outcome" in self._at:
             numbers.append(self._at["outcome"])
-        used = {*self._at.values(), *(at for pair in self._controls.values() for at in pair)}
+        used = {
+            *self._at.values(),
+            *self._contexts.values(),
+            *(at for pair in self._controls.values() for at in pair),
+        }
         texts = [*self._ends, *sorted(used - {*numbers, *self._ends})]
         self._columns = columns = self._table.read(texts, numbers)
         self._numbers = {at: self._as_numbers(at, columns[at]) for at in numbers}
@@ -409,9 +321,10 @@ class _Rows:
         """Which rows have a gap in each column that is used; a tie needs no magnitude."""
         outcome, tie, magnitude = (self._at.get(r) for r in ("outcome", "tie", "magnitude"))
         has_gap = {self._table.names[at]: np.isnan(column) for at, column in self._numbers.items()}
+        optional = {tie, self._at.get("place"), *(self._ends if self._wanted.places else ())}
         for at, (codes, texts) in self._texts.items():
             words = MISSING if at == outcome else {""}
-            if at != tie:
+            if at not in optional:
                 is_missing = np.array([text.lower() in words for text in texts])
                 has_gap[self._table.names[at]] = is_missing[codes]
         if magnitude is not None:
@@ -434,6 +347,8 @@ class _Rows:
 
     def data(self) -> PairData:
         """Check every row and make arrays of them."""
+        if self._wanted.is_ranked:
+            return self._ranked()
         first, second, labels = self._items()
         items, position = np.unique(self._as_labels(labels, self._ends), return_inverse=True)
         data = PairData(
@@ -447,16 +362,68 @@ class _Rows:
             clusters=self._labels("cluster"),
             covariates={name: self._covariate(at) for name, at in self._controls.items()},
             read_as=self._read_as,
+            times=self._times(),
+            contexts={name: self._labels_at(at) for name, at in self._contexts.items()},
         )
         return self._expanded(data) if self._counts else data
 
+    def _ranked(self) -> PairData:
+        """Rankings, and what else is known of each from its first row."""
+        codes, labels = self._joined_texts(self._ends)
+        if self._wanted.places is not None:
+            names, table = [f"row {row}" for row in self._rows.tolist()], np.stack(codes, axis=1)
+            number, at = np.nonzero(np.array([text != "" for text in labels])[table])
+            item, place = table[number, at], (at + 1).astype(np.float64)
+        else:
+            number, names = self._texts[self._at["ranking"]]
+            item, (place_codes, texts) = codes[0], self._texts[self._at["place"]]
+            place = read_places(texts, lambda k, p: self._error_at(place_codes == k, p))[
+                place_codes
+            ]
+        items, used = np.unique(item, return_inverse=True)
+        items, position = np.unique(
+            self._as_labels([labels[k] for k in items], self._ends), return_inverse=True
+        )
+        _, row = np.unique(number, return_index=True)
+        weight, is_wide = self._weights(), self._wanted.places is not None
+        row = np.arange(len(weight)) if is_wide else row
+        if not is_wide:
+            is_bad = weight != weight[row][number]
+            self._refuse(is_bad, "the weight is {}, and another one in the same ranking.", weight)
+        rankings = Rankings(number, position[used].astype(np.intp), place, weight[row])
+        labels_of = {"groups": "group", "judges": "judge", "clusters": "cluster"}
+        known: dict[str, Any] = {name: self._labels(role) for name, role in labels_of.items()}
+        known = {name: None if of is None else of[row] for name, of in known.items()}
+        times = self._times()
+        known["times"] = None if times is None else times[row]
+        known["contexts"] = {c: self._labels_at(at)[row] for c, at in self._contexts.items()}
+        check_rankings(rankings, lambda k: f"the ranking {names[k]}", items)
+        return _ranked_data(rankings, items, self._wanted, **known)
+
+    def _error_at(self, is_bad: NDArray[np.bool_], problem: str) -> Exception:
+        return self._table.error(problem, int(self._rows[is_bad.argmax()]))
+
+    def _times(self) -> NDArray[Any] | None:
+        if self._wanted.time is None:
+            return None
+        if "time" not in self._at:
+            return self._rows.astype(np.float64)
+        codes, texts = self._texts[self._at["time"]]
+        times = read_times(texts, lambda k, problem: self._error_at(codes == k, problem))
+        return np.asarray(times[codes])
+
+    def _joined_texts(self, columns: list[int]) -> tuple[list[Indices], list[str]]:
+        """The cells of several columns as positions in the distinct texts of all of them."""
+        labels = list(dict.fromkeys(text for at in columns for text in self._texts[at][1]))
+        place = {label: k for k, label in enumerate(labels)}
+        return [
+            np.array([place[text] for text in self._texts[at][1]], np.intp)[self._texts[at][0]]
+            for at in columns
+        ], labels
+
     def _items(self) -> tuple[Indices, Indices, list[str]]:
         """The two items as positions in the distinct labels."""
-        (one, one_labels), (two, two_labels) = (self._texts[at] for at in self._ends)
-        labels = list(dict.fromkeys([*one_labels, *two_labels]))
-        place = {label: k for k, label in enumerate(labels)}
-        first = np.array([place[label] for label in one_labels])[one]
-        second = np.array([place[label] for label in two_labels])[two]
+        (first, second), labels = self._joined_texts(self._ends)
         same = listed((show(labels[k]) for k in np.unique(first[first == second])), 5)
         self._refuse(first == second, f"{same} is compared with itself. Leave out the row.")
         return first, second, labels
@@ -469,10 +436,11 @@ class _Rows:
         return distinct_labels(texts, canonical=True)
 
     def _labels(self, role: str) -> NDArray[Any] | None:
-        if role not in self._at:
-            return None
-        codes, texts = self._texts[self._at[role]]
-        return self._as_labels(texts, [self._at[role]])[codes]
+        return self._labels_at(self._at[role]) if role in self._at else None
+
+    def _labels_at(self, at: int) -> NDArray[Any]:
+        codes, texts = self._texts[at]
+        return self._as_labels(texts, [at])[codes]
 
     def _outcomes(self, first: Indices, second: Indices, labels: list[str]) -> Array:
         """By how much the first side won."""
@@ -586,15 +554,22 @@ class _Rows:
         return replace(data.take(each // n_kinds), outcome=outcome)
 
 
+def _ranked_data(
+    rankings: Rankings, items: NDArray[Any], wanted: PairColumns, **known: Any
+) -> PairData:
+    """The pairs of rankings; `known` has values of the rankings."""
+    if wanted.unlisted == "last":
+        rankings = rankings.with_all(len(items))
+    pairs = rankings.pairs
+    at = pairs.ranking
+    contexts = {name: labels[at] for name, labels in known.pop("contexts", {}).items()}
+    taken: dict[str, Any] = {name: None if of is None else of[at] for name, of in known.items()}
+    if taken.get("clusters") is None and taken.get("judges") is None:
+        taken["clusters"] = at
+    return PairData(*pairs[:4], items, **taken, contexts=contexts, rankings=rankings)
+
+
 def _used(codes: Indices, texts: list[str]) -> tuple[Indices, list[str]]:
     """The same rows without the texts that none of them has."""
     used, codes = np.unique(codes, return_inverse=True)
     return codes, [texts[k] for k in used]
-
-
-def _read_as(wanted: PairColumns) -> str:
-    first, second = wanted.sides or ("", "")
-    what = f"{wanted.outcome!r} as the outcome"
-    if wanted.scores is not None:
-        what = f"{wanted.scores[0]!r} and {wanted.scores[1]!r} as their scores"
-    return f"{first!r} and {second!r} are read as the two sides, {what}"

@@ -18,15 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.errors import warn_user
+from rankwise.estimators.auto_data import HeldOut, TrainingData, check_data
 from rankwise.estimators.auto_members import (
     Features,
-    HeldOut,
     Member,
     Recipe,
-    TrainingData,
     as_pipeline,
     asked_members,
-    check_data,
     expected_seconds,
     is_worse,
     judge_member,

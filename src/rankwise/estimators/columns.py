@@ -382,11 +382,13 @@ def _words_of(text: str) -> list[str]:
 
 def _with_words(column: ColumnFacts, texts: list[str | None]) -> ColumnFacts:
     """A text with its frequent words, or left out if no word is there twice."""
-    counter = TfidfVectorizer(analyzer=_words_of, binary=True, min_df=2, max_features=MOST_WORDS)
+    known = [text for text in texts if text is not None]
+    options = {"min_df": 2, "max_df": max(2, len(known) - 1), "max_features": MOST_WORDS}
+    counter = TfidfVectorizer(analyzer=_words_of, binary=True, **options)
     try:
-        counter.fit([text for text in texts if text is not None])
+        counter.fit(known)
     except ValueError:  # no word is left
-        return column._replace(kind="left out", why="texts that have no word in common")
+        return column._replace(kind="left out", why="texts whose words are in one or in all")
     words = tuple(str(word) for word in counter.get_feature_names_out())
     return column._replace(categories=words, weights=tuple(counter.idf_.tolist()))
 

@@ -17,9 +17,14 @@ from rankwise.estimators.search import Search
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.score_graph import TIES
 from rankwise.inputs import Target, check_option
-from rankwise.losses import LogisticLoss, MarginLoss
+from rankwise.losses import LogisticLoss, MarginLoss, PlackettLuceLoss
 from rankwise.rows import row_products
 from rankwise.solvers.margin_loss import MarginSolution
+
+LIKELIHOODS: dict[str, type[MarginLoss]] = {
+    "pairs": LogisticLoss,
+    "plackett-luce": PlackettLuceLoss,
+}
 
 
 class RankLogisticPath(MarginPath):
@@ -61,9 +66,16 @@ class RankLogistic(MarginRanker):
         Regularization, positive; relative to the mean over pairs, so it does not depend on the
         amount of data. `sklearn.linear_model.LogisticRegression` on the differences of the pairs,
         without intercept, has ``C = 1/(2 alpha W)``.
+    likelihood : {"pairs", "plackett-luce"}
+        "pairs" takes every pair by itself, as above. "plackett-luce" takes every group as a ranking
+        that comes about by choosing the best item, then the best of the others, and so on: a
+        listwise objective that looks at the top first, ``1/W Σ [log Σ_j e^{f_j} − f_i]`` over the
+        W choices of an item i among those j that are not placed before it. It needs scores.
     ties : {"exclude", "include"}
         Whether two items of a group that have the same score count as a tie. A graph that is given
-        as y brings its own ties: all edges of magnitude zero of a `PairGraph` count.
+        as y brings its own ties: all edges of magnitude zero of a `PairGraph` count. With
+        "plackett-luce" items of one score share a place by Efron's formula; those of the lowest
+        score of a group do so only by "include", and are else below the others in no order.
     kernel : str or callable
         "linear", any other name known to `sklearn.metrics.pairwise.pairwise_kernels`, a function
         of two rows, or "precomputed" (X is then the kernel matrix between items and training
@@ -144,6 +156,7 @@ class RankLogistic(MarginRanker):
 
     alpha: float = 1e-3
     _: KW_ONLY
+    likelihood: str = "pairs"
     ties: str = "exclude"
     tol: float = 1e-6
 
@@ -166,14 +179,15 @@ class RankLogistic(MarginRanker):
 
     def _loss_and_method(self) -> tuple[type[MarginLoss], str]:
         check_option("ties", self.ties, TIES)
-        return LogisticLoss, "newton-cg"
+        check_option("likelihood", self.likelihood, list(LIKELIHOODS))
+        return LIKELIHOODS[self.likelihood], "newton-cg"
 
     def _make_graph(self, n_items: int, target: Target) -> PreferenceGraph:
         return compared_graph("RankLogistic", n_items, target, self.group_weight, self.ties)
 
     def _describe(self, loss: MarginLoss, R: Any, solution: MarginSolution) -> None:
         scores = row_products(R, solution.best.w)
-        self.is_separable_ = cast(LogisticLoss, loss).is_separated_by(scores)
+        self.is_separable_ = cast(LogisticLoss | PlackettLuceLoss, loss).is_separated_by(scores)
 
 
 @dataclass(eq=False, repr=False)
@@ -200,7 +214,9 @@ class RankLogisticCV(RankerMixin, MarginParameters, Search):
         Kernel parameters; a list of values is searched.
     store_predictions : bool
         Keep the held-out scores in ``cv_results_["predictions"]``.
-    ties, kernel, kernel_params, group_weight, n_basis, basis, tol, max_iter, verbose, random_state
+    likelihood, ties, kernel, kernel_params, group_weight, n_basis, basis, tol, max_iter, verbose
+        As in `RankLogistic`.
+    random_state
         As in `RankLogistic`.
 
     Attributes
@@ -234,6 +250,7 @@ class RankLogisticCV(RankerMixin, MarginParameters, Search):
 
     alphas: ArrayLike | None = None
     _: KW_ONLY
+    likelihood: str = "pairs"
     ties: str = "exclude"
     tol: float = 1e-6
 

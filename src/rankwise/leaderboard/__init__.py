@@ -1,14 +1,20 @@
 """Ratings of items from comparisons, with intervals."""
 
+from rankwise.leaderboard.backtesting import Backtest, backtest
 from rankwise.leaderboard.board import HeadToHead, Leaderboard, LeaderboardRow, Margin
+from rankwise.leaderboard.context import Scales
 from rankwise.leaderboard.covariates import Effect
+from rankwise.leaderboard.forecast import Forecast, ForecastScore
 from rankwise.leaderboard.judges import Judge
 from rankwise.leaderboard.overturn import Overturn
 from rankwise.leaderboard.prior import Prior
 from rankwise.leaderboard.rating import rate, rate_groups
 
 __all__ = [
+    "Backtest",
     "Effect",
+    "Forecast",
+    "ForecastScore",
     "HeadToHead",
     "Judge",
     "Leaderboard",
@@ -16,6 +22,8 @@ __all__ = [
     "Margin",
     "Overturn",
     "Prior",
+    "Scales",
+    "backtest",
     "rate",
     "rate_groups",
 ]

@@ -17,7 +17,9 @@ from rankwise.environment import require
 from rankwise.groups import encode_groups
 from rankwise.inputs import check_option
 from rankwise.leaderboard import formats
+from rankwise.leaderboard.context import Scales
 from rankwise.leaderboard.covariates import Effect
+from rankwise.leaderboard.forecast import Chances, Forecast, chances_of, forecast
 from rankwise.leaderboard.judges import Judge
 from rankwise.leaderboard.overturn import (
     LARGEST,
@@ -28,6 +30,7 @@ from rankwise.leaderboard.overturn import (
 )
 from rankwise.leaderboard.prior import Prior
 from rankwise.leaderboard.solving import explained_by_ratings
+from rankwise.leaderboard.standing import ordered_columns, records_of, standing_of
 from rankwise.leaderboard.tally import Tally
 from rankwise.text_tables import listed
 from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
@@ -314,6 +317,8 @@ class Leaderboard:
         What the priors were worth, if there were any.
     solved : Solved or None
         Tally, model, alpha and solution behind the ratings, before they were put on the scale.
+    order : {"rating", "lower"}
+        What the ranks go by.
     """
 
     columns: dict[str, NDArray[Any] | None]
@@ -340,6 +345,7 @@ class Leaderboard:
     comparisons: PairData | None = None
     prior: Prior | None = None
     solved: Any = None
+    order: str = "rating"
 
     @property
     def n_resamples(self) -> int:
@@ -353,9 +359,9 @@ class Leaderboard:
 
     @property
     def intervals(self) -> str | None:
-        """How the intervals were found: "jackknife", "bootstrap" or None."""
+        """How the intervals were found: "jackknife", "bootstrap", "posterior" or None."""
         if self.spread is not None:
-            return "jackknife"
+            return "jackknife" if self.scales is None else "posterior"
         return "bootstrap" if self.n_resamples else None
 
     @cached_property
@@ -378,7 +384,7 @@ class Leaderboard:
         return len(self.items)
 
     def __getitem__(self, item: Any) -> LeaderboardRow:
-        self._position(item)
+        self.position(item)
         return self._row_of[item]
 
     def expected_margin(self, a: Any, b: Any) -> Margin:
@@ -396,7 +402,7 @@ class Leaderboard:
             difference, and narrower than the two intervals of the ratings suggest if the errors
             are correlated.
         """
-        i, j = self._comparable(a, b)
+        i, j = self.comparable(a, b)
         value = float(self.ratings[i] - self.ratings[j])
         tail = (1 - self.confidence) / 2
         if self.spread is not None:
@@ -413,7 +419,7 @@ class Leaderboard:
         The share of the bootstrap resamples in which it is, equal ratings counting one half; with
         the jackknife the probability by Student's t.
         """
-        i, j = self._comparable(a, b)
+        i, j = self.comparable(a, b)
         if self.intervals is None:
             raise ValueError("the board has no intervals; do not pass n_resamples=0 to rate.")
         if self.spread is None:
@@ -453,7 +459,7 @@ class Leaderboard:
         >>> board.votes_to_overturn("Ann", "Bob")
         Overturn(n=2, at_least=2, of=4, removed=array([0, 1]))
         """
-        i, j = self._comparable(a, b)
+        i, j = self.comparable(a, b)
         if self.ratings[i] < self.ratings[j]:
             i, j = j, i
         if not self._has_votes:
@@ -500,6 +506,78 @@ class Leaderboard:
         encoded = encode_groups(labels, self.n_comparisons)
         return encoded.codes, encoded.labels
 
+    def at(self, time: Any = None, context: Any = None) -> Leaderboard:
+        """The board of another day, or of one context; of a board made with time= or context=.
+
+        Parameters
+        ----------
+        time : date or number, optional
+            The last day if not given. After it, what changed fades with the half-life.
+        context : label, tuple of labels, or dict from name to label, optional
+            The mix of all if not given.
+        """
+        model = self.solved.model
+        parts = getattr(model, "parts", None)
+        if parts is None:
+            raise ValueError("the board was made without time= and context=; pass them to rate.")
+        phi, solved = parts.point(time, context), self.solved
+        ratings = self.scale.values(model.ratings_at(phi))
+        spread = None if self.spread is None else self.scale.spread(model.spread_at(phi))
+        records = records_of(solved.tally)
+        rank = np.array([self[item].rank or 0 for item in self.items.tolist()])
+        standing = standing_of(
+            ratings, spread, self.samples, solved.components, self.confidence,
+            order=self.order, counted=rank > 0, known=records.n > 0,
+        )  # fmt: skip
+        columns = ordered_columns(self.items, ratings, standing, records, solved.components)
+        return replace(self, columns=columns, ratings=ratings, spread=spread)
+
+    def predict(
+        self, home: Any, away: Any, *, time: Any = None, context: Any = None, neutral: bool = False
+    ) -> Forecast:
+        """Chances of win, draw and loss of games to come.
+
+        Ratings become chances by the curve of the model. Least squares have none: a curve is fitted
+        to the margins of comparisons that were left out one at a time.
+
+        Parameters
+        ----------
+        home, away : label, or sequence of labels
+            The items on the first and on the second side.
+        time : date or number, or a sequence of them
+            When; the last day of the board if not given.
+        context : as in `at`, or dict from name to a sequence of labels for several games
+            Where; the mix of all if not given.
+        neutral : bool
+            Whether to leave out the advantage of the first side, if the board has one.
+
+        Returns
+        -------
+        Forecast
+            Three floats, or three arrays for several games.
+
+        Examples
+        --------
+        >>> from rankwise.leaderboard import rate
+        >>> games = {"home": list("abcabc"), "away": list("bcacab"), "winner": list("abcxab")}
+        >>> games["winner"] = ["home", "home", "tie", "away", "away", "home"]
+        >>> board = rate(games, sides=("home", "away"), outcome="winner", alpha=0.1)
+        >>> sum(board.predict("a", "b"))
+        1.0
+        """
+        return forecast(self, home, away, time, context, neutral)
+
+    @cached_property
+    def chances(self) -> Chances:
+        """The curve from margins to chances of win, draw and loss."""
+        return chances_of(self.solved)
+
+    @property
+    def scales(self) -> Scales | None:
+        """The scales of a board with time or context, which `rate` takes for the next one."""
+        parts = getattr(getattr(self.solved, "model", None), "parts", None)
+        return None if parts is None else parts.scales
+
     def head_to_head(self, items: Any = None) -> HeadToHead:
         """Observed and expected outcomes of the items against each other.
 
@@ -509,10 +587,10 @@ class Leaderboard:
             Which items, in which order; by default the first 30 of the board.
         """
         shown = [row.item for row in self.rows[:30]] if items is None else list(items)
-        chosen = np.array([self._position(item) for item in shown], dtype=np.intp)
+        chosen = np.array([self.position(item) for item in shown], dtype=np.intp)
         return self.meetings.matrix(chosen, self.items, len(self))
 
-    def predict(self, features: Any) -> Array:
+    def rate_features(self, features: Any) -> Array:
         """Ratings of other items, on the scale of the board, from their features."""
         if self.model_ is None:
             raise ValueError(
@@ -573,14 +651,16 @@ class Leaderboard:
     def _row_of(self) -> dict[Any, LeaderboardRow]:
         return {row.item: row for row in self.rows}
 
-    def _position(self, item: Any) -> int:
+    def position(self, item: Any) -> int:
+        """Number of an item in the order of the data."""
         if item not in self._positions:
             items = listed(map(repr, self._positions))
             raise KeyError(f"{item!r} is not on the board; its items are {items}")
         return self._positions[item]
 
-    def _comparable(self, a: Any, b: Any) -> tuple[int, int]:
-        i, j = self._position(a), self._position(b)
+    def comparable(self, a: Any, b: Any) -> tuple[int, int]:
+        """The numbers of two items, if they are in one component."""
+        i, j = self.position(a), self.position(b)
         if self[a].component != self[b].component:
             raise ValueError(
                 f"{a!r} and {b!r} are in different components: no chain of comparisons leads from "

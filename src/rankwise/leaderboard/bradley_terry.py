@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
@@ -14,7 +15,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators.rank_logistic import RankLogistic
 from rankwise.inputs import check_option
-from rankwise.leaderboard.jackknife import LeaveOut
+from rankwise.leaderboard.jackknife import LeaveOut, jackknife
 from rankwise.leaderboard.least_squares import LeastSquares, alpha_grid, best_alpha, trusted_alpha
 from rankwise.leaderboard.likelihood import (
     VERDICTS,
@@ -27,7 +28,7 @@ from rankwise.leaderboard.resampling import KeptMeans, Units
 from rankwise.leaderboard.solving import RatingSystem, Solution
 from rankwise.leaderboard.tally import Tally
 from rankwise.machine import Progress
-from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
+from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
 
 EVERY = 2  # so many of the alphas of the grid are left out: each needs a fit
 
@@ -68,12 +69,12 @@ class BradleyTerry:
         is_mixed = bool(is_tie.any() and not is_tie.all())  # else the parameter is at its limit
         self.verdicts: Verdicts = VERDICTS[ties]() if is_mixed else HalfWins()
         self._without_ties = None if ties == "half" or is_tie.all() else 0.0
-        self._theta = 0.0
+        self.theta = 0.0
 
     def solve(self, alpha: float) -> Solution:
         """Newton's method."""
         fit = self.fit(alpha)
-        self._theta = fit.theta
+        self.theta = fit.theta
         (ratings,), (effects,) = self.system.unpacked(fit.unknowns[None])
         ties = float(np.exp(fit.theta)) if self.verdicts.has_parameter else self._without_ties
         return Solution(ratings, effects, ties, self._note(ratings, effects))
@@ -81,7 +82,7 @@ class BradleyTerry:
     def fit(self, alpha: float, **options: object) -> Fit:
         """What the solver found; a warning if it is not as exact as it should be."""
         best = maximize_likelihood(self.system, self.verdicts, alpha, **options)  # type: ignore[arg-type]
-        if not best.is_done:
+        if not best.is_done and "tol" not in options:
             warn_user(
                 f"the Bradley–Terry ratings stopped after {best.n_iter} steps at a relative gap "
                 f"of {best.gap:.1e}; a larger alpha makes them exact.",
@@ -105,7 +106,7 @@ class BradleyTerry:
         for k, alpha in enumerate(alphas):
             kept = counts - out if is_large else counts
             start = fit = self.fit(float(alpha), start=start, count=kept)
-            self._theta = fit.theta
+            self.theta = fit.theta
             (ratings,), (effects,) = self.system.unpacked(fit.unknowns[None])
             if is_large:
                 margins = self.tally.margins(ratings, effects)[self.tally.pair]
@@ -125,11 +126,24 @@ class BradleyTerry:
         """
         tally = self.tally
         margins = tally.margins(solution.ratings, solution.effects)[tally.pair]
-        derivatives = self.verdicts.at(margins, tally.target, self._theta)
+        derivatives = self.verdicts.at(margins, tally.target, self.theta)
         bend = np.maximum(derivatives.mm, 1e-300)
         working = replace(tally, weight=tally.weight * bend, target=margins - derivatives.m / bend)
         shift = 2 * alpha * tally.total_weight / working.total_weight
         return self.system.of(working), shift
+
+    def spread(
+        self,
+        solution: Solution,
+        alpha: float,
+        clusters: Indices | None,
+        rng: np.random.Generator,
+        thin: NDArray[np.bool_],
+    ) -> Spread:
+        """Errors of ratings and effects, by leaving out every comparison or cluster."""
+        system, shift = self.local(solution, alpha)
+        is_prior = self.system.has_prior
+        return jackknife(system, solution, shift, clusters, rng, thin, is_prior=is_prior)
 
     def resample(
         self,
@@ -162,9 +176,13 @@ class BradleyTerry:
         meter.close()
         return Solution(ratings, effects)
 
+    def margins(self, solution: Solution) -> Array:
+        """Of each distinct pair."""
+        return self.tally.margins(solution.ratings, solution.effects)
+
     def expected(self, margins: Array) -> Array:
         """Probability that the first item wins less that it loses."""
-        chances = self.verdicts.probabilities(margins, self._theta)
+        chances = self.verdicts.probabilities(margins, self.theta)
         return np.asarray(chances[..., 0] - chances[..., 2])
 
     def margin_effects(self, solution: Solution, alpha: float) -> Array:
@@ -197,7 +215,7 @@ class BradleyTerry:
         tally = system.tally
         exact = LeaveOut(system, solution, shift * tally.total_weight)
         m, own = exact.margins[tally.pair], self.tally.weight
-        derivatives = self.verdicts.at(m, self.tally.target, self._theta)
+        derivatives = self.verdicts.at(m, self.tally.target, self.theta)
         R = np.zeros((len(m), 2, 2))
         R[:, 0, 0] = exact.resistances[tally.pair]
         if self.verdicts.has_parameter:
@@ -214,7 +232,7 @@ class BradleyTerry:
         bend = own * np.array([[derivatives.mm, derivatives.mt], [derivatives.mt, derivatives.tt]])
         inner = np.eye(2) - R @ bend.transpose(2, 0, 1)
         moved = np.linalg.solve(inner, R @ slope[:, :, None])[:, :, 0]
-        return m + moved[:, 0], self._theta + moved[:, 1]
+        return m + moved[:, 0], self.theta + moved[:, 1]
 
     def _log_loss(self, margins: Array, theta: Array | float, count: Array | Indices) -> float:
         weight = count * self.tally.weight

@@ -118,14 +118,20 @@ def footnotes(board: Leaderboard) -> list[str]:
     unit = {"margin": "", "logit": "log odds", "elo": "Elo points, 400 are odds of 10 to 1"}
     if anchor or unit[board.scale.name]:
         lines.append(f"ratings: {unit[board.scale.name] or 'margins'}{anchor}")
-    way = {None: "", "bootstrap": f"; {board.n_resamples} resamples", "jackknife": "; jackknife"}
-    clusters = "" if board.n_clusters is None else f" over {board.n_clusters} clusters"
+    way = "" if board.intervals is None else f"; {board.intervals}"
+    if board.intervals == "bootstrap":
+        way = f"; {board.n_resamples} resamples"
+    has_clusters = board.n_clusters is not None and board.scales is None
+    clusters = f" over {board.n_clusters} clusters" if has_clusters else ""
     spread = board.spread
     if spread is not None and not spread.is_exact:
         clusters += f" estimated from {spread.root.shape[1]} draws"
+    n = f"{board.n_comparisons} comparisons"
+    if board.comparisons is not None and board.comparisons.rankings is not None:
+        n = f"{board.comparisons.rankings.n_rankings} rankings"
     lines.append(
-        f"{board.n_comparisons} comparisons of {len(board)} items by {board.model}, "
-        f"alpha {board.alpha:.3g}{way[board.intervals]}{clusters}"
+        f"{n} of {len(board)} items by {board.model}"
+        f"{'' if board.scales else f', alpha {board.alpha:.3g}'}{way}{clusters}"
     )
     noise = "" if board.cycle_ratio is None else f" ({board.cycle_ratio:.2f} times chance)"
     lines.append(f"unexplained {board.unexplained:.3f}, circles {board.cyclicity:.3f}{noise}")

@@ -68,7 +68,7 @@ def jackknife(
     V = exact.inverse @ meat @ exact.inverse
     if clusters is not None:
         V += _over_clusters(exact, Units(tally, clusters))
-    root = _root(V * max(1, n_units - 1) / n_units)
+    root = root_of(V * max(1, n_units - 1) / n_units)
     items, effects = np.split(root, [system.n_ratings])
     if system.X is not None:
         items = (system.X - system.X.mean(axis=0)) @ items
@@ -210,7 +210,7 @@ def _over_clusters(exact: LeaveOut, units: Units) -> Array:
     return V
 
 
-def _root(V: Array) -> Array:
+def root_of(V: Array) -> Array:
     """F with F Fᵀ = V, which is positive semidefinite up to rounding."""
     largest = V.diagonal().max()
     if largest <= 0:

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.rank_rls import RankRLS
+from rankwise.leaderboard.jackknife import jackknife
 from rankwise.leaderboard.resampling import KeptMeans, Units, resample
 from rankwise.leaderboard.solving import RatingSystem, Solution
 from rankwise.leaderboard.tally import Tally
+from rankwise.uncertainty.jackknife import Spread
 
 EIGEN_LIMIT = 3000  # items or features; with more, ten folds of comparisons are held out
 RELATIVE = np.logspace(-5, 3, 33)  # alphas, from almost no regularization to a very strong one
@@ -79,6 +82,19 @@ class LeastSquares:
         """The least squares that have this solution, and their alpha: these themselves."""
         return self.system, alpha
 
+    def spread(
+        self,
+        solution: Solution,
+        alpha: float,
+        clusters: Indices | None,
+        rng: np.random.Generator,
+        thin: NDArray[np.bool_],
+    ) -> Spread:
+        """Errors of ratings and effects, by leaving out every comparison or cluster."""
+        system, shift = self.local(solution, alpha)
+        is_prior = self.system.has_prior
+        return jackknife(system, solution, shift, clusters, rng, thin, is_prior=is_prior)
+
     def resample(
         self,
         solution: Solution,
@@ -102,6 +118,10 @@ class LeastSquares:
         The effects of covariates are taken from the outcomes.
         """
         return RankRLS(alpha).fit(features, self.tally.controlled(solution.effects).graph())
+
+    def margins(self, solution: Solution) -> Array:
+        """Of each distinct pair."""
+        return self.tally.margins(solution.ratings, solution.effects)
 
     def expected(self, margins: Array) -> Array:
         """Expected outcome for the first item: the margin itself."""

@@ -6,7 +6,6 @@ The margin m of a comparison is in logits: without ties the first item wins with
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from rankwise.arrays import Array
-from rankwise.leaderboard.solving import DENSE_LIMIT, TINY, RatingSystem, SparseSystem
+from rankwise.leaderboard.solving import TINY, RatingSystem
 
 TOLERANCE = 1e-14  # of the gap, relative to the objective
 MAX_ITERATIONS = 200
@@ -167,9 +166,8 @@ class _Problem:
         self.penalty = np.r_[system.penalty(self.shift), TINY * self.total]
 
     def at(self, unknowns: Array) -> _Point:
-        tally, p = self.system.tally, self.system.n_ratings
-        ratings = unknowns[:p] if self.system.X is None else self.system.X @ unknowns[:p]
-        margins = tally.margins(ratings, unknowns[p:-1])[tally.pair]
+        tally = self.system.tally
+        margins = self.system.margins(unknowns[:-1])[tally.pair]
         derivatives = self.verdicts.at(margins, tally.target, unknowns[-1])
         value = float(self.weight @ derivatives.value + 0.5 * self.penalty @ unknowns**2)
         return _Point(unknowns, value / self.total, derivatives)
@@ -192,7 +190,8 @@ class _Problem:
     def step(self, point: _Point, slope: Array, tol: float) -> Array:
         """Newton's step; θ by its Schur complement."""
         derivatives = point.derivatives
-        solve = self._solver(self.system.tally.by_pair(self.weight * derivatives.mm), tol)
+        curvatures = self.system.tally.by_pair(self.weight * derivatives.mm)
+        solve = self.system.solver(curvatures, self.shift, tol)
         step = -solve(slope[:-1])
         if not self.verdicts.has_parameter:
             return np.append(step, 0.0)
@@ -202,14 +201,6 @@ class _Problem:
         change = (-slope[-1] - float(cross @ step)) / max(own, 1e-300)
         return np.append(step - change * carried, change)
 
-    def _solver(self, curvatures: Array, tol: float) -> Callable[[Array], Array]:
-        system = self.system
-        if system.X is None and system.tally.n_items > DENSE_LIMIT:
-            sparse = SparseSystem(system, curvatures, self.shift)
-            return lambda right: sparse.solve(right, tol)
-        matrix = system.grounded(curvatures, self.shift)
-        return lambda right: np.asarray(np.linalg.solve(matrix, right))
-
 
 def maximize_likelihood(
     system: RatingSystem,
@@ -218,6 +209,7 @@ def maximize_likelihood(
     *,
     start: Fit | None = None,
     count: NDArray[np.integer] | None = None,
+    tol: float = TOLERANCE,
 ) -> Fit:
     """Minimize ``1/W Σ ω ℓ(r_i − r_j + zᵀγ, θ) + α ‖r‖²``.
 
@@ -233,6 +225,8 @@ def maximize_likelihood(
         Where to begin; zero, and what the share of ties says, if not given.
     count : ndarray of shape (n_outcomes,), optional
         How often each outcome was there, instead of the counts of the tally.
+    tol : float
+        Of the gap, relative to the objective.
     """
     problem = _Problem(system, verdicts, alpha, count)
     if start is None:
@@ -244,12 +238,12 @@ def maximize_likelihood(
     while True:
         slope = problem.slope(point)
         gap = problem.gap(slope) / point.value
-        if gap <= TOLERANCE or n_iter == MAX_ITERATIONS:
+        if gap <= tol or n_iter == MAX_ITERATIONS:
             break
         size = float(np.linalg.norm(slope))
         first_size = first_size or size
-        tol = min(ROUGH, max(EXACT, size / first_size))
-        lower = _search(problem, point, problem.step(point, slope, tol), slope)
+        forcing = min(ROUGH, max(EXACT, size / first_size))
+        lower = _search(problem, point, problem.step(point, slope, forcing), slope)
         if lower is None:
             break
         point, n_iter = lower, n_iter + 1

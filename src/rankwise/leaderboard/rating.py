@@ -3,48 +3,58 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Integral, Real
+from functools import partial
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array
 
 from rankwise.arrays import Array, Indices
-from rankwise.datasets import PairData, pairs_from_frame
-from rankwise.datasets.comparisons import PairColumns
+from rankwise.datasets import PairData
+from rankwise.datasets.pair_data import PairColumns
 from rankwise.errors import warn_user
-from rankwise.frames import as_array
-from rankwise.graphs import PairGraph, PreferenceGraph
-from rankwise.groups import Groups, encode_groups
-from rankwise.inputs import check_items, check_option, suggestion
+from rankwise.groups import Groups
 from rankwise.leaderboard.board import Leaderboard, consistency, meetings_of, scale_of
+from rankwise.leaderboard.border import (
+    check_clusters,
+    check_features,
+    check_model,
+    check_options,
+    check_prior,
+    encode_labels,
+    read_comparisons,
+)
 from rankwise.leaderboard.bradley_terry import BradleyTerry
+from rankwise.leaderboard.context import (
+    Circumstances,
+    InContext,
+    Scales,
+    choose_scales,
+    in_context,
+)
 from rankwise.leaderboard.covariates import (
     Covariates,
     check_identified,
     covariates_of,
     effects_of,
-    with_covariates,
 )
-from rankwise.leaderboard.jackknife import held_out_margins, jackknife
+from rankwise.leaderboard.jackknife import held_out_margins
 from rankwise.leaderboard.judges import Judge, judges_of, weights_of
 from rankwise.leaderboard.least_squares import LeastSquares
+from rankwise.leaderboard.plackett_luce import PlackettLuce
 from rankwise.leaderboard.prior import read_prior
-from rankwise.leaderboard.solving import Solution
-from rankwise.leaderboard.standing import ordered_columns, records_of, standing_of
+from rankwise.leaderboard.solving import RatingSystem, Solution
+from rankwise.leaderboard.standing import in_rankings, ordered_columns, records_of, standing_of
 from rankwise.leaderboard.tally import Tally
 from rankwise.machine import calm
-from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
 
 RatingModel = LeastSquares | BradleyTerry
 MODELS: dict[str, type[RatingModel]] = {
     "least-squares": LeastSquares,
     "bradley-terry": BradleyTerry,
+    "plackett-luce": PlackettLuce,
 }
-ORDERS = ("rating", "lower")
-LARGEST_MARGIN = 1e100
-INTERVALS = ("jackknife", "bootstrap")
 LEAST_ALPHA = 1e-13  # less is lost in rounding, and the system singular
 
 
@@ -60,6 +70,10 @@ def rate(
     model: str | None = None,
     ties: str = "half",
     alpha: float | str | None = None,
+    time: Any = None,
+    context: Any = None,
+    half_life: float | None = None,
+    scales: Scales | None = None,
     scale: str = "margin",
     anchor: Any = None,
     order: str = "rating",
@@ -103,10 +117,13 @@ def rate(
         item; text is a category. Their effects are in ``board.effects``.
     side : bool
         Whether the first side may have an advantage, which is then one of the effects.
-    model : {"least-squares", "bradley-terry"}, optional
-        Of the outcomes; "least-squares" if not given. "bradley-terry": item i beats j with the
+    model : {"least-squares", "bradley-terry", "plackett-luce"}, optional
+        Of the outcomes; by default "plackett-luce" for rankings of several items, "bradley-terry"
+        with time or context, else "least-squares". "bradley-terry": item i beats j with the
         probability σ(r_i − r_j + zᵀγ), by regularized maximum likelihood. It takes wins, ties and
-        losses, no margins.
+        losses, no margins. "plackett-luce": the best item of a ranking is chosen first, then the
+        best of the others, and so on, with probabilities proportional to e^r. The other models
+        take rankings as pairs that weigh 2/n.
     ties : {"half", "davidson"}
         How the model takes ties. "half": a margin of 0, or half a win of each. "davidson" is for
         "bradley-terry" and gives a tie a probability of its own (Davidson 1970).
@@ -115,6 +132,19 @@ def rate(
         the one with the least squared error on comparisons left out one at a time (exact; ten folds
         of them above 3,000 items or features). It predicts few comparisons better, but pulls all
         ratings towards 0, so that the intervals cover the truth less often than they say.
+    time : str, int or array-like of shape (n_comparisons,), optional
+        When each comparison was made, for ratings that change: a column of the frame, dates or
+        numbers; "rows" is the order of the rows. The board is of the last day, `Leaderboard.at`
+        has others. It is Bradley and Terry's model, so that outcomes are wins, ties and losses.
+    context : str, list of str, or dict from name to array-like, optional
+        Circumstances that an item may be better or worse in: columns of the frame, or labels of
+        each comparison. The board is of their mix, `Leaderboard.at` has one of them.
+    half_life : float, optional
+        Time, in days for dates, after which half of what changed in a rating is left; chosen on
+        later comparisons if not given.
+    scales : Scales, optional
+        How far ratings, their changes and their differences between contexts are apart, such as
+        ``board.scales`` of another board; chosen on later comparisons if not given.
     scale : {"margin", "logit", "elo"}
         Unit of the ratings: that of the outcomes, which is the logit of "bradley-terry"; logits;
         Elo points, 400 / ln 10 for a logit, around 1000. A margin of least squares is taken for two
@@ -190,25 +220,34 @@ def rate(
     >>> board.expected_margin("Ann", "Cleo").value
     0.740...
     """
-    data = _check_pairs(pairs, items, covariates, columns)
-    model = "least-squares" if model is None else model
-    check_option("model", model, list(MODELS))
-    n_draws = _check_options(
+    data = read_comparisons(pairs, items, covariates, time, context, columns)
+    seen = Circumstances.of(data)
+    has_more = features is not None or prior is not None
+    model = check_model(model, data, seen, has_more, side, ties, alpha)
+    n_draws = check_options(
         intervals, n_resamples, confidence, order, min_comparisons, data.n_items
     )
-    X = None if features is None else _check_features(features, data.n_items)
+    X = None if features is None else check_features(features, data.n_items)
     priors = None
     if prior is not None:
-        _check_prior(features, n_draws and intervals)
+        check_prior(features, n_draws and intervals)
         data, priors = read_prior(prior, data)
         X = priors.design
     if alpha is None:
         alpha = 1e-8 if priors is None else "auto"
     n_free = 0 if priors is None else priors.basis.shape[1]
-    codes = _check_clusters(data, clusters, n_draws)
-    judged = None if data.judges is None else _encode_labels("judges", data.judges, data.n_pairs)
+    codes = check_clusters(data, clusters, n_draws)
+    judged = None if data.judges is None else encode_labels("judges", data.judges, data.n_pairs)
     rng = np.random.default_rng(random_state)
-    fit = _fit(data, side, model, ties, X, n_free, alpha, rng)
+    learn = partial(
+        _fit, side=side, model=model, ties=ties, X=X, n_free=n_free, alpha=alpha, rng=rng
+    )
+    if seen is not None:
+        learn = partial(
+            _fit_in_context, seen=seen, side=side, ties=ties, rng=rng, scales=scales,
+            half_life=half_life,
+        )  # fmt: skip
+    fit = learn(data)
     if reweight:
         first, _ = _judges(data, judged, fit, confidence)
         if not first or judged is None:
@@ -217,17 +256,16 @@ def rate(
                 "and have at least two."
             )
         data = replace(data, weight=data.weight * weights_of(first, judged.codes))
-        fit = _fit(data, side, model, ties, X, n_free, alpha, rng)
+        fit = learn(data)
     tally, solution, components = fit.tally, fit.solution, fit.components
     unit = scale_of(scale, anchor, fit.model.logits, data.items, components)
     records = records_of(tally)
+    if data.rankings is not None:
+        records = in_rankings(records, data.rankings)
     spread = None
     samples = Solution(np.empty((0, data.n_items)), np.empty((0, tally.n_covariates)))
     if n_draws and intervals == "jackknife":
-        system, shift = fit.model.local(solution, fit.alpha)
-        is_prior = priors is not None
-        found = jackknife(system, solution, shift, codes, rng, records.thin, is_prior=is_prior)
-        spread = unit.spread(found)
+        spread = unit.spread(fit.model.spread(solution, fit.alpha, codes, rng, records.thin))
     elif n_draws:
         drawn = fit.model.resample(solution, fit.alpha, codes, n_draws, rng)
         samples = Solution(unit.values(drawn.ratings), unit.factor * drawn.effects)
@@ -239,7 +277,7 @@ def rate(
     )  # fmt: skip
     effects = unit.factor * solution.effects
     judges, note = _judges(data, judged, fit, confidence)
-    expected = fit.model.expected(tally.margins(solution.ratings, solution.effects))
+    expected = fit.model.expected(fit.model.margins(solution))
     margin_effects = fit.model.margin_effects(solution, fit.alpha)
     learner = None if features is None else fit.model.learner(features, solution, fit.alpha)
     worth, said = None, ""
@@ -272,6 +310,7 @@ def rate(
         comparisons=data,
         prior=worth,
         solved=fit,
+        order=order,
     )
 
 
@@ -299,7 +338,10 @@ def _fit(
     """Count the comparisons, choose alpha and solve."""
     control = covariates_of(data, side)
     tally = Tally.of(data, control.columns)
-    fitted = MODELS[model](tally, X, ties, n_free)
+    if data.rankings is not None and model == "plackett-luce":
+        fitted: RatingModel = PlackettLuce(tally, data.rankings)
+    else:
+        fitted = MODELS[model](tally, X, ties, n_free)
     check_identified(fitted.system, control.names)
     is_number = isinstance(alpha, Real) and 0 < alpha < np.inf
     if not is_number and alpha != "auto":
@@ -314,11 +356,34 @@ def _fit(
     return Solved(control, tally, fitted, chosen, fitted.solve(chosen), components)
 
 
+def _fit_in_context(
+    data: PairData,
+    seen: Circumstances,
+    side: bool,
+    ties: str,
+    scales: Scales | None,
+    half_life: float | None,
+    rng: np.random.Generator,
+) -> Solved:
+    """Choose the scales and solve."""
+    control = covariates_of(data, side)
+    check_identified(RatingSystem(Tally.of(data, control.columns)), control.names)
+    if half_life is not None and not half_life > 0:
+        raise ValueError(f"half_life={half_life!r}; expected a positive number.")
+    if scales is None:
+        scales = choose_scales(data, seen, control.columns, ties, half_life, rng)
+    elif half_life is not None:
+        scales = scales._replace(half_life=float(half_life))
+    model = in_context(data, seen, control.columns, Scales(*scales), ties)
+    solution = model.solve(model.alpha)
+    return Solved(control, model.tally, model, model.alpha, solution, model.tally.components)
+
+
 def _judges(
     data: PairData, judged: Groups | None, fit: Solved, confidence: float
 ) -> tuple[tuple[Judge, ...], str]:
     """The table of judges, if there are at least two, and what is to be said of it."""
-    if judged is None or judged.n_groups < 2:
+    if judged is None or judged.n_groups < 2 or isinstance(fit.model, InContext):
         return (), ""
     system, shift = fit.model.local(fit.solution, fit.alpha)
     margins, note = held_out_margins(system, fit.solution, shift, judged.codes)
@@ -376,24 +441,21 @@ def rate_groups(
     {'new': [1, 2, 0], 'old': [0, 1]}
     """
     columns = {name: options.pop(name) for name in PairColumns.names() if name in options}
-    data = _check_pairs(pairs, items, covariates, columns)
+    data = read_comparisons(pairs, items, covariates, None, None, columns)
     labels = data.groups if groups is None else groups
     if labels is None:
         raise ValueError(
             "the comparisons have no groups; read them with group=, or pass one label for each."
         )
-    encoded = _encode_labels("groups", labels, data.n_pairs)
-    X = None if features is None else _check_features(features, data.n_items)
+    encoded = encode_labels("groups", labels, data.n_pairs)
+    X = None if features is None else check_features(features, data.n_items)
     if clusters is not None:
-        units = _encode_labels("clusters", clusters, data.n_pairs)
+        units = encode_labels("clusters", clusters, data.n_pairs)
         clusters = units.labels[units.codes]
     boards = {}
     for code, label in enumerate(encoded.labels.tolist()):
         chosen = np.flatnonzero(encoded.codes == code)
-        of_group = data.take(chosen)
-        ends = np.stack([of_group.first, of_group.second])
-        members, (first, second) = np.unique(ends, return_inverse=True)
-        of_group = replace(of_group, first=first, second=second, items=data.items[members])
+        of_group, members = data.take(chosen).compact()
         try:
             boards[label] = rate(
                 of_group,
@@ -405,133 +467,3 @@ def rate_groups(
         except ValueError as error:
             raise ValueError(f"group {label!s}: {error}") from error
     return boards
-
-
-def _check_pairs(
-    pairs: Any, items: ArrayLike | None, covariates: Any, columns: dict[str, Any]
-) -> PairData:
-    """The comparisons as PairData, with the covariates that are asked for and no others."""
-    known = [name for name in PairColumns.names() if name != "covariates"]
-    for name in columns:
-        if name not in known:
-            raise TypeError(
-                f"rate has no argument {name!r}; {suggestion(name, known)}columns of a frame are "
-                f"given by {', '.join(known)}."
-            )
-    if isinstance(pairs, PairData | PreferenceGraph):
-        if columns:
-            raise ValueError(
-                f"{', '.join(columns)} name columns of a data frame, but pairs is a "
-                f"{type(pairs).__name__}."
-            )
-        data = pairs if isinstance(pairs, PairData) else _from_graph(pairs.pairs(), items)
-        data = with_covariates(data, covariates)
-    else:
-        if covariates is not None:
-            names = [covariates] if isinstance(covariates, str) else covariates
-            columns = {**columns, "covariates": names}
-        data = pairs_from_frame(pairs, **columns)
-    if items is not None and not isinstance(pairs, PreferenceGraph):
-        raise ValueError("items= names the items of a PairGraph; PairData has its own.")
-    if not data.n_pairs:
-        raise ValueError("there are no comparisons; a rating needs at least one.")
-    largest = float(np.abs(data.outcome).max())
-    if largest > LARGEST_MARGIN:
-        raise ValueError(
-            f"there is a margin of {largest:.3g}; beyond {LARGEST_MARGIN:g} squares overflow. "
-            "Correct it, or divide all margins."
-        )
-    if isinstance(pairs, PairData):
-        _ = data.graph()  # checks outcomes, weights and items
-    return data
-
-
-def _from_graph(graph: PairGraph, items: ArrayLike | None) -> PairData:
-    labels = graph.items if items is None else np.asarray(items)
-    if labels.shape != (graph.n_items,):
-        raise ValueError(
-            f"items has shape {labels.shape}, but the comparisons are of {graph.n_items} items; "
-            "pass one label for each."
-        )
-    if len(set(labels.tolist())) < len(labels):
-        raise ValueError("items has a label twice; every item needs its own.")
-    return PairData(graph.winner, graph.loser, graph.edge_target, graph.edge_weight, labels)
-
-
-def _check_options(
-    intervals: Any,
-    n_resamples: Any,
-    confidence: Any,
-    order: Any,
-    min_comparisons: Any,
-    n_items: int,
-) -> int:
-    """Check how intervals are made and how the board is ordered; return the number of resamples."""
-    check_option("intervals", intervals, INTERVALS)
-    if n_resamples is None:
-        n_resamples = 1000 if n_items <= COVARIANCE_LIMIT else 200
-    if not isinstance(n_resamples, Integral) or isinstance(n_resamples, bool) or n_resamples < 0:
-        raise ValueError(
-            f"n_resamples={n_resamples!r}; expected a whole number of at least 0 (no intervals)."
-        )
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
-    check_option("order", order, ORDERS)
-    if order == "lower" and not n_resamples:
-        raise ValueError("order='lower' goes by intervals; do not pass n_resamples=0.")
-    if not isinstance(min_comparisons, Integral) or min_comparisons < 0:
-        raise ValueError(f"min_comparisons={min_comparisons!r}; expected a whole number from 0.")
-    return int(n_resamples)
-
-
-def _check_features(features: Any, n_items: int) -> Array:
-    """Finite features, one row for each item."""
-    check_items("features", features)
-    X = check_array(as_array(features, "features"), dtype=np.float64, input_name="features")
-    if len(X) != n_items:
-        raise ValueError(
-            f"features has {len(X)} rows, but the comparisons are of {n_items} items; pass one row "
-            "for each item, in the order of pairs.items."
-        )
-    return np.asarray(X)
-
-
-def _check_prior(features: Any, intervals: Any) -> None:
-    if features is not None:
-        raise ValueError(
-            "prior= and features= are two ways to say what is known of the items; pass one of them "
-            "(a table of numbers may be a prior)."
-        )
-    if intervals == "bootstrap":
-        raise ValueError(
-            "resamples do not show how far a prior is wrong; with prior= use intervals='jackknife'."
-        )
-
-
-def _check_clusters(data: PairData, clusters: Any, n_resamples: int) -> Indices | None:
-    """The number of the cluster of each comparison: as passed, else clusters or judges of the data.
-
-    None if there are no clusters.
-    """
-    if clusters is None:
-        clusters = data.clusters if data.clusters is not None else data.judges
-        if clusters is None or len(np.unique(clusters)) < 2:
-            return None
-    encoded = _encode_labels("clusters", clusters, data.n_pairs)
-    if n_resamples and encoded.n_groups < 2:
-        raise ValueError(
-            f"all comparisons are in one cluster, {encoded.labels[0]!s}; whole clusters "
-            "are left out or resampled, so at least two are needed. Do without clusters=, or pass "
-            "n_resamples=0."
-        )
-    return encoded.codes
-
-
-def _encode_labels(name: str, labels: Any, n_comparisons: int) -> Groups:
-    """One label for each comparison, as numbers."""
-    if np.shape(labels) != (n_comparisons,):
-        raise ValueError(
-            f"{name} has shape {np.shape(labels)}, but there are {n_comparisons} comparisons; "
-            "pass one label for each."
-        )
-    return encode_groups(labels, n_comparisons)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -128,6 +129,19 @@ class RatingSystem:
             return w, effects
         ratings = w @ self.X.T
         return ratings - ratings.mean(axis=1, keepdims=True), effects
+
+    def margins(self, unknowns: Array) -> Array:
+        """``D u`` of each distinct pair."""
+        w, effects = unknowns[: self.n_ratings], unknowns[self.n_ratings :]
+        return self.tally.margins(w if self.X is None else self.X @ w, effects)
+
+    def solver(self, curvatures: Array, shift: float, tol: float) -> Callable[[Array], Array]:
+        """Solve with ``Dᵀ W D + λI`` for these weights, one right-hand side after the other."""
+        if self.X is None and self.tally.n_items > DENSE_LIMIT:
+            sparse = SparseSystem(self, curvatures, shift)
+            return lambda right: sparse.solve(right, tol)
+        matrix = self.grounded(curvatures, shift)
+        return lambda right: np.asarray(np.linalg.solve(matrix, right))
 
     def rows(self, pairs: Any) -> Array:
         """``[x_i − x_j, z]`` of some of the distinct pairs, dense."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
+from rankwise.datasets.rankings import Rankings
 from rankwise.leaderboard.tally import Tally
 from rankwise.uncertainty.jackknife import (
     EQUAL,
@@ -46,6 +47,14 @@ def records_of(tally: Tally) -> Records:
     n = wins + ties + losses
     thin = (n < FEW) | (np.max([wins, ties, losses], axis=0) == n)
     return Records(n, wins, ties, losses, thin)
+
+
+def in_rankings(records: Records, rankings: Rankings) -> Records:
+    """The same with the number of rankings that an item is in."""
+    n = np.bincount(rankings.item, minlength=len(records.n))
+    n = np.where(records.n > 0, n, 0)
+    alike = np.max([records.wins, records.ties, records.losses], axis=0) == records.n
+    return records._replace(n=n, thin=(n < FEW) | alike)
 
 
 class Standing(NamedTuple):

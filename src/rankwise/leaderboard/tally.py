@@ -44,6 +44,8 @@ class Tally:
         Number of comparisons in the outcome.
     outcome : ndarray of shape (n_comparisons,)
         The outcome of each comparison.
+    cell : ndarray of shape (n_distinct,) or None
+        The circumstances of each distinct pair, if these are told apart.
     """
 
     n_items: int
@@ -55,10 +57,19 @@ class Tally:
     weight: Array
     count: Indices
     outcome: Indices
+    cell: Indices | None = None
 
     @classmethod
-    def of(cls, pairs: PairGraph | PairData, covariates: Array | None = None) -> Tally:
-        """Count comparisons, with a row of covariates for each, which speak for its first item."""
+    def of(
+        cls,
+        pairs: PairGraph | PairData,
+        covariates: Array | None = None,
+        cells: Indices | None = None,
+    ) -> Tally:
+        """Count comparisons, with a row of covariates for each, which speak for its first item.
+
+        Comparisons of different cells are not alike.
+        """
         if isinstance(pairs, PairData):
             one, two, said, weight = pairs.first, pairs.second, pairs.outcome, pairs.weight
         else:
@@ -72,7 +83,7 @@ class Tally:
         target += 0.0  # −0 is 0
         Z += 0.0
         codes, n_codes = first * n + second, n * n
-        for column in Z.T:
+        for column in (*Z.T, *(() if cells is None else (cells,))):
             codes, n_codes = _joined(codes, n_codes, column)
         row = codes
         for column in (target, weight):
@@ -83,6 +94,7 @@ class Tally:
         return cls(
             n, first[one_of_each], second[one_of_each], Z[one_of_each], np.cumsum(starts) - 1,
             target[chosen], weight[chosen], count, outcome,
+            None if cells is None else cells[one_of_each],
         )  # fmt: skip
 
     @property
@@ -124,7 +136,7 @@ class Tally:
 
     def controlled(self, effects: Array) -> Tally:
         """The same comparisons with the effects of the covariates taken from their outcomes."""
-        if not self.n_covariates:
+        if not self.n_covariates and self.cell is None:
             return self
         at = self.pair[self.outcome]
         target = self.target[self.outcome] - self.covariates[at] @ effects
@@ -151,7 +163,7 @@ class Tally:
 
     def by_edge(self, weights: Array) -> Array:
         """Sums over the distinct pairs of the same two items, along the last axis."""
-        if not self.n_covariates:
+        if not self.n_covariates and self.cell is None:
             return weights
         return np.asarray(np.add.reduceat(weights, self.edges, axis=-1))
 

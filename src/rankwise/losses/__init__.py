@@ -8,6 +8,7 @@ from rankwise.losses.margin import (
     PreferenceLoss,
     SquaredHingeLoss,
 )
+from rankwise.losses.plackett_luce import PlackettLuceLoss
 from rankwise.losses.squared import LossTerm, SquaredLoss
 from rankwise.losses.table import TableLoss
 
@@ -17,6 +18,7 @@ __all__ = [
     "LossAt",
     "LossTerm",
     "MarginLoss",
+    "PlackettLuceLoss",
     "PreferenceLoss",
     "SquaredHingeLoss",
     "SquaredLoss",

@@ -43,20 +43,19 @@ def score_groups(
     """
     fold = fold_numbers(folds, graph.n_items)
     if graph.scores is None:
-        return from_disagreement(metric, graph.disagreement(held[:, 0], fold))[
-            :, :, None
-        ], graph.group_labels
-    parts, unit = np.unique(graph.groups * len(folds) + fold, return_inverse=True)
-    groups, Y = Groups(unit, parts), graph.scores.reshape(graph.n_items, -1)
+        wrong = graph.disagreement(held[:, 0], fold)
+        return from_disagreement(metric, wrong)[:, :, None], graph.group_labels
+    labels, codes = np.unique(graph.groups * len(folds) + fold, return_inverse=True)
+    groups, Y = Groups(codes, labels), graph.scores.reshape(graph.n_items, -1)
     if not np.isfinite(held).all():
         raise ValueError("held-out scores overflow; scale the features, or use larger alphas.")
-    scores = np.empty((len(parts), held.shape[2], Y.shape[1]))
+    scores = np.empty((len(labels), held.shape[2], Y.shape[1]))
     for j in range(Y.shape[1]):
         targets = Targets(np.ascontiguousarray(Y[:, j]), groups, graph.item_weights)
         for k in range(held.shape[2]):
             ranking = Ranking(targets, np.ascontiguousarray(held[:, j, k]))
             scores[:, k, j] = metric.by_group(ranking).values
-    return scores, graph.group_labels[parts // len(folds)]
+    return scores, graph.group_labels[labels // len(folds)]
 
 
 def from_disagreement(metric: Metric, disagreement: Array) -> Array:

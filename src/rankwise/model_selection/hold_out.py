@@ -149,8 +149,7 @@ def item_spectrum(
 def _preferring(graph: PreferenceGraph, targets: Array) -> NDArray[np.bool_]:
     """For each item and output whether the item is not tied with all others.
 
-    In a complete list: whether it differs from the median, as then it does from at least half of
-    the others.
+    In a complete list an item counts as preferring if its score is not the median.
     """
     if graph.is_complete:
         y = np.asarray(graph.scores).reshape(targets.shape)

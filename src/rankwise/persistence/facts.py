@@ -100,7 +100,7 @@ ARRAYS = {name: declared for declared, names in SHAPES.items() for name in names
 KINDS = {"float": "f", "int": "i", "text": "OU", "any": "fiuOU"}
 
 # Attributes that only `fit` and `partial_fit` use.
-FORGOTTEN = {"_chunks", "_features", "_metadata_request"}
+FORGOTTEN = {"_sums", "_features", "_metadata_request"}
 # Parameters that only `fit` reads: an object of a class of its own becomes the default.
 DEFAULTED = {"cv", "random_state", "scoring"}
 # Parameters that always become the default: from the folder of `memory`, `fit` reads pickles.

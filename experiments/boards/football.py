@@ -1,0 +1,110 @@
+"""Football: win, draw or loss of the next season, by boards with and without time.
+
+    python -m experiments.boards.football --data DIR [--first 2015]
+
+First divisions of Germany, Italy, Spain and France from the R package engsoccerdata (0.1.8, GPL;
+``data-raw/germany.csv`` and so on, here compressed as ``football/germany.csv.gz``). Seasons 2005 to
+2024; those from `--first` on are foreseen from all matches before: at the start of the season, or
+month by month. Three-way log loss by least squares and by Davidson's model of all seasons before,
+by Davidson's model in time, and by Elo with the step that foresaw the past best, frozen and
+followed. All have the home advantage. Scales are chosen on matches before `--first` only, for each
+country. Error bars are standard errors of the difference to the first row, match by match.
+"""
+
+import csv
+import gzip
+
+import numpy as np
+
+from experiments.boards.tennis_in_time import quiet_rate, without
+from experiments.shared.command_line import find_data, make_parser, record
+from experiments.shared.tables import print_notes, print_table
+from rankwise.datasets import PairData
+from rankwise.leaderboard.forecast import base_chances, board_chances, elo_chances, log_losses
+
+COUNTRIES = ("germany", "italy", "spain", "france")
+OLDEST = 2005
+
+
+def read_league(data, country):
+    """Matches of the first division in the order of time, and the season of each."""
+    (path,) = find_data(data, f"football/{country}.csv.gz")
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        rows = [
+            row for row in csv.DictReader(file) if row["tier"] == "1" and row["hgoal"].isdigit()
+        ]
+    rows = [row for row in rows if int(row["Season"]) >= OLDEST and row["Date"] != "NA"]
+    rows.sort(key=lambda row: row["Date"])
+    names, ends = np.unique([[row["home"], row["visitor"]] for row in rows], return_inverse=True)
+    first, second = ends.reshape(-1, 2).T
+    said = np.sign([int(row["hgoal"]) - int(row["vgoal"]) for row in rows]).astype(float)
+    times = np.array([row["Date"] for row in rows], "datetime64[s]")
+    data = PairData(first, second, said, np.ones(len(rows)), names, times=times)
+    return data, np.array([int(row["Season"]) for row in rows])
+
+
+def by_season(data, season, first):
+    """Chances of each match by each method, season after season."""
+    out = {}
+
+    def add(name, chances):
+        out.setdefault(name, []).append(chances)
+
+    plain, months = without(data, times=False), data.times.astype("datetime64[M]").astype(int)
+    scales = quiet_rate(
+        data.take(season < first).compact()[0], time=None, side=True, ties="davidson"
+    ).scales
+    davidson = {"side": True, "ties": "davidson"}
+    for year in range(first, season.max() + 1):
+        past, now = season < year, season == year
+        later = data.take(now)
+        monthly = np.empty((now.sum(), 3))
+        for month in np.unique(months[now]):
+            before = (months < month) & (season <= year)
+            at = months[now] == month
+            board = quiet_rate(data.take(before).compact()[0], scales=scales, **davidson)
+            monthly[at] = board_chances(board, later.take(at))
+        add("in time, month by month", monthly)
+        known = plain.take(past).compact()[0]
+        board = quiet_rate(data.take(past).compact()[0], scales=scales, **davidson)
+        add("in time, at the start", board_chances(board, later))
+        board = quiet_rate(known, model="least-squares", side=True, alpha="auto")
+        add("least squares", board_chances(board, later))
+        board = quiet_rate(known, model="bradley-terry", alpha="auto", **davidson)
+        add("Davidson", board_chances(board, later))
+        add("Elo, frozen", elo_chances(data.take(past), later, followed=False))
+        add("Elo, followed", elo_chances(data.take(past), later, followed=True))
+        add("base rate", base_chances(plain.take(past), now.sum()))
+    said = data.outcome[season >= first]
+    return {name: log_losses(np.vstack(parts), said) for name, parts in out.items()}, scales
+
+
+def main(arguments=None):
+    """Print one table for all countries."""
+    parser = make_parser(__doc__)
+    parser.add_argument("--first", type=int, default=2015, help="season (%(default)s)")
+    options = parser.parse_args(arguments)
+    losses, notes = {}, []
+    for country in COUNTRIES:
+        data, season = read_league(options.data, country)
+        losses[country], scales = by_season(data, season, options.first)
+        notes.append(
+            f"{country}: {data.n_pairs} matches of {data.n_items} clubs; scales: constant "
+            f"{scales.constant:.2f}, time {scales.time:.2f}, half-life {scales.half_life:.0f} days"
+        )
+    rows = []
+    for name in losses["germany"]:
+        each = [losses[country][name] for country in COUNTRIES]
+        all_losses = np.concatenate(each)
+        best = np.concatenate([losses[c]["in time, month by month"] for c in COUNTRIES])
+        behind = all_losses - best
+        error = behind.std() / np.sqrt(len(behind))
+        rows.append([name, *(e.mean() for e in each), all_losses.mean(), behind.mean(), error])
+    header = ["method", *COUNTRIES, "all", "behind", "± s.e."]
+    title = f"Seasons {options.first}–2024: log loss of win, draw and loss"
+    print_table(title, header, rows, digits=4)
+    print_notes(*notes)
+
+
+if __name__ == "__main__":
+    record(main)

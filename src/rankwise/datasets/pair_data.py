@@ -1,0 +1,207 @@
+"""Comparisons of items as arrays, and which columns of a table say what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.arrays import Array, Indices
+from rankwise.datasets import outcome_words as usual
+from rankwise.datasets.columns import Column
+from rankwise.datasets.rankings import Rankings
+from rankwise.inputs import check_option
+
+if TYPE_CHECKING:
+    from rankwise.graphs import PairGraph
+
+
+@dataclass(frozen=True, eq=False)
+class PairData:
+    """Comparisons of items: ``items[first[k]]`` met ``items[second[k]]``, sides as in the data.
+
+    Attributes
+    ----------
+    first, second : ndarray of shape (n_pairs,)
+        Positions in `items`. Where the data name winner and loser, the winner is first.
+    outcome : ndarray of shape (n_pairs,)
+        By how much the first item won: positive if it did, negative if the second did, 0 is a
+        tie; 1, −1 and 0 if the data do not say by how much.
+    weight : ndarray of shape (n_pairs,)
+        How much the comparison counts; 1 if the data do not say.
+    items : ndarray of shape (n_items,)
+        The distinct labels in increasing order: int64 if all are whole numbers, else strings.
+    groups, judges, clusters : ndarray of shape (n_pairs,) or None
+        A label of each comparison: which board it belongs to, who judged, what is independent.
+    covariates : dict from str to ndarray of shape (n_pairs,)
+        What else is known of each comparison, as numbers or as labels of categories. A number
+        speaks for the first side.
+    read_as : str
+        Which columns were taken for the sides and the outcome, if that was not asked for.
+    rankings : Rankings or None
+        The rankings of several items that the comparisons are the pairs of, if they are; the
+        clusters are the rankings then.
+    times : ndarray of shape (n_pairs,) or None
+        When the comparison was made: dates (datetime64) or numbers.
+    contexts : dict from str to ndarray of shape (n_pairs,)
+        Labels of the circumstances that an item may be better or worse in.
+    """
+
+    first: Indices
+    second: Indices
+    outcome: Array
+    weight: Array
+    items: NDArray[Any]
+    groups: NDArray[Any] | None = None
+    judges: NDArray[Any] | None = None
+    clusters: NDArray[Any] | None = None
+    covariates: dict[str, NDArray[Any]] = field(default_factory=dict)
+    read_as: str = ""
+    rankings: Rankings | None = None
+    times: NDArray[Any] | None = None
+    contexts: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    @property
+    def n_items(self) -> int:
+        """Number of distinct items."""
+        return len(self.items)
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of comparisons."""
+        return len(self.first)
+
+    @property
+    def winner(self) -> Indices:
+        """The item that won, the first one of a tie."""
+        return np.where(self.outcome < 0, self.second, self.first)
+
+    @property
+    def loser(self) -> Indices:
+        """The item that lost, the second one of a tie."""
+        return np.where(self.outcome < 0, self.first, self.second)
+
+    @property
+    def magnitude(self) -> Array:
+        """By how much the winner won; 0 is a tie."""
+        return np.abs(self.outcome)
+
+    def graph(self) -> PairGraph:
+        """The comparisons as a preference graph, which a ranker takes as its `y`."""
+        from rankwise.graphs import PairGraph
+
+        return PairGraph(self.winner, self.loser, self.magnitude, self.weight, self.n_items)
+
+    def compact(self) -> tuple[PairData, Indices]:
+        """The same with the items that occur only, and their positions before."""
+        ends = np.stack([self.first, self.second])
+        members, (first, second) = np.unique(ends, return_inverse=True)
+        rankings = self.rankings and self.rankings.among(slice(None), members)
+        items = self.items[members]
+        return replace(self, first=first, second=second, items=items, rankings=rankings), members
+
+    def take(self, rows: NDArray[Any]) -> PairData:
+        """Some of the comparisons, by their numbers or a mask, each as often as it is named."""
+        per_row = (
+            *("first", "second", "outcome", "weight", "groups", "judges", "clusters", "times"),
+        )
+        known = {name: getattr(self, name) for name in per_row}
+        taken = {name: values[rows] for name, values in known.items() if values is not None}
+        for kind in ("covariates", "contexts"):
+            taken[kind] = {name: column[rows] for name, column in getattr(self, kind).items()}
+        if self.rankings is not None:
+            taken["rankings"] = self.rankings.among(rows, np.arange(self.n_items))
+        return replace(self, **taken)
+
+
+@dataclass(frozen=True)
+class PairColumns:
+    """Which columns of a table say what; the parameters of `read_pairs`."""
+
+    winner: Column = "winner"
+    loser: Column = "loser"
+    sides: Sequence[Column] | None = None
+    outcome: Column | None = None
+    wins: Sequence[Column] | None = None
+    scores: Sequence[Column] | None = None
+    margin: bool = False
+    magnitude: Column | None = None
+    weight: Column | None = None
+    tie: Column | None = None
+    group: Column | None = None
+    judge: Column | None = None
+    cluster: Column | None = None
+    covariates: Sequence[Column | tuple[Column, Column]] = ()
+    outcome_words: Mapping[str, str] = field(default_factory=dict)
+    ranking: Column | None = None
+    item: Column = "item"
+    place: Column = "place"
+    places: Sequence[Column] | None = None
+    unlisted: str = "absent"
+    time: Column | None = None
+    context: Column | Sequence[Column] = ()
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether there are rankings of several items."""
+        return self.ranking is not None or self.places is not None
+
+    def __post_init__(self) -> None:
+        check_option("unlisted", self.unlisted, ("absent", "last"))
+        if isinstance(self.places, str) or (self.places is not None and len(self.places) < 2):
+            raise ValueError(f"places is {self.places!r}; pass the columns, the best place first.")
+        for name, sizes in (("sides", (2,)), ("scores", (2,)), ("wins", (2, 3))):
+            columns = getattr(self, name)
+            if columns is None:
+                continue
+            if isinstance(columns, str) or len(columns) not in sizes:
+                raise ValueError(f"{name} is {columns!r}; pass the names of two columns.")
+            if self.sides is None:
+                raise ValueError(f"{name}= needs sides=, the two columns with the items.")
+        if isinstance(self.covariates, (str, int)):
+            raise ValueError(f"covariates is {self.covariates!r}; pass a list of column names.")
+        said = [n for n in ("outcome", "wins", "scores") if getattr(self, n) is not None]
+        if len(said) > 1:
+            raise ValueError(f"{' and '.join(said)} say the same thing; pass one of them.")
+
+    def recognized(self, names: Sequence[str]) -> PairColumns:
+        """The same, with sides and outcome by their usual names where nothing else is meant."""
+        is_asked = self.sides is not None or self.outcome is not None
+        plain = [re.sub(r"[\s_]", "", name).lower() for name in names]
+        if (
+            is_asked
+            or self.is_ranked
+            or (self.winner, self.loser) != ("winner", "loser")
+            or "loser" in plain
+        ):
+            return self
+
+        def found(known: Sequence[tuple[str, ...]]) -> list[list[str]]:
+            there = [words for words in known if all(plain.count(word) == 1 for word in words)]
+            return [[names[plain.index(word)] for word in words] for words in there]
+
+        sides, scores = found(usual.SIDES), found(usual.SCORES)
+        outcomes = found([(name,) for name in usual.OUTCOMES])
+        if len(sides) == 1 and len(outcomes) == 1:
+            return replace(self, sides=sides[0], outcome=outcomes[0][0])
+        if len(sides) == 1 and not outcomes and len(scores) == 1:
+            return replace(self, sides=sides[0], scores=scores[0])
+        return self
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """The roles that a column may have."""
+        return [one.name for one in fields(cls)]
+
+
+def read_as(wanted: PairColumns) -> str:
+    """Which columns were taken for sides and outcome, in a sentence."""
+    first, second = wanted.sides or ("", "")
+    what = f"{wanted.outcome!r} as the outcome"
+    if wanted.scores is not None:
+        what = f"{wanted.scores[0]!r} and {wanted.scores[1]!r} as their scores"
+    return f"{first!r} and {second!r} are read as the two sides, {what}"

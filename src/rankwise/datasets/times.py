@@ -1,0 +1,73 @@
+"""When a comparison was made: dates or numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.arrays import Array
+from rankwise.datasets.labels import as_text, finite_number, show
+
+_DIGITS = re.compile(r"(1[89]|20|21)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2}([ T][0-9:.]+)?)?(Z|[+]00:?00)?")
+DAY = np.timedelta64(1, "D")
+
+
+def read_times(texts: Sequence[str], error: Callable[[int, str], Exception]) -> NDArray[Any]:
+    """Dates as datetime64[s], or numbers; `error` makes the error about one of the texts.
+
+    Dates are written as 2019-01-31, with a time of the day or without, or all as 20190131. Numbers
+    are whatever the data count in: years, rounds. One column is of one kind.
+    """
+    if all(_DIGITS.fullmatch(text) for text in texts):
+        return np.array([_date(f"{t[:4]}-{t[4:6]}-{t[6:]}") for t in texts], "datetime64[s]")
+    dates = [_date(text) for text in texts]
+    if all(date is not None for date in dates):
+        return np.array(dates, "datetime64[s]")
+    numbers = [finite_number(text) for text in texts]
+    if all(number is not None for number in numbers):
+        return np.array(numbers, np.float64)
+    is_date = any(date is not None for date in dates)
+    known = dates if is_date else numbers
+    k = next(k for k, value in enumerate(known) if value is None)
+    raise error(
+        k,
+        f"the time is {show(texts[k])}, expected "
+        f"{'a date such as 2019-01-31, as in other rows' if is_date else 'a date or a number'}. "
+        "Write all dates as year-month-day; 01/02/2019 can be read in two ways.",
+    )
+
+
+def _date(text: str) -> np.datetime64 | None:
+    if not _DATE.fullmatch(text):
+        return None
+    try:
+        return np.datetime64(re.sub(r"(Z|[+]00:?00)$", "", text).replace(" ", "T"), "s")
+    except ValueError:
+        return None
+
+
+def as_times(values: Any, n: int) -> NDArray[Any]:
+    """One time for each of n comparisons, from an array of dates, numbers or texts."""
+    array = np.asarray(values)
+    if array.shape != (n,):
+        raise ValueError(
+            f"time has shape {array.shape}, but there are {n} comparisons; pass one for each."
+        )
+    if array.dtype.kind == "M" and not np.isnat(array).any():
+        return array.astype("datetime64[s]")
+    if array.dtype.kind in "iuf" and np.isfinite(array).all():
+        return array.astype(np.float64)
+    texts = [as_text(value) for value in array.tolist()]
+    return read_times(texts, lambda k, problem: ValueError(f"comparison {k}: {problem}"))
+
+
+def in_days(times: NDArray[Any]) -> Array:
+    """Dates as days since 1970, numbers as they are."""
+    if times.dtype.kind == "M":
+        return np.asarray(times.astype("datetime64[s]").astype(np.int64) / 86400.0)
+    return np.asarray(times, np.float64)

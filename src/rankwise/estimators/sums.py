@@ -1,0 +1,552 @@
+"""Sums: all that RankRLS needs to know of rows, added up over batches in any order."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import io
+import json
+import math
+import zipfile
+from collections.abc import Hashable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwise.arrays import Array, Indices
+from rankwise.estimators.problem import check_beta, check_rows
+from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
+from rankwise.frames import check_same_index
+from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.graphs.gram import plain_system
+from rankwise.graphs.pair_graph import COSTS, GROUP_WEIGHTS
+from rankwise.graphs.score_graph import TIES
+from rankwise.groups import Groups, encode_groups
+from rankwise.inputs import (
+    as_real,
+    as_scores,
+    as_weights,
+    check_alphas,
+    check_length,
+    check_option,
+    split_weighted,
+)
+from rankwise.machine import calm, check_matrix_fits
+from rankwise.model_selection.hold_out import dense_rows
+from rankwise.solvers.sums import OpenGroup, Part, solve_sums
+
+OPEN_BYTES = 2**27  # for groups that may go on, at least four Gram matrices
+BLOCK = 4096  # rows
+ONE_LIST = None  # the name of the group that all rows are in if there are no groups
+FORMAT = "rankwise.Sums 1"
+
+
+class Batch(NamedTuple):
+    """Rows, checked: features, scores of shape (n_rows, n_outputs), groups, weights or None."""
+
+    X: Any
+    y: Array
+    groups: Groups
+    weight: Array | None
+    names: list[Hashable]
+
+    def members(self) -> list[tuple[Hashable, Indices, Indices]]:
+        """Name of each group, its rows, and those of positive weight."""
+        codes = self.groups.codes
+        order = np.argsort(codes, kind="stable")
+        by_group = np.split(order, np.cumsum(self.groups.sizes)[:-1])
+        weight = np.ones(len(codes)) if self.weight is None else self.weight
+        pairs = zip(self.names, by_group, strict=True)
+        return [(name, rows, rows[weight[rows] > 0]) for name, rows in pairs]
+
+    def opened(self, rows: Indices) -> OpenGroup:
+        """The group of rows of positive weight; long ones in blocks that stay in the cache."""
+        parts = []
+        for block in np.array_split(rows, 1 + len(rows) // max(BLOCK, 8 * self.X.shape[1])):
+            weight = np.ones(len(block)) if self.weight is None else self.weight[block]
+            Z = np.hstack([dense_rows(self.X[block]), self.y[block]])
+            parts.append(OpenGroup.of_rows(Z, weight))
+        return functools.reduce(OpenGroup.joined, parts)
+
+    def only(self, rows: Indices) -> Batch:
+        """The batch of the rows of one group."""
+        groups = encode_groups(None, len(rows))
+        weight = None if self.weight is None else self.weight[rows]
+        return Batch(self.X[rows], self.y[rows], groups, weight, [ONE_LIST])
+
+
+class Sums:
+    """All that a linear RankRLS needs to know of rows, added up.
+
+    Use it for data that do not fit in memory, or that live elsewhere: whatever reads the rows
+    (DuckDB, Polars, Spark, Dask, a loop over files) adds them up in batches, in as many processes
+    as there are; the sums are merged and solved. The models are those of `RankRLS.fit` on all rows
+    at once, to rounding, whatever the batches and their order. It is ``Rᵀ L R`` and ``Rᵀ d``
+    ([RankRLS09] equation 28), so its size does not depend on the number of rows.
+
+    Parameters
+    ----------
+    cost, ties, group_weight, beta
+        As in `RankRLS`. With ``cost="magnitude", ties="include"`` a group may have rows in several
+        batches, with others it must come whole in one.
+
+    Attributes
+    ----------
+    n_items, n_pairs : int
+        Rows and pairs so far.
+
+    See Also
+    --------
+    RankRLS.partial_fit : A model after each batch; kernels with a basis, too.
+
+    Notes
+    -----
+    Groups that may go on are kept in 128 MiB, those seen last. Of all others the labels are kept,
+    and a row that comes later is refused, never counted wrongly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import RankRLS, Sums
+    >>> rng = np.random.default_rng(0)
+    >>> X, y, groups = rng.random((90, 2)), rng.random(90), np.repeat(np.arange(9), 10)
+    >>> one, two = Sums(), Sums()
+    >>> one.add(X[:25], y[:25], groups[:25]).add(X[60:], y[60:], groups[60:]).n_items
+    55
+    >>> sent = two.add(X[25:60], y[25:60], groups[25:60]).to_bytes()  # in another process
+    >>> path = one.merge(Sums.from_bytes(sent)).solve([0.01, 0.1])
+    >>> np.allclose(path.model(1).coef_, RankRLS(0.1).fit(X, y, groups).coef_, rtol=1e-10)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        cost: str = "magnitude",
+        ties: str = "include",
+        group_weight: str = "pairs",
+        beta: float = 0.0,
+    ) -> None:
+        check_option("cost", cost, COSTS)
+        check_option("ties", ties, TIES)
+        check_option("group_weight", group_weight, GROUP_WEIGHTS)
+        check_beta(beta)
+        self.rule: dict[str, Any] = {
+            "cost": cost,
+            "ties": ties,
+            "group_weight": group_weight,
+            "beta": float(beta),
+        }
+        self._model = RankRLS(**self.rule)  # knows the features and outputs
+        self._pairs = self._rows = Part(0.0, 0.0, 0.0, 0)
+        self._open: dict[Hashable, OpenGroup] = {}  # those seen last are last
+        self._closed: dict[Hashable, int] = {}  # and how many rows of positive weight they had
+        self._has_groups: bool | None = None
+
+    @property
+    def n_items(self) -> int:
+        """Rows so far."""
+        return self._rows.n
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs so far."""
+        return self._pairs.n
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """() for one output, (n_outputs,) for y of two dimensions."""
+        return self._model.output_shape_
+
+    @property
+    def open_bytes(self) -> int:
+        """Memory of the groups that may go on."""
+        return sum(group.mean.nbytes + group.root.nbytes for group in self._open.values())
+
+    @property
+    def takes_parts(self) -> bool:
+        """Whether a group may have rows in several batches."""
+        return bool(self.rule["cost"] == "magnitude" and self.rule["ties"] == "include")
+
+    @calm
+    def add(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        whole_groups: bool = False,
+        is_sorted: bool = False,
+    ) -> Self:
+        """Add a batch of rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            At least one row; always with the same features.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            Scores, or a target of `make_target`; several outputs only for ``cost="magnitude",
+            ties="include"``.
+        groups : array-like of shape (n_rows,), optional
+            Group labels. None in all batches puts all rows of all batches in one group.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows, as in `RankRLS.fit`; batches without have weights of 1.
+        whole_groups : bool
+            Promise that no group of this batch has rows in another one: only their labels are
+            kept, which saves memory and time.
+        is_sorted : bool
+            Promise that all rows come sorted by group, so that only the first and the last group of
+            a batch may have rows in others; nearly as fast.
+
+        Returns
+        -------
+        Sums
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If a group comes back that is no longer kept; nothing is added then.
+        """
+        batch = self._read(X, y, groups, sample_weight)
+        self._check_groups(groups is not None, batch.names)
+        ends = batch.groups.codes[[0, -1]] if is_sorted else range(len(batch.names))
+        keep = {batch.names[k] for k in ends} if self.takes_parts and not whole_groups else set()
+        members = batch.members()
+        opened = {
+            name: batch.opened(counted)
+            for name, _, counted in members
+            if len(counted) and (name in keep or name in self._open)
+        }
+        self._absorb(*self._parts(batch), opened, groups is not None)
+        self._close({name: len(counted) for name, _, counted in members if name not in keep})
+        return self
+
+    def merge(self, other: Sums) -> Self:
+        """Add the rows that other sums of the same kind were given; those are left as they are.
+
+        Both may have rows of the same groups, if `add` may. The order of merges does not matter.
+        """
+        if self._is_like(other):
+            for own, theirs in ((self, other), (other, self)):
+                own._check_groups(bool(other._has_groups), [*theirs._open, *theirs._closed])
+            self._model = copy.copy(other._model)
+            self._absorb(other._pairs, other._rows, other._open, bool(other._has_groups))
+            self._closed |= other._closed
+        return self
+
+    def subtract(self, other: Sums) -> Self:
+        """Take away the rows that other sums were given, which were added or merged before.
+
+        For data that expire: keep the sums of each day, add the new day and subtract the old one.
+        Groups leave whole, or, if `add` may cut them, in the parts that they came in.
+        """
+        if not self._is_like(other):
+            return self
+        pairs, left = self._pairs, {}
+        here, leaving = self._counts(), other._counts()
+        for name, n_items in leaving.items():
+            if n_items == here.get(name):
+                continue
+            own, part = self._open.get(name), other._open.get(name)
+            if own is None or part is None or own.n_items < n_items:
+                raise ValueError(
+                    f"{n_items} rows of {_named(name)} cannot be subtracted: {here.get(name, 0)} "
+                    "rows of it are there. Subtract what was added before, in whole groups."
+                )
+            left[name] = own.without(part)
+            for group, factor in ((left[name], 1), (own, -1), (part, 1)):
+                pairs = pairs.plus(group.pairs(*self._settings), factor)
+        self._pairs, self._rows = pairs.plus(other._pairs, -1), self._rows.plus(other._rows, -1)
+        for name in leaving:
+            self._open.pop(name, None)
+            self._closed.pop(name, None)
+        self._open.update(left)
+        return self
+
+    @calm
+    def solve(self, alphas: ArrayLike) -> RankRLSPath:
+        """The models of a list of alphas, as `RankRLS.path` of all rows gives them.
+
+        Parameters
+        ----------
+        alphas : array-like of shape (n_alphas,)
+            Positive numbers in any order.
+
+        Returns
+        -------
+        RankRLSPath
+            ``path.model(k)`` is the `RankRLS` of ``alphas[k]``, ready to predict and to be saved.
+        """
+        checked = check_alphas(alphas, "alphas")
+        if not self.n_pairs and (self.rule["beta"] < 1 or not self.n_items):
+            raise ValueError(
+                f"there is nothing to rank: {self.n_items} items make no pair; give group labels "
+                "that are shared by items to be compared, and scores that differ."
+            )
+        model = copy.copy(self._model)
+        model.n_pairs_, model.solver_, model.n_iter_ = self.n_pairs, "primal", 1
+        return RankRLSPath(model, checked, self.coefficients(checked))
+
+    def coefficients(self, alphas: Array) -> Array:
+        """Weights of the features, shape (n_alphas, n_features, n_outputs); 0 without a pair."""
+        return solve_sums(self._pairs, self._rows, self.rule["beta"], alphas)
+
+    @calm
+    def held_out(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike,
+        alphas: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> Array:
+        """Scores of rows by the models without their group: a second pass over the batches.
+
+        Leave-group-out, exact: what training again on all rows but those of the group gives.
+        Average a metric over the batches for each alpha, and take the best.
+
+        Parameters
+        ----------
+        X, y, groups, sample_weight
+            Rows that were added before. A group must be whole in a batch, unless it is among those
+            seen last that may go on.
+        alphas : array-like of shape (n_alphas,)
+            Positive numbers.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_alphas) or (n_rows, n_outputs, n_alphas)
+            Held-out scores.
+        """
+        checked, beta = check_alphas(alphas, "alphas"), self.rule["beta"]
+        if groups is None or not self._has_groups:
+            raise ValueError("without groups all rows are one list, and none can be left out.")
+        batch = self._read(X, y, groups, sample_weight)
+        out = np.empty((*batch.y.shape, len(checked)))
+        for name, rows, counted in batch.members():
+            if name in self._open:
+                own = self._open[name]
+                pairs, items = own.pairs(*self._settings), own.rows(self._settings[0])
+            elif self._closed.get(name) == len(counted):
+                pairs, items = self._parts(batch.only(rows))
+            else:
+                raise ValueError(
+                    f"{_named(name)} has {len(counted)} rows in this batch, but "
+                    f"{self._closed.get(name, 0)} were added; give all rows of a group together."
+                )
+            pairs, items = self._pairs.plus(pairs, -1), self._rows.plus(items, -1)
+            if not pairs.n and beta < 1:
+                raise ValueError(f"without {_named(name)} there is no pair to train on.")
+            for k, w in enumerate(solve_sums(pairs, items, beta, checked)):
+                out[rows, :, k] = batch.X[rows] @ w
+        return out.reshape((len(out), *self.output_shape, len(checked)))
+
+    def to_bytes(self) -> bytes:
+        """The sums as bytes, to be sent or kept; `from_bytes` reads them.
+
+        Numbers and words only, no pickle: group labels must be numbers or text.
+        """
+        for name in (*self._open, *self._closed):
+            if not isinstance(name, (str, int, float, type(None))):
+                raise ValueError(
+                    f"the group label {name!r} is a {type(name).__name__}; only numbers and text "
+                    "can be written. Make text of the labels."
+                )
+        opened = list(self._open.values())
+        facts = {
+            "format": FORMAT,
+            "rule": self.rule,
+            "has_groups": self._has_groups,
+            "feature_names": list(getattr(self._model, "feature_names_in_", [])),
+            "output_shape": self.output_shape,
+            "totals": [*self._pairs[2:], *self._rows[2:]],
+            "open": [[name, len(group.root), *group[:3]] for name, group in self._open.items()],
+            "closed": list(self._closed.items()),
+        }
+        arrays = [*self._pairs[:2], *self._rows[:2]]
+        if opened:
+            arrays += [np.stack([g.mean for g in opened]), np.vstack([g.root for g in opened])]
+        stream = io.BytesIO()
+        np.savez(stream, np.frombuffer(json.dumps(facts).encode(), np.uint8), *arrays)
+        return stream.getvalue()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Sums:
+        """The sums that `to_bytes` wrote; a ValueError if the bytes are anything else."""
+        try:
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                if sum(entry.file_size for entry in archive.infolist()) > len(data):
+                    raise ValueError("the arrays are larger than the bytes")
+            text, *arrays = np.load(io.BytesIO(data), allow_pickle=False).values()
+            return cls._restored(json.loads(text.tobytes()), arrays)
+        except (ValueError, KeyError, TypeError, OverflowError, zipfile.BadZipFile) as error:
+            raise ValueError(f"these bytes are no rankwise.Sums: {error!s:.200}.") from error
+
+    @classmethod
+    def _restored(cls, facts: Any, arrays: list[Array]) -> Sums:
+        if facts["format"] != FORMAT:
+            raise ValueError(f"the format is {facts['format']!r:.40}, expected {FORMAT!r}")
+        sums, model = cls(**facts["rule"]), RankRLS(**facts["rule"])
+        lengths = [int(length) for _, length, *_ in facts["open"]]
+        p = model.n_features_in_ = arrays[0].shape[0] if arrays[0].ndim else 0
+        model.output_shape_ = tuple(map(int, facts["output_shape"]))
+        q = math.prod(model.output_shape_)
+        shapes: list[tuple[int, ...]] = [(p, p), (p, q)] if p else [(), ()]
+        shapes += shapes if sums.rule["beta"] > 0 else [(), ()]
+        shapes += [(len(lengths), p + q), (sum(lengths), p + q)] if lengths else []
+        if [array.shape for array in arrays] != shapes or min(lengths, default=0) < 0:
+            raise ValueError("the shapes of the arrays do not fit together")
+        if not all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays):
+            raise ValueError("the arrays do not hold finite numbers")
+        if len(facts["feature_names"]) == p > 0:
+            names = np.array(list(map(str, facts["feature_names"])), object)
+            vars(model)["feature_names_in_"] = names
+        weight, n_pairs, row_weight, n_items = facts["totals"]
+        sums._pairs = Part(arrays[0], arrays[1], float(weight), int(n_pairs))
+        sums._rows = Part(arrays[2], arrays[3], float(row_weight), int(n_items))
+        roots = np.split(arrays[-1], np.cumsum(lengths)[:-1]) if lengths else []
+        for k, (name, _, n, weight, pair_weight) in enumerate(facts["open"]):
+            numbers = int(n), float(weight), float(pair_weight)
+            sums._open[name] = OpenGroup(*numbers, arrays[4][k], roots[k])
+        sums._closed = {name: int(count) for name, count in facts["closed"]}
+        sums._model, sums._has_groups = model, facts["has_groups"]
+        return sums
+
+    @property
+    def _settings(self) -> tuple[int, str]:
+        return self._model.n_features_in_, self.rule["group_weight"]
+
+    def _read(self, X: Any, y: Any, groups: Any, sample_weight: Any) -> Batch:
+        """What the user passed, checked against what came before."""
+        is_first = not self.n_items
+        check_same_index(X=X, y=y, groups=groups)
+        if isinstance(y, PreferenceGraph):
+            raise ValueError(
+                f"y is a {type(y).__name__}, whose preferences cannot be cut in batches; pass "
+                "scores and groups."
+            )
+        X = check_rows(self._model, X, reset=is_first)
+        y, groups, weights = split_weighted(y, groups, sample_weight)
+        scores = check_length(as_scores(y), X.shape[0])
+        if is_first:
+            if scores.size > len(scores) and not self.takes_parts:
+                raise ValueError(
+                    f"y has {scores.shape[1]} outputs, but with this cost and ties each has pairs "
+                    "of its own, which cannot be added up at once; train one model per output."
+                )
+            advice = "use fit with solver='iterative' for so many features"
+            check_matrix_fits(X.shape[1], X.shape[1], "a Gram matrix", advice)
+            self._model.output_shape_ = scores.shape[1:]
+        elif scores.shape[1:] != self.output_shape:
+            raise ValueError(
+                f"y has shape {scores.shape}, but the batches before had outputs of shape "
+                f"{self.output_shape}; give every batch the same outputs."
+            )
+        if weights is not None:
+            checked = as_weights(weights, X.shape[0])
+            if not np.array_equal(checked, as_real("sample_weight", weights)):
+                raise ValueError(
+                    "sample_weight is so large or so small that products of weights cannot be "
+                    "held; multiply all weights by one factor that brings them near 1."
+                )
+            weights = checked
+        encoded = encode_groups(groups, X.shape[0])
+        names: list[Hashable] = [ONE_LIST] if groups is None else encoded.labels.tolist()
+        return Batch(X, scores.reshape(len(scores), -1), encoded, weights, names)
+
+    def _parts(self, batch: Batch) -> tuple[Part, Part]:
+        """Sums over the pairs of a batch, and over its rows; the latter's only if beta > 0."""
+        X, y, encoded, weight, _ = batch
+        options = {name: value for name, value in self.rule.items() if name != "beta"}
+        scores = y[:, 0] if y.shape[1] == 1 else y
+        graph = ScoreGraph.of(scores, encoded, **options, sample_weight=weight)
+        system = graph.system(X, graph.divergence.reshape(y.shape))
+        total = float(len(y) if weight is None else weight.sum())
+        rows: tuple[Any, Any] = (0.0, 0.0)
+        if self.rule["beta"] > 0:
+            rows = plain_system(X, y if weight is None else y * weight[:, None], weight)
+        return Part(*system, graph.total_weight, graph.n_pairs), Part(*rows, total, len(y))
+
+    def _absorb(
+        self, pairs: Part, rows: Part, opened: dict[Hashable, OpenGroup], has_groups: bool
+    ) -> None:
+        """Add sums, and the pairs between the new rows and the old ones of the same groups."""
+        for name, group in opened.items():
+            before = self._open.pop(name, None)
+            if before is not None:
+                joined = group.joined(before)
+                for one, factor in ((joined, 1), (group, -1), (before, -1)):
+                    pairs = pairs.plus(one.pairs(*self._settings), factor)
+                group = joined
+            self._open[name] = group
+        self._pairs, self._rows = self._pairs.plus(pairs), self._rows.plus(rows)
+        self._has_groups = has_groups
+        excess = self.open_bytes - self._limit
+        for name, group in list(self._open.items()):
+            if excess <= 0:
+                break
+            excess -= group.mean.nbytes + group.root.nbytes
+            self._close({name: group.n_items})
+
+    def _close(self, counts: dict[Hashable, int]) -> None:
+        for name, count in counts.items():
+            before = self._open.pop(name, None)
+            self._closed[name] = count if before is None else before.n_items
+
+    def _counts(self) -> dict[Hashable, int]:
+        """How many rows of positive weight each group has."""
+        return {**self._closed, **{name: group.n_items for name, group in self._open.items()}}
+
+    @property
+    def _limit(self) -> int:
+        n_columns = self._settings[0] + int(np.prod(self.output_shape))
+        return max(OPEN_BYTES, 32 * n_columns**2)
+
+    def _is_like(self, other: Sums) -> bool:
+        """Whether other sums have rows; an error if they are of another kind."""
+        if not isinstance(other, Sums):
+            raise TypeError(f"expected rankwise.Sums, got a {type(other).__name__}.")
+        if self.n_items and other.n_items:
+            for name in ("n_features_in_", "feature_names_in_", "output_shape_"):
+                own, theirs = (getattr(one._model, name, ()) for one in (self, other))
+                if not np.array_equal(own, theirs):
+                    raise ValueError(
+                        f"{name.strip('_')} of the sums differ, {own} and {theirs}; only sums of "
+                        "the same columns belong together."
+                    )
+        if self.rule != other.rule:
+            raise ValueError(
+                f"the sums are of different problems, {self.rule} and {other.rule}; only those of "
+                "the same cost, ties, group_weight and beta belong together."
+            )
+        return other.n_items > 0
+
+    def _check_groups(self, has_groups: bool, names: list[Hashable]) -> None:
+        if self._has_groups not in (None, has_groups):
+            raise ValueError(
+                f"groups {'are given' if has_groups else 'is None'} in this batch but "
+                f"{'were None' if has_groups else 'were given'} before; give every batch its "
+                "groups, or none at all if all rows are one list."
+            )
+        gone = self._closed.keys() & set(names)
+        if gone:
+            name = min(gone, key=str)
+            why = (
+                "a batch was said to have whole groups, or the groups seen since take more "
+                f"than {self._limit / 2**20:,.0f} MiB"
+                if self.takes_parts
+                else f"with cost={self.rule['cost']!r} and ties={self.rule['ties']!r} a group must "
+                "come whole in one batch"
+            )
+            raise ValueError(
+                f"{_named(name)} has rows in several batches, but its earlier rows are no longer "
+                f"kept ({len(gone)} such groups): {why}. Bring the rows of a group in the same "
+                "batch, for example by sorting the rows by group."
+            )
+
+
+def _named(name: Hashable) -> str:
+    return "the one list of all rows" if name is ONE_LIST else f"group {name!r}"

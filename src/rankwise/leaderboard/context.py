@@ -1,0 +1,447 @@
+"""Ratings that change with time and with the circumstances of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rankwise.arrays import Array, Indices
+from rankwise.datasets import PairData
+from rankwise.datasets.times import as_times, in_days
+from rankwise.leaderboard.bradley_terry import BradleyTerry
+from rankwise.leaderboard.jackknife import root_of
+from rankwise.leaderboard.likelihood import Fit
+from rankwise.leaderboard.solving import RatingSystem, Solution
+from rankwise.leaderboard.tally import Tally
+from rankwise.solvers.least_squares import conjugate_gradients
+from rankwise.text_tables import listed
+from rankwise.uncertainty.jackknife import Spread
+
+MOST_KNOTS = 60
+N_DRAWS = 100
+DRAW_TOLERANCE = 1e-2
+EXACT_SIZE = 2**23  # numbers of the dense design
+GAP, ROUGH_GAP = 1e-9, 1e-5
+MAX_ITERATIONS = 500
+FIRST = (1.0, 0.5, 0.3, 0.3)  # constant, time, half-life as a share of all time, context
+FACTORS = (2.0, 0.5, 2**0.5, 0.5**0.5)
+ROUNDS = 3
+SPLITS = ((0.6, 0.8), (0.8, 1.0))  # comparisons before and until which share
+
+
+class Scales(NamedTuple):
+    """How much ratings differ, in logits: standard deviations of the parts of a rating.
+
+    Attributes
+    ----------
+    constant : float
+        Of what an item always has.
+    time : float
+        Of what changes with time; 0 without time.
+    half_life : float
+        After which half of a change is left, in days if times are dates.
+    context : float
+        Of what an item has in one context only; 0 without contexts.
+    """
+
+    constant: float
+    time: float = 0.0
+    half_life: float = 1.0
+    context: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Circumstances:
+    """When and in which contexts comparisons were made, and the parts of a rating then.
+
+    ``r_i(c) = a_i + x_i(t) + Σ b_{i,s}``: a constant, a path in time with the covariance
+    ``e^{−|t − t′|/τ}`` (an Ornstein–Uhlenbeck process, by its values at a few knots), and an offset
+    for each level s of a context.
+
+    Attributes
+    ----------
+    times : ndarray of shape (n,) or None
+        Dates or numbers.
+    levels : dict from str to ndarray
+        The levels of each context.
+    codes : ndarray of int, shape (n_contexts, n)
+        The level of each comparison.
+    """
+
+    times: NDArray[Any] | None
+    levels: dict[str, NDArray[Any]]
+    codes: Indices
+
+    @classmethod
+    def of(cls, data: PairData) -> Circumstances | None:
+        """Of comparisons; None if they name neither times nor contexts."""
+        if data.times is None and not data.contexts:
+            return None
+        if data.times is not None and (data.times == data.times[0]).all():
+            raise ValueError(
+                f"the time is {data.times[0]} in every comparison, so nothing can change; "
+                "leave out time."
+            )
+        levels, codes = {}, np.zeros((len(data.contexts), data.n_pairs), np.intp)
+        for k, (name, labels) in enumerate(data.contexts.items()):
+            levels[name], codes[k] = np.unique(labels, return_inverse=True)
+            if len(levels[name]) < 2:
+                raise ValueError(
+                    f"the context {name!r} is {levels[name][0]} in every comparison, so that it "
+                    "tells nothing; leave it out."
+                )
+        return cls(data.times, levels, codes)
+
+    def take(self, rows: NDArray[Any]) -> Circumstances:
+        """Of some of the comparisons; the levels stay."""
+        return Circumstances(
+            None if self.times is None else self.times[rows], self.levels, self.codes[:, rows]
+        )
+
+
+class Parts:
+    """The parts of a rating and how much of each there is in a comparison: φ(c), q numbers.
+
+    Parameters
+    ----------
+    seen : Circumstances
+        Of the comparisons to learn from.
+    scales : Scales
+        Of the parts.
+    """
+
+    def __init__(self, seen: Circumstances, scales: Scales) -> None:
+        self.seen, self.scales = seen, scales
+        self.tau = scales.half_life / np.log(2)
+        self.knots = np.empty(0)
+        if seen.times is not None:
+            days = in_days(seen.times)
+            n = 1 + int(np.ceil(2 * np.ptp(days) / self.tau))
+            self.knots = np.linspace(days.min(), days.max(), min(max(n, 2), MOST_KNOTS))
+        sizes = [len(levels) for levels in seen.levels.values()]
+        self.first_level = 1 + len(self.knots) + np.cumsum([0, *sizes])
+        self.size = int(self.first_level[-1])
+
+    def root(self) -> Array:
+        """T with T Tᵀ the covariance of the parts of one item."""
+        T, k = np.zeros((self.size, self.size)), 1 + len(self.knots)
+        T[0, 0] = self.scales.constant
+        gaps = np.abs(self.knots[:, None] - self.knots) / self.tau
+        covariance = np.exp(-gaps) + 1e-10 * np.eye(len(self.knots))
+        T[1:k, 1:k] = self.scales.time * np.linalg.cholesky(covariance) if k > 1 else 0.0
+        T[k:, k:] = self.scales.context * np.eye(self.size - k)
+        return T
+
+    def at(self, times: NDArray[Any] | None, codes: Indices) -> sp.csr_matrix:
+        """φ of shape (n, q): between two knots what the process expects, after the last it fades.
+
+        A level of −1 is none.
+        """
+        n = codes.shape[1] if times is None else len(times)
+        columns, values = [np.zeros(n, np.intp)], [np.ones(n)]
+        if len(self.knots):
+            days, last, K = in_days(np.asarray(times)), self.knots[-1], len(self.knots)
+            left = np.clip(np.searchsorted(self.knots, days, side="right") - 1, 0, K - 2)
+            width = (self.knots[1] - self.knots[0]) / self.tau
+            since = np.clip((days - self.knots[left]) / self.tau, 0.0, width)
+            fading = np.exp(-np.maximum(days - last, 0.0) / self.tau)
+            fading *= np.exp(-np.maximum(self.knots[0] - days, 0.0) / self.tau)
+            columns += [1 + left, 2 + left]
+            values += [fading * np.sinh(width - since) / np.sinh(width)]
+            values += [fading * np.sinh(since) / np.sinh(width)]
+        for first, code in zip(self.first_level, codes, strict=False):
+            columns.append(first + np.maximum(code, 0))
+            values.append((code >= 0).astype(np.float64))
+        m = len(columns)
+        at = np.stack(columns, axis=1).ravel(), np.arange(0, m * n + 1, m)
+        return sp.csr_matrix((np.stack(values, axis=1).ravel(), *at), shape=(n, self.size))
+
+    def point(self, time: Any = None, context: Any = None) -> Array:
+        """φ of one moment and one context: the last day, and the mix of levels, if not given."""
+        seen = self.seen
+        times = None
+        if seen.times is not None:
+            times = np.array([seen.times.max()]) if time is None else as_times([time], 1)
+            if times.dtype.kind != seen.times.dtype.kind:
+                raise ValueError(
+                    f"time={time!r}, but the times of the board are as {seen.times[0]}."
+                )
+        elif time is not None:
+            raise ValueError("the board was made without time=, so it is the same at all times.")
+        phi = self.at(times, np.full((0, 1), -1)).toarray()[0]
+        asked = self.level_codes(context)
+        for first, code, codes, levels in zip(
+            self.first_level, asked, seen.codes, seen.levels.values(), strict=False
+        ):
+            n = len(levels)
+            share = np.bincount(codes, minlength=n) / codes.size if code < 0 else np.eye(n)[code]
+            phi[first : first + n] = share
+        return np.asarray(phi)
+
+    def level_codes(self, context: Any) -> list[int]:
+        """The number of the level of each context, −1 where none is asked for."""
+        levels = self.seen.levels
+        if context is None:
+            return [-1] * len(levels)
+        if not isinstance(context, Mapping):
+            values = list(context) if isinstance(context, (tuple, list)) else [context]
+            if len(values) != len(levels):
+                names = ", ".join(levels) or "none"
+                raise ValueError(
+                    f"context={context!r}, but the contexts of the board are: {names}."
+                )
+            context = dict(zip(levels, values, strict=True))
+        codes = []
+        for name, known in levels.items():
+            label, labels = context.get(name), known.tolist()
+            if label is not None and label not in labels:
+                raise ValueError(
+                    f"{name} is {label!r}; the board knows {listed(map(repr, labels))}."
+                )
+            codes.append(-1 if label is None else labels.index(label))
+        return codes
+
+
+class ContextSystem(RatingSystem):
+    """``(e_i − e_j) ⊗ φ(c)`` in the place of ``e_i − e_j``, whitened: every unknown is N(0, 1).
+
+    Parameters
+    ----------
+    tally : Tally
+        The comparisons; a cell is one of the circumstances.
+    parts : Parts
+        Of a rating.
+    phi : sparse matrix of shape (n_cells, q)
+        How much of each part there is in each cell.
+    """
+
+    def __init__(self, tally: Tally, parts: Parts, phi: sp.csr_matrix) -> None:
+        super().__init__(tally)
+        n, q = tally.n_items, parts.size
+        rows = phi[tally.cell]
+        m = np.diff(rows.indptr)
+        ends = np.repeat(tally.first, m) * q, np.repeat(tally.second, m) * q
+        shape = (len(tally.first), n * q)
+        one, two = (
+            sp.csr_matrix((rows.data, end + rows.indices, rows.indptr), shape=shape) for end in ends
+        )
+        self.design = (one - two).tocsr()
+        self._turned = self.design.T.tocsr()
+        self.root, self.n_parts = parts.root(), q
+        self._squares = ((rows @ self.root) ** 2, abs(tally.incidence).T.tocsr())
+        self.n_ratings = self.n_regularized = n * q
+        self.size = self.n_ratings + tally.n_covariates
+
+    def values(self, unknowns: Array) -> Array:
+        """Parts of the items, of shape (n_items, q) or (n_items, q, n_columns)."""
+        inner = unknowns[: self.n_ratings].reshape(self.tally.n_items, self.n_parts, -1)
+        return (self.root @ inner).reshape(*inner.shape[:2], *unknowns.shape[1:])
+
+    def margins(self, unknowns: Array) -> Array:
+        """Of each distinct pair."""
+        inner = self.values(unknowns).reshape(self.n_ratings, *unknowns.shape[1:])
+        return np.asarray(self.design @ inner) + self.tally.covariates @ unknowns[self.n_ratings :]
+
+    def pulled(self, flows: Array) -> Array:
+        """``Dᵀ f`` of flows of shape (n_distinct,) or (n_distinct, n_columns)."""
+        inner = (self._turned @ flows).reshape(self.tally.n_items, self.n_parts, -1)
+        items = (self.root.T @ inner).reshape(self.n_ratings, *flows.shape[1:])
+        return np.concatenate([items, self.tally.covariates.T @ flows])
+
+    def right(self, flows: Array) -> Array:
+        """``Dᵀ f`` of each weighting."""
+        return self.pulled(flows.T).T
+
+    def product(self, curvatures: Array, shift: float, v: Array) -> Array:
+        """``(Dᵀ W D + Λ) v`` of columns v."""
+        flows = curvatures[:, None] * self.margins(v)
+        return self.pulled(flows) + self.penalty(shift)[:, None] * v
+
+    def solve_columns(self, curvatures: Array, shift: float, right: Array, tol: float) -> Array:
+        """``(Dᵀ W D + Λ)⁻¹`` times columns, by conjugate gradients."""
+        squares, incidence = self._squares
+        items = (incidence @ (curvatures[:, None] * squares)).ravel()
+        effects = curvatures @ self.tally.covariates**2
+        diagonal = np.r_[items, effects] + self.penalty(shift)
+        return conjugate_gradients(
+            lambda v: self.product(curvatures, shift, v),
+            right, diagonal, tol=tol, max_iter=MAX_ITERATIONS,
+        ).x  # fmt: skip
+
+    def solver(self, curvatures: Array, shift: float, tol: float) -> Callable[[Array], Array]:
+        """Solve for one right-hand side after the other."""
+        return lambda right: self.solve_columns(curvatures, shift, right[:, None], tol)[:, 0]
+
+
+class InContext(BradleyTerry):
+    """Bradley and Terry's model with ratings that depend on time and context.
+
+    ``Σ ω ℓ(r_i(c) − r_j(c) + zᵀγ) + ½ Σ (a²/σ₀² + …)``: the mode of the posterior when the parts of
+    a rating are independent and normal with the scales. The ratings of the board are those of the
+    last day, and of the mix of contexts.
+
+    Parameters
+    ----------
+    tally : Tally
+        The comparisons, each circumstance a cell.
+    seen : Circumstances
+        Of each cell.
+    scales : Scales
+        Of the parts of a rating.
+    ties : {"half", "davidson"}
+        As in `BradleyTerry`.
+    """
+
+    def __init__(self, tally: Tally, seen: Circumstances, scales: Scales, ties: str) -> None:
+        super().__init__(tally, None, ties)
+        self.parts = Parts(seen, scales)
+        self.system: ContextSystem = ContextSystem(
+            tally, self.parts, self.parts.at(seen.times, seen.codes)
+        )
+        self.alpha = 0.5 / tally.total_weight
+        self.unknowns, self.draws = np.empty(0), np.empty((0, 0, 0))
+
+    def learn(self, tol: float = GAP) -> Fit:
+        """Find the mode; the scales say how strong the regularization is."""
+        fit = self.fit(self.alpha, tol=tol)
+        self.theta, self.unknowns = fit.theta, fit.unknowns
+        return fit
+
+    def solve(self, alpha: float) -> Solution:
+        """Ratings of the last day."""
+        self.learn()
+        ratings = self.ratings_at(self.parts.point())
+        effects = self.unknowns[self.system.n_ratings :]
+        ties = float(np.exp(self.theta)) if self.verdicts.has_parameter else self._without_ties
+        return Solution(ratings, effects, ties, self._words())
+
+    def _words(self) -> str:
+        scales = self.parts.scales
+        said = [f"constant {scales.constant:.2g}"]
+        if self.parts.seen.times is not None:
+            unit = " days" if self.parts.seen.times.dtype.kind == "M" else ""
+            said += [f"time {scales.time:.2g} with a half-life of {scales.half_life:.3g}{unit}"]
+        if self.parts.seen.levels:
+            said += [f"context {scales.context:.2g}"]
+        return f"ratings in context; scales in logits: {', '.join(said)}"
+
+    def margins(self, solution: Solution) -> Array:
+        """Of each distinct pair, in its circumstances."""
+        return self.system.margins(self.unknowns)
+
+    def ratings_at(self, phi: Array) -> Array:
+        """Ratings of all items, of mean 0 in each component."""
+        return self.tally.centered(self.system.values(self.unknowns) @ phi)
+
+    def spread(
+        self,
+        solution: Solution,
+        alpha: float,
+        clusters: Indices | None,
+        rng: np.random.Generator,
+        thin: NDArray[np.bool_],
+    ) -> Spread:
+        """Errors by the posterior; clusters and thin items need no care, since the prior has it."""
+        system, weight = self.system, self.tally.count * self.tally.weight
+        m = system.margins(self.unknowns)[self.tally.pair]
+        bends = self.verdicts.at(m, self.tally.target, self.theta).mm
+        curvatures = self.tally.by_pair(weight * bends)
+        if system.size * len(self.tally.first) <= EXACT_SIZE:
+            matrix = system.product(curvatures, 1.0, np.eye(system.size))
+            root = root_of(np.asarray(np.linalg.inv(matrix), np.float64))
+        else:
+            noise = rng.standard_normal((len(curvatures) + system.size, N_DRAWS))
+            flows, own = np.split(noise, [len(curvatures)])
+            right = system.pulled(np.sqrt(curvatures)[:, None] * flows)
+            right += np.sqrt(system.penalty(1.0))[:, None] * own
+            root = system.solve_columns(curvatures, 1.0, right, DRAW_TOLERANCE) / np.sqrt(N_DRAWS)
+        self.draws, self.effect_draws = system.values(root), root[system.n_ratings :]
+        return self.spread_at(self.parts.point())
+
+    def spread_at(self, phi: Array) -> Spread:
+        """Errors of the ratings in one of the circumstances."""
+        root = np.einsum("iqk,q->ik", self.draws, phi)
+        members = self.tally.components
+        sums = np.zeros((members.max() + 1, root.shape[1]))
+        np.add.at(sums, members, root)
+        root -= (sums / np.maximum(1, np.bincount(members))[:, None])[members]
+        is_exact = root.shape[1] == self.system.size
+        return Spread(root, max(1, len(self.tally.outcome) - 1), self.effect_draws, is_exact)
+
+    def resample(self, *arguments: Any) -> Solution:
+        """Not for ratings in context."""
+        raise ValueError("intervals='bootstrap' is not for time= and context=; leave it out.")
+
+    def log_loss(self, data: PairData, seen: Circumstances, Z: Array) -> float:
+        """Mean log loss of other comparisons, with these columns of covariates."""
+        phi = self.parts.at(seen.times, seen.codes)
+        values = self.system.values(self.unknowns)
+        margins = np.asarray(phi.multiply(values[data.first] - values[data.second]).sum(axis=1))
+        margins = margins.ravel() + Z @ self.unknowns[self.system.n_ratings :]
+        losses = self.verdicts.at(margins, data.outcome, self.theta).value
+        return float(data.weight @ losses / data.weight.sum())
+
+
+def in_context(
+    data: PairData, seen: Circumstances, Z: Array, scales: Scales, ties: str
+) -> InContext:
+    """The model of comparisons with columns Z of covariates."""
+    cells = np.arange(data.n_pairs)
+    return InContext(Tally.of(data, Z, cells), seen, scales, ties)
+
+
+def choose_scales(
+    data: PairData,
+    seen: Circumstances,
+    Z: Array,
+    ties: str,
+    half_life: float | None,
+    rng: np.random.Generator,
+) -> Scales:
+    """The scales of least log loss on later comparisons, by a search along one after the other.
+
+    The last fifth is foreseen from all before it, and the fifth before that likewise. Without times
+    two random fifths are left out instead.
+    """
+    span = 1.0
+    if seen.times is None:
+        order = rng.permutation(data.n_pairs)
+    else:
+        days = in_days(seen.times)
+        order, span = np.argsort(days, kind="stable"), float(np.ptp(days))
+    now = Scales(FIRST[0], FIRST[1], half_life or FIRST[2] * span, FIRST[3])
+    free = ["constant"] + ["context"] * bool(seen.levels)
+    if seen.times is None:
+        now = now._replace(time=0.0)
+    else:
+        free += ["time"] + ["half_life"] * (half_life is None)
+    if not seen.levels:
+        now = now._replace(context=0.0)
+
+    def loss(scales: Scales) -> float:
+        total = 0.0
+        for start, stop in SPLITS:
+            a, b = int(start * data.n_pairs), int(stop * data.n_pairs)
+            before, later = np.sort(order[:a]), order[a:b]
+            model = in_context(data.take(before), seen.take(before), Z[before], scales, ties)
+            model.learn(ROUGH_GAP)
+            total += model.log_loss(data.take(later), seen.take(later), Z[later])
+        return total
+
+    tried = {now: loss(now)}
+    for _ in range(ROUNDS):
+        before = now
+        for name in free:
+            for factor in FACTORS:
+                trial = now._replace(**{name: factor * getattr(now, name)})
+                if trial not in tried:
+                    tried[trial] = loss(trial)
+                now = min(now, trial, key=tried.__getitem__)
+        if now == before:
+            break
+    return now

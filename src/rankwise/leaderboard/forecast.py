@@ -1,0 +1,269 @@
+"""What a board says of games to come: chances of win, draw and loss, and how good they are."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from rankwise.arrays import Array, Indices
+from rankwise.datasets import PairData
+from rankwise.datasets.times import as_times
+from rankwise.leaderboard.covariates import SIDE
+from rankwise.leaderboard.jackknife import LeaveOut, held_out_residuals
+from rankwise.leaderboard.likelihood import Davidson, HalfWins
+from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
+
+ELO_STEPS = (0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3, 0.5)  # of a logit: K = 32 points is 0.18
+LEAST = 1e-12  # a chance
+
+
+class Forecast(NamedTuple):
+    """Chances of the first item; floats, or arrays for several games.
+
+    Attributes
+    ----------
+    win, draw, loss : float or ndarray
+        They add up to 1.
+    """
+
+    win: Any
+    draw: Any
+    loss: Any
+
+
+class Chances(NamedTuple):
+    """From margins to chances: Davidson's formula for ``slope × margin + side``.
+
+    Attributes
+    ----------
+    slope : float
+        Logits in a margin.
+    side : float
+        Advantage of the first side, where the margin has none.
+    theta : float or None
+        Log of ν of the ties; None if there are none.
+    """
+
+    slope: float = 1.0
+    side: float = 0.0
+    theta: float | None = None
+
+    def of(self, margins: Array) -> Array:
+        """Probabilities of win, draw and loss, of shape (n, 3)."""
+        verdicts = HalfWins() if self.theta is None else Davidson()
+        return verdicts.probabilities(self.slope * margins + self.side, self.theta or 0.0)
+
+
+def fit_chances(
+    margins: Array, said: Array, weight: Array, *, slope: bool = True, side: bool = False
+) -> Chances:
+    """The curve of greatest likelihood; what is not asked for stays as it is."""
+    has_ties = bool((said == 0).any() and (said != 0).any())
+    verdicts = Davidson() if has_ties else HalfWins()
+
+    def unpacked(v: Array) -> Chances:
+        return Chances(
+            float(np.exp(np.clip(v[0], -20, 20))) if slope else 1.0,
+            float(v[1]) if side else 0.0,
+            float(v[2]) if has_ties else None,
+        )
+
+    def loss(v: Array) -> float:
+        now = unpacked(v)
+        m = now.slope * margins + now.side
+        return float(weight @ verdicts.at(m, said, now.theta or 0.0).value / weight.sum())
+
+    return unpacked(minimize(loss, np.zeros(3), method="BFGS").x)
+
+
+def chances_of(solved: Any) -> Chances:
+    """The curve of a board: the model's own, or fitted to margins of comparisons left out."""
+    model, tally = solved.model, solved.tally
+    if model.logits == 1 and model.verdicts.has_parameter:
+        return Chances(theta=model.theta)
+    said, weight = np.sign(tally.target), tally.count * tally.weight
+    margins = model.margins(solved.solution)[tally.pair]
+    if model.logits == 1:
+        return fit_chances(margins, said, weight, slope=False)
+    system, shift = model.local(solved.solution, solved.alpha)
+    if system.X is not None or system.size <= COVARIANCE_LIMIT:
+        exact = LeaveOut(system, solved.solution, shift * tally.total_weight)
+        margins = tally.target - held_out_residuals(tally, exact.margins, exact.resistances)
+    return fit_chances(margins, said, weight)
+
+
+def margins_of(
+    solved: Any, first: Indices, second: Indices, times: Any, codes: Indices | None, neutral: bool
+) -> Array:
+    """What the model expects of games, the advantage of the first side in it.
+
+    An item of number n_items is one that the board does not have: it is average.
+    """
+    parts = getattr(solved.model, "parts", None)
+    if parts is None:
+        ratings = np.append(solved.solution.ratings, 0.0)
+        margins = ratings[first] - ratings[second]
+    else:
+        values = np.vstack(
+            [solved.model.system.values(solved.model.unknowns), np.zeros(parts.size)]
+        )
+        phi = parts.at(times, codes)
+        margins = np.asarray(phi.multiply(values[first] - values[second]).sum(axis=1)).ravel()
+    names = solved.control.names
+    if SIDE in names and not neutral:
+        at = names.index(SIDE)
+        margins = margins + solved.solution.effects[at] / solved.control.scale[at]
+    return np.asarray(margins)
+
+
+def forecast(board: Any, home: Any, away: Any, time: Any, context: Any, neutral: bool) -> Forecast:
+    """As `Leaderboard.predict`."""
+    is_one = isinstance(home, str) or np.ndim(home) == 0
+    ends = [[side] if is_one else list(side) for side in (home, away)]
+    if len(ends[0]) != len(ends[1]):
+        raise ValueError(f"there are {len(ends[0])} first items and {len(ends[1])} second ones.")
+    first, second = (np.array([board.position(x) for x in side], np.intp) for side in ends)
+    solved, n = board.solved, len(first)
+    apart = np.flatnonzero(solved.components[first] != solved.components[second])
+    if len(apart):
+        board.comparable(ends[0][apart[0]], ends[1][apart[0]])  # says why not
+    parts, times, codes = getattr(solved.model, "parts", None), None, None
+    if parts is None and (time is not None or context is not None):
+        raise ValueError("the board was made without time= and context=; leave them out.")
+    if parts is not None:
+        last = parts.seen.times
+        if last is not None:
+            asked = np.repeat(last.max(), n) if time is None else time
+            times = as_times(np.repeat(np.asarray(asked), n) if np.ndim(asked) == 0 else asked, n)
+        several = {} if context is None or is_one else dict(context)
+        if several:
+            rows = [{name: labels[k] for name, labels in several.items()} for k in range(n)]
+        else:
+            rows = [context] * n
+        codes = np.array([parts.level_codes(row) for row in rows], np.intp).reshape(n, -1).T
+    chances = board.chances.of(margins_of(solved, first, second, times, codes, neutral))
+    columns = chances[0].tolist() if is_one else chances.T
+    return Forecast(*columns)
+
+
+class ForecastScore(NamedTuple):
+    """How well one method foresaw games.
+
+    Attributes
+    ----------
+    name : str
+        Of the method.
+    log_loss, error : float
+        Mean of −log(chance of what happened), less is better, and its standard error.
+    behind, behind_error : float
+        By how much the log loss is above that of the board, game by game, and its standard error.
+    accuracy : float
+        Share of the games whose likeliest outcome came; of several that are as likely, a part.
+    """
+
+    name: str
+    log_loss: float
+    error: float
+    behind: float
+    behind_error: float
+    accuracy: float
+
+
+def board_chances(board: Any, later: PairData) -> Array:
+    """Chances of later comparisons, each at its time and in its context.
+
+    Items that the board does not have are average, levels of a context likewise.
+    """
+    place = {label: k for k, label in enumerate(board.items.tolist())}
+    number = np.array([place.get(label, len(place)) for label in later.items.tolist()], np.intp)
+    parts, codes = getattr(board.solved.model, "parts", None), None
+    if parts is not None:
+        codes = np.full((len(parts.seen.levels), later.n_pairs), -1, np.intp)
+        for k, (name, levels) in enumerate(parts.seen.levels.items()):
+            known = {label: j for j, label in enumerate(levels.tolist())}
+            codes[k] = [known.get(label, -1) for label in later.contexts[name].tolist()]
+    ends = number[later.first], number[later.second]
+    margins = margins_of(board.solved, *ends, later.times, codes, neutral=False)
+    return np.asarray(board.chances.of(margins))
+
+
+def elo_margins(data: PairData, step: float, ratings: Array | None = None) -> tuple[Array, Array]:
+    """Margins before each game, in the order of the rows, and the ratings after the last one.
+
+    A rating moves by the step times the outcome (0, ½ or 1) less what was expected.
+    """
+    ratings = np.zeros(data.n_items) if ratings is None else ratings.copy()
+    values, margins = ratings.tolist(), []
+    score = ((np.sign(data.outcome) + 1) / 2).tolist()
+    for i, j, won in zip(data.first.tolist(), data.second.tolist(), score, strict=True):
+        margin = values[i] - values[j]
+        margins.append(margin)
+        change = step * (won - 1 / (1 + np.exp(-margin)))
+        values[i] += change
+        values[j] -= change
+    return np.array(margins), np.array(values)
+
+
+def elo_chances(before: PairData, later: PairData, *, followed: bool) -> Array:
+    """Chances by Elo ratings, whose step and curve are those that foresaw `before` best.
+
+    Parameters
+    ----------
+    before, later : PairData
+        In the order of time, of the same items.
+    followed : bool
+        Whether the ratings move on with every later game.
+    """
+    said, side = np.sign(before.outcome), bool((before.outcome < 0).any())
+    best = None
+    for step in ELO_STEPS:
+        margins, ratings = elo_margins(before, step)
+        chances = fit_chances(margins, said, before.weight, side=side)
+        value = log_losses(chances.of(margins), said).mean()
+        if best is None or value < best[0]:
+            best = value, step, chances, ratings
+    assert best is not None
+    _, step, chances, ratings = best
+    margins = elo_margins(later, step, ratings)[0]
+    if not followed:
+        margins = ratings[later.first] - ratings[later.second]
+    return chances.of(margins)
+
+
+def log_losses(chances: Array, said: Array) -> Array:
+    """−log of the chance of what happened."""
+    column = 1 - np.sign(said).astype(np.intp)
+    picked = np.take_along_axis(chances, column[:, None], 1)[:, 0]
+    tied = (said == 0) & (chances[:, 1] == 0)  # a model without ties: half a win of both
+    half = np.sqrt(chances[:, 0] * chances[:, 2])
+    return np.asarray(-np.log(np.maximum(np.where(tied, half, picked), LEAST)))
+
+
+def base_chances(before: PairData, n: int) -> Array:
+    """The shares of win, draw and loss; wins and losses alike if the sides mean nothing."""
+    said = np.sign(before.outcome)
+    shares = np.array([(said == verdict).mean() for verdict in (1, 0, -1)])
+    if not (said < 0).any():
+        shares[[0, 2]] = (shares[0] + shares[2]) / 2
+    return np.tile(shares, (n, 1))
+
+
+def compare_forecasts(said: Array, chances: dict[str, Array]) -> tuple[ForecastScore, ...]:
+    """One row for each method; the first one is what the others are compared with."""
+    rows, first, n = [], None, len(said)
+    for name, each in chances.items():
+        losses = log_losses(each, said)
+        first = losses if first is None else first
+        behind = losses - first
+        is_best = each >= each.max(axis=1, keepdims=True) - LEAST
+        hits = is_best[np.arange(n), 1 - said.astype(np.intp)] / is_best.sum(axis=1)
+        error, wide = losses.std() / np.sqrt(n), behind.std() / np.sqrt(n)
+        rows.append(
+            ForecastScore(
+                name, float(losses.mean()), float(error), float(behind.mean()), float(wide),
+                float(hits.mean()),
+            )
+        )  # fmt: skip
+    return tuple(rows)

@@ -1,0 +1,290 @@
+"""The loss of Plackett and Luce: a ranking is a series of choices, the best item first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.arrays import Array, Indices
+from rankwise.graphs import PreferenceGraph
+from rankwise.losses.margin import LossAt, MarginLoss
+
+BLOCK = 2**18  # numbers, which stay in the cache
+
+
+class RankingTable(NamedTuple):
+    """All rankings of the same length m, best item first; arrays have the shape (m, n_rankings).
+
+    Position p is the choice of its item among all that are not placed before. Items that share a
+    place are a block, and Efron's formula gives each of its d items an equal share of the places:
+    the l-th choice of the block takes the share l/d of all its items out of the candidates.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        The row of the scores.
+    ranking : ndarray of shape (n_rankings,)
+        The number of the ranking.
+    start, end : ndarray of int
+        First and last position of the block.
+    share : ndarray
+        l/d, from 0.
+    weight : ndarray
+        ω of the choice; 0 for items without a place.
+    opens : ndarray
+        1 where a block begins, else 0.
+    is_strict : bool
+        Whether every block is one item.
+    """
+
+    rows: Indices
+    ranking: Indices
+    start: Indices
+    end: Indices
+    share: Array
+    weight: Array
+    opens: Array
+    is_strict: bool
+
+    def part(self, chosen: slice) -> RankingTable:
+        """Some of the rankings."""
+        names = ("rows", "start", "end", "share", "weight", "opens")
+        cut = {name: getattr(self, name)[:, chosen] for name in names}
+        return self._replace(ranking=self.ranking[chosen], **cut)
+
+    def at(self, f: Array) -> Choices:
+        """The candidates of every choice, for scores f of all rows."""
+        f = f[self.rows]
+        left = f.copy()
+        for p in range(len(f) - 2, -1, -1):
+            np.logaddexp(f[p], left[p + 1], out=left[p])
+        if not self.is_strict:
+            left = np.take_along_axis(left, self.start, 0)
+        own = np.exp(f - left)
+        shrunk = np.ones_like(f)
+        shrunk[1:] = np.exp(np.diff(left, axis=0))
+        return Choices(self, f, left, self.block_sums(own), own, shrunk)
+
+    def block_sums(self, values: Array) -> Array:
+        """The sum over the block of each position, at all its positions."""
+        if self.is_strict:
+            return values
+        sums = values.copy()
+        for p in range(1, len(values)):
+            sums[p] += (1 - self.opens[p]) * sums[p - 1]
+        return np.take_along_axis(sums, self.end, 0)
+
+
+class Choices(NamedTuple):
+    """Rankings at one vector of scores.
+
+    Attributes
+    ----------
+    of : RankingTable
+        The rankings.
+    f : ndarray of shape (m, n_rankings)
+        Scores.
+    left : ndarray
+        Log of the sum of e^f over the block of the position and all that follow.
+    block : ndarray
+        Share of the block in that sum.
+    own : ndarray
+        Share of the item in that sum.
+    shrunk : ndarray
+        The sum, relative to that of the position before.
+    """
+
+    of: RankingTable
+    f: Array
+    left: Array
+    block: Array
+    own: Array
+    shrunk: Array
+
+    @property
+    def rest(self) -> Array:
+        """Share of the sum that takes part in the choice, at least 1/d."""
+        return 1 - self.of.share * self.block
+
+    def losses(self) -> Array:
+        """Minus the log of the probability of each choice."""
+        return np.asarray(self.left - self.f + np.log(self.rest))
+
+    def pulls(self, values: Array) -> Array:
+        """``Σ_p v_p π_pj`` of each position j; π_pj is the chance of j in choice p."""
+        of, q = self.of, values / self.rest
+        total, sums = of.block_sums(q) * np.roll(of.opens, -1, axis=0), np.zeros_like(q)
+        for p in range(1, len(q)):
+            np.add(sums[p - 1], total[p - 1], out=sums[p])
+            sums[p] *= self.shrunk[p]
+        sums += of.block_sums((1 - of.share) * q)
+        sums *= self.own
+        return sums
+
+    def chances(self) -> Array:
+        """π of shape (n_rankings, m, m): the chance of each position in each choice."""
+        m, start = len(self.f), self.of.start.T
+        if self.of.is_strict:
+            candidate = np.triu(np.ones((m, m)))
+        else:
+            shared = start[:, None, :] == start[:, :, None]
+            candidate = shared * (1 - self.of.share.T)[:, :, None]
+            candidate += start[:, None, :] > start[:, :, None]
+        logs = self.f.T[:, None] - (self.left + np.log(self.rest)).T[:, :, None]
+        np.minimum(logs, 50, out=logs)  # of those that are placed already
+        return np.asarray(np.exp(logs, out=logs) * candidate)
+
+    def means(self, v: Array) -> Array:
+        """``Σ_j π_pj v_j`` of each choice p."""
+        of, block = self.of, self.of.block_sums(self.own * v)
+        first, sums = block * of.opens, np.zeros_like(v)  # of the blocks that follow
+        for p in range(len(v) - 2, -1, -1):
+            np.add(sums[p + 1], first[p + 1], out=sums[p])
+            sums[p] *= self.shrunk[p + 1]
+        sums += (1 - of.share) * block
+        sums /= self.rest
+        return sums
+
+
+class PlackettLuceLoss(MarginLoss):
+    """``loss(f) = 1/W Σ ω [log Σ_{j not yet placed} e^{f_j} − f_i]`` over the choices of items i.
+
+    It is minus the mean log likelihood of rankings that come about by choosing the best item, then
+    the best of the others, and so on, an item with a probability proportional to e^f (Luce,
+    Individual choice behavior, 1959; Plackett, The analysis of permutations, 1975). Items of the
+    same score share a place by Efron's formula, so that the loss is minus the partial likelihood of
+    Cox. For two items it is the logistic loss.
+
+    Parameters
+    ----------
+    graph : ScoreGraph
+        Scores, of which only the order counts; every group is a ranking.
+    placed : ndarray of bool, shape (n_items,), optional
+        Whether the item has a place. Items without one are below those that have, in no order. By
+        default the lowest score of a group is no place if the graph leaves out ties.
+    weight : ndarray of shape (n_groups,), optional
+        ω of the rankings; by default as `group_weight` of the graph says: 1, or such that every
+        ranking counts alike.
+    """
+
+    def __init__(
+        self,
+        graph: PreferenceGraph,
+        placed: NDArray[np.bool_] | None = None,
+        weight: Array | None = None,
+    ) -> None:
+        if graph.scores is None or graph.item_weights is not None:
+            raise ValueError(
+                "likelihood='plackett-luce' is for scores in groups without sample_weight, of "
+                "which each group is a ranking; comparisons and weights are for 'pairs'."
+            )
+        self._chosen = placed, weight
+        scores, codes = np.ravel(graph.scores), graph.groups
+        if placed is None:
+            lowest = np.full(graph.n_groups, np.inf)
+            np.minimum.at(lowest, codes, scores)
+            placed = (scores > lowest[codes]) | (graph.ties == "include")
+        self._tables = list(_tables(scores, codes, placed))
+        if weight is None:
+            n_choices = np.bincount(codes, self._per_row(lambda of: of.weight, len(scores)))
+            weight = np.ones(graph.n_groups)
+            if graph.group_weight == "groups":
+                weight = 1 / np.maximum(n_choices, 1)
+        for k, of in enumerate(self._tables):
+            self._tables[k] = of._replace(weight=of.weight * weight[of.ranking])
+        self.graph = graph
+        self.total_weight = float(sum(of.weight.sum() for of in self._tables))
+
+    def at(self, f: NDArray[Any]) -> LossAt:
+        """One pass over the rankings; so is every product with the Hessian."""
+        f = np.asarray(f, dtype=np.float64)
+        now = [of.at(f) for of in self._tables]
+        value = sum(float(np.vdot(c.of.weight, c.losses())) for c in now)
+        flow, pulls = np.zeros_like(f), [c.pulls(c.of.weight) for c in now]
+        for c, pull in zip(now, pulls, strict=True):
+            flow[c.of.rows] = pull - c.of.weight
+
+        def curvature(v: Array) -> Array:
+            out = np.zeros_like(v)
+            for c, pull in zip(now, pulls, strict=True):
+                along = v[c.of.rows]
+                out[c.of.rows] = pull * along - c.pulls(c.of.weight * c.means(along))
+            return np.asarray(out / self.total_weight)
+
+        return LossAt(value / self.total_weight, flow / self.total_weight, curvature)
+
+    def by_ranking(self, f: Array) -> Iterator[tuple[RankingTable, Array, Array]]:
+        """Gradient and Hessian of each ranking, of shapes (n, m) and (n, m, m), not divided by W.
+
+        Those of one length together, in batches.
+        """
+        for table in self._tables:
+            m, n = table.rows.shape
+            size = max(1, BLOCK // m**2)
+            for start in range(0, n, size):
+                choices = table.part(slice(start, start + size)).at(f)
+                chances = choices.chances()
+                weighted = choices.of.weight.T[:, :, None] * chances
+                pulls = weighted.sum(axis=1)
+                bends = -np.swapaxes(weighted, 1, 2) @ chances
+                bends[:, np.arange(m), np.arange(m)] += pulls
+                yield choices.of, pulls - choices.of.weight.T, bends
+
+    def losses_of(self, f: Array) -> float:
+        """The loss, not divided by W."""
+        choices = (table.at(f) for table in self._tables)
+        return sum(float(np.vdot(c.of.weight, c.losses())) for c in choices)
+
+    def is_separated_by(self, f: Array) -> bool:
+        """Whether every item with a place has a larger score than all below, and none is shared."""
+        for c in (table.at(f) for table in self._tables):
+            placed = c.of.weight[:-1] > 0
+            if (placed & ((np.diff(c.f, axis=0) >= 0) | (np.diff(c.of.start, axis=0) == 0))).any():
+                return False
+        return True
+
+    def sample(self, step: int) -> tuple[Indices, Self] | None:
+        """Some of the rankings; none if there are few of them."""
+        if self.graph.n_groups < 100 * step:
+            return None
+        of_group = np.arange(self.graph.n_groups) % step == 0
+        rows = np.flatnonzero(of_group[self.graph.groups])
+        placed, weight = self._chosen
+        loss = type(self)(
+            self.graph.subset(rows),
+            None if placed is None else placed[rows],
+            None if weight is None else weight[of_group],
+        )
+        return rows, loss
+
+    def _per_row(self, value: Any, n_rows: int) -> Array:
+        out = np.zeros(n_rows)
+        for of in self._tables:
+            out[of.rows] = value(of)
+        return out
+
+
+def _tables(scores: Array, codes: Indices, placed: NDArray[np.bool_]) -> Iterator[RankingTable]:
+    """The rankings, those of one length together; of one item nothing can be learned."""
+    order = np.lexsort((-scores, ~placed, codes))
+    sizes = np.bincount(codes)
+    first = np.cumsum(sizes) - sizes
+    for m in np.unique(sizes[sizes > 1]):
+        ranking = np.flatnonzero(sizes == m)
+        rows = order[first[ranking] + np.arange(m)[:, None]]
+        opens = np.ones(rows.shape, bool)
+        opens[1:] = (np.diff(scores[rows], axis=0) != 0) & placed[rows[1:]]
+        opens[1:] |= placed[rows[:-1]] & ~placed[rows[1:]]
+        places = np.arange(m)[:, None]
+        start = np.maximum.accumulate(np.where(opens, places, 0), axis=0)
+        last = np.where(np.vstack([opens[1:], opens[:1]]), places, m)
+        end = np.minimum.accumulate(last[::-1], axis=0)[::-1]
+        size = end - start + 1
+        is_choice = placed[rows] & ((size > 1) | (end < m - 1))
+        yield RankingTable(
+            rows, ranking, start, end, (places - start) / size, is_choice.astype(np.float64),
+            opens.astype(np.float64), bool(opens.all()),
+        )  # fmt: skip
