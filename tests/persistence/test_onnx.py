@@ -48,6 +48,8 @@ pyarrow = pytest.importorskip("pyarrow")
 NO_STEP = "a step .* cannot be written to ONNX"
 NO_KERNEL = "kernel .* cannot be written to ONNX"
 REFUSED = {
+    "every kind of column": "'review' is of the kind text",
+    "auto of a frame": "'review' is of the kind text",
     "table": "ConditionalRankRLS is none of",
     "table search": "ConditionalRankRLSCV is none of",
 } | dict.fromkeys(
