@@ -177,6 +177,7 @@ def try_files(models, n_files, path, rng):
     for name, (model, _) in models.items():
         save(model, path)
         originals[name] = path.read_bytes()
+        load(path)  # so that all modules are imported
     opened, is_watched = [], [True]
 
     def watch(event, args):  # a hook stays for good
@@ -199,7 +200,7 @@ def try_files(models, n_files, path, rng):
             model = None
         peaks.append(tracemalloc.get_traced_memory()[1] - before - 2 * len(content))
         assert peaks[-1] < 3_000_000, name
-        assert set(opened) <= {str(path), "/proc/meminfo"}, name
+        assert set(opened) <= {str(path), "/proc/meminfo"}, (name, opened)
         if model is not None:
             n_loaded += 1
             new = models[name][1][:5]
@@ -219,7 +220,7 @@ if __name__ == "__main__":
     n_files, start = int(sys.argv[1]), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.rw"
-        n_loaded, peaks = try_files(all_models(), n_files, path, np.random.default_rng())
+        n_loaded, peaks = try_files(all_models(), n_files, path, np.random.default_rng(1))
     seconds = time.perf_counter() - start
     print(
         f"{n_files:,} changed files of {len(all_models())} models in {seconds:.0f} s: {n_loaded:,}"
