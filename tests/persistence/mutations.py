@@ -109,7 +109,8 @@ def mutate_array(content, rng):
     elif array.size and array.dtype.kind in "fiu":
         odd = {"f": [np.nan, np.inf, -1e300, 0.0], "i": [-1, 10**9, 2**62, 0], "u": [0, 255]}
         array = np.array(array)
-        array.flat[rng.integers(array.size)] = rng.choice(odd[array.dtype.kind])
+        number = rng.choice(odd[array.dtype.kind])
+        array.flat[rng.integers(array.size)] = number.astype(array.dtype)  # small ones wrap around
     out = io.BytesIO()
     np.save(out, array)
     content = out.getvalue()
