@@ -32,9 +32,9 @@ import zipfile
 import numpy as np
 import pandas as pd
 
-from experiments.command_line import make_parser
 from experiments.quality_peers import THREADS, inner_folds
-from experiments.tables import print_notes, print_table
+from experiments.shared.command_line import make_parser, record
+from experiments.shared.tables import print_notes, print_table
 from rankwise import AutoRanker, Columns
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection import compare
@@ -250,4 +250,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    main()
+    record(main)

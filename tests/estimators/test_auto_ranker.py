@@ -26,7 +26,8 @@ from rankwise import (
     make_target,
 )
 from rankwise.datasets import make_ranking
-from rankwise.estimators import auto_ranker
+from rankwise.estimators import auto_combiner, auto_ranker
+from rankwise.estimators.auto_combiner import Combination, Combiner
 from rankwise.estimators.auto_data import HeldOut, check_data
 from rankwise.estimators.auto_members import (
     MENU,
@@ -37,7 +38,6 @@ from rankwise.estimators.auto_members import (
     judge_member,
     menu_for,
 )
-from rankwise.estimators.auto_ranker import Combination, Combiner
 from rankwise.inspection import permutation_importance
 from rankwise.metrics import get_metric
 from rankwise.model_selection.folds import make_folds
@@ -60,7 +60,7 @@ def data():
 def fitted(data):
     """A stack, though of few items."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(auto_ranker, "LEAST_FOR_STACK", 0)
+        patch.setattr(auto_combiner, "LEAST_FOR_STACK", 0)
         return AutoRanker(n_resamples=0).fit(*data)
 
 
@@ -114,7 +114,7 @@ def test_the_alpha_of_a_member_is_the_best_of_all_decades_by_brute_force(data):
 @pytest.fixture
 def combiner(data, fitted, monkeypatch):
     """A stack of the fitted members, though of few items."""
-    monkeypatch.setattr(auto_ranker, "LEAST_FOR_STACK", 0)
+    monkeypatch.setattr(auto_combiner, "LEAST_FOR_STACK", 0)
     held_out = HeldOut.of(checked_data(*data), None)
     members = [
         SimpleNamespace(held=held, by_unit=held_out.judge(held[:, None])[:, 0])
@@ -175,7 +175,7 @@ def test_predictions_are_the_weighted_scaled_predictions_of_the_members(data, fi
 def test_the_combination_is_no_worse_than_its_best_member_on_held_out_data(
     data, combine, monkeypatch
 ):
-    monkeypatch.setattr(auto_ranker, "LEAST_FOR_STACK", 0)
+    monkeypatch.setattr(auto_combiner, "LEAST_FOR_STACK", 0)
     model = AutoRanker(LINEAR, combine=combine, n_resamples=0).fit(*data)
     best = max(row["score"] for row in model.members_)
     if combine == "stack":  # or within a standard error of it, which is said
@@ -552,7 +552,7 @@ def test_few_items_get_a_mean_since_weights_would_be_noise(data):
 
 
 def test_a_stack_that_is_clearly_worse_gives_way_and_says_so(data, monkeypatch):
-    monkeypatch.setattr(auto_ranker, "LEAST_FOR_STACK", 0)
+    monkeypatch.setattr(auto_combiner, "LEAST_FOR_STACK", 0)
 
     def bad(combiner, counts):
         weights = np.full(2, -1.0)
