@@ -82,7 +82,7 @@ class ItemOptions(PairOptions):
 
     items: Annotated[
         Path | None,
-        _column("DATA are comparisons of the items of this table; --id names them.", "FILE"),
+        _column("DATA are comparisons of the items of this table.", "FILE"),
     ] = None
 
 
