@@ -1,6 +1,7 @@
 """The same model from every engine, and what adding up costs beside reading the file.
 
-    python -m experiments.sums.engines --data DIR [--rows 10000000] [--folder DIR]
+    python -m experiments.sums.engines --data DIR
+    python -m experiments.sums.engines --rows 10000000 [--folder DIR]
 
 First covtype (581,012 rows, 54 features; the rows of a wilderness area and a soil type are a
 group, in the order of the file, so groups are cut everywhere): `Sums` from PyArrow, DuckDB, Polars,
@@ -13,7 +14,7 @@ its own and in one thread.
 import gzip
 import json
 import os
-import resource
+import re
 import shutil
 import subprocess
 import sys
@@ -93,6 +94,12 @@ def from_dask(folder, columns):
         return LazyRankRLS(ALPHA).fit(frame[columns], frame["y"], frame["group"])
 
 
+def peak_memory():
+    """MiB of this process; getrusage would tell of the process that started it, too."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
+
+
 def run(engine, folder, columns, what):
     """Coefficients, seconds and memory of one engine, in this process."""
     import rankwise.dask  # noqa: F401  imports are not measured
@@ -111,7 +118,7 @@ def run(engine, folder, columns, what):
     return {
         "seconds": time.perf_counter() - start,
         "processor": time.process_time() - spent,
-        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "peak": peak_memory(),
         "coef": None if model is None else model.coef_.tolist(),
     }
 
@@ -216,14 +223,14 @@ def compare_made(folder, n_rows):
 
 def main(arguments=None):
     parser = make_parser(__doc__)
-    parser.add_argument("--rows", type=int, default=10_000_000, help="made rows; 0 for none")
+    parser.add_argument("--rows", type=int, default=0, help="so many made rows, not covtype")
     parser.add_argument("--folder", type=Path, default=None, help="where the files are made")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=given.folder) as name:
-        compare_covtype(given.data, Path(name))
-    if given.rows:
-        with tempfile.TemporaryDirectory(dir=given.folder) as name:
+        if given.rows:
             compare_made(Path(name), given.rows)
+        else:
+            compare_covtype(given.data, Path(name))
     print_notes(
         "peak memory is that of the process, about 250 MiB of it Python and its libraries",
         "the processor time of Spark is spent in other processes, and Java's start is in its time",

@@ -76,7 +76,14 @@ RUNS = {  # options, constants to make smaller, and something that must be print
     ),
     "uncertainty.probabilities": ("--folds 2 --only MQ2008", {}, "CalibratedRanker"),
 }
-ELSEWHERE = ("auto_estimate", "quality", "boards", "sums", "treersvm11.certificate")
+ELSEWHERE = (
+    "auto_estimate",
+    "quality",
+    "quality_tables",
+    "boards",
+    "sums",
+    "treersvm11.certificate",
+)
 
 
 @pytest.fixture(autouse=True)

@@ -61,24 +61,24 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 1033,
+    ".": 1069,
     "_compiled": 227,
-    "cli": 2730,
+    "cli": 2734,
     "dask": 364,
     "datasets": 2788,
-    "estimators": 4156,
-    "features": 614,
+    "estimators": 4845,
+    "features": 689,
     "graphs": 1261,
     "inspection": 338,
     "judge": 889,
-    "leaderboard": 3516,
-    "losses": 472,
+    "leaderboard": 3527,
+    "losses": 476,
     "metrics": 1216,
-    "model_selection": 1676,
-    "persistence": 1283,
+    "model_selection": 1681,
+    "persistence": 1405,
     "plot": 651,
     "report": 1282,
-    "solvers": 1791,
+    "solvers": 1794,
     "uncertainty": 979,
 }
 CODE_LINES_OF_A_FILE = 400

@@ -193,12 +193,14 @@ class DataFile:
                 f"{self.path} lacks {len(missing)} of the {len(names)} columns that {trained.name} "
                 f"was trained on: {', '.join(listed).replace(' ()', '')}."
             )
-        categories = [c.name for c in columns.facts_ if c.kind == "category"] if columns else []
+        facts = columns.facts_ if columns else []
+        text = [c.name for c in facts if c.kind in ("category", "text", "order") or c.form]
+        free = [c.name for c in facts if c.kind in ("date", "vector") or c.why]
         return self.read_table(
             **self.roles_of(trained),
             features=names,
-            text=categories,
-            numeric=[name for name in names if name not in categories],
+            text=text,
+            numeric=[name for name in names if name not in text + free],
         )
 
     def _read_by_position(self, trained: TrainedModel) -> RankingData:
@@ -408,7 +410,8 @@ def open_model(path: Path) -> TrainedModel:
     if columns is None:
         features = [str(name) for name in getattr(first, "feature_names_in_", ())]
     else:
-        features = [column.name for column in columns.facts_ if column.kind != "left out"]
+        used = (column.name for column in columns.facts_ if column.kind != "left out")
+        features = list(dict.fromkeys(used))
     return TrainedModel(str(path), model, read_notes(notes), columns, features)
 
 

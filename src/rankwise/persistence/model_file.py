@@ -22,6 +22,7 @@ from rankwise.errors import ModelFileError
 from rankwise.estimators.anatomy import last_step, transform_step
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.columns import Columns
+from rankwise.leaderboard import Leaderboard
 from rankwise.model_selection.scoring import predict_items
 from rankwise.persistence.facts import ESTIMATORS, restore, state
 
@@ -48,7 +49,8 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
     model : estimator
         A fitted ranker of rankwise, or a Pipeline of `Columns`, `GroupScaler`, `HingeFeatures`,
         scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, and such a ranker.
-        Kernels must be given by name or precomputed.
+        Kernels must be given by name or precomputed. Or a `Leaderboard`: its comparisons, alpha and
+        scales are kept, and `load` rates them again.
     path : str or path-like
         The file; by custom it ends in ``.rw``.
     notes : mapping, optional
@@ -81,8 +83,9 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
     name = os.fspath(path)
     if name.lower().endswith((".gz", ".bz2", ".xz")):
         raise ValueError(f"{name}: model files are not compressed; choose a name such as model.rw.")
-    _check_kind(model)
-    check_is_fitted(model)
+    if not isinstance(model, Leaderboard):
+        _check_kind(model)
+        check_is_fitted(model)
     arrays: list[Any] = []
     versions = package_versions()
     document = {
@@ -200,6 +203,8 @@ def read_header(path: PathLike) -> dict[str, Any]:
         document = _document(name, _opened(name, stream))
     try:
         model = first = ranker = document.pop("model")
+        if model["is"] == "Leaderboard":
+            return {**document, "model": "Leaderboard"}
         if model["is"] == "Pipeline":
             steps = [step["tuple"][1] for step in model["parameters"]["steps"]]
             first, ranker = steps[0], steps[-1]
@@ -315,6 +320,8 @@ def _build(document: dict[str, Any], arrays: list[np.ndarray[Any, Any]]) -> Any:
         model = restore(document["model"], unused)
         if unused:
             raise ValueError("some arrays belong to no model")
+        if isinstance(model, Leaderboard):
+            return model
         _check_kind(model)
         check_is_fitted(model)
         _try(model, n_bytes)
@@ -328,13 +335,20 @@ def _try(model: Any, n_bytes: int) -> None:
     n_features = steps[0].n_features_in_
     if isinstance(steps[0], Columns):  # its facts are all there is to it
         n_features = len(steps.pop(0).get_feature_names_out())
-    if n_features <= max(DENSE_FEATURES, n_bytes // 8):
+    items: Any
+    if _compares_texts(steps[0]):
+        items = np.array([[""], ["a"], ["ab"], ["abc"]], dtype=object).repeat(n_features, axis=1)
+    elif n_features <= max(DENSE_FEATURES, n_bytes // 8):
         rows = np.random.default_rng(0).uniform(size=(4, n_features))
         rows[:2] = [[0.0], [1.0]]
-        items: Any = rows
+        items = rows
     else:
         items = sp.csr_array((4, n_features))
     *transformers, ranker = steps
+    if getattr(ranker, "table_", None) is not None:  # it takes a table of words and numbers
+        if not np.isfinite(ranker.probe()).all():
+            raise ValueError("the scores of the model are not finite")
+        return
     for step in transformers:
         items = transform_step(step, items, [0] * 4)
     columns = getattr(getattr(ranker, "best_estimator_", ranker), "columns_fit_", None)
@@ -351,6 +365,15 @@ def _try(model: Any, n_bytes: int) -> None:
         and not np.isfinite(ranker.predict_above(items, 0, 1)).all()
     ):
         raise ValueError("the probabilities of the model are not finite")
+
+
+def _compares_texts(ranker: Any) -> bool:
+    """Whether the kernel of a ranker, or of one of its views, takes texts."""
+    ranker = getattr(ranker, "estimator", ranker)
+    views = getattr(ranker, "views", None)
+    users = [ranker, *(views if isinstance(views, list) else [])]
+    kernels = [getattr(user, name, None) for user in users for name in ("kernel", "row_kernel")]
+    return any(isinstance(kernel, str) and kernel == "ngram" for kernel in kernels)
 
 
 def _check_kind(model: Any) -> None:
