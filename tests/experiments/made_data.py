@@ -113,7 +113,9 @@ def write_tables(folder, rng):
         rows += [[f"r{k}", *map(str, row)] for k, row in enumerate(matrix)]
         path = folder / "drug_target" / "yamanishi" / f"nr_{end}.txt.gz"
         write(path, "\n".join("\t".join(row) for row in rows))
-    drugs, targets = (["".join(rng.choice(list("CNO"), size=9)) for _ in range(n)] for n in (16, 10))
+    drugs, targets = (
+        ["".join(rng.choice(list("CNO"), size=9)) for _ in range(n)] for n in (16, 10)
+    )
     table = [[str(len(set(a) & set(b)) + rng.random()) for b in targets] for a in drugs]
     kiba = folder / "drug_target" / "kiba"
     write(kiba / "ligands_can.txt.gz", json.dumps({f"d{k}": a for k, a in enumerate(drugs)}))
