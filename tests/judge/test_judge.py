@@ -451,12 +451,12 @@ def test_blind_judges_see_no_names_before_and_no_board_until_it_is_settled(tmp_p
             body = {"question": asked.json()["question"], "outcome": "first"}
             told = post(client, "/api/answer", **body).json()["message"]
             assert [name in told for name in found.names].count(True) == 2
+            session.close()  # no thread beside the test
             session.refresh()
             assert client.get("/api/board").json()["rows"] == []
             session._settled = 0.95
             assert len(client.get("/api/board").json()["rows"]) == 3
             assert client.get("/comparisons.csv").status_code == 200
-        session.close()
     with pytest.raises(ValueError, match="Brie"):
         read_items(write(tmp_path, "name\nBrie\nComté\n"), is_blind=True)
 
