@@ -71,7 +71,7 @@ BUDGET = {
     "graphs": 1261,
     "inspection": 338,
     "judge": 889,
-    "leaderboard": 3527,
+    "leaderboard": 3535,
     "losses": 476,
     "metrics": 1216,
     "model_selection": 1772,
