@@ -410,7 +410,7 @@ def open_model(path: Path) -> TrainedModel:
             "Python."
         )
     first = model[0] if hasattr(model, "steps") else model
-    columns = first if isinstance(first, Columns) else None
+    columns = first if isinstance(first, Columns) else getattr(first, "table_", None)
     if columns is None:
         features = [str(name) for name in getattr(first, "feature_names_in_", ())]
     else:
