@@ -71,7 +71,7 @@ BUDGET = {
     "graphs": 1261,
     "inspection": 338,
     "judge": 889,
-    "leaderboard": 3535,
+    "leaderboard": 3543,
     "losses": 476,
     "metrics": 1216,
     "model_selection": 1783,
