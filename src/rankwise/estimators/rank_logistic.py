@@ -17,7 +17,13 @@ from rankwise.estimators.search import Search
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.score_graph import TIES
 from rankwise.inputs import Target, check_option
-from rankwise.losses import LogisticLoss, MarginLoss, PlackettLuceLoss
+from rankwise.losses import (
+    LogisticLoss,
+    MarginLoss,
+    PlackettLuceLoss,
+    ProfileLoss,
+)
+from rankwise.model_selection.hold_out import dense_rows
 from rankwise.rows import row_products
 from rankwise.solvers.margin_loss import MarginSolution
 
@@ -153,6 +159,7 @@ class RankLogistic(MarginRanker):
     """
 
     path_class = RankLogisticPath
+    takes_nuisance = True
 
     alpha: float = 1e-3
     _: KW_ONLY
@@ -186,7 +193,12 @@ class RankLogistic(MarginRanker):
         return compared_graph("RankLogistic", n_items, target, self.group_weight, self.ties)
 
     def _describe(self, loss: MarginLoss, R: Any, solution: MarginSolution) -> None:
-        scores = row_products(R, solution.best.w)
+        w, scores = solution.best.w, row_products(R, solution.best.w)
+        if isinstance(loss, ProfileLoss):
+            loss.at(scores)
+            scores = scores + loss.Z @ loss.gamma
+            self._keep_effects(loss.effects(dense_rows(R), w, scores, self.alpha))
+            loss = loss.loss
         self.is_separable_ = cast(LogisticLoss | PlackettLuceLoss, loss).is_separated_by(scores)
 
 
