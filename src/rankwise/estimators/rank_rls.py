@@ -491,7 +491,6 @@ class RankRLS(ChunkedFit):
         flat = features.coefficients(solutions.coef.transpose(1, 0, 2).reshape(n, -1))
         return flat.reshape(-1, n_alphas, n_outputs).transpose(1, 0, 2)
 
-
     def _tell_effects(self, loss: SquaredLoss, R: Any, w: Array, alpha: float) -> None:
         """Keep the effects of the nuisance; warn if it leaves nothing to learn."""
         if not w.any():

@@ -362,7 +362,11 @@ def _both_corners(corner: Array, shifts: Array, is_large: NDArray[np.bool_]) -> 
 
 
 def leave_out_primal(
-    R: Array, terms: Sequence[WhitenedTerm], units: Sequence[Indices], alphas: Array, n_free: int = 0
+    R: Array,
+    terms: Sequence[WhitenedTerm],
+    units: Sequence[Indices],
+    alphas: Array,
+    n_free: int = 0,
 ) -> Array:
     """Weights of the penalized features without each unit."""
     out = empty_models(R.shape[1] - n_free, units, terms[0].target, alphas)
