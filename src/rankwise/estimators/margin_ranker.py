@@ -24,7 +24,8 @@ from rankwise.estimators.problem import (
 from rankwise.features.feature_map import Features, explicit_features
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.inputs import Target, check_alphas, read_target
-from rankwise.losses import MarginLoss, ProfileLoss, SquaredLoss
+from rankwise.losses import MarginLoss, SquaredLoss
+from rankwise.losses.nuisance import ProfileLoss
 from rankwise.machine import Progress, calm
 from rankwise.model_selection.candidates import (
     Candidates,

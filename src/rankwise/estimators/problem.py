@@ -15,7 +15,8 @@ from rankwise.errors import warn_user
 from rankwise.frames import as_frame, frame_matrix
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.inputs import Target, as_objects, check_items, check_length
-from rankwise.losses import SquaredLoss, center_inside
+from rankwise.losses import SquaredLoss
+from rankwise.losses.nuisance import center_inside
 from rankwise.solvers import Solutions
 from rankwise.text_tables import count
 

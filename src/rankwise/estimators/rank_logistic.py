@@ -17,12 +17,8 @@ from rankwise.estimators.search import Search
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.score_graph import TIES
 from rankwise.inputs import Target, check_option
-from rankwise.losses import (
-    LogisticLoss,
-    MarginLoss,
-    PlackettLuceLoss,
-    ProfileLoss,
-)
+from rankwise.losses import LogisticLoss, MarginLoss, PlackettLuceLoss
+from rankwise.losses.nuisance import ProfileLoss
 from rankwise.model_selection.hold_out import dense_rows
 from rankwise.rows import row_products
 from rankwise.solvers.margin_loss import MarginSolution
@@ -133,6 +129,9 @@ class RankLogistic(MarginRanker):
         "objective", "lower_bound" and "gap" after each iteration.
     n_pairs_ : int
         Number of pairs trained on.
+    nuisance_coef_, nuisance_se_, nuisance_names_
+        Effects of the nuisance columns, their standard errors and names, as in `RankRLS`; in
+        logarithms of odds.
     solver_ : str
         The solver in use, "newton-cg".
     n_features_in_ : int
@@ -245,7 +244,8 @@ class RankLogisticCV(RankerMixin, MarginParameters, Search):
         "n_undefined", "cv" (which way was taken), and "predictions" if asked for.
     best_estimator_ : RankLogistic
         The model trained on all data; also gives `gap_` and `history_`.
-    coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_, n_iter_
+    coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_, n_iter_, nuisance_coef_, \
+nuisance_se_, nuisance_names_
         As in `RankLogistic`.
 
     Examples

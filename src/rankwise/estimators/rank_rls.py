@@ -31,7 +31,8 @@ from rankwise.features.feature_map import (
 )
 from rankwise.frames import check_same_index
 from rankwise.inputs import Target, check_alphas, read_target
-from rankwise.losses import SquaredLoss, nuisance_effects
+from rankwise.losses import SquaredLoss
+from rankwise.losses.nuisance import nuisance_effects
 from rankwise.machine import Progress, calm
 from rankwise.model_selection.hold_out import Refit, dense_rows
 from rankwise.model_selection.task import LeastSquaresTask
@@ -588,7 +589,8 @@ random_state
         "predictions" if asked for.
     best_estimator_ : RankRLS
         The model trained on all data.
-    coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_
+    coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_, nuisance_coef_, nuisance_se_, \
+nuisance_names_
         As in `RankRLS`.
 
     Examples

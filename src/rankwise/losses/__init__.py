@@ -8,7 +8,6 @@ from rankwise.losses.margin import (
     PreferenceLoss,
     SquaredHingeLoss,
 )
-from rankwise.losses.nuisance import ProfileLoss, beside, center_inside, nuisance_effects
 from rankwise.losses.plackett_luce import PlackettLuceLoss
 from rankwise.losses.squared import LossTerm, SquaredLoss
 from rankwise.losses.table import TableLoss
@@ -21,11 +20,7 @@ __all__ = [
     "MarginLoss",
     "PlackettLuceLoss",
     "PreferenceLoss",
-    "ProfileLoss",
     "SquaredHingeLoss",
     "SquaredLoss",
     "TableLoss",
-    "beside",
-    "center_inside",
-    "nuisance_effects",
 ]

@@ -24,6 +24,7 @@ RANK = 1e-12  # smallest eigenvalue of a scaled Gram matrix, times its size
 EXPLAINED = 1e-10  # share of a column that is rounding when the rest was taken out
 ROUNDING = 1e-12  # the same of a sum
 STEPS = 100  # of Newton at most
+NEAR = 1e-6  # of the loss: so near the minimum Newton steps are not shortened
 SEPARATED = 1e-7  # a loss of so little is none
 
 
@@ -151,23 +152,21 @@ class ProfileLoss(MarginLoss):
 
     def at(self, f: NDArray[Any]) -> LossAt:
         """Newton's method over γ, then derivatives in f."""
-        now, gamma = self.loss.at(f + self.Z @ self.gamma), self.gamma
+        now, gamma, before = self.loss.at(f + self.Z @ self.gamma), self.gamma, np.inf
         for _ in range(STEPS):
             HZ = self.times_hessian(now, self.Z)
             inverse = _inverse(self.Z.T @ HZ)
             slope = self.Z.T @ now.gradient
-            size = np.abs(self.Z).T @ np.abs(now.gradient)
             step = inverse @ slope
-            if (np.abs(slope) <= ROUNDING * size).all() or slope @ step <= ROUNDING**2:
-                break
-            share, found = 1.0, now
-            while share > ROUNDING:
-                found = self.loss.at(f + self.Z @ (gamma - share * step))
-                if found.value <= now.value - 1e-4 * share * (slope @ step):
+            decrease, share = float(slope @ step), 1.0
+            if decrease <= NEAR * now.value:  # full steps, as long as they help
+                if decrease >= before / 2:
                     break
+                before = decrease
+            found = self.loss.at(f + self.Z @ (gamma - step))
+            while before == np.inf and found.value > now.value - 1e-4 * share * decrease:
                 share /= 2
-            else:
-                break  # within rounding of the minimum
+                found = self.loss.at(f + self.Z @ (gamma - share * step))
             gamma, now = gamma - share * step, found
         self.gamma = gamma
 

@@ -40,7 +40,8 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array, Indices
 from rankwise.features.feature_map import Features
 from rankwise.graphs import PairGraph, PreferenceGraph
-from rankwise.losses import SquaredLoss, beside
+from rankwise.losses import SquaredLoss
+from rankwise.losses.nuisance import beside
 from rankwise.machine import track
 from rankwise.model_selection.folds import Folds, fold_numbers
 from rankwise.rows import first_equal_rows
