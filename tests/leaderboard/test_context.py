@@ -137,6 +137,12 @@ def test_ratings_fade_to_the_constant_after_the_last_day():
     np.testing.assert_allclose(later, centered(values @ phi), atol=1e-9)
 
 
+def test_a_very_short_half_life_gives_finite_ratings():
+    board = rate(games(4), scales=Scales(1.0, 0.5, 1e-4, 0.3), **IN_CONTEXT)
+    assert np.isfinite(board.ratings).all()
+    assert np.isfinite(board.spread.errors).all()
+
+
 def test_two_items_that_never_met_in_a_context_are_rated_there():
     table = games(5)
     met = (table["left"] == "a") | (table["right"] == "a")

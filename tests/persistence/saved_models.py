@@ -35,7 +35,7 @@ from rankwise import (
     RankSVMCV,
     View,
 )
-from rankwise.estimators.boosted_trees import BoostedTrees
+from rankwise.estimators.boosted_trees import BoostedTrees, TreeFeatures
 from rankwise.metrics import get_metric
 
 KERNELS = ("rbf", "polynomial", "sigmoid", "laplacian", "chi2", "additive_chi2", "cosine")
@@ -55,6 +55,12 @@ MIXED = pd.DataFrame(
         "c": rng.choice(["red", "green", "blue", "grey"], 36, p=[0.4, 0.4, 0.1, 0.1]),
         "t": rng.choice([True, False], 36),
     }
+)
+KINDS = MIXED.assign(
+    since=np.datetime64("2023-11-28T07", "s") + 86400 * rng.integers(0, 900, 36),
+    embedding=list(rng.normal(size=(36, 2))),
+    size=rng.choice(["S", "M", "L"], 36),
+    review=[f"{word} wine, number {k}" for k, word in enumerate(["good", "bad", "new"] * 12)],
 )
 K, NEW_K = rbf_kernel(X), rbf_kernel(NEW, X)
 
@@ -108,6 +114,8 @@ def combined_models():
     yield "auto", AutoRanker(n_resamples=0).fit(X, y), NEW
     yield "auto of groups", AutoRanker(n_resamples=0).fit(X, y, GROUPS), NEW
     yield "trees", BoostedTrees(5).fit(np.tile(X, (2, 1)), np.tile(y, 2)), NEW
+    seen = make_pipeline(TreeFeatures(sizes=(2,)), BoostedTrees(5))
+    yield "tree features", seen.fit(np.tile(X, (2, 1)), np.tile(y, 2)), NEW
     yield "calibrated", CalibratedRanker(RankRLS()).fit(X, y, GROUPS), NEW
     yield "calibrated again", CalibratedRanker(RankSVM(), n_folds=3).fit(X, y, GROUPS), NEW
     labels = np.column_stack([Y, Y[:, 0] - Y[:, 1]])
@@ -167,6 +175,12 @@ def tables():
     two = make_pipeline(Columns(), MinMaxScaler(), RankRLS(kernel="rbf")).fit(MIXED, y)
     yield "columns and a scaler", two, MIXED
     yield "columns of an array", make_pipeline(Columns(scale=True), RankRLS()).fit(X, y), NEW
+    every = Columns(scale=True, order={"size": ["S", "M", "L"]})
+    yield "every kind of column", make_pipeline(every, RankRLS()).fit(KINDS, y), KINDS
+    yield "auto of a frame", AutoRanker(n_resamples=0).fit(KINDS, y, GROUPS), KINDS
+    codes = np.tile(np.c_[np.arange(36) % 5, X], (20, 1))
+    trees = BoostedTrees(5, categorical=(0,)).fit(codes, np.tile(y + np.arange(36) % 5, 20))
+    yield "trees of codes", trees, codes[:9]
 
 
 @functools.cache

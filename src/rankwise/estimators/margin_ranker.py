@@ -124,6 +124,7 @@ class MarginRanker(MarginParameters, KernelModel):
         y: Any,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
         nuisance: Any = None,
     ) -> Self:
         """Learn from items and what is known about their order.
@@ -235,7 +236,7 @@ class MarginRanker(MarginParameters, KernelModel):
         loss, Z = make_loss(graph), nuisance_columns(target, graph)
         if not self.takes_nuisance:
             no_nuisance(type(self).__name__, target)
-        if Z is not None:
+        if target.nuisance is not None and Z is not None:
             self._nuisance_names = target.nuisance.names
             loss = ProfileLoss(loss, Z)
             if loss.explains_all():

@@ -138,10 +138,10 @@ def ranking_loss(
         graph = ScoreGraph(target._replace(y=scores), **options)
     loss = SquaredLoss(graph, beta, scores, nuisance_columns(target, graph))
     check_something_to_rank(loss)
-    if loss.nuisance is not None and (beta > 0 or (scores is not None and scores.ndim > 1)):
+    if loss.nuisance is not None and (beta > 0 or loss.target.ndim > 1):
         raise ValueError(
-            f"nuisance is for beta=0 and one output; got beta={beta} and y of shape "
-            f"{np.shape(scores)}. Use beta=0 and fit a model for each column of y."
+            f"nuisance is for beta=0 and one output; got beta={beta} and targets of shape "
+            f"{loss.target.shape}. Use beta=0 and fit a model for each column of y."
         )
     return loss, shape
 

@@ -328,6 +328,7 @@ class RankRLS(ChunkedFit):
         y: Any,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
         nuisance: Any = None,
     ) -> Self:
         """Learn from items and what is known about their order.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ from rankwise.leaderboard.overturn import (
 )
 from rankwise.leaderboard.prior import Prior
 from rankwise.leaderboard.solving import explained_by_ratings
-from rankwise.leaderboard.standing import ordered_columns, records_of, standing_of
+from rankwise.leaderboard.standing import in_rankings, ordered_columns, records_of, standing_of
 from rankwise.leaderboard.tally import Tally
 from rankwise.text_tables import listed
 from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
@@ -327,6 +327,8 @@ class Leaderboard:
         Tally, model, alpha and solution behind the ratings, before they were put on the scale.
     order : {"rating", "lower"}
         What the ranks go by.
+    asked : dict
+        Other arguments of `rate` that the board was made with, as a file keeps them.
     """
 
     columns: dict[str, NDArray[Any] | None]
@@ -355,6 +357,7 @@ class Leaderboard:
     krippendorff: float | None = None
     solved: Any = None
     order: str = "rating"
+    asked: dict[str, Any] = field(default_factory=dict)
 
     @property
     def n_resamples(self) -> int:
@@ -534,6 +537,8 @@ class Leaderboard:
         ratings = self.scale.values(model.ratings_at(phi))
         spread = None if self.spread is None else self.scale.spread(model.spread_at(phi))
         records = records_of(solved.tally)
+        if self.comparisons is not None and self.comparisons.rankings is not None:
+            records = in_rankings(records, self.comparisons.rankings)
         rank = np.array([self[item].rank or 0 for item in self.items.tolist()])
         standing = standing_of(
             ratings, spread, self.samples, solved.components, self.confidence,

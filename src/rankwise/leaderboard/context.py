@@ -22,7 +22,8 @@ from rankwise.solvers.least_squares import conjugate_gradients
 from rankwise.text_tables import listed
 from rankwise.uncertainty.jackknife import Spread
 
-MOST_KNOTS = 60
+KNOTS = 4  # in the time τ
+MOST_KNOTS = 80
 N_DRAWS = 100
 DRAW_TOLERANCE = 1e-2
 EXACT_SIZE = 2**23  # numbers of the dense design
@@ -31,7 +32,7 @@ MAX_ITERATIONS = 500
 FIRST = (1.0, 0.5, 0.3, 0.3)  # constant, time, half-life as a share of all time, context
 FACTORS = (2.0, 0.5, 2**0.5, 0.5**0.5)
 ROUNDS = 3
-SPLITS = ((0.6, 0.8), (0.8, 1.0))  # comparisons before and until which share
+SPLITS = ((1 / 3, 2 / 3), (2 / 3, 1.0))  # comparisons before and until which share
 
 
 class Scales(NamedTuple):
@@ -121,8 +122,10 @@ class Parts:
         self.knots = np.empty(0)
         if seen.times is not None:
             days = in_days(seen.times)
-            n = 1 + int(np.ceil(2 * np.ptp(days) / self.tau))
-            self.knots = np.linspace(days.min(), days.max(), min(max(n, 2), MOST_KNOTS))
+            first = days.min()
+            last = max(days.max(), first + 0.1 * self.tau)  # all of them may be of one day
+            n = 1 + int(np.ceil(KNOTS * (last - first) / self.tau))
+            self.knots = np.linspace(first, last, min(max(n, 2), MOST_KNOTS))
         sizes = [len(levels) for levels in seen.levels.values()]
         self.first_level = 1 + len(self.knots) + np.cumsum([0, *sizes])
         self.size = int(self.first_level[-1])
@@ -152,8 +155,9 @@ class Parts:
             fading = np.exp(-np.maximum(days - last, 0.0) / self.tau)
             fading *= np.exp(-np.maximum(self.knots[0] - days, 0.0) / self.tau)
             columns += [1 + left, 2 + left]
-            values += [fading * np.sinh(width - since) / np.sinh(width)]
-            values += [fading * np.sinh(since) / np.sinh(width)]
+            for far in (since, width - since):  # sinh(width − far)/sinh(width)
+                share = np.exp(-far) * np.expm1(-2 * (width - far)) / np.expm1(-2 * width)
+                values.append(fading * share)
         for first, code in zip(self.first_level, codes, strict=False):
             columns.append(first + np.maximum(code, 0))
             values.append((code >= 0).astype(np.float64))
@@ -403,16 +407,15 @@ def choose_scales(
     Z: Array,
     ties: str,
     half_life: float | None,
-    rng: np.random.Generator,
 ) -> Scales:
     """The scales of least log loss on later comparisons, by a search along one after the other.
 
-    The last fifth is foreseen from all before it, and the fifth before that likewise. Without times
-    two random fifths are left out instead.
+    The last third is foreseen from all before it, and the third before that likewise. Without times
+    the thirds are random.
     """
     span = 1.0
     if seen.times is None:
-        order = rng.permutation(data.n_pairs)
+        order = np.random.default_rng(0).permutation(data.n_pairs)
     else:
         days = in_days(seen.times)
         order, span = np.argsort(days, kind="stable"), float(np.ptp(days))

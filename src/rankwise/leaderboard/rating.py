@@ -245,9 +245,8 @@ def rate(
     )
     if seen is not None:
         learn = partial(
-            _fit_in_context, seen=seen, side=side, ties=ties, rng=rng, scales=scales,
-            half_life=half_life,
-        )  # fmt: skip
+            _fit_in_context, seen=seen, side=side, ties=ties, scales=scales, half_life=half_life
+        )
     fit = learn(data)
     if reweight:
         first, _ = _judges(data, judged, fit, confidence)
@@ -312,7 +311,14 @@ def rate(
         prior=worth,
         solved=fit,
         order=order,
-    )
+        asked={
+            "side": side, "scale": scale, "anchor": anchor, "order": order, "ties": ties,
+            "min_comparisons": min_comparisons, "intervals": intervals, "confidence": confidence,
+            "n_resamples": n_resamples, "random_state": random_state,
+            "clusters": None if clusters is None else codes,
+            "features": None if features is None else X,
+        },
+    )  # fmt: skip
 
 
 class Solved(NamedTuple):
@@ -364,7 +370,6 @@ def _fit_in_context(
     ties: str,
     scales: Scales | None,
     half_life: float | None,
-    rng: np.random.Generator,
 ) -> Solved:
     """Choose the scales and solve."""
     control = covariates_of(data, side)
@@ -372,7 +377,7 @@ def _fit_in_context(
     if half_life is not None and not half_life > 0:
         raise ValueError(f"half_life={half_life!r}; expected a positive number.")
     if scales is None:
-        scales = choose_scales(data, seen, control.columns, ties, half_life, rng)
+        scales = choose_scales(data, seen, control.columns, ties, half_life)
     elif half_life is not None:
         scales = scales._replace(half_life=float(half_life))
     model = in_context(data, seen, control.columns, Scales(*scales), ties)

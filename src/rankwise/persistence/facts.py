@@ -25,9 +25,10 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 from rankwise.estimators.auto_ranker import AutoRanker
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.boosted_trees import BoostedTrees
+from rankwise.estimators.boosted_trees import N_CODES, BoostedTrees, TreeFeatures
 from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSCV
-from rankwise.estimators.columns import ColumnFacts, Columns
+from rankwise.estimators.column_kinds import DATE_PARTS, ColumnFacts
+from rankwise.estimators.columns import Columns
 from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS, ConditionalRankRLSCV
 from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.hinge_features import HingeFeatures
@@ -43,8 +44,10 @@ from rankwise.estimators.ranking_pursuit import (
 from rankwise.features.feature_map import FeatureMap
 from rankwise.features.kernel import Kernel
 from rankwise.features.view import View
+from rankwise.leaderboard import Leaderboard
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.registry import OwnMetric
+from rankwise.persistence.boards import board_facts, board_from
 from rankwise.uncertainty import CalibratedRanker
 
 Array = np.ndarray[Any, Any]
@@ -56,7 +59,7 @@ def _by_name(*classes: type) -> dict[str, type]:
 
 SPARSE = _by_name(sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix)
 RECORDS = _by_name(ColumnFacts, FeatureMap, Kernel, PursuitFunction)
-STEPS = _by_name(Columns, GroupScaler, HingeFeatures)
+STEPS = _by_name(Columns, GroupScaler, HingeFeatures, TreeFeatures)
 STEPS |= _by_name(MaxAbsScaler, MinMaxScaler, Nystroem, RobustScaler, StandardScaler)
 RANKERS: list[type] = [AutoRanker, CoRankRLS, CoRankRLSCV, LabelRanker, LabelRankerCV]
 RANKERS += [ConditionalRankRLS, ConditionalRankRLSCV, RankingPursuit, RankingPursuitCV]
@@ -82,6 +85,7 @@ SHAPES = {
     "float sn": "coef_path_",
     "float t": "threshold_ value_",
     "float c": "column_coef_",
+    "float e": "value_coef_",
     "float r": "row_coef_",
     "float rc": "ConditionalRankRLS.coef_",
     "item rp": "rows_fit_",
@@ -89,7 +93,8 @@ SHAPES = {
     "int n": "basis_indices_ component_indices_",
     "int s|sv": "choice_path_",
     "int k": "columns_",
-    "int t": "left_ right_ feature_",
+    "int t": "left_ right_ feature_ gap_left_ set_",
+    "int ac": "sets_",
     "int q": "roots_",
     "text p": "feature_names_in_",
 }
@@ -138,6 +143,8 @@ def state(value: Any, arrays: list[Array], where: str) -> Any:
         return {"metric": str(value)}
     if sp.issparse(value):
         return _state_sparse(value, arrays)
+    if isinstance(value, Leaderboard):
+        return {"is": "Leaderboard", "facts": state(board_facts(value), arrays, where)}
     name = type(value).__name__
     if RECORDS.get(name) is type(value):
         fields = {key: getattr(value, key) for key in typing.get_type_hints(type(value))}
@@ -221,6 +228,8 @@ def restore(node: Any, arrays: dict[int, Array]) -> Any:
     if not isinstance(node, dict):
         return node
     kind, content = next(iter(node.items()))
+    if kind == "is" and content == "Leaderboard":
+        return board_from(restore(node["facts"], arrays))
     if kind == "is":
         build = _restore_record if content in RECORDS else _restore_estimator
         return build(node, arrays)
@@ -413,16 +422,27 @@ def _check_trees(fitted: dict[str, Any]) -> None:
     leaves = fitted["left_"] == nodes
     if (leaves != (fitted["right_"] == nodes)).any() or (fitted["roots_"] >= n_nodes).any():
         raise ValueError("the trees have a node that is half a leaf")
+    n_sets, n_codes = fitted["sets_"].shape
+    if (fitted["set_"] >= n_sets).any() or n_codes != N_CODES:
+        raise ValueError("the trees ask for sets of codes that there are not")
     if (fitted["feature_"] >= fitted["n_features_in_"]).any():
         raise ValueError("the trees ask for features that there are not")
 
 
 def _check_columns(facts: Any) -> None:
-    """Whether all columns have facts, can be scaled by them, and have each category once."""
+    """Whether all columns have facts that fit together, and have each category once."""
     for column in facts:
-        is_fact = type(column) is ColumnFacts and column.scale > 0 <= column.n_gaps
-        if not is_fact or len(set(column.categories)) < len(column.categories):
+        if type(column) is not ColumnFacts or len({*column.categories}) < len(column.categories):
             raise ValueError("the columns of a table are not described by their facts")
+        numbers = [*column.medians, *column.means, *column.scales, *column.weights]
+        sizes = {"number": 1, "order": 1, "date": len(column.categories), "text": 0, "category": 0}
+        n_numbers = sizes.get(column.kind, len(column.medians))
+        is_right = len(column.medians) == len(column.means) == len(column.scales) == n_numbers
+        is_right &= all(map(math.isfinite, numbers)) and all(size > 0 for size in column.scales)
+        is_right &= len(column.weights) == len(column.categories) * (column.kind == "text")
+        is_right &= column.kind != "date" or {*column.categories} <= {*DATE_PARTS}
+        if not is_right or min(column.n_gaps, column.n_rare) < 0:
+            raise ValueError(f"the facts of the column {column.name!r:.60} do not fit together")
 
 
 def _check_steps(steps: list[tuple[str, Any]]) -> None:

@@ -22,6 +22,7 @@ from rankwise.errors import ModelFileError
 from rankwise.estimators.anatomy import last_step, transform_step
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.columns import Columns
+from rankwise.leaderboard import Leaderboard
 from rankwise.model_selection.scoring import predict_items
 from rankwise.persistence.facts import ESTIMATORS, restore, state
 
@@ -48,7 +49,8 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
     model : estimator
         A fitted ranker of rankwise, or a Pipeline of `Columns`, `GroupScaler`, `HingeFeatures`,
         scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, and such a ranker.
-        Kernels must be given by name or precomputed.
+        Kernels must be given by name or precomputed. Or a `Leaderboard`: its comparisons, alpha and
+        scales are kept, and `load` rates them again.
     path : str or path-like
         The file; by custom it ends in ``.rw``.
     notes : mapping, optional
@@ -81,8 +83,9 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
     name = os.fspath(path)
     if name.lower().endswith((".gz", ".bz2", ".xz")):
         raise ValueError(f"{name}: model files are not compressed; choose a name such as model.rw.")
-    _check_kind(model)
-    check_is_fitted(model)
+    if not isinstance(model, Leaderboard):
+        _check_kind(model)
+        check_is_fitted(model)
     arrays: list[Any] = []
     versions = package_versions()
     document = {
@@ -200,6 +203,8 @@ def read_header(path: PathLike) -> dict[str, Any]:
         document = _document(name, _opened(name, stream))
     try:
         model = first = ranker = document.pop("model")
+        if model["is"] == "Leaderboard":
+            return {**document, "model": "Leaderboard"}
         if model["is"] == "Pipeline":
             steps = [step["tuple"][1] for step in model["parameters"]["steps"]]
             first, ranker = steps[0], steps[-1]
@@ -315,6 +320,8 @@ def _build(document: dict[str, Any], arrays: list[np.ndarray[Any, Any]]) -> Any:
         model = restore(document["model"], unused)
         if unused:
             raise ValueError("some arrays belong to no model")
+        if isinstance(model, Leaderboard):
+            return model
         _check_kind(model)
         check_is_fitted(model)
         _try(model, n_bytes)
@@ -338,6 +345,10 @@ def _try(model: Any, n_bytes: int) -> None:
     else:
         items = sp.csr_array((4, n_features))
     *transformers, ranker = steps
+    if getattr(ranker, "table_", None) is not None:  # it takes a table of words and numbers
+        if not np.isfinite(ranker.probe()).all():
+            raise ValueError("the scores of the model are not finite")
+        return
     for step in transformers:
         items = transform_step(step, items, [0] * 4)
     columns = getattr(getattr(ranker, "best_estimator_", ranker), "columns_fit_", None)

@@ -1,0 +1,58 @@
+"""Boards as facts: the comparisons and what was asked, from which `rate` makes the board again."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from rankwise.datasets import PairData
+from rankwise.datasets.rankings import Rankings
+from rankwise.leaderboard import Leaderboard, Scales, rate
+
+OPTIONS = {
+    *("side", "scale", "anchor", "order", "ties", "min_comparisons", "intervals", "confidence"),
+    *("n_resamples", "random_state", "clusters", "features", "model", "alpha", "scales"),
+}
+
+
+def board_facts(board: Leaderboard) -> dict[str, Any]:
+    """Numbers and words that say everything about a board."""
+    data = board.comparisons
+    if data is None or board.prior is not None:
+        raise ValueError("a board with a prior is not kept in a file; keep the votes and the prior")
+    known = {one.name: getattr(data, one.name) for one in fields(data)}
+    if data.rankings is not None:
+        known["rankings"] = {one.name: getattr(data.rankings, one.name) for one in fields(Rankings)}
+    is_dates = data.times is not None and data.times.dtype.kind == "M"
+    if known.get("times") is not None and is_dates:
+        known["times"] = known["times"].astype("datetime64[s]").astype(np.int64)
+    options = {**board.asked, "model": board.model}
+    if not isinstance(options["random_state"], (int, type(None))):
+        options["random_state"] = 0
+    options["scales"] = None if board.scales is None else list(board.scales)
+    options["alpha"] = board.alpha if board.scales is None else None
+    return {"comparisons": known, "is_dates": is_dates, "options": options}
+
+
+def board_from(facts: dict[str, Any]) -> Leaderboard:
+    """The board that the facts are of."""
+    known, options = dict(facts["comparisons"]), dict(facts["options"])
+    unknown = set(options) - OPTIONS | set(known) - {one.name for one in fields(PairData)}
+    if unknown:
+        raise ValueError(f"a board has no {min(unknown)!r:.60}")
+    if known["times"] is not None and facts["is_dates"]:
+        known["times"] = known["times"].astype("datetime64[s]")
+    if known["rankings"] is not None:
+        known["rankings"] = Rankings(**known["rankings"])
+    if options["scales"] is not None:
+        options["scales"] = Scales(*options["scales"])
+    data = PairData(**known)
+    for ends in (data.first, data.second):
+        if ends.dtype.kind != "i" or ends.shape != data.outcome.shape:
+            raise ValueError("the comparisons of a board do not fit together")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return rate(data, covariates=list(data.covariates) or None, **options)
