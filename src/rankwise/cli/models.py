@@ -150,7 +150,8 @@ def fit_model(model: Any, data: TrainingSet) -> Any:
     """
     from sklearn.pipeline import Pipeline
 
-    model.fit(data.prepared, data.y, groups=data.groups, sample_weight=data.weights)
+    nuisance = {} if data.nuisance is None else {"nuisance": data.nuisance}
+    model.fit(data.prepared, data.y, groups=data.groups, sample_weight=data.weights, **nuisance)
     return Pipeline([*data.steps, ("rank", model)]) if data.steps else model
 
 
