@@ -33,7 +33,7 @@ DEPTH = 10
 SEEN = {0: 0.1, 1: 0.4, 2: 1.0}
 EXAMINATION = {"weak": 0.5, "medium": 1.0, "strong": 2.0}
 CASCADE = {"weak": (0.7, 0.95), "medium": (0.4, 0.85), "strong": (0.1, 0.7)}
-TREES = 100
+TREES = 50
 SHARED = {"learning_rate": 0.1, "num_leaves": 8}
 
 
@@ -183,8 +183,8 @@ def row_of(name, runs):
 def main(arguments=None):
     parser = make_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=3, help="simulations for each fold")
-    parser.add_argument("--folds", type=int, default=2, help="folds of MQ2008")
-    parser.add_argument("--sessions", type=int, default=5, help="for each training query")
+    parser.add_argument("--folds", type=int, default=1, help="folds of MQ2008")
+    parser.add_argument("--sessions", type=int, default=3, help="for each training query")
     given = parser.parse_args(arguments)
     folds = read_folds(given.data, "mq2008")[: given.folds]
     rows = []

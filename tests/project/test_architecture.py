@@ -61,25 +61,25 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 1102,
+    ".": 1103,
     "_compiled": 227,
-    "cli": 2796,
+    "cli": 2831,
     "dask": 364,
-    "datasets": 2785,
-    "estimators": 4963,
-    "features": 692,
+    "datasets": 2786,
+    "estimators": 4967,
+    "features": 699,
     "graphs": 1261,
     "inspection": 338,
     "judge": 889,
-    "leaderboard": 3527,
+    "leaderboard": 3535,
     "losses": 604,
     "metrics": 1216,
-    "model_selection": 1783,
-    "persistence": 1402,
+    "model_selection": 1794,
+    "persistence": 1404,
     "plot": 651,
     "report": 1282,
-    "solvers": 1802,
-    "uncertainty": 979,
+    "solvers": 1853,
+    "uncertainty": 997,
 }
 CODE_LINES_OF_A_FILE = 400
 

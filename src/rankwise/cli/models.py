@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -150,8 +151,17 @@ def fit_model(model: Any, data: TrainingSet) -> Any:
     """
     from sklearn.pipeline import Pipeline
 
-    nuisance = {} if data.nuisance is None else {"nuisance": data.nuisance}
-    model.fit(data.prepared, data.y, groups=data.groups, sample_weight=data.weights, **nuisance)
+    known = {"groups": data.groups, "sample_weight": data.weights}
+    if data.time is not None:
+        if "time" not in inspect.signature(model.fit).parameters:
+            raise ValueError(
+                f"--time says on what parameters are judged, but {type(model).__name__} does not "
+                "choose any by it; leave out --time, or --alpha, --calibrate or --model auto."
+            )
+        known["time"] = data.time
+    if data.nuisance is not None:
+        known["nuisance"] = data.nuisance
+    model.fit(data.prepared, data.y, **known)
     return Pipeline([*data.steps, ("rank", model)]) if data.steps else model
 
 

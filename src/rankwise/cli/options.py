@@ -171,6 +171,10 @@ class TrainingTableOptions(TableOptions):
             "COLUMNS",
         ),
     ] = None
+    time: Annotated[
+        str | None,
+        _data("Dates or numbers: parameters are judged on groups that came later."),
+    ] = None
     no_impute: Annotated[
         bool,
         flag("--no-impute", help="Refuse gaps in numbers instead of filling them.", panel=DATA),

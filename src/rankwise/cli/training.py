@@ -66,6 +66,8 @@ class TrainingSet:
         Where the comparisons are from.
     cv : "auto" or list of (train, test)
         What a search holds out.
+    time : ndarray or None
+        When each item was, if later ones are to be held out.
     """
 
     path: Path
@@ -84,6 +86,7 @@ class TrainingSet:
     zero_based: bool = False
     pairs: PairFile | None = None
     cv: Any = "auto"
+    time: Any = None
 
     @cached_property
     def prepared(self) -> Any:
@@ -127,7 +130,8 @@ class TrainingSet:
 
     @property
     def _names(self) -> list[str]:
-        return [column.name for column in self.facts if column.kind != "left out"]
+        used = (column.name for column in self.facts if column.kind != "left out")
+        return list(dict.fromkeys(used))
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -267,6 +271,7 @@ def _training_table(
         ignore=ignored,
         text=[*categorical, *(name for name in nuisance if name not in numeric)],
         numeric=numeric,
+        time=table.time,
     )
     effects = found.X.select(nuisance) if nuisance else None
     found = found._replace(X=found.X.drop_columns(nuisance))
@@ -285,7 +290,7 @@ def _training_table(
         numeric=[name for name in numeric if name not in nuisance],
         wanted=wanted,
         scale=isinstance(scaler, StandardScaler),
-        **({"order": table.orders()} if table.orders() else {}),
+        order=table.orders() or None,
     )
     try:
         X, facts = found.X, list(columns.fit(found.X).facts_)
@@ -315,13 +320,19 @@ def _training_table(
         why = "have no score" if pairs is None else "are of items that were never compared"
         note(f"{n_dropped:,} rows of {file.path} {why} and are left out")
     steps: list[tuple[str, Any]] = [("columns", columns)]
+    if options.model is ModelName.auto and not (wanted or categorical or numeric or table.order):
+        # the model has a Columns of its own: trees want categories and gaps as they are
+        steps, used = [], dict.fromkeys(c.name for c in facts if c.kind != "left out")
+        X = X.select(list(used))
     if scaler is not None and not columns.scale:
         steps.append(("scale", scaler))
     effects = None if effects is None else effects.take(kept)
     about = (roles, scaler, steps, facts, n_dropped, found.weight, found.X, effects)
     if pairs is None:
         note(skew_note(found.y, estimator))
-        return TrainingSet(file.path, table, X, found.y, found.groups, *about)
+        return TrainingSet(*(file.path, table, X, found.y, found.groups, *about), time=found.time)
+    if found.time is not None:
+        raise ValueError("--time is for scored items; rankwise rank --time rates comparisons.")
     if "group" in options.scale:
         raise ValueError(f"--scale {options.scale}: items that are compared have no lists.")
     cv = judge_folds(pairs.compared.judges)
@@ -340,7 +351,7 @@ def _training_rows(
 
     from rankwise.cli.models import make_scaler
 
-    names = ("features", "ignore", "categorical", "numeric", "nuisance")
+    names = ("features", "ignore", "categorical", "numeric", "nuisance", "time")
     asked = [f"--{name}" for name in names if getattr(table, name)]
     if asked:
         raise ValueError(
