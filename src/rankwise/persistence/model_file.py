@@ -212,11 +212,12 @@ def read_header(path: PathLike) -> dict[str, Any]:
         if first["is"] == "Columns":
             facts = [column["fields"] for column in first["fitted"]["facts_"]]
             columns = {c["name"]: c["kind"] for c in facts if c["kind"] != "left out"}
+        fitted = ranker["fitted"].get("best_estimator_", ranker)["fitted"]  # of a search
         return {
             **document,
             "model": model["is"],
             "ranker": ranker["is"],
-            "n_features": ranker["fitted"].get("n_features_in_"),
+            "n_features": fitted.get("n_features_in_"),
             "parameters": ranker["parameters"],
             "columns": columns,
         }
