@@ -1,11 +1,11 @@
 """Football: win, draw or loss of the next season, by boards with and without time.
 
-    python -m experiments.boards.football --data DIR [--first 2015]
+    python -m experiments.boards.football --data DIR [--first 2018]
 
 First divisions of Germany, Italy, Spain and France from the R package engsoccerdata (0.1.8, GPL;
 ``data-raw/germany.csv`` and so on, here compressed as ``football/germany.csv.gz``). Seasons 2005 to
 2024; those from `--first` on are foreseen from all matches before: at the start of the season, or
-month by month. Three-way log loss by least squares and by Davidson's model of all seasons before,
+week by week. Three-way log loss by least squares and by Davidson's model of all seasons before,
 by Davidson's model in time, and by Elo with the step that foresaw the past best, frozen and
 followed. All have the home advantage. Scales are chosen on matches before `--first` only, for each
 country. Error bars are standard errors of the difference to the first row, match by match.
@@ -50,7 +50,7 @@ def by_season(data, season, first):
     def add(name, chances):
         out.setdefault(name, []).append(chances)
 
-    plain, months = without(data, times=False), data.times.astype("datetime64[M]").astype(int)
+    plain, weeks = without(data, times=False), data.times.astype("datetime64[W]").astype(int)
     scales = quiet_rate(
         data.take(season < first).compact()[0], time=None, side=True, ties="davidson"
     ).scales
@@ -58,13 +58,13 @@ def by_season(data, season, first):
     for year in range(first, season.max() + 1):
         past, now = season < year, season == year
         later = data.take(now)
-        monthly = np.empty((now.sum(), 3))
-        for month in np.unique(months[now]):
-            before = (months < month) & (season <= year)
-            at = months[now] == month
+        weekly = np.empty((now.sum(), 3))
+        for week in np.unique(weeks[now]):
+            before = (weeks < week) & (season <= year)
+            at = weeks[now] == week
             board = quiet_rate(data.take(before).compact()[0], scales=scales, **davidson)
-            monthly[at] = board_chances(board, later.take(at))
-        add("in time, month by month", monthly)
+            weekly[at] = board_chances(board, later.take(at))
+        add("in time, week by week", weekly)
         known = plain.take(past).compact()[0]
         board = quiet_rate(data.take(past).compact()[0], scales=scales, **davidson)
         add("in time, at the start", board_chances(board, later))
@@ -82,7 +82,7 @@ def by_season(data, season, first):
 def main(arguments=None):
     """Print one table for all countries."""
     parser = make_parser(__doc__)
-    parser.add_argument("--first", type=int, default=2015, help="season (%(default)s)")
+    parser.add_argument("--first", type=int, default=2018, help="season (%(default)s)")
     options = parser.parse_args(arguments)
     losses, notes = {}, []
     for country in COUNTRIES:
@@ -96,7 +96,7 @@ def main(arguments=None):
     for name in losses["germany"]:
         each = [losses[country][name] for country in COUNTRIES]
         all_losses = np.concatenate(each)
-        best = np.concatenate([losses[c]["in time, month by month"] for c in COUNTRIES])
+        best = np.concatenate([losses[c]["in time, week by week"] for c in COUNTRIES])
         behind = all_losses - best
         error = behind.std() / np.sqrt(len(behind))
         rows.append([name, *(e.mean() for e in each), all_losses.mean(), behind.mean(), error])
