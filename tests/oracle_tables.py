@@ -14,7 +14,8 @@ def explicit_dyads(G, K, Y, alpha, *, ranked="columns", **options):
     """
     i, j = np.nonzero(~np.isnan(Y))
     y = Y[i, j]
-    graph = ScoreGraph(y, i if ranked == "columns" else j, **options).pairs()
+    groups = {"columns": i, "rows": j, "cells": None}[ranked]
+    graph = ScoreGraph(y, groups, **options).pairs()
     dyads = G[np.ix_(i, i)] * K[np.ix_(j, j)]
     A = np.zeros(Y.shape)
     A[i, j] = RankRLS(alpha, kernel="precomputed").fit(dyads, graph).dual_coef_
@@ -50,4 +51,5 @@ def refit_without(G, K, Y, alpha, leave, **options):
 
 def count_from_mean(F, ranked="columns"):
     """Scores without what pairs do not see."""
-    return F - F.mean(axis=1 if ranked == "columns" else 0, keepdims=True)
+    axis = {"columns": 1, "rows": 0, "cells": None}[ranked]
+    return F - F.mean(axis=axis, keepdims=True)

@@ -6,7 +6,8 @@ True ratings have a spread of 0.3, margins unit noise; "wins" are ±1 with the c
 margins give. "log odds" are those of Bradley and Terry's model, of spread 1. Counted are the
 intervals of ratings, of margins between two items, of the ratings of thin items (fewer than five
 comparisons, or all ended alike), of the effect of the first side where there is one, and the
-possible ranks: of all items, and of the item that is truly first.
+possible ranks: of all items, of the item that is truly first, and whether those at once hold all.
+A prior is the truth with an error of its own, or nothing but error.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Setting(NamedTuple):
     side: float | None = None
     spread: float = 0.3
     odds: bool = False  # ratings are log odds, and the model is Bradley–Terry
+    prior: float | None = None  # error of the ratings by a judge
 
 
 SETTINGS = {
@@ -48,10 +50,15 @@ SETTINGS = {
     "15 judges": Setting(10, 600, n_judges=15),
     "first side, 60 judges": Setting(10, 1200, n_judges=60, side=0.1),
     "equal items": Setting(20, 600, spread=0.02),
+    "prior, many votes": Setting(20, 600, wins=True, prior=0.2),
+    "prior, few votes": Setting(30, 60, wins=True, prior=0.2),
+    "prior, worthless": Setting(30, 60, wins=True, prior=1e3),
+    "prior, 30 judges": Setting(10, 600, n_judges=30, prior=0.2),
     "log odds": Setting(20, 600, spread=1.0, odds=True),
     "log odds, sparse": Setting(30, 240, spread=1.0, odds=True),
     "log odds, newcomers": Setting(15, 600, newcomers=15, spread=1.0, odds=True),
     "log odds, 30 judges": Setting(10, 900, n_judges=30, spread=1.0, odds=True),
+    "log odds, prior": Setting(30, 60, spread=1.0, odds=True, prior=0.7),
 }
 
 
@@ -111,6 +118,7 @@ def inside(name, truth, board):
     return [
         rating.mean(), np.mean(margins), rating[thin].mean() if thin.any() else np.nan, side,
         ranks.mean(), float(ranks[truth.argmax()]), (worst - best + 1).mean() / len(truth),
+        float(np.all((columns["best_of_all"] <= rank) & (rank <= columns["worst_of_all"]))),
     ]  # fmt: skip
 
 
@@ -120,10 +128,11 @@ def main(arguments=None):
     parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--bootstrap-runs", type=int, default=100)
     options = parser.parse_args(arguments)
-    print("| setting | intervals | ratings | margins | thin | side | ranks | first | width |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    measured = ("ratings", "margins", "thin", "side", "ranks", "first", "width", "at once")
+    print("| " + " | ".join(["setting", "intervals", *measured]) + " |")
+    print("|---" * 10 + "|")
     for name, setting in SETTINGS.items():
-        for kind in ("jackknife", "bootstrap"):
+        for kind in ("jackknife", "bootstrap") if setting.prior is None else ("jackknife",):
             n_runs = options.runs if kind == "jackknife" else options.bootstrap_runs
             shares = []
             for seed in range(n_runs):
@@ -131,11 +140,15 @@ def main(arguments=None):
                 has_side = setting.side is not None
                 model = "bradley-terry" if setting.odds else "least-squares"
                 way = {"intervals": kind, "n_resamples": 400 if not setting.odds else 100}
-                board = rate(data, model=model, side=has_side, **way)
+                prior = None
+                if setting.prior is not None:
+                    error = np.random.default_rng([seed, 1]).standard_normal(len(truth))
+                    prior = dict(enumerate(truth + setting.prior * error))
+                board = rate(data, model=model, side=has_side, prior=prior, **way)
                 shares.append(inside(name, truth, board))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
-                cells = [f"{share:.3f}" for share in np.nanmean(shares or [[np.nan] * 7], axis=0)]
+                cells = [f"{share:.3f}" for share in np.nanmean(shares or [[np.nan] * 8], axis=0)]
             cells = ["–" if cell == "nan" else cell for cell in cells]
             print(f"| {name} | {kind} | " + " | ".join(cells) + " |", flush=True)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
@@ -40,6 +41,41 @@ def check_items(name: str, X: Any) -> None:
             f"{name} has dtype {dtype}; features are real numbers, so turn these into numbers "
             "(days since a date, for example) or leave them out."
         )
+
+
+def as_objects(name: str, items: Any) -> NDArray[Any] | None:
+    """Items that are no numbers, one in each row of a matrix of objects; None if they are numbers.
+
+    Such items are texts, graphs or anything else that a kernel function compares: a list, a
+    column, or a matrix of them.
+    """
+    values = as_array(items, name)
+    if sp.issparse(values):
+        return None
+    try:
+        plain = np.asarray(values)
+    except ValueError:  # lists of different lengths
+        plain = np.empty(0, dtype=object)
+    if plain.dtype.kind not in "OUT":
+        return None
+    if isinstance(values, np.ndarray) and values.ndim == 2:
+        objects = values.astype(object)
+    else:
+        objects = np.empty((len(values), 1), dtype=object)
+        for row, value in enumerate(values):
+            objects[row, 0] = str(value) if isinstance(value, str) else value
+    missing = [row for row, entries in enumerate(objects) if any(_is_missing(e) for e in entries)]
+    if missing:
+        raise ValueError(
+            f"{name} has {len(missing)} missing items, the first in row {missing[0]}; leave them "
+            "out, or give an empty text."
+        )
+    return objects
+
+
+def _is_missing(value: Any) -> bool:
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ == "NAType"
 
 
 def as_real(name: str, values: Any, advice: str = "pass real numbers") -> Array:

@@ -55,8 +55,10 @@ def first_equal_rows(X: Any, labels: Indices | None = None) -> Indices | None:
     """For each row the number of the first row that is equal to it; None if all rows differ.
 
     Only rows of the same label are equal, if labels are given. Rows are found by a hash of 64 bits
-    and then compared.
+    and then compared. Objects that cannot be hashed are taken to differ.
     """
+    if X.dtype == object:
+        return _first_equal_objects(X)
     key = _hash_sparse(X) if sp.issparse(X) else _hash_dense(X)
     if labels is not None:
         key += np.asarray(labels).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -75,6 +77,15 @@ def first_equal_rows(X: Any, labels: Indices | None = None) -> Indices | None:
     first_equal = np.arange(len(key))
     first_equal[equal] = first[equal]
     return first_equal
+
+
+def _first_equal_objects(X: NDArray[Any]) -> Indices | None:
+    rows: dict[Any, int] = {}
+    try:
+        first = np.array([rows.setdefault(tuple(row), k) for k, row in enumerate(X)], dtype=np.intp)
+    except TypeError:
+        return None
+    return first if len(rows) < len(X) else None
 
 
 def _hash_dense(X: NDArray[Any]) -> NDArray[np.uint64]:

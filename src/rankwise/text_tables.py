@@ -7,8 +7,10 @@ import html
 import io
 import math
 import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 from unicodedata import category, east_asian_width
@@ -51,7 +53,8 @@ class Table:
         Parameters
         ----------
         width : int, optional
-            Of the terminal: names are cut until the table fits, numbers never.
+            Of the terminal: names go on in the next line until the table fits, numbers never do.
+            A name without a blank that is still too long is cut.
         """
         cells = self._cells()
         widths = [max(map(text_width, column)) for column in zip(*cells, strict=True)]
@@ -60,13 +63,16 @@ class Table:
             if widest is None or widths[widest] <= LEAST_NAME:
                 break
             widths[widest] -= 1
-        return [
-            GAP.join(
-                _fitted(cell, width, is_name=k in self.names)
-                for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in cells
-        ]
+        lines = []
+        for row in cells:
+            parts = [_wrapped(cell, wide) for cell, wide in zip(row, widths, strict=True)]
+            for part in zip_longest(*parts, fillvalue=""):
+                fitted = (
+                    _fitted(cell, wide, is_name=k in self.names)
+                    for k, (cell, wide) in enumerate(zip(part, widths, strict=True))
+                )
+                lines.append(GAP.join(fitted).rstrip())
+        return lines
 
     def text(self) -> str:
         """Aligned columns for a terminal."""
@@ -110,6 +116,14 @@ class Table:
     def _cells(self) -> list[list[str]]:
         """Header and rows, each cell on one line."""
         return [[one_line(cell) for cell in row] for row in (self.header, *self.rows)]
+
+
+def _wrapped(cell: str, width: int) -> list[str]:
+    """The cell in lines of whole words, or as it is if it fits or has a longer word."""
+    if text_width(cell) <= width:
+        return [cell]
+    lines = textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False)
+    return [cell] if any(text_width(line) > width for line in lines) else lines
 
 
 def _fitted(cell: str, width: int, *, is_name: bool) -> str:

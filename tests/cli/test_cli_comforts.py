@@ -100,3 +100,55 @@ def test_very_skewed_scores_are_told(tmp_path):
     assert "--set cost=sign" in said
     quiet = succeed("train", file, "--set", "cost=sign", "-o", tmp_path / "m.rw").stderr
     assert "skewed" not in quiet
+
+
+@pytest.mark.parametrize(
+    "command", ["train", "cv", "evaluate", "compare", "report", "predict", "rank", "judge"]
+)
+def test_help_fits_80_columns_and_the_short_one_a_screen(command, monkeypatch):
+    from rankwise.cli.app import MAIN
+
+    monkeypatch.setenv("COLUMNS", "80")
+    short, whole = (succeed(command, flag).stdout for flag in ("--help", "--help-all"))
+    for text in (short, whole):
+        assert max(map(len, text.splitlines())) <= 80
+    if command not in MAIN:
+        return
+    assert len(short.splitlines()) <= 45
+    options = {f"--{name.replace('_', '-')}" for name in MAIN[command]}
+    options -= {"--as-json", "--style"}
+    for option in options:
+        assert f"{option} " in short, option
+    assert "--quiet" in whole
+    assert "--quiet" not in short
+
+
+def test_the_examples_of_train_can_be_pasted(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = succeed("train", "--help").stdout.splitlines()
+    examples = [line for line in lines if line.startswith("  rankwise train")]
+    assert len(examples) == 4
+    assert all(line.split()[-2] == "-o" for line in examples)
+
+
+def test_cv_gives_the_standard_error_of_the_best_line(tmp_path):
+    rng = np.random.default_rng(0)
+    x, file = rng.normal(size=120), tmp_path / "a.csv"
+    rows = [f"{v + rng.normal():.3f},{v:.3f},{k % 6}" for k, v in enumerate(x)]
+    file.write_text("\n".join(["y,x,qid", *rows]))
+    out = tmp_path / "groups.csv"
+    given = ("cv", file, "--alpha", "0.01,1", "-m", "disagreement")
+    best = json.loads(succeed(*given, "--json", "--per-group", out).stdout)["best"]
+    values = [float(line.split(",")[1]) for line in out.read_text().splitlines()[1:]]
+    assert best["standard_error"] == pytest.approx(np.std(values, ddof=1) / np.sqrt(6))
+    line = f"best, disagreement ± {best['standard_error']:.4f}"
+    assert line in succeed(*given).stdout
+
+
+def test_a_time_limit_is_for_auto(tmp_path, flats):
+    file = write(tmp_path / "a.csv", flats, "level", *FEATURES)
+    given = ("train", file, "--target", "level", "--group", "town", "-o", tmp_path / "m.rw")
+    short = succeed(*given, "--model", "auto", "--time-limit", "0", "--json")
+    members = json.loads(short.stdout)["chosen"]["members"]
+    assert sum("score" in member for member in members) == 1
+    assert "no parameter time_limit" in fail(*given, "--time-limit", "5")

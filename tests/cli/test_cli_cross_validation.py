@@ -126,14 +126,6 @@ def test_models_without_a_shortcut_are_judged_by_their_search(letor, name, param
     assert len(written.read_text().splitlines()) == len(y)
 
 
-def test_the_table_marks_the_best(letor):
-    shown = succeed("cv", letor, "--alpha", "0.001,1000", "-m", "disagreement").stdout
-    marked = [line.split() for line in shown.splitlines() if line.endswith("best")]
-    both = [line.split()[1] for line in shown.splitlines()[-2:]]
-    assert len(marked) == 1
-    assert marked[0][1] == min(both)
-
-
 @pytest.fixture
 def games(tmp_path):
     path = tmp_path / "games.csv"

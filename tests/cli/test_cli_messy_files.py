@@ -188,8 +188,8 @@ def test_what_cannot_be_written_is_refused_before_the_data_are_read(tmp_path, mo
 # Narrow terminals
 
 
-def test_a_narrow_terminal_cuts_names_and_never_numbers(monkeypatch, capsys):
-    from rankwise.cli.output import print_table
+def test_a_narrow_terminal_wraps_names_and_never_numbers(monkeypatch, capsys):
+    from rankwise.cli.output import print_pairs, print_table
     from rankwise.text_tables import Table
 
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
@@ -200,6 +200,15 @@ def test_a_narrow_terminal_cuts_names_and_never_numbers(monkeypatch, capsys):
     assert max(map(len, lines[1:])) == 50
     assert lines[2].endswith("x…  0.1234  -0.1234 … +0.5678")
     assert lines[3].split() == ["y", "1", "2"]
+    table = Table(header, [["two long words and more", "0.1", "0.1 … " * 5]], notes=["is it? " * 9])
+    print_table(table)
+    print_pairs([("name", "some words " * 8)])
+    lines = capsys.readouterr().out.splitlines()
+    first, *others = (line.split() for line in lines[2:5])
+    assert first == ["two", "long", "0.1", *["0.1", "…"] * 5]
+    assert others == [["words", "and"], ["more"]]
+    assert max(map(len, lines[1:])) <= 50
+    assert lines[-1] == "      some words some words some words some words"
     monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
     print_table(Table(header, [["x" * 100, "0.1234", "2"]]))
     assert "x" * 100 in capsys.readouterr().out

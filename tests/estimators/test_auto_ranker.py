@@ -26,17 +26,18 @@ from rankwise import (
     make_target,
 )
 from rankwise.datasets import make_ranking
-from rankwise.estimators import auto_ranker
+from rankwise.estimators import auto_combiner, auto_ranker
+from rankwise.estimators.auto_combiner import Combination, Combiner
+from rankwise.estimators.auto_data import HeldOut, check_data
 from rankwise.estimators.auto_members import (
     MENU,
+    STAGES,
+    TREES,
     Features,
-    HeldOut,
-    check_data,
     fit_any,
     judge_member,
     menu_for,
 )
-from rankwise.estimators.auto_ranker import Combination, Combiner
 from rankwise.inspection import permutation_importance
 from rankwise.metrics import get_metric
 from rankwise.model_selection.folds import make_folds
@@ -59,8 +60,12 @@ def data():
 def fitted(data):
     """A stack, though of few items."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(auto_ranker, "LEAST_FOR_STACK", 0)
+        patch.setattr(auto_combiner, "LEAST_FOR_STACK", 0)
         return AutoRanker(n_resamples=0).fit(*data)
+
+
+def checked_data(X, y, groups=None):
+    return check_data({"dense": X, "wide": X, "trees": X}, y, groups)
 
 
 def alphas_of(model):
@@ -69,13 +74,13 @@ def alphas_of(model):
 
 def test_held_out_scores_equal_refitting(data, fitted):
     X, y, groups = data
-    menu = {recipe.name: recipe for recipe in MENU}
+    menu = {recipe.name: recipe for recipe in MENU if recipe is not TREES}
     assert [row["name"] for row in fitted.members_] == list(menu)
     for column, (name, alpha) in zip(
         fitted.held_out_scores_.T, alphas_of(fitted).items(), strict=True
     ):
         recipe = menu[name]
-        _, R = Features(check_data(X, y, groups), 0).make(
+        _, R = Features(checked_data(X, y, groups), 0).make(
             recipe
         )  # features look at X only, as StandardScaler
         for g in np.unique(groups):
@@ -90,7 +95,6 @@ def test_held_out_scores_equal_refitting(data, fitted):
 def test_the_alpha_of_a_member_is_the_best_of_all_decades_by_brute_force(data):
     X, y, groups = data
     model = AutoRanker(LINEAR, scoring="disagreement", n_resamples=0).fit(X, y, groups)
-    recipe = MENU[1]
     R = GroupScaler().fit_transform(X, groups=groups)
     alpha = model.members_[1]["alpha"]
 
@@ -98,7 +102,7 @@ def test_the_alpha_of_a_member_is_the_best_of_all_decades_by_brute_force(data):
         wrong = []
         for g in np.unique(groups):
             rest = groups != g
-            ranker = RankRLS(alpha, ties=recipe.ties).fit(R[rest], y[rest], groups[rest])
+            ranker = RankRLS(alpha, ties="exclude").fit(R[rest], y[rest], groups[rest])
             wrong.append(1 - ranker.score(R[~rest], y[~rest]))
         return np.mean(wrong)
 
@@ -110,8 +114,8 @@ def test_the_alpha_of_a_member_is_the_best_of_all_decades_by_brute_force(data):
 @pytest.fixture
 def combiner(data, fitted, monkeypatch):
     """A stack of the fitted members, though of few items."""
-    monkeypatch.setattr(auto_ranker, "LEAST_FOR_STACK", 0)
-    held_out = HeldOut.of(check_data(*data), None)
+    monkeypatch.setattr(auto_combiner, "LEAST_FOR_STACK", 0)
+    held_out = HeldOut.of(checked_data(*data), None)
     members = [
         SimpleNamespace(held=held, by_unit=held_out.judge(held[:, None])[:, 0])
         for held in fitted.held_out_scores_.T
@@ -171,7 +175,7 @@ def test_predictions_are_the_weighted_scaled_predictions_of_the_members(data, fi
 def test_the_combination_is_no_worse_than_its_best_member_on_held_out_data(
     data, combine, monkeypatch
 ):
-    monkeypatch.setattr(auto_ranker, "LEAST_FOR_STACK", 0)
+    monkeypatch.setattr(auto_combiner, "LEAST_FOR_STACK", 0)
     model = AutoRanker(LINEAR, combine=combine, n_resamples=0).fit(*data)
     best = max(row["score"] for row in model.members_)
     if combine == "stack":  # or within a standard error of it, which is said
@@ -326,7 +330,7 @@ class ByQuery(Ridge):
 
 def test_other_models_get_groups_as_they_take_them(data):
     X, y, groups = data
-    checked = check_data(X, y, groups)
+    checked = checked_data(X, y, groups)
     assert list(fit_any(Foreign(), checked).group_) == list(np.bincount(groups))
     assert list(fit_any(ByQuery(), checked).qid_) == sorted(groups)
     assert fit_any(Ridge(), checked).coef_.shape == (4,)
@@ -334,14 +338,14 @@ def test_other_models_get_groups_as_they_take_them(data):
 
 
 def test_other_models_of_small_data_get_one_thread_unless_the_user_says_how_many(data):
-    checked = check_data(*data)
+    checked = checked_data(*data)
     assert fit_any(LinearRegression(), checked).n_jobs == 1
     assert fit_any(LinearRegression(n_jobs=2), checked).n_jobs == 2
 
 
 def test_other_models_are_held_out_by_folds_of_groups(data):
     X, y, groups = data
-    checked = check_data(X, y, groups)
+    checked = checked_data(X, y, groups)
     held_out = HeldOut.of(checked, None)
     member = judge_member(Foreign(alpha=0.1), checked, Features(checked, 0), held_out)
     for rows in make_folds(5, checked.graph):
@@ -387,6 +391,97 @@ def test_the_simplest_member_is_trained_whatever_the_time_limit(data):
     assert "score" in model.members_[0]
     assert all("time limit" in row["note"] for row in model.members_[1:])
     assert any("no time" in note for note in model.notes_)
+
+
+def test_trees_stop_growing_where_their_share_of_the_time_is_over(data):
+    X, y, groups = data
+    checked = checked_data(X, y, groups)
+    held_out = HeldOut.of(checked, None)
+    few = judge_member(TREES, checked, Features(checked, 0), held_out, seconds=0.0)
+    assert few.n_trees == STAGES[0]
+
+
+def test_many_items_are_sampled_by_whole_groups_and_all_are_trained_on(monkeypatch):
+    X, y, groups = make_ranking(n_queries=60, n_documents=10, random_state=0)[:3]
+    monkeypatch.setattr(auto_ranker, "MOST_JUDGED", 300)
+    name = "linear, standard, magnitude"
+    model = AutoRanker([name], n_resamples=0).fit(X, y, groups)
+    assert model.held_out_scores_.shape == (300, 1)
+    assert "chosen on 300 of 600 items" in model.notes_[-1]
+    Z = StandardScaler().fit_transform(X)
+    whole = RankRLS(model.members_[0]["alpha"]).fit(Z, y, groups)
+    np.testing.assert_allclose(model.estimators_[0][-1].coef_, whole.coef_)
+    sample = checked_data(X, y, groups).sample(300, np.random.default_rng(0))
+    for g in np.unique(sample.groups):
+        assert (sample.groups == g).sum() == (groups == g).sum()
+    assert checked_data(X, y).sample(250, np.random.default_rng(0)).graph.n_items == 250
+
+
+def messy(n=700, seed=0):
+    """A frame of every kind of column, whose order is by a town of 60, a word and a number."""
+    rng = np.random.default_rng(seed)
+    town = rng.integers(0, 60, n)
+    word = rng.integers(0, 2, n)
+    size = rng.standard_normal(n)
+    X = pd.DataFrame(
+        {
+            "doc_id": rng.permutation(n),
+            "town": [f"t{k}" for k in town],
+            "text": [f"{('fine', 'plain')[w]} wine {k}" for k, w in enumerate(word)],
+            "size": np.where(rng.random(n) < 0.2, np.nan, size),
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+            "vector": list(rng.standard_normal((n, 2))),
+            "new": rng.random(n) < 0.5,
+        }
+    )
+    effects = np.random.default_rng(7).standard_normal(60)
+    return X, effects[town] - 2.0 * word + size
+
+
+def test_frames_with_categories_gaps_dates_text_and_vectors(tmp_path, capsys):
+    X, y = messy()
+    model = AutoRanker(n_resamples=0, verbose=1).fit(X, y)
+    said = capsys.readouterr().err
+    assert "column town: category of 60 values" in said
+    assert "column doc_id: left out (an identifier: its name says so)" in said
+    assert "column doc_id is left out: an identifier: its name says so" in model.notes_
+    names = [row["name"] for row in model.members_]
+    assert "trees" in names
+    assert "linear with all values and words, standard, magnitude" in names
+    new, y_new = messy(400, seed=1)
+    assert model.score(new, y_new) > 0.8
+    shuffled = new.drop(columns="doc_id")[["new", "vector", "day", "size", "text", "town"]]
+    np.testing.assert_array_equal(model.predict(shuffled), model.predict(new))
+    strange = new.assign(town="elsewhere", size=np.nan)
+    assert np.isfinite(model.predict(strange)).all()
+    save(model, tmp_path / "model.rw")
+    np.testing.assert_array_equal(load(tmp_path / "model.rw").predict(new), model.predict(new))
+
+
+def test_held_out_scores_of_wide_members_equal_refitting():
+    X, y = messy(300)
+    groups = np.arange(300) % 30
+    name = "linear with all values and words, standard, magnitude"
+    model = AutoRanker([name], n_resamples=0).fit(X, y, groups)
+    wide = model._see(X)["wide"]
+    n_dense = model._see(X)["dense"].shape[1]
+    R = wide.toarray()
+    R[:, :n_dense] /= R[:, :n_dense].std(axis=0)
+    for g in range(30):
+        rest = groups != g
+        again = RankRLS(model.members_[0]["alpha"]).fit(R[rest], y[rest], groups[rest])
+        np.testing.assert_allclose(
+            model.held_out_scores_[~rest, 0], again.predict(R[~rest]), atol=1e-6
+        )
+
+
+def test_arrays_may_have_gaps(data):
+    X, y, groups = data
+    X = X.copy()
+    X[::7, 1] = np.nan
+    model = AutoRanker(n_resamples=0).fit(X, y, groups)
+    assert model.table_.facts_[1].words == f"number with {len(X[::7])} gaps"
+    assert np.isfinite(model.predict(X, groups)).all()
 
 
 def test_a_member_that_does_not_fit_in_memory_is_left_out(data, monkeypatch):
@@ -444,9 +539,9 @@ def test_the_menu_has_no_two_equal_entries(data):
     X, y, groups = data
     for labels in (groups, None):
         for target in (y, ScoreGraph(y, labels)):
-            menu = menu_for(check_data(X, target, labels if target is y else None))
+            menu = menu_for(checked_data(X, target, labels if target is y else None))
             assert len(menu) == len({recipe.name for recipe in menu})
-            assert 4 <= len(menu) <= 12
+            assert 4 <= len(menu) <= 11
 
 
 def test_few_items_get_a_mean_since_weights_would_be_noise(data):
@@ -457,7 +552,7 @@ def test_few_items_get_a_mean_since_weights_would_be_noise(data):
 
 
 def test_a_stack_that_is_clearly_worse_gives_way_and_says_so(data, monkeypatch):
-    monkeypatch.setattr(auto_ranker, "LEAST_FOR_STACK", 0)
+    monkeypatch.setattr(auto_combiner, "LEAST_FOR_STACK", 0)
 
     def bad(combiner, counts):
         weights = np.full(2, -1.0)

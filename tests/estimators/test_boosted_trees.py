@@ -1,4 +1,4 @@
-"""The trees of an AutoRanker: targets by counting, scores by scikit-learn, folds by refitting."""
+"""The trees of an AutoRanker: targets by counting, scores by the library, folds by refitting."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ import pytest
 
 from rankwise import AutoRanker, ScoreGraph
 from rankwise.datasets import make_ranking
-from rankwise.estimators import auto_members
+from rankwise.estimators import auto_members, boosted_trees
 from rankwise.estimators.anatomy import transform_items
-from rankwise.estimators.boosted_trees import BoostedTrees, grow_trees, order_targets
+from rankwise.estimators.boosted_trees import (
+    BoostedTrees,
+    TreeFeatures,
+    grow_trees,
+    order_targets,
+)
+from rankwise.features.group_scaling import scale_in_groups
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.folds import make_folds
 from rankwise.persistence import ModelFileError, load, save
 
-TREES = "trees, standard+group, sign"
+TREES = "trees"
 
 
 @pytest.fixture(scope="module")
@@ -46,16 +52,64 @@ def test_a_target_counts_the_items_above_and_below(data, weighted):
     assert (found[w == 0] == 0).all()
 
 
-def test_scores_are_those_of_scikit_learn(data):
+@pytest.fixture(params=["LightGBM", "scikit-learn"])
+def library(request, monkeypatch):
+    if request.param == "LightGBM":
+        pytest.importorskip("lightgbm")
+    else:
+        monkeypatch.setattr(boosted_trees, "_lightgbm", lambda: None)
+
+
+def test_scores_are_those_of_the_library_with_gaps_and_categories(data, library):
     X, y, groups = data
-    own = BoostedTrees(30).fit(X, y, groups)
-    theirs = grow_trees(None, 30, X, ScoreGraph(y, groups))
-    shift = own.predict(X) - theirs.predict(X)
-    np.testing.assert_allclose(shift, shift[0], atol=1e-12)  # targets have mean 0 but for rounding
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 30, len(y)).astype(float)
+    y = y + np.isin(code, (2, 3, 11, 29))
+    X = np.column_stack([X, np.where(code == 7, np.nan, code)])
+    X[rng.random(X.shape) < 0.1] = np.nan
+    own = BoostedTrees(30, categorical=(4,)).fit(X, y, groups)
+    theirs = grow_trees(None, 30, X, ScoreGraph(y, groups), (4,))
+    new = np.column_stack([3 * rng.standard_normal((500, 4)), rng.integers(0, 60, 500)])
+    new[rng.random(new.shape) < 0.1] = np.nan
+    for items in (X, new, 1e12 * new):
+        shift = own.predict(items) - theirs.predict(items)
+        np.testing.assert_allclose(shift, shift[0], atol=1e-12)
     assert len(own.roots_) == 30
 
 
-def test_trees_that_go_on_are_those_that_grow_at_once(data):
+def test_columns_are_scored_by_models_that_have_not_seen_the_item(data):
+    """Ridge regression on the values of one category, without the fold of the item's group."""
+    X, y, groups = data
+    code = np.random.default_rng(0).integers(0, 5, len(y))
+    values = np.eye(5)[code]
+    step = TreeFeatures(sizes=(5,))
+    found = step.fit_transform(np.hstack([X, values]), y, groups)
+    graph = ScoreGraph(y, groups)
+    targets, folds = order_targets(graph), make_folds(5, graph)
+
+    def scores(alpha):
+        held = np.empty(len(y))
+        for rows in folds:
+            rest = np.setdiff1d(np.arange(len(y)), rows)
+            total = np.bincount(code[rest], targets[rest], 5)
+            held[rows] = (total / (np.bincount(code[rest], minlength=5) + alpha))[code[rows]]
+        return held
+
+    best = min((scores(a) for a in (1, 10, 100)), key=lambda held: ((held - targets) ** 2).sum())
+    np.testing.assert_allclose(found[:, -1], best, atol=1e-3)
+    np.testing.assert_allclose(found[:, :4], X, rtol=1e-6)
+    np.testing.assert_allclose(found[:, 4:8], scale_in_groups(X, groups), atol=1e-5)
+    again = step.transform(np.hstack([X, values]), groups)
+    np.testing.assert_allclose(again[:, -1], (values @ step.value_coef_), rtol=1e-6)
+
+
+def test_gaps_stay_and_do_not_change_how_others_are_scaled():
+    X = np.array([[1.0], [3.0], [np.nan], [5.0], [np.nan]])
+    found = TreeFeatures().fit_transform(X, [1, 2, 3, 1, 2], [0, 0, 0, 1, 1])
+    np.testing.assert_array_equal(found[:, 1], [-1, 1, np.nan, 0, np.nan])
+
+
+def test_trees_that_go_on_are_those_that_grow_at_once(data, library):
     X, y, groups = data
     graph = ScoreGraph(y, groups)
     both = grow_trees(grow_trees(None, 10, X, graph), 25, X, graph)
@@ -82,7 +136,8 @@ def test_the_number_of_trees_has_the_fewest_wrong_pairs_of_the_stages_tried(data
     R = transform_items(model.estimators_[0], X, groups)
     folds = make_folds(auto_members.TREE_FOLDS, ScoreGraph(y, groups))
     wrong = {}
-    for stage in auto_members.STAGES[0] if n_trees < 80 else sum(auto_members.STAGES, ()):
+    last = max(2 * n_trees, auto_members.ALWAYS_GROWN)
+    for stage in (stage for stage in auto_members.STAGES if stage <= last):
         held = np.empty(len(y))
         for rows in folds:
             rest = np.setdiff1d(np.arange(len(y)), rows)
@@ -106,8 +161,8 @@ def test_features_that_interact_are_left_to_the_trees(interacting):
 def test_one_list_has_trees_too(interacting):
     X, y, _ = interacting
     model = AutoRanker(n_resamples=0).fit(X, y)
-    assert model.members_[-1]["name"] == "trees, standard, sign"
-    assert model.members_[-1]["score"] < 0.1
+    assert model.members_[1]["name"] == "trees"
+    assert model.members_[1]["score"] < 0.1
 
 
 def test_few_items_sparse_items_and_preferences_have_no_trees(data):

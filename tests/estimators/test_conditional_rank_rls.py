@@ -68,7 +68,7 @@ def kernels(kind, rows, columns, new_rows, new_columns):
 
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("kind", ["linear", "kernel", "precomputed"])
-@pytest.mark.parametrize("ranked", ["columns", "rows"])
+@pytest.mark.parametrize("ranked", ["columns", "rows", "cells"])
 @pytest.mark.parametrize("gaps", [False, True])
 def test_the_model_is_that_of_explicit_dyads(table, rng, gaps, ranked, kind, intercept):
     rows, columns, Y = table
@@ -117,7 +117,7 @@ def test_leave_out_one_at_a_time_is_refitting(table, rng, gaps, kind, leave):
 
 
 @pytest.mark.parametrize("leave", ["rows", "columns", "both"])
-@pytest.mark.parametrize("ranked", ["columns", "rows"])
+@pytest.mark.parametrize("ranked", ["columns", "rows", "cells"])
 def test_folds_are_refitted_by_the_public_estimator(table, rng, ranked, leave):
     rows, columns, Y = table
     Y = with_gaps(Y, rng)
@@ -135,9 +135,12 @@ def test_folds_are_refitted_by_the_public_estimator(table, rng, ranked, leave):
             part = Y[np.ix_(seen_rows, seen_columns)]
             A = explicit_dyads(R @ R.T, S @ S.T, part, 0.2, ranked=ranked)
         scores = rows @ R.T @ A @ S @ columns.T
-        by_row = ranked == "columns"
-        trained = scores[:, seen_columns] if by_row else scores[seen_rows]
-        scores -= trained.mean(axis=1 if by_row else 0, keepdims=True)
+        if ranked == "cells":  # on the scale of Y
+            scores -= np.nanmean((scores - Y)[np.ix_(seen_rows, seen_columns)])
+        else:
+            by_row = ranked == "columns"
+            trained = scores[:, seen_columns] if by_row else scores[seen_rows]
+            scores -= trained.mean(axis=1 if by_row else 0, keepdims=True)
         out = ~seen_rows[:, None] if leave in ("rows", "both") else np.ones((Q, 1), bool)
         out = out & (~seen_columns if leave in ("columns", "both") else np.ones(T, bool))
         np.testing.assert_allclose(held[out], scores[out], atol=1e-8)
@@ -194,6 +197,16 @@ def test_the_delta_kernel_is_label_ranking(table, rng, gaps):
         np.testing.assert_allclose(other.predict(new, [3, 1]), other.predict(new)[:, [3, 1]])
 
 
+def test_one_list_of_cells_is_scored_on_the_scale_of_the_table(table):
+    rows, columns, Y = table
+    model = ConditionalRankRLS(0.1, ranked="cells").fit(rows, columns, Y + 1e3)
+    assert (model.predict(rows) - Y).mean() == pytest.approx(1e3)
+    assert model.rank(rows).min() == 1
+    assert model.score(rows, columns, Y) == pytest.approx(
+        1 - disagreement_error(Y.ravel(), model.predict(rows).ravel())
+    )
+
+
 def test_an_intercept_is_for_linear_kernels_unless_it_is_asked_for(table):
     rows, columns, Y = table
     assert ConditionalRankRLS().fit(rows, columns, Y).column_coef_.any()
@@ -222,7 +235,7 @@ def test_all_alphas_are_what_single_fits_give(table):
 
 
 @pytest.mark.parametrize("leave", ["rows", "columns", "both"])
-@pytest.mark.parametrize("ranked", ["columns", "rows"])
+@pytest.mark.parametrize("ranked", ["columns", "rows", "cells"])
 def test_the_search_judges_each_ranked_list(table, rng, ranked, leave):
     rows, columns, Y = table
     Y = with_gaps(Y, rng)
@@ -233,7 +246,7 @@ def test_the_search_judges_each_ranked_list(table, rng, ranked, leave):
     held = search.cv_results_["predictions"][0].reshape(Q, T)
     known = ~np.isnan(Y)
     i, j = np.nonzero(known)
-    unit = i if ranked == "columns" else j
+    unit = {"columns": i, "rows": j, "cells": None}[ranked]
     values = kendall_tau(Y[known], held[known], unit, per_group=True, undefined="nan")
     assert search.best_score_ == pytest.approx(np.nanmean(values))
     assert ("row" in search.cv_results_["cv"]) == (leave in ("rows", "both"))
@@ -326,8 +339,8 @@ def test_bad_kernels_are_refused_in_plain_words(table):
         ConditionalRankRLS(row_kernel="delta").fit(rows, columns, Y)
     with pytest.raises(TypeError, match="gama"):
         ConditionalRankRLS(row_kernel="rbf", row_kernel_params={"gama": 1}).fit(rows, columns, Y)
-    with pytest.raises(ValueError, match="ranked='cells' is unknown"):
-        ConditionalRankRLS(ranked="cells").fit(rows, columns, Y)
+    with pytest.raises(ValueError, match="ranked='all' is unknown"):
+        ConditionalRankRLS(ranked="all").fit(rows, columns, Y)
     with pytest.raises(ValueError, match="leave='row' is unknown; did you mean 'rows'"):
         ConditionalRankRLS().leave_out(rows, columns, Y, "row")
     model = ConditionalRankRLS(column_kernel="delta").fit(rows, list("abcde"), Y)

@@ -75,7 +75,14 @@ RUNS = {  # options, constants to make smaller, and something that must be print
     ),
     "uncertainty.probabilities": ("--folds 2 --only MQ2008", {}, "CalibratedRanker"),
 }
-ELSEWHERE = ("auto_estimate", "quality", "boards", "sets", "treersvm11.certificate")
+ELSEWHERE = (
+    "auto_estimate",
+    "quality",
+    "quality_tables",
+    "boards",
+    "sets",
+    "treersvm11.certificate",
+)
 
 
 @pytest.fixture(autouse=True)

@@ -29,6 +29,7 @@ pytest.importorskip("typer")
 
 from starlette.testclient import TestClient
 
+from rankwise import PairGraph
 from rankwise.judge import (
     Address,
     Item,
@@ -42,6 +43,8 @@ from rankwise.judge import (
 from rankwise.judge.app import judging_app
 from rankwise.judge.items import Cell
 from rankwise.judge.storage import NotOpenError
+from rankwise.uncertainty.belief import belief_of_comparisons
+from rankwise.uncertainty.next_pairs import answers_to_go
 from tests.cli.shell import fail
 
 LOCAL = "http://127.0.0.1"
@@ -410,6 +413,41 @@ def test_the_page_says_when_to_stop_and_not_before(tmp_path):
     session.level = np.nextafter(session._settled, 2)
     assert "you may stop" not in session.progress("Ann")["text"]
     session.close(), store.close()
+
+
+def test_answers_to_go_are_few_where_little_is_open_and_none_when_settled():
+    """Ten answers for each neighbors' pair of a known order, then twice as many."""
+    left = {}
+    for times in (2, 8, 64):
+        graph = PairGraph([0, 1, 2] * times, [1, 2, 3] * times, n_items=4)
+        belief = belief_of_comparisons(graph, None, 1.0)
+        left[times] = answers_to_go(belief, "order", 1, 0.9, np.random.default_rng(0))
+    assert left[2] > left[8] >= left[64] == 0
+    level = belief_of_comparisons(PairGraph([0, 1], [1, 0], n_items=3), None, 1.0)
+    assert answers_to_go(level, "top", 1, 0.9, np.random.default_rng(0)) is None
+
+
+def test_blind_judges_see_no_names_before_and_no_board_until_it_is_settled(tmp_path):
+    path = write(tmp_path, "name,note\nBrie,soft\nComté,hard\nFeta,white\n")
+    found = read_items(path, is_blind=True)
+    with contextlib.closing(JudgementStore(tmp_path / "b.db", found.items)) as store:
+        session = JudgingSession(found, store, top=1, is_blind=True, random_state=0)
+        with TestClient(judging_app(session, hosts={"127.0.0.1"}), base_url=LOCAL) as client:
+            asked = post(client, "/api/question")
+            assert not [name for name in found.names if name in asked.text]
+            assert asked.json()["progress"]["isHidden"]
+            assert client.get("/comparisons.csv").status_code == 403
+            body = {"question": asked.json()["question"], "outcome": "first"}
+            told = post(client, "/api/answer", **body).json()["message"]
+            assert [name in told for name in found.names].count(True) == 2
+            session.refresh()
+            assert client.get("/api/board").json()["rows"] == []
+            session._settled = 0.95
+            assert len(client.get("/api/board").json()["rows"]) == 3
+            assert client.get("/comparisons.csv").status_code == 200
+        session.close()
+    with pytest.raises(ValueError, match="Brie"):
+        read_items(write(tmp_path, "name\nBrie\nComté\n"), is_blind=True)
 
 
 def test_an_odd_number_in_a_column_does_not_end_the_board(tmp_path):

@@ -106,11 +106,11 @@ def test_thirty_judgements_by_keyboard_with_undo_and_reload(browser, program):
     assert complaints(browser) == []
 
 
-def test_buttons_and_the_live_board(browser, program):
+def test_buttons_cards_and_the_live_board(browser, program):
     enter(browser, program)
-    for outcome in ("first", "tie", "second"):
+    for selector in ("#first", "button[data-outcome=tie]", "button[data-outcome=second]"):
         before = browser.execute_script("return current")
-        find(browser, f"button[data-outcome={outcome}]").click()
+        find(browser, selector).click()
         wait_for(browser, lambda b=before: browser.execute_script("return current") != b)
     find(browser, "#board summary").click()
     wait_for(browser, lambda: len(browser.find_elements("css selector", "#rows tr")) == 8)
@@ -176,6 +176,19 @@ def test_names_and_texts_are_never_executed(browser, program):
     assert not browser.find_elements("css selector", "img")
     assert find(browser, "#judge-name").text == HOSTILE
     assert complaints(browser) == []
+
+
+def test_a_blind_judge_sees_no_name_before_the_answer_and_no_board(browser, items):
+    program = Program(items, "--blind")
+    enter(browser, program)
+    page = browser.execute_script("return document.body.innerText")
+    assert not [name for name in NAMES if name in page]
+    assert not find(browser, "#board").is_displayed()
+    find(browser, "#second").click()
+    wait_for(browser, lambda: "That was" in find(browser, "#message").text)
+    assert [name in find(browser, "#message").text for name in NAMES].count(True) == 2
+    browser.get("about:blank")
+    program.end(signal.SIGTERM)
 
 
 def test_buttons_are_large_enough_for_a_thumb(browser, program):

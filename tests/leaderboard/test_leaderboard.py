@@ -141,7 +141,7 @@ def test_ties_only_give_equal_ratings_and_one_shared_rank(intervals):
     assert not board.ratings.any()
     assert not board.samples.any()
     assert [row.rank for row in board] == [1, 1, 1]
-    assert [(row.best_rank, row.worst_rank, row.tier) for row in board] == [(1, 3, 1)] * 3
+    assert [(row.best_rank, row.worst_rank, row.tier) for row in board] == [(1, 3, None)] * 3
     assert [(row.n, row.wins, row.ties, row.losses) for row in board] == [
         (3, 0, 3, 0), (3, 0, 3, 0), (2, 0, 2, 0),
     ]  # fmt: skip
@@ -509,8 +509,10 @@ def test_the_board_is_a_table_a_frame_and_a_dictionary():
         graph, items=["<b>", "mid", "low"], alpha=1e-3, n_resamples=50, intervals="bootstrap"
     )
     assert isinstance(board, Leaderboard)
-    header, first, *_, line, _ = repr(board).splitlines()
-    assert " ".join(header.split()) == "rank item rating 95% interval rank range tier n w/t/l"
+    header, first, *_, line, _, _ = repr(board).splitlines()
+    assert " ".join(header.split()) == (
+        "rank item rating 95% interval ranks at once tier holds by w/t/l"
+    )
     assert first.split()[:3] == ["1", "<b>", "†"]
     assert line == "3 comparisons of 3 items by least-squares, alpha 0.001; 50 resamples"
     page = board._repr_html_()

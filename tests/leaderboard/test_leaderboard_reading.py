@@ -8,6 +8,7 @@ import json
 import math
 import warnings
 from importlib import import_module
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from rankwise import PairGraph
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate, rate_groups
 from rankwise.leaderboard.formats import FORMATS, footnotes, tables
+from rankwise.leaderboard.judges import krippendorff
+from rankwise.uncertainty.jackknife import Spread, joint_quantile
 from tests.leaderboard.test_leaderboard import consistent_games, random_games
 
 
@@ -156,7 +159,7 @@ def test_fewer_than_five_comparisons_are_thin_and_five_are_not():
 
 def test_a_single_comparison_is_not_one_to_one():
     board = rate(PairGraph(["a"], ["b"]))
-    assert [(row.best_rank, row.worst_rank, row.tier) for row in board] == [(1, 2, 1)] * 2
+    assert [(row.best_rank, row.worst_rank, row.tier) for row in board] == [(1, 2, None)] * 2
 
 
 def test_a_few_games_that_fit_exactly_settle_nothing():
@@ -234,18 +237,80 @@ def test_possible_ranks_and_tiers_follow_from_the_differences():
     assert tier > 1
 
 
-def test_two_items_of_a_tier_may_be_told_apart_and_the_board_does_not_deny_it():
-    """The first one is known badly: nobody is surely below it, though they know each other well."""
-    winner, loser = ["new"], ["a"]
+def test_thin_items_open_no_tier():
+    """The first one is known badly; nobody is surely below it, but the tiers do not begin there."""
+    winner, loser = ["new", "new", "new", "a"], ["a", "a", "a", "new"]
     for better, worse in ("ab", "bc", "ac"):
         winner += [better] * 200 + [worse] * 100
         loser += [worse] * 200 + [better] * 100
     board = rate(PairGraph(winner, loser))
     assert board.rows[0].item == "new"
-    assert {row.tier for row in board} == {1}
-    assert board.expected_margin("a", "c").low > 0
-    (note,) = [line for line in footnotes(board) if line.startswith("tier")]
-    assert note == "tier: items not surely below its first one; two of the others may differ"
+    assert [board[item].tier for item in ("new", *"abc")] == [None, 1, 2, 3]
+    assert board.expected_margin("a", "c").low > 0  # two items of a tier may be told apart
+
+
+def test_the_joint_quantile_is_that_of_the_largest_error_of_all_pairs():
+    rng = np.random.default_rng(0)
+    root, lists = rng.normal(size=(7, 5)), np.array([1, 1, 1, 1, 2, 2, 2])
+    spread = Spread(root, 12)
+    largest = []
+    for _ in range(4000):
+        z = root @ rng.standard_normal(5) / np.sqrt(rng.chisquare(12) / 12)
+        pairs = [(i, j) for i in range(7) for j in range(i) if lists[i] == lists[j]]
+        errors = [abs(z[i] - z[j]) / np.linalg.norm(root[i] - root[j]) for i, j in pairs]
+        largest.append(max(errors))
+    found = joint_quantile(spread, lists, 0.9)
+    assert found == pytest.approx(np.quantile(largest, 0.9), rel=0.05)
+    assert spread.quantile(0.95) < found < spread.quantile(1 - 0.05 / 9)  # one pair; Bonferroni's
+
+
+def test_ranks_at_once_hold_those_of_each_item_and_all_true_ranks():
+    n_held = 0
+    for seed in range(40):
+        data = votes(n_items=8, n=400, seed=seed, strength=0.3)
+        board = rate(data)
+        rows = [board[k] for k in range(8)]
+        assert all(row.best_of_all <= row.best_rank for row in rows)
+        assert all(row.worst_of_all >= row.worst_rank for row in rows)
+        n_held += all(row.best_of_all <= k + 1 <= row.worst_of_all for k, row in enumerate(rows))
+    assert n_held >= 37
+
+
+def krippendorff_by_coincidences(first, second, outcome):
+    """As in Krippendorff 2011: coincidences of values, each unit in both directions."""
+    units = {}
+    for i, j, value in zip(first, second, outcome, strict=True):
+        units.setdefault((i, j), []).append(value)
+        units.setdefault((j, i), []).append(-value)
+    coincidence = {}
+    for values in units.values():
+        for a, b in permutations(range(len(values)), 2):
+            key = values[a], values[b]
+            coincidence[key] = coincidence.get(key, 0) + 1 / (len(values) - 1)
+    totals = {}
+    for (value, _), number in coincidence.items():
+        totals[value] = totals.get(value, 0) + number
+    n = sum(totals.values())
+    observed = sum(number * (a - b) ** 2 for (a, b), number in coincidence.items()) / n
+    every = [(a, b) for a in totals for b in totals]
+    expected = sum(totals[a] * totals[b] * (a - b) ** 2 for a, b in every) / (n * (n - 1))
+    return 1 - observed / expected
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_krippendorffs_alpha_is_that_of_coincidences(seed):
+    rng = np.random.default_rng(seed)
+    data = votes(n_items=4, n=30, seed=seed)
+    outcome = rng.choice([-1.0, 0.0, 1.0], 30)
+    data = PairData(data.first, data.second, outcome, data.weight, data.items, judges=outcome < 0)
+    expected = krippendorff_by_coincidences(data.first, data.second, outcome)
+    board = rate(data)
+    assert board.krippendorff == pytest.approx(expected)
+    turned = PairData(data.second, data.first, -outcome, *[np.ones(30), data.items])
+    assert krippendorff(turned.first, turned.second, turned.outcome) == pytest.approx(expected)
+    assert krippendorff(np.array([0, 1]), np.array([1, 0]), np.array([1.0, -1.0])) == 1
+    assert krippendorff(np.array([0, 1]), np.array([1, 2]), np.array([1.0, -1.0])) is None
+    assert rate(votes(n=30)).krippendorff is None
 
 
 def test_possible_ranks_of_very_many_items_are_wider(monkeypatch):

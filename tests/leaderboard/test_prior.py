@@ -76,16 +76,24 @@ def test_a_strong_prior_is_the_judge_and_a_weak_one_the_people(model):
     assert strong.prior.trust > 0.99
 
 
-def test_worth_is_half_lambda_for_each_item_and_said():
+def test_worth_is_half_lambda_an_item_times_the_share_explained_and_said():
     data, truth = votes()
     data = PairData(data.first, data.second, data.outcome, np.ones(60), data.items)
     board = rate(data, prior=dict(enumerate(truth)), alpha=ALPHA)
-    assert board.prior.votes == pytest.approx(ALPHA * 60 * 8 / 2)
-    assert board.prior.trust == pytest.approx(board.prior.votes / (board.prior.votes + 60))
-    assert "counts as much as 5 votes beside the 60" in board.notes[0]
-    (slope,) = board.prior.slopes
     standard = (truth - truth.mean()) / truth.std()
-    assert slope == pytest.approx(board.ratings @ standard / 8)  # u is orthogonal to the prior
+    slope = board.ratings @ standard / 8  # u is orthogonal to the prior
+    assert board.prior.slopes == pytest.approx((slope,))
+    squares = []
+    for k in range(60):
+        kept = np.arange(60) != k
+        r = written_out(data, standard[:, None], ALPHA * 59, kept)
+        squares.append((data.outcome[k] - r[data.first[k]] + r[data.second[k]]) ** 2)
+    share = slope**2 / (slope**2 + np.mean(squares) / (ALPHA * 60))
+    assert board.prior.votes == pytest.approx(share * ALPHA * 60 * 8 / 2, rel=1e-6)
+    assert board.prior.trust == pytest.approx(board.prior.votes / (board.prior.votes + 60))
+    assert f"counts as much as {board.prior.votes:.0f} votes beside the 60" in board.notes[0]
+    noise = dict(enumerate(np.random.default_rng(1).normal(size=8)))
+    assert rate(data, prior=noise, alpha=ALPHA).prior.votes < board.prior.votes / 3
 
 
 def test_an_upside_down_prior_gives_the_same_board_and_is_said():

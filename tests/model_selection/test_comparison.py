@@ -149,6 +149,18 @@ def test_interval_is_that_of_the_t_test(errors):
     assert (row.low, row.high) == pytest.approx(tuple(test.confidence_interval(0.99)))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_groups_that_hold_a_difference_are_the_fewest_of_all_sets(seed):
+    difference = np.random.default_rng(seed).normal(0.3, 1, size=8)
+    (row,) = compare({"a": difference, "b": np.zeros(8)})
+    sizes = []
+    for kept in itertools.product([True, False], repeat=8):
+        turned = difference[list(kept)].sum() * difference.mean() <= 1e-12
+        sizes += [8 - sum(kept)] if turned else []
+    assert row.holds_by == min(sizes)
+    assert compare({"a": np.ones(3), "b": np.ones(3)}).rows[0].holds_by == 0
+
+
 def test_holm_correction_steps_down():
     assert _holm([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.09, 0.09, 0.5])
     assert _holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
@@ -218,7 +230,7 @@ def test_values_of_an_evaluation_can_be_compared():
 
 def test_table_is_aligned(errors):
     lines = repr(compare(errors)).splitlines()
-    assert len(lines) == 5
+    assert len(lines) == 6
     end = lines[0].index("mean b") + len("mean b")
     assert all(line[end - 1].isdigit() and line[end] == " " for line in lines[1:4])
     assert lines[2].endswith("*")
@@ -234,7 +246,7 @@ def test_html_escapes_names(errors):
 def test_frame_has_one_row_a_comparison(errors):
     frame = compare(errors).to_frame()
     assert list(frame.columns[:3]) == ["a", "b", "mean_a"]
-    assert frame.shape == (3, 13)
+    assert frame.shape == (3, 14)
 
 
 def test_frame_without_pandas_says_what_to_do(errors, monkeypatch):

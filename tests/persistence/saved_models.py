@@ -35,7 +35,7 @@ from rankwise import (
     RankSVMCV,
     View,
 )
-from rankwise.estimators.boosted_trees import BoostedTrees
+from rankwise.estimators.boosted_trees import BoostedTrees, TreeFeatures
 from rankwise.metrics import get_metric
 
 KERNELS = ("rbf", "polynomial", "sigmoid", "laplacian", "chi2", "additive_chi2", "cosine")
@@ -108,6 +108,8 @@ def combined_models():
     yield "auto", AutoRanker(n_resamples=0).fit(X, y), NEW
     yield "auto of groups", AutoRanker(n_resamples=0).fit(X, y, GROUPS), NEW
     yield "trees", BoostedTrees(5).fit(np.tile(X, (2, 1)), np.tile(y, 2)), NEW
+    seen = make_pipeline(TreeFeatures(sizes=(2,)), BoostedTrees(5))
+    yield "tree features", seen.fit(np.tile(X, (2, 1)), np.tile(y, 2)), NEW
     yield "calibrated", CalibratedRanker(RankRLS()).fit(X, y, GROUPS), NEW
     yield "calibrated again", CalibratedRanker(RankSVM(), n_folds=3).fit(X, y, GROUPS), NEW
     labels = np.column_stack([Y, Y[:, 0] - Y[:, 1]])

@@ -49,6 +49,7 @@ pyarrow = pytest.importorskip("pyarrow")
 NO_STEP = "a step .* cannot be written to ONNX"
 NO_KERNEL = "kernel .* cannot be written to ONNX"
 REFUSED = {
+    "tree features": "take numbers only",
     "table": "ConditionalRankRLS is none of",
     "table search": "ConditionalRankRLSCV is none of",
 } | dict.fromkeys(

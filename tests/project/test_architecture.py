@@ -61,25 +61,25 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 1023,
+    ".": 1069,
     "_compiled": 227,
-    "cli": 2656,
+    "cli": 2738,
     "dask": 364,
-    "datasets": 2788,
-    "estimators": 4153,
-    "features": 614,
+    "datasets": 2785,
+    "estimators": 4845,
+    "features": 689,
     "graphs": 1261,
     "inspection": 338,
-    "judge": 860,
-    "leaderboard": 3465,
-    "losses": 472,
+    "judge": 889,
+    "leaderboard": 3527,
+    "losses": 476,
     "metrics": 1216,
-    "model_selection": 1667,
-    "persistence": 1283,
+    "model_selection": 1681,
+    "persistence": 1405,
     "plot": 651,
-    "report": 1274,
-    "solvers": 1791,
-    "uncertainty": 946,
+    "report": 1282,
+    "solvers": 1794,
+    "uncertainty": 979,
 }
 CODE_LINES_OF_A_FILE = 400
 

@@ -5,6 +5,11 @@ What holds for every page is in test_pages_browser.
 
 from __future__ import annotations
 
+import base64
+import csv
+import io
+from urllib.parse import unquote
+
 import pytest
 
 from tests.browser import find, texts
@@ -20,12 +25,17 @@ def numbers(page, k, table="rating"):
     return [float(text.rstrip("%")) for text in plain if text != "–"]
 
 
-def drawn(page):
-    """Centers of the dots of the rating table, from top to bottom."""
-    return page.execute_script(
-        "return [...document.querySelectorAll('#rating-table circle')]"
-        ".map((dot) => Number(dot.getAttribute('cx')))"
+def ratings(page):
+    """The numbers above their intervals."""
+    first_lines = page.execute_script(
+        "return [...document.querySelectorAll('#rating-table tbody td:nth-child(5)')]"
+        ".map((cell) => cell.firstChild.data)"
     )
+    return [float(text.replace("−", "-").replace(",", "")) for text in first_lines]
+
+
+def ranges(rows, kind):
+    return [f"{a}–{b}" for a, b in zip(rows[f"best_{kind}"], rows[f"worst_{kind}"], strict=True)]
 
 
 def test_rows_are_those_of_the_board_and_thin_items_are_marked(open_page):
@@ -34,22 +44,29 @@ def test_rows_are_those_of_the_board_and_thin_items_are_marked(open_page):
     names = [name + ("\u00a0†" if k in rows["thin"] else "") for k, name in enumerate(rows["item"])]
     assert column(page, 2) == names
     assert "Zoe\u00a0†" in names
-    ranges = [f"{a}–{b}" for a, b in zip(rows["best_rank"], rows["worst_rank"], strict=True)]
-    assert column(page, 6) == ranges
-    assert numbers(page, 4) == pytest.approx(rows["rating"], abs=0.6)
+    both = zip(ranges(rows, "rank"), ranges(rows, "of_all"), strict=True)
+    assert column(page, 4) == [f"{each}, at once {all_}" for each, all_ in both]
+    assert ratings(page) == pytest.approx(rows["rating"], abs=0.6)
+    assert column(page, 6) == [text or "–" for text in rows["holdsText"]]
+    wide, table = page.execute_script("""
+      const table = document.querySelector("#rating-table");
+      const picture = table.querySelector("td.picture svg");
+      return [picture.getBoundingClientRect().width, table.parentNode.clientWidth];""")
+    assert wide == pytest.approx(table / 3, abs=2)
+    assert table >= page.execute_script("return byId('rating-table').scrollWidth")
     shaded = page.execute_script(
         "return [...document.querySelectorAll('#rating-table tbody tr')]"
         ".map((row) => row.classList.contains('shaded'))"
     )
-    assert shaded == [tier % 2 == 0 for tier in rows["tier"]]
+    assert shaded == [tier is not None and tier % 2 == 0 for tier in rows["tier"]]
 
 
 def test_column_heads_sort_by_pointer_and_keyboard(open_page):
     page = open_page("full")
     heads = page.find_elements("css selector", "#rating-table th")
-    heads[7].find_element("css selector", "button").click()
-    assert heads[7].get_attribute("aria-sort") == "descending"
-    assert numbers(page, 8) == sorted(numbers(page, 8), reverse=True)
+    heads[4].find_element("css selector", "button").click()
+    assert heads[4].get_attribute("aria-sort") == "descending"
+    assert ratings(page) == sorted(ratings(page), reverse=True)
     button = heads[1].find_element("css selector", "button")
     button.send_keys("\ue007")  # Enter
     assert [name[0].lower() for name in column(page, 2)] == sorted(
@@ -151,11 +168,10 @@ def test_another_board_can_be_chosen(open_page):
     page = open_page("several")
     assert texts(page, "#board option") == ["new", "old"]
     assert find(page, "#subtitle").text == "210 comparisons of 5 items"
-    before = numbers(page, 4)
+    before = ratings(page)
     find(page, "#board option:last-child").click()
     assert find(page, "#subtitle").text == "90 comparisons of 5 items"
-    assert numbers(page, 4) != before
-    assert sum(numbers(page, 8)) == 180
+    assert ratings(page) != before
     assert not find(open_page("full"), "#board-choice").is_displayed()
 
 
@@ -166,10 +182,46 @@ def test_a_phone_needs_no_sideways_scrolling_and_cuts_no_picture_off(open_page, 
         "return [document.documentElement.scrollWidth, window.innerWidth]"
     )
     assert (wide, inner) == (360, 360)
-    right = page.execute_script("""
-      return Math.max(...[...document.querySelectorAll("#rating-table td svg")]
-        .map((node) => node.getBoundingClientRect().right));""")
-    assert right <= 360
+    edge, right, n_ranks = page.execute_script("""
+      const right = (node) => node.getBoundingClientRect().right;
+      const pictures = [...document.querySelectorAll("#rating-table td svg")];
+      const edge = right(document.querySelector("#rating-table").parentNode);
+      const bars = document.querySelectorAll("#rating-table rect.ranks");
+      return [edge, Math.max(...pictures.map(right)), bars.length];
+    """)
+    assert right <= edge <= 360
+    assert (n_ranks > 0) == (name != "many_items")  # which has no intervals
+
+
+def test_a_board_is_saved_as_table_and_as_picture(open_page):
+    page = open_page("odd_board")
+    page.execute_script("window.saved = {}; save = (name, address) => (saved[name] = address)")
+    find(page, "#save-csv").click()
+    find(page, "#save-png").click()
+    saved = page.execute_script("return saved")
+    (table, picture) = saved.values()
+    text = unquote(table.partition(",")[2]).removeprefix("\ufeff")
+    lines = list(csv.DictReader(io.StringIO(text)))
+    rows = page.execute_script("return data.boards[0].rows")
+    assert [line["item"] for line in lines] == rows["item"]
+    assert [float(line["rating"]) for line in lines] == rows["rating"]
+    assert [line["best_of_all"] for line in lines] == list(map(str, rows["best_of_all"]))
+    header = base64.b64decode(picture.partition(",")[2])[:24]
+    assert header.startswith(b"\x89PNG")
+    assert int.from_bytes(header[16:20], "big") == 1800
+
+
+def test_results_of_few_comparisons_are_pale(open_page):
+    page = open_page("full")
+    cells = page.execute_script("""
+      return [...document.querySelectorAll("#matrix tbody td[data-i]")].map((cell) => {
+        const met = meeting(Number(cell.dataset.i), Number(cell.dataset.j));
+        const color = cell.style.backgroundColor.match(/([\\d.]+)%/);
+        return met && [met.n, Math.abs(met.observed), Number(color?.[1] ?? 0), cell.className];
+      });""")
+    for n, seen, strength, name in filter(None, cells):
+        assert strength == pytest.approx(42 * seen * n / (n + 5), abs=0.6)
+        assert (name == "few") == (n < 5)
 
 
 def test_hostile_and_odd_names_are_shown_as_text(open_page):

@@ -111,7 +111,7 @@ def test_ranks_intervals_effects_and_judges_are_those_of_the_board():
     board = board_of(make_battles(), judge="judge", side=True, scale="elo", min_comparisons=5)
     (found,) = data_of(str(board_page(board)))["boards"]
     for k, row in enumerate(board):
-        for name in ("rank", "best_rank", "worst_rank", "tier", "n", "component"):
+        for name in ("rank", "best_rank", "worst_of_all", "tier", "n", "component"):
             assert found["rows"][name][k] == getattr(row, name)
         for name in ("rating", "low", "high"):
             assert found["rows"][name][k] == pytest.approx(getattr(row, name), rel=1e-6)
@@ -139,9 +139,13 @@ def test_thin_items_stand_below_the_line_and_a_board_without_intervals_has_none(
 def test_headline_says_who_may_be_the_best():
     sure = rate({"winner": ["a"] * 40 + ["b"] * 4, "loser": ["b"] * 40 + ["a"] * 4},
                 winner="winner", loser="loser")  # fmt: skip
-    assert headline(sure) == "\u2068a\u2069 is above each other item with 95% confidence."
+    assert headline(sure) == "\u2068a\u2069 is above all other items, 95% sure."
     open_ = rate({"winner": ["a"], "loser": ["b"]}, winner="winner", loser="loser")
     assert headline(open_) == ("2 of 2 items may be the best: \u2068a\u2069, \u2068b\u2069.")
+    board = board_of(make_battles(100))
+    (sure, *others) = [row for row in board if row.best_of_all == 1]
+    assert [row.best_rank for row in (sure, *others)] == [1, 2, 2]
+    assert headline(board).endswith("for all of them at once 3 may be.")
 
 
 def test_margins_are_told_as_they_are():

@@ -37,7 +37,7 @@ def compare(
     style: Annotated[str, option("text, markdown, latex or html.", "NAME", "--as")] = "text",
     as_json: AsJson = False,
 ) -> None:
-    """Compare models or files of scores on the same data by a paired test over the groups."""
+    """Compare models, or files of scores, by a paired test."""
     from rankwise.cli.data import open_ranker
     from rankwise.cli.models import metrics_for
     from rankwise.cli.output import check_inputs, print_json

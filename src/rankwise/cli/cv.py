@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -50,7 +51,7 @@ def cv(
     weight: WeightColumn = None,
     as_json: AsJson = False,
 ) -> None:
-    """Cross-validate a model: each candidate judged on data that it was not trained on.
+    """Cross-validate a model: judge each candidate on held-out data.
 
     By default, what is held out and which candidate is best is what `train` decides on the same
     data; the first --metric chooses. With -o the held-out scores of the best candidate are written,
@@ -61,6 +62,7 @@ def cv(
     from rankwise.cli.training import read_training
     from rankwise.datasets import write_scores
     from rankwise.metrics import get_metric
+    from rankwise.model_selection.curves import standard_error
     from rankwise.text_tables import csv_text
 
     check_inputs(file, pairs.items)
@@ -94,6 +96,7 @@ def cv(
         columns = [scores[:, best, 0].tolist() for scores in curves.by_group.values()]
         rows = zip(curves.groups.tolist(), *columns, strict=True)
         write_text(per_group, csv_text(["group", *curves.by_group], rows))
+    error = float(standard_error(curves.by_group[metrics[0].name])[best].mean())
     means = {one.name: curves.overall(one).tolist() for one in metrics}
     candidates = [
         {**curves.candidates[k], **{name: values[k] for name, values in means.items()}}
@@ -105,7 +108,7 @@ def cv(
         "held_out_by": curves.describe(),
         "fixed": fixed,
         "prepared": PREPARED if data.steps else "",
-        "best": {**candidates[best], "by": metrics[0].name},
+        "best": {**candidates[best], "by": metrics[0].name, "standard_error": error},
         "candidates": candidates,
         "seconds": round(seconds, 3),
     }
@@ -130,11 +133,14 @@ def print_summary(summary: dict[str, Any], about_data: list[tuple[str, str]], be
             ("prepared", summary["prepared"]),
         ]
     )
-    rows = []
+    rows, chosen = [], summary["best"]
+    error = f", {chosen['by']} ± {chosen['standard_error']:.4f}"
+    mark = "best" + error * (not math.isnan(chosen["standard_error"]))
     for k, candidate in enumerate(summary["candidates"]):
         value, *scores = candidate.values()
-        rows.append([f"{value:.4g}", *map(shown, scores), "best" if k == best else ""])
-    print_table(Table([*summary["candidates"][0], ""], rows, names=()), best=best)
+        rows.append([f"{value:.4g}", *map(shown, scores), mark if k == best else ""])
+    table = Table([*summary["candidates"][0], ""], rows, names=(len(rows[0]) - 1,))
+    print_table(table, best=best)
 
 
 def _judge_members(ranker: Any, leave: str, data: TrainingSet, as_json: bool) -> None:

@@ -156,6 +156,10 @@ class DataFile:
         lower = given.pop("lower")
         return turned(read_ranking(self.path, format="letor", **given), lower)
 
+    def read_judged(self) -> RankingData:
+        """Items with their true scores, and no features that are not needed."""
+        return self.read_rows() if self.is_letor else self.read_table(features=[])
+
     def read_for(self, trained: TrainedModel) -> RankingData:
         """Items with the features that the model was trained on, in its order."""
         from rankwise.frames import frame_matrix
@@ -193,12 +197,14 @@ class DataFile:
                 f"{self.path} lacks {len(missing)} of the {len(names)} columns that {trained.name} "
                 f"was trained on: {', '.join(listed).replace(' ()', '')}."
             )
-        categories = [c.name for c in columns.facts_ if c.kind == "category"] if columns else []
+        facts = columns.facts_ if columns else []
+        text = [c.name for c in facts if c.kind in ("category", "text", "order") or c.form]
+        free = [c.name for c in facts if c.kind in ("date", "vector") or c.why]
         return self.read_table(
             **self.roles_of(trained),
             features=names,
-            text=categories,
-            numeric=[name for name in names if name not in categories],
+            text=text,
+            numeric=[name for name in names if name not in text + free],
         )
 
     def _read_by_position(self, trained: TrainedModel) -> RankingData:
@@ -358,7 +364,7 @@ class ScoreFile:
         from rankwise.datasets import read_scores
 
         values = read_scores(self.path)
-        data: Any = file.read_rows() if file.is_letor else file.read_table(features=[])
+        data: Any = file.read_judged()
         n_items = len(data.y) if data.rows is None else file.n_rows()
         if len(values) != n_items:
             raise ValueError(
@@ -408,7 +414,8 @@ def open_model(path: Path) -> TrainedModel:
     if columns is None:
         features = [str(name) for name in getattr(first, "feature_names_in_", ())]
     else:
-        features = [column.name for column in columns.facts_ if column.kind != "left out"]
+        used = (column.name for column in columns.facts_ if column.kind != "left out")
+        features = list(dict.fromkeys(used))
     return TrainedModel(str(path), model, read_notes(notes), columns, features)
 
 

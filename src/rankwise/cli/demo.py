@@ -22,7 +22,7 @@ Folder = Annotated[Path, option("Where the files go.", "FOLDER", "--output", "-o
 
 
 def demo(output: Folder = Path("rankwise-demo")) -> None:
-    """Make data, train, compare four rankers on new queries, and write a report page."""
+    """Make data, train, compare four rankers, and write a report."""
     from rankwise.cli.data import TrainingNotes
     from rankwise.cli.output import print_pairs, say
     from rankwise.datasets import read_letor
@@ -133,13 +133,17 @@ def _write_queries(folder: Path) -> tuple[Path, Path]:
     """Two files of queries that share one hidden utility, on levels that differ by query.
 
     Some queries have many good documents and some have few, for reasons that have nothing to do
-    with what makes a document better than another of the same query.
+    with what makes a document better than another of the same query. The utility is linear, but
+    what is measured of it is bent, as prices and counts are.
     """
+    import numpy as np
+
     from rankwise.datasets import make_ranking, write_letor
 
-    X, y, groups, *_ = make_ranking(
-        n_queries=400, n_documents=(5, 40), n_features=20, noise=0.8, offset=1.0, random_state=0
+    hidden, y, groups, *_ = make_ranking(
+        n_queries=300, n_documents=(5, 40), n_features=12, noise=0.8, offset=1.0, random_state=0
     )
+    X = np.where(np.arange(12) % 2, np.cbrt(hidden), np.exp(0.6 * hidden)).round(6)
     train, test = folder / "train.txt", folder / "test.txt"
     for path, rows in ((train, groups % 2 == 0), (test, groups % 2 == 1)):
         write_letor(path, X[rows], y[rows], groups[rows])

@@ -26,7 +26,7 @@ def evaluate(
     weight: WeightColumn = None,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate a model, or a file of scores, on scored items or on comparisons."""
+    """Evaluate a model, or a file of scores, on items or comparisons."""
     import numpy as np
 
     import rankwise.metrics as library

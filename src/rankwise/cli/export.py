@@ -32,7 +32,7 @@ def export(
     ] = False,
     output: Output = None,
 ) -> None:
-    """Write a model for other programs: an ONNX graph, or the weights of a linear one as JSON.
+    """Write a model for other programs: as an ONNX graph or JSON.
 
     Scaling and columns are part of it. A file that ends in .onnx is a graph with all steps from the
     columns to the score.

@@ -21,7 +21,7 @@ def info(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what this installation is made of, or what a model file holds."""
+    """Say what this installation, or a model file, is made of."""
     from rankwise.cli.output import print_json, print_pairs
     from rankwise.datasets.files import location
     from rankwise.environment import describe_environment

@@ -49,6 +49,10 @@ def judge(
     image: Image = None,
     images: Images = None,
     markdown: Annotated[bool, flag("--markdown", help="Show text as Markdown.")] = False,
+    blind: Annotated[
+        bool,
+        flag("--blind", help="Show no names before an answer, and no board before it is settled."),
+    ] = False,
     no_features: Annotated[
         bool, flag("--no-features", help="Choose questions without the columns of the table.")
     ] = False,
@@ -66,7 +70,7 @@ def judge(
     random_state: Seed = None,
     output: Output = None,
 ) -> None:
-    """Ask people which of two items is better, on a page of this computer.
+    """Ask people which of two items is better, on a local page.
 
     Answers are on the disk before the next question. Stop with Ctrl-C, and go on later with the
     same command. -o writes the answers as CSV for "rankwise rank", and asks nothing.
@@ -92,7 +96,13 @@ def judge(
     if output is not None and not path.exists():
         raise ValueError(f"there are no answers yet: {path} is not there.")
     found = read_items(
-        *(items,), name=name, show=shown, image=image, images=images, use_features=not no_features
+        items,
+        name=name,
+        show=shown,
+        image=image,
+        images=images,
+        use_features=not no_features,
+        is_blind=blind,
     )
     with closing(JudgementStore(path, found.items, accept_changes=accept_changes)) as store:
         if output is not None:
@@ -100,7 +110,13 @@ def judge(
             return
         address = Address(host, port, token)
         session = JudgingSession(
-            found, store, goal=goal, top=top, level=level, random_state=random_state
+            found,
+            store,
+            goal=goal,
+            top=top,
+            level=level,
+            is_blind=blind,
+            random_state=random_state,
         )
         _tell(found, store, address)
         if open_browser:

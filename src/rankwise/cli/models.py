@@ -32,6 +32,8 @@ def settings(options: ModelOptions) -> dict[str, Any]:
     values: dict[str, Any] = {"random_state": 0}
     if options.kernel is not None:
         values["kernel"] = options.kernel
+    if options.time_limit is not None:
+        values["time_limit"] = options.time_limit
     for text in options.set or ():
         name, equals, value = text.partition("=")
         if not equals:

@@ -49,8 +49,8 @@ DataArgument = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="Ranking data: svmlight rows with qid (LETOR), CSV, TSV, Parquet, Feather or JSON, "
-        "compressed or not; - is standard input.",
+        help="svmlight rows with qid (LETOR), CSV, TSV, Parquet, Feather or JSON; - is standard "
+        "input.",
     ),
 ]
 ModelArgument = Annotated[
@@ -80,7 +80,7 @@ Confidence = Annotated[float, option("Level of the intervals.", "X")]
 
 WeightColumn = Annotated[
     str | None,
-    option("Weights of the items; a pair weighs the product of its two.", "COLUMN", panel=DATA),
+    option("Weights of the items.", "COLUMN", panel=DATA),
 ]
 
 
@@ -92,7 +92,9 @@ def _data(help: str, metavar: str = "COLUMN") -> Any:
 class TableOptions:
     """How data for a trained model are read; the model knows its features."""
 
-    format: Annotated[FileFormat, option("Format of the data.", panel=DATA)] = FileFormat.auto
+    format: Annotated[
+        FileFormat, _data("letor, csv, tsv, parquet, feather or json; told by the content.", "NAME")
+    ] = FileFormat.auto
     delimiter: Annotated[str | None, _data("Between the columns of a text table.", "CHARACTER")] = (
         None
     )
@@ -108,13 +110,11 @@ class TableOptions:
         ),
     ] = False
     target: Annotated[
-        str | None, _data("Column of scores, larger is better; found by name if not given.")
+        str | None, _data("Scores, larger is better; found by name if not given.")
     ] = None
     group: Annotated[
         list[str] | None,
-        _data(
-            "Column of groups (queries, users), or several; found by name if not given.", "COLUMNS"
-        ),
+        _data("Queries, users; found by name if not given.", "COLUMNS"),
     ] = None
     id: Annotated[str | None, _data("Column of names of the items.")] = None
     missing: Annotated[
@@ -153,13 +153,9 @@ class TrainingTableOptions(TableOptions):
 
     features: Annotated[
         list[str] | None,
-        _data(
-            "Columns to learn from, separated by commas; all that can be if not given.", "COLUMNS"
-        ),
+        _data("To learn from, with commas; all if not given.", "COLUMNS"),
     ] = None
-    ignore: Annotated[
-        list[str] | None, _data("Columns to leave out, separated by commas.", "COLUMNS")
-    ] = None
+    ignore: Annotated[list[str] | None, _data("To leave out, with commas.", "COLUMNS")] = None
     categorical: Annotated[
         list[str] | None,
         _data("Columns to take as categories, whatever they look like.", "COLUMNS"),
@@ -179,12 +175,12 @@ class ModelOptions:
 
     model: Annotated[
         ModelName,
-        option("rankrls, ranksvm, ranklogistic, corankrls, pursuit or auto.", "NAME", panel=MODEL),
+        option("rankrls, ranksvm, ranklogistic, corankrls, pursuit, auto.", "NAME", panel=MODEL),
     ] = ModelName.rankrls
     alpha: Annotated[
         str,
         option(
-            "Regularization: chosen by cross-validation, a number, or chosen among numbers.",
+            "Regularization; auto chooses it by cross-validation.",
             "auto|X|X,Y,…",
             panel=MODEL,
         ),
@@ -192,7 +188,8 @@ class ModelOptions:
     scale: Annotated[
         Scale,
         option(
-            "Scaling of the features, kept with the model; auto is standard where it can.",
+            "auto, standard, minmax, maxabs, robust, group, log+group, standard+group or none.",
+            "NAME",
             panel=MODEL,
         ),
     ] = Scale.auto
@@ -200,11 +197,14 @@ class ModelOptions:
         str | None,
         option("linear, rbf, poly, cosine, laplacian, …, precomputed.", "NAME", panel=MODEL),
     ] = None
+    time_limit: Annotated[
+        float | None,
+        option("For the model auto: no further member is begun then.", "SECONDS", panel=MODEL),
+    ] = None
     set: Annotated[
         list[str] | None,
         option(
-            "Any other parameter of the model, such as n_basis=300, gamma=0.1,1, cost=sign; "
-            "may be repeated.",
+            "Another parameter: n_basis=300, gamma=0.1,1, cost=sign.",
             "NAME=VALUE",
             panel=MODEL,
         ),

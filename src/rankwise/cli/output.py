@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -91,11 +92,25 @@ def print_pairs(rows: Iterable[tuple[str, str]]) -> None:
     shown = [(name, value) for name, value in rows if value]
     width = max((len(name) for name, _ in shown), default=0) + 2
     for name, value in shown:
-        say(one_line(f"{name:<{width}}{value}"))
+        say(_wrapped(f"{name:<{width}}{value}", width))
+
+
+def _terminal_width() -> int | None:
+    """Columns of the terminal; a file has no width."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _wrapped(text: str, indent: int = 0) -> str:
+    """A line, or on a terminal as many as it takes without breaking a word."""
+    columns, line = _terminal_width(), one_line(text)
+    if columns is None:
+        return line
+    more = " " * indent
+    return textwrap.fill(line, columns, subsequent_indent=more, break_long_words=False) or line
 
 
 def print_table(table: Table, *, best: int = -1) -> None:
-    """A table and its notes on standard output; on a narrow terminal names are cut.
+    """A table and its notes on standard output; on a narrow terminal names are wrapped.
 
     Parameters
     ----------
@@ -104,13 +119,11 @@ def print_table(table: Table, *, best: int = -1) -> None:
     best : int
         Row to stress, if any.
     """
-    # a file has no width
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    lines = table.lines(width)
+    lines = table.lines(_terminal_width())
     for k, line in enumerate(lines):
         say(line, **({"bold": True} if k in (0, best + 1) else {}))
         if k == 0:
             is_unicode = "utf" in (sys.stdout.encoding or "").lower()
             say(("─" if is_unicode else "-") * max(map(text_width, lines)))
     for note in table.notes:
-        say(one_line(note))
+        say(_wrapped(note))

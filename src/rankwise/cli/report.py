@@ -33,7 +33,7 @@ def report(
     metric: Metrics = None,
     title: Title = None,
 ) -> None:
-    """Write a page (HTML, needs no network) that shows how the model ranks scored items."""
+    """Write a page (HTML) that shows how a model ranks a file."""
     import numpy as np
 
     from rankwise.cli.data import open_model, open_ranker

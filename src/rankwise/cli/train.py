@@ -31,7 +31,7 @@ HINT = "--model auto combines several models: often better, slower, harder to ex
 ChoosingMetric = Annotated[
     str | None,
     option(
-        "Metric that chooses the parameters, such as ndcg@10; disagreement if not given.",
+        "Chooses the parameters; disagreement if not given.",
         "NAME",
         "--metric",
         "-m",
@@ -44,7 +44,7 @@ Calibrate = Annotated[
     bool,
     flag(
         "--calibrate",
-        help="Find standard errors and probabilities; rankwise predict --intervals shows them.",
+        help="Also find standard errors and probabilities.",
         panel="Model",
     ),
 ]
@@ -52,9 +52,7 @@ Calibrate = Annotated[
 
 def train(
     file: DataArgument,
-    output: Annotated[
-        Path, option("Where to write the model; - is standard output.", "FILE", "--output", "-o")
-    ],
+    output: Annotated[Path, option("Where to write the model.", "FILE", "--output", "-o")],
     model: ModelOptions,
     table: TrainingTableOptions,
     pairs: ItemOptions,
@@ -63,26 +61,16 @@ def train(
     weight: WeightColumn = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train a model on scored items, choose its parameters, and write it to a file.
+    """Train a model, choose its parameters, and write it to a file.
 
     A table may have gaps, text, dates and identifiers: what becomes of each column is printed.
 
-    For example:
-
-      rankwise train queries.txt -o model.rw
-
-      rankwise train houses.csv --target price --group district -o houses.rw
-
-      rankwise train houses.csv --target price --categorical zip --ignore agent -o houses.rw
-
-      rankwise train queries.txt --model auto -o auto.rw
-
-      rankwise train clicks.csv --target clicked --weight inverse_propensity -o clicks.rw
-
-      rankwise train queries.txt --kernel rbf --set n_basis=300 --metric ndcg@10 -o rbf.rw
-
-      rankwise train queries.txt --calibrate -o sure.rw
-    """
+    \b
+    rankwise train queries.txt --metric ndcg@10 -o model.rw
+    rankwise train houses.csv --target price --group district -o houses.rw
+    rankwise train houses.csv --target price --model auto -o auto.rw
+    rankwise train games.csv --items players.csv -o players.rw
+    """  # noqa: D301
     from rankwise.cli.models import fit_model, make_model, too_good
     from rankwise.cli.output import check_inputs, check_output, print_json, print_pairs
     from rankwise.cli.training import read_training

@@ -20,7 +20,7 @@ from rankwise.cli.pairs import (
 from rankwise.cli.session import note
 
 if TYPE_CHECKING:
-    from rankwise.estimators.columns import ColumnFacts
+    from rankwise.estimators.column_kinds import ColumnFacts
 
 SHOWN_NAMES = 8
 ROLES = {"id": "names of the items", "weight": "weights of the items"}
@@ -246,7 +246,8 @@ def _training_table(
     from sklearn.preprocessing import StandardScaler
 
     from rankwise.cli.models import make_scaler
-    from rankwise.estimators.columns import ColumnFacts, Columns
+    from rankwise.estimators.column_kinds import ColumnFacts
+    from rankwise.estimators.columns import Columns
 
     wanted, ignored, categorical, numeric = (
         split_names(texts, file.names)

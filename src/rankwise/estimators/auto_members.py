@@ -9,44 +9,39 @@ trees were added for features that interact.
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import column_or_1d
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array
 from rankwise.estimators.anatomy import fit_transform, last_step
+from rankwise.estimators.auto_data import WIDE, HeldOut, TrainingData
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.boosted_trees import BoostedTrees, grow_trees, staged_scores
+from rankwise.estimators.boosted_trees import (
+    BoostedTrees,
+    grow_trees,
+    staged_scores,
+)
 from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.hinge_features import HingeFeatures
-from rankwise.estimators.problem import ranking_loss
 from rankwise.estimators.rank_rls import RankRLS
-from rankwise.features.group_scaling import scale_in_groups
-from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
 from rankwise.inputs import (
-    as_scores,
-    as_weights,
     check_option,
     make_target,
-    read_target,
-    split_weighted,
-    with_weights,
 )
 from rankwise.machine import ENTRY_OF_TREE, check_matrix_fits, count_idle_cores
-from rankwise.metrics import Metric
-from rankwise.model_selection.curves import check_scoring, mean_defined, score_groups
+from rankwise.model_selection.curves import check_scoring, mean_defined
 from rankwise.model_selection.folds import Folds, fold_numbers, make_folds
 from rankwise.model_selection.scoring import predict_items
 
@@ -56,167 +51,16 @@ WIDTH = 0.3  # gamma times the median squared distance
 N_KNOTS = 4
 MOST_HINGES = 1000  # columns of an expansion by hinges
 SAMPLE = 500  # items between which distances are measured
-WIDE = 2000  # columns of sparse items from which groups are held out in folds, by iterations
 TOL = 1e-4  # of iterations, which only wide sparse items need: an order is settled long before 1e-8
 COPIES = 3  # of its features that a hold-out has in memory at a time
-LIST_FOLDS = 5  # of the items of one list
 FOREIGN_FOLDS = 5  # of groups, for models that are trained again
 TREE_FOLDS = 3
-STAGES = ((20, 40, 80), (160, 320), (640,))  # a row is grown if the end of that before is the best
+STAGES = (20, 40, 80, 160, 320, 640)  # numbers of trees
+ALWAYS_GROWN = 80  # trees, however many are the best up to there
 LEAST_FOR_TREES = 500  # items
-MOST_GRADES = 32  # 2 ** y is the gain of NDCG
+TREE_NANOSECONDS = 5000  # for each cell, until their number is found
+PRODUCTS, CUBES = 3.0, 30.0  # of a matrix of features, and of its Gram matrix, in a hold-out
 CLEAR = 1.0  # standard errors by which a candidate, or a combination, is clearly better
-
-
-@dataclass(eq=False)
-class TrainingData:
-    """Checked data.
-
-    Attributes
-    ----------
-    X : ndarray or csr matrix
-        Items.
-    y : ndarray or PreferenceGraph
-        Scores, or a graph that brings its own cost.
-    groups : ndarray or None
-        Groups of the items.
-    graph : PreferenceGraph
-        What is known about the items.
-    weights : ndarray or None
-        Weights of the items; a graph as y has its own.
-    """
-
-    X: Any
-    y: Any
-    groups: Any
-    graph: PreferenceGraph
-    weights: Any = None
-
-    @property
-    def target(self) -> tuple[Any, Any]:
-        """What `fit` of a ranker gets after X; scores carry their weights."""
-        if isinstance(self.y, PreferenceGraph):
-            return self.y, None
-        return with_weights(self.y, self.groups, self.weights)
-
-    def subset(self, rows: Any) -> TrainingData:
-        """The same of some items."""
-        graph = self.graph.subset(rows)
-        y = graph if isinstance(self.y, PreferenceGraph) else self.y[rows]
-        groups = None if self.groups is None else self.groups[rows]
-        weights = None if self.weights is None else self.weights[rows]
-        return TrainingData(self.X[rows], y, groups, graph, weights)
-
-
-def check_data(
-    X: Any, y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None = None
-) -> TrainingData:
-    """Check y, groups and weights as `RankRLS.fit` does; several outputs are refused."""
-    loss, shape = ranking_loss(
-        X.shape[0], read_target(y, groups, sample_weight), "magnitude", "include", "pairs", 0.0
-    )
-    if len(shape) and shape[0] > 1:
-        raise ValueError(
-            f"y has {shape[0]} outputs; AutoRanker learns one output, so fit one for each column "
-            "(RankRLSCV learns several at once)."
-        )
-    if isinstance(y, PreferenceGraph):
-        graph = loss.graph
-        has_groups = bool(getattr(y, "has_groups", y.scores is not None and y.n_groups > 1))
-        if graph.scores is None and not has_groups:
-            _check_not_connected(graph)
-        return TrainingData(X, graph, y.group_labels[y.groups] if has_groups else None, graph)
-    y, groups, weights = split_weighted(y, groups, sample_weight)
-    scores = column_or_1d(as_scores(y), warn=True)
-    weights = None if weights is None else as_weights(weights, len(scores))
-    labels = None
-    if groups is not None:
-        codes, names = encode_groups(groups, len(scores))
-        labels = names[codes]
-    graph = ScoreGraph(scores, labels, sample_weight=weights)
-    if not graph.divergence.any():
-        raise ValueError(
-            "there is nothing to rank: no two items of one group (of weight more than 0) have "
-            "different scores; check y and groups."
-        )
-    return TrainingData(X, scores, labels, graph, weights)
-
-
-def _check_not_connected(graph: PreferenceGraph) -> None:
-    in_component = np.bincount(graph.components, graph.degrees)
-    if in_component.max() > in_component.sum() / 2:
-        raise ValueError(
-            "most of these preferences are connected with each other, so no items can be held out. "
-            "RankRLSCV holds out single preferences; or build the PairGraph with groups."
-        )
-
-
-@dataclass(eq=False)
-class HeldOut:
-    """What is held out in turn: each group, or five folds of the items of one list.
-
-    Attributes
-    ----------
-    graph : PreferenceGraph
-        What is known about the items.
-    metric : Metric
-        How held-out scores are judged. By default ndcg@10 for grades in groups, else disagreement.
-    folds : list of ndarray of int
-        Items that are held out together.
-    is_compared : bool
-        Whether the items of a fold are compared with each other only, and scaled together.
-    """
-
-    graph: PreferenceGraph
-    metric: Metric
-    folds: Folds
-    is_compared: bool
-
-    @classmethod
-    def of(cls, data: TrainingData, scoring: Any) -> HeldOut:
-        """Hold out one group at a time; wide sparse items in five folds of groups."""
-        graph, y = data.graph, data.graph.scores
-        if scoring is None:
-            scoring = "disagreement"
-            if y is not None and data.groups is not None:
-                is_grade = (y >= 0) & (y < MOST_GRADES) & (y % 1 == 0)
-                scoring = "ndcg@10" if is_grade.all() else scoring
-        metric = check_scoring(scoring)
-        if y is None and metric.name not in ("disagreement", "concordance"):
-            raise ValueError(
-                f"scoring={metric.name!r} needs scores, but y is a graph of explicit preferences; "
-                "use scoring='disagreement' or 'concordance'."
-            )
-        is_wide = sp.issparse(data.X) and data.X.shape[1] > WIDE
-        n_folds: int | None = None
-        if graph.n_groups == 1:
-            n_folds = max(2, min(LIST_FOLDS, graph.n_items // 2))
-        elif is_wide and graph.n_groups >= LIST_FOLDS:
-            n_folds = LIST_FOLDS
-        is_compared = y is not None or data.groups is not None
-        return cls(graph, metric, make_folds(n_folds, graph), is_compared)
-
-    @cached_property
-    def unit(self) -> Indices:
-        """For each item the number of its group, or of its fold of one list."""
-        fold = fold_numbers(self.folds, self.graph.n_items)
-        joined = self.graph.groups * len(self.folds) + fold
-        return np.asarray(np.unique(joined, return_inverse=True)[1], dtype=np.intp)
-
-    @property
-    def sign(self) -> float:
-        """1 if the metric is the better the larger, else −1."""
-        return 1.0 if self.metric.greater_is_better else -1.0
-
-    def judge(self, held: Array, metric: Metric | None = None) -> Array:
-        """The metric in each unit, (n_units, n_candidates), of scores (n_items, n_candidates)."""
-        metric = metric or self.metric
-        return score_groups(self.graph, held[:, None], self.folds, metric)[0][:, :, 0]
-
-    def scaled(self, held: Array) -> Array:
-        """Columns of held-out scores with mean 0 and deviation 1 in each unit."""
-        codes = self.unit if self.is_compared else np.zeros(len(held), dtype=np.intp)
-        return np.asarray(scale_in_groups(held, codes))
 
 
 def is_worse(scores: Array, rival: Array, sign: float) -> bool:
@@ -233,23 +77,29 @@ class Recipe(NamedTuple):
     ----------
     expansion : {"linear", "hinges", "rbf", "trees"}
         The scaled features as they are, with hinges, or kernel values to a basis of items; or
-        boosted trees of the scaled features.
+        boosted trees.
     scaling : {"standard", "group", "log+group", "standard+group", "log+standard"}
         How the features are scaled.
     cost, ties : str
         As in `RankRLS`.
+    view : {"dense", "wide", "trees"}
+        What it sees of the items.
     """
 
     expansion: str
     scaling: str
     cost: str = "magnitude"
     ties: str = "include"
+    view: str = "dense"
 
     @property
     def name(self) -> str:
         """Such as "rbf, group, magnitude without ties"."""
+        if self.expansion == "trees":
+            return "trees"
         without = " without ties" if self.ties == "exclude" else ""
-        return f"{self.expansion}, {self.scaling}, {self.cost}{without}"
+        words = " with all values and words" if self.view == "wide" else ""
+        return f"{self.expansion}{words}, {self.scaling}, {self.cost}{without}"
 
     def ranker(self, X: Any, alpha: float = 1e-3) -> RankRLS:
         """The model on features X; sparse ones have the exact shortcut, wide ones iterations."""
@@ -259,39 +109,50 @@ class Recipe(NamedTuple):
         return RankRLS(alpha, cost=self.cost, ties=self.ties, solver=solver, tol=TOL)
 
 
+TREES = Recipe("trees", "group", "sign", view="trees")
+#: The simplest comes first, then the trees, which get a share of a time limit.
 MENU = (
     Recipe("linear", "standard"),
-    Recipe("linear", "group", ties="exclude"),
-    Recipe("linear", "log+group", "sign"),
-    Recipe("linear", "standard+group", ties="exclude"),
+    TREES,
     Recipe("hinges", "standard"),
     Recipe("hinges", "group", ties="exclude"),
     Recipe("hinges", "log+group", "sign"),
     Recipe("rbf", "standard"),
     Recipe("rbf", "group", ties="exclude"),
     Recipe("rbf", "log+group", "sign"),
+    Recipe("linear", "group", ties="exclude"),
+    Recipe("linear", "log+group", "sign"),
+    Recipe("linear", "standard+group", ties="exclude"),
 )
-TREES = Recipe("trees", "standard+group", "sign")
 
 
 def menu_for(data: TrainingData) -> list[Recipe]:
     """The entries that differ on these data.
 
-    Without groups scaling in groups is the same as standard scaling. Explicit preferences bring
-    their own cost, and trees need scores and many items. Sparse features stay sparse, so they get
-    neither hinges nor trees; and few features allow hinges.
+    Without groups scaling in groups is the same as standard scaling, and ties are few. Explicit
+    preferences bring their own cost, and trees need scores and many items. Sparse features stay
+    sparse, so they get neither hinges nor trees; and few features allow hinges. Where categories
+    have many values, or there is text, the entries with standard scaling see them all.
     """
-    X, has_scores = data.X, data.y is not data.graph
+    X, has_scores = data.views["dense"], data.y is not data.graph
     is_dense = not sp.issparse(X)
-    has_trees = has_scores and is_dense and X.shape[0] >= LEAST_FOR_TREES
+    has_wide = data.X.shape[1] > X.shape[1]
     menu: list[Recipe] = []
-    for recipe in (*MENU, TREES) if has_trees else MENU:
+    for recipe in MENU:
+        if recipe is TREES:
+            if has_scores and "trees" in data.views and X.shape[0] >= LEAST_FOR_TREES:
+                menu.append(recipe)
+            continue
         if data.groups is None:
             scaling = "log+standard" if "log" in recipe.scaling else "standard"
-            recipe = recipe._replace(scaling=scaling)
+            recipe = recipe._replace(scaling=scaling, ties="include")
         if not has_scores:
             recipe = recipe._replace(cost="magnitude", ties="include")
-        if recipe.expansion != "hinges" or (is_dense and 2 * X.shape[1] <= MOST_HINGES):
+        if has_wide and recipe.expansion != "rbf" and "standard" in recipe.scaling:
+            recipe = recipe._replace(scaling="standard", view="wide")
+        n_columns = data.views[recipe.view].shape[1]
+        has_knots = is_dense and 0 < 2 * X.shape[1] <= MOST_HINGES
+        if n_columns and (recipe.expansion != "hinges" or has_knots):
             menu.append(recipe)
     return list(dict.fromkeys(menu))
 
@@ -328,47 +189,59 @@ class Features:
     """
 
     def __init__(self, data: TrainingData, seed: int) -> None:
-        self._X, self._groups, self._seed = data.X, data.groups, seed
-        self._scaled: dict[str, tuple[list[Any], Any]] = {}
+        self._views, self._groups, self._seed = data.views, data.groups, seed
+        self._scaled: dict[tuple[str, str], tuple[list[Any], Any]] = {}
 
     def make(self, recipe: Recipe) -> tuple[list[Any], Any]:
         """The fitted steps before the ranker of an entry, and the features that it gets."""
-        if recipe.scaling not in self._scaled:
-            self._check_memory(recipe._replace(expansion="linear"))
-            self._scaled[recipe.scaling] = self._scale(recipe.scaling)
-        steps, scaled = self._scaled[recipe.scaling]
-        if recipe.expansion not in ("hinges", "rbf"):
-            return steps, scaled
+        key = recipe.scaling, recipe.view
         self._check_memory(recipe)
-        expansion: Any = HingeFeatures(self._n_knots(scaled.shape[1]))
+        if key not in self._scaled:
+            self._scaled = {key: self._scale(recipe)}  # the next entries may have the same
+        steps, scaled = self._scaled[key]
+        if recipe.expansion == "linear":
+            return steps, scaled
+        n_dense = self._views["dense"].shape[1] if recipe.view == "wide" else None
+        n_knots = self._n_knots(n_dense or scaled.shape[1])
+        expansion: Any = HingeFeatures(n_knots, n_columns=n_dense)
         if recipe.expansion == "rbf":
             n_basis = min(N_BASIS, scaled.shape[0])
             gamma = WIDTH / self._median_distance(scaled)
             expansion = Nystroem(gamma=gamma, n_components=n_basis, random_state=self._seed)
         return [*steps, expansion], expansion.fit_transform(scaled)
 
-    def _scale(self, scaling: str) -> tuple[list[Any], Any]:
-        with_mean = not sp.issparse(self._X)
+    def _scale(self, recipe: Recipe) -> tuple[list[Any], Any]:
+        X, scaling = self._views[recipe.view], recipe.scaling
+        with_mean = not sp.issparse(X)
         scaler: Any = StandardScaler(with_mean=with_mean)
         if scaling != "standard":
             both, log = scaling == "standard+group", "log" in scaling
             scaler = GroupScaler(with_log=log, with_standard=both, with_mean=with_mean)
-        return [scaler], fit_transform(scaler, self._X, self._groups)
+        elif recipe.view == "wide":  # a rare value is not to weigh more than a frequent one
+            scaler.fit(X)
+            scaler.scale_[self._views["dense"].shape[1] :] = 1.0
+            return [scaler], scaler.transform(X)
+        return [scaler], fit_transform(scaler, X, self._groups)
 
     def _n_knots(self, n_columns: int) -> int:
-        return max(1, min(N_KNOTS, MOST_HINGES // n_columns - 1))
+        return max(1, min(N_KNOTS, MOST_HINGES // max(1, n_columns) - 1))
 
-    def _check_memory(self, recipe: Recipe) -> None:
-        n_rows, n_columns = map(int, self._X.shape)
+    def shape(self, recipe: Recipe) -> tuple[int, int]:
+        """Rows and columns of the features of an entry."""
+        n_rows, n_columns = map(int, self._views[recipe.view].shape)
+        n_dense = int(self._views["dense"].shape[1])
         n_columns *= 2 if recipe.scaling == "standard+group" else 1
         if recipe.expansion == "rbf":
             n_columns = min(N_BASIS, n_rows)
         elif recipe.expansion == "hinges":
-            n_columns *= 1 + self._n_knots(n_columns)
-        elif sp.issparse(self._X):
+            n_columns += n_dense * self._n_knots(n_dense)
+        return n_rows, n_columns
+
+    def _check_memory(self, recipe: Recipe) -> None:
+        if sp.issparse(self._views[recipe.view]) and recipe.expansion != "rbf":
             return
         what, advice = f"the features of the member {recipe.name!r}", "leave it out of members="
-        check_matrix_fits(n_rows, n_columns, what, advice, n_matrices=COPIES)
+        check_matrix_fits(*self.shape(recipe), what, advice, n_matrices=COPIES)
 
     def _median_distance(self, X: Any) -> float:
         """The median squared distance of some items; the mean if half of them are equal."""
@@ -390,29 +263,48 @@ class Member:
     by_unit : ndarray of shape (n_units,)
         The metric in each unit that was held out.
     train : callable
-        Gives the model trained on all data.
+        Gives the model trained on data, of which it gets the features.
+    view : {"dense", "wide", "trees"}
+        What it sees of the items.
     n_trees : int
         The chosen number of trees; 0 if it has none.
+    is_dear : bool
+        Whether it has more features than the items, so that it is not trained on a great many.
     """
 
     alpha: float
     held: Array
     by_unit: Array
-    train: Callable[[], Any]
+    train: Callable[[TrainingData, Features], Any]
+    view: str = "wide"
     n_trees: int = 0
+    is_dear: bool = False
 
 
-def judge_member(what: Any, data: TrainingData, features: Features, held_out: HeldOut) -> Member:
-    """Hold out an entry of the menu or any ranker."""
+def judge_member(
+    what: Any, data: TrainingData, features: Features, held_out: HeldOut, seconds: float = np.inf
+) -> Member:
+    """Hold out an entry of the menu or any ranker; trees grow for so many seconds at most."""
     if not isinstance(what, Recipe):
         member = _judge_ranker(what, data, held_out)
     elif what.expansion == "trees":
-        member = _judge_trees(what, data, features, held_out)
+        member = _judge_trees(data, held_out, seconds)
     else:
         member = _judge_recipe(what, data, features, held_out)
     if np.isnan(member.by_unit).all():
         raise ValueError(f"{held_out.metric.name} is undefined in all that is held out")
     return member
+
+
+def expected_seconds(what: Any, data: TrainingData, features: Features) -> float:
+    """About how long an entry of the menu takes on one core of a usual machine."""
+    if not isinstance(what, Recipe):
+        return 1.0
+    n_rows, n_columns = features.shape(what)
+    if what.expansion == "trees":
+        return TREE_NANOSECONDS * 1e-9 * n_rows * n_columns
+    work = n_rows * n_columns**2 * PRODUCTS + n_columns**3 * CUBES
+    return 0.05 + 1e-10 * work
 
 
 def _judge_ranker(ranker: Any, data: TrainingData, held_out: HeldOut) -> Member:
@@ -433,7 +325,7 @@ def _judge_ranker(ranker: Any, data: TrainingData, held_out: HeldOut) -> Member:
         if not np.isfinite(held).all():
             raise ValueError("its scores are not finite")
     by_unit = held_out.judge(held[:, None])[:, 0]
-    return Member(alpha, held, by_unit, lambda: fit_any(ranker, data))
+    return Member(alpha, held, by_unit, lambda data, features: fit_any(ranker, data))
 
 
 def _judge_recipe(
@@ -460,44 +352,53 @@ def _judge_recipe(
         at = at if np.isnan(wrong).all() else int(np.nanargmin(wrong))
     alpha = float(alphas[at])
 
-    def train() -> Any:
+    def train(data: TrainingData, features: Features) -> Any:
         steps, R = features.make(recipe)
         return as_pipeline(steps, recipe.ranker(R, alpha).fit(R, *data.target))
 
-    return Member(alpha, held[:, at].copy(), by_unit[:, at], train)
+    is_dear = R.shape[1] > data.views[recipe.view].shape[1]
+    held_best = held[:, at].copy()
+    return Member(alpha, held_best, by_unit[:, at], train, recipe.view, is_dear=is_dear)
 
 
-def _judge_trees(
-    recipe: Recipe, data: TrainingData, features: Features, held_out: HeldOut
-) -> Member:
+def _judge_trees(data: TrainingData, held_out: HeldOut, seconds: float) -> Member:
     """Grow trees without each of some folds, and stop where the share of wrong pairs rises.
 
-    Folds are of groups, or those of one list. The number of trees is doubled while that helps.
+    Folds are of groups, or those of one list. The number of trees is doubled while that helps, and
+    while there is time: the next trees take as long as all before.
     """
-    steps, R = features.make(recipe)
+    start = time.perf_counter()
     folds = _folds_of_groups(TREE_FOLDS, data, held_out)
     fold = fold_numbers(folds, data.graph.n_items)
-    kept = [np.flatnonzero(fold != k) for k in range(len(folds))]
-    graphs: list[Any] = [data.graph.subset(rows) for rows in kept]
+    codes = data.trees.categorical(data.views["trees"].shape[1])
+    seen: list[tuple[Array, Any, Array]] = []
+    for k, rows in enumerate(folds):
+        rest = data.subset(np.flatnonzero(fold != k))
+        step = clone(data.trees)
+        inside = step.fit_transform(rest.views["trees"], *rest.target)
+        groups = None if data.groups is None else data.groups[rows]
+        seen.append((inside, rest.graph, step.transform(data.views["trees"][rows], groups)))
     models: list[Any] = [None] * len(folds)
     fewest, n_trees, best = np.inf, 0, np.zeros(len(fold))
-    for stages in STAGES:
-        held = np.empty((len(fold), len(stages)))
-        for k, rows in enumerate(folds):
-            models[k] = grow_trees(models[k], stages[-1], R[kept[k]], graphs[k])
-            held[rows] = staged_scores(models[k], R[rows], stages)
-        wrong = mean_defined(held_out.judge(held, check_scoring("disagreement")))
-        at = int(np.argmin(wrong))
-        if wrong[at] < fewest or not n_trees:
-            fewest, n_trees, best = float(wrong[at]), stages[at], held[:, at]
-        if n_trees != stages[-1]:
+    for stage in STAGES:
+        held = np.empty((len(fold), 1))
+        for k, (inside, graph, outside) in enumerate(seen):
+            models[k] = grow_trees(models[k], stage, inside, graph, codes)
+            held[folds[k]] = staged_scores(models[k], outside, (stage,))
+        wrong = float(mean_defined(held_out.judge(held, check_scoring("disagreement")))[0])
+        if wrong < fewest or not n_trees:
+            fewest, n_trees, best = wrong, stage, held[:, 0]
+        is_over = n_trees < stage and stage >= ALWAYS_GROWN
+        if is_over or 2 * (time.perf_counter() - start) > seconds:
             break
     by_unit = held_out.judge(best[:, None])[:, 0]
 
-    def train() -> Any:
-        return as_pipeline(steps, BoostedTrees(n_trees).fit(R, *data.target))
+    def train(data: TrainingData, features: Features) -> Any:
+        step = clone(data.trees)
+        R = step.fit_transform(data.views["trees"], *data.target)
+        return as_pipeline([step], BoostedTrees(n_trees, categorical=codes).fit(R, *data.target))
 
-    return Member(np.nan, best, by_unit, train, n_trees)
+    return Member(np.nan, best, by_unit, train, "trees", n_trees)
 
 
 def _folds_of_groups(n_folds: int, data: TrainingData, held_out: HeldOut) -> Folds:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numbers
 import sys
 import time
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 from sklearn.base import BaseEstimator
@@ -17,34 +17,35 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.errors import warn_user
+from rankwise.estimators.auto_combiner import Combination, Combiner
+from rankwise.estimators.auto_data import HeldOut, TrainingData, check_data
 from rankwise.estimators.auto_members import (
     Features,
-    HeldOut,
     Member,
     Recipe,
-    TrainingData,
     as_pipeline,
     asked_members,
-    check_data,
-    is_worse,
+    expected_seconds,
     judge_member,
     menu_for,
 )
 from rankwise.estimators.base import RankerMixin
+from rankwise.estimators.boosted_trees import TreeFeatures
+from rankwise.estimators.columns import Columns, Views
 from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.problem import check_rows
 from rankwise.estimators.rank_rls import RankRLS
-from rankwise.frames import check_same_index
-from rankwise.graphs import ScoreGraph
+from rankwise.frames import as_frame, check_same_index
 from rankwise.inputs import as_whole, check_option
-from rankwise.machine import Progress, calm
-from rankwise.model_selection.curves import check_scoring, mean_defined, standard_error
+from rankwise.machine import Progress, calm, track
+from rankwise.model_selection.curves import mean_defined, standard_error
 from rankwise.model_selection.scoring import predict_items
 from rankwise.rows import row_products
 
-AVERAGED = 4  # members that the mean is taken of
-LEAST_FOR_STACK = 200  # items: weights from fewer are noise
-STACK_ALPHAS = 10.0 ** np.arange(2, -7, -1)  # relative to the mean square of a column
+MOST_JUDGED = 50_000  # items that members are chosen on
+MOST_WIDE = 1000  # values and words that exact members see, the most frequent ones
+TREE_SHARE = 0.5  # of the time that is left
+LONG = 3.0  # seconds of work that are announced on a terminal
 LEAST_UNITS = 4  # groups, or folds of one list, for an estimate
 CONFIDENCE = 0.95
 
@@ -180,26 +181,82 @@ class AutoRanker(RankerMixin, BaseEstimator):
         if not isinstance(seed, numbers.Integral):
             seed = check_random_state(seed).randint(np.iinfo(np.int32).max)
         check_same_index(X=X, y=y, groups=groups)
-        X = check_rows(self, X, accept_sparse="csr")
-        data = check_data(X, y, groups, sample_weight)
+        self.notes_: list[str] = []
+        self.estimate_: dict[str, float] = {}
+        views, trees = self._see_first(X)
+        every = check_data(views, y, groups, sample_weight, trees)
+        rng = np.random.default_rng(int(seed))
+        data = every.sample(MOST_JUDGED, rng)
         held_out = HeldOut.of(data, self.scoring)
         features = Features(data, int(seed))
         self.scoring_ = held_out.metric.name
-        self.notes_: list[str] = []
-        self.estimate_: dict[str, float] = {}
-        judged = self._judge(data, features, held_out, start)
+        judged = self._judge(data, features, held_out, start, every.graph.n_items)
         if not judged:
             self._keep_simplest(data, features)
             return self
         combiner = Combiner(list(judged.values()), held_out, self.combine)
         combination = combiner.combine()
-        self._keep(judged, combination, held_out, data)
+        pairs = zip(judged, combination.weights, strict=True)
+        in_use = [name for name, weight in pairs if weight]
+        is_sample = every is not data
+        models = {}
+        for name in track(in_use, "AutoRanker trains"):
+            member = judged[name]
+            on_all = is_sample and not member.is_dear
+            given = (every, Features(every, int(seed))) if on_all else (data, features)
+            models[name] = member.train(*given)
+        self._keep(judged, models, combination, held_out, data)
+        if is_sample:
+            self.notes_.append(
+                f"members were chosen on {data.graph.n_items:,} of {every.graph.n_items:,} items, "
+                "and trained on all but where they have many more features than the items"
+            )
         if n_resamples and self._is_late(start):
             self.notes_.append("no time was left for the honest estimate")
         elif n_resamples and combiner.n_units >= LEAST_UNITS:
-            rng = np.random.default_rng(int(seed))
             self._estimate(combiner.out_of_bag(n_resamples, rng), held_out, data)
         return self
+
+    def _see_first(self, X: Any) -> tuple[dict[str, Any], TreeFeatures]:
+        """Decide what becomes of the columns; the items as members see them, and as trees do."""
+        is_frame = as_frame(X) is not None
+        self.table_: Columns | None = None
+        self.kept_values_: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+        if not is_frame:
+            X = check_rows(self, X, accept_sparse="csr", ensure_all_finite="allow-nan")
+        if is_frame or (not sp.issparse(X) and np.isnan(np.sum(X))):
+            columns = Columns().fit(X)
+            if not all(c.kind == "number" and not c.n_gaps for c in columns.facts_):
+                self.table_ = columns
+        if self.table_ is None:
+            return self._see(X, reset=True), TreeFeatures()
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.table_, name):
+                setattr(self, name, getattr(self.table_, name))
+        views = self.table_.views(X)
+        counts = np.where(views.is_wide, views.sparse.count_nonzero(axis=0), 0)
+        frequent = np.argsort(-counts, kind="stable")[: min(MOST_WIDE, int(views.is_wide.sum()))]
+        self.kept_values_ = np.sort(frequent)
+        trees = TreeFeatures(views.n_codes, views.sizes)
+        return self._joined(views), trees
+
+    def _see(self, X: Any, *, reset: bool = False) -> dict[str, Any]:
+        """The items as members see them."""
+        if self.table_ is not None:
+            return self._joined(self.table_.views(X))
+        X = check_rows(self, X, accept_sparse="csr", reset=reset)
+        return {"dense": X, "wide": X} if sp.issparse(X) else {"dense": X, "wide": X, "trees": X}
+
+    def _joined(self, views: Views) -> dict[str, Any]:
+        """Dense columns beside the frequent values and words; cells beside all of them."""
+        dense, cells = views.dense, views.cells
+        wide = dense
+        if len(self.kept_values_):
+            kept = views.sparse[:, self.kept_values_]
+            wide = sp.hstack([sp.csr_array(dense), kept], format="csr")
+        if views.sparse.shape[1]:
+            cells = sp.hstack([sp.csr_array(cells), views.sparse], format="csr")
+        return {"dense": dense, "wide": wide, "trees": cells}
 
     @calm
     def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[Any]:
@@ -218,7 +275,15 @@ class AutoRanker(RankerMixin, BaseEstimator):
             Scores.
         """
         check_is_fitted(self)
-        X = check_rows(self, X, accept_sparse="csr", reset=False)
+        return self._score(self._see(X), groups)
+
+    def probe(self) -> Array:
+        """Scores of made-up rows of the table that it was trained on; for checks of model files."""
+        if self.table_ is None:
+            return np.zeros(0)
+        return self._score(self._joined(self.table_.probe()), [0, 0])
+
+    def _score(self, views: dict[str, Any], groups: Any) -> Array:
         if groups is None and self.needs_groups_:
             raise ValueError(
                 "this AutoRanker was trained on groups and compares an item with the others of its "
@@ -226,7 +291,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
                 "they are one list, pass groups=[0] * len(X)."
             )
         groups = groups if self.needs_groups_ else None
-        columns = self._member_scores(X, groups)
+        columns = self._member_scores(views, groups)
         if len(self.estimators_) == 1:
             scores = columns[:, 0]
         else:
@@ -243,32 +308,49 @@ class AutoRanker(RankerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
         return tags
 
-    def _member_scores(self, X: Any, groups: Any) -> Array:
-        columns = [predict_items(member, X, groups) for member in self.estimators_]
+    def _member_scores(self, views: dict[str, Any], groups: Any) -> Array:
+        pairs = zip(self.estimators_, self.views_, strict=True)
+        columns = [predict_items(member, views[name], groups) for member, name in pairs]
         return np.stack(columns, axis=1).astype(np.float64)
 
     def _is_late(self, start: float) -> bool:
         return self.time_limit is not None and time.perf_counter() - start > self.time_limit
 
     def _judge(
-        self, data: TrainingData, features: Features, held_out: HeldOut, start: float
+        self,
+        data: TrainingData,
+        features: Features,
+        held_out: HeldOut,
+        start: float,
+        n_items: int,
     ) -> dict[str, Member]:
         """Hold out the members one after the other, and begin the table of them."""
         asked = asked_members(self.members, data)
+        limit = np.inf if self.time_limit is None else self.time_limit
+        growth = n_items / data.graph.n_items  # how much longer training on all takes
         judged: dict[str, Member] = {}
         self.members_: list[dict[str, Any]] = []
         line = Progress("AutoRanker", len(asked))
+        pace, reserved = 1.0, 0.0
+        self._announce(asked, data, features)
         for done, (name, what) in enumerate(asked.items()):
             line.update(done)
             begun = time.perf_counter()
             row: dict[str, Any] = {"name": name, "note": ""}
-            if judged and self._is_late(start):
+            left = limit - (begun - start) - reserved
+            expected = expected_seconds(what, data, features)
+            is_trees = isinstance(what, Recipe) and what.expansion == "trees"
+            share = left if len(asked) == done + 1 else TREE_SHARE * left
+            if judged and (left <= 0 or (not is_trees and pace * expected > left)):
                 row["note"] = f"left out: the time limit of {self.time_limit:g} s was over"
             else:
                 try:
-                    member = judged[name] = judge_member(what, data, features, held_out)
+                    seconds = share / (1 + growth / 2)
+                    member = judge_member(what, data, features, held_out, seconds)
+                    judged[name] = member
                     row.update(alpha=member.alpha, **_interval(member.by_unit))
                     row["note"] = f"{member.n_trees} trees" if member.n_trees else ""
                 except Exception as error:  # other people's models raise what they like
@@ -276,6 +358,9 @@ class AutoRanker(RankerMixin, BaseEstimator):
                     if not isinstance(what, Recipe):
                         warn_user(f"the member {name!r} is {row['note']}.")
             row["seconds"] = time.perf_counter() - begun
+            if name in judged:
+                reserved += row["seconds"] / 2 * (1.0 if judged[name].is_dear else growth)
+                pace = pace if is_trees else max(row["seconds"] / expected, pace / 2)
             self.members_.append(row)
             if self.verbose:
                 score = f"{self.scoring_} {row['score']:.4f}" if "score" in row else row["note"]
@@ -283,21 +368,38 @@ class AutoRanker(RankerMixin, BaseEstimator):
         line.close()
         return judged
 
+    def _announce(self, asked: dict[str, Any], data: TrainingData, features: Features) -> None:
+        """Say what became of the columns, what will be tried, and how long it may take."""
+        facts = [] if self.table_ is None else self.table_.facts_
+        self.notes_ += [
+            f"column {c.name} is left out: {c.why}" for c in facts if c.kind == "left out"
+        ]
+        seconds = sum(expected_seconds(what, data, features) for what in asked.values())
+        if not (self.verbose or (sys.stderr.isatty() and seconds > LONG)):
+            return
+        for column in facts:
+            why = f" ({column.why})" if column.why else ""
+            sys.stderr.write(f"AutoRanker: column {column.name}: {column.words}{why}\n")
+        limit = "" if self.time_limit is None else f", at most {self.time_limit:g} s"
+        sys.stderr.write(
+            f"AutoRanker: {len(asked)} members on {data.graph.n_items:,} items, about "
+            f"{seconds:.0f} s{limit}\n"
+        )
+
     def _keep(
         self,
         judged: dict[str, Member],
+        models: dict[str, Any],
         combination: Combination,
         held_out: HeldOut,
         data: TrainingData,
     ) -> None:
-        """Train the members that have a weight, and fill the table."""
-        members, weights = (
-            list(judged.values()),
-            dict(zip(judged, combination.weights, strict=True)),
-        )
-        kept = np.flatnonzero(combination.weights)
-        self.estimators_ = [members[k].train() for k in kept]
-        self.weights_ = combination.weights[kept]
+        """Keep the models, and fill the table."""
+        members = list(judged.values())
+        weights = dict(zip(judged, combination.weights, strict=True))
+        self.estimators_ = list(models.values())
+        self.views_ = [judged[name].view for name in models]
+        self.weights_ = np.array([weights[name] for name in models])
         self.combine_ = combination.how
         gain = [held_out.sign * float(mean_defined(member.by_unit)) for member in members]
         self.best_member_ = list(judged)[int(np.nanargmax(gain))]
@@ -305,8 +407,10 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.held_out_scores_ = np.stack([member.held for member in members], axis=1)
         self.notes_ += [combination.note] * bool(combination.note)
         self.needs_groups_ = data.groups is not None
-        is_list = data.groups is None and len(kept) > 1  # in groups nothing is to be learned
-        scores = self._member_scores(data.X, None) if is_list else np.zeros((2, len(kept)))
+        is_list = data.groups is None and len(models) > 1  # in groups nothing is to be learned
+        scores = np.zeros((2, len(models)))
+        if is_list:
+            scores = self._member_scores(data.views, None)
         self.scaler_ = GroupScaler().fit(scores, groups=[0, 0] if self.needs_groups_ else None)
         for row in self.members_:
             if row["name"] in weights:
@@ -317,9 +421,10 @@ class AutoRanker(RankerMixin, BaseEstimator):
         simplest = menu_for(data)[0]
         steps, R = features.make(simplest)
         self.estimators_ = [as_pipeline(steps, RankRLS().fit(R, *data.target))]
+        self.views_ = [simplest.view]
         self.weights_, self.combine_, self.best_member_ = np.ones(1), "best", simplest.name
         self.score_ = float("nan")
-        self.held_out_scores_ = np.empty((data.X.shape[0], 0))
+        self.held_out_scores_ = np.empty((data.graph.n_items, 0))
         self.needs_groups_ = False
         why = self.members_[0]["note"].removeprefix("left out: ")
         self.notes_.append(f"no member could be held out ({why}): the simplest one is used alone")
@@ -343,150 +448,3 @@ def _interval(by_unit: Array) -> dict[str, float]:
     n = int((~np.isnan(by_unit)).sum())
     reach = float(student.ppf((1 + CONFIDENCE) / 2, n - 1)) * error if n > 1 else float("nan")
     return {"score": mean, "low": mean - reach, "high": mean + reach}
-
-
-@dataclass(eq=False)
-class Combination:
-    """Weights of the members, and how good they are on held-out data.
-
-    Attributes
-    ----------
-    how : {"stack", "mean", "best"}
-        What was chosen.
-    weights : ndarray of shape (n_members,)
-        Weights of the scores of the members, each scaled in its group.
-    by_unit : ndarray of shape (n_units,)
-        The metric in each unit, which the weights of a stack have not seen.
-    note : str
-        Why this, if something else was asked for.
-    """
-
-    how: str
-    weights: Array
-    by_unit: Array
-    note: str = ""
-
-
-class Combiner:
-    """Makes one ranker of several: a stack, the mean of the best, or the best.
-
-    The stack is ``RankRLS(cost="sign")`` on the held-out scores of the members, centered and scaled
-    in each group. Its systems are sums over the groups, ``(Σ G_g / Σ W_g + αI) w = Σ t_g / Σ W_g``,
-    so that a group is taken out of the weights, or drawn several times, by a change of these sums.
-
-    Parameters
-    ----------
-    members : list of Member
-        The members.
-    held_out : HeldOut
-        What was held out, and how it is judged.
-    how : {"stack", "mean", "best"}
-        How they are combined; a stack gives way to what is clearly better on held-out data.
-    """
-
-    def __init__(self, members: list[Member], held_out: HeldOut, how: str) -> None:
-        self._held_out, self._how = held_out, how
-        self._by_unit = np.stack([member.by_unit for member in members], axis=1)
-        self._Z = held_out.scaled(np.stack([member.held for member in members], axis=1))
-        self.n_units = len(self._by_unit)
-        if how == "stack" and len(members) > 1 and len(self._Z) >= LEAST_FOR_STACK:
-            self._sum_systems()
-
-    def combine(self, drawn: NDArray[np.intp] | None = None) -> Combination:
-        """Choose and weigh by some units, which may be there several times; by default by all.
-
-        The best of several members flatters itself a little, so it replaces the stack only if it is
-        better by a standard error of the difference over groups. With fewer than 200 items the mean
-        of the best members takes the place of the stack: it does not learn weights from noise.
-        """
-        held_out, n_members = self._held_out, self._by_unit.shape[1]
-        drawn = np.arange(self.n_units) if drawn is None else drawn
-
-        gain = np.nan_to_num(held_out.sign * mean_defined(self._by_unit[drawn]), nan=-np.inf)
-        order = np.argsort(-gain, kind="stable")
-        best = Combination("best", np.eye(n_members)[order[0]], self._by_unit[:, order[0]])
-        if self._how == "best" or n_members == 1:
-            return best
-        weights = np.zeros(n_members)
-        weights[order[:AVERAGED]] = 1.0 / len(order[:AVERAGED])
-        mean = Combination("mean", weights, self._judge(self._Z @ weights))
-        if self._how == "mean":
-            return mean
-        n_items = len(self._Z)
-        if n_items < LEAST_FOR_STACK:
-            what = "the mean of the best takes the place of the stack"
-            mean.note = f"{what}: {n_items} items are too few for its weights"
-            return mean
-        stack = self._stack(np.bincount(drawn, minlength=self.n_units))
-        gain_of_mean = held_out.sign * float(mean_defined(mean.by_unit[drawn]))
-        other = mean if gain_of_mean >= gain[order[0]] else best
-        if stack.weights.any() and not is_worse(
-            stack.by_unit[drawn], other.by_unit[drawn], held_out.sign
-        ):
-            return stack
-        what = "the mean of the best" if other.how == "mean" else "the best member"
-        values = [float(mean_defined(each.by_unit[drawn])) for each in (other, stack)]
-        other.note = (
-            f"{what} takes the place of the stack: {held_out.metric.name} {values[0]:.4f} against "
-            f"{values[1]:.4f} on held-out data"
-        )
-        return other
-
-    def out_of_bag(self, n_resamples: int, rng: np.random.Generator) -> Array:
-        """The mean metric in each unit, by combinations of draws that the unit is not in."""
-        total, count = np.zeros(self.n_units), np.zeros(self.n_units)
-        for _ in range(n_resamples):
-            drawn = rng.integers(self.n_units, size=self.n_units)
-            by_unit = self.combine(drawn).by_unit
-            counts = ~np.isnan(by_unit)
-            counts[drawn] = False
-            total[counts] += by_unit[counts]
-            count += counts
-        return np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
-
-    def _judge(self, held: Array) -> Array:
-        return self._held_out.judge(held[:, None])[:, 0]
-
-    def _sum_systems(self) -> None:
-        """``G = Zᵀ L Z``, ``t = Zᵀ d`` and W, the weight of the pairs, of each unit; and alpha.
-
-        Alpha is chosen by leave-group-out and the share of wrong pairs: that is what the cost asks
-        for, and it varies less than other metrics.
-        """
-        held_out, unit = self._held_out, self._held_out.unit
-        graph = held_out.graph
-        if graph.scores is not None:
-            weights = graph.item_weights
-            graph = ScoreGraph(graph.scores, unit, cost="sign", sample_weight=weights)
-        order = np.argsort(unit, kind="stable")
-        starts = np.flatnonzero(np.diff(unit[order], prepend=-1))
-        Z, LZ = self._Z[order], np.asarray(graph.laplacian(self._Z))[order]
-        parts = zip(np.split(Z, starts[1:]), np.split(LZ, starts[1:]), strict=True)
-        self._grams = np.stack([part.T @ L_part for part, L_part in parts])
-        self._moments = np.add.reduceat(Z * graph.divergence.reshape(-1, 1)[order], starts)
-        self._amounts = np.bincount(unit, graph.degrees) / 2
-        scale = np.trace(self._grams.sum(axis=0)) / self._amounts.sum() / Z.shape[1]
-        alphas, every = STACK_ALPHAS * (scale or 1.0), np.ones(self.n_units)
-        held = np.stack([self._stacked(every, alpha) for alpha in alphas], axis=1)
-        wrong = mean_defined(held_out.judge(held, check_scoring("disagreement")))
-        self._alpha = float(alphas[np.nanargmin(wrong)])
-
-    def _stack(self, counts: NDArray[np.intp]) -> Combination:
-        """The weights of units that were drawn so many times."""
-        total = (counts * self._amounts).sum() or 1.0
-        gram = np.tensordot(counts, self._grams, 1) / total
-        moment = counts @ self._moments / total
-        weights = np.linalg.solve(gram + self._alpha * np.eye(len(gram)), moment)
-        by_unit = self._judge(self._stacked(counts, self._alpha))
-        return Combination("stack", weights / (np.abs(weights).sum() or 1.0), by_unit)
-
-    def _stacked(self, counts: NDArray[Any], alpha: float) -> Array:
-        """Scores of all items, each by weights without its unit."""
-        grams, moments = counts[:, None, None] * self._grams, counts[:, None] * self._moments
-        amounts = counts * self._amounts
-        rest = amounts.sum() - amounts
-        rest = np.where(rest > 0, rest, np.inf)
-        left = (grams.sum(axis=0) - grams) / rest[:, None, None] + alpha * np.eye(len(grams[0]))
-        right = (moments.sum(axis=0) - moments) / rest[:, None]
-        weights = np.linalg.solve(left, right[:, :, None])[:, :, 0]
-        return np.asarray(np.einsum("ij,ij->i", self._Z, weights[self._held_out.unit]))

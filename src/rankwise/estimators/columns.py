@@ -1,93 +1,78 @@
-"""Columns: features from the columns of a table, with gaps, categories and what is of no use."""
+"""Columns: features from the columns of a table, whatever they hold."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple, Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.arrays import Array
-from rankwise.frames import as_array, as_frame, frame_columns
+from rankwise.estimators.column_kinds import (
+    FEW_VALUES,
+    ColumnFacts,
+    column_numbers,
+    decide,
+    identifier,
+    is_code,
+    read_cells,
+    spelled,
+)
+from rankwise.frames import as_frame, frame_columns
 
-#: More values make no category by themselves, and more than MOST_VALUES none at all.
-FEW_VALUES, MOST_VALUES = 50, 1000
-LONGEST_VALUE = 256  # characters
 DENSE_FEATURES = 1000
-SAMPLE = 1000  # cells that are looked at one by one
-DOUBTFUL_ROWS = 50
-ROWS_OF_A_CODE = 20  # a value of a column that ends in "id" with more rows than that is a category
-
-LONG_NUMBER = 10**15
-FEW_ROWS = 20  # too few to say that all are different by intent
-
-_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
-_DATE = re.compile(
-    r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}([ T].*)?|\d{4}[./-]\d{1,2}([./-]\d{1,2})?([ T].*)?"
-    rf"|(\d{{1,2}}[ -])?{_MONTH}[ -](\d{{1,2}}, ?)?\d{{4}}( .*)?",
-    re.IGNORECASE,
-)
-_IDENTIFIER = re.compile(
-    r"(^|[_. -])(id|ID|Id)$|[a-z](ID|Id)$|^([Ii]tem|ITEM|docid|uuid|UUID|index|Unnamed: \d+)$"
-)
+MOST_WORDS = 2000  # of a text, the most frequent ones
+MOST_CODES = 250  # values of a category that trees split by
+NUMERIC = ("number", "order", "date", "vector")
 
 
-class ColumnFacts(NamedTuple):
-    """What is known of one column, and what becomes of it.
+class Views(NamedTuple):
+    """The features of a table as different learners take them.
 
     Attributes
     ----------
-    name : str
-        Of the column.
-    kind : {"number", "category", "left out"}
-        What it becomes.
-    n_gaps : int
-        Number of cells without a value in the training data.
-    why : str
-        Why it is left out, or in doubt; else empty.
-    median : float
-        What fills the gaps of a number.
-    mean, scale : float
-        What is taken off a number, and what it is then divided by.
-    categories : tuple of str
-        The values of a category, in order.
+    dense : ndarray of shape (n_items, n_dense)
+        Numbers, dates and vectors with their gaps filled, where the gaps are, and one column for
+        each value of categories of at most 50 values.
+    sparse : csr_array of shape (n_items, n_sparse)
+        One column for each value of categories of three values or more, and each word of texts.
+    sizes : tuple of int
+        How many of them each category and text has.
+    is_wide : ndarray of bool, shape (n_sparse,)
+        Those that are not among the dense ones.
+    cells : ndarray of shape (n_items, n_cells)
+        For trees: numbers with NaN for gaps, not scaled, and then the codes of categories.
+    n_codes : int
+        Number of columns of codes.
     """
 
-    name: str
-    kind: Literal["number", "category", "left out"]
-    n_gaps: int = 0
-    why: str = ""
-    median: float = 0.0
-    mean: float = 0.0
-    scale: float = 1.0
-    categories: tuple[str, ...] = ()
-
-    @property
-    def words(self) -> str:
-        """The kind in words, such as "number with 3 gaps" or "category of 4 values"."""
-        gaps = f"{self.n_gaps:,} gap{'s' * (self.n_gaps != 1)}"
-        if self.kind == "category":
-            n_values = len(self.categories)
-            values = f"category of {n_values:,} value{'s' * (n_values != 1)}"
-            return f"{values}, {gaps}" if self.n_gaps else values
-        return f"number with {gaps}" if self.kind == "number" and self.n_gaps else self.kind
+    dense: Array
+    sparse: Any
+    sizes: tuple[int, ...]
+    is_wide: NDArray[np.bool_]
+    cells: Array
+    n_codes: int
 
 
 class Columns(TransformerMixin, BaseEstimator):
     """Make features of the columns of a table: the first step of a Pipeline for a data frame.
 
-    Numbers: gaps are filled by the median, and where training data have gaps a column 0/1 tells
-    where they are. Text with few values, and truth values, are categories: one column 0/1 for each
-    value, and one for gaps; values that were not there in training have 0 in all of them. Dates,
-    lists, identifiers, text with many values and columns without any value are left out. What
-    became of each column, and why, stands in `facts_`.
+    Numbers: gaps are filled by the median, and a column 0/1 tells where training data have gaps.
+    Words among numbers count as gaps. Categories, of any number of values: one column 0/1 for each
+    value, and one for gaps. If there are more than 50 values, those that are there once share a
+    column, which new values belong to as well; otherwise new values have 0 in all columns. Dates:
+    year, month, weekday, days since 1970 and hour, as far as they vary. Text: weights of its 2,000
+    most frequent words (TF-IDF); texts that repeat are a category, too. Vectors (lists of one
+    length): their numbers. Words with an order (`order`): their place in it. Only identifiers, row
+    counters, and columns without a value are left out. What became of each column, and why, stands
+    in `facts_`.
 
     Parameters
     ----------
@@ -95,14 +80,16 @@ class Columns(TransformerMixin, BaseEstimator):
         Columns that are to be categories or numbers, whatever they look like.
     wanted : iterable of str
         Columns that are not to be left out because they look like identifiers.
+    order : mapping of str to list of str, optional
+        Words of columns, from low to high, such as ``{"size": ["S", "M", "L"]}``.
     scale : bool
         Scale the numbers to mean 0 and standard deviation 1. Categories stay 0 and 1.
 
     Attributes
     ----------
     facts_ : list of ColumnFacts
-        What each column of the training data is: name, kind, number of gaps, reason, median, mean,
-        scale and categories.
+        What each column of the training data is: name, kind, number of gaps, reason, categories or
+        words, medians, means, scales.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : ndarray of str
@@ -115,9 +102,9 @@ class Columns(TransformerMixin, BaseEstimator):
     Notes
     -----
     A column is an identifier if its name says so, if it counts the rows (of which up to half may
-    be gone), or if it has whole numbers of 16 digits or more. With such a name but few values it
-    is a category. An array has numbers only, and all its columns are used.
-
+    be gone), if it has whole numbers of 16 digits or more, or single words that hardly repeat. With
+    such a name but more than 20 rows for each value it is a category. An array has numbers only,
+    and all its columns are used.
 
     Examples
     --------
@@ -129,6 +116,7 @@ class Columns(TransformerMixin, BaseEstimator):
     ...         "doc_id": [11, 12, 13, 14],
     ...         "price": [9.5, None, 7.0, 8.0],
     ...         "color": ["red", "blue", "red", "blue"],
+    ...         "since": ["2024-05-01", "2023-07-09", "2024-02-03", "2022-02-03"],
     ...     }
     ... )
     >>> ranker = make_pipeline(Columns(scale=True), RankRLS()).fit(X, [1, 4, 2, 3])
@@ -137,9 +125,10 @@ class Columns(TransformerMixin, BaseEstimator):
     doc_id - left out an identifier: its name says so
     price - number with 1 gap
     color - category of 2 values
-    >>> list(ranker[0].get_feature_names_out())
-    ['price', 'price is missing', 'color=blue', 'color=red']
-    >>> new = polars.DataFrame({"color": ["green", "blue"], "price": [9.0, None]})
+    since - date: year, month, weekday, days
+    >>> list(ranker[0].get_feature_names_out()[[0, 4, 5, 6]])
+    ['price', 'since days', 'price is missing', 'color=blue']
+    >>> new = X[:2].with_columns(color=polars.lit("green"))
     >>> ranker.predict(new).argmax()
     np.int64(1)
     """
@@ -150,15 +139,17 @@ class Columns(TransformerMixin, BaseEstimator):
         categorical: Iterable[str] = (),
         numeric: Iterable[str] = (),
         wanted: Iterable[str] = (),
+        order: Mapping[str, Sequence[str]] | None = None,
         scale: bool = False,
     ) -> None:
         self.categorical = categorical
         self.numeric = numeric
         self.wanted = wanted
+        self.order = order
         self.scale = scale
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Decide what becomes of each column, and learn medians, categories and scales.
+        """Decide what becomes of each column, and learn medians, categories, words and scales.
 
         Parameters
         ----------
@@ -178,27 +169,46 @@ class Columns(TransformerMixin, BaseEstimator):
             If a column that was asked for cannot be used, or none can; all reasons are given.
         """
         columns, is_frame = self._read(X, reset=True)
+        order = dict(self.order or {})
         categorical, numeric = set(self.categorical), set(self.numeric)
-        asked = categorical | numeric | set(self.wanted)
-        for name in sorted(categorical & numeric):
-            raise ValueError(f"{name!r} is asked for as a category and as a number; choose one.")
+        asked = categorical | numeric | set(self.wanted) | set(order)
+        twice = categorical & numeric | (categorical | numeric) & set(order)
+        for name in sorted(twice):
+            ways = "as a category and as a number" if name not in order else "in two ways"
+            raise ValueError(f"{name!r} is asked for {ways}; choose one.")
         missing = sorted(asked - set(columns))
         if missing:
             raise ValueError(f"X has no column {', '.join(map(repr, missing))}.")
         facts = []
-        for name, column in columns.items():
+        for name, cells in columns.items():
             forced = "category" if name in categorical else "number" if name in numeric else ""
             is_free = is_frame and name not in asked
-            if is_free and _is_code(name, column):
+            if is_free and is_code(name, cells):
                 forced = "category"
-            found = _facts(name, column, forced)
-            reason = _identifier(name, column) if is_free and not forced else ""
-            if reason and found.kind != "left out":
-                found = ColumnFacts(name, "left out", found.n_gaps, f"an identifier: {reason}")
-            facts.append(found)
+            found = decide(name, cells, forced, order.get(name))
+            reason = identifier(name, cells) if is_free and not forced else ""
+            if reason and found[0].kind != "left out":
+                n_gaps = found[0].n_gaps
+                found = [ColumnFacts(name, "left out", n_gaps, f"an identifier: {reason}")]
+            facts += [self._learn(one, cells) for one in found]
         _refuse(facts, asked)
-        self.facts_ = _with_numbers(facts, columns, scale=self.scale)
+        self.facts_ = facts
         return self
+
+    def _learn(self, column: ColumnFacts, cells: NDArray[Any]) -> ColumnFacts:
+        """The same facts with medians, means and scales of numbers, and the words of a text."""
+        if column.kind == "text":
+            return _with_words(column, spelled(cells))
+        if column.kind not in NUMERIC:
+            return column
+        numbers = column_numbers(column, cells)
+        medians = np.nanmedian(numbers, axis=0)
+        means, scales = np.zeros(len(medians)), np.ones(len(medians))
+        if self.scale:
+            scaler = StandardScaler().fit(np.where(np.isnan(numbers), medians, numbers))
+            means, scales = scaler.mean_, scaler.scale_
+        learned = [tuple(x.tolist()) for x in (medians, means, scales)]
+        return column._replace(medians=learned[0], means=learned[1], scales=learned[2])
 
     def transform(self, X: Any) -> Any:
         """The features.
@@ -211,43 +221,83 @@ class Columns(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray or csr_array of shape (n_items, n_features)
-            Numbers, gaps of numbers, categories. Sparse if there are more than 1,000 features, most
-            of them 0.
+            Numbers, gaps, categories, words. Sparse if there are more than 1,000 features, most of
+            them 0.
         """
+        views = self.views(X)
+        dense, wide = views.dense, views.sparse[:, views.is_wide]
+        n_features = dense.shape[1] + wide.shape[1]
+        share = (np.count_nonzero(dense) + wide.nnz) / max(1, len(dense) * n_features)
+        if n_features > DENSE_FEATURES and share < 0.3:
+            return sp.csr_array(sp.hstack([sp.csr_array(dense), wide]))
+        return np.hstack([dense, wide.toarray()]) if wide.shape[1] else dense
+
+    def views(self, X: Any) -> Views:
+        """The features as linear models, and as trees take them."""
         check_is_fitted(self)
         columns, _ = self._read(X, reset=False)
         used = [column for column in self.facts_ if column.kind != "left out"]
         missing = [column.name for column in used if column.name not in columns]
         if missing:
             raise ValueError(f"X lacks the columns {', '.join(map(repr, missing))}.")
-        numbers = [column for column in used if column.kind == "number"]
-        categories = [column for column in used if column.kind == "category"]
-        cells = _numbers(numbers, columns)
-        gaps = np.isnan(cells[:, [column.n_gaps > 0 for column in numbers]])
-        medians, means, scales = (
-            np.array([getattr(column, name) for column in numbers])
-            for name in ("median", "mean", "scale")
+        return self._views(columns)
+
+    def probe(self) -> Views:
+        """The views of two made-up rows, one of which has gaps only; for checks of model files."""
+        cells: dict[str, Any] = {}
+        for column in self.facts_:
+            if column.kind == "vector":
+                cells[column.name] = np.array([[0.0], [np.nan]]).repeat(len(column.medians), 1)
+            elif column.kind in ("category", "text", "order"):
+                cells[column.name] = np.array([*column.categories[:1], "", None][:2], dtype=object)
+            else:
+                cells[column.name] = np.array([0, None], dtype="M8[s]")
+                if column.kind == "number":
+                    cells[column.name] = np.array([0.0, np.nan])
+        return self._views(cells)
+
+    def _views(self, columns: dict[str, Any]) -> Views:
+        used = [column for column in self.facts_ if column.kind != "left out"]
+        n_rows = len(next(iter(columns.values())))
+        empty = np.empty((n_rows, 0))
+        numbers, filled, gaps, codes, narrow = [empty], [empty], [empty], [empty], [empty]
+        blocks: list[Any] = []
+        is_wide = []
+        for column in used:
+            cells = columns[column.name]
+            if column.kind in NUMERIC:
+                numbers.append(column_numbers(column, cells))
+                values = np.where(np.isnan(numbers[-1]), column.medians, numbers[-1])
+                filled.append((values - np.array(column.means)) / np.array(column.scales))
+                if column.n_gaps:
+                    gaps.append(np.isnan(numbers[-1][:, :1]))
+                continue
+            if column.kind == "text":
+                block = _word_weights(column, spelled(cells))
+            else:
+                places = _places(column, spelled(cells))
+                block = _one_hot(places, _n_places(column))
+                if block.shape[1] <= MOST_CODES:
+                    codes.append(np.where(places < 0, np.nan, places)[:, None])
+                if not _is_wide(column):
+                    narrow.append(block.toarray())
+            if _is_wide(column) or block.shape[1] > 2:
+                blocks.append(block)
+                is_wide.append(_is_wide(column))
+        sizes = [block.shape[1] for block in blocks]
+        return Views(
+            np.hstack(filled + gaps + narrow),
+            sp.csr_array(sp.hstack([sp.csr_array(empty), *blocks], format="csr")),
+            tuple(sizes),
+            np.repeat(np.array(is_wide, dtype=bool), sizes),
+            np.hstack(numbers + codes),
+            len(codes) - 1,
         )
-        filled = (np.where(np.isnan(cells), medians, cells) - means) / scales
-        dense = np.hstack([filled, gaps])
-        n_rows, n_features = len(dense), len(self.get_feature_names_out())
-        ones = [_one_hot(column, _texts(columns[column.name]), n_rows) for column in categories]
-        share = (dense.shape[1] + len(categories)) / max(1, n_features)
-        if n_features > DENSE_FEATURES and share < 0.3:
-            return sp.csr_array(sp.hstack([sp.csr_array(dense), *ones]))
-        return np.hstack([dense, *(one.toarray() for one in ones)])
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
         """Names of columns, ``name is missing`` for gaps, ``name=value`` for categories."""
         check_is_fitted(self)
-        numbers = [column for column in self.facts_ if column.kind == "number"]
-        names = [column.name for column in numbers]
-        names += [f"{column.name} is missing" for column in numbers if column.n_gaps]
-        for column in self.facts_:
-            if column.kind == "category":
-                names += [f"{column.name}={value}" for value in column.categories]
-                names += [f"{column.name} is missing"] if column.n_gaps else []
-        return np.array(names, dtype=object)
+        return np.array([name for _, name in _features(self.facts_)], dtype=object)
 
     def _read(self, X: Any, *, reset: bool) -> tuple[dict[str, Any], bool]:
         """The columns by name, as arrays, and whether they are of a frame."""
@@ -261,7 +311,7 @@ class Columns(TransformerMixin, BaseEstimator):
             validate_data(self, frame, reset=True, skip_check_array=True)
         found = frame_columns(X) or {}
         used = found if reset else {c.name for c in self.facts_ if c.kind != "left out"}
-        return {name: _cells(column) for name, column in found.items() if name in used}, True
+        return {name: read_cells(column) for name, column in found.items() if name in used}, True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -271,188 +321,82 @@ class Columns(TransformerMixin, BaseEstimator):
 
 def source_of_features(facts: Sequence[ColumnFacts]) -> list[int]:
     """For each feature that `Columns` makes, the number of the column that it is made of."""
-    numbers = [k for k, column in enumerate(facts) if column.kind == "number"]
-    sources = numbers + [k for k in numbers if facts[k].n_gaps]
+    return [k for k, _ in _features(facts)]
+
+
+def _features(facts: Sequence[ColumnFacts]) -> list[tuple[int, str]]:
+    """Number of the column, and name, of each feature."""
+    numbers: list[tuple[int, str]] = []
+    gaps: list[tuple[int, str]] = []
+    narrow: list[tuple[int, str]] = []
+    wide: list[tuple[int, str]] = []
     for k, column in enumerate(facts):
-        if column.kind == "category":
-            sources += [k] * (len(column.categories) + bool(column.n_gaps))
-    return sources
+        name = column.name
+        if column.kind in NUMERIC:
+            parts = [""]
+            if column.kind == "date":
+                parts = [f" {part}" for part in column.categories]
+            elif column.kind == "vector":
+                parts = [f" {j}" for j in range(len(column.medians))]
+            numbers += [(k, name + part) for part in parts]
+            gaps += [(k, f"{name} is missing")] * bool(column.n_gaps)
+        elif column.kind == "text":
+            wide += [(k, f"{name} has {word}") for word in column.categories]
+        elif column.kind == "category":
+            names = [f"{name}={value}" for value in column.categories]
+            names += [f"{name} is missing"] * bool(column.n_gaps)
+            names += [f"{name} is rare"] * bool(column.n_rare)
+            (wide if _is_wide(column) else narrow).extend((k, each) for each in names)
+    return numbers + gaps + narrow + wide
 
 
-def _cells(column: Any) -> NDArray[Any]:
-    """A column of a frame: numbers, dates, or texts with None for gaps; (n, 0) if none of these."""
-    cells: NDArray[Any] = np.asarray(as_array(column))
-    if str(column.dtype).startswith(("Categorical", "Enum")):
-        cells = np.array(_texts(cells), dtype=object)
-    if cells.dtype.kind == "U":
-        cells = cells.astype(object)
-    if cells.dtype != object or cells.ndim > 1:
-        return cells
-    kinds = {type(cell) for cell in cells}
-    if any(hasattr(kind, "isoformat") for kind in kinds):
-        return np.zeros(len(cells), "M8[s]")  # dates or times: which ones is of no interest
-    if str in kinds:
-        is_gap = [cell is None or (isinstance(cell, float) and cell != cell) for cell in cells]
-        cells = cells.copy()
-        cells[is_gap] = None
-        return cells if {type(cell) for cell in cells} <= {str, type(None)} else cells[:, None]
-    try:
-        return cells.astype(np.float64)  # decimals, or nothing at all
-    except (TypeError, ValueError):
-        return cells[:, None]
+def _is_wide(column: ColumnFacts) -> bool:
+    return column.kind == "text" or len(column.categories) > FEW_VALUES
 
 
-def _is_gap(cells: NDArray[Any]) -> NDArray[np.bool_]:
-    if cells.dtype == object:
-        return np.array([cell is None for cell in cells], dtype=bool)
-    return np.isnan(cells) if cells.dtype.kind in "fmM" else np.zeros(len(cells), dtype=bool)
+def _n_places(column: ColumnFacts) -> int:
+    return len(column.categories) + bool(column.n_gaps) + bool(column.n_rare)
 
 
-def _numbers(columns: Sequence[ColumnFacts], cells: dict[str, Any]) -> Array:
-    """The columns of numbers, with NaN for gaps."""
-    n_rows = len(next(iter(cells.values()), ()))
-    out = np.empty((n_rows, len(columns)))
-    for k, column in enumerate(columns):
-        out[:, k] = _floats(column.name, cells[column.name])
-    return out
-
-
-def _floats(name: str, cells: NDArray[Any]) -> Array:
-    try:
-        floats = cells.astype(np.float64)
-    except (TypeError, ValueError):
-        words = [cell for cell in cells if isinstance(cell, str) and not _is_number(cell)]
-        raise ValueError(
-            f"column {name!r} has words, such as {_shown(words)}, expected numbers."
-        ) from None
-    if cells.dtype.kind in "iu" and (floats.astype(cells.dtype) != cells).any():
-        raise ValueError(
-            f"column {name!r} has whole numbers that a float would round. If it is an identifier, "
-            "leave it out, or take it as a category."
-        )
-    if np.isinf(floats).any():
-        raise ValueError(f"column {name!r} has infinite numbers.")
-    return floats
-
-
-def _texts(cells: NDArray[Any]) -> list[str | None]:
-    """Cells as text: 7, 7.0 and "7" are one category, as are true and "True"."""
-    spelled: dict[Any, str | None] = {}
-    texts = []
-    for cell in cells.tolist():
-        if cell not in spelled:
-            spelled[cell] = _text(cell)
-        texts.append(spelled[cell])
-    return texts
-
-
-def _text(cell: Any) -> str | None:
-    if cell is None or cell != cell:
-        return None
-    text = str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell)
-    return text.lower() if text.lower() in ("true", "false") else text
-
-
-def _one_hot(column: ColumnFacts, texts: list[str | None], n_rows: int) -> Any:
-    """One column for each value, and one for gaps if there were some."""
+def _places(column: ColumnFacts, texts: list[str | None]) -> NDArray[np.intp]:
+    """The place of the value of each row among the columns of a category; −1 if it has none."""
     place: dict[str | None, int] = {value: k for k, value in enumerate(column.categories)}
     if column.n_gaps:
         place[None] = len(place)
-    places = np.array([place.get(text, -1) for text in texts], dtype=np.intp)
+    place.setdefault(None, -1)
+    other = _n_places(column) - 1 if column.n_rare else -1
+    return np.array([place.get(text, other) for text in texts], dtype=np.intp)
+
+
+def _one_hot(places: NDArray[np.intp], n_places: int) -> Any:
     rows = np.flatnonzero(places >= 0)
-    return sp.csr_array((np.ones(len(rows)), (rows, places[rows])), shape=(n_rows, len(place)))
+    entries = (np.ones(len(rows)), (rows, places[rows]))
+    return sp.csr_array(entries, shape=(len(places), n_places))
 
 
-def _facts(name: str, cells: NDArray[Any], forced: str) -> ColumnFacts:
-    """What becomes of a column, by what is in it."""
-    n_gaps = int(_is_gap(cells).sum()) if cells.ndim == 1 else 0
-    left_out = ColumnFacts(name, "left out", n_gaps)
-    if n_gaps == len(cells):
-        return left_out._replace(why="it has no values")
-    if cells.ndim > 1:
-        return left_out._replace(why="it has lists or other objects")
-    is_text = cells.dtype == object
-    sample = [str(_text(cell)) for cell in cells[~_is_gap(cells)][:SAMPLE].tolist()]
-    is_date = cells.dtype.kind in "mM" or (is_text and all(map(_DATE.fullmatch, sample)))
-    if forced == "number" and (is_text or is_date):
-        words = "dates" if is_date else f"words, such as {_shown(sample)}"
-        return left_out._replace(why=f"it has {words}, expected numbers")
-    if is_date and not forced:
-        return left_out._replace(why="dates or times")
-    if forced == "category" or is_text or cells.dtype.kind == "b":
-        limit = FEW_VALUES if is_text and not forced else MOST_VALUES
-        return _category(left_out, cells, sample, limit)
-    return ColumnFacts(name, "number", n_gaps, _doubt(cells))
+def _words_of(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
 
 
-def _category(
-    left_out: ColumnFacts, cells: NDArray[Any], sample: list[str], limit: int
-) -> ColumnFacts:
-    """A category, if it has no more than so many values and most values are there more than once.
-
-    Columns that the user asks for (the limit is MOST_VALUES) may have values that are there once.
-    """
-    n_rows = len(cells) - left_out.n_gaps
-    values = sorted({text for text in _texts(cells) if text is not None})
-    why = ""
-    if len(values) > limit:
-        why = f"{len(values):,} different values, such as {sample[0]!r:.40}"
-        why += f"; at most {limit:,} make a category"
-    elif limit == FEW_VALUES and len(values) > max(5, n_rows / 2):
-        why = f"{len(values):,} values in {n_rows:,} rows, such as {sample[0]!r:.40}"
-    elif max(map(len, values)) > LONGEST_VALUE:
-        why = "long texts"
-    n_numbers = sum(map(_is_number, sample))
-    if why and 0.8 * len(sample) < n_numbers < len(sample):
-        why = f"numbers, but also words, such as {_shown(sample)}"
-    if why:
-        return left_out._replace(why=why)
-    return left_out._replace(kind="category", categories=tuple(values))
+def _with_words(column: ColumnFacts, texts: list[str | None]) -> ColumnFacts:
+    """A text with its frequent words, or left out if no word is there twice."""
+    known = [text for text in texts if text is not None]
+    options = {"min_df": 2, "max_df": max(2, len(known) - 1), "max_features": MOST_WORDS}
+    counter = TfidfVectorizer(analyzer=_words_of, binary=True, **options)
+    try:
+        counter.fit(known)
+    except ValueError:  # no word is left
+        return column._replace(kind="left out", why="texts whose words are in one or in all")
+    words = tuple(str(word) for word in counter.get_feature_names_out())
+    return column._replace(categories=words, weights=tuple(counter.idf_.tolist()))
 
 
-def _identifier(name: str, cells: NDArray[Any]) -> str:
-    """Why a column looks like an identifier; nothing if it does not."""
-    if _IDENTIFIER.search(name):
-        return "its name says so"
-    known = cells[~_is_gap(cells)] if cells.dtype.kind in "iuf" else np.empty(0)
-    if not len(known) or (known != np.floor(known)).any():
-        return ""
-    if len(known) >= FEW_ROWS and len(known) == len(cells) and _counts(known):
-        return "it counts the rows"
-    return "its whole numbers have 16 digits or more" if _is_long(known) else ""
-
-
-def _is_code(name: str, cells: NDArray[Any]) -> bool:
-    """Whether a column has the name of an identifier, but few values, each in many rows."""
-    if cells.dtype.kind not in "iuO" or cells.ndim > 1 or not _IDENTIFIER.search(name):
-        return False
-    known = cells[~_is_gap(cells)]
-    n_values = len(set(known.tolist()))
-    return n_values <= FEW_VALUES and len(known) > ROWS_OF_A_CODE * n_values
-
-
-def _counts(numbers: NDArray[Any]) -> bool:
-    """Whether the values go up from row to row, and at least every second one is there."""
-    span = float(numbers[-1]) - float(numbers[0])
-    return bool((numbers[1:] > numbers[:-1]).all()) and span < 2 * len(numbers)
-
-
-def _is_long(numbers: NDArray[Any]) -> bool:
-    """Whether whole numbers are long; floats only if all are, and of the same length."""
-    low, high = float(numbers.min()), float(numbers.max())
-    if numbers.dtype.kind in "iu":
-        return max(-low, high) >= LONG_NUMBER
-    return LONG_NUMBER <= low <= high < min(10 * low, 1e40)
-
-
-def _doubt(cells: NDArray[Any]) -> str:
-    """What is odd about a column of numbers: whole and different in every one of many rows."""
-    if cells.dtype.kind not in "iu" or len(cells) < DOUBTFUL_ROWS:
-        return ""
-    for numbers in (cells[:SAMPLE], cells):
-        if len(np.unique(numbers)) < len(numbers):
-            return ""
-    return "whole numbers that are all different"
+def _word_weights(column: ColumnFacts, texts: list[str | None]) -> Any:
+    """TF-IDF of the words, by scikit-learn's vectorizer built from the facts."""
+    vocabulary = {word: k for k, word in enumerate(column.categories)}
+    counter = TfidfVectorizer(analyzer=_words_of, binary=True, vocabulary=vocabulary)
+    counter.idf_ = np.array(column.weights)
+    return counter.transform([text or "" for text in texts])
 
 
 def _refuse(facts: list[ColumnFacts], asked: set[str]) -> None:
@@ -464,34 +408,3 @@ def _refuse(facts: list[ColumnFacts], asked: set[str]) -> None:
         more = f" and {len(listed) - 20} more" if len(listed) > 20 else ""
         what = "these columns" if refused else "no column"
         raise ValueError(f"{what} can{'not' if refused else ''} be learned from: {shown}{more}.")
-
-
-def _with_numbers(
-    facts: list[ColumnFacts], cells: dict[str, Any], *, scale: bool
-) -> list[ColumnFacts]:
-    """The same with medians, and with mean and scale of the numbers after their gaps are filled."""
-    numbers = [k for k, column in enumerate(facts) if column.kind == "number"]
-    X = _numbers([facts[k] for k in numbers], cells)
-    medians = np.nanmedian(X, axis=0)
-    means, scales = np.zeros(len(numbers)), np.ones(len(numbers))
-    if scale and numbers:
-        scaler = StandardScaler().fit(np.where(np.isnan(X), medians, X))
-        means, scales = scaler.mean_, scaler.scale_
-    out = facts.copy()
-    learned = zip(numbers, medians.tolist(), means.tolist(), scales.tolist(), strict=True)
-    for k, median, mean, size in learned:
-        out[k] = facts[k]._replace(median=median, mean=mean, scale=size)
-    return out
-
-
-def _is_number(cell: str) -> bool:
-    """Whether a text spells a number, with a decimal point or comma."""
-    try:
-        return math.isfinite(float(cell.replace(",", ".", 1))) and "_" not in cell
-    except ValueError:
-        return False
-
-
-def _shown(sample: list[str]) -> str:
-    word = next((cell for cell in sample if not _is_number(cell)), sample[0] if sample else "")
-    return f"{word!r:.40}"

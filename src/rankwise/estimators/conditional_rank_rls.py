@@ -21,7 +21,7 @@ from rankwise.estimators.search import BaseSearch
 from rankwise.features.feature_map import FeatureMap
 from rankwise.features.kernel import BaseEstimator, Kernel
 from rankwise.frames import as_array, check_same_index, column_names
-from rankwise.inputs import as_real, check_alphas, check_items, check_option
+from rankwise.inputs import as_objects, as_real, check_alphas, check_items, check_option
 from rankwise.losses import TableLoss
 from rankwise.machine import Progress, calm, check_matrix_fits
 from rankwise.metrics import get_metric
@@ -56,7 +56,7 @@ class TableMixin(RankerMixin, BaseEstimator):
     max_iter: int | None = None
 
     def rank(self, rows: Any, columns: Any = None) -> NDArray[np.intp]:
-        """Ranks, 1 is best: of the columns for each row, or of the rows if these are ranked.
+        """Ranks, 1 is best: of the columns for each row, or of whatever else is ranked.
 
         Parameters
         ----------
@@ -69,8 +69,9 @@ class TableMixin(RankerMixin, BaseEstimator):
             Ranks; equal scores share the smallest of their ranks.
         """
         scores = self.predict(rows, columns)
-        axis = 0 if self.ranked == "rows" else 1
-        return np.asarray(rankdata(-scores, method="min", axis=axis), dtype=np.intp)
+        axis = {"rows": 0, "columns": 1, "cells": None}[self.ranked]
+        ranks = rankdata(-scores, method="min", axis=axis)
+        return np.asarray(ranks, dtype=np.intp).reshape(scores.shape)
 
     def score(  # type: ignore[override]
         self, rows: Any, columns: Any, Y: Any, metric: Any = "concordance"
@@ -89,14 +90,15 @@ class TableMixin(RankerMixin, BaseEstimator):
         Returns
         -------
         float
-            The metric; its mean over the columns if rows are ranked.
+            The metric; its mean over the columns if rows are ranked, of all cells if these are.
         """
         scores = self.predict(rows, columns)
         truth = as_real("Y", as_array(Y, "Y"))
         if truth.shape != scores.shape:
             raise ValueError(f"Y has shape {truth.shape}; expected {scores.shape}.")
         known = ~np.isnan(truth)
-        groups = np.nonzero(known)[1 if self.ranked == "rows" else 0]
+        places = np.nonzero(known)
+        groups = {"rows": places[1], "columns": places[0], "cells": None}[self.ranked]
         return float(get_metric(metric)(truth[known], scores[known], groups))
 
 
@@ -104,15 +106,15 @@ class _Data(NamedTuple):
     """The data of a fit, checked.
 
     If rows are ranked, the table is turned: `kernels` and `items` are those of the columns first,
-    and those of what is ranked second; `names` stay in the order of the user. `added` is the
-    constant that is added to the first kernel.
+    and those of what is ranked second; `names` stay in the order of the user. `added` are the
+    constants that are added to the kernels.
     """
 
     kernels: tuple[SideKernel, SideKernel]
     items: tuple[Any, Any]
     names: list[list[str] | None]
     table: Table
-    added: float
+    added: tuple[float, float]
 
 
 @dataclass(eq=False, repr=False)
@@ -134,22 +136,25 @@ class ConditionalRankRLS(TableMixin):
     alpha : float
         Regularization, positive; relative to the mean over pairs.
     row_kernel : str or callable
-        "linear", any other name known to `sklearn.metrics.pairwise.pairwise_kernels`, a function of
-        two rows, or "precomputed".
+        "linear", any other name known to `sklearn.metrics.pairwise.pairwise_kernels`, "ngram" for
+        a list of texts, a function of two rows, which may be any objects, or "precomputed".
     column_kernel : str or callable
         The same for columns; or "delta", for columns that have names only.
     row_gamma, column_gamma : float, optional
         Width of the named kernels.
     row_kernel_params, column_kernel_params : dict, optional
-        "degree" and "coef0" of named kernels, keyword arguments of callable ones.
-    ranked : {"columns", "rows"}
-        Which pairs are learned from: columns of one row, or rows of one column.
+        "degree" and "coef0" of named kernels, "ngram_range" and "shared" of "ngram", keyword
+        arguments of callable ones.
+    ranked : {"columns", "rows", "cells"}
+        Which pairs are learned from: columns of one row, rows of one column, or any two cells,
+        as for affinities that are on one scale; these are solved by conjugate gradients.
     cost, ties, group_weight : str
         As in `RankRLS`; the groups are the rows. Anything but ``cost="magnitude",
         ties="include"`` is solved by conjugate gradients.
     fit_intercept : bool or "auto"
         Whether the columns have an order that all rows share: a constant, as large as the mean of
-        k(x, x), is added to the kernel of the rows (to that of the columns if rows are ranked).
+        k(x, x), is added to the kernel of the rows (to that of the columns if rows are ranked, to
+        both if cells are).
         "auto" does so for linear kernels only; others mostly have a constant part of their own.
     tol, max_iter
         Limits of the conjugate gradients.
@@ -163,6 +168,8 @@ class ConditionalRankRLS(TableMixin):
         Weights of the order that all rows share.
     row_coef_ : ndarray of shape (n_row_functions,)
         The same for the order of rows that all columns share.
+    intercept_ : float
+        What takes scores to the scale of Y if cells are ranked, else 0.
     rows_fit_, columns_fit_ : array or sparse matrix
         The training rows and columns (not for linear kernels, nor precomputed ones of rows).
     n_columns_ : int
@@ -210,7 +217,9 @@ class ConditionalRankRLS(TableMixin):
 
     @calm
     def predict(self, rows: Any, columns: Any = None) -> Array:
-        """Scores of cells; only differences inside a row (a column, if rows are ranked) count.
+        """Scores of cells; differences inside a row (a column, if rows are ranked) count.
+
+        If cells are ranked, scores are on the scale of Y.
 
         Parameters
         ----------
@@ -236,7 +245,7 @@ class ConditionalRankRLS(TableMixin):
         by_row = of_rows.scores(rows, getattr(self, "rows_fit_", None), weights)
         weights = np.ascontiguousarray((by_row[:, :-1] + self.column_coef_).T)
         scores = of_columns.scores(columns, self.columns_fit_, weights).T
-        return np.asarray(scores + by_row[:, -1:])
+        return np.asarray(scores + by_row[:, -1:] + self.intercept_)
 
     @calm
     def leave_out(
@@ -269,7 +278,8 @@ class ConditionalRankRLS(TableMixin):
         -------
         ndarray of shape (n_rows, n_columns) or (n_rows, n_columns, n_alphas)
             Held-out scores. Those of a row are counted from their mean over the columns that the
-            model was trained on, so that columns of different folds can be compared.
+            model was trained on, so that columns of different folds can be compared; if cells are
+            ranked, they are on the scale of Y.
         """
         task = self.hold_out_task(rows, columns, Y, leave)
         checked = check_alphas([self.alpha] if alphas is None else alphas, "alphas")
@@ -303,7 +313,7 @@ class ConditionalRankRLS(TableMixin):
         )
 
     def _check_data(self, rows: Any, columns: Any, Y: Any) -> _Data:
-        check_option("ranked", self.ranked, ("columns", "rows"))
+        check_option("ranked", self.ranked, ("columns", "rows", "cells"))
         if not isinstance(self.fit_intercept, bool):
             check_option("fit_intercept", self.fit_intercept, ("auto",))
         if sp.issparse(Y):
@@ -337,19 +347,25 @@ class ConditionalRankRLS(TableMixin):
             cost=self.cost,
             ties=self.ties,
             group_weight=self.group_weight,
+            one_list=self.ranked == "cells",
         )
         if not loss.n_pairs:
             raise ValueError(
                 "there is nothing to rank: no two known cells can be compared (equal scores do not "
                 "count if ties are left out)."
             )
-        has_constant = (
-            kernels[0].is_linear if self.fit_intercept == "auto" else bool(self.fit_intercept)
+        has_constant = [
+            kernel.is_linear if self.fit_intercept == "auto" else bool(self.fit_intercept)
+            for kernel in kernels
+        ]
+        instances, added = kernels[0].make(items[0], constant=has_constant[0])
+        ranked, also = kernels[1].make(
+            items[1],
+            constant=loss.one_list and has_constant[1],
+            is_centered=not loss.one_list,
         )
-        instances, added = kernels[0].make(items[0], constant=has_constant)
-        ranked, _ = kernels[1].make(items[1], is_centered=True)
         table = Table(loss, instances, ranked, self.tol, self.max_iter)
-        return _Data(kernels, items, names, table, added)
+        return _Data(kernels, items, names, table, (added, also))
 
     def _fit_data(self, data: _Data) -> Self:
         alphas = check_alphas([self.alpha], "alpha")
@@ -357,9 +373,10 @@ class ConditionalRankRLS(TableMixin):
         solution = data.table.solve(alphas, watch=line.iteration)
         line.close()
         kernels, items, table = data.kernels, data.items, data.table
-        B, shared = kernels[0].split(solution.coef[0], items[0], table.rows, data.added)
-        both, _ = kernels[1].split(np.vstack([B, shared]).T, items[1], table.columns, 0.0)
-        coef, self.row_coef_, self.column_coef_ = both.T[:-1], np.zeros(len(B)), both.T[-1].copy()
+        B, shared = kernels[0].split(solution.coef[0], items[0], table.rows, data.added[0])
+        stacked = np.vstack([B, shared]).T
+        both, of_rows = kernels[1].split(stacked, items[1], table.columns, data.added[1])
+        coef, self.row_coef_, self.column_coef_ = both.T[:-1], of_rows[:-1], both.T[-1].copy()
         if self.ranked == "rows":
             kernels, items, coef = kernels[::-1], items[::-1], coef.T
             self.row_coef_, self.column_coef_ = self.column_coef_, self.row_coef_
@@ -374,6 +391,9 @@ class ConditionalRankRLS(TableMixin):
         self.__dict__.pop("rows_fit_", None)
         if not (kernels[0].is_precomputed or kernels[0].is_linear):
             self.rows_fit_ = rows
+        self.intercept_ = 0.0
+        if table.loss.one_list:
+            self.intercept_ = float(np.nanmean(table.loss.Y - self.predict(rows)))
         warn_of_solutions(solution, (self.row_kernel, self.column_kernel), self.tol)
         return self
 
@@ -447,8 +467,8 @@ group_weight, fit_intercept, tol, max_iter
     model_class = ConditionalRankRLS
     lists = ("row_gamma", "column_gamma")
     shown = (
-        *("coef_", "row_coef_", "column_coef_", "rows_fit_", "columns_fit_", "feature_names_"),
-        *("n_columns_", "n_column_features_", "n_pairs_", "n_iter_", "n_features_in_"),
+        *("coef_", "row_coef_", "column_coef_", "intercept_", "rows_fit_", "columns_fit_"),
+        *("feature_names_", "n_columns_", "n_column_features_", "n_pairs_", "n_iter_"),
     )
 
     alphas: ArrayLike | None = None
@@ -525,6 +545,9 @@ class SideKernel(NamedTuple):
         if items is None:
             raise ValueError(f"{self.what} is None; only column_kernel='delta' needs no features.")
         check_items(self.what, items)
+        objects = as_objects(self.what, items) if self.kernel.takes_objects else None
+        if objects is not None:
+            return objects
         features = self.names(items)
         if names is not None and features not in (None, names):
             raise ValueError(
@@ -615,7 +638,7 @@ def side_kernel(what: str, function: Any, gamma: Any, params: dict[str, Any] | N
         if gamma is not None or params:
             raise ValueError("column_kernel='delta' has no parameters; leave them out.")
         return SideKernel(what, None)
-    if callable(function):
+    if callable(function) or function == "ngram":
         return SideKernel(what, Kernel(function, params=params))
     return SideKernel(what, Kernel(function, gamma, **params))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
@@ -25,6 +26,9 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
     n_knots : int
         Number of knots of each feature, at equal steps between quantiles. Values that are frequent
         give fewer: equal knots count once.
+    n_columns : int, optional
+        Bend the first so many columns only. X may then be sparse, such as columns of numbers before
+        many columns of categories.
 
     Attributes
     ----------
@@ -46,8 +50,9 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
            [4., 3.]])
     """
 
-    def __init__(self, n_knots: int = 4) -> None:
+    def __init__(self, n_knots: int = 4, *, n_columns: int | None = None) -> None:
         self.n_knots = n_knots
+        self.n_columns = n_columns
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose the knots.
@@ -65,7 +70,7 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
             The fitted transformer.
         """
         n_knots = as_whole("n_knots", self.n_knots, "the number of knots of each feature")
-        X = check_rows(self, X)
+        X = self._bent(check_rows(self, X, accept_sparse=self._takes_sparse()))
         levels = np.arange(1, n_knots + 1) / (n_knots + 1)
         knots = []
         for column in X.T:
@@ -75,7 +80,7 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
         self.columns_ = np.repeat(np.arange(len(knots)), [len(each) for each in knots])
         return self
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Any) -> Any:
         """The features, then the hinges.
 
         Parameters
@@ -85,13 +90,24 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_items, n_features + n_hinges)
+        ndarray or csr matrix of shape (n_items, n_features + n_hinges)
             Columns.
         """
         check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
-        hinges = np.maximum(X[:, self.columns_] - self.knots_.astype(X.dtype), 0)
+        X = check_rows(self, X, reset=False, accept_sparse=self._takes_sparse())
+        bent = self._bent(X)
+        hinges = np.maximum(bent[:, self.columns_] - self.knots_.astype(X.dtype), 0)
+        if sp.issparse(X):
+            return sp.hstack([X, sp.csr_array(hinges)], format="csr")
         return np.hstack([X, hinges])
+
+    def _takes_sparse(self) -> Any:
+        return False if self.n_columns is None else "csr"
+
+    def _bent(self, X: Any) -> NDArray[Any]:
+        """The columns that get knots."""
+        bent = X[:, : self.n_columns]
+        return np.asarray(bent.toarray() if sp.issparse(bent) else bent)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
         """The names, then ``name>knot`` for the hinges."""

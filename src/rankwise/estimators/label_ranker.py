@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
@@ -20,7 +20,7 @@ from rankwise.estimators.kernel_model import KernelModel
 from rankwise.estimators.problem import check_rows, check_table, warn_of_solutions
 from rankwise.estimators.search import Search
 from rankwise.features.feature_map import Features, make_features
-from rankwise.frames import as_array, as_frame, column_names, refuse_masked
+from rankwise.frames import as_array, column_names, refuse_masked
 from rankwise.inputs import as_real, check_alphas, check_option
 from rankwise.losses import TableLoss
 from rankwise.machine import Progress, calm
@@ -473,8 +473,6 @@ solver, tol, max_iter, random_state
             The fitted estimator.
         """
         self._search(X, y)
-        frame = as_frame(X)
-        validate_data(self, X if frame is None else frame, skip_check_array=True)
         return self
 
 

@@ -14,7 +14,7 @@ from rankwise.arrays import Array
 from rankwise.errors import warn_user
 from rankwise.frames import as_frame, frame_matrix
 from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.inputs import Target, check_items, check_length
+from rankwise.inputs import Target, as_objects, check_items, check_length
 from rankwise.losses import SquaredLoss
 from rankwise.solvers import Solutions
 from rankwise.text_tables import count
@@ -30,11 +30,15 @@ def check_beta(beta: float) -> None:
 
 def check_finite(X: Any, estimator: Any) -> None:
     """Raise the error of scikit-learn's `validate_data` if X has NaN or infinity."""
+    if X.dtype == object:
+        return
     assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool = True, **options: Any) -> Any:
-    """The items as a matrix of floats; names and number of the features are kept or compared.
+    """The items as a matrix of floats, or of objects if the kernel compares objects.
+
+    Names and number of the features are kept or compared.
 
     Parameters
     ----------
@@ -48,6 +52,12 @@ def check_rows(estimator: Any, X: Any, *, reset: bool = True, **options: Any) ->
         Of scikit-learn's `check_array`. The tags of the estimator say whether X may be sparse.
     """
     check_items("X", X)
+    objects = as_objects("X", X) if _takes_objects(estimator) else None
+    if objects is None and getattr(estimator, "kernel", None) == "ngram":
+        raise ValueError("kernel='ngram' compares texts, but X has numbers; pass a list of texts.")
+    if objects is not None:
+        validate_data(estimator, objects, reset=reset, skip_check_array=True)
+        return objects
     is_sparse = get_tags(estimator).input_tags.sparse
     dtype = [np.float64, np.float32]
     options = {"dtype": dtype, "accept_sparse": "csr" if is_sparse else False, **options}
@@ -57,6 +67,14 @@ def check_rows(estimator: Any, X: Any, *, reset: bool = True, **options: Any) ->
     validate_data(estimator, frame, reset=reset, skip_check_array=True)
     matrix = frame_matrix("X", X, gaps=False)
     return check_array(matrix, estimator=estimator, input_name="X", **options)
+
+
+def _takes_objects(estimator: Any) -> bool:
+    """Whether a kernel of the estimator, or of one of its views, compares objects."""
+    views = getattr(estimator, "views", None)
+    users = [estimator, *(views if isinstance(views, (list, tuple)) else [])]
+    kernels = [getattr(user, "kernel", None) for user in users]
+    return any(callable(kernel) or kernel == "ngram" for kernel in kernels)
 
 
 def warn_of_solutions(solutions: Solutions, kernel: Any, tol: float) -> None:

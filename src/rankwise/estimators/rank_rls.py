@@ -230,13 +230,14 @@ class RankRLS(ChunkedFit):
         Regularization, positive; relative to the mean over pairs, so it does not depend on the
         amount of data. The papers' λ is ``alpha * W``.
     kernel : str or callable
-        "linear", any other name known to `sklearn.metrics.pairwise.pairwise_kernels`, a function
-        of two rows, or "precomputed" (X is then the kernel matrix between items and training
+        "linear"; any other name known to `sklearn.metrics.pairwise.pairwise_kernels`; "ngram" for
+        texts such as SMILES or sequences (X is a list of them); a function of two items, which may
+        be any objects; or "precomputed" (X is then the kernel matrix between items and training
         items).
     gamma, degree, coef0
         Parameters of the named kernels, as in scikit-learn.
     kernel_params : dict, optional
-        Keyword arguments of a callable kernel.
+        Keyword arguments of a callable kernel; ``ngram_range=(1, 3)`` and ``shared=0`` of "ngram".
     cost : {"magnitude", "sign", "relative"}
         What a pair asks for: the difference of the scores, 1, or the difference weighted by one
         over its square ([RankRLS09] equations 21, 20 and 22).

@@ -8,11 +8,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.features.kernel import BaseEstimator, KernelParameters
-from rankwise.frames import as_frame
 from rankwise.inputs import read_target
 from rankwise.machine import calm
 from rankwise.metrics import Metric
@@ -75,7 +74,8 @@ class BaseSearch(BaseEstimator):
         self.best_estimator_ = task.train(**chosen)
 
     def __getattr__(self, name: str) -> Any:
-        if name in type(self).shown and "best_estimator_" in self.__dict__:
+        is_shown = name in type(self).shown or name in ("n_features_in_", "feature_names_in_")
+        if is_shown and "best_estimator_" in self.__dict__:
             return getattr(self.best_estimator_, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -170,8 +170,6 @@ class Search(BaseSearch, KernelParameters):
         """
         target = read_target(y, groups, sample_weight, X=X, allow_nan=self.allows_unscored)
         self._search(X, target)
-        frame = as_frame(X)
-        validate_data(self, X if frame is None else frame, skip_check_array=True)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -89,6 +89,8 @@ def choose_basis(X: Any, n_basis: int, how: str | ArrayLike, random_state: Any) 
     rng = check_random_state(random_state)
     if how == "random":
         return np.sort(rng.choice(X.shape[0], size=n_basis, replace=False)).astype(np.intp)
+    if X.dtype == object:
+        raise ValueError("basis='kmeans++' needs features that are numbers; use basis='random'.")
     from sklearn.cluster import kmeans_plusplus
 
     if not sp.issparse(X):

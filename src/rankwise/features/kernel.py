@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from rankwise.arrays import Array
+from rankwise.features.ngram import check_ngram, ngram_kernel
 from rankwise.rows import first_equal_rows, row_products
 
 if TYPE_CHECKING:  # scikit-learn's class has no types, so every keyword of a child would be right
@@ -36,16 +37,16 @@ CHUNK_ENTRIES = 2**23
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel function: one of scikit-learn's names, a callable on two rows, or "precomputed".
+    """A kernel function: one of scikit-learn's names, "ngram", a callable, or "precomputed".
 
     Attributes
     ----------
     function : str or callable
-        Name or function.
+        Name, or a function of two items.
     gamma, degree, coef0
-        Parameters of the named kernels; each kernel takes those that it knows.
+        Parameters of scikit-learn's kernels; each kernel takes those that it knows.
     params : dict
-        Further keyword arguments of a callable.
+        Further keyword arguments of a callable, or of "ngram".
     """
 
     function: str | Callable[..., float]
@@ -55,17 +56,25 @@ class Kernel:
     params: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        known = {*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"}
+        known = {*PAIRWISE_KERNEL_FUNCTIONS, "ngram", "precomputed"}
         if not callable(self.function) and self.function not in known:
             raise ValueError(
                 f"kernel={self.function!r} is unknown; choose one of {', '.join(sorted(known))}, "
-                "or pass a function of two rows."
+                "or pass a function of two items."
             )
         if self.gamma is not None and not self.gamma > 0:
             raise ValueError(f"gamma={self.gamma!r}; expected a positive number or None.")
-        if self.params and not callable(self.function):
+        if self.function == "ngram":
+            unknown = set(self.params) - {"ngram_range", "shared"}
+            if unknown:
+                raise ValueError(
+                    f"kernel_params has {min(unknown)!r}; kernel='ngram' takes ngram_range and "
+                    "shared."
+                )
+            check_ngram(**self.params)
+        elif self.params and not callable(self.function):
             raise ValueError(
-                f"kernel_params={self.params!r} is for callable kernels; the kernel "
+                f"kernel_params={self.params!r} is for callable kernels and 'ngram'; the kernel "
                 f"{self.function!r} takes gamma, degree and coef0."
             )
 
@@ -79,6 +88,11 @@ class Kernel:
         """Whether X is the kernel matrix itself."""
         return isinstance(self.function, str) and self.function == "precomputed"
 
+    @property
+    def takes_objects(self) -> bool:
+        """Whether items may be anything: texts, graphs, lists of different lengths."""
+        return callable(self.function) or self.function == "ngram"
+
     def matrix(self, X: Any, Y: Any = None) -> Array:
         """Kernel values between the rows of X and of Y (of X if None), as float64.
 
@@ -90,6 +104,8 @@ class Kernel:
         if first is not None:
             rows, place = np.unique(first, return_inverse=True)
             return self.matrix(X[rows])[np.ix_(place, place)]
+        if X.dtype == object:
+            return self._compare(_objects(X), None if Y is None else _objects(Y))
         X = X.astype(np.float64, copy=False)
         if self.function == "rbf" and not sp.issparse(X) and not sp.issparse(Y):
             # squared distances far from zero would cancel
@@ -104,6 +120,17 @@ class Kernel:
             K = pairwise_kernels(X, Y, metric=self.function, filter_params=True, **named)
         K = K.toarray() if hasattr(K, "toarray") else K
         return np.asarray(K, dtype=np.float64)
+
+    def _compare(self, ours: Sequence[Any], theirs: Sequence[Any] | None) -> Array:
+        """Kernel values of objects; of a symmetric matrix half is computed."""
+        if not callable(self.function):
+            return ngram_kernel(ours, theirs, **self.params)
+        others = ours if theirs is None else theirs
+        K = np.empty((len(ours), len(others)))
+        for i, one in enumerate(ours):
+            start = i if theirs is None else 0
+            K[i, start:] = [self.function(one, other, **self.params) for other in others[start:]]
+        return K if theirs is not None else np.triu(K) + np.triu(K, 1).T
 
     def product(self, X: Any, Y: Any, coef: Array) -> Array:
         """``k(X, Y) coef``, a chunk of rows of X at a time; equal rows of X give equal rows."""
@@ -121,6 +148,11 @@ class Kernel:
         for start in range(0, X.shape[0], size):
             out[start : start + size] = self.matrix(X[start : start + size], Y) @ coef
         return out
+
+
+def _objects(X: Any) -> Sequence[Any]:
+    """What a kernel of objects compares: the only column, or whole rows if there are several."""
+    return list(X[:, 0]) if X.shape[1] == 1 else list(X)
 
 
 def center_kernel(K: Array) -> Array:

@@ -26,7 +26,7 @@ from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rankwise.judge.session import JudgingSession
-from rankwise.judge.storage import NotOpenError
+from rankwise.judge.storage import NotOpenError, Question
 
 LONGEST_BODY = 4096
 LONGEST_NAME = 60
@@ -244,6 +244,8 @@ class _Endpoints:
         return JSONResponse(await run_in_threadpool(self.session.standing))
 
     async def comparisons(self, request: Request) -> Response:
+        if self.session.is_hidden:
+            return PlainTextResponse("Judging is blind until it is settled.", status_code=403)
         text = await run_in_threadpool(self.session.store.csv)
         headers = {"Content-Disposition": 'attachment; filename="comparisons.csv"'}
         return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
@@ -262,7 +264,9 @@ class _Endpoints:
         judge, status, message = _judge(body), 200, ""
         try:
             if action == "answer":
+                names = self._names(self.session.question(judge))
                 question = self.session.answer(judge, *_answer(body))
+                message = f"Kept. That was {names}." if self.session.is_blind else "Kept."
             elif action == "undo":
                 question = self.session.undo(judge)
             else:
@@ -280,6 +284,10 @@ class _Endpoints:
         }
         return JSONResponse(content, status_code=status)
 
+    def _names(self, question: Question) -> str:
+        places = self.session.places(question)
+        return " and ".join(self.session.items[place].name for place in places)
+
     def _content(self, place: int) -> dict[str, Any]:
         item = self.session.items[place]
         cells = []
@@ -287,7 +295,8 @@ class _Endpoints:
             kind = "html" if self.markdown else "text"
             text = self.markdown.render(cell.text) if self.markdown else cell.text
             cells.append({"column": cell.column, kind: text})
-        return {"name": item.name, "cells": cells, "image": place if item.image else None}
+        name = "a picture" if self.session.is_blind else item.name
+        return {"name": name, "cells": cells, "image": place if item.image else None}
 
 
 async def _read_object(request: Request) -> dict[str, Any]:

@@ -83,6 +83,7 @@ def read_items(
     image: str | None = None,
     images: str | Path | None = None,
     use_features: bool = True,
+    is_blind: bool = False,
 ) -> ItemSet:
     r"""Read what is to be judged.
 
@@ -102,6 +103,8 @@ def read_items(
         Folder of the pictures; that of the table if not given.
     use_features : bool
         Whether numbers and categories of the table help to choose the next question.
+    is_blind : bool
+        Whether the column of the names is not shown.
 
     Returns
     -------
@@ -130,7 +133,7 @@ def read_items(
     if for_tables and not is_table:
         raise ValueError(f"{for_tables[0]}= is for tables, but {path} is none.")
     if is_table:
-        items = _from_table(path, name, show, image, images, use_features)
+        items = _from_table(path, name, show, image, images, use_features, is_blind)
     else:
         items = ItemSet(_from_folder(path) if path.is_dir() else _from_lines(path))
     _check(items.items, path)
@@ -169,6 +172,7 @@ def _from_table(
     image: str | None,
     images: str | Path | None,
     use_features: bool,
+    is_blind: bool,
 ) -> ItemSet:
     from rankwise.datasets import read_ranking
 
@@ -185,6 +189,8 @@ def _from_table(
             )
     name = name or _naming_column(columns, path)
     shown = list(show) or [column for column in columns if column != image]
+    if is_blind and name in shown:
+        shown.remove(name)
     folder = Path(images) if images is not None else path.parent
     items = [
         Item(

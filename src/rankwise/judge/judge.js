@@ -53,7 +53,7 @@ async function post(path, body, done) {
     const isJson = (reply.headers.get("content-type") || "").startsWith("application/json");
     const found = isJson ? await reply.json() : { message: await reply.text() };
     if (found.question !== undefined) show(found);
-    if (reply.ok) done();
+    if (reply.ok) done(found.message);
     else say(found.message, true);
   } catch {
     say("The program does not answer. Start rankwise judge again, then answer once more.", true);
@@ -103,13 +103,14 @@ function show(found) {
   find("progress").textContent = progress.text;
   find("meter").style.setProperty("width", `${Math.round(100 * progress.settled)}%`);
   find("undo").hidden = progress.own === 0;
+  find("board").hidden = progress.isHidden;
   find("ask").hidden = false;
 }
 
 function answer(outcome) {
   if (current === null || isBusy) return;
   if (outcome !== "tie") find(outcome).classList.add("chosen");
-  post("/api/answer", { question: current, outcome }, () => say("Kept."));
+  post("/api/answer", { question: current, outcome }, say);
 }
 
 function undo() {
@@ -196,6 +197,12 @@ find("more").addEventListener("click", () => {
   showsAll = true;
   refreshBoard();
 });
+for (const side of ["first", "second"]) {
+  find(side).addEventListener("click", (event) => {
+    const isReading = getSelection().toString() || event.target.closest("a");
+    if (!isReading) answer(side);
+  });
+}
 for (const button of document.querySelectorAll(".choice")) {
   button.addEventListener("click", () => answer(button.dataset.outcome));
 }

@@ -18,10 +18,12 @@ from rankwise.machine import calm
 from rankwise.text_tables import count
 from rankwise.uncertainty import Belief, belief_of_comparisons, next_pairs
 from rankwise.uncertainty.belief import check_number_of_items
+from rankwise.uncertainty.next_pairs import answers_to_go
 
 QUEUE = 20  # pairs chosen at a time
 PRIOR = 1.0  # every item begins as if it had tied with an average one
 REST = 2.0  # of the time that a rating takes; many judges need the processor, too
+FORESEEN = 200  # items; with more it takes too long to tell how many answers are still needed
 CONFIDENCE, N_DRAWS = 0.95, 1000  # of the intervals of the live board
 
 
@@ -43,6 +45,8 @@ class JudgingSession:
         How many, for ``goal="top"``.
     level : float
         How sure that has to be before the page says that it is settled.
+    is_blind : bool
+        Whether judges see no name before their answer, and no board before it is settled.
     random_state : int or None
         Seed of the sides and of ties between questions.
     """
@@ -55,12 +59,13 @@ class JudgingSession:
         goal: str = "top",
         top: int = 3,
         level: float = 0.9,
+        is_blind: bool = False,
         random_state: int | None = None,
     ) -> None:
         check_number_of_items(len(items.items))
         self.items: list[Item] = items.items
         self.store = store
-        self.goal, self.level = goal, level
+        self.goal, self.level, self.is_blind = goal, level, is_blind
         self.top = min(top, len(self.items) - 1)
         self._rng = np.random.default_rng(random_state)
         self._seed = int(self._rng.integers(2**31))
@@ -73,6 +78,7 @@ class JudgingSession:
         self._rows: list[dict[str, Any]] = []
         self._n_rated = 0
         self._settled = 0.0
+        self._to_go: int | None = None
         self._trouble = ""
         self._asked: Counter[tuple[str, int, int]] = Counter()
         for answer in store.comparisons():
@@ -110,6 +116,11 @@ class JudgingSession:
         """Where the two items are in `items`, in the order of their sides."""
         return self._place[question.first], self._place[question.second]
 
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the board is not to be seen: judges are blind, and it is not settled."""
+        return self.is_blind and self._settled < self.level
+
     def progress(self, judge: str) -> dict[str, Any]:
         """How far it is, for the page."""
         by_judge, n = self.store.n_answers(judge), self.store.n_answers()
@@ -118,15 +129,21 @@ class JudgingSession:
         goal = f"the top {self.top}" if self.goal == "top" else "the order"
         if settled >= self.level:
             state = f"{goal} is settled ({settled:.0%} sure); you may stop"
-        else:
+        elif self._to_go is None:
             state = f"{settled:.0%} sure of {goal}"
+        else:
+            state = f"{settled:.0%} sure of {goal}, about {count(self._to_go, 'answer')} to go"
         answers = f"{count(by_judge, 'answer')} of yours{others}"
-        return {"own": by_judge, "all": n, "settled": settled, "text": f"{answers}; {state}."}
+        text = f"{answers}; {state}."
+        hidden = {"isHidden": self.is_hidden}
+        return {"own": by_judge, "all": n, "settled": settled, "text": text, **hidden}
 
     def standing(self) -> dict[str, Any]:
-        """Rows of the board so far, for the page."""
+        """Rows of the board so far, for the page; none before it is settled if judges are blind."""
         with self._lock:
             n, rows, trouble = self._n_rated, self._rows, self._trouble
+        if self.is_hidden:
+            return {"rows": [], "note": "Judging is blind: the board is shown once it is settled."}
         if trouble:
             note = f"The items cannot be rated ({trouble}). Answers are kept all the same."
         elif not n:
@@ -158,8 +175,12 @@ class JudgingSession:
                 random_state=seed,
             )
             rng = np.random.default_rng(seed)
-            rows = self._board(belief_of_comparisons(graph, X, PRIOR), graph, rng)
+            belief = belief_of_comparisons(graph, X, PRIOR)
+            rows, to_go = self._board(belief, graph, rng), None
+            if here and len(rows) <= FORESEEN:
+                to_go = answers_to_go(belief, self.goal, self.top, self.level, rng)
             with self._lock:
+                self._to_go = to_go
                 self._trouble = ""
                 self._settled = asked.confidence if here else 0.0
                 self._n_rated, self._rows = len(here), rows

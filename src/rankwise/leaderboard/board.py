@@ -38,6 +38,7 @@ from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
 
 ELO = 400 / math.log(10)  # points for a logit
 SCALES = ("margin", "logit", "elo")
+WHOLE = ("rank", "best_rank", "worst_rank", "best_of_all", "worst_of_all", "tier")
 
 
 class LeaderboardRow(NamedTuple):
@@ -56,10 +57,12 @@ class LeaderboardRow(NamedTuple):
         Interval of the rating.
     best_rank, worst_rank : int or None
         The ranks that are possible: 1 + the number of items that are surely above, and
-        the number of those that are not surely below.
+        the number of those that are not surely below. For this item; of 60 items some lie outside.
+    best_of_all, worst_of_all : int or None
+        The same for all items at once: with the confidence of the board all true ranks are inside.
     tier : int or None
-        Its first item is surely below the first one of the tier before; the others are not surely
-        below its first one, but two of them may be told apart.
+        A tier begins with an item that is surely below the first one of the tier before; its items
+        are not surely below that first one. Two of them may differ. Thin items have none.
     n, wins, ties, losses : int
         Comparisons of the item, and how they ended.
     thin : bool
@@ -77,6 +80,8 @@ class LeaderboardRow(NamedTuple):
     high: float | None
     best_rank: int | None
     worst_rank: int | None
+    best_of_all: int | None
+    worst_of_all: int | None
     tier: int | None
     n: int
     wins: int
@@ -283,8 +288,8 @@ class Leaderboard:
     Attributes
     ----------
     columns : dict from str to ndarray or None
-        The rows by column, for very many items; the names are those of `LeaderboardRow`. A rank,
-        best_rank, worst_rank or tier of 0 is None there, and so is a low or high of NaN.
+        The rows by column, for very many items; the names are those of `LeaderboardRow`. A rank or
+        tier of 0 is None there, and so is a low or high of NaN.
     items : ndarray of shape (n_items,)
         Labels in the order of the data.
     ratings : ndarray of shape (n_items,)
@@ -331,6 +336,9 @@ class Leaderboard:
         Mean score that the model gives to the items. The board subtracts it: its mean rating is 0.
     comparisons : PairData or None
         What the board was made from.
+    krippendorff : float or None
+        How far the judges agree about the same two items: 1 is always, 0 no more than by chance.
+        None without judges.
     prior : Prior or None
         What the priors were worth, if there were any.
     solved : Solved or None
@@ -364,6 +372,7 @@ class Leaderboard:
     level: float = 0.0
     comparisons: PairData | None = None
     prior: Prior | None = None
+    krippendorff: float | None = None
     solved: Any = None
     order: str = "rating"
     asked: dict[str, Any] = field(default_factory=dict)
@@ -391,7 +400,7 @@ class Leaderboard:
         lists = []
         for name, column in self.columns.items():
             values = [None] * len(self) if column is None else column.tolist()
-            if name in ("rank", "best_rank", "worst_rank", "tier"):
+            if name in WHOLE:
                 values = [value or None for value in values]
             elif name in ("low", "high"):
                 values = [None if value != value else value for value in values]
@@ -485,8 +494,8 @@ class Leaderboard:
             i, j = j, i
         if not self._has_votes:
             raise ValueError(
-                "votes_to_overturn is for boards of rate by least squares or Bradley–Terry with at "
-                "most 2,000 items."
+                "votes_to_overturn is for boards of comparisons of two items by least squares or "
+                "Bradley–Terry, without time and context, and with at most 2,000 items."
             )
         if by is None:
             return votes_to_overturn(self.solved, i, j)
@@ -512,9 +521,10 @@ class Leaderboard:
 
     @property
     def _has_votes(self) -> bool:
-        models = ("least-squares", "bradley-terry")
-        is_known = self.solved is not None and self.model in models
-        return is_known and self.solved.model.system.size <= COVARIANCE_LIMIT
+        is_paired = self.comparisons is not None and self.comparisons.rankings is None
+        if not is_paired or self.solved is None or not self.solved.model.can_leave_out:
+            return False
+        return bool(self.solved.model.system.size <= COVARIANCE_LIMIT)
 
     def _blocks(self, by: Any) -> tuple[Indices, NDArray[Any]]:
         """Numbers and labels of blocks of the comparisons."""
@@ -671,6 +681,7 @@ class Leaderboard:
         alike = (
             *("model", "ties", "alpha", "confidence", "intervals", "n_resamples", "n_comparisons"),
             *("n_components", "n_clusters", "unexplained", "cyclicity", "cycle_ratio"),
+            "krippendorff",
         )
         return {
             **{name: getattr(self, name) for name in alike},

@@ -53,6 +53,7 @@ class BradleyTerry:
     """
 
     logits: float | None = 1.0
+    can_leave_out = True  # single comparisons, by a Newton step
 
     def __init__(
         self, tally: Tally, X: Array | None = None, ties: str = "half", n_free: int = 0

@@ -302,6 +302,8 @@ class InContext(BradleyTerry):
         As in `BradleyTerry`.
     """
 
+    can_leave_out = False
+
     def __init__(self, tally: Tally, seen: Circumstances, scales: Scales, ties: str) -> None:
         super().__init__(tally, None, ties)
         self.parts = Parts(seen, scales)

@@ -36,8 +36,9 @@ def tables(board: Leaderboard) -> list[Table]:
     digits = min(9, max(0, 3 - math.floor(math.log10(largest)))) if largest > 0 else 3
     header = ["rank", "item", "rating"]
     if board.intervals:
-        header += [f"{100 * board.confidence:g}% interval", "rank range", "tier"]
-    header += ["n", "w/t/l"] + (["component"] if board.n_components > 1 else [])
+        header += [f"{100 * board.confidence:g}% interval", "ranks", "at once", "tier"]
+        header += ["holds by"] if board.holds_by else []
+    header += ["w/t/l"] + (["component"] if board.n_components > 1 else [])
     rows, was_ranked = [], False
     for row in board.rows:
         if row.rank is None and was_ranked:
@@ -57,12 +58,17 @@ def _cells(board: Leaderboard, row: LeaderboardRow, digits: int) -> list[str]:
     rank = "–" if row.rank is None else str(row.rank)
     cells = [rank, f"{row.item}{' †' if row.thin else ''}", f"{row.rating:.{digits}f}"]
     if board.intervals:
-        span = "–" if row.best_rank is None else f"{row.best_rank}–{row.worst_rank}"
         interval = f"{row.low:.{digits}f} … {row.high:.{digits}f}" if row.low is not None else "–"
-        cells += [interval, span]
+        cells += [interval, _ranks(row.best_rank, row.worst_rank)]
+        cells += [_ranks(row.best_of_all, row.worst_of_all)]
         cells += ["–" if row.tier is None else str(row.tier)]
-    cells += [str(row.n), f"{row.wins}/{row.ties}/{row.losses}"]
+        cells += [str(board.holds_by.get(row.item, "–"))] if board.holds_by else []
+    cells += [f"{row.wins}/{row.ties}/{row.losses}"]
     return cells + ([str(row.component)] if board.n_components > 1 else [])
+
+
+def _ranks(best: int | None, worst: int | None) -> str:
+    return "–" if best is None else f"{best}–{worst}"
 
 
 def _effects(board: Leaderboard) -> Table:
@@ -103,8 +109,10 @@ def footnotes(board: Leaderboard) -> list[str]:
     lines = list(board.notes)
     sure = f"{100 * board.confidence:g}"
     if board.intervals:
-        lines.append(f"rank range: ranks it may have; others are above or below if {sure}% sure")
-        lines.append("tier: items not surely below its first one; two of the others may differ")
+        lines.append(f"ranks: those it may have, {sure}% sure for each item; at once: for all")
+        lines.append("tier: items not surely below its first one, though two of them may differ")
+    if board.holds_by:
+        lines.append("holds by: so many comparisons less, and the next is level (at least–found)")
     rows = board.rows
     if any(row.thin for row in rows):
         lines.append(f"† thin: fewer than {FEW} comparisons, or all of them ended alike")
@@ -133,6 +141,13 @@ def footnotes(board: Leaderboard) -> list[str]:
         f"{n} of {len(board)} items by {board.model}"
         f"{'' if board.scales else f', alpha {board.alpha:.3g}'}{way}{clusters}"
     )
-    noise = "" if board.cycle_ratio is None else f" ({board.cycle_ratio:.2f} times chance)"
-    lines.append(f"unexplained {board.unexplained:.3f}, circles {board.cyclicity:.3f}{noise}")
+    explained = f"{max(0.0, 100 - 100 * board.unexplained):.0f}%"
+    lines.append(f"ratings explain {explained} of how comparisons ended; the rest contradict them")
+    chance = "" if board.cycle_ratio is None else f", {board.cycle_ratio:.2f} times chance"
+    circles = f"{100 * board.cyclicity:.0f}% of the results{chance}"
+    lines.append(f"circles (a beats b, b beats c, c beats a): {circles}")
+    if board.krippendorff is not None:
+        lines.append(
+            f"judges agree: Krippendorff's α {board.krippendorff:.2f} (1 is always, 0 is chance)"
+        )
     return lines

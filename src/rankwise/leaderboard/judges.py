@@ -49,6 +49,28 @@ class Judge(NamedTuple):
     remark: str
 
 
+def krippendorff(first: Indices, second: Indices, outcome: Array) -> float | None:
+    """Krippendorff's α: how far judges agree about the same two items, beyond chance.
+
+    1 − D/D₀, with D the mean square of the difference of two votes on the same two items and D₀
+    that of any two votes. Each vote counts in both directions, so that it does not matter which
+    item is named first. 1 is that all agree, 0 what chance gives. None if no two votes are on the
+    same two items, or all are ties.
+    """
+    turned = first > second
+    value = np.where(turned, -outcome, outcome)
+    ends = np.stack([np.where(turned, second, first), np.where(turned, first, second)])
+    _, unit = np.unique(ends, axis=1, return_inverse=True)
+    m = np.bincount(unit)
+    sums, squares = np.bincount(unit, value), np.bincount(unit, value**2)
+    several = m > 1
+    n, total = int(m[several].sum()), float(squares[several].sum())
+    if not n or not total:
+        return None
+    within = 2 * (m * squares - sums**2)[several] / (m[several] - 1)
+    return 1 - float(within.sum() / n) * (2 * n - 1) / (4 * total)
+
+
 class _Slopes(NamedTuple):
     """``b = Σ m δ / Σ m²`` of each judge over the average one, and its standard error."""
 

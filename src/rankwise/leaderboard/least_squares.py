@@ -47,6 +47,8 @@ class LeastSquares:
         Logits in one unit of a rating; None if the outcomes are not wins, ties and losses.
     """
 
+    can_leave_out = True  # single comparisons, in closed form
+
     def __init__(
         self, tally: Tally, X: Array | None = None, ties: str = "half", n_free: int = 0
     ) -> None:

@@ -46,6 +46,8 @@ class PlackettLuce(BradleyTerry):
         The rankings.
     """
 
+    can_leave_out = False
+
     def __init__(self, tally: Tally, rankings: Rankings) -> None:
         super().__init__(tally)
         self.rankings = rankings

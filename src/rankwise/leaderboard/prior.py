@@ -13,7 +13,8 @@ from rankwise.arrays import Array
 from rankwise.datasets import PairData
 from rankwise.frames import as_array, frame_columns
 from rankwise.inputs import as_real
-from rankwise.leaderboard.solving import RANK
+from rankwise.leaderboard.least_squares import leave_one_out_errors
+from rankwise.leaderboard.solving import RatingSystem
 from rankwise.text_tables import count, listed
 from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
 
@@ -32,8 +33,9 @@ class Prior(NamedTuple):
         What two items differ in rating, on the scale of the board, that differ by one standard
         deviation in the prior; negative if the votes contradict it.
     votes : float
-        How many votes the priors count for: nλ/2, as each of n items has λ votes that say where
-        the priors put it, and each vote is about two items.
+        How many votes the priors count for: nλ/2, since each of n items has λ votes that say where
+        the priors put it and each vote is about two items, times the share of the spread of the
+        ratings that the priors explain. Random numbers count for next to none.
     trust : float
         Their share of all votes, theirs and those of people: 0 is people alone, 1 the prior alone.
     """
@@ -80,15 +82,22 @@ class Priors(NamedTuple):
         """``[I, B]``: r = u + B β."""
         return np.hstack([np.eye(len(self.basis)), self.basis])
 
-    def worth(self, ratings: Array, factor: float, shift: float, n_votes: int) -> Prior:
-        """From the ratings, the unit of the board and the α of its least squares.
+    def worth(self, ratings: Array, factor: float, system: RatingSystem, alpha: float) -> Prior:
+        """From the ratings, the unit of the board and the least squares behind it.
 
-        What is regularized is orthogonal to B, so that B β is the projection of r.
+        What is regularized, u, is orthogonal to B, so that B β is the projection of r. The variance
+        of u is σ²/λ with σ² the mean square of votes left out.
         """
+        tally, n_votes = system.tally, len(system.tally.outcome)
         centered = self.columns - self.columns.mean(axis=0)
-        slopes = np.linalg.lstsq(centered, factor * ratings, rcond=RANK)[0]
-        votes = shift * n_votes * len(ratings) / 2
-        return Prior(self.names, tuple(slopes.tolist()), votes, votes / (votes + n_votes))
+        slopes = np.linalg.lstsq(centered, ratings, rcond=SAME)[0]
+        explained = float(np.mean((centered @ slopes) ** 2))
+        (error,) = leave_one_out_errors(system, np.array([alpha]))
+        left = error / (alpha * n_votes)
+        per_item = alpha * n_votes * explained / (explained + left)  # λ in votes, and the share
+        votes = per_item * tally.n_items / 2
+        told = tuple((factor * slopes).tolist())
+        return Prior(self.names, told, votes, votes / (votes + n_votes))
 
 
 class _Ratings(NamedTuple):

@@ -40,7 +40,7 @@ from rankwise.leaderboard.covariates import (
     effects_of,
 )
 from rankwise.leaderboard.jackknife import held_out_margins
-from rankwise.leaderboard.judges import Judge, judges_of, weights_of
+from rankwise.leaderboard.judges import Judge, judges_of, krippendorff, weights_of
 from rankwise.leaderboard.least_squares import LeastSquares
 from rankwise.leaderboard.plackett_luce import PlackettLuce
 from rankwise.leaderboard.prior import read_prior
@@ -210,13 +210,14 @@ def rate(
     ... }
     >>> board = rate(games, sides=("white", "black"), outcome="result", alpha=0.01, n_resamples=0)
     >>> board
-    rank  item     rating  n  w/t/l
-       1  Ann †    0.4530  3  2/1/0
-       2  Bob †   -0.1653  4  1/1/2
-       3  Cleo †  -0.2877  3  1/0/2
+    rank  item     rating  w/t/l
+       1  Ann †    0.4530  2/1/0
+       2  Bob †   -0.1653  1/1/2
+       3  Cleo †  -0.2877  1/0/2
     † thin: fewer than 5 comparisons, or all of them ended alike
     5 comparisons of 3 items by least-squares, alpha 0.01
-    unexplained 0.656, circles 0.083 (0.10 times chance)
+    ratings explain 34% of how comparisons ended; the rest contradict them
+    circles (a beats b, b beats c, c beats a): 8% of the results, 0.10 times chance
     >>> board.expected_margin("Ann", "Cleo").value
     0.740...
     """
@@ -272,7 +273,7 @@ def rate(
     known = (records.n > 0) | (X is not None)
     standing = standing_of(
         ratings, spread, samples.ratings, components, confidence,
-        order=order, counted=known & (records.n >= min_comparisons), known=known,
+        order=order, counted=known & (records.n >= min_comparisons), known=known, thin=records.thin,
     )  # fmt: skip
     effects = unit.factor * solution.effects
     judges, note = _judges(data, judged, fit, confidence)
@@ -281,8 +282,7 @@ def rate(
     learner = None if features is None else fit.model.learner(features, solution, fit.alpha)
     worth, said = None, ""
     if priors is not None:
-        _, shift = fit.model.local(solution, fit.alpha)
-        worth = priors.worth(solution.ratings, unit.factor, shift, data.n_pairs)
+        worth = priors.worth(solution.ratings, unit.factor, *fit.model.local(solution, fit.alpha))
         said = worth.note(data.n_pairs)
         said += f"; {priors.note}" if priors.note else ""
     _warn_of_components(components, data.items)
@@ -294,6 +294,7 @@ def rate(
         spread=spread,
         effects=effects_of(fit.control, effects, spread, samples.effects, confidence),
         judges=judges,
+        krippendorff=krippendorff(data.first, data.second, data.outcome) if judges else None,
         meetings=meetings_of(tally, expected),
         scale=unit,
         model=model,

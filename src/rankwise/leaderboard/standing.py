@@ -15,6 +15,7 @@ from rankwise.uncertainty.jackknife import (
     EQUAL,
     Spread,
     items_of_lists,
+    joint_quantile,
     possible_ranks,
     ranks_within,
 )
@@ -68,8 +69,10 @@ class Standing(NamedTuple):
         Interval of the rating.
     best_rank, worst_rank : ndarray or None
         1 + how many items are surely above, and how many are not surely below.
+    best_of_all, worst_of_all : ndarray or None
+        The same for all items at once.
     tier : ndarray or None
-        Items of one tier are not surely below its first one.
+        Items of one tier are not surely below its first one; 0 for thin items.
     """
 
     rank: Indices
@@ -77,6 +80,8 @@ class Standing(NamedTuple):
     high: Array | None = None
     best_rank: Indices | None = None
     worst_rank: Indices | None = None
+    best_of_all: Indices | None = None
+    worst_of_all: Indices | None = None
     tier: Indices | None = None
 
 
@@ -90,10 +95,11 @@ def standing_of(
     order: str = "rating",
     counted: NDArray[np.bool_] | None = None,
     known: NDArray[np.bool_] | None = None,
+    thin: NDArray[np.bool_] | None = None,
 ) -> Standing:
     """Ranks and intervals; items that are not counted stand below the line.
 
-    An item that nothing is known of has no interval.
+    An item that nothing is known of has no interval, and a thin one no tier.
     """
     counted = np.ones(len(ratings), bool) if counted is None else counted
     places = np.where(counted, components, -components)
@@ -110,14 +116,18 @@ def standing_of(
     if known is not None:
         low, high = np.where(known, low, np.nan), np.where(known, high, np.nan)
     key = low if order == "lower" else ratings
-    best, worst, tier = np.zeros((3, len(ratings)), np.intp)
-    of_counted = replace(spread, root=spread.root[counted])
-    best[counted], worst[counted] = possible_ranks(
-        ratings[counted], of_counted, components[counted], confidence
-    )
-    tier[counted] = _tiers(ratings[counted], of_counted, components[counted], confidence)
+    best, worst, best_of_all, worst_of_all, tier = np.zeros((5, len(ratings)), np.intp)
+    of_counted, lists = replace(spread, root=spread.root[counted]), components[counted]
+    joint = joint_quantile(of_counted, lists, confidence)
+    for low_rank, high_rank, quantile in [(best, worst, None), (best_of_all, worst_of_all, joint)]:
+        low_rank[counted], high_rank[counted] = possible_ranks(
+            ratings[counted], of_counted, lists, confidence, quantile
+        )
+    well_known = counted if thin is None else counted & ~thin
+    of_known = replace(spread, root=spread.root[well_known])
+    tier[well_known] = _tiers(ratings[well_known], of_known, components[well_known], confidence)
     rank = np.where(counted, ranks_within(key, places), 0)
-    return Standing(rank, low, high, best, worst, tier)
+    return Standing(rank, low, high, best, worst, best_of_all, worst_of_all, tier)
 
 
 def _tiers(ratings: Array, spread: Spread, components: Indices, confidence: float) -> Indices:
@@ -150,5 +160,5 @@ def ordered_columns(
     }
 
 
-COLUMNS = ("rank", "item", "rating", "low", "high", "best_rank", "worst_rank", "tier",
-           "n", "wins", "ties", "losses", "thin", "component")  # fmt: skip
+COLUMNS = ("rank", "item", "rating", "low", "high", "best_rank", "worst_rank", "best_of_all",
+           "worst_of_all", "tier", "n", "wins", "ties", "losses", "thin", "component")  # fmt: skip

@@ -21,6 +21,7 @@ from rankwise.text_tables import TABLE_FORMATS, Table, count, join_tables, plain
 TESTS = ("wilcoxon", "randomization")
 EXACT_LIMIT = 100  # groups of the signed-rank test; more are left to the normal approximation
 ALL_SIGNS = 20  # differences whose signs are all tried by the randomization test
+HOLDS_BY = "holds by: leave out so many groups, the right ones, and neither is ahead"
 N_DRAWS, BATCH = 100_000, 1000  # signs drawn for more of them
 
 
@@ -39,6 +40,9 @@ class ComparisonRow(NamedTuple):
         Confidence interval of the difference; nan if there is only one group.
     wins, ties, losses : int
         Number of groups where a is better than, as good as, worse than b.
+    holds_by : int
+        The fewest groups without which a would not be ahead, or behind: the difference of the means
+        is then 0 or has the other sign. Exact. 0 if the means are equal.
     p : float
         Two-sided p-value of the test.
     p_holm : float
@@ -57,6 +61,7 @@ class ComparisonRow(NamedTuple):
     wins: int
     ties: int
     losses: int
+    holds_by: int
     p: float
     p_holm: float
     significant: bool
@@ -110,13 +115,14 @@ class Comparison:
     def table(self) -> Table:
         """What is printed: one row for each two rankers."""
         interval = f"{100 * self.confidence:g}% interval"
-        header = ["a", "b", "mean a", "mean b", "a − b", interval, "w/t/l", "p", "p Holm", ""]
+        header = ["a", "b", "mean a", "mean b", "a − b", interval, "w/t/l", "holds by"]
+        header += ["p", "p Holm", ""]
         rows = [
             [
                 *(row.a, row.b, f"{row.mean_a:.4f}", f"{row.mean_b:.4f}"),
                 f"{row.difference:+.4f}",
                 "–" if np.isnan(row.low) else f"{row.low:+.4f} … {row.high:+.4f}",
-                f"{row.wins}/{row.ties}/{row.losses}",
+                *(f"{row.wins}/{row.ties}/{row.losses}", str(row.holds_by)),
                 *(f"{row.p:.3g}", f"{row.p_holm:.3g}", "*" if row.significant else ""),
             ]
             for row in self.rows
@@ -127,7 +133,7 @@ class Comparison:
             f"{count(self.n_groups, 'group')}{dropped}; w/t/l: groups where a won, tied, lost{way}"
             f"; * significant at {1 - self.confidence:.3g}"
         )
-        return Table(header, rows, names=(0, 1), notes=[note])
+        return Table(header, rows, names=(0, 1), notes=[note, HOLDS_BY])
 
     def to_text(self, format: str = "text") -> str:
         """Return the table in a format.
@@ -209,9 +215,10 @@ def compare(
     --------
     >>> from rankwise.model_selection import compare
     >>> print(compare({"linear": [0.1, 0.3, 0.2, 0.4, 0.2, 0.3], "rbf": [0, 0.1, 0.1, 0.1, 0, 0]}))
-    a       b    mean a  mean b    a − b       95% interval  w/t/l       p  p Holm
-    linear  rbf  0.2500  0.0500  +0.2000  +0.1061 … +0.2939  0/0/6  0.0312  0.0312  *
+    a       b    mean a  mean b    a − b       95% interval  w/t/l  holds by       p  p Holm
+    linear  rbf  0.2500  0.0500  +0.2000  +0.1061 … +0.2939  0/0/6         6  0.0312  0.0312  *
     6 groups; w/t/l: groups where a won, tied, lost; * significant at 0.05
+    holds by: leave out so many groups, the right ones, and neither is ahead
     """
     values, n_dropped = _check(errors)
     if not 0 < confidence < 1:
@@ -240,6 +247,7 @@ def compare(
                 wins=int((sign > 0).sum()),
                 ties=int((sign == 0).sum()),
                 losses=int((sign < 0).sum()),
+                holds_by=_groups_that_hold(units),
                 p=p_value,
                 p_holm=p_holm,
                 significant=p_holm <= 1 - confidence + 1e-12,
@@ -322,6 +330,14 @@ def _randomization_p(difference: Array) -> float:
         sums = 2 * (is_positive @ size) - size.sum()
         as_far += int((np.abs(sums) >= observed).sum())
     return as_far / (N_DRAWS + 1)
+
+
+def _groups_that_hold(difference: Array) -> int:
+    """The fewest groups without which the sum is not of its sign: those that add most to it."""
+    total = float(difference.sum())
+    largest_first = np.sort(difference * np.sign(total))[::-1]
+    left = abs(total) - np.cumsum(largest_first)
+    return int(np.argmax(left <= 1e-12 * len(left)) + 1) if total else 0
 
 
 def _holm(p: list[float]) -> list[float]:

@@ -11,7 +11,8 @@ both       folds of rows, in each of them              folds of rows times folds
 =========  ==========================================  =========================================
 
 Folds are trained again. The scores of a row are counted from their mean over the columns that were
-trained on, so that those of different folds can be compared.
+trained on, those of one list of cells are on the scale of Y, so that those of different folds can
+be compared.
 """
 
 from __future__ import annotations
@@ -151,7 +152,8 @@ class TableTask(ABC):
         held = self.held_out(candidates.axes["alpha"], cv, progress)
         Y = self._table.loss.Y
         known = ~np.isnan(Y) & ~np.isnan(held.scores).any(axis=2)
-        labels, codes = np.unique(np.nonzero(known)[0], return_inverse=True)
+        rows = np.nonzero(known)[0] * (not self._table.loss.one_list)
+        labels, codes = np.unique(rows, return_inverse=True)
         targets = Targets(Y[known], Groups(codes, labels))
         rankings = [Ranking(targets, held.scores[known, k]) for k in range(len(candidates))]
         by_group = {
@@ -173,7 +175,8 @@ class TableTask(ABC):
         shape = table.loss.shape
         n = shape[0 if is_rows else 1]
         name = self._names[0 if is_rows else 1]
-        is_auto, has_few = isinstance(cv, str), is_rows and _has_few_features(table)
+        is_auto = isinstance(cv, str)
+        has_few = is_rows and not table.loss.one_list and _has_few_features(table)
         if (cv is None or is_auto) and (table.has_closed_form or has_few):
             check_rest(n > 1 if is_rows else n > 2)
             if not table.has_closed_form:
@@ -227,7 +230,10 @@ def _refit(table: Table, U: Indices | None, V: Indices | None, alphas: Array) ->
             held = table.columns.seen_from(every_column if V is None else V, columns)
             new = new @ np.asarray(held).T
             trained = trained @ np.asarray(table.columns.seen_from(columns, columns)).T
-        scores.append(new - trained.mean(axis=1, keepdims=True))
+        if table.loss.one_list:
+            scores.append(new + kept.intercept(B))
+        else:
+            scores.append(new - trained.mean(axis=1, keepdims=True))
     return np.stack(scores, axis=2)
 
 

@@ -25,9 +25,10 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 from rankwise.estimators.auto_ranker import AutoRanker
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.boosted_trees import BoostedTrees
+from rankwise.estimators.boosted_trees import N_CODES, BoostedTrees, TreeFeatures
 from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSCV
-from rankwise.estimators.columns import ColumnFacts, Columns
+from rankwise.estimators.column_kinds import DATE_PARTS, ColumnFacts
+from rankwise.estimators.columns import Columns
 from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS, ConditionalRankRLSCV
 from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.hinge_features import HingeFeatures
@@ -58,7 +59,7 @@ def _by_name(*classes: type) -> dict[str, type]:
 
 SPARSE = _by_name(sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix)
 RECORDS = _by_name(ColumnFacts, FeatureMap, Kernel, PursuitFunction)
-STEPS = _by_name(Columns, GroupScaler, HingeFeatures)
+STEPS = _by_name(Columns, GroupScaler, HingeFeatures, TreeFeatures)
 STEPS |= _by_name(MaxAbsScaler, MinMaxScaler, Nystroem, RobustScaler, StandardScaler)
 RANKERS: list[type] = [AutoRanker, CoRankRLS, CoRankRLSCV, LabelRanker, LabelRankerCV]
 RANKERS += [ConditionalRankRLS, ConditionalRankRLSCV, RankingPursuit, RankingPursuitCV]
@@ -72,7 +73,8 @@ SHAPES = {
     "float p": "mean_ var_ scale_ min_ center_ max_abs_ data_min_ data_max_ data_range_",
     "float p|op": "coef_",
     "float n|no": "dual_coef_",
-    "float np": "X_fit_ components_",
+    "float np": "components_",
+    "item np": "X_fit_",
     "float nn": "normalization_",
     "float o": "intercept_",
     "float m": "weights_",
@@ -83,20 +85,24 @@ SHAPES = {
     "float sn": "coef_path_",
     "float t": "threshold_ value_",
     "float c": "column_coef_",
+    "float e": "value_coef_",
     "float r": "row_coef_",
     "float rc": "ConditionalRankRLS.coef_",
-    "float rp": "rows_fit_",
+    "item rp": "rows_fit_",
     "any y|yx": "columns_fit_",
     "int n": "basis_indices_ component_indices_",
     "int s|sv": "choice_path_",
     "int k": "columns_",
-    "int t": "left_ right_ feature_",
+    "int t": "left_ right_ feature_ gap_left_ set_",
+    "int ac": "sets_",
     "int q": "roots_",
     "text p": "feature_names_in_",
 }
 
 ARRAYS = {name: declared for declared, names in SHAPES.items() for name in names.split()}
-KINDS = {"float": "f", "int": "i", "text": "OU", "any": "fiuOU"}
+KINDS = {"float": "f", "int": "i", "text": "OU", "item": "fO", "any": "fiuOU"}
+# The items that a kernel compares, and the parameter that names it: only "ngram" takes texts.
+COMPARED = {"X_fit_": "kernel", "rows_fit_": "row_kernel", "columns_fit_": "column_kernel"}
 
 # Attributes that only `fit` and `partial_fit` use.
 FORGOTTEN = {"_sums", "_features", "_metadata_request"}
@@ -294,7 +300,15 @@ def _restore_record(node: Any, arrays: dict[int, Array]) -> Any:
     for key, value in fields.items():
         if key not in hints or not _is_of(value, hints[key]):
             raise ValueError(f"{key!r:.40} of {record.__name__} is unknown, or of the wrong type")
+    if record is FeatureMap:
+        _check_compared(fields.get("items"), fields["kernel"].function)
     return record(**fields)
+
+
+def _check_compared(items: Any, kernel: Any) -> None:
+    """Texts go with the kernel of texts, numbers with the others."""
+    if getattr(items, "ndim", 0) == 2 and (items.dtype == object) != (kernel == "ngram"):
+        raise ValueError(f"the kernel {kernel!r:.40} does not compare such items")
 
 
 def _restore_estimator(node: Any, arrays: dict[int, Array]) -> Any:
@@ -308,6 +322,8 @@ def _restore_estimator(node: Any, arrays: dict[int, Array]) -> Any:
     if unknown:
         raise ValueError(f"{known.__name__} has no {min(unknown)!r:.60}")
     _check_fitted(known.__name__, fitted)
+    for key in COMPARED.keys() & fitted.keys():
+        _check_compared(fitted[key], parameters.get(COMPARED[key]))
     if known is Pipeline:
         _check_steps(parameters["steps"])
     model = known(**parameters)
@@ -321,8 +337,9 @@ def _is_of(value: Any, hint: Any) -> bool:
     if origin in (typing.Union, types.UnionType):
         return any(_is_of(value, one) for one in inner)
     if hint is Any:
-        is_matrix = isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind == "f"
-        return value is None or is_matrix or sp.issparse(value)
+        is_matrix = isinstance(value, np.ndarray) and value.ndim == 2
+        is_known = is_matrix and (value.dtype.kind == "f" or _is_text(value))
+        return value is None or is_known or sp.issparse(value)
     if origin is np.ndarray:
         kind = np.dtype(typing.get_args(inner[1])[0]).kind
         is_array = isinstance(value, np.ndarray) and value.dtype.kind == kind and value.ndim <= 2
@@ -332,10 +349,14 @@ def _is_of(value: Any, hint: Any) -> bool:
     if origin is typing.Literal:
         return value in inner
     if origin is dict:
-        return bool(value == {})  # the parameters of a kernel that is a function
+        return type(value) is dict  # the parameters of a kernel, which checks them
     if hint is float:
         return type(value) in (int, float) and math.isfinite(value)
     return isinstance(hint, type) and type(value) is hint
+
+
+def _is_text(array: Array) -> bool:
+    return array.dtype == object and all(isinstance(word, str) for word in array.flat)
 
 
 def _may_learn(known: type, key: str) -> bool:
@@ -388,7 +409,7 @@ def _check_array(name: str, array: Any, declared: str, sizes: dict[str, int]) ->
         raise ValueError(f"{name} has numbers that are not finite")
     if kind == "int" and (array < 0).any():
         raise ValueError(f"{name} has a negative number")
-    if kind == "text" and not all(isinstance(word, str) for word in array):
+    if array.dtype == object and not _is_text(array):
         raise ValueError(f"{name} has a name that is no word")
 
 
@@ -401,16 +422,27 @@ def _check_trees(fitted: dict[str, Any]) -> None:
     leaves = fitted["left_"] == nodes
     if (leaves != (fitted["right_"] == nodes)).any() or (fitted["roots_"] >= n_nodes).any():
         raise ValueError("the trees have a node that is half a leaf")
+    n_sets, n_codes = fitted["sets_"].shape
+    if (fitted["set_"] >= n_sets).any() or n_codes != N_CODES:
+        raise ValueError("the trees ask for sets of codes that there are not")
     if (fitted["feature_"] >= fitted["n_features_in_"]).any():
         raise ValueError("the trees ask for features that there are not")
 
 
 def _check_columns(facts: Any) -> None:
-    """Whether all columns have facts, can be scaled by them, and have each category once."""
+    """Whether all columns have facts that fit together, and have each category once."""
     for column in facts:
-        is_fact = type(column) is ColumnFacts and column.scale > 0 <= column.n_gaps
-        if not is_fact or len(set(column.categories)) < len(column.categories):
+        if type(column) is not ColumnFacts or len({*column.categories}) < len(column.categories):
             raise ValueError("the columns of a table are not described by their facts")
+        numbers = [*column.medians, *column.means, *column.scales, *column.weights]
+        sizes = {"number": 1, "order": 1, "date": len(column.categories), "text": 0, "category": 0}
+        n_numbers = sizes.get(column.kind, len(column.medians))
+        is_right = len(column.medians) == len(column.means) == len(column.scales) == n_numbers
+        is_right &= all(map(math.isfinite, numbers)) and all(size > 0 for size in column.scales)
+        is_right &= len(column.weights) == len(column.categories) * (column.kind == "text")
+        is_right &= column.kind != "date" or {*column.categories} <= {*DATE_PARTS}
+        if not is_right or min(column.n_gaps, column.n_rare) < 0:
+            raise ValueError(f"the facts of the column {column.name!r:.60} do not fit together")
 
 
 def _check_steps(steps: list[tuple[str, Any]]) -> None:

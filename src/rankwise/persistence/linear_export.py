@@ -112,8 +112,8 @@ def _before_columns(columns: Columns, line: LinearFunction) -> LinearFunction:
             f"the columns {', '.join(odd)} have categories or gaps, which cannot be folded into "
             "weights. export_onnx (rankwise export MODEL MODEL.onnx) takes them."
         )
-    weights = line.weights / np.array([column.scale for column in used])
-    means = np.array([column.mean for column in used])
+    weights = line.weights / np.array([column.scales[0] for column in used])
+    means = np.array([column.means[0] for column in used])
     return LinearFunction(weights, line.intercept - float(weights @ means))
 
 

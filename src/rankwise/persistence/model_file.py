@@ -335,13 +335,20 @@ def _try(model: Any, n_bytes: int) -> None:
     n_features = steps[0].n_features_in_
     if isinstance(steps[0], Columns):  # its facts are all there is to it
         n_features = len(steps.pop(0).get_feature_names_out())
-    if n_features <= max(DENSE_FEATURES, n_bytes // 8):
+    items: Any
+    if _compares_texts(steps[0]):
+        items = np.array([[""], ["a"], ["ab"], ["abc"]], dtype=object).repeat(n_features, axis=1)
+    elif n_features <= max(DENSE_FEATURES, n_bytes // 8):
         rows = np.random.default_rng(0).uniform(size=(4, n_features))
         rows[:2] = [[0.0], [1.0]]
-        items: Any = rows
+        items = rows
     else:
         items = sp.csr_array((4, n_features))
     *transformers, ranker = steps
+    if getattr(ranker, "table_", None) is not None:  # it takes a table of words and numbers
+        if not np.isfinite(ranker.probe()).all():
+            raise ValueError("the scores of the model are not finite")
+        return
     for step in transformers:
         items = transform_step(step, items, [0] * 4)
     columns = getattr(getattr(ranker, "best_estimator_", ranker), "columns_fit_", None)
@@ -358,6 +365,15 @@ def _try(model: Any, n_bytes: int) -> None:
         and not np.isfinite(ranker.predict_above(items, 0, 1)).all()
     ):
         raise ValueError("the probabilities of the model are not finite")
+
+
+def _compares_texts(ranker: Any) -> bool:
+    """Whether the kernel of a ranker, or of one of its views, takes texts."""
+    ranker = getattr(ranker, "estimator", ranker)
+    views = getattr(ranker, "views", None)
+    users = [ranker, *(views if isinstance(views, list) else [])]
+    kernels = [getattr(user, name, None) for user in users for name in ("kernel", "row_kernel")]
+    return any(isinstance(kernel, str) and kernel == "ngram" for kernel in kernels)
 
 
 def _check_kind(model: Any) -> None:

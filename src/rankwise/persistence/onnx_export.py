@@ -227,7 +227,7 @@ def _probe(step: Any, n_columns: int, rng: np.random.Generator) -> NDArray[Any]:
     if isinstance(step, Columns):
         for k, column in enumerate(c for c in step.facts_ if c.kind != "left out"):
             if column.kind == "number":
-                rows[:, k] = column.median + column.scale * rng.normal(size=N_ROWS)
+                rows[:, k] = column.medians[0] + column.scales[0] * rng.normal(size=N_ROWS)
                 rows[k % N_ROWS, k] = np.nan
             else:
                 rows[:, k] = rng.choice([*column.categories, UNKNOWN], N_ROWS)

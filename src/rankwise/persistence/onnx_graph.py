@@ -104,6 +104,10 @@ class Graph:
         """Truth values or whole numbers as floats."""
         return self.add("Cast", tensor, to=self._onnx.TensorProto.DOUBLE)
 
+    def rounded(self, tensor: str) -> str:
+        """Floats as float32."""
+        return self.add("Cast", tensor, to=self._onnx.TensorProto.FLOAT)
+
     def constant(self, values: ArrayLike) -> str:
         """What the graph itself holds: text, whole numbers as int64, all others as float64."""
         array: NDArray[Any] = np.asarray(values)

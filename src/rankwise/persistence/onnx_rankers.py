@@ -62,6 +62,11 @@ def _kernel_ranker(graph: Graph, ranker: Any, values: Values) -> tuple[str, tupl
 
 def _combination(graph: Graph, ranker: AutoRanker, values: Values) -> str:
     """The weighted sum of the scores of the members, scaled to be comparable."""
+    if ranker.table_ is not None:
+        raise ValueError(
+            "this AutoRanker was trained on a table with gaps, categories, dates or text, which "
+            "it cannot write to ONNX; keep it in a model file (rankwise.persistence.save)."
+        )
     scores = [add_ranker(graph, member, values)[0] for member in ranker.estimators_]
     if len(scores) == 1:
         return scores[0]
@@ -72,6 +77,8 @@ def _combination(graph: Graph, ranker: AutoRanker, values: Values) -> str:
 
 def _trees(graph: Graph, ranker: BoostedTrees, values: Values) -> str:
     """Trees in the operator for them, which compares in float64 and gives the sum in float32."""
+    if len(ranker.sets_) > 1:
+        raise ValueError("trees that split by categories cannot be written to ONNX.")
     n_nodes = np.diff(ranker.roots_, append=len(ranker.left_))
     tree = np.repeat(np.arange(len(n_nodes)), n_nodes)
     node = np.arange(len(tree)) - ranker.roots_[tree]
@@ -90,6 +97,7 @@ def _trees(graph: Graph, ranker: BoostedTrees, values: Values) -> str:
         nodes_truenodeids=np.where(is_leaf, 0, ranker.left_ - ranker.roots_[tree]).tolist(),
         nodes_falsenodeids=np.where(is_leaf, 0, ranker.right_ - ranker.roots_[tree]).tolist(),
         nodes_values_as_tensor=make(ranker.threshold_),
+        nodes_missing_value_tracks_true=ranker.gap_left_.tolist(),
         target_treeids=tree[leaves].tolist(),
         target_nodeids=node[leaves].tolist(),
         target_ids=[0] * len(leaves),

@@ -25,6 +25,7 @@ from sklearn.preprocessing import (
 
 from rankwise.arrays import Array
 from rankwise.estimators.anatomy import is_idle
+from rankwise.estimators.boosted_trees import TreeFeatures
 from rankwise.estimators.columns import Columns
 from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.hinge_features import HingeFeatures
@@ -99,13 +100,17 @@ def _column_transformer(graph: Graph, step: ColumnTransformer, values: Values) -
 def _columns(graph: Graph, step: Columns, values: Values) -> Values:
     """Numbers filled and scaled, gaps of numbers, one column for each category."""
     used = [column for column in step.facts_ if column.kind != "left out"]
+    odd = [f"{c.name} ({c.kind})" for c in used if c.kind not in ("number", "category")]
+    if odd or any(column.n_rare for column in used):
+        odd += [f"{c.name} (rare values)" for c in used if c.n_rare]
+        raise _refused(step, f"ONNX graphs of tables take numbers and categories, not {odd[0]}")
     numbers = [k for k, column in enumerate(used) if column.kind == "number"]
     out = Values([], [])
     if numbers:
         cells = graph.matrix(graph.take(values, numbers))
         medians, means, scales = (
-            np.array([getattr(used[k], name) for k in numbers])
-            for name in ("median", "mean", "scale")
+            np.array([getattr(used[k], name)[0] for k in numbers])
+            for name in ("medians", "means", "scales")
         )
         filled = graph.add("Where", graph.add("IsNaN", cells), medians, cells)
         scaled = graph.add("Div", graph.add("Sub", filled, means), scales)
@@ -214,6 +219,11 @@ def _group_scaler(graph: Graph, step: GroupScaler, values: Values) -> Values:
         standard = _scaler(graph, step.standard_, standard)
     if not step.needs_groups_:
         return standard + standard if step.with_standard else standard
+    inside = _in_group(graph, x, width, with_mean=step.with_mean)
+    return inside + standard if step.with_standard else inside
+
+
+def _in_group(graph: Graph, x: str, width: int, *, with_mean: bool) -> Values:
     same = graph.same_group()
     sizes = graph.add("ReduceSum", same, ROWS, keepdims=1)
     first = graph.add("Gather", x, graph.add("ArgMax", same, axis=1, keepdims=0), axis=0)
@@ -226,9 +236,18 @@ def _group_scaler(graph: Graph, step: GroupScaler, values: Values) -> Values:
     least = graph.add("Mul", magnitude, np.array(ROUNDING * np.finfo(np.float64).eps))
     is_more = graph.add("Greater", deviation, least)
     factor = graph.add("Div", np.array(1.0), graph.add("Where", is_more, deviation, np.array(1.0)))
-    scaled = graph.add("Mul", z if step.with_mean else x, factor)
-    inside = Values([graph.add("Where", is_more, scaled, np.array(0.0))], [width])
-    return inside + standard if step.with_standard else inside
+    scaled = graph.add("Mul", z if with_mean else x, factor)
+    return Values([graph.add("Where", is_more, scaled, np.array(0.0))], [width])
+
+
+def _tree_features(graph: Graph, step: TreeFeatures, values: Values) -> Values:
+    """Numbers and, in groups, the scaled ones beside them, rounded as trees see them."""
+    if step.sizes or step.n_codes:
+        raise _refused(step, "trees in ONNX take numbers only, no categories and texts")
+    width = values.n_columns
+    if step.needs_groups_:
+        values = values + _in_group(graph, graph.matrix(values), width, with_mean=True)
+    return Values([graph.floats(graph.rounded(graph.matrix(values)))], [values.n_columns])
 
 
 def _hinges(graph: Graph, step: HingeFeatures, values: Values) -> Values:
@@ -280,6 +299,7 @@ _MAKERS: dict[type, Callable[[Graph, Any, Values], Values]] = {
     Nystroem: _nystroem,
     Pipeline: _pipeline,
     SimpleImputer: _imputer,
+    TreeFeatures: _tree_features,
 }
 
 

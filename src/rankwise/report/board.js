@@ -31,23 +31,21 @@ function cardsOf(board) {
       "li",
       { class: "card" },
       html("h3", {}, title),
-      html("p", { class: "value" }, formatNumber(value)),
+      html("p", { class: "value" }, typeof value === "number" ? formatNumber(value) : value),
       html("p", { class: "hint" }, hint),
     );
   const found = [card("Items", rows.item.length, `${formatNumber(rows.thin.length)} of them thin`)];
   if (board.hasIntervals) {
     const isFirst = (rank, i) => rank === 1 && rows.component[i] === 1;
-    const tiers = Math.max(...rows.tier.map((tier, i) => (rows.component[i] === 1 ? tier : 0)));
+    const atOnce = rows.best_of_all.filter(isFirst).length;
     found.push(
-      card("May be first", rows.best_rank.filter(isFirst).length, "as far as can be told"),
-      card(
-        "Tiers",
-        tiers,
-        tiers > 1
-          ? "each begins with an item that is surely below the first of the one before"
-          : "no item is surely below the first",
-      ),
+      card("May be first", rows.best_rank.filter(isFirst).length, `${formatNumber(atOnce)} with all items at once`),
     );
+    const first = rows.rank.findIndex((rank, i) => rank === 1 && rows.holdsText?.[i]);
+    if (first >= 0) {
+      const hint = `of ${formatNumber(board.nComparisons)} comparisons, and it is level with the next`;
+      found.push(card("First place holds by", rows.holdsText[first], hint));
+    }
   }
   const each = (2 * board.nComparisons) / rows.item.length;
   const hint = `${formatNumber(each, 2)} an item on average`;
@@ -137,6 +135,9 @@ function drawJudges(board) {
   ];
   const options = { more: byId("more-judges"), step: JUDGE_ROWS };
   const table = new SortableTable(byId("judge-table"), columns, options);
+  byId("krippendorff").hidden = board.krippendorff === null;
+  byId("krippendorff").textContent =
+    `Krippendorff's α of all judges is ${two(board.krippendorff ?? 0)}: 1 is that they always agree about the same two items, 0 no more than by chance.`;
   const worst = ({ agreement_high: high }) => high ?? 1;
   const order = judges.map((_, k) => k);
   order.sort((a, b) => worst(judges[a]) - worst(judges[b]));

@@ -9,6 +9,7 @@ import numpy as np
 
 from rankwise.datasets.times import in_days
 from rankwise.leaderboard import Leaderboard
+from rankwise.leaderboard.board import WHOLE
 from rankwise.leaderboard.formats import footnotes
 from rankwise.report.items import as_text, short_numbers
 from rankwise.report.page import Page, assemble
@@ -17,15 +18,9 @@ MATRIX_ITEMS = 120  # the first of a board, whose meetings are on the page
 SURPRISES = 50  # pairs that differ most from what was expected
 NAMED = 5  # items that a sentence names
 DIGITS = 8
-RANKS = ("rank", "best_rank", "worst_rank", "tier")
 MANY_BOARDS = 10  # above, each has a smaller matrix
 SCRIPTS = (
-    "charts.js",
-    "tables.js",
-    "theme.js",
-    "ratings.js",
-    "meetings.js",
-    "over_time.js",
+    *("charts.js", "tables.js", "theme.js", "ratings.js", "meetings.js", "over_time.js"),
     "board.js",
 )
 
@@ -99,6 +94,7 @@ def describe_board(board: Leaderboard, label: Any, n_matrix: int = MATRIX_ITEMS)
         "effects": _fields(board.effects),
         "judges": _fields(board.judges),
         "paths": _paths(board),
+        "krippendorff": _plain(board.krippendorff),
     }
 
 
@@ -113,14 +109,18 @@ def headline(board: Leaderboard) -> str:
             f"{_isolated(ranked[0].item)} is first{where}; without intervals nothing says how "
             "sure that is."
         )
-    sure = f"with {100 * board.confidence:g}% confidence"
     able = [row.item for row in ranked if row.best_rank == 1]
-    if len(able) == 1:
-        return f"{_isolated(able[0])} is above each other item{where} {sure}."
+    at_once = sum(row.best_of_all == 1 for row in ranked)
+    sure = f"{100 * board.confidence:g}%"
+    if at_once == 1:
+        return f"{_isolated(able[0])} is above all other items{where}, {sure} sure."
     names = ", ".join(map(_isolated, able[:NAMED]))
     more = f" and {len(able) - NAMED:,} more" if len(able) > NAMED else ""
     items = "items" if len(ranked) == len(board) or where else "ranked items"
-    return f"{len(able):,} of {len(ranked):,} {items}{where} may be the best: {names}{more}."
+    said = f"{len(able):,} of {len(ranked):,} {items}{where} may be the best: {names}{more}."
+    if at_once == len(able):
+        return said
+    return f"{said} That is {sure} sure for each item; for all of them at once {at_once:,} may be."
 
 
 def _isolated(name: Any) -> str:
@@ -140,7 +140,10 @@ def _rows(board: Leaderboard) -> dict[str, list[Any] | None]:
             rows[name] = np.flatnonzero(column).tolist()
         else:
             values = short_numbers(column, DIGITS)
-            rows[name] = [value or None for value in values] if name in RANKS else values
+            rows[name] = [value or None for value in values] if name in WHOLE else values
+    found = [board.holds_by.get(row.item) for row in board.rows] if board.holds_by else []
+    rows["holds"] = [None if hold is None else hold.n for hold in found] or None
+    rows["holdsText"] = [None if hold is None else str(hold) for hold in found] or None
     return rows
 
 

@@ -81,7 +81,7 @@ function matrixCell(format, kind, i, j) {
     {
       ...attributes,
       class: found.n < FEW_MEETINGS ? "few" : null,
-      styles: heatStyles(strength),
+      styles: heatStyles((strength * found.n) / (found.n + FEW_MEETINGS)), // few are pale
     },
     format.cell(found[kind], kind === "difference"),
   );
@@ -142,7 +142,7 @@ function setUpMeetings() {
   byId("matrix-legend").replaceChildren(
     html("span", {}, html("i", { class: "heat-high" }), "good for the row"),
     html("span", {}, html("i", { class: "heat-low" }), "bad for the row"),
-    html("span", {}, html("em", {}, "slanted"), `fewer than ${FEW_MEETINGS} comparisons`),
+    html("span", {}, html("em", {}, "slanted"), `fewer than ${FEW_MEETINGS} comparisons; the fewer, the paler`),
     html("span", {}, "empty: never met"),
   );
 }

@@ -1,6 +1,7 @@
 // Ratings with intervals: one row an item, one scale for all of them.
 
 const FIRST_ROWS = 50;
+const PICTURE_ITEMS = 30;
 const state = { board: 0, matrix: 0 };
 const chosen = () => data.boards[state.board];
 const isPhone = window.matchMedia("(max-width: 40rem)");
@@ -51,12 +52,13 @@ function ratingRange(rows) {
   ];
 }
 
-const pictureWidth = () => (isPhone.matches ? 112 : 160);
+const smallWidth = () => (isPhone.matches ? 112 : 160);
+const aThird = () =>
+  isPhone.matches ? 104 : Math.round(byId("rating-table").parentNode.clientWidth / 3);
 
-function frameOf([from, to]) {
-  const width = pictureWidth();
+function frameOf([from, to], width = smallWidth()) {
   const x = linearScale(from, to, 6, width - 6);
-  return { from, to, width, x, ticks: linearTicks(from, to, isPhone.matches ? 3 : 5) };
+  return { from, to, width, x, ticks: linearTicks(from, to, width < 150 ? 3 : 5) };
 }
 
 // What is outside ends in an arrow at the edge.
@@ -103,6 +105,22 @@ function pictureColumn(title, frame, value, low, high, format) {
   return { title, value, cell, axis: frame };
 }
 
+// The ranks that are possible: a bar for this item, a line for all items at once.
+function rankPicture(rows, i, width) {
+  const last = Math.max(...rows.worst_rank);
+  const x = linearScale(0.5, last + 0.5, 1, width - 1);
+  const bar = (className, best, worst, height) => {
+    const [left, right] = [x(best - 0.5), x(worst + 0.5)];
+    return svg("rect", { class: className, x: left, width: right - left, y: 7 - height / 2, height });
+  };
+  const parts = [verticalLine("grid", x(0.5), 0, 14), verticalLine("grid", x(last + 0.5), 0, 14)];
+  if (rows.best_rank[i] !== null) {
+    parts.push(bar("at-once", rows.best_of_all[i], rows.worst_of_all[i], 2));
+    parts.push(bar("ranks", rows.best_rank[i], rows.worst_rank[i], 9));
+  }
+  return canvas(width, 14, `ranks ${rankRange(rows, i)} of ${last}`, ...parts);
+}
+
 function drawAxes(table) {
   table.columns.forEach((column, k) => {
     if (!column.axis) return;
@@ -134,32 +152,46 @@ function ratingColumns(board) {
     { title: "Item", isText: true, value: at("item"), cell: (i) => itemName(rows, thin, i) },
     pictureColumn(
       board.hasIntervals ? "Rating and interval" : "Rating drawn",
-      frameOf(ratingRange(rows)),
+      frameOf(ratingRange(rows), aThird()),
       ...["rating", "low", "high"].map(at),
       format,
     ),
-    number(unitTitle(board), "rating", format),
   ];
   if (board.hasIntervals) {
     columns.push(
       {
-        title: `${percent(board.confidence)} interval`,
-        value: at("low"),
-        cell: (i) => span(rows.low[i], rows.high[i], format),
-      },
-      {
-        title: "Rank range",
+        title: "Ranks",
         value: at("best_rank"),
-        cell: (i) => rankRange(rows, i),
+        cell: (i) => html("td", { class: "picture two-lines" }, ...rankWords(rows, i)),
         ...rising,
       },
-      number("Tier", "tier", formatNumber, rising),
+      {
+        title: unitTitle(board),
+        value: at("rating"),
+        cell: (i) => twoLines(format(rows.rating[i]), span(rows.low[i], rows.high[i], format)),
+      },
     );
+  } else columns.push(number(unitTitle(board), "rating", format));
+  if (rows.holds) {
+    columns.push({ title: "Holds by", value: at("holds"), cell: (i) => rows.holdsText[i] ?? "–" });
   }
-  columns.push(number("Comparisons", "n"), recordColumn(rows));
+  columns.push({
+    title: "Comparisons",
+    value: at("n"),
+    cell: (i) => twoLines(formatNumber(rows.n[i]), recordOf(rows, i)),
+  });
   if (board.nComponents > 1) columns.push(number("Part", "component", formatNumber, rising));
   return columns;
 }
+
+function rankWords(rows, i) {
+  const ranks = rankRange(rows, i);
+  const words = isPhone.matches ? ranks : `${ranks}, at once ${rankRange(rows, i, "of_all")}`;
+  return [rankPicture(rows, i, isPhone.matches ? 52 : 120), html("small", {}, words)];
+}
+
+const twoLines = (text, more) =>
+  html("td", { class: "two-lines" }, text, html("small", {}, more));
 
 function itemName(rows, thin, i) {
   const name = html("bdi", {}, rows.item[i]);
@@ -168,19 +200,13 @@ function itemName(rows, thin, i) {
   return html("span", {}, name, html("span", { class: "thin", title: words }, "\u00a0†"));
 }
 
-const rankRange = (rows, i) =>
+const rankRange = (rows, i, kind = "rank") =>
   rows.best_rank[i] === null
     ? "–"
-    : `${formatNumber(rows.best_rank[i])}–${formatNumber(rows.worst_rank[i])}`;
+    : `${formatNumber(rows[`best_${kind}`][i])}–${formatNumber(rows[`worst_${kind}`][i])}`;
 
-function recordColumn(rows) {
-  const parts = ["wins", "ties", "losses"].map((name) => rows[name]);
-  return {
-    title: "Won, tied, lost",
-    value: (i) => (rows.n[i] ? (rows.wins[i] + rows.ties[i] / 2) / rows.n[i] : null),
-    cell: (i) => parts.map((values) => formatNumber(values[i])).join("/"),
-  };
-}
+const recordOf = (rows, i) =>
+  ["wins", "ties", "losses"].map((name) => formatNumber(rows[name][i])).join("/");
 
 function drawRatings() {
   const board = chosen();
@@ -198,11 +224,69 @@ function drawRatings() {
   drawAxes(table);
   byId("rating-legend").replaceChildren(...ratingLegend(board));
   table.setRows(board.rows.item.map((_, i) => i));
+  byId("save-csv").onclick = () => saveTable(board);
+  byId("save-png").onclick = () => savePicture(board);
+}
+
+// --- to take away -------------------------------------------------------------------------------
+
+function save(name, address) {
+  const link = html("a", { href: address, download: name });
+  link.click();
+}
+
+function saveTable({ rows, label }) {
+  const columns = Object.keys(rows).filter((name) => rows[name] && !name.startsWith("holdsT"));
+  const thin = new Set(rows.thin);
+  const cell = (name, i) => (name === "thin" ? thin.has(i) : (rows[name][i] ?? ""));
+  const quoted = (value) => `"${String(value).replaceAll('"', '""')}"`;
+  const line = (values) => values.map(quoted).join(",");
+  const lines = rows.item.map((_, i) => line(columns.map((name) => cell(name, i))));
+  const text = `\ufeff${[line(columns), ...lines].join("\r\n")}\r\n`;
+  save(`${label || "board"}.csv`, `data:text/csv;charset=utf-8,${encodeURIComponent(text)}`);
+}
+
+// The first items with their intervals, drawn on a canvas in the colors of the page.
+function savePicture(board) {
+  const { rows } = board;
+  const shown = rows.item.slice(0, PICTURE_ITEMS);
+  const [names, width, line, top] = [260, 900, 24, 56];
+  const paper = html("canvas", { width: 2 * width, height: 2 * (top + line * shown.length + 16) });
+  const pen = paper.getContext("2d");
+  const ink = getComputedStyle(document.body).color;
+  const [from, to] = ratingRange(rows);
+  const x = linearScale(from, to, names, width - 24);
+  const clip = (value) => Math.min(Math.max(x(value), names), width - 24);
+  const bar = (left, right, y, height) => pen.fillRect(left, y - height / 2, right - left, height);
+  pen.scale(2, 2);
+  pen.fillStyle = getComputedStyle(document.body).backgroundColor;
+  pen.fillRect(0, 0, paper.width, paper.height);
+  pen.fillStyle = ink;
+  pen.font = "600 16px system-ui, sans-serif";
+  pen.fillText(document.querySelector("h1").textContent.slice(0, 80), 16, 24, width - 32);
+  pen.font = "13px system-ui, sans-serif";
+  pen.textAlign = "center";
+  for (const tick of linearTicks(from, to, 5)) pen.fillText(formatTick(tick), x(tick), top - 10);
+  shown.forEach((name, i) => {
+    const y = top + line * (i + 0.5);
+    pen.fillStyle = ink;
+    pen.textAlign = "left";
+    pen.fillText(`${rows.rank[i] ?? "–"}  ${name.slice(0, 60)}`, 16, y + 4, names - 32);
+    pen.fillStyle = getComputedStyle(document.querySelector("header .brand")).color;
+    if (rows.low && rows.low[i] !== null) bar(clip(rows.low[i]), clip(rows.high[i]), y, 2);
+    pen.beginPath();
+    pen.arc(clip(rows.rating[i]), y, 4, 0, 2 * Math.PI);
+    pen.fill();
+  });
+  save(`${board.label || "board"}.png`, paper.toDataURL("image/png"));
 }
 
 function ratingLegend(board) {
   const key = (className, words) => html("span", {}, html("i", { class: className }), words);
   const found = [];
+  if (board.hasIntervals) {
+    found.push(key("ranks", "ranks it may have"), key("at-once", "with all items at once"));
+  }
   if (board.rows.tier?.some((tier) => tier > 1)) found.push(key("level", "every other tier is shaded"));
   if (board.rows.thin.length) {
     found.push(html("span", {}, html("b", { class: "thin" }, "†"), "thin: little is known"));

@@ -197,6 +197,11 @@ class Table:
         is_definite = values.min(initial=0.0) >= INDEFINITE * np.abs(values).max(initial=0.0)
         return Solutions(np.stack(coef), bool(is_definite))
 
+    def intercept(self, B: Array) -> float:
+        """What takes the scores of one list of cells to the scale of Y: the mean of Y − F."""
+        F = np.linalg.multi_dot([self.rows.matrix, B, self.columns.matrix.T])
+        return float(np.nanmean(self.loss.Y - F))
+
     def without_rows(self, alphas: Array) -> Array:
         """Scores of each row by models without it, shape (q, t, n_alphas); all cells are known.
 

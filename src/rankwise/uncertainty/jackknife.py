@@ -36,6 +36,8 @@ from rankwise.model_selection.task import LeastSquaresTask
 
 BLOCK = 2**22  # numbers
 COVARIANCE_LIMIT = 2000  # items of which all differences are looked at
+JOINT_LIMIT = 300  # items of which the largest of all errors is drawn
+JOINT_DRAWS = 1000
 EQUAL = 1e-7  # of the largest score; a smaller difference is rounding, or the work of alpha
 FEW_COMPONENTS = 10  # of explicit preferences: fewer are parts of one list, not groups
 KINDS = ("auto", "groups", "items", "comparisons")
@@ -94,7 +96,11 @@ def ranks_within(scores: Array, lists: Indices) -> Indices:
 
 
 def possible_ranks(
-    scores: Array, spread: Spread, lists: Indices, confidence: float
+    scores: Array,
+    spread: Spread,
+    lists: Indices,
+    confidence: float,
+    quantile: float | None = None,
 ) -> tuple[Indices, Indices]:
     """Best and worst rank of each item in its list.
 
@@ -102,11 +108,12 @@ def possible_ranks(
     number of items surely above, the worst rank leaves out those surely below. To miss the true
     rank k, more items must be wrongly above than are rightly above but not surely so. So the true
     ranks are inside for at least the confidence on average over the items (98–99 % for 95 % in
-    simulations); not for all items at once, and not for the true winner of a field of equals. In
-    lists of more than 2,000 items s_i + s_j stands for the error of a difference, which is wider.
+    simulations); not for all items at once, and not for the true winner of a field of equals:
+    that needs the `quantile` of `joint_quantile`. In lists of more than 2,000 items s_i + s_j
+    stands for the error of a difference, which is wider.
     """
     best, worst = np.empty((2, len(scores)), np.intp)
-    quantile = spread.quantile((1 + confidence) / 2)
+    quantile = spread.quantile((1 + confidence) / 2) if quantile is None else quantile
     for items in items_of_lists(lists):
         f, root, n = scores[items], spread.root[items], len(items)
         least = EQUAL * np.abs(f).max(initial=0.0)
@@ -122,6 +129,30 @@ def possible_ranks(
         is_above = f - f[:, None] > bound  # [i, j]: j above i
         best[items], worst[items] = 1 + is_above.sum(axis=1), n - is_above.sum(axis=0)
     return best, worst
+
+
+def joint_quantile(spread: Spread, lists: Indices, confidence: float) -> float:
+    """Quantile of the largest |d_ij − δ_ij| / s_ij over all pairs of a list: the max-t of V = F Fᵀ.
+
+    All intervals of differences that are so many standard errors wide hold the truth together. From
+    draws of the errors; above 300 items by Bonferroni's inequality, which is a little wider.
+    """
+    n_pairs = sum(len(items) * (len(items) - 1) // 2 for items in items_of_lists(lists))
+    if len(lists) > JOINT_LIMIT or not n_pairs:
+        return spread.quantile(1 - (1 - confidence) / 2 / max(1, n_pairs))
+    rng = np.random.default_rng(0)
+    normal = rng.standard_normal((spread.root.shape[1], JOINT_DRAWS))
+    scale = np.sqrt(rng.chisquare(spread.freedom, JOINT_DRAWS) / spread.freedom)
+    errors = (spread.root @ (normal / scale)).astype(np.float32)
+    largest = np.zeros(JOINT_DRAWS)
+    for items in items_of_lists(lists):
+        for k, i in enumerate(items[:-1]):
+            others = items[k + 1 :]
+            s = np.linalg.norm(spread.root[others] - spread.root[i], axis=1)
+            apart = s > 0
+            ratios = np.abs(errors[others[apart]] - errors[i]) / s[apart, None]
+            largest = np.maximum(largest, ratios.max(axis=0, initial=0.0))
+    return float(np.quantile(largest, confidence))
 
 
 def items_of_lists(lists: Indices) -> list[Indices]:

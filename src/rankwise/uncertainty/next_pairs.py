@@ -26,6 +26,7 @@ CANDIDATES = 4096  # pairs that are looked at again after each choice
 N_DRAWS = 1000
 CONTENDERS = 200  # items near the edge of the top; with more the top is anything but settled
 OPEN = 1e-3  # probability of being on the other side of the edge, from which on an item matters
+MANY_ANSWERS = 10  # for each item; more are too far off to foresee
 JITTER = 1e-5  # relative: breaks ties at random
 
 
@@ -235,6 +236,22 @@ def _choose(
             belief.observe(*chosen[-1])
             i, j = np.delete(i, best), np.delete(j, best)
     return chosen
+
+
+def answers_to_go(
+    belief: Belief, goal: str, top: int, level: float, rng: np.random.Generator
+) -> int | None:
+    """Answers until the goal is settled if the ratings stay as they are; the belief is used up.
+
+    A quarter more pairs at a time are taken as answered, until what is known of the present ratings
+    is enough. None if that is more than ten for each item.
+    """
+    edge, n_answers = _edge(belief.mean, top) if goal == "top" else None, 0
+    while n_answers <= MANY_ANSWERS * belief.n_items:
+        if _settled(belief, edge, top, level, rng)[0] >= level:
+            return n_answers
+        n_answers += len(_choose(belief, edge, max(1, n_answers // 4), rng))
+    return None
 
 
 def _worth(

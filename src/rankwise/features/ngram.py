@@ -1,0 +1,80 @@
+"""The n-gram kernel: how many short pieces two texts, molecules or sequences share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rankwise.arrays import Array
+
+LONGEST = 100  # characters of an n-gram
+BLOCK_ENTRIES = 2**22  # of a sparse product at a time, which is nearly dense
+
+
+def check_ngram(ngram_range: Any = (1, 3), shared: Any = 0.0) -> None:
+    """Raise an error unless these are parameters of `ngram_kernel`."""
+    is_range = isinstance(ngram_range, (tuple, list)) and len(ngram_range) == 2
+    if not is_range or not all(isinstance(n, int) for n in ngram_range):
+        raise ValueError(f"ngram_range={ngram_range!r}; expected two whole numbers, as (1, 3).")
+    if not 1 <= ngram_range[0] <= ngram_range[1] <= LONGEST:
+        raise ValueError(
+            f"ngram_range={ngram_range!r}; expected 1 ≤ shortest ≤ longest ≤ {LONGEST}."
+        )
+    if not isinstance(shared, (int, float)) or not 0 <= shared < 1:
+        raise ValueError(f"shared={shared!r}; expected a number from 0 to below 1.")
+
+
+def ngram_kernel(
+    texts: Sequence[str],
+    others: Sequence[str] | None = None,
+    ngram_range: tuple[int, int] = (1, 3),
+    shared: float = 0.0,
+) -> Array:
+    """Tanimoto similarity of the counts of n-grams, mixed with a constant.
+
+    With counts a and b of all pieces of so many characters in two texts,
+
+        k = (1 − s) aᵀb / (aᵀa + bᵀb − aᵀb) + s
+
+    which is 1 for equal texts and s for texts that share nothing or are shorter than all n-grams.
+    Products are sparse.
+
+    Parameters
+    ----------
+    texts, others : sequence of str
+        Texts, such as SMILES or protein sequences; `texts` again if `others` is None.
+    ngram_range : (int, int)
+        Shortest and longest n-grams.
+    shared : float
+        s, the share of what all texts have in common.
+    """
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    shortest, longest = ngram_range
+
+    def pieces(text: str) -> list[str]:
+        sizes = range(shortest, min(longest, len(text)) + 1)
+        return [text[k : k + size] for size in sizes for k in range(len(text) - size + 1)]
+
+    counter = CountVectorizer(analyzer=pieces, dtype=np.float64)
+    n = len(texts)
+    every = list(texts) if others is None else [*texts, *others]
+    if not any(len(text) >= shortest for text in every):
+        return np.full((n, len(every) - n or n), float(shared))
+    counts = counter.fit_transform(every)
+    A, B = counts[:n], counts[:n] if others is None else counts[n:]
+    squares = np.asarray(counts.multiply(counts).sum(axis=1)).ravel()
+    of_A, of_B = squares[:n], squares[:n] if others is None else squares[n:]
+    K = np.empty((A.shape[0], B.shape[0]))
+    size = max(1, BLOCK_ENTRIES // max(1, B.shape[0]))
+    by_column = B.T.tocsr()
+    for start in range(0, len(K), size):
+        rows = slice(start, start + size)
+        common = (A[rows] @ by_column).toarray()
+        rest = of_A[rows, None] + of_B - common
+        K[rows] = np.divide(common, rest, out=np.zeros_like(common), where=rest > 0)
+    K *= 1 - shared
+    K += shared
+    return K

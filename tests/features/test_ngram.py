@@ -1,0 +1,161 @@
+"""Kernels of objects: texts by their n-grams, and anything by a function."""
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankwise import (
+    ConditionalRankRLSCV,
+    CoRankRLS,
+    LabelRankerCV,
+    RankingPursuit,
+    RankLogistic,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    View,
+)
+from rankwise.features.kernel import Kernel
+from rankwise.features.ngram import ngram_kernel
+from rankwise.model_selection import leave_group_out_predict, leave_pair_out
+from rankwise.persistence import load, save
+
+RNG = np.random.default_rng(0)
+WORDS = ["".join(RNG.choice(list("abcd"), size=RNG.integers(3, 12))) for _ in range(24)]
+Y = np.array([word.count("a") - word.count("b") for word in WORDS], dtype=float)
+GROUPS = np.repeat(np.arange(4), 6)
+RANKERS = [
+    RankRLS(kernel="ngram"),
+    RankRLS(kernel="ngram", n_basis=10, random_state=0),
+    RankRLSCV(kernel="ngram", kernel_params={"ngram_range": (1, 2)}),
+    RankSVM(kernel="ngram"),
+    RankLogistic(kernel="ngram"),
+    RankingPursuit(8, kernel="ngram"),
+    CoRankRLS(
+        views=[View(kernel="ngram"), View(kernel="ngram", kernel_params={"ngram_range": (2, 2)})]
+    ),
+]
+
+
+def tanimoto(one, other, shortest, longest):
+    pieces = [
+        Counter(
+            text[k : k + n] for n in range(shortest, longest + 1) for k in range(len(text) - n + 1)
+        )
+        for text in (one, other)
+    ]
+    common = sum(count * pieces[1][piece] for piece, count in pieces[0].items())
+    squares = [sum(count**2 for count in each.values()) for each in pieces]
+    return common / (sum(squares) - common) if sum(squares) > common else float(common > 0)
+
+
+@given(
+    st.lists(st.text("abß\n ", max_size=6), min_size=1, max_size=5),
+    st.lists(st.text("abß\n ", max_size=6), min_size=1, max_size=4),
+    st.sampled_from([(1, 1), (1, 3), (2, 3)]),
+    st.sampled_from([0.0, 0.25]),
+)
+def test_ngram_kernel_is_tanimoto_of_counts_mixed_with_a_constant(texts, others, sizes, shared):
+    truth = [[tanimoto(one, other, *sizes) for other in others] for one in texts]
+    K = ngram_kernel(texts, others, sizes, shared)
+    np.testing.assert_allclose(K, (1 - shared) * np.array(truth) + shared, rtol=1e-12)
+    own = ngram_kernel(texts, None, sizes, shared)
+    np.testing.assert_allclose(own, ngram_kernel(texts, texts, sizes, shared), rtol=1e-12)
+    assert np.linalg.eigvalsh(own)[0] > -1e-9
+
+
+@pytest.mark.parametrize("ranker", RANKERS, ids=lambda ranker: type(ranker).__name__)
+def test_every_ranker_learns_from_texts_as_from_their_kernel_matrix(ranker, tmp_path):
+    model = ranker.fit(WORDS, Y, GROUPS)
+    assert model.score(WORDS, Y, GROUPS) > 0.8
+    scores = model.predict(["aab", "bbb", "aab"])
+    assert scores[0] > scores[1]
+    assert scores[0] == scores[2]
+    for texts in (np.array(WORDS), pd.Series(WORDS), np.array(WORDS, dtype=object)[:, None]):
+        again = type(ranker)(**ranker.get_params(deep=False)).fit(texts, Y, GROUPS)
+        np.testing.assert_array_equal(again.predict(texts), model.predict(WORDS))
+    save(model, tmp_path / "model.rw")
+    np.testing.assert_array_equal(load(tmp_path / "model.rw").predict(WORDS), model.predict(WORDS))
+
+
+def test_a_kernel_function_gets_the_objects_themselves():
+    graphs = [{"nodes": set(word), "size": len(word)} for word in WORDS]
+
+    def common(one, other):
+        return float(len(one["nodes"] & other["nodes"]))
+
+    K = np.array([[common(one, other) for other in graphs] for one in graphs])
+    model = RankRLS(kernel=common).fit(graphs, Y, GROUPS)
+    truth = RankRLS(kernel="precomputed").fit(K, Y, GROUPS)
+    np.testing.assert_allclose(model.predict(graphs), truth.predict(K), rtol=1e-10)
+    held_out = leave_group_out_predict(RankRLS(kernel=common), graphs, Y, GROUPS)
+    np.testing.assert_allclose(
+        held_out, leave_group_out_predict(RankRLS(kernel="precomputed"), K, Y, GROUPS), rtol=1e-8
+    )
+
+
+def test_lists_of_different_lengths_are_objects():
+    lists = [list(range(len(word))) for word in WORDS]
+    model = RankRLS(kernel=lambda one, other: float(min(len(one), len(other))))
+    lengths = np.array([len(word) for word in WORDS], dtype=float)
+    assert model.fit(lists, lengths).score(lists, lengths) > 0.99
+
+
+def test_hold_outs_of_texts_equal_refits():
+    model = RankRLS(kernel="ngram", alpha=0.01)
+    held_out = leave_group_out_predict(model, WORDS, Y, GROUPS)
+    for group in range(4):
+        rest = np.flatnonzero(group != GROUPS)
+        left = np.flatnonzero(group == GROUPS)
+        refit = model.fit([WORDS[k] for k in rest], Y[rest], GROUPS[rest])
+        scores = refit.predict([WORDS[k] for k in left])
+        np.testing.assert_allclose(np.diff(held_out[left]), np.diff(scores), rtol=1e-7, atol=1e-10)
+    K = Kernel("ngram").matrix(np.array(WORDS, dtype=object)[:, None])
+    pairs = leave_pair_out(model, WORDS, Y)
+    truth = leave_pair_out(RankRLS(kernel="precomputed", alpha=0.01), K, Y)
+    np.testing.assert_allclose(pairs.differences, truth.differences, rtol=1e-8, atol=1e-10)
+
+
+def test_labels_and_both_sides_of_a_table_are_learned_from_texts(tmp_path):
+    labels = RNG.normal(size=(24, 3)) + np.array([0, 1, 2])
+    model = LabelRankerCV(kernel="ngram").fit(WORDS, labels)
+    assert model.predict(WORDS[:2]).shape == (2, 3)
+    columns = ["aa", "bb", "ca", "dd", "ab"]
+    table = np.array([[len(set(w) & set(c)) for c in columns] for w in WORDS], dtype=float)
+    search = ConditionalRankRLSCV(
+        row_kernel="ngram",
+        column_kernel="ngram",
+        row_kernel_params={"shared": 0.2, "ngram_range": (1, 1)},
+        leave="both",
+    ).fit(WORDS, columns, table)
+    assert search.best_score_ < 0.3
+    save(search, tmp_path / "table.rw")
+    again = load(tmp_path / "table.rw").predict(["abcd"], ["cd", "aa"])
+    np.testing.assert_array_equal(again, search.predict(["abcd"], ["cd", "aa"]))
+
+
+@pytest.mark.parametrize(
+    "params, message",
+    [
+        ({"ngram_range": (2, 1)}, "ngram_range"),
+        ({"ngram_range": 3}, "ngram_range"),
+        ({"shared": 1.0}, "shared"),
+        ({"width": 2}, "width"),
+    ],
+)
+def test_parameters_of_the_ngram_kernel_are_checked(params, message):
+    with pytest.raises(ValueError, match=message):
+        RankRLS(kernel="ngram", kernel_params=params).fit(WORDS, Y, GROUPS)
+
+
+def test_numbers_and_missing_texts_are_refused():
+    with pytest.raises(ValueError, match="texts"):
+        RankRLS(kernel="ngram").fit(np.eye(24), Y, GROUPS)
+    with pytest.raises(ValueError, match="row 3"):
+        RankRLS(kernel="ngram").fit([*WORDS[:3], None, *WORDS[4:]], Y, GROUPS)
+    with pytest.raises(ValueError, match="kmeans"):
+        RankRLS(kernel="ngram", n_basis=5, basis="kmeans++").fit(WORDS, Y, GROUPS)
