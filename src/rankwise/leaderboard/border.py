@@ -224,17 +224,17 @@ def check_clusters(data: PairData, clusters: Any, n_resamples: int) -> Indices |
 def _are_races(winner: Indices, loser: Indices) -> bool:
     """Whether many rows are pairs of rankings: a beats b, c and d, b beats c and d, c beats d."""
     starts = np.flatnonzero(np.r_[True, winner[1:] != winner[:-1]])
-    lengths, inside, k = np.diff(np.r_[starts, len(winner)]), 0, 0
+    lengths, inside, n_races, k = np.diff(np.r_[starts, len(winner)]), 0, 0, 0
     while k < len(lengths):
         m = int(lengths[k])
         rest, beaten = winner[starts[k + 1 : k + m]], loser[starts[k] : starts[k] + m]
         is_race = m > 1 and np.array_equal(lengths[k : k + m], np.arange(m, 0, -1))
         if is_race and np.isin(rest, beaten).all():
-            inside += m * (m + 1) // 2
+            inside, n_races = inside + m * (m + 1) // 2, n_races + 1
             k += m
         else:
             k += 1
-    return inside > MANY * len(winner)
+    return n_races > 2 and inside > MANY * len(winner)
 
 
 def encode_labels(name: str, labels: Any, n_comparisons: int) -> Groups:
