@@ -65,6 +65,7 @@ RUNS = {  # options, constants to make smaller, and something that must be print
     "score_tables.drug_target": ("--sets nr", {"ALPHAS": np.array([0.01])}, "both new"),
     "score_tables.label_ranking": ("--sets iris --short", {"WIDTHS": (1.0,)}, "iris"),
     "score_tables.ratings": ("--sets movielens", {"ALPHAS": np.array([0.01])}, "movielens"),
+    "sets.coverage": ("--sets iris --short", {"LISTS": (20,)}, "iris"),
     "treersvm11.covtype": ("--examples 300 --bmrm-iterations 3", {}, "< 6000"),
     "treersvm11.figure1": ("--sizes 200 500", {}, "slope"),
     "uncertainty.coverage": ("--runs 3 --only 40", {}, "40 groups"),
@@ -80,7 +81,7 @@ ELSEWHERE = (
     "quality",
     "quality_tables",
     "boards",
-    "sets",
+    "sums",
     "treersvm11.certificate",
 )
 

@@ -188,7 +188,7 @@ def test_what_does_not_go_with_rankings_is_refused():
 
 
 def test_races_taken_apart_without_clusters_are_warned_of():
-    lists = [one for one in random_lists(10, n=40, names="abcdefgh") if len(one) > 2]
+    lists = [one for one in random_lists(10, n=40, names="abcdefgh") if len(one) > 3]
     rows = [
         (a, b, k) for k, one in enumerate(lists) for i, a in enumerate(one) for b in one[i + 1 :]
     ]

@@ -228,7 +228,7 @@ def _are_races(winner: Indices, loser: Indices) -> bool:
     while k < len(lengths):
         m = int(lengths[k])
         rest, beaten = winner[starts[k + 1 : k + m]], loser[starts[k] : starts[k] + m]
-        is_race = m > 1 and np.array_equal(lengths[k : k + m], np.arange(m, 0, -1))
+        is_race = m > 2 and np.array_equal(lengths[k : k + m], np.arange(m, 0, -1))
         if is_race and np.isin(rest, beaten).all():
             inside, n_races = inside + m * (m + 1) // 2, n_races + 1
             k += m
