@@ -71,7 +71,7 @@ BUDGET = {
     "graphs": 1261,
     "inspection": 338,
     "judge": 889,
-    "leaderboard": 3527,
+    "leaderboard": 3535,
     "losses": 476,
     "metrics": 1216,
     "model_selection": 1783,
@@ -79,7 +79,7 @@ BUDGET = {
     "plot": 651,
     "report": 1282,
     "solvers": 1845,
-    "uncertainty": 979,
+    "uncertainty": 997,
 }
 CODE_LINES_OF_A_FILE = 400
 
