@@ -63,23 +63,23 @@ def test_imports_point_down_the_layers():
 BUDGET = {
     ".": 1070,
     "_compiled": 227,
-    "cli": 2751,
+    "cli": 2784,
     "dask": 364,
-    "datasets": 2785,
+    "datasets": 2786,
     "estimators": 4864,
     "features": 696,
     "graphs": 1261,
     "inspection": 338,
     "judge": 889,
-    "leaderboard": 3527,
+    "leaderboard": 3535,
     "losses": 476,
     "metrics": 1216,
     "model_selection": 1783,
-    "persistence": 1402,
+    "persistence": 1404,
     "plot": 651,
     "report": 1282,
     "solvers": 1845,
-    "uncertainty": 979,
+    "uncertainty": 997,
 }
 CODE_LINES_OF_A_FILE = 400
 

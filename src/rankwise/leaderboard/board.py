@@ -487,8 +487,9 @@ class Leaderboard:
     def holds_by(self) -> dict[Any, Overturn]:
         """What holds each ranked item above the next one of its component, by its label.
 
-        Empty without intervals and for boards of more than 300 items. Bradley–Terry by one Newton
-        step; `votes_to_overturn` confirms it by a refit.
+        The first one is held above any of the next ten, whoever needs the fewest. Empty without
+        intervals and for boards of more than 300 items. Bradley–Terry by one Newton step;
+        `votes_to_overturn` confirms it by a refit.
         """
         if not self._has_votes or self.intervals is None or len(self) > LARGEST:
             return {}
