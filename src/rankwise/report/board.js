@@ -151,6 +151,7 @@ function drawBoard() {
   const board = chosen();
   drawWords(board);
   drawRatings();
+  drawPaths(board);
   drawMeetings();
   drawEffects(board);
   drawJudges(board);
