@@ -72,7 +72,7 @@ RUNS = {  # options, constants to make smaller, and something that must be print
     "uncertainty.coverage": ("--runs 3 --only 40", {}, "40 groups"),
     "uncertainty.next_pairs": (
         "--runs 2",
-        {"RULES": {"random": at_random}, "stopped": print},
+        {"RULES": {"random": at_random}, "stopped": print, "foreseen": print},
         "Films",
     ),
     "uncertainty.probabilities": ("--folds 2 --only MQ2008", {}, "CalibratedRanker"),

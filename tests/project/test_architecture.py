@@ -71,7 +71,7 @@ BUDGET = {
     "graphs": 1261,
     "inspection": 338,
     "judge": 889,
-    "leaderboard": 3589,
+    "leaderboard": 3597,
     "losses": 604,
     "metrics": 1216,
     "model_selection": 1794,
