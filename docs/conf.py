@@ -84,13 +84,16 @@ html_theme_options = {
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
+    "footer_center": ["evidence_link"],
     "footer_end": [],
+    "header_links_before_dropdown": 6,
 }
 html_sidebars = {"index": []}
 
 SECTIONS = {  # pages that live elsewhere, as they are called here
     "../docs/": "",
     "docs/": "",
+    "results/": "../benchmarks/results/",
 }
 PAPERS = re.findall(r"^## (\w+\d\d)$", (HERE / "references.md").read_text(encoding="utf-8"), re.M)
 
@@ -120,6 +123,13 @@ def unlink_metrics(app, doctree):
             link.replace_self(link.children)
 
 
+def reach_tables_by_keyboard(app, pagename, templatename, context, doctree):
+    """What scrolls can have the focus, so that arrow keys scroll it."""
+    if "body" in context:
+        body = re.sub(r"<table class=\"(?!field-list)", '<table tabindex="0" class="', context["body"])
+        context["body"] = body.replace("<pre>", '<pre tabindex="0">')
+
+
 def write_example_report(app, error):
     """The report that `report_page.md` links to: what its own code writes."""
     if error is None and app.builder.name == "html":
@@ -136,4 +146,5 @@ def setup(app):
     app.connect("autodoc-process-docstring", link_papers, priority=900)  # after numpydoc
     app.connect("autodoc-skip-member", skip_tuple_fields)
     app.connect("doctree-read", unlink_metrics)
+    app.connect("html-page-context", reach_tables_by_keyboard)
     app.connect("build-finished", write_example_report)

@@ -5,21 +5,21 @@ from __future__ import annotations
 __all__ = ["StoryOrder"]
 
 STORY = [
-    "plot_ranking_or_regression.py",
+    "plot_auto_ranker.py",
+    "plot_board.py",
+    "plot_compare_rankers.py",
+    "plot_importance.py",
+    "plot_calibration.py",
+    "plot_best_sets.py",
     "plot_hybrid_search.py",
     "plot_alpha_path.py",
-    "plot_metrics.py",
-    "plot_grid_search.py",
     "plot_preference_graph.py",
-    "plot_costs.py",
-    "plot_kernels.py",
-    "plot_certified_gap.py",
-    "plot_pursuit.py",
-    "plot_leave_pair_out.py",
-    "plot_permutation_test.py",
-    "plot_unscored_items.py",
     "plot_label_ranking.py",
     "plot_table.py",
+    "plot_kernels.py",
+    "plot_leave_pair_out.py",
+    "plot_pursuit.py",
+    "plot_unscored_items.py",
 ]
 
 

@@ -1,7 +1,8 @@
 """Confidence intervals of an AUC, ours and those of [RankRLS09] Tables 4 and 5."""
 
 import numpy as np
-from scipy.stats import rankdata
+
+from rankwise.metrics import evaluate
 
 __all__ = ["PUBLISHED_INTERVALS", "auc_interval", "count_apart"]
 
@@ -35,20 +36,9 @@ PUBLISHED_INTERVALS = {  # 95 %, lower and upper end, of RankRLS, of RLS, of Ran
 
 
 def auc_interval(y, scores):
-    """AUC with its 95 % interval: value, lower and upper end.
-
-    The standard error is that of DeLong, DeLong and Clarke-Pearson (1988), from the share of
-    negatives below each positive and of positives above each negative; it takes documents as
-    drawn at random, and the model as given. An end beyond 1 is 1.
-    """
-    positive = y > 0
-    n_positive, n_negative = positive.sum(), (~positive).sum()
-    ranks = rankdata(scores)
-    below = (ranks[positive] - rankdata(scores[positive])) / n_negative
-    above = 1 - (ranks[~positive] - rankdata(scores[~positive])) / n_positive
-    value = below.mean()
-    half = 1.96 * np.sqrt(below.var(ddof=1) / n_positive + above.var(ddof=1) / n_negative)
-    return float(value), float(value - half), min(1.0, float(value + half))
+    """AUC with its 95 % interval (DeLong) from the library: value, lower and upper end."""
+    (row,) = evaluate(y, scores, None, ["auc"]).rows
+    return row.mean, row.low, row.high
 
 
 def count_apart(first, second):

@@ -32,7 +32,7 @@ from rankwise import CalibratedRanker, LabelRanker, LabelRankerCV, RankRLS, Rank
 from rankwise.datasets import read_letor
 
 SETS = ("authorship", "cpu", "housing", "pendigits", "segment", "stock", "vehicle", "vowel")
-LEVEL, MOST_NEW = 0.9, 500
+LEVEL, MOST_NEW, LISTS = 0.9, 500, (60, 200)
 
 
 class Labels:
@@ -167,7 +167,7 @@ def main(arguments=None):
     for name in given.sets.split(","):
         problem = (Queries if name == "mq2008" else Labels)(name, given.data)
         length = np.mean([len(y) for y in problem.truth])
-        for n in (60,) if given.short else (60, 200):
+        for n in LISTS[:1] if given.short else LISTS:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 found = [draw(problem, n, np.random.default_rng(k)) for k in range(repeats)]

@@ -513,3 +513,15 @@ def test_calibrated_models_give_intervals(letor, tmp_path):
     assert {row[1] for row in rows} == {"0", "1"}
     assert "held-out lists" in fail("predict", model, letor, "--best-set", "0.999", "-o", out)
     assert "--rank" in fail("predict", model, letor, "--best-set", "0.5", "--rank")
+
+
+def test_a_metric_of_ones_own_is_named_by_module_and_function(model, table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = ["def best(y, scores):", '    """The score of the first item."""']
+    (tmp_path / "judged_by_me.py").write_text("\n".join([*lines, "    return y[scores.argmax()]"]))
+    shown = succeed("evaluate", model, table, "-m", "judged_by_me:best", "--json").stdout
+    (row,) = json.loads(shown)["metrics"]
+    assert row["metric"] == "best"
+    succeed("report", model, table, "-o", "page.html", "-m", "judged_by_me:best")
+    assert "The score of the first item." in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "judged_by_me" in fail("evaluate", model, table, "-m", "judged_by_me:worst")

@@ -87,6 +87,10 @@ def test_the_model_is_the_pipeline_of_the_library(tasting, tmp_path, name):
     wrong = (scores[winner] < scores[loser]) + 0.5 * (scores[winner] == scores[loser])
     assert told["metrics"][0]["mean"] == pytest.approx(wrong.mean())
     assert told["metrics"][0]["groups"] == 100
+    scores_file = tmp_path / "scores.txt"
+    succeed("predict", model, tasting / "wines.csv", "-o", scores_file)
+    by_scores = succeed("evaluate", scores_file, *given(tasting, "test"), "--json").stdout
+    assert json.loads(by_scores)["metrics"] == told["metrics"]
     weighted = ["evaluate", model, *given(tasting, "test"), "--weight", "w", "--json"]
     weight = library_data(tasting, "test")[4]
     mean = json.loads(succeed(*weighted).stdout)["metrics"][0]["mean"]

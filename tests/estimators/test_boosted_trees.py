@@ -191,3 +191,18 @@ def test_a_model_file_holds_trees_and_refuses_a_loop(data, tmp_path):
     with pytest.raises((ModelFileError, ValueError), match="loop"):
         save(model, tmp_path / "loop.rw")
     assert not (tmp_path / "loop.rw").exists()
+
+
+def test_gaps_elsewhere_do_not_change_what_is_scaled_in_a_group():
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(40, 3)), np.arange(40) % 4
+    X[groups == 1, 0] = 0.1  # a constant, whose mean has another last bit
+    targets = rng.normal(size=40)
+    step = TreeFeatures().fit(X, targets, groups)
+    truth = step.transform(X, groups)
+    holes = X.copy()
+    holes[groups == 2, 1] = np.nan
+    found = step.transform(holes, groups)
+    others = groups != 2
+    np.testing.assert_allclose(found[others], truth[others], atol=1e-6)
+    assert np.isnan(found[~others, [1]]).all()

@@ -265,6 +265,8 @@ def test_sums_of_different_problems_do_not_mix_and_nothing_is_no_model():
     for empty in (Sums(), Sums().add(X[:2], y[:2], [0, 1])):
         with pytest.raises(ValueError, match="nothing to rank"):
             empty.solve([0.1])
+    with pytest.raises(ValueError, match="squares of some features overflow"):
+        Sums().add(1e200 * X, y, groups)
     with pytest.raises(ValueError, match="cost='signs'"):
         Sums(cost="signs")
     with pytest.raises(ValueError, match="beta=2"):

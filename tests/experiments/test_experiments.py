@@ -24,7 +24,6 @@ from experiments.rankrls09 import figure1, figure2, leave_pair_out, table1, tabl
 from experiments.shared import command_line, rankboost
 from experiments.shared.jester import tied_share
 from experiments.shared.letor import Fold, Learner, score_test_part
-from experiments.shared.letor_tool import letor_ndcg
 from experiments.shared.margin_runs import make_objective
 from experiments.shared.tables import format_table
 from experiments.treersvm11.figure1 import AllPairsHinge
@@ -65,6 +64,7 @@ RUNS = {  # options, constants to make smaller, and something that must be print
     "score_tables.drug_target": ("--sets nr", {"ALPHAS": np.array([0.01])}, "both new"),
     "score_tables.label_ranking": ("--sets iris --short", {"WIDTHS": (1.0,)}, "iris"),
     "score_tables.ratings": ("--sets movielens", {"ALPHAS": np.array([0.01])}, "movielens"),
+    "sets.coverage": ("--sets iris --short", {"LISTS": (20,)}, "iris"),
     "treersvm11.covtype": ("--examples 300 --bmrm-iterations 3", {}, "< 6000"),
     "treersvm11.figure1": ("--sizes 200 500", {}, "slope"),
     "uncertainty.coverage": ("--runs 3 --only 40", {}, "40 groups"),
@@ -80,7 +80,7 @@ ELSEWHERE = (
     "quality",
     "quality_tables",
     "boards",
-    "sets",
+    "sums",
     "treersvm11.certificate",
 )
 
@@ -214,12 +214,6 @@ def test_the_choice_is_the_best_on_validation():
     errors = [disagreement_error(valid.y, fit.predict(valid.X), valid.groups) for fit in fits]
     assert model.alpha == alphas[np.argmin(errors)]
     np.testing.assert_allclose(scores, fits[np.argmin(errors)].predict(fold.test.X))
-
-
-def test_letor_ndcg_by_hand():
-    y, scores, groups = np.array([0.0, 2, 1, 0]), np.array([4.0, 3, 2, 1]), np.ones(4)
-    expected = np.array([0, 3, 3 + 1 / np.log2(3)]) / np.array([3, 3 + 1, 3 + 1])
-    np.testing.assert_allclose(letor_ndcg(y, scores, groups, 3), expected)
 
 
 def test_figure1_draws_the_costs_of_equations_20_to_22():

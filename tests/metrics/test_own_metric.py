@@ -109,6 +109,12 @@ def test_plots_take_it(data):
     assert "wrong_share (lower is better)" in display.ax_.get_ylabel()
 
 
+@pytest.mark.parametrize("name", ["pooled_auc(relevant=2)", "mse(average=items)"])
+def test_a_search_refuses_metrics_that_pool_scores_of_different_models(data, name):
+    with pytest.raises(ValueError, match="judged in each group"):
+        RankRLSCV(scoring=name).fit(*data)
+
+
 def test_two_functions_of_one_name_are_refused(data):
     X, y, groups = data
     both = [lambda y, s: 0.0, lambda y, s: 1.0]

@@ -1,4 +1,7 @@
-"""Model files changed at random: in their JSON, their arrays, and the zip around them."""
+"""Model files changed at random: in their JSON, their arrays, and the zip around them.
+
+A long run: ``python -m tests.persistence.mutations 5000``.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,18 @@ import copy
 import io
 import json
 import struct
+import sys
+import tempfile
+import time
+import tracemalloc
+import warnings
 import zipfile
+from pathlib import Path
 
 import numpy as np
+
+from rankwise.model_selection.scoring import predict_items
+from rankwise.persistence import ModelFileError, load, save
 
 ODD = [
     None,
@@ -97,7 +109,8 @@ def mutate_array(content, rng):
     elif array.size and array.dtype.kind in "fiu":
         odd = {"f": [np.nan, np.inf, -1e300, 0.0], "i": [-1, 10**9, 2**62, 0], "u": [0, 255]}
         array = np.array(array)
-        array.flat[rng.integers(array.size)] = rng.choice(odd[array.dtype.kind])
+        number = rng.choice(odd[array.dtype.kind])
+        array.flat[rng.integers(array.size)] = number.astype(array.dtype)  # small ones wrap around
     out = io.BytesIO()
     np.save(out, array)
     content = out.getvalue()
@@ -153,3 +166,65 @@ def mutated(content, rng):
             changed[at : at + 4] = struct.pack("<I", int(rng.choice([0, 2**31, 2**32 - 1, 77])))
         content = bytes(changed[: rng.integers(len(changed)) if rng.random() < 0.2 else None])
     return content
+
+
+def try_files(models, n_files, path, rng):
+    """Load so many changed files, and predict; the number of those that load, and the peaks.
+
+    Each one is refused, or predicts numbers of the right shape. No other file is opened, and the
+    memory is at most twice that of the file and 3 MB.
+    """
+    originals = {}
+    for name, (model, _) in models.items():
+        save(model, path)
+        originals[name] = path.read_bytes()
+        load(path)  # so that all modules are imported
+    opened, is_watched = [], [True]
+
+    def watch(event, args):  # a hook stays for good
+        if is_watched and event == "open":
+            opened.append(str(args[0]))
+
+    sys.addaudithook(watch)
+    tracemalloc.start()
+    n_loaded, peaks = 0, []
+    for _ in range(n_files):
+        name = list(models)[rng.integers(len(models))]
+        content = mutated(originals[name], rng)
+        path.write_bytes(content)
+        opened.clear()
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        try:
+            model = load(path)
+        except ModelFileError:
+            model = None
+        peaks.append(tracemalloc.get_traced_memory()[1] - before - 2 * len(content))
+        assert peaks[-1] < 3_000_000, name
+        assert set(opened) <= {str(path), "/proc/meminfo"}, (name, opened)
+        if model is not None:
+            n_loaded += 1
+            new = models[name][1][:5]
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                scores = predict_items(model, new, [0] * new.shape[0])
+            assert scores.dtype.kind == "f", name
+            assert scores.shape[0] == new.shape[0], name
+    is_watched.clear()
+    tracemalloc.stop()
+    return n_loaded, peaks
+
+
+if __name__ == "__main__":
+    from tests.persistence.saved_models import all_models
+
+    n_files, start = int(sys.argv[1]), time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.rw"
+        n_loaded, peaks = try_files(all_models(), n_files, path, np.random.default_rng(1))
+    seconds = time.perf_counter() - start
+    print(
+        f"{n_files:,} changed files of {len(all_models())} models in {seconds:.0f} s: {n_loaded:,}"
+    )
+    print(f"loaded and predicted numbers, {n_files - n_loaded:,} were refused; memory beyond twice")
+    print(f"the size of the file: at most {max(peaks) / 1e6:.1f} MB")

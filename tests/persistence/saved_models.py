@@ -56,6 +56,12 @@ MIXED = pd.DataFrame(
         "t": rng.choice([True, False], 36),
     }
 )
+KINDS = MIXED.assign(
+    since=np.datetime64("2023-11-28T07", "s") + 86400 * rng.integers(0, 900, 36),
+    embedding=list(rng.normal(size=(36, 2))),
+    size=rng.choice(["S", "M", "L"], 36),
+    review=[f"{word} wine, number {k}" for k, word in enumerate(["good", "bad", "new"] * 12)],
+)
 K, NEW_K = rbf_kernel(X), rbf_kernel(NEW, X)
 
 
@@ -169,6 +175,12 @@ def tables():
     two = make_pipeline(Columns(), MinMaxScaler(), RankRLS(kernel="rbf")).fit(MIXED, y)
     yield "columns and a scaler", two, MIXED
     yield "columns of an array", make_pipeline(Columns(scale=True), RankRLS()).fit(X, y), NEW
+    every = Columns(scale=True, order={"size": ["S", "M", "L"]})
+    yield "every kind of column", make_pipeline(every, RankRLS()).fit(KINDS, y), KINDS
+    yield "auto of a frame", AutoRanker(n_resamples=0).fit(KINDS, y, GROUPS), KINDS
+    codes = np.tile(np.c_[np.arange(36) % 5, X], (20, 1))
+    trees = BoostedTrees(5, categorical=(0,)).fit(codes, np.tile(y + np.arange(36) % 5, 20))
+    yield "trees of codes", trees, codes[:9]
 
 
 @functools.cache

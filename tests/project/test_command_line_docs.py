@@ -25,7 +25,7 @@ WRITTEN = {
         "model.onnx",
         "solr.json",
     ],
-    "README.md": ["rankwise-demo/report.html", "model.rw", "report.html"],
+    "README.md": ["model.rw", "report.html"],
 }
 
 
@@ -58,6 +58,13 @@ def write_tables(folder):
     (folder / "new_houses.csv").write_text(
         "rooms,size,color,heating,district\n3,80,red,gas,north\n,100,blue,,north\n1,20,red,peat,south\n"
     )
+    hotels = ["search,price,stars,km,grade"]
+    for k in range(120):
+        price, stars = rng.integers(40, 300), rng.integers(1, 6)
+        grade = int(np.clip(stars - price / 60 + rng.normal(), 0, 3))
+        hotels.append(f"{k // 6},{price},{stars},{k % 7},{grade}")
+    (folder / "hotels.csv").write_text("\n".join(hotels[:100]))
+    (folder / "new.csv").write_text("\n".join([hotels[0], *hotels[100:]]))
     players = ["Ann", "Bob", "Cleo", "Dan"]
     games, battles = ["winner,loser,judge"], ["left,right,winner"]
     for k in range(60):

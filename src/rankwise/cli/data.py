@@ -156,6 +156,10 @@ class DataFile:
         lower = given.pop("lower")
         return turned(read_ranking(self.path, format="letor", **given), lower)
 
+    def read_judged(self) -> RankingData:
+        """Items with their true scores, and no features that are not needed."""
+        return self.read_rows() if self.is_letor else self.read_table(features=[])
+
     def read_for(self, trained: TrainedModel) -> RankingData:
         """Items with the features that the model was trained on, in its order."""
         from rankwise.frames import frame_matrix
@@ -360,7 +364,7 @@ class ScoreFile:
         from rankwise.datasets import read_scores
 
         values = read_scores(self.path)
-        data: Any = file.read_rows() if file.is_letor else file.read_table(features=[])
+        data: Any = file.read_judged()
         n_items = len(data.y) if data.rows is None else file.n_rows()
         if len(values) != n_items:
             raise ValueError(

@@ -162,11 +162,28 @@ def metrics_for(names: Sequence[str | Metric] | None, y: Any, weights: Any = Non
     from rankwise.metrics.registry import get_metrics
 
     if names:
-        return get_metrics(names)
+        return get_metrics([_read_metric(name) for name in names])
     known = y[~np.isnan(y)]
     is_graded = (known >= 0).all() and (known < MOST_LEVELS).all() and (known % 1 == 0).all()
     usual = usual_metrics(known, weights is not None) if is_graded else METRICS
     return get_metrics(usual)
+
+
+def _read_metric(name: str | Metric) -> Any:
+    """A metric by its name, or a function as MODULE:FUNCTION, from the folder one is in."""
+    if not isinstance(name, str) or ":" not in name:
+        return name
+    import sys
+    from importlib import import_module
+
+    module, _, function = name.partition(":")
+    sys.path.insert(0, "")
+    try:
+        return getattr(import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"--metric {name}: {error}; expected MODULE:FUNCTION.") from error
+    finally:
+        sys.path.remove("")
 
 
 def too_good(metric: str, score: float, n_items: int) -> str:

@@ -67,7 +67,7 @@ AsJson = Annotated[bool, flag("--json", help="Print JSON for machines.", panel=O
 Metrics = Annotated[
     list[str] | None,
     option(
-        "ndcg@10, map, p@5, mrr, err, auc, disagreement, concordance or tau; may be repeated.",
+        "ndcg@10, map, p@5, mrr, err, auc, disagreement, tau, …, or MODULE:FUNCTION; repeatable.",
         "NAME",
         "--metric",
         "-m",

@@ -178,12 +178,19 @@ class PairFile(DataFile):
         return np.array([row[name] for name in names])
 
     def read_for(self, trained: TrainedModel) -> RankingData:
+        """Each comparison as a list of two items with the features of the model."""
+        return self._lists(super().read_for(trained))
+
+    def read_judged(self) -> RankingData:
+        """The same without features."""
+        return self._lists(super().read_judged())
+
+    def _lists(self, items: RankingData) -> RankingData:
         """Each comparison as a list of two items, the winner first."""
         import numpy as np
 
-        items, pairs = super().read_for(trained), self.compared
         assert items.ids is not None
-        rows = self.item_rows(items.ids)
+        pairs, rows = self.compared, self.item_rows(items.ids)
         ends = rows[np.column_stack([pairs.winner, pairs.loser])]
         labels = pairs.items.astype(str)
         names = zip(labels[pairs.winner], labels[pairs.loser], strict=True)
@@ -193,7 +200,6 @@ class PairFile(DataFile):
             y=np.column_stack([pairs.magnitude, others]).ravel(),
             groups=np.repeat(lists, 2),
             weight=np.column_stack([pairs.weight, others + 1]).ravel(),
-            rows=None,
         )
 
     def to_recognize(self, trained: TrainedModel, data: Any) -> tuple[str, Any, Any, Any]:

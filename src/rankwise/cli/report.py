@@ -56,7 +56,7 @@ def report(
         before = np.zeros(found.X.shape[0])  # rows without a true score are left out of the page
         before[~np.isnan(found.y)] = open_ranker(previous).scores(file)[0]
     warning = ranker.seen_items(file, found)
-    metrics = [chosen.name for chosen in metrics_for(metric or file.usual_metrics, found.y)]
+    metrics = metrics_for(metric or file.usual_metrics, found.y)
     page = make_page(
         ranker.model,
         found.X,

@@ -22,6 +22,7 @@ from rankwise.datasets.labels import (
     show,
 )
 from rankwise.datasets.tables import Table
+from rankwise.datasets.times import in_days, read_times
 from rankwise.inputs import suggestion
 from rankwise.text_tables import listed
 
@@ -42,7 +43,6 @@ _MARK = "[%$€£¥₹]|[A-Z]{3}"
 _REMEDY = {
     "feature": "Fill in gaps, write words as numbers, or leave the column out with ignore=.",
     "target": "Write numbers for words, the larger the better. Pass target= for another column.",
-    "time": "Write numbers, such as years, or dates as 2024-01-31.",
 }
 
 
@@ -292,16 +292,15 @@ def _check_exact(table: Table, at: int, column: Any) -> None:
 
 def column_times(table: Table, at: int, column: Any) -> Array:
     """A column of dates as days since 1970, or of numbers as they are; NaN where there is none."""
-    arrow = import_arrow()
-    types = arrow.types
-    if is_text(column):
-        with suppress(arrow.ArrowInvalid):
-            column = with_gaps(column).cast(arrow.timestamp("us"))
-    if types.is_date(column.type) or types.is_timestamp(column.type):
-        moments = column.cast(arrow.timestamp("us"), safe=False).cast(arrow.int64())
-        days: Array = moments.cast(arrow.float64(), safe=False).to_numpy() / 86_400e6
-        return days
-    return column_numbers(table, at, column, "time")
+    codes, texts = distinct_cells(column)
+    known = np.flatnonzero([text.lower() not in MISSING for text in texts])
+
+    def error(k: int, problem: str) -> Exception:
+        return table.error(problem, int((codes == known[k]).argmax()))
+
+    days = np.full(len(texts), np.nan)
+    days[known] = in_days(read_times([texts[k] for k in known], error))
+    return days[codes]
 
 
 def refuse_first(table: Table, at: int, column: Any, is_bad: NDArray[np.bool_], role: str) -> None:

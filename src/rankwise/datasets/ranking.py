@@ -240,9 +240,9 @@ def read_ranking(
     texts = [position_of(path, column, "text") for column in text]
     numbers = [position_of(path, column, "numeric") for column in numeric]
     further = [position_of(path, column, "group") for column in by[1:]]
-    words = ("group", "id", "target") if levels else ("group", "id")
+    words = ("group", "id", "time", *(["target"] if levels else []))
     spelled = [roles[role] for role in words if role in roles] + further
-    typed = [roles[role] for role in ("target", "weight", "time") if role in roles]
+    typed = [roles[role] for role in ("target", "weight") if role in roles]
     columns = path.read([*spelled, *texts], [*typed, *used])
     columns = {at: without_words(column, missing) for at, column in columns.items()}
     if levels and "target" in roles:

@@ -51,19 +51,19 @@ def _date(text: str) -> np.datetime64 | None:
         return None
 
 
-def as_times(values: Any, n: int) -> NDArray[Any]:
-    """One time for each of n comparisons, from an array of dates, numbers or texts."""
+def as_times(values: Any, n: int, what: str = "comparison") -> NDArray[Any]:
+    """One time for each of n comparisons or rows, from an array of dates, numbers or texts."""
     array = np.asarray(values)
     if array.shape != (n,):
         raise ValueError(
-            f"time has shape {array.shape}, but there are {n} comparisons; pass one for each."
+            f"time has shape {array.shape}, but there are {n} {what}s; pass one for each."
         )
     if array.dtype.kind == "M" and not np.isnat(array).any():
         return array.astype("datetime64[s]")
     if array.dtype.kind in "iuf" and np.isfinite(array).all():
         return array.astype(np.float64)
     texts = [as_text(value) for value in array.tolist()]
-    return read_times(texts, lambda k, problem: ValueError(f"comparison {k}: {problem}"))
+    return read_times(texts, lambda k, problem: ValueError(f"{what} {k}: {problem}"))
 
 
 def in_days(times: NDArray[Any]) -> Array:

@@ -73,7 +73,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         Those without a hold-out task are trained again for five folds of groups.
     combine : {"stack", "mean", "best"}
         How: weights from held-out data, the mean of the four best, or the best alone.
-    scoring : str or Metric, optional
+    scoring : str, Metric or function, optional
         The metric that chooses. By default ndcg@10 if there are groups and the scores are grades
         (whole numbers from 0 to 31), else disagreement; `scoring_` tells.
     n_resamples : int

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.problem import check_rows
-from rankwise.features.group_scaling import scale_in_groups
+from rankwise.features.group_scaling import ROUNDING, scale_in_groups
 from rankwise.graphs import ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.inputs import split_weighted
@@ -152,8 +152,9 @@ def _scale_known(numbers: Array, codes: NDArray[np.intp]) -> Array:
     count = np.maximum(total @ ~gaps, 1)
     filled = np.where(gaps, 0.0, numbers)
     from_mean = np.where(gaps, 0.0, filled - (total @ filled / count)[codes])
-    deviation = np.sqrt(total @ from_mean**2 / count)[codes]
-    scaled = np.divide(from_mean, deviation, out=np.zeros_like(filled), where=deviation > 0)
+    deviation, magnitude = (np.sqrt(total @ x**2 / count)[codes] for x in (from_mean, filled))
+    is_more = deviation > ROUNDING * np.finfo(np.float64).eps * magnitude
+    scaled = np.divide(from_mean, deviation, out=np.zeros_like(filled), where=is_more)
     return np.where(gaps, np.nan, scaled)
 
 

@@ -527,7 +527,7 @@ class CoRankRLSCV(SemiSupervisedMixin, CoParameters, Search):
         "auto" makes up to five folds of whole groups of the scored rows, or of the scored rows if
         they are one list; None holds out one group at a time. Splitters see the scored rows only,
         and an iterable counts them from 0.
-    scoring : str or Metric
+    scoring : str, Metric or function
         Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
     store_predictions : bool
         Keep the held-out scores in ``cv_results_["predictions"]``.

@@ -276,14 +276,14 @@ class Columns(TransformerMixin, BaseEstimator):
                 block = _word_weights(column, spelled(cells))
             else:
                 places = _places(column, spelled(cells))
-                block = _one_hot(places, _n_places(column))
+                block = _one_hot(places, n_places(column))
                 if block.shape[1] <= MOST_CODES:
                     codes.append(np.where(places < 0, np.nan, places)[:, None])
-                if not _is_wide(column):
+                if not is_wide_column(column):
                     narrow.append(block.toarray())
-            if _is_wide(column) or block.shape[1] > 2:
+            if is_wide_column(column) or block.shape[1] > 2:
                 blocks.append(block)
-                is_wide.append(_is_wide(column))
+                is_wide.append(is_wide_column(column))
         sizes = [block.shape[1] for block in blocks]
         return Views(
             np.hstack(filled + gaps + narrow),
@@ -346,15 +346,17 @@ def _features(facts: Sequence[ColumnFacts]) -> list[tuple[int, str]]:
             names = [f"{name}={value}" for value in column.categories]
             names += [f"{name} is missing"] * bool(column.n_gaps)
             names += [f"{name} is rare"] * bool(column.n_rare)
-            (wide if _is_wide(column) else narrow).extend((k, each) for each in names)
+            (wide if is_wide_column(column) else narrow).extend((k, each) for each in names)
     return numbers + gaps + narrow + wide
 
 
-def _is_wide(column: ColumnFacts) -> bool:
+def is_wide_column(column: ColumnFacts) -> bool:
+    """Whether its features are kept sparse."""
     return column.kind == "text" or len(column.categories) > FEW_VALUES
 
 
-def _n_places(column: ColumnFacts) -> int:
+def n_places(column: ColumnFacts) -> int:
+    """Number of features of a category: its values, gaps and rare values."""
     return len(column.categories) + bool(column.n_gaps) + bool(column.n_rare)
 
 
@@ -364,7 +366,7 @@ def _places(column: ColumnFacts, texts: list[str | None]) -> NDArray[np.intp]:
     if column.n_gaps:
         place[None] = len(place)
     place.setdefault(None, -1)
-    other = _n_places(column) - 1 if column.n_rare else -1
+    other = n_places(column) - 1 if column.n_rare else -1
     return np.array([place.get(text, other) for text in texts], dtype=np.intp)
 
 

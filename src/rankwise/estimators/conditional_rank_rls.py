@@ -428,7 +428,7 @@ class ConditionalRankRLSCV(TableMixin, BaseSearch):
         What is held out.
     cv : "auto", None, int, splitter or iterable
         As in `ConditionalRankRLS.leave_out`.
-    scoring : str or Metric
+    scoring : str, Metric or function
         Any name of `rankwise.metrics`; each row is a group.
     row_gamma, column_gamma
         Kernel widths; a list of values is searched.

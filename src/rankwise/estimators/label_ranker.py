@@ -415,7 +415,7 @@ class LabelRankerCV(LabelMixin, Search):
         Candidates; by default 40 values, two a decade, as in `RankRLSCV`.
     cv : "auto", None, int, splitter or iterable
         As in `LabelRanker.leave_out`; splitters get the instances.
-    scoring : str or Metric
+    scoring : str, Metric or function
         Any name of `rankwise.metrics`, such as "tau", "spearman", "hit@1" or "ndcg@5".
     gamma, degree, coef0
         Kernel parameters; a list of values is searched.

@@ -521,7 +521,7 @@ class RankRLSCV(RankRLSParameters, RankerMixin, Search):
         without groups; a single list is judged by leave-pair-out up to 1,500 items where that
         applies, else by ten folds of items. Anything else as in
         `rankwise.model_selection.cross_val_predict_groups`.
-    scoring : str or Metric
+    scoring : str, Metric or function
         Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
     gamma, degree, coef0
         Kernel parameters; a list of values is searched.

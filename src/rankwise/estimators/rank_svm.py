@@ -199,7 +199,7 @@ class RankSVMCV(RankerMixin, MarginParameters, Search):
         "auto" makes up to five folds. A number makes as many folds of whole groups, of items if
         there is one list only, or of edges if y is a connected PairGraph. None leaves out one
         group at a time; anything else as in `rankwise.model_selection.cross_val_predict_groups`.
-    scoring : str or Metric
+    scoring : str, Metric or function
         Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
     gamma, degree, coef0
         Kernel parameters; a list of values is searched.

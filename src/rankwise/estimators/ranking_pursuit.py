@@ -459,7 +459,7 @@ class RankingPursuitCV(SemiSupervisedMixin, PursuitParameters, Search):
     cv : "auto", None, int, splitter or iterable
         "auto" makes five folds of whole groups, or of items if there is one group; None leaves out
         one group at a time; anything else as in `RankRLSCV`.
-    scoring : str or Metric
+    scoring : str, Metric or function
         A ranking metric such as "disagreement" or "ndcg@10", averaged over the held-out groups.
     gamma, degree, coef0, nu
         As in `RankingPursuit`; a list of values is searched.

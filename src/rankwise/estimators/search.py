@@ -22,6 +22,7 @@ from rankwise.model_selection.curves import (
     score_candidates,
 )
 from rankwise.model_selection.folds import read_splits
+from rankwise.model_selection.later import later_curves
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -57,14 +58,25 @@ class BaseSearch(BaseEstimator):
     scoring: Any = "disagreement"
     store_predictions: bool = False
 
-    def _search(self, *data: Any) -> None:
-        """Choose the parameters, then learn from all data, which go to `hold_out_task`."""
+    def _search(self, *data: Any, time: Any = None) -> None:
+        """Choose the parameters, then learn from all data, which go to `hold_out_task`.
+
+        If times are given, later groups are held out.
+        """
+        is_default = self.cv is None or (isinstance(self.cv, str) and self.cv == "auto")
+        if time is not None and not is_default:
+            raise ValueError(f"cv={self.cv!r} and time both say what is held out; give one.")
         metric, points, cv = check_scoring(self.scoring), self._points(), read_splits(self.cv)
         values = {name: getattr(self, asked or "", None) for name, asked in self.axes.items()}
         runs, gains = [], []
         for point in points:  # one at a time: a task may hold a kernel matrix
-            task = self._model(**point).hold_out_task(*data)
-            run = score_candidates(task, values, cv, [metric])
+            model = self._model(**point)
+            task = model.hold_out_task(*data)
+            if time is None:
+                run = score_candidates(task, values, cv, [metric])
+            else:
+                X, target = data
+                run = later_curves(model, X, target, time, values, [metric])
             runs.append(run)
             gains.append(run.gain(metric)[run.best(metric)])
         best = int(np.argmax(gains))  # of equal points the first
@@ -155,6 +167,8 @@ class Search(BaseSearch, KernelParameters):
         y: Any,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        time: ArrayLike | None = None,
     ) -> Self:
         """Choose the parameters, then learn from all data.
 
@@ -162,6 +176,9 @@ class Search(BaseSearch, KernelParameters):
         ----------
         X, y, groups, sample_weight
             As in ``fit`` of the model. Held-out items are judged with their weights, too.
+        time : array-like of shape (n_items,), optional
+            When each item was seen: dates or numbers. Groups are then judged by models of earlier
+            groups only, in five blocks, as a model that is used tomorrow will be.
 
         Returns
         -------
@@ -169,7 +186,7 @@ class Search(BaseSearch, KernelParameters):
             The fitted estimator.
         """
         target = read_target(y, groups, sample_weight, X=X, allow_nan=self.allows_unscored)
-        self._search(X, target)
+        self._search(X, target, time=time)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:

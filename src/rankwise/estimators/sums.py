@@ -214,13 +214,13 @@ class Sums:
         self._check_groups(groups is not None, batch.names)
         ends = batch.groups.codes[[0, -1]] if is_sorted else range(len(batch.names))
         keep = {batch.names[k] for k in ends} if self.takes_parts and not whole_groups else set()
-        members = batch.members()
+        members, parts = batch.members(), self._parts(batch)
         opened = {
             name: batch.opened(counted)
             for name, _, counted in members
             if len(counted) and (name in keep or name in self._open)
         }
-        self._absorb(*self._parts(batch), opened, groups is not None)
+        self._absorb(*parts, opened, groups is not None)
         self._close({name: len(counted) for name, _, counted in members if name not in keep})
         return self
 
@@ -463,7 +463,10 @@ class Sums:
         options = {name: value for name, value in self.rule.items() if name != "beta"}
         scores = y[:, 0] if y.shape[1] == 1 else y
         graph = ScoreGraph.of(scores, encoded, **options, sample_weight=weight)
-        system = graph.system(X, graph.divergence.reshape(y.shape))
+        with np.errstate(over="ignore", invalid="ignore"):
+            system = graph.system(X, graph.divergence.reshape(y.shape))
+        if not np.isfinite(system[0].diagonal()).all():
+            raise ValueError("the squares of some features overflow; scale the features.")
         total = float(len(y) if weight is None else weight.sum())
         rows: tuple[Any, Any] = (0.0, 0.0)
         if self.rule["beta"] > 0:

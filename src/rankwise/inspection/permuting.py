@@ -117,7 +117,7 @@ def permutation_importance(
         True scores.
     groups : array-like of shape (n_items,), optional
         Group labels; None makes one list.
-    scoring : str or Metric
+    scoring : str, Metric or function
         As `rankwise.metrics.get_metric` reads it. A loss is positive whether the metric is an error
         or a gain.
     n_repeats : int

@@ -14,6 +14,7 @@ from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import Groups
+from rankwise.inputs import read_target
 from rankwise.machine import calm, track
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.averaging import check_has_weights
@@ -180,6 +181,7 @@ def held_out_curves(
     candidates: Mapping[str, ArrayLike | None] | None = None,
     progress: bool | None = None,
     sample_weight: ArrayLike | None = None,
+    time: ArrayLike | None = None,
 ) -> HeldOutCurves:
     """Metrics of held-out data for every candidate, exact where the learner has a shortcut.
 
@@ -204,6 +206,8 @@ def held_out_curves(
         Whether to draw a bar while folds are trained again; by default only on a terminal.
     sample_weight : array-like of shape (n_items,), optional
         Weights of the items, in training and where held-out items are judged.
+    time : array-like of shape (n_items,), optional
+        Dates or numbers: groups are judged by models of earlier groups only, in five blocks.
 
     Returns
     -------
@@ -227,6 +231,11 @@ def held_out_curves(
     advice = "For others use cross_validate of scikit-learn."
     task = hold_out_task(estimator, X, y, groups, advice, sample_weight)
     values = dict.fromkeys(task.parameters) if candidates is None else candidates
+    if time is not None:
+        from rankwise.model_selection.later import later_curves
+
+        target = read_target(y, groups, sample_weight, X=X, allow_nan=task.rows is not None)
+        return later_curves(estimator, X, target, time, values, metrics, progress)
     return score_candidates(task, values, cv, metrics, progress)
 
 

@@ -88,7 +88,7 @@ def permutation_test(
         their scores averaged.
     n_permutations : int
         Number of permutations; the p-value cannot be below ``1 / (1 + n_permutations)``.
-    scoring : str or Metric
+    scoring : str, Metric or function
         Any name of `rankwise.metrics`.
     alphas : array-like of shape (n_alphas,), optional
         Let the data and each permutation choose their best alpha, so that the p-value allows for

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,13 +21,14 @@ from rankwise.estimators.anatomy import is_idle, last_step, score_functions
 from rankwise.estimators.auto_ranker import AutoRanker
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.boosted_trees import BoostedTrees
+from rankwise.estimators.column_kinds import ColumnFacts
 from rankwise.estimators.columns import Columns
 from rankwise.inputs import check_option
 from rankwise.model_selection.scoring import predict_items
 from rankwise.persistence.linear_export import input_names
 from rankwise.persistence.onnx_graph import Graph, Values, import_onnx
 from rankwise.persistence.onnx_rankers import add_ranker
-from rankwise.persistence.onnx_steps import is_gap, text_columns
+from rankwise.persistence.onnx_tables import TEXTS, used_columns
 from rankwise.uncertainty import CalibratedRanker
 
 TOLERANCE = 1e-5
@@ -48,20 +47,20 @@ def export_onnx(
     """Write a ranker with its Pipeline as an ONNX graph, whole or not at all.
 
     The graph gives the scores of `predict` as its output "scores". It takes one input "X" of shape
-    (n_items, n_features). If the model begins with `Columns` or a ColumnTransformer, there is an
-    input of shape (n_items, 1) for each column instead, under the name of the column: numbers,
-    with NaN for gaps, or strings, with the empty string for gaps. If the model scales inside
-    groups (`GroupScaler`), there is a further input "groups" with whole numbers, equal for the
-    items of one group.
+    (n_items, n_features). If the model begins with `Columns`, or is an `AutoRanker` of a data
+    frame, there is an input for each column instead, under the name of the column: numbers, with
+    NaN for gaps (a date as days since 1970, with a fraction for the time of day; a vector in as
+    many columns), or strings, with the empty string for gaps. If the model scales inside groups
+    (`GroupScaler`), there is a further input "groups" with whole numbers, equal for the items of
+    one group.
 
     Parameters
     ----------
     model : estimator
         A fitted ranker of rankwise with the kernel linear, rbf or poly, `LabelRanker` (one column
         of scores for each label), `AutoRanker` with its trees, `CalibratedRanker` (its scores), or
-        a Pipeline that ends in one. Steps before it: `Columns`, `GroupScaler`, `HingeFeatures`,
-        scikit-learn's four scalers, Nystroem, SimpleImputer, MissingIndicator, OneHotEncoder,
-        OrdinalEncoder, and ColumnTransformers and Pipelines of these.
+        a Pipeline that ends in one. Steps before it: `Columns` (all kinds but text),
+        `GroupScaler`, `HingeFeatures`, scikit-learn's four scalers and Nystroem.
     path : str or path-like
         The file; by custom it ends in ``.onnx``.
     dtype : {"float64", "float32"}
@@ -132,7 +131,7 @@ def _first_step(model: Any) -> Any:
     if isinstance(model, Pipeline):
         return _first_step(next(one for _, one in model.steps if not is_idle(one)))
     if isinstance(model, AutoRanker):
-        return _first_step(model.estimators_[0])
+        return _first_step(model.estimators_[0]) if model.table_ is None else model.table_
     return model
 
 
@@ -141,57 +140,64 @@ class _Table:
 
     def __init__(self, model: Any, names: Sequence[str] | None, dtype: str) -> None:
         self.dtype, self.first = dtype, _first_step(model)
-        if isinstance(self.first, Columns):
-            names = [c.name for c in self.first.facts_ if c.kind != "left out"]
-            self.names = input_names(model, names, len(names))
-        else:
-            self.names = input_names(model, names, self.first.n_features_in_)
-        self.is_text = text_columns(self.first, len(self.names))
-        is_table = isinstance(self.first, (ColumnTransformer, Columns))
-        self.is_table = is_table or any(self.is_text)
+        self.columns = used_columns(self.first) if isinstance(self.first, Columns) else []
+        if self.columns:
+            names = [column.name for column in self.columns]
+        self.names = input_names(model, names, len(self.columns) or self.first.n_features_in_)
 
     def add_inputs(self, graph: Graph) -> Values:
-        if not self.is_table:
+        if not self.columns:
             return graph.add_input("X", self.dtype, len(self.names))
         out = Values([], [])
-        for name, is_text in zip(self.names, self.is_text, strict=True):
-            out += graph.add_input(name, "text" if is_text else self.dtype, 1)
+        for column in self.columns:
+            kind = "text" if column.kind in TEXTS else self.dtype
+            width = len(column.medians) if column.kind == "vector" else 1
+            out += graph.add_input(column.name, kind, width)
         return out
 
-    def feed(self, items: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    def probe(self, rng: np.random.Generator) -> list[NDArray[Any]]:
+        """Made-up items: the cells of each column, or one matrix."""
+        if not self.columns:
+            return [_probe(self.first, len(self.names), rng)]
+        return [_cells(column, rng) for column in self.columns]
+
+    def feed(self, items: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """The items as the runtime takes them."""
-        if not self.is_table:
-            return {"X": items.astype(np.float64).astype(self.dtype)}
+        if not self.columns:
+            return {"X": items[0].astype(self.dtype)}
         fed: dict[str, NDArray[Any]] = {}
-        for j, (name, is_text) in enumerate(zip(self.names, self.is_text, strict=True)):
-            column = items[:, [j]]
-            if is_text:
-                fed[name] = np.array([["" if is_gap(cell) else cell] for [cell] in column], object)
+        for column, cells in zip(self.columns, items, strict=True):
+            if column.kind in TEXTS:
+                texts = ["" if cell is None else cell for cell in cells]
+                fed[column.name] = np.array(texts, dtype=object)[:, None]
             else:
-                fed[name] = column.astype(np.float64).astype(self.dtype)
+                fed[column.name] = cells.astype(self.dtype)
         return fed
 
-    def as_seen(self, items: NDArray[Any], dtype: str) -> Any:
+    def as_seen(self, items: list[NDArray[Any]], dtype: str) -> Any:
         """The items as the model takes them, their numbers rounded to a type."""
-        if not self.is_table:
-            return items.astype(dtype).astype(np.float64)
-        columns = {
-            name: items[:, j] if is_text else items[:, j].astype(dtype).astype(np.float64)
-            for j, (name, is_text) in enumerate(zip(self.names, self.is_text, strict=True))
-        }
+        if not self.columns:
+            return items[0].astype(dtype).astype(np.float64)
+        columns: dict[str, Any] = {}
+        for column, cells in zip(self.columns, items, strict=True):
+            seen: Any = cells
+            if column.kind not in TEXTS:
+                seen = cells.astype(dtype).astype(np.float64)
+                seen = list(seen) if column.kind == "vector" else seen[:, 0]
+            if column.kind == "date":
+                seconds = np.where(np.isnan(seen), 0, np.rint(86400 * np.nan_to_num(seen)))
+                seen = np.where(np.isnan(seen), np.datetime64("NaT"), seconds.astype("M8[s]"))
+            columns[column.name] = seen
         if not hasattr(self.first, "feature_names_in_"):
-            return np.column_stack([column.astype(object) for column in columns.values()])
-        with suppress(ImportError):  # a Series keeps objects: None and NaN are two categories
-            pandas = import_module("pandas")
-            series = {k: pandas.Series(v, dtype=v.dtype) for k, v in columns.items()}
-            return pandas.DataFrame(series)
+            return np.column_stack(list(columns.values()))
+        with suppress(ImportError):
+            return import_module("pandas").DataFrame(columns)
         return require("pyarrow", "Export of a model of data frames").table(columns)
 
 
 def _compare(model: Any, table: _Table, content: bytes, has_groups: bool) -> None:
     """Raise ValueError unless the graph scores as the model does; warn if float32 is too coarse."""
-    rng = np.random.default_rng(0)
-    items = _probe(table.first, len(table.names), rng)
+    items = table.probe(np.random.default_rng(0))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         exact = predict_items(model, table.as_seen(items, "float64"), GROUPS)
@@ -219,50 +225,41 @@ def _compare(model: Any, table: _Table, content: bytes, has_groups: bool) -> Non
         )
 
 
-def _probe(step: Any, n_columns: int, rng: np.random.Generator) -> NDArray[Any]:
-    """Rows of any type that a step takes, with gaps and unknown categories where it takes them."""
-    rows = rng.uniform(0.1, 2.0, (N_ROWS, n_columns)).astype(object)
-    if isinstance(step, Pipeline):
-        step = next((one for _, one in step.steps if not is_idle(one)), None)
-    if isinstance(step, Columns):
-        for k, column in enumerate(c for c in step.facts_ if c.kind != "left out"):
-            if column.kind == "number":
-                rows[:, k] = column.medians[0] + column.scales[0] * rng.normal(size=N_ROWS)
-                rows[k % N_ROWS, k] = np.nan
-            else:
-                rows[:, k] = rng.choice([*column.categories, UNKNOWN], N_ROWS)
-                rows[k % N_ROWS, k] = None
-    elif isinstance(step, ColumnTransformer):
-        for name, part, _ in step.transformers_:
-            at = np.asarray(step._transformer_to_input_indices.get(name, []), dtype=np.intp)
-            if len(at) and not isinstance(part, str):
-                rows[:, at] = _probe(part, len(at), rng)
-    elif hasattr(step, "categories_"):
-        for k, kinds in enumerate(step.categories_):
-            rows[:, k] = rng.choice(np.asarray(kinds, dtype=object), N_ROWS)
-            if step.handle_unknown != "error":
-                is_text = any(isinstance(kind, str) for kind in kinds)
-                rows[k % N_ROWS, k] = UNKNOWN if is_text else -987654321
-    elif isinstance(step, SimpleImputer):
-        rows[:] = step.statistics_
-        rows[np.arange(n_columns) % N_ROWS, np.arange(n_columns)] = step.missing_values
-    elif hasattr(step, "inverse_transform"):  # a scaler
-        rows[:] = step.inverse_transform(rows.astype(np.float64))
-    elif isinstance(step, BoostedTrees):  # on both sides of where the trees cut
+def _cells(column: ColumnFacts, rng: np.random.Generator) -> NDArray[Any]:
+    """Cells of a column, a gap and a value that was not seen in training among them."""
+    cells: NDArray[Any]
+    if column.kind in TEXTS:
+        cells = rng.choice(np.array([*column.categories, UNKNOWN], dtype=object), N_ROWS)
+    elif column.kind == "date":
+        middle = dict(zip(column.categories, column.medians, strict=True)).get("days", 15000.0)
+        cells = middle + rng.integers(-4000, 4000, (N_ROWS, 1))
+        if "hour" in column.categories:
+            cells = cells + rng.integers(0, 24, (N_ROWS, 1)) / 24
+    else:
+        spread = np.where(np.array(column.scales) == 1, np.abs(column.medians) + 1, column.scales)
+        cells = column.medians + spread * rng.normal(size=(N_ROWS, len(spread)))
+    cells[rng.integers(N_ROWS)] = None if column.kind in TEXTS else np.nan
+    return cells
+
+
+def _probe(step: Any, n_columns: int, rng: np.random.Generator) -> Array:
+    """Rows that a step takes, near what it learned."""
+    rows = rng.uniform(0.1, 2.0, (N_ROWS, n_columns))
+    if hasattr(step, "inverse_transform"):  # a scaler
+        return np.asarray(step.inverse_transform(rows))
+    if isinstance(step, BoostedTrees):  # on both sides of where the trees cut, and gaps
         for j in range(n_columns):
-            cuts = step.threshold_[
-                (step.feature_ == j) & (step.left_ != np.arange(len(step.left_)))
-            ]
-            if len(cuts):
-                rows[:, j] = np.nextafter(
-                    rng.choice(cuts, N_ROWS), rng.choice([-np.inf, np.inf], N_ROWS)
-                )
+            is_cut = (step.feature_ == j) & (step.left_ != np.arange(len(step.left_)))
+            if is_cut.any():
+                cuts = rng.choice(step.threshold_[is_cut], N_ROWS)
+                rows[:, j] = np.nextafter(cuts, rng.choice([-np.inf, np.inf], N_ROWS))
+            rows[rng.integers(N_ROWS), j] = np.nan
     elif isinstance(step, RankerMixin):
         for one in score_functions(step).maps:
             if one.items is not None and one.columns is None and one.items.shape[0]:
                 items = one.items[rng.choice(one.items.shape[0], N_ROWS)]
-                rows[:] = items.toarray() if hasattr(items, "toarray") else items
-    return rows
+                rows = np.asarray(items.toarray() if hasattr(items, "toarray") else items)
+    return rows.astype(np.float64)
 
 
 def _run(content: bytes, feed: dict[str, NDArray[Any]]) -> Array:

@@ -104,9 +104,13 @@ class Graph:
         """Truth values or whole numbers as floats."""
         return self.add("Cast", tensor, to=self._onnx.TensorProto.DOUBLE)
 
+    def whole_numbers(self, tensor: str) -> str:
+        """Floats as whole numbers, cut off."""
+        return self.add("Cast", tensor, to=self._onnx.TensorProto.INT64)
+
     def rounded(self, tensor: str) -> str:
-        """Floats as float32."""
-        return self.add("Cast", tensor, to=self._onnx.TensorProto.FLOAT)
+        """Floats rounded to 32 bits."""
+        return self.floats(self.add("Cast", tensor, to=self._onnx.TensorProto.FLOAT))
 
     def constant(self, values: ArrayLike) -> str:
         """What the graph itself holds: text, whole numbers as int64, all others as float64."""

@@ -11,7 +11,8 @@ from rankwise.estimators.anatomy import map_weights, score_functions
 from rankwise.estimators.auto_ranker import AutoRanker
 from rankwise.estimators.boosted_trees import BoostedTrees
 from rankwise.persistence.onnx_graph import ML, Graph, Values
-from rankwise.persistence.onnx_steps import ROWS, add_step, kernel_values
+from rankwise.persistence.onnx_steps import ROWS, ZERO, add_step, kernel_values
+from rankwise.persistence.onnx_tables import add_table
 from rankwise.uncertainty import CalibratedRanker
 
 
@@ -62,12 +63,9 @@ def _kernel_ranker(graph: Graph, ranker: Any, values: Values) -> tuple[str, tupl
 
 def _combination(graph: Graph, ranker: AutoRanker, values: Values) -> str:
     """The weighted sum of the scores of the members, scaled to be comparable."""
-    if ranker.table_ is not None:
-        raise ValueError(
-            "this AutoRanker was trained on a table with gaps, categories, dates or text, which "
-            "it cannot write to ONNX; keep it in a model file (rankwise.persistence.save)."
-        )
-    scores = [add_ranker(graph, member, values)[0] for member in ranker.estimators_]
+    views = _views(graph, ranker, values)
+    pairs = zip(ranker.estimators_, ranker.views_, strict=True)
+    scores = [add_ranker(graph, member, views[name])[0] for member, name in pairs]
     if len(scores) == 1:
         return scores[0]
     columns = Values([graph.add("Unsqueeze", one, ROWS) for one in scores], [1] * len(scores))
@@ -75,16 +73,34 @@ def _combination(graph: Graph, ranker: AutoRanker, values: Values) -> str:
     return graph.add("Squeeze", graph.add("MatMul", scaled, ranker.weights_[:, None]), ROWS)
 
 
+def _views(graph: Graph, ranker: AutoRanker, values: Values) -> dict[str, Values]:
+    """The items as the members see them."""
+    if ranker.table_ is None:
+        return dict.fromkeys(("dense", "wide", "trees"), values)
+    table = add_table(graph, ranker.table_, values)
+    dense, kept = table.dense, ranker.kept_values_
+    wide = dense + graph.take(table.sparse, kept) if len(kept) else dense
+    return {"dense": dense, "wide": wide, "trees": table.cells + table.sparse}
+
+
 def _trees(graph: Graph, ranker: BoostedTrees, values: Values) -> str:
-    """Trees in the operator for them, which compares in float64 and gives the sum in float32."""
-    if len(ranker.sets_) > 1:
-        raise ValueError("trees that split by categories cannot be written to ONNX.")
-    n_nodes = np.diff(ranker.roots_, append=len(ranker.left_))
+    """Trees in the operator for them, which compares in float64 and gives the sum in float32.
+
+    It compares with numbers only, so each set of codes that a tree asks for becomes a column.
+    """
+    own = np.arange(len(ranker.left_))
+    is_leaf, is_set = ranker.left_ == own, ranker.set_ > 0
+    feature, threshold = ranker.feature_.copy(), ranker.threshold_.copy()
+    for column in np.unique(feature[is_set]):
+        at = np.flatnonzero(is_set & (ranker.feature_ == column))
+        rows, place = np.unique(ranker.set_[at], return_inverse=True)
+        feature[at], threshold[at] = values.n_columns + place, 0.5
+        inside = _in_sets(graph, ranker.sets_[rows], graph.take(values, [column]))
+        values = values + Values([inside], [len(rows)])
+    n_nodes = np.diff(ranker.roots_, append=len(own))
     tree = np.repeat(np.arange(len(n_nodes)), n_nodes)
-    node = np.arange(len(tree)) - ranker.roots_[tree]
-    leaves = np.flatnonzero(ranker.left_ == np.arange(len(tree)))
-    is_leaf = np.isin(np.arange(len(tree)), leaves)
-    make = graph.tensor
+    node, leaves = own - ranker.roots_[tree], np.flatnonzero(is_leaf)
+    modes = np.where(is_leaf, "LEAF", np.where(is_set, "BRANCH_GT", "BRANCH_LEQ"))
     scores = graph.add(
         "TreeEnsembleRegressor",
         graph.matrix(values),
@@ -92,15 +108,26 @@ def _trees(graph: Graph, ranker: BoostedTrees, values: Values) -> str:
         n_targets=1,
         nodes_treeids=tree.tolist(),
         nodes_nodeids=node.tolist(),
-        nodes_featureids=ranker.feature_.tolist(),
-        nodes_modes=np.where(is_leaf, "LEAF", "BRANCH_LEQ").tolist(),
+        nodes_featureids=feature.tolist(),
+        nodes_modes=modes.tolist(),
         nodes_truenodeids=np.where(is_leaf, 0, ranker.left_ - ranker.roots_[tree]).tolist(),
         nodes_falsenodeids=np.where(is_leaf, 0, ranker.right_ - ranker.roots_[tree]).tolist(),
-        nodes_values_as_tensor=make(ranker.threshold_),
         nodes_missing_value_tracks_true=ranker.gap_left_.tolist(),
+        nodes_values_as_tensor=graph.tensor(threshold),
         target_treeids=tree[leaves].tolist(),
         target_nodeids=node[leaves].tolist(),
         target_ids=[0] * len(leaves),
-        target_weights_as_tensor=make(ranker.value_[leaves]),
+        target_weights_as_tensor=graph.tensor(ranker.value_[leaves]),
     )
     return graph.add("Squeeze", graph.floats(scores), ROWS)
+
+
+def _in_sets(graph: Graph, sets: Any, column: Values) -> str:
+    """1 for the codes of each set, else 0, and NaN for gaps."""
+    x = graph.matrix(column)
+    is_gap = graph.add("IsNaN", x)
+    known = graph.add("Where", is_gap, ZERO, x)
+    code = graph.add("Clip", known, ZERO, np.array(float(sets.shape[1] - 1)))
+    place = graph.whole_numbers(graph.add("Squeeze", code, ROWS))
+    inside = graph.add("Gather", sets.T.astype(np.float64), place, axis=0)
+    return graph.add("Where", is_gap, np.array(np.nan), inside)

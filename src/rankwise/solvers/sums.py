@@ -124,5 +124,5 @@ def _packed(Z: Array) -> Array:
 def _root(S: Array) -> Array:
     """Z with ``Zᵀ Z = S``, but for rounding that would make S indefinite."""
     values, Q = np.linalg.eigh(S)
-    kept = values > len(S) * np.finfo(float).eps * values[-1]
+    kept = values > 0
     return np.ascontiguousarray((Q[:, kept] * np.sqrt(values[kept])).T)

@@ -1,11 +1,10 @@
 r"""
-Ranking or regression? Queries with levels of their own
-=======================================================
+Compare two rankers query by query
+==================================
 
-Why not predict the relevance by regression and sort by the prediction? Because regression also
-has to explain why the documents of one query are better *on average* than those of another. If
-that has other reasons than the order inside a query, the regression learns the wrong weights, and
-more data do not help. A ranker only ever compares documents of the same query.
+Two means say little: are the queries different, or the rankers? A paired comparison looks at both
+rankers in each query. Here a ranker meets plain regression, on data where every query has a level
+of its own. Regression has to explain the levels, too, and learns the wrong weights.
 """
 
 # %%
