@@ -129,7 +129,8 @@ def _are_equal(X: Any, rows: Indices, others: Indices) -> NDArray[np.bool_]:
     equal = np.ones(len(rows), dtype=bool)
     if not X.shape[1]:
         return equal
-    size = max(1, BLOCK_ENTRIES // X.shape[1])
+    width = X.nnz // X.shape[0] + 1 if sp.issparse(X) else X.shape[1]
+    size = max(1, BLOCK_ENTRIES // width)
     for start in range(0, len(rows), size):
         here, there = X[rows[start : start + size]], X[others[start : start + size]]
         if sp.issparse(X):

@@ -61,24 +61,24 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 1069,
+    ".": 1070,
     "_compiled": 227,
     "cli": 2751,
     "dask": 364,
     "datasets": 2785,
-    "estimators": 4860,
-    "features": 689,
+    "estimators": 4864,
+    "features": 696,
     "graphs": 1261,
     "inspection": 338,
     "judge": 889,
     "leaderboard": 3527,
     "losses": 476,
     "metrics": 1216,
-    "model_selection": 1772,
+    "model_selection": 1783,
     "persistence": 1402,
     "plot": 651,
     "report": 1282,
-    "solvers": 1794,
+    "solvers": 1845,
     "uncertainty": 979,
 }
 CODE_LINES_OF_A_FILE = 400

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwise import PairGraph, RankRLS, RankRLSCV, ScoreGraph
 from rankwise.losses import SquaredLoss
 from rankwise.machine import Progress
-from rankwise.solvers.least_squares import conjugate_gradients, minimize_iteratively
+from rankwise.solvers.least_squares import conjugate_gradients, krylov_path, minimize_iteratively
 
 
 @pytest.fixture
@@ -162,3 +162,38 @@ def test_the_line_of_iterations_appears_only_for_long_work_and_a_person(capsys):
     assert drawn.endswith("\n")
     Progress("RankRLS").iteration(1, 1.0)
     assert capsys.readouterr().err == ""
+
+
+def test_one_krylov_space_solves_the_system_of_every_shift(rng):
+    R = rng.standard_normal((40, 15)) * np.logspace(0, -3, 15)
+    A, t = R.T @ R, rng.standard_normal(15)
+    shifts = np.array([1e-6, 1e-2, 10.0])
+    path = krylov_path(lambda v: A @ v, t, shifts, 1e-12, 40)
+    for x, shift in zip(path.x, shifts, strict=True):
+        truth = np.linalg.solve(A + shift * np.eye(15), t)
+        np.testing.assert_allclose(x, truth, rtol=1e-8)
+    early = krylov_path(lambda v: A @ v, t, shifts, 1e-12, 4)
+    errors = [np.linalg.norm(A @ x + s * x - t) for x, s in zip(early.x, shifts, strict=True)]
+    np.testing.assert_allclose(early.residuals * np.linalg.norm(t), errors, rtol=1e-6, atol=1e-12)
+    nothing = krylov_path(lambda v: A @ v, np.zeros(15), shifts, 1e-12, 4)
+    assert not nothing.x.any()
+    few = krylov_path(lambda v: 2 * v, t, shifts, 1e-12, 40)  # every vector is an eigenvector
+    np.testing.assert_allclose(few.x, t / (2 + shifts[:, None]), rtol=1e-12)
+
+
+def test_a_search_over_many_categories_goes_by_iterations_and_chooses_as_folds_do(rng):
+    n = 3000
+    codes = rng.integers(0, 600, size=n)
+    X = sp.csr_matrix((np.ones(n), (np.arange(n), codes)), shape=(n, 600))
+    y = rng.standard_normal(600)[codes] + rng.standard_normal(n)
+    groups = rng.integers(0, 60, size=n)
+    alphas = [1e-6, 1e-4, 1e-2]
+    wide = sp.hstack([X, sp.csr_matrix((n, 4000))], format="csr")
+    search = RankRLSCV(alphas).fit(wide, y, groups)
+    assert (search.solver_, search.cv_results_["cv"]) == ("iterative", "folds of groups")
+    direct = RankRLSCV(alphas, solver="primal", cv=5).fit(X, y, groups)
+    np.testing.assert_allclose(
+        search.cv_results_["mean_score"], direct.cv_results_["mean_score"], atol=1e-3
+    )
+    np.testing.assert_allclose(search.predict(wide), direct.predict(X), atol=1e-5)
+    assert RankRLS().fit(X, y, groups).solver_ == "primal"

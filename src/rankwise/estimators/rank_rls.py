@@ -26,6 +26,7 @@ from rankwise.features.feature_map import (
     Features,
     basis_map,
     is_read_once,
+    is_searched_by_iterations,
     make_features,
 )
 from rankwise.frames import check_same_index
@@ -477,9 +478,12 @@ class RankRLSTask(LeastSquaresTask):
     def __init__(self, model: RankRLS, X: Any, loss: SquaredLoss) -> None:
         super().__init__(loss, model.output_shape_, model.alpha, Refit(model.tol, model.max_iter))
         self._model, self._X = model, X
+        self.refits = is_searched_by_iterations(model.make_kernel(), X, model.solver)
 
     def make_features(self) -> Features:
         """The features or the kernel matrix."""
+        if self.refits:
+            return make_features(self._model.make_kernel(), self._X, "iterative")
         return self._model._make_features(self._X, to_fit=False)
 
     def train(self, **values: Any) -> RankRLS:
@@ -508,7 +512,9 @@ class RankRLSCV(RankRLSParameters, RankerMixin, Search):
 
     With groups every alpha is judged by leave-group-out, without by leave-pair-out: both
     without training again, and equal to training again for each fold ([RankRLS09] sections
-    3.2 to 3.4). The model is then trained on all data with the best parameters.
+    3.2 to 3.4). The model is then trained on all data with the best parameters. Sparse X with
+    very many columns, as one-hot categories have, is judged by five folds instead, whose models
+    are trained by iterations that all alphas share.
 
     Parameters
     ----------

@@ -20,6 +20,8 @@ from rankwise.rows import first_equal_rows, row_products
 SOLVERS = ("auto", "primal", "dual", "iterative")
 MATRICES = 2.5  # kernel matrices in memory at a time
 SPARSE_DIRECT_LIMIT = 5000  # sparse X with more rows and columns than this is solved iteratively
+PASSES = 3000  # over the non-zeros of sparse X, which iterations of a whole search take
+GAIN = 10  # times faster, from which a search goes by iterations
 
 
 class FeatureMap(NamedTuple):
@@ -221,6 +223,14 @@ def is_read_once(kernel: Kernel, X: Any, solver: str) -> bool:
     Then NaN in X shows up in the Gram matrix, and no separate check is needed.
     """
     return kernel.is_linear and not sp.issparse(X) and _linear_method(X, solver) == "primal"
+
+
+def is_searched_by_iterations(kernel: Kernel, X: Any, solver: str) -> bool:
+    """Whether X is so sparse and wide, as one-hot categories are, that no Gram matrix pays."""
+    if solver != "auto" or not kernel.is_linear or not sp.issparse(X):
+        return False
+    n_rows, n_columns = X.shape
+    return bool(GAIN * PASSES * X.nnz < n_rows * n_columns * min(X.shape))
 
 
 def make_features(

@@ -16,7 +16,12 @@ from rankwise.features.feature_map import Features
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.losses import SquaredLoss
 from rankwise.machine import track
-from rankwise.model_selection.candidates import Candidates, asked_alphas, default_alphas
+from rankwise.model_selection.candidates import (
+    DECADES,
+    Candidates,
+    asked_alphas,
+    default_alphas,
+)
 from rankwise.model_selection.folds import FEWEST_FOR_PAIRS, Folds
 from rankwise.model_selection.hold_out import (
     Refit,
@@ -32,7 +37,10 @@ from rankwise.rows import row_products
 from rankwise.solvers import minimize
 from rankwise.solvers.hold_out import WhitenedTerm
 from rankwise.solvers.hold_out_list import Spectrum, pair_differences, pair_disagreement
+from rankwise.solvers.least_squares import KRYLOV_STEPS
 
+ITERATIVE_DECADES = (-7.5, 1.0)  # where alphas start and end that iterations can tell apart
+JUDGED_TOL = 1e-4  # of the residuals of models that are judged and not kept
 COLUMNS = 64  # columns of a kernel matrix that are looked at together
 
 
@@ -257,7 +265,8 @@ class LeastSquaresTask(HoldOutTask):
             scale += term.share / term.amount.sum() * float(np.vdot(term.white, term.white))
         if self._white is None:
             scale = pair_distance(self.loss, self.features)
-        return Candidates({"alpha": default_alphas(scale)})
+        decades = ITERATIVE_DECADES if self.refits else DECADES
+        return Candidates({"alpha": default_alphas(scale, decades)})
 
     @cached_property
     def _white(self) -> list[WhitenedTerm] | None:
@@ -272,6 +281,8 @@ class LeastSquaresTask(HoldOutTask):
     def held_out(self, folds: Folds, candidates: Candidates, progress: bool | None = None) -> Array:
         """By shortcut where there is one; spends the kernel matrix."""
         features, refit = self.spend_features(), self._refit._replace(progress=progress)
+        if self.refits and len(candidates) > 1:
+            refit = refit._replace(tol=max(refit.tol, JUDGED_TOL), max_iter=KRYLOV_STEPS)
         white = self._white if features.method == "primal" else None  # else no matrix is made again
         alphas = candidates.axes["alpha"]
         return held_out_scores(self.loss, features, folds, alphas, refit, white)

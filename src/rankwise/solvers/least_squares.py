@@ -20,6 +20,8 @@ from rankwise.machine import idle_cores
 
 Watch = Callable[[int, float], None]  # told the number of iterations and the largest residual
 BLOCK = 64  # columns that LAPACK takes at a time at most
+KRYLOV_STEPS = 200  # that all λ share before each goes on alone
+KRYLOV_LOOK = 10  # steps between two looks at the residuals
 
 
 class IterativeSolution(NamedTuple):
@@ -197,21 +199,28 @@ def solve_reduced(reduction: Reduction, shifts: Sequence[float] | Array) -> tupl
     if n == 1:
         pivots = reduction.diagonal + np.asarray(shifts)[:, None, None]
         return reduction.target / pivots, bool((pivots > 0).all())
-    solved, is_definite = _solve_tridiagonal(reduction, np.asarray(shifts, dtype=np.float64))
+    solved, is_definite = _solve_tridiagonal(
+        reduction.diagonal,
+        reduction.off_diagonal,
+        reduction.target,
+        np.asarray(shifts, dtype=np.float64),
+    )
     columns = solved.transpose(1, 0, 2).reshape(n, -1)
     rotated = _rotate(reduction, columns, transpose=False)
     return rotated.reshape(n, len(shifts), n_outputs).transpose(1, 0, 2), is_definite
 
 
-def _solve_tridiagonal(reduction: Reduction, shifts: Array) -> tuple[Array, bool]:
+def _solve_tridiagonal(
+    diagonal: Array, off_diagonal: Array, target: Array, shifts: Array
+) -> tuple[Array, bool]:
     """``(T + λI)⁻¹ z`` for every λ, shape (n_shifts, n, n_outputs); and whether all are definite.
 
     All λ are solved as one system with the diagonal blocks T + λI.
     """
-    n, n_outputs = reduction.target.shape
-    diagonal = (reduction.diagonal + shifts[:, None]).ravel()
-    off_diagonal = np.tile(np.append(reduction.off_diagonal, 0.0), len(shifts))[:-1]
-    target = np.tile(reduction.target, (len(shifts), 1))
+    n, n_outputs = target.shape
+    diagonal = (diagonal + shifts[:, None]).ravel()
+    off_diagonal = np.tile(np.append(off_diagonal, 0.0), len(shifts))[:-1]
+    target = np.tile(target, (len(shifts), 1))
     _, _, x, info = lapack.dptsv(diagonal, off_diagonal, target)
     if info != 0:
         x = lapack.dgtsv(off_diagonal, diagonal, off_diagonal, target)[3]
@@ -303,27 +312,93 @@ def minimize_iteratively(
     max_iter: int | None,
     watch: Watch | None = None,
 ) -> Solutions:
-    """``(Rᵀ A R + λI) w = Rᵀ t`` by conjugate gradients, [RankRLS09] section 4.3.
+    """``(Rᵀ A R + λI) w = Rᵀ t`` by iterations, [RankRLS09] section 4.3.
 
     The matrix is never formed: an iteration costs two products with R and one with A, linear in the
-    non-zeros of R and the items or edges of the graph. The largest λ comes first, and each solution
-    is the start of the next.
+    non-zeros of R and the items or edges of the graph. Several λ share the steps of `krylov_path`;
+    conjugate gradients finish what these leave, the largest λ first.
     """
     norms = np.maximum(loss.norms(R), 0.0)
     t = loss.moment(R).reshape(R.shape[1], -1)
-    coef = np.empty((len(shifts), *t.shape))
-    start, n_iter, unfinished = None, 1, []
+
+    def gram(W: Array) -> Array:
+        return np.asarray(R.T @ loss.times_A(R @ W))
+
+    coef, residual, n_iter = np.zeros((len(shifts), *t.shape)), np.full(len(shifts), np.inf), 0
+    if len(shifts) > 1:
+        most = KRYLOV_STEPS if max_iter is None else min(KRYLOV_STEPS, max_iter)
+        paths = [krylov_path(gram, column, shifts, tol, most) for column in t.T]
+        coef = np.stack([path.x for path in paths], axis=2)
+        residual = np.max([path.residuals for path in paths], axis=0)
+        n_iter = max(path.n_iter for path in paths)
+    start, unfinished, left = None, [], None if max_iter is None else max_iter - n_iter
     for k in np.argsort(shifts)[::-1]:
+        if residual[k] <= tol:
+            start = coef[k]
+            continue
         shift = float(shifts[k])
 
         def product(W: Array, shift: float = shift) -> Array:
-            return np.asarray(R.T @ loss.times_A(R @ W) + shift * W)
+            return gram(W) + shift * W
 
+        begin = coef[k] if np.isfinite(residual[k]) else start
         result = conjugate_gradients(
-            product, t, norms + shift, tol=tol, max_iter=max_iter, start=start, watch=watch
+            product, t, norms + shift, tol=tol, max_iter=left, start=begin, watch=watch
         )
         coef[k] = start = result.x
         n_iter = max(n_iter, result.n_iter)
         if not result.converged:
             unfinished.append(shift)
-    return Solutions(coef, True, n_iter, tuple(unfinished))
+    return Solutions(coef, True, max(n_iter, 1), tuple(unfinished))
+
+
+class KrylovPath(NamedTuple):
+    """Solutions of ``(A + λI) x = t`` for every λ from one Krylov space.
+
+    Attributes
+    ----------
+    x : ndarray of shape (n_shifts, n)
+        Solutions.
+    residuals : ndarray of shape (n_shifts,)
+        Norms of the residuals, relative to that of t.
+    n_iter : int
+        Products with A.
+    """
+
+    x: Array
+    residuals: Array
+    n_iter: int
+
+
+def krylov_path(
+    product: Callable[[Array], Array], t: Array, shifts: Array, tol: float, n_steps: int
+) -> KrylovPath:
+    """Solve ``(A + λI) x = t`` for every λ with the products of one.
+
+    Lanczos' method: ``A V = V T + β v eᵀ`` with T tridiagonal does not depend on λ, since a shift
+    leaves the Krylov space as it is. So ``x = ‖t‖ V (T + λI)⁻¹ e_1``, with residual β |y_k|. V is
+    kept orthogonal, which costs less than products with A as long as the steps are few.
+    """
+    size = float(np.linalg.norm(t))
+    if size == 0.0:
+        return KrylovPath(np.zeros((len(shifts), len(t))), np.zeros(len(shifts)), 1)
+    n_steps = max(1, min(n_steps, len(t)))
+    V = np.empty((n_steps, len(t)))
+    V[0] = t / size
+    diagonal, off_diagonal = np.empty(n_steps), np.empty(n_steps)
+    for k in range(n_steps):
+        w = product(V[k])
+        diagonal[k] = V[k] @ w
+        for _ in range(2):  # twice is enough (Parlett)
+            w -= V[: k + 1].T @ (V[: k + 1] @ w)
+        off_diagonal[k] = np.linalg.norm(w)
+        is_last = k + 1 == n_steps or off_diagonal[k] <= 1e-14 * np.abs(diagonal[: k + 1]).max()
+        if is_last or (k + 1) % KRYLOV_LOOK == 0:
+            first = np.zeros((k + 1, 1))
+            first[0] = 1.0
+            y = _solve_tridiagonal(diagonal[: k + 1], off_diagonal[:k], first, shifts)[0][:, :, 0]
+            residuals = off_diagonal[k] * np.abs(y[:, -1])
+            if is_last or (residuals <= tol).all():
+                break
+        V[k + 1] = w / off_diagonal[k]
+    return KrylovPath(size * (y @ V[: k + 1]), residuals, k + 1)
