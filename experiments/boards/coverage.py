@@ -7,7 +7,8 @@ margins give. "log odds" are those of Bradley and Terry's model, of spread 1. Co
 intervals of ratings, of margins between two items, of the ratings of thin items (fewer than five
 comparisons, or all ended alike), of the effect of the first side where there is one, and the
 possible ranks: of all items, of the item that is truly first, and whether those at once hold all.
-A prior is the truth with an error of its own, or nothing but error.
+A prior is the truth with an error of its own, or nothing but error; in a context the ratings of
+one of three levels are looked at.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Setting(NamedTuple):
     spread: float = 0.3
     odds: bool = False  # ratings are log odds, and the model is Bradley–Terry
     prior: float | None = None  # error of the ratings by a judge
+    levels: int = 0  # of a context that the ratings depend on; those of the first are looked at
 
 
 SETTINGS = {
@@ -58,12 +60,14 @@ SETTINGS = {
     "log odds, sparse": Setting(30, 240, spread=1.0, odds=True),
     "log odds, newcomers": Setting(15, 600, newcomers=15, spread=1.0, odds=True),
     "log odds, 30 judges": Setting(10, 900, n_judges=30, spread=1.0, odds=True),
+    "log odds, context": Setting(15, 900, spread=1.0, odds=True, levels=3),
+    "log odds, context, few": Setting(15, 150, spread=1.0, odds=True, levels=3),
     "log odds, prior": Setting(30, 60, spread=1.0, odds=True, prior=0.7),
 }
 
 
 def comparisons(name, rng):
-    """Truth, comparisons, and the judge of each or None."""
+    """Truth, comparisons, and the context of each or None."""
     setting = SETTINGS[name]
     n = setting.n_items + setting.newcomers
     truth = setting.spread * rng.standard_normal(n)
@@ -79,7 +83,12 @@ def comparisons(name, rng):
     swap = rng.random(len(first)) < 0.5
     first, second = np.where(swap, second, first), np.where(swap, first, second)
     margin = truth[first] - truth[second] + (setting.side or 0.0)
-    judge = None
+    judge, level = None, None
+    if setting.levels:
+        offset = 0.5 * rng.standard_normal((setting.levels, n))
+        level = rng.integers(setting.levels, size=len(first))
+        margin += offset[level, first] - offset[level, second]
+        truth = truth + offset[0] - offset[0].mean()
     if setting.n_judges:
         judge = rng.integers(setting.n_judges, size=len(first))
         taste = 0.5 * rng.standard_normal((setting.n_judges, n))
@@ -97,7 +106,7 @@ def comparisons(name, rng):
     if setting.side is not None:
         margin += 0.2 * rng.standard_normal(setting.n_judges)[judge]
     weight = np.ones(len(first))
-    return truth, PairData(first, second, margin, weight, np.arange(n), judges=judge)
+    return truth, PairData(first, second, margin, weight, np.arange(n), judges=judge), level
 
 
 def inside(name, truth, board):
@@ -125,18 +134,22 @@ def inside(name, truth, board):
 def main(arguments=None):
     """Print one line for each setting and kind of interval."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=400)
-    parser.add_argument("--bootstrap-runs", type=int, default=100)
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--bootstrap-runs", type=int, default=0)
     options = parser.parse_args(arguments)
     measured = ("ratings", "margins", "thin", "side", "ranks", "first", "width", "at once")
     print("| " + " | ".join(["setting", "intervals", *measured]) + " |")
     print("|---" * 10 + "|")
     for name, setting in SETTINGS.items():
-        for kind in ("jackknife", "bootstrap") if setting.prior is None else ("jackknife",):
+        for kind in ("jackknife", "bootstrap"):
+            if kind == "bootstrap" and (setting.prior is not None or setting.levels):
+                continue
             n_runs = options.runs if kind == "jackknife" else options.bootstrap_runs
+            if not n_runs:
+                continue
             shares = []
             for seed in range(n_runs):
-                truth, data = comparisons(name, np.random.default_rng(seed))
+                truth, data, level = comparisons(name, np.random.default_rng(seed))
                 has_side = setting.side is not None
                 model = "bradley-terry" if setting.odds else "least-squares"
                 way = {"intervals": kind, "n_resamples": 400 if not setting.odds else 100}
@@ -144,7 +157,10 @@ def main(arguments=None):
                 if setting.prior is not None:
                     error = np.random.default_rng([seed, 1]).standard_normal(len(truth))
                     prior = dict(enumerate(truth + setting.prior * error))
-                board = rate(data, model=model, side=has_side, prior=prior, **way)
+                if level is None:
+                    board = rate(data, model=model, side=has_side, prior=prior, **way)
+                else:
+                    board = rate(data, context={"level": level}).at(context=0)
                 shares.append(inside(name, truth, board))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)

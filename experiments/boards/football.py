@@ -1,14 +1,15 @@
 """Football: win, draw or loss of the next season, by boards with and without time.
 
-    python -m experiments.boards.football --data DIR [--first 2015]
+    python -m experiments.boards.football --data DIR [--first 2018]
 
 First divisions of Germany, Italy, Spain and France from the R package engsoccerdata (0.1.8, GPL;
 ``data-raw/germany.csv`` and so on, here compressed as ``football/germany.csv.gz``). Seasons 2005 to
 2024; those from `--first` on are foreseen from all matches before: at the start of the season, or
-month by month. Three-way log loss by least squares and by Davidson's model of all seasons before,
+day by day. Three-way log loss by least squares and by Davidson's model of all seasons before,
 by Davidson's model in time, and by Elo with the step that foresaw the past best, frozen and
-followed. All have the home advantage. Scales are chosen on matches before `--first` only, for each
-country. Error bars are standard errors of the difference to the first row, match by match.
+followed. All have the home advantage. Scales are chosen before each season on all matches
+before it, and so is the step of Elo. Error bars are standard errors of the difference to the first
+row, match by match.
 """
 
 import csv
@@ -50,24 +51,22 @@ def by_season(data, season, first):
     def add(name, chances):
         out.setdefault(name, []).append(chances)
 
-    plain, months = without(data, times=False), data.times.astype("datetime64[M]").astype(int)
-    scales = quiet_rate(
-        data.take(season < first).compact()[0], time=None, side=True, ties="davidson"
-    ).scales
+    plain, days = without(data, times=False), data.times.astype("datetime64[D]").astype(int)
     davidson = {"side": True, "ties": "davidson"}
     for year in range(first, season.max() + 1):
         past, now = season < year, season == year
         later = data.take(now)
-        monthly = np.empty((now.sum(), 3))
-        for month in np.unique(months[now]):
-            before = (months < month) & (season <= year)
-            at = months[now] == month
-            board = quiet_rate(data.take(before).compact()[0], scales=scales, **davidson)
-            monthly[at] = board_chances(board, later.take(at))
-        add("in time, month by month", monthly)
-        known = plain.take(past).compact()[0]
-        board = quiet_rate(data.take(past).compact()[0], scales=scales, **davidson)
+        board = quiet_rate(data.take(past).compact()[0], **davidson)
+        scales = board.scales
         add("in time, at the start", board_chances(board, later))
+        daily = np.empty((now.sum(), 3))
+        for day in np.unique(days[now]):
+            before = (days < day) & (season <= year)
+            at = days[now] == day
+            board = quiet_rate(data.take(before).compact()[0], scales=scales, **davidson)
+            daily[at] = board_chances(board, later.take(at))
+        add("in time, day by day", daily)
+        known = plain.take(past).compact()[0]
         board = quiet_rate(known, model="least-squares", side=True, alpha="auto")
         add("least squares", board_chances(board, later))
         board = quiet_rate(known, model="bradley-terry", alpha="auto", **davidson)
@@ -82,7 +81,7 @@ def by_season(data, season, first):
 def main(arguments=None):
     """Print one table for all countries."""
     parser = make_parser(__doc__)
-    parser.add_argument("--first", type=int, default=2015, help="season (%(default)s)")
+    parser.add_argument("--first", type=int, default=2018, help="season (%(default)s)")
     options = parser.parse_args(arguments)
     losses, notes = {}, []
     for country in COUNTRIES:
@@ -96,7 +95,7 @@ def main(arguments=None):
     for name in losses["germany"]:
         each = [losses[country][name] for country in COUNTRIES]
         all_losses = np.concatenate(each)
-        best = np.concatenate([losses[c]["in time, month by month"] for c in COUNTRIES])
+        best = np.concatenate([losses[c]["in time, day by day"] for c in COUNTRIES])
         behind = all_losses - best
         error = behind.std() / np.sqrt(len(behind))
         rows.append([name, *(e.mean() for e in each), all_losses.mean(), behind.mean(), error])

@@ -11,7 +11,8 @@ share of the ten best items that are among the ten best.
 
 Two more tables, simulated: whether the choice of pairs bends a Bradley–Terry board (slopes of
 ratings and truth on each other, and how often rank ranges hold the true rank; 20 comparisons an
-item), and whether the stopping rule keeps its promise.
+item), whether the stopping rule keeps its promise, and how rough the number of answers is that are
+said to be still needed.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from rankwise import PairGraph
 from rankwise.leaderboard import rate
 from rankwise.uncertainty import next_pairs
 from rankwise.uncertainty.belief import belief_of_comparisons
+from rankwise.uncertainty.next_pairs import answers_to_go
 
 BATCH = 5
 
@@ -218,6 +220,38 @@ def stopped(n_runs, level=0.9):
     print_table(f"Top 5 of 30 settled at {level:g}", header, rows)
 
 
+def foreseen(n_runs, level=0.9):
+    """How many answers were said to be needed, over those that were: top 3 of 10 items."""
+    said, used = [], []
+    for seed in range(n_runs):
+        rng = np.random.default_rng(seed)
+        shares, _ = simulated(rng, n=10)
+        graph, told = PairGraph([], [], n_items=10), []
+        while graph.n_pairs < 600:
+            asked = next_pairs(graph, k=BATCH, goal="top", top=3, level=level, random_state=rng)
+            if asked.settled:
+                break
+            if graph.n_pairs >= 20:
+                belief = belief_of_comparisons(graph, None, 1.0)
+                told.append((graph.n_pairs, answers_to_go(belief, "top", 3, level, rng)))
+            won = [rng.random() < shares[q.first, q.second] for q in asked]
+            ends = [
+                (q.first, q.second) if w else (q.second, q.first)
+                for q, w in zip(asked, won, strict=True)
+            ]
+            a, b = np.array(ends).T
+            graph = PairGraph(np.r_[graph.winner, a], np.r_[graph.loser, b], n_items=10)
+        used += [graph.n_pairs - n for n, _ in told]
+        said += [np.inf if number is None else number for _, number in told]
+    is_told = np.isfinite(said)
+    ratio = np.array(said)[is_told] / np.array(used)[is_told]
+    low, middle, high = np.quantile(ratio, [0.25, 0.5, 0.75])
+    row = [f"{is_told.mean():.2f}", f"{middle:.2f}", f"{low:.2f} … {high:.2f}"]
+    row += [f"{np.median(np.array(used)[~is_told]):.0f}"]
+    header = ["said", "over needed,\nmedian", "middle half", "needed where\nnothing is said"]
+    print_table("Answers to go, top 3 of 10", header, [row])
+
+
 def main(arguments=None):
     parser = make_parser(__doc__)
     parser.add_argument("--runs", type=int, default=30)
@@ -227,6 +261,7 @@ def main(arguments=None):
     table("Simulation, 60 items with 8 features", with_features, n_runs)
     bent(3 * n_runs)
     stopped(2 * n_runs)
+    foreseen(n_runs // 2)
     for title, shares in [
         ("Language models (LLMFAO, 59)", models(options.data)),
         ("Jokes (Jester, 100)", rating_shares(jokes(options.data))),

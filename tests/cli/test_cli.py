@@ -252,6 +252,16 @@ def test_info_of_a_model_tells_where_it_comes_from(model):
     assert found["notes"]["rankwise train"]["n_rows"] > 30
 
 
+def test_a_board_is_no_ranker_of_items(tmp_path, table, letor):
+    from rankwise.leaderboard import rate
+
+    save(rate({"winner": ["a", "b", "c"], "loser": ["b", "c", "a"]}), tmp_path / "board.rw")
+    assert "Leaderboard" in succeed("info", tmp_path / "board.rw").stdout
+    assert "is a Leaderboard" in fail("predict", tmp_path / "board.rw", table)
+    succeed("train", letor, "-o", tmp_path / "m.rw")
+    assert "features        3\n" in succeed("info", tmp_path / "m.rw").stdout
+
+
 # Predicting
 
 

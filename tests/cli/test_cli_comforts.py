@@ -10,6 +10,8 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
+from rankwise import Columns, RankRLSCV
+from rankwise.datasets import read_ranking
 from tests.cli.shell import fail, succeed
 
 GRADES = ["poor", "fair", "good"]
@@ -152,3 +154,52 @@ def test_a_time_limit_is_for_auto(tmp_path, flats):
     members = json.loads(short.stdout)["chosen"]["members"]
     assert sum("score" in member for member in members) == 1
     assert "no parameter time_limit" in fail(*given, "--time-limit", "5")
+
+
+@pytest.fixture(scope="module")
+def races(tmp_path_factory):
+    """Races on dates, in any order, with words of an order among the features."""
+    rng = np.random.default_rng(3)
+    rows = ["score,race,day,size,x"]
+    for k in rng.permutation(240):
+        x, size = rng.normal(), k % 3
+        score = x * (1 + k / 100) + size + 0.3 * rng.normal()
+        cells = [f"{score:.3f}", k // 8, f"20{10 + k // 80}-0{1 + k // 8 % 9}-01"]
+        rows.append(",".join(map(str, [*cells, ["small", "mid", "large"][size], f"{x:.3f}"])))
+    path = tmp_path_factory.mktemp("races") / "races.csv"
+    path.write_text("\n".join(rows))
+    return path
+
+
+def test_later_groups_are_held_out(races, tmp_path):
+    order = {"size": ["small", "mid", "large"]}
+    given = (races, "--group", "race", "--time", "day", "--order", "size=small,mid,large")
+    data = read_ranking(races, group="race", time="day", as_frame=True)
+    X = Columns(order=order, scale=True).fit_transform(data.X)
+    assert X.shape[1] == 2
+    search = RankRLSCV(random_state=0).fit(X, data.y, data.groups, time=data.time)
+    found = json.loads(succeed("train", *given, "-o", tmp_path / "m.rw", "--json").stdout)
+    assert found["chosen"]["alpha"] == pytest.approx(search.alpha_)
+    assert found["chosen"]["held_out_score"] == pytest.approx(search.best_score_)
+    assert found["chosen"]["held_out_by"] == "later groups"
+    best = json.loads(succeed("cv", *given, "--json").stdout)["best"]
+    assert (best["alpha"], best["disagreement"]) == pytest.approx(
+        (search.alpha_, search.best_score_)
+    )
+    scores = succeed("predict", tmp_path / "m.rw", races).stdout.split()
+    np.testing.assert_allclose(np.array(scores, float), search.predict(X))
+    assert "--leave 3 both say" in fail("cv", *given, "--leave", "3")
+    assert "leave out --time" in fail("train", *given, "--alpha", "1", "-o", tmp_path / "n.rw")
+
+
+def test_auto_takes_the_columns_of_a_table_as_they_are(races, tmp_path):
+    from rankwise.persistence import load
+
+    given = ("train", races, "--group", "race", "--model", "auto", "--time-limit", "0")
+    succeed(*given, "-o", tmp_path / "m.rw")
+    kinds = {column.name: column.kind for column in load(tmp_path / "m.rw").table_.facts_}
+    assert kinds == {"size": "category", "day": "date", "x": "number"}
+    assert len(succeed("predict", tmp_path / "m.rw", races).stdout.split()) == 240
+    succeed("evaluate", tmp_path / "m.rw", races)
+    succeed(*given, "--order", "size=small,mid,large", "-o", tmp_path / "n.rw")
+    assert "Columns" in str(load(tmp_path / "n.rw")[0])

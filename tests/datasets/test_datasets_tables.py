@@ -187,6 +187,7 @@ def test_times_are_numbers_or_dates(tmp_path, cells, days):
     data = read_ranking(save(tmp_path / "a.csv", text), time="when")
     assert_array_equal(data.time, days)
     assert data.X.shape == (len(days), 1)
+    assert len(read_ranking(tmp_path / "a.csv", time="when", group="when").groups) == len(days)
     refused(
         *(read_ranking, save(tmp_path / "a.csv", "y,when,x\n1,soon,2\n"), 2),
         *("the time is 'soon'", "a date or a number"),

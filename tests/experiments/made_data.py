@@ -1,6 +1,7 @@
 """Small made-up files of the same form as the real data, so that every experiment can run."""
 
 import gzip
+import json
 import re
 
 import numpy as np
@@ -112,6 +113,14 @@ def write_tables(folder, rng):
         rows += [[f"r{k}", *map(str, row)] for k, row in enumerate(matrix)]
         path = folder / "drug_target" / "yamanishi" / f"nr_{end}.txt.gz"
         write(path, "\n".join("\t".join(row) for row in rows))
+    drugs, targets = (
+        ["".join(rng.choice(list("CNO"), size=9)) for _ in range(n)] for n in (16, 10)
+    )
+    table = [[str(len(set(a) & set(b)) + rng.random()) for b in targets] for a in drugs]
+    kiba = folder / "drug_target" / "kiba"
+    write(kiba / "ligands_can.txt.gz", json.dumps({f"d{k}": a for k, a in enumerate(drugs)}))
+    write(kiba / "proteins.txt.gz", json.dumps({f"t{k}": b for k, b in enumerate(targets)}))
+    write(kiba / "kiba_binding_affinity_v2.txt.gz", "\n".join("\t".join(row) for row in table))
 
 
 def make_data(folder):

@@ -62,6 +62,7 @@ RUNS = {  # options, constants to make smaller, and something that must be print
         "0.413",
     ),
     "score_tables.drug_target": ("--sets nr", {"ALPHAS": np.array([0.01])}, "both new"),
+    "score_tables.kiba": ("--seeds 1 --settings both", {}, "both new"),
     "score_tables.label_ranking": ("--sets iris --short", {"WIDTHS": (1.0,)}, "iris"),
     "score_tables.ratings": ("--sets movielens", {"ALPHAS": np.array([0.01])}, "movielens"),
     "sets.coverage": ("--sets iris --short", {"LISTS": (20,)}, "iris"),

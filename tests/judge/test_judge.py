@@ -416,15 +416,26 @@ def test_the_page_says_when_to_stop_and_not_before(tmp_path):
 
 
 def test_answers_to_go_are_few_where_little_is_open_and_none_when_settled():
-    """Ten answers for each neighbors' pair of a known order, then twice as many."""
+    """The first of four is ahead after two wins against each other one, after eight, after 64."""
     left = {}
     for times in (2, 8, 64):
-        graph = PairGraph([0, 1, 2] * times, [1, 2, 3] * times, n_items=4)
+        graph = PairGraph([0, 0, 0] * times, [1, 2, 3] * times, n_items=4)
         belief = belief_of_comparisons(graph, None, 1.0)
-        left[times] = answers_to_go(belief, "order", 1, 0.9, np.random.default_rng(0))
-    assert left[2] > left[8] >= left[64] == 0
-    level = belief_of_comparisons(PairGraph([0, 1], [1, 0], n_items=3), None, 1.0)
-    assert answers_to_go(level, "top", 1, 0.9, np.random.default_rng(0)) is None
+        left[times] = answers_to_go(belief, "top", 1, 0.9, np.random.default_rng(0))
+    assert left[2] > left[8] == left[64] == 0
+    belief = belief_of_comparisons(PairGraph([0], [1], n_items=30), None, 1.0)
+    assert answers_to_go(belief, "order", 1, 0.99, np.random.default_rng(0)) is None
+
+
+def test_futures_and_what_is_left_add_up_to_what_is_believed():
+    graph = PairGraph([0, 1, 2, 0], [1, 2, 3, 3], n_items=4)
+    belief = belief_of_comparisons(graph, None, 1.0)
+    for pair in [(0, 1), (2, 3), (0, 1)]:
+        belief.observe(*pair)
+    means, errors = belief.futures(4000, 4000, np.random.default_rng(0))
+    np.testing.assert_allclose(means.mean(axis=0), belief.mean, atol=0.05)
+    total = np.cov(means.T) + np.cov(errors.T)
+    np.testing.assert_allclose(total, belief.covariance, atol=0.2)
 
 
 def test_blind_judges_see_no_names_before_and_no_board_until_it_is_settled(tmp_path):
@@ -440,12 +451,12 @@ def test_blind_judges_see_no_names_before_and_no_board_until_it_is_settled(tmp_p
             body = {"question": asked.json()["question"], "outcome": "first"}
             told = post(client, "/api/answer", **body).json()["message"]
             assert [name in told for name in found.names].count(True) == 2
+            session.close()  # no thread beside the test
             session.refresh()
             assert client.get("/api/board").json()["rows"] == []
             session._settled = 0.95
             assert len(client.get("/api/board").json()["rows"]) == 3
             assert client.get("/comparisons.csv").status_code == 200
-        session.close()
     with pytest.raises(ValueError, match="Brie"):
         read_items(write(tmp_path, "name\nBrie\nComté\n"), is_blind=True)
 

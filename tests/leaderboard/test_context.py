@@ -300,3 +300,12 @@ def test_rankings_in_time_are_pairs_in_context():
 
 def test_the_page_of_a_board_in_time():
     assert "ratings in context" in str(board_page(rate(games(), scales=SCALES, **IN_CONTEXT)))
+
+
+def test_paths_are_the_boards_of_their_moments():
+    board = rate(games(), scales=SCALES, **IN_CONTEXT)
+    path = board.paths(["a"], n_times=4)["a"]
+    there = board.at(path.times[1])["a"]
+    assert (path.rating[1], path.low[1], path.high[1]) == pytest.approx(there[2:5])
+    with pytest.raises(ValueError, match="without time="):
+        rate(games(), **COLUMNS).paths()

@@ -123,8 +123,11 @@ def test_holds_by_is_to_the_next_place_and_asks_for_votes():
     board = rate(votes(0, n_items=5, n_votes=60), alpha=ALPHA)
     order = [row.item for row in board]
     assert list(board.holds_by) == order[:-1]
-    for a, b in pairwise(order):
+    for a, b in list(pairwise(order))[1:]:
         assert board.holds_by[a].n == board.votes_to_overturn(a, b).n
+    first = [board.votes_to_overturn(order[0], b) for b in order[1:]]
+    assert board.holds_by[order[0]].n == min(found.n for found in first)
+    assert board.holds_by[order[0]].at_least == min(found.at_least for found in first)
     assert rate(votes(0), n_resamples=0).holds_by == {}
     with pytest.raises(ValueError, match="name no clusters"):
         board.votes_to_overturn(*order[:2], by="cluster")

@@ -185,3 +185,18 @@ def test_what_does_not_go_with_rankings_is_refused():
         rate(["ab", "ba"])
     with pytest.warns(UserWarning, match="1 of 3 rankings have one item"):
         rate([["a", "b"], ["b", "a"], ["a"]])
+
+
+def test_races_taken_apart_without_clusters_are_warned_of():
+    lists = [one for one in random_lists(10, n=40, names="abcdefgh") if len(one) > 3]
+    rows = [
+        (a, b, k) for k, one in enumerate(lists) for i, a in enumerate(one) for b in one[i + 1 :]
+    ]
+    winner, loser, race = map(list, zip(*rows, strict=True))
+    pairs = {"winner": winner, "loser": loser, "race": race}
+    with pytest.warns(UserWarning, match="races taken apart"):
+        rate(pairs)
+    rate(pairs, cluster="race")
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(0, 3, 400), rng.integers(1, 3, 400)
+    rate({"winner": first, "loser": (first + second) % 3})

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+import re
 import struct
 import sys
 import tempfile
@@ -207,7 +208,11 @@ def try_files(models, n_files, path, rng):
             new = models[name][1][:5]
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                scores = predict_items(model, new, [0] * new.shape[0])
+                try:
+                    scores = predict_items(model, new, [0] * new.shape[0])
+                except ValueError as error:  # it is a model of other items now
+                    assert re.search("features|columns|names", str(error)), (name, error)  # noqa: PT017
+                    continue
             assert scores.dtype.kind == "f", name
             assert scores.shape[0] == new.shape[0], name
     is_watched.clear()

@@ -180,6 +180,8 @@ def test_the_header_tells_class_versions_parameters_and_notes_without_arrays(pat
     header = read_header(path.with_suffix(".x"))
     assert (header["format"], header["version"]) == ("rankwise model", FORMAT_VERSION)
     assert (header["model"], header["ranker"], header["n_features"]) == ("Pipeline", "RankSVM", 4)
+    save(all_models()["search"][0], path)
+    assert read_header(path)["n_features"] == 4
     assert header["notes"] == {"data": "set A", "rows": [1, 2]}
     assert header["parameters"]["alpha"] == 0.1
     assert set(header["parameters"]) == set(RankSVM().get_params())

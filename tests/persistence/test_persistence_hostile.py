@@ -117,7 +117,8 @@ def test_zip_bombs_and_foreign_entries_are_refused(path):
 def test_many_words_and_values_take_little_memory(path):
     document, arrays = entries_of("search with names", path)
     many = np.full(4_000_000, "é", dtype="U1")
-    name = document["model"]["fitted"]["feature_names_in_"]["words"]
+    best = document["model"]["fitted"]["best_estimator_"]
+    name = best["fitted"]["feature_names_in_"]["words"]
     rewrite(path, document, arrays | {f"{name}.npy": array_bytes(many)})
     tracemalloc.start()
     refused(path, "too many words")

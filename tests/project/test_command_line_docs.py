@@ -56,7 +56,8 @@ def write_tables(folder):
         rows.append(",".join(map(str, [*cells, "north" if k % 2 else "south", price])))
     (folder / "houses.csv").write_text("\n".join(rows))
     (folder / "new_houses.csv").write_text(
-        "rooms,size,color,heating,district\n3,80,red,gas,north\n,100,blue,,north\n1,20,red,peat,south\n"
+        "rooms,size,color,heating,district,sold\n3,80,red,gas,north,2025-01-31\n"
+        ",100,blue,,north,\n1,20,red,peat,south,2025-02-01\n"
     )
     hotels = ["search,price,stars,km,grade"]
     for k in range(120):

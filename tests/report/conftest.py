@@ -7,7 +7,7 @@ import pytest
 
 from rankwise import PairGraph, RankRLS, RankRLSCV
 from rankwise.datasets import make_ranking
-from rankwise.leaderboard import rate, rate_groups
+from rankwise.leaderboard import Scales, rate, rate_groups
 from rankwise.report import board_page, report
 from tests.browser import set_screen
 from tests.report.test_board_page import board_of, columns_of, make_battles
@@ -85,8 +85,28 @@ def write_reports(folder):
     report(scores, None, truth, np.repeat(np.arange(300), 4)).save(folder / "many.html")
 
 
+def moving_board():
+    """Three players, two of whom change places over the years."""
+    years = np.repeat(np.arange(2001, 2011), 12)
+    rng = np.random.default_rng(0)
+    names = np.array(["Rise", "Fall", "Calm"])
+    first = np.tile([0, 1, 2], 40)
+    second = np.tile([1, 2, 0], 40)
+    strength = np.stack([years - 2005.5, 2005.5 - years, 0 * years]) / 2
+    rows = np.arange(120)
+    chance = 1 / (1 + np.exp(strength[second, rows] - strength[first, rows]))
+    won = rng.random(120) < chance
+    games = {
+        "winner": names[np.where(won, first, second)],
+        "loser": names[np.where(won, second, first)],
+        "date": [f"{year}-06-01" for year in years],
+    }
+    return rate(games, time="date", scales=Scales(0.5, 1.5, 2000.0))
+
+
 def write_boards(folder):
     """All parts, several boards, odd names, many items, no intervals."""
+    board_page(moving_board(), title="Over time").save(folder / "moving.html")
     names = ["Ann", "Bob", "Cleo", "Dan", "Eve", "a player with a rather long name"]
     rows = [*make_battles(names=names), ("Zoe", "Ann", "left", "j1", 0.0)]
     full = board_of(rows, judge="judge", side=True, covariates=["length"], scale="elo")

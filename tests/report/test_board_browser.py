@@ -144,6 +144,26 @@ def test_effects_and_judges_are_there_if_the_board_has_them(open_page):
         assert not find(page, f"nav a[href='#{part}']").is_displayed()
 
 
+def test_ratings_over_time_are_drawn_and_tell_their_numbers(open_page):
+    page = open_page("moving")
+    paths = page.execute_script("return data.boards[0].paths")
+    assert {path["label"] for path in paths} == {"Rise", "Fall", "Calm"}
+    rise = next(path for path in paths if path["label"] == "Rise")
+    assert rise["mean"][0] < 0 < rise["mean"][-1]
+    assert len(page.find_elements("css selector", "#paths polyline.curve")) == 3
+    point = "#paths circle.touch"
+    page.execute_script(
+        f"document.querySelector('{point}').dispatchEvent(new Event('pointerenter'))"
+    )
+    words = find(page, "#path-words").text
+    assert paths[0]["label"] in words
+    assert "2001-" in words
+    assert "2,00" not in find(page, "#paths").text
+    phone = open_page("moving", width=390, scheme="dark")
+    assert phone.execute_script("return document.documentElement.scrollWidth") <= 390
+    assert not find(open_page("full"), "#over-time").is_displayed()
+
+
 def test_another_board_can_be_chosen(open_page):
     page = open_page("several")
     assert texts(page, "#board option") == ["new", "old"]

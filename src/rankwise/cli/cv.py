@@ -7,7 +7,14 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rankwise.cli.models import DEFAULT_METRIC, make_model, metrics_for, numbers_in, settings
+from rankwise.cli.models import (
+    DEFAULT_METRIC,
+    fit_model,
+    make_model,
+    metrics_for,
+    numbers_in,
+    settings,
+)
 from rankwise.cli.options import (
     AsJson,
     DataArgument,
@@ -151,7 +158,7 @@ def _judge_members(ranker: Any, leave: str, data: TrainingSet, as_json: bool) ->
     if leave != "auto":
         raise ValueError(f"--leave {leave}: the model auto holds out each group; leave it out.")
     start = time.perf_counter()
-    ranker.fit(data.prepared, data.y, data.groups, data.weights)
+    fit_model(ranker, data)
     seconds = time.perf_counter() - start
     chosen = describe(ranker)
     if as_json:
@@ -206,6 +213,7 @@ def hold_out(
             cv=cv,
             candidates=candidates,
             sample_weight=data.weights,
+            time=data.time,
         )
         line, fixed = curves.line(metric)
         lines.append((line, {**fixed, **({"gamma": gamma} if gammas else {})}))
@@ -217,6 +225,8 @@ def _cv(options: ModelOptions, leave: str, data: TrainingSet) -> Any:
     """What `held_out_curves` calls it."""
     if leave == "auto":
         return data.cv
+    if data.time is not None:
+        raise ValueError(f"--time and --leave {leave} both say what is held out; give one.")
     if data.pairs is not None and leave in ("edge", "judge"):
         if leave == "judge" and data.cv == "auto":
             raise ValueError("--leave judge: name the column of judges with --judge.")

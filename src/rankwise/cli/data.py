@@ -404,13 +404,13 @@ def open_model(path: Path) -> TrainedModel:
     from rankwise.persistence.model_file import load_with_notes
 
     model, notes = load_with_notes(location(str(path)))
-    if hasattr(model, "n_columns_"):
+    if hasattr(model, "n_columns_") or not hasattr(model, "n_features_in_"):
         raise ValueError(
-            f"{path} ranks the columns of tables, which the command does not take; use it in "
-            "Python."
+            f"{path} is a {type(model).__name__}, which the command cannot use to rank items; use "
+            "it in Python."
         )
     first = model[0] if hasattr(model, "steps") else model
-    columns = first if isinstance(first, Columns) else None
+    columns = first if isinstance(first, Columns) else getattr(first, "table_", None)
     if columns is None:
         features = [str(name) for name in getattr(first, "feature_names_in_", ())]
     else:

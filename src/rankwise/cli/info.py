@@ -50,6 +50,9 @@ def _installation_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _header_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+    written = ("written by", f"rankwise {found['rankwise']}; file format {found['version']}")
+    if found["model"] == "Leaderboard":
+        return [("model", "Leaderboard, for rankwise.persistence.load in Python"), written]
     notes = read_notes(found["notes"])
     parameters = found["parameters"]
     chosen = {name: v for name, v in notes.chosen.items() if v is not None}

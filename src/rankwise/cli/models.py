@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -150,7 +151,15 @@ def fit_model(model: Any, data: TrainingSet) -> Any:
     """
     from sklearn.pipeline import Pipeline
 
-    model.fit(data.prepared, data.y, groups=data.groups, sample_weight=data.weights)
+    known = {"groups": data.groups, "sample_weight": data.weights}
+    if data.time is not None:
+        if "time" not in inspect.signature(model.fit).parameters:
+            raise ValueError(
+                f"--time says on what parameters are judged, but {type(model).__name__} does not "
+                "choose any by it; leave out --time, or --alpha, --calibrate or --model auto."
+            )
+        known["time"] = data.time
+    model.fit(data.prepared, data.y, **known)
     return Pipeline([*data.steps, ("rank", model)]) if data.steps else model
 
 

@@ -163,6 +163,10 @@ class TrainingTableOptions(TableOptions):
     numeric: Annotated[
         list[str] | None, _data("Columns to take as numbers, whatever they look like.", "COLUMNS")
     ] = None
+    time: Annotated[
+        str | None,
+        _data("Dates or numbers: parameters are judged on groups that came later."),
+    ] = None
     no_impute: Annotated[
         bool,
         flag("--no-impute", help="Refuse gaps in numbers instead of filling them.", panel=DATA),

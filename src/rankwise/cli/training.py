@@ -64,6 +64,8 @@ class TrainingSet:
         Where the comparisons are from.
     cv : "auto" or list of (train, test)
         What a search holds out.
+    time : ndarray or None
+        When each item was, if later ones are to be held out.
     """
 
     path: Path
@@ -81,6 +83,7 @@ class TrainingSet:
     zero_based: bool = False
     pairs: PairFile | None = None
     cv: Any = "auto"
+    time: Any = None
 
     @cached_property
     def prepared(self) -> Any:
@@ -124,7 +127,8 @@ class TrainingSet:
 
     @property
     def _names(self) -> list[str]:
-        return [column.name for column in self.facts if column.kind != "left out"]
+        used = (column.name for column in self.facts if column.kind != "left out")
+        return list(dict.fromkeys(used))
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -254,7 +258,7 @@ def _training_table(
         for texts in (table.features, table.ignore, table.categorical, table.numeric)
     )
     known_as = {"features": wanted or None, "ignore": ignored}
-    found: Any = file.read_table(**known_as, text=categorical, numeric=numeric)
+    found: Any = file.read_table(**known_as, text=categorical, numeric=numeric, time=table.time)
     roles, pairs = found.roles, file if isinstance(file, PairFile) else None
     kept = np.arange(found.X.num_rows)
     if pairs is not None:
@@ -270,7 +274,7 @@ def _training_table(
         numeric=numeric,
         wanted=wanted,
         scale=isinstance(scaler, StandardScaler),
-        **({"order": table.orders()} if table.orders() else {}),
+        order=table.orders() or None,
     )
     try:
         X, facts = found.X, list(columns.fit(found.X).facts_)
@@ -300,12 +304,18 @@ def _training_table(
         why = "have no score" if pairs is None else "are of items that were never compared"
         note(f"{n_dropped:,} rows of {file.path} {why} and are left out")
     steps: list[tuple[str, Any]] = [("columns", columns)]
+    if options.model is ModelName.auto and not (wanted or categorical or numeric or table.order):
+        # the model has a Columns of its own: trees want categories and gaps as they are
+        steps, used = [], dict.fromkeys(c.name for c in facts if c.kind != "left out")
+        X = X.select(list(used))
     if scaler is not None and not columns.scale:
         steps.append(("scale", scaler))
     about = (roles, scaler, steps, facts, n_dropped, found.weight, found.X)
     if pairs is None:
         note(skew_note(found.y, estimator))
-        return TrainingSet(file.path, table, X, found.y, found.groups, *about)
+        return TrainingSet(*(file.path, table, X, found.y, found.groups, *about), time=found.time)
+    if found.time is not None:
+        raise ValueError("--time is for scored items; rankwise rank --time rates comparisons.")
     if "group" in options.scale:
         raise ValueError(f"--scale {options.scale}: items that are compared have no lists.")
     cv = judge_folds(pairs.compared.judges)
@@ -324,7 +334,7 @@ def _training_rows(
 
     from rankwise.cli.models import make_scaler
 
-    names = ("features", "ignore", "categorical", "numeric")
+    names = ("features", "ignore", "categorical", "numeric", "time")
     asked = [f"--{name}" for name in names if getattr(table, name)]
     if asked:
         raise ValueError(

@@ -88,7 +88,8 @@ def choose_columns(
         is_optional = role == "target" and not target_needed and column not in names
         if column not in (None, "auto") and not (is_optional and isinstance(column, str)):
             roles[role] = position_of(table, column, role)
-    taken = Counter([*roles.values(), *left_out, *wanted])
+    others = [at for role, at in roles.items() if role != "time"]  # groups may be dates
+    taken = Counter([*others, *left_out, *wanted])
     for at, n in taken.items():
         if n > 1:
             raise table.error(f"the column {show(names[at])} is named for two things; choose one.")

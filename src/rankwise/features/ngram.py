@@ -32,11 +32,11 @@ def ngram_kernel(
     ngram_range: tuple[int, int] = (1, 3),
     shared: float = 0.0,
 ) -> Array:
-    """Tanimoto similarity of the counts of n-grams, mixed with a constant.
+    """Tanimoto similarity of the sets of n-grams, mixed with a constant.
 
-    With counts a and b of all pieces of so many characters in two texts,
+    With the sets A and B of all pieces of so many characters in two texts,
 
-        k = (1 − s) aᵀb / (aᵀa + bᵀb − aᵀb) + s
+        k = (1 − s) |A ∩ B| / |A ∪ B| + s
 
     which is 1 for equal texts and s for texts that share nothing or are shorter than all n-grams.
     Products are sparse.
@@ -55,18 +55,18 @@ def ngram_kernel(
     shortest, longest = ngram_range
 
     def pieces(text: str) -> list[str]:
-        sizes = range(shortest, min(longest, len(text)) + 1)
-        return [text[k : k + size] for size in sizes for k in range(len(text) - size + 1)]
+        lengths = range(shortest, min(longest, len(text)) + 1)
+        return [text[k : k + n] for n in lengths for k in range(len(text) - n + 1)]
 
-    counter = CountVectorizer(analyzer=pieces, dtype=np.float64)
+    counter = CountVectorizer(analyzer=pieces, binary=True, dtype=np.float64)
     n = len(texts)
     every = list(texts) if others is None else [*texts, *others]
     if not any(len(text) >= shortest for text in every):
         return np.full((n, len(every) - n or n), float(shared))
-    counts = counter.fit_transform(every)
-    A, B = counts[:n], counts[:n] if others is None else counts[n:]
-    squares = np.asarray(counts.multiply(counts).sum(axis=1)).ravel()
-    of_A, of_B = squares[:n], squares[:n] if others is None else squares[n:]
+    shown = counter.fit_transform(every)
+    A, B = shown[:n], shown[:n] if others is None else shown[n:]
+    sizes = np.asarray(shown.sum(axis=1)).ravel()
+    of_A, of_B = sizes[:n], sizes[:n] if others is None else sizes[n:]
     K = np.empty((A.shape[0], B.shape[0]))
     size = max(1, BLOCK_ENTRIES // max(1, B.shape[0]))
     by_column = B.T.tocsr()

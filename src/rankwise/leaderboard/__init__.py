@@ -1,7 +1,7 @@
 """Ratings of items from comparisons, with intervals."""
 
 from rankwise.leaderboard.backtesting import Backtest, backtest
-from rankwise.leaderboard.board import HeadToHead, Leaderboard, LeaderboardRow, Margin
+from rankwise.leaderboard.board import HeadToHead, Leaderboard, LeaderboardRow, Margin, Path
 from rankwise.leaderboard.context import Scales
 from rankwise.leaderboard.covariates import Effect
 from rankwise.leaderboard.forecast import Forecast, ForecastScore
@@ -21,6 +21,7 @@ __all__ = [
     "LeaderboardRow",
     "Margin",
     "Overturn",
+    "Path",
     "Prior",
     "Scales",
     "backtest",

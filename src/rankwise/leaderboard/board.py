@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
+from rankwise.datasets.times import in_days
 from rankwise.environment import require
 from rankwise.groups import encode_groups
 from rankwise.inputs import check_option
@@ -96,6 +97,23 @@ class Margin(NamedTuple):
     value: float
     low: float | None
     high: float | None
+
+
+class Path(NamedTuple):
+    """Ratings of an item over time.
+
+    Attributes
+    ----------
+    times : ndarray
+        Dates or numbers.
+    rating, low, high : ndarray
+        The rating and its interval, NaN on a board without.
+    """
+
+    times: NDArray[Any]
+    rating: Array
+    low: Array
+    high: Array
 
 
 @dataclass(frozen=True)
@@ -487,8 +505,9 @@ class Leaderboard:
     def holds_by(self) -> dict[Any, Overturn]:
         """What holds each ranked item above the next one of its component, by its label.
 
-        Empty without intervals and for boards of more than 300 items. Bradley–Terry by one Newton
-        step; `votes_to_overturn` confirms it by a refit.
+        The first one is held above any of the next ten, whoever needs the fewest. Empty without
+        intervals and for boards of more than 300 items. Bradley–Terry by one Newton step;
+        `votes_to_overturn` confirms it by a refit.
         """
         if not self._has_votes or self.intervals is None or len(self) > LARGEST:
             return {}
@@ -546,6 +565,44 @@ class Leaderboard:
         )  # fmt: skip
         columns = ordered_columns(self.items, ratings, standing, records, solved.components)
         return replace(self, columns=columns, ratings=ratings, spread=spread)
+
+    def paths(self, items: Any = None, n_times: int = 60) -> dict[Any, Path]:
+        """Ratings over time, of a board made with time=.
+
+        Parameters
+        ----------
+        items : sequence of labels, optional
+            By default the first eight of the board.
+        n_times : int
+            Moments from the first comparison to the last.
+
+        Returns
+        -------
+        dict from label to Path
+            From the first to the last comparison of the item.
+        """
+        model, data = self.solved.model, self.comparisons
+        if self.scales is None or data is None or data.times is None:
+            raise ValueError("the board was made without time=; pass it to rate.")
+        days, kind = in_days(data.times), data.times.dtype
+        moments = np.linspace(days.min(), days.max(), n_times)
+        times = (86400 * moments).astype(np.int64).astype(kind) if kind.kind == "M" else moments
+        shown = [row.item for row in self.rows[:8]] if items is None else list(items)
+        at = [self.position(item) for item in shown]
+        table = np.full((3, n_times, len(at)), np.nan)
+        for k, time in enumerate(times):
+            phi = model.parts.point(time)
+            table[0, k] = self.scale.values(model.ratings_at(phi))[at]
+            spread = None if self.spread is None else self.scale.spread(model.spread_at(phi))
+            if spread is not None:
+                width = spread.quantile((1 + self.confidence) / 2) * spread.errors[at]
+                table[1:, k] = table[0, k] - width, table[0, k] + width
+        step, found = moments[1] - moments[0], {}
+        for k, (item, number) in enumerate(zip(shown, at, strict=True)):
+            own = days[(data.first == number) | (data.second == number)]
+            is_seen = (moments > own.min() - step) & (moments < own.max() + step)
+            found[item] = Path(times[is_seen], *table[:, is_seen, k])
+        return found
 
     def predict(
         self, home: Any, away: Any, *, time: Any = None, context: Any = None, neutral: bool = False

@@ -15,6 +15,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData, pairs_from_frame
 from rankwise.datasets.pair_data import PairColumns
 from rankwise.datasets.times import as_times
+from rankwise.errors import warn_user
 from rankwise.frames import as_array
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.groups import Groups, encode_groups
@@ -27,6 +28,7 @@ MODEL_NAMES = ("least-squares", "bradley-terry", "plackett-luce")
 ORDERS = ("rating", "lower")
 LARGEST_MARGIN = 1e100
 INTERVALS = ("jackknife", "bootstrap")
+ROWS, MANY = 10_000, 0.4  # rows that are looked at for races, and the share that must be in some
 
 
 def read_comparisons(
@@ -201,6 +203,12 @@ def check_clusters(data: PairData, clusters: Any, n_resamples: int) -> Indices |
     """
     if clusters is None:
         clusters = data.clusters if data.clusters is not None else data.judges
+        if clusters is None and n_resamples and _are_races(data.winner[:ROWS], data.loser[:ROWS]):
+            warn_user(
+                "the comparisons look like races taken apart into pairs, which are not independent,"
+                " so that the intervals are too narrow; name the races with cluster=, or pass the "
+                "rankings themselves (ranking=, item=, place=)."
+            )
         if clusters is None or len(np.unique(clusters)) < 2:
             return None
     encoded = encode_labels("clusters", clusters, data.n_pairs)
@@ -211,6 +219,22 @@ def check_clusters(data: PairData, clusters: Any, n_resamples: int) -> Indices |
             "n_resamples=0."
         )
     return encoded.codes
+
+
+def _are_races(winner: Indices, loser: Indices) -> bool:
+    """Whether many rows are pairs of rankings: a beats b, c and d, b beats c and d, c beats d."""
+    starts = np.flatnonzero(np.r_[True, winner[1:] != winner[:-1]])
+    lengths, inside, n_races, k = np.diff(np.r_[starts, len(winner)]), 0, 0, 0
+    while k < len(lengths):
+        m = int(lengths[k])
+        rest, beaten = winner[starts[k + 1 : k + m]], loser[starts[k] : starts[k] + m]
+        is_race = m > 2 and np.array_equal(lengths[k : k + m], np.arange(m, 0, -1))
+        if is_race and np.isin(rest, beaten).all():
+            inside, n_races = inside + m * (m + 1) // 2, n_races + 1
+            k += m
+        else:
+            k += 1
+    return n_races > 2 and inside > MANY * len(winner)
 
 
 def encode_labels(name: str, labels: Any, n_comparisons: int) -> Groups:

@@ -31,6 +31,7 @@ GAP, ROUGH_GAP = 1e-9, 1e-5
 MAX_ITERATIONS = 500
 FIRST = (1.0, 0.5, 0.3, 0.3)  # constant, time, half-life as a share of all time, context
 FACTORS = (2.0, 0.5, 2**0.5, 0.5**0.5)
+LARGEST = 4.0  # logits, a scale of 700 Elo points
 ROUNDS = 3
 SPLITS = ((1 / 3, 2 / 3), (2 / 3, 1.0))  # comparisons before and until which share
 
@@ -444,6 +445,8 @@ def choose_scales(
         for name in free:
             for factor in FACTORS:
                 trial = now._replace(**{name: factor * getattr(now, name)})
+                if name != "half_life" and getattr(trial, name) > LARGEST:
+                    continue
                 if trial not in tried:
                     tried[trial] = loss(trial)
                 now = min(now, trial, key=tried.__getitem__)

@@ -112,7 +112,7 @@ def footnotes(board: Leaderboard) -> list[str]:
         lines.append(f"ranks: those it may have, {sure}% sure for each item; at once: for all")
         lines.append("tier: items not surely below its first one, though two of them may differ")
     if board.holds_by:
-        lines.append("holds by: so many comparisons less, and the next is level (at least–found)")
+        lines.append("holds by a–b: b comparisons less bring the next level, fewer than a cannot")
     rows = board.rows
     if any(row.thin for row in rows):
         lines.append(f"† thin: fewer than {FEW} comparisons, or all of them ended alike")

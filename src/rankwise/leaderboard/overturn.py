@@ -17,6 +17,7 @@ from rankwise.leaderboard.resampling import Units
 from rankwise.leaderboard.tally import Tally
 
 LARGEST = 300  # unknowns of boards whose neighbors are all looked at
+RIVALS = 10  # of the first place, which any of them may take
 STRIDE = 10  # of many votes already left out, a tenth goes at a time
 
 
@@ -217,9 +218,16 @@ def _least_blocks(case: Case, units: Units, codes: Indices) -> int:
 
 
 def next_places(solved: Any, order: list[int]) -> list[Overturn]:
-    """What holds each item of an order above the next one."""
+    """What holds each item of an order above the next one, and the first above any of ten."""
     exact = left_out(solved)
-    return [votes_to_overturn(solved, a, b, exact) for a, b in pairwise(order)]
+    found = [votes_to_overturn(solved, a, b, exact) for a, b in pairwise(order)]
+    others = [votes_to_overturn(solved, order[0], b, exact) for b in order[2 : RIVALS + 1]]
+    rivals = [each for each in [*found[:1], *others] if each.n is not None]
+    if rivals:
+        fewest = min(rivals, key=lambda each: each.n or 0)
+        bounds = [each.at_least for each in rivals if each.at_least is not None]
+        found[0] = fewest._replace(at_least=min(bounds, default=None))
+    return found
 
 
 def _rows_of(tally: Tally, removed: Indices) -> Indices:

@@ -209,14 +209,16 @@ def read_header(path: PathLike) -> dict[str, Any]:
             steps = [step["tuple"][1] for step in model["parameters"]["steps"]]
             first, ranker = steps[0], steps[-1]
         columns = None
-        if first["is"] == "Columns":
-            facts = [column["fields"] for column in first["fitted"]["facts_"]]
+        table = first if first["is"] == "Columns" else first["fitted"].get("table_")
+        if table is not None:
+            facts = [column["fields"] for column in table["fitted"]["facts_"]]
             columns = {c["name"]: c["kind"] for c in facts if c["kind"] != "left out"}
+        trained = ranker["fitted"].get("best_estimator_", ranker)
         return {
             **document,
             "model": model["is"],
             "ranker": ranker["is"],
-            "n_features": ranker["fitted"].get("n_features_in_"),
+            "n_features": trained["fitted"].get("n_features_in_"),
             "parameters": ranker["parameters"],
             "columns": columns,
         }

@@ -43,7 +43,7 @@ function cardsOf(board) {
     );
     const first = rows.rank.findIndex((rank, i) => rank === 1 && rows.holdsText?.[i]);
     if (first >= 0) {
-      const hint = `of ${formatNumber(board.nComparisons)} comparisons, and it is level with the next`;
+      const hint = `of ${formatNumber(board.nComparisons)} comparisons: without them another item is level`;
       found.push(card("First place holds by", rows.holdsText[first], hint));
     }
   }
@@ -151,6 +151,7 @@ function drawBoard() {
   const board = chosen();
   drawWords(board);
   drawRatings();
+  drawPaths(board);
   drawMeetings();
   drawEffects(board);
   drawJudges(board);

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.datasets.times import in_days
 from rankwise.leaderboard import Leaderboard
 from rankwise.leaderboard.board import WHOLE
 from rankwise.leaderboard.formats import footnotes
@@ -18,7 +19,10 @@ SURPRISES = 50  # pairs that differ most from what was expected
 NAMED = 5  # items that a sentence names
 DIGITS = 8
 MANY_BOARDS = 10  # above, each has a smaller matrix
-SCRIPTS = ("charts.js", "tables.js", "theme.js", "ratings.js", "meetings.js", "board.js")
+SCRIPTS = (
+    *("charts.js", "tables.js", "theme.js", "ratings.js", "meetings.js", "over_time.js"),
+    "board.js",
+)
 
 
 def board_page(
@@ -89,6 +93,7 @@ def describe_board(board: Leaderboard, label: Any, n_matrix: int = MATRIX_ITEMS)
         **_meetings(board, n_matrix),
         "effects": _fields(board.effects),
         "judges": _fields(board.judges),
+        "paths": _paths(board),
         "krippendorff": _plain(board.krippendorff),
     }
 
@@ -170,6 +175,22 @@ def _meetings(board: Leaderboard, n_matrix: int) -> dict[str, Any]:
         "meetings": columns(shown),
         "surprises": {**columns(most), "surprise": short_numbers(surprise[most], DIGITS)},
     }
+
+
+def _paths(board: Leaderboard) -> list[dict[str, Any]]:
+    """Ratings over time of the first items; dates are years with decimals."""
+    data = board.comparisons
+    if board.scales is None or data is None or data.times is None:
+        return []
+    curves = []
+    for item, path in board.paths().items():
+        is_date = path.times.dtype.kind == "M"
+        x = 1970 + in_days(path.times) / 365.2425 if is_date else path.times
+        bounds = {"low": path.low, "high": path.high} if board.intervals else {}
+        columns = {"x": x, "mean": path.rating, **bounds}
+        short = {name: short_numbers(column, DIGITS) for name, column in columns.items()}
+        curves.append({"label": as_text(item), "isDate": is_date, **short})
+    return curves
 
 
 def _are_verdicts(board: Leaderboard) -> bool:

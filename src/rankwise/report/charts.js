@@ -179,8 +179,8 @@ function label(text, x, y, anchor = "start", className = null) {
   return svg("text", { x, y, "text-anchor": anchor, class: className }, text);
 }
 
-function bottomAxis(ticks, scale, left, right, y, title) {
-  const marks = ticks.map((tick) => label(formatTick(tick), scale(tick), y + 16, "middle"));
+function bottomAxis(ticks, scale, left, right, y, title, format = formatTick) {
+  const marks = ticks.map((tick) => label(format(tick), scale(tick), y + 16, "middle"));
   const name = label(title, (left + right) / 2, y + 34, "middle");
   return [horizontalLine("axis", left, right, y), ...marks, name];
 }
@@ -252,7 +252,8 @@ function histogramMark(spec, x, top, bottom) {
 }
 
 // Lines over a common axis. spec: curves [{label, x, mean, low, high}], isLog, title, yTitle, label,
-// marks [{x, y, text}], and hasBest: the first curve stands out from the others.
+// marks [{x, y, text}], hasBest: the first curve stands out from the others; and, if wanted,
+// tick(x): words on the axis, and points(frame): more to draw on top.
 function lineChart(box, spec) {
   drawInBox(box, (width) => {
     const frame = lineFrame(spec, width);
@@ -271,6 +272,7 @@ function lineChart(box, spec) {
         ...parts,
         ...lineLabels(spec, frame),
         ...lineMarks(spec, frame),
+        ...(spec.points ? spec.points(frame) : []),
       ),
     ];
   });
@@ -298,7 +300,8 @@ function lineGrid(spec, frame) {
     horizontalLine("grid", frame.left, frame.right, frame.y(tick)),
     label(formatTick(tick), frame.left - 8, frame.y(tick) + 4, "end"),
   ]);
-  const axis = bottomAxis(ticks, frame.x, frame.left, frame.right, frame.bottom, spec.title);
+  const ends = [frame.left, frame.right, frame.bottom];
+  const axis = bottomAxis(ticks, frame.x, ...ends, spec.title, spec.tick);
   return [...rows, ...axis, label(spec.yTitle, 0, 12)];
 }
 

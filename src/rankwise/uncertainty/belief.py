@@ -76,6 +76,19 @@ class Belief:
             g = g - other * (other[i] - other[j])
         self._changes.append(g / np.sqrt(self.noise + max(0.0, float(g[i] - g[j]))))
 
+    def futures(
+        self, n_futures: int, n_errors: int, rng: np.random.Generator
+    ) -> tuple[Array, Array]:
+        """Means that the observed comparisons may lead to, and errors that are left around them.
+
+        C falls by Σ g gᵀ with every comparison, and by so much the mean will vary.
+        """
+        learned = np.array(self._changes).reshape(-1, self.n_items)
+        means = self.mean + rng.standard_normal((n_futures, len(learned))) @ learned
+        values, vectors = np.linalg.eigh(self.covariance - learned.T @ learned)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        return means, rng.standard_normal((n_errors, self.n_items)) @ root.T
+
     def draw(self, items: Indices, n_draws: int, rng: np.random.Generator) -> Array:
         """Ratings of some items, shape (n_draws, n_items)."""
         values, Q = np.linalg.eigh(self.covariance[np.ix_(items, items)].astype(np.float64))

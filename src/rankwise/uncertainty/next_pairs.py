@@ -27,6 +27,7 @@ N_DRAWS = 1000
 CONTENDERS = 200  # items near the edge of the top; with more the top is anything but settled
 OPEN = 1e-3  # probability of being on the other side of the edge, from which on an item matters
 MANY_ANSWERS = 10  # for each item; more are too far off to foresee
+N_FUTURES, N_ERRORS = 25, 200  # that are drawn to tell how many answers are still needed
 JITTER = 1e-5  # relative: breaks ties at random
 
 
@@ -241,17 +242,29 @@ def _choose(
 def answers_to_go(
     belief: Belief, goal: str, top: int, level: float, rng: np.random.Generator
 ) -> int | None:
-    """Answers until the goal is settled if the ratings stay as they are; the belief is used up.
+    """How many answers it may take until the goal is settled: in half of the cases no more.
 
-    A quarter more pairs at a time are taken as answered, until what is known of the present ratings
-    is enough. None if that is more than ten for each item.
+    More and more pairs are taken as answered. What they would make of the ratings is drawn, and
+    the goal counts as settled if it is for half of these futures. None if that takes more than
+    ten answers for each item. The belief is used up.
     """
     edge, n_answers = _edge(belief.mean, top) if goal == "top" else None, 0
     while n_answers <= MANY_ANSWERS * belief.n_items:
-        if _settled(belief, edge, top, level, rng)[0] >= level:
+        futures, errors = belief.futures(N_FUTURES, N_ERRORS, rng)
+        sure = [_share_settled(future, future + errors, goal, top) for future in futures]
+        if np.median(sure) >= level:
             return n_answers
         n_answers += len(_choose(belief, edge, max(1, n_answers // 4), rng))
     return None
+
+
+def _share_settled(mean: Array, samples: Array, goal: str, top: int) -> float:
+    order = np.argsort(-mean, kind="stable")
+    sorted_samples = samples[:, order]
+    if goal == "order":
+        return float((sorted_samples[:, :-1] > sorted_samples[:, 1:]).mean(axis=0).min())
+    lowest = sorted_samples[:, :top].min(axis=1)
+    return float(np.mean(lowest > sorted_samples[:, top:].max(axis=1)))
 
 
 def _worth(
