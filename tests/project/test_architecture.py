@@ -66,7 +66,7 @@ BUDGET = {
     "cli": 2784,
     "dask": 364,
     "datasets": 2786,
-    "estimators": 4864,
+    "estimators": 4886,
     "features": 696,
     "graphs": 1261,
     "inspection": 338,
