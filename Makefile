@@ -8,7 +8,7 @@ ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest -n 3
 AS_ROOT = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: help demo test check format test-oldest dist test-browser chromium bench experiments docs clean
+.PHONY: help demo test check format test-oldest dist test-browser chromium bench experiments docs screenshots clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -65,6 +65,9 @@ experiments: $(VENV)/installed-bench  ## Reproduce all tables; DATA=directory of
 docs: $(VENV)/installed-docs  ## Build the documentation site; a warning is an error
 	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 	@echo "Open file://$(CURDIR)/docs/_build/html/index.html"
+
+screenshots: $(VENV)/installed-test  ## Take the pictures of the site and of README anew, light and dark
+	$(ONE_THREAD) $(BIN)/python docs/screenshots.py
 
 clean:  ## Remove environments and caches
 	rm -rf $(VENV) $(VENV)-oldest $(VENV)-dist $(VENV)-try dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis \

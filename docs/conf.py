@@ -123,6 +123,18 @@ def unlink_metrics(app, doctree):
             link.replace_self(link.children)
 
 
+def show_dark_pictures(app, doctree):
+    """A picture X.png that has a twin X-dark.png is shown in light mode, the twin in dark mode."""
+    for image in list(doctree.findall(nodes.image)):
+        path = Path(image["uri"])
+        if (HERE / "_static" / f"{path.stem}-dark.png").is_file() and "_static" in path.parts:
+            twin = image.deepcopy()
+            twin["uri"] = image["uri"].replace(".png", "-dark.png")
+            twin["classes"].append("only-dark")
+            image["classes"].append("only-light")
+            image.parent.insert(image.parent.index(image) + 1, twin)
+
+
 def reach_tables_by_keyboard(app, pagename, templatename, context, doctree):
     """What scrolls can have the focus, so that arrow keys scroll it."""
     if "body" in context:
@@ -146,5 +158,6 @@ def setup(app):
     app.connect("autodoc-process-docstring", link_papers, priority=900)  # after numpydoc
     app.connect("autodoc-skip-member", skip_tuple_fields)
     app.connect("doctree-read", unlink_metrics)
+    app.connect("doctree-read", show_dark_pictures, priority=400)  # before images are collected
     app.connect("html-page-context", reach_tables_by_keyboard)
     app.connect("build-finished", write_example_report)

@@ -82,6 +82,21 @@ def rank_rls(edges, K, alpha, beta=0.0, y=None, weights=None):
     return np.linalg.solve(A @ K + alpha * np.eye(m), t)
 
 
+def with_nuisance(edges, X, Z, alpha):
+    """Weights and effects of least squares on explicit pairs; only the weights are penalized.
+
+    Of effects that fit alike those of smallest norm.
+    """
+    omega = np.array([w for *_, w in edges]) / sum(w for *_, w in edges)
+    delta = np.array([d for _, _, d, _ in edges])
+    D, E = (np.array([V[i] - V[j] for i, j, *_ in edges]) for V in (X, Z))
+    root = np.sqrt(omega)[:, None]
+    D, E, t = root * D, root * E, np.sqrt(omega) * delta
+    left = np.eye(len(E)) - E @ np.linalg.pinv(E)
+    w = np.linalg.solve(D.T @ left @ D + alpha * np.eye(D.shape[1]), D.T @ left @ t)
+    return w, np.linalg.pinv(E) @ (t - D @ w)
+
+
 def ranks(scores, groups):
     """1 + the number of better items of the same group."""
     out = []

@@ -62,7 +62,7 @@ def record(main):
     file is the command, with the date, the commit and the processor time.
     """
     options = re.sub(r"--(data|output)[ =]\S+ ?", "", " ".join(sys.argv[1:])).strip()
-    script = Path(inspect.getfile(main)).resolve()
+    script = Path(inspect.getfile(inspect.unwrap(main))).resolve()
     module = ".".join(script.relative_to(EXPERIMENTS).with_suffix("").parts)
     start = time.process_time()
     with contextlib.redirect_stdout(_Copy(sys.stdout)) as printed:

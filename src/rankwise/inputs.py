@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
-from rankwise.frames import as_array, check_same_index, refuse_masked
+from rankwise.frames import as_array, check_same_index, frame_columns, refuse_masked
 from rankwise.groups import Groups, encode_groups
 
 
@@ -183,28 +183,70 @@ class Target(NamedTuple):
         Groups of the items; None for a graph, which has its own.
     weight : ndarray of shape (n_items,) or None
         Weights of the items; None for a graph, and if all are 1.
+    nuisance : Nuisance or None
+        Columns whose effects a learner takes out.
     """
 
     y: Any
     groups: Groups | None = None
     weight: Array | None = None
+    nuisance: Nuisance | None = None
+
+
+class Nuisance(NamedTuple):
+    """Numbers of shape (n_items, n_columns), and the names of the columns."""
+
+    values: Array
+    names: list[str]
+
+
+def read_nuisance(nuisance: Any) -> Nuisance:
+    """Columns of numbers as they are; a column of anything else becomes one for each value."""
+    columns = frame_columns(nuisance)
+    if columns is None:
+        array = nuisance.toarray() if sp.issparse(nuisance) else np.asarray(as_array(nuisance))
+        if array.ndim not in (1, 2):
+            raise ValueError(f"nuisance has shape {array.shape}; expected a column or a table.")
+        columns = {str(k): column for k, column in enumerate(array.reshape(len(array), -1).T)}
+    blocks, names = [], []
+    for name, column in columns.items():
+        values = as_array(column)
+        if values.dtype.kind in "OUT":
+            codes, labels = encode_groups(values, len(values))
+            blocks.append(np.eye(len(labels))[codes])
+            names += [f"{name}={label}" for label in labels]
+            continue
+        numbers = as_real(f"nuisance column {name}", values)
+        if not np.isfinite(numbers).all():
+            row = int(np.argmin(np.isfinite(numbers)))
+            raise ValueError(
+                f"nuisance column {name} has a gap or infinity, the first in row {row}; fill it in "
+                "or leave the row out."
+            )
+        blocks.append(numbers[:, None])
+        names.append(name)
+    return Nuisance(np.hstack(blocks), names)
 
 
 def read_target(
     y: Any,
     groups: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    nuisance: Any = None,
     *,
     X: Any = None,
     allow_nan: bool = False,
 ) -> Target:
-    """Read scores (or a graph), groups and weights; what was read before is returned as it is.
+    """Read scores (or a graph), groups, weights and nuisance; what was read is returned as it is.
 
     X is only compared by its index. With `allow_nan` a score may be NaN, "not scored".
     """
     if isinstance(y, Target):
         return y
-    check_same_index(X=X, y=y, groups=groups, sample_weight=sample_weight)
+    check_same_index(X=X, y=y, groups=groups, sample_weight=sample_weight, nuisance=nuisance)
+    if nuisance is not None:
+        target = read_target(y, groups, sample_weight, X=X, allow_nan=allow_nan)
+        return target._replace(nuisance=read_nuisance(nuisance))
     if hasattr(y, "laplacian"):
         if groups is not None:
             raise ValueError(

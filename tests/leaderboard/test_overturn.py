@@ -129,6 +129,8 @@ def test_holds_by_is_to_the_next_place_and_asks_for_votes():
     assert board.holds_by[order[0]].n == min(found.n for found in first)
     assert board.holds_by[order[0]].at_least == min(found.at_least for found in first)
     assert rate(votes(0), n_resamples=0).holds_by == {}
+    ties = PairData(*np.array([[0, 1, 2], [1, 2, 0]]), np.zeros(3), np.ones(3), np.arange(3))
+    assert [found.n for found in rate(ties).holds_by.values()] == [0, 0]
     with pytest.raises(ValueError, match="name no clusters"):
         board.votes_to_overturn(*order[:2], by="cluster")
     with pytest.raises(ValueError, match="by='prompt'"):

@@ -61,24 +61,24 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 1070,
+    ".": 1103,
     "_compiled": 227,
-    "cli": 2784,
+    "cli": 2831,
     "dask": 364,
     "datasets": 2786,
-    "estimators": 4886,
-    "features": 696,
+    "estimators": 4968,
+    "features": 699,
     "graphs": 1261,
     "inspection": 338,
     "judge": 889,
-    "leaderboard": 3589,
-    "losses": 476,
+    "leaderboard": 3597,
+    "losses": 604,
     "metrics": 1216,
-    "model_selection": 1783,
+    "model_selection": 1794,
     "persistence": 1404,
     "plot": 651,
     "report": 1300,
-    "solvers": 1845,
+    "solvers": 1853,
     "uncertainty": 997,
 }
 CODE_LINES_OF_A_FILE = 400

@@ -192,6 +192,7 @@ def hold_out(
     data : TrainingSet
         Prepared features, scores, groups and weights.
     """
+    from rankwise.inputs import read_target
     from rankwise.model_selection import held_out_curves
 
     values, metric = settings(options), metrics[0]
@@ -203,16 +204,19 @@ def hold_out(
     if options.model is ModelName.corankrls and "nu" not in values:
         candidates["nu"] = None
     cv, lines = _cv(options, leave, data), []
+    y, groups, weights = data.y, data.groups, data.weights
+    if data.nuisance is not None:
+        y, groups, weights = read_target(y, groups, weights, data.nuisance), None, None
     gammas = values["gamma"] if isinstance(values.get("gamma"), list) else []
     for gamma in gammas or [None]:
         added = [f"gamma={gamma}"] if gammas else []
         model = make_model(replace(options, set=[*(options.set or ()), *added]), search=False)
         curves = held_out_curves(
-            *(model, data.prepared, data.y, data.groups),
+            *(model, data.prepared, y, groups),
             scoring=metrics,
             cv=cv,
             candidates=candidates,
-            sample_weight=data.weights,
+            sample_weight=weights,
             time=data.time,
         )
         line, fixed = curves.line(metric)

@@ -159,6 +159,8 @@ def fit_model(model: Any, data: TrainingSet) -> Any:
                 "choose any by it; leave out --time, or --alpha, --calibrate or --model auto."
             )
         known["time"] = data.time
+    if data.nuisance is not None:
+        known["nuisance"] = data.nuisance
     model.fit(data.prepared, data.y, **known)
     return Pipeline([*data.steps, ("rank", model)]) if data.steps else model
 

@@ -163,6 +163,14 @@ class TrainingTableOptions(TableOptions):
     numeric: Annotated[
         list[str] | None, _data("Columns to take as numbers, whatever they look like.", "COLUMNS")
     ] = None
+    nuisance: Annotated[
+        list[str] | None,
+        _data(
+            "No features, but part of the scores, such as the position of a click: the effect of "
+            "each value (of numbers by --numeric: one slope) is taken out.",
+            "COLUMNS",
+        ),
+    ] = None
     time: Annotated[
         str | None,
         _data("Dates or numbers: parameters are judged on groups that came later."),

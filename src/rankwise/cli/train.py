@@ -83,6 +83,8 @@ def train(
     if data.cv != "auto" and "cv" in estimator.get_params():
         estimator.set_params(cv=data.cv)
     ranker = estimator
+    if calibrate and data.nuisance is not None:
+        raise ValueError("--calibrate and --nuisance do not go together; leave out one of them.")
     if calibrate:
         from rankwise.uncertainty import CalibratedRanker
 
@@ -108,12 +110,14 @@ def train(
         if calibrate
         else None
     )
+    effects = nuisance_effects(inner)
     summary = {
         "data": data.summary,
         "model": type(inner).__name__.removesuffix("CV"),
         "kernel": getattr(estimator, "kernel", None),
         "chosen": chosen,
         "calibration": calibration,
+        "nuisance": effects,
         "scaler": type(data.scaler).__name__ if data.scaler is not None else None,
         "seconds": round(seconds, 3),
         "output": output,
@@ -124,8 +128,29 @@ def train(
     elif not current.quiet:
         data.print_columns()
         print_pairs(_lines(summary, data))
+        if effects:
+            print_effects(effects)
         if hasattr(inner, "members_"):
             print_members(inner)
+
+
+def nuisance_effects(ranker: Any) -> list[dict[str, Any]]:
+    """Names, effects and standard errors of the nuisance columns."""
+    if not hasattr(ranker, "nuisance_names_"):
+        return []
+    columns = (ranker.nuisance_names_, ranker.nuisance_coef_, ranker.nuisance_se_)
+    keys = ("name", "effect", "standard_error")
+    return [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def print_effects(effects: list[dict[str, Any]]) -> None:
+    """One row for each effect of the nuisance."""
+    from rankwise.cli.output import print_table, say, shown
+    from rankwise.text_tables import Table
+
+    rows = [[row["name"], *map(shown, (row["effect"], row["standard_error"]))] for row in effects]
+    say("")
+    print_table(Table(["nuisance", "effect", "standard error"], rows))
 
 
 def describe(ranker: Any) -> dict[str, Any]:

@@ -58,6 +58,8 @@ class TrainingSet:
         Number of rows without score that were left out.
     weights : ndarray or None
         Weights of the items, if a column of them was named.
+    nuisance : pyarrow.Table or None
+        Columns whose effects are taken out, if some were named.
     zero_based : bool
         Whether the features of svmlight rows count from 0.
     pairs : PairFile or None
@@ -80,6 +82,7 @@ class TrainingSet:
     n_dropped: int = 0
     weights: Any = None
     whole: Any = None
+    nuisance: Any = None
     zero_based: bool = False
     pairs: PairFile | None = None
     cv: Any = "auto"
@@ -143,6 +146,7 @@ class TrainingSet:
             "target": self.roles.get("target"),
             "group": self.roles.get("group"),
             "weight": self.roles.get("weight"),
+            "nuisance": [] if self.nuisance is None else self.nuisance.column_names,
             "n_features": len(self._names) or int(self.X.shape[1]),
             "features": self._names or None,
             "columns": [
@@ -189,6 +193,7 @@ class TrainingSet:
             ),
             ("scores", self.roles.get("target") or ""),
             *([("weights", weight)] if weight else []),
+            *([("nuisance", ", ".join(self.nuisance.column_names))] if self.nuisance else []),
             ("features", f"{found['n_features']:,}" + (f": {shown}" if shown else "")),
             ("groups", f"{found['groups']:,}{by}" + (f", {idle:,} without pairs" * bool(idle))),
             (
@@ -228,6 +233,9 @@ def read_training(
     else:
         data = _training_table(file, table, options, estimator)
     data.path = path
+    ranker = getattr(estimator, "model_class", type(estimator))
+    if data.nuisance is not None and not ranker.takes_nuisance:
+        raise ValueError("--nuisance is for the models rankrls and ranklogistic.")
     if 0 < data.summary["pairs"] == data.summary["tied_pairs"]:
         raise ValueError(
             f"{path}: there is nothing to learn: "
@@ -257,8 +265,16 @@ def _training_table(
         split_names(texts, file.names)
         for texts in (table.features, table.ignore, table.categorical, table.numeric)
     )
-    known_as = {"features": wanted or None, "ignore": ignored}
-    found: Any = file.read_table(**known_as, text=categorical, numeric=numeric, time=table.time)
+    nuisance = split_names(table.nuisance, file.names)
+    found: Any = file.read_table(
+        features=[*wanted, *nuisance] if wanted else None,
+        ignore=ignored,
+        text=[*categorical, *(name for name in nuisance if name not in numeric)],
+        numeric=numeric,
+        time=table.time,
+    )
+    effects = found.X.select(nuisance) if nuisance else None
+    found = found._replace(X=found.X.drop_columns(nuisance))
     roles, pairs = found.roles, file if isinstance(file, PairFile) else None
     kept = np.arange(found.X.num_rows)
     if pairs is not None:
@@ -270,8 +286,8 @@ def _training_table(
         raise ValueError(f"{file.path}: no row has a score: column {roles['target']} is empty.")
     scaler = make_scaler(options, estimator, False)
     columns = Columns(
-        categorical=categorical,
-        numeric=numeric,
+        categorical=[name for name in categorical if name not in nuisance],
+        numeric=[name for name in numeric if name not in nuisance],
         wanted=wanted,
         scale=isinstance(scaler, StandardScaler),
         order=table.orders() or None,
@@ -293,7 +309,7 @@ def _training_table(
             f"{file.path} has gaps in the columns {', '.join(gaps)}; fill them in, leave these "
             "columns out with --ignore, or leave out --no-impute."
         )
-    known = {*(column.name for column in facts), *roles.values()}
+    known = {*(column.name for column in facts), *roles.values(), *nuisance}
     known |= {*split_names([roles.get("group") or ""], file.names)}
     facts += [
         ColumnFacts(name, "left out", why="as asked for" if name else "it has no name")
@@ -310,7 +326,8 @@ def _training_table(
         X = X.select(list(used))
     if scaler is not None and not columns.scale:
         steps.append(("scale", scaler))
-    about = (roles, scaler, steps, facts, n_dropped, found.weight, found.X)
+    effects = None if effects is None else effects.take(kept)
+    about = (roles, scaler, steps, facts, n_dropped, found.weight, found.X, effects)
     if pairs is None:
         note(skew_note(found.y, estimator))
         return TrainingSet(*(file.path, table, X, found.y, found.groups, *about), time=found.time)
@@ -334,7 +351,7 @@ def _training_rows(
 
     from rankwise.cli.models import make_scaler
 
-    names = ("features", "ignore", "categorical", "numeric", "time")
+    names = ("features", "ignore", "categorical", "numeric", "nuisance", "time")
     asked = [f"--{name}" for name in names if getattr(table, name)]
     if asked:
         raise ValueError(

@@ -25,6 +25,8 @@ class RankerMixin:
 
     allows_unscored = False  # whether a score may be NaN, "not scored"
 
+    takes_nuisance = False  # whether `fit` takes out the effects of nuisance columns
+
     __metadata_request__fit = {"groups": True, "sample_weight": True}  # noqa: RUF012
     __metadata_request__score = {"groups": True, "sample_weight": True}  # noqa: RUF012
 

@@ -15,16 +15,21 @@ from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.problem import check_rows
 from rankwise.features.feature_map import FeatureMap
 from rankwise.features.kernel import KernelParameters
+from rankwise.losses.nuisance import Effects
 from rankwise.machine import calm
 
 
 class KernelModel(RankerMixin, KernelParameters):
     """A ranker whose scores are ``X coef_`` or ``k(X, X_fit_) dual_coef_``."""
 
-    learned: ClassVar[tuple[str, ...]] = ("coef_", "dual_coef_", "X_fit_", "basis_indices_")
+    learned: ClassVar[tuple[str, ...]] = (
+        *("coef_", "dual_coef_", "X_fit_", "basis_indices_"),
+        *("nuisance_coef_", "nuisance_se_", "nuisance_names_"),
+    )
     """Attributes that not every fit sets, so that a fit must forget those of an earlier one."""
 
     alpha: Any
+    _nuisance_names: list[str] = []  # noqa: RUF012
     output_shape_: tuple[int, ...] = ()
     intercept_: Any = 0.0  # as of linear models of scikit-learn without one
 
@@ -101,6 +106,10 @@ class KernelModel(RankerMixin, KernelParameters):
     def _forget(self) -> None:
         for name in self.learned:
             self.__dict__.pop(name, None)
+
+    def _keep_effects(self, effects: Effects) -> None:
+        self.nuisance_coef_, self.nuisance_se_ = effects
+        self.nuisance_names_ = list(self._nuisance_names)
 
     def _store(self, columns: Array) -> None:
         """Keep coefficients of shape (n, n_outputs) under their public names."""

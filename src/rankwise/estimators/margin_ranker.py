@@ -15,11 +15,17 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators.kernel_model import KernelModel, ModelPath
-from rankwise.estimators.problem import check_rows, why_no_pairs
+from rankwise.estimators.problem import (
+    check_rows,
+    no_nuisance,
+    nuisance_columns,
+    why_no_pairs,
+)
 from rankwise.features.feature_map import Features, explicit_features
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.inputs import Target, check_alphas, read_target
 from rankwise.losses import MarginLoss, SquaredLoss
+from rankwise.losses.nuisance import ProfileLoss
 from rankwise.machine import Progress, calm
 from rankwise.model_selection.candidates import (
     Candidates,
@@ -118,6 +124,8 @@ class MarginRanker(MarginParameters, KernelModel):
         y: Any,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        nuisance: Any = None,
     ) -> Self:
         """Learn from items and what is known about their order.
 
@@ -134,6 +142,8 @@ class MarginRanker(MarginParameters, KernelModel):
             None compares all items.
         sample_weight : array-like of shape (n_items,), optional
             Weights of the items, as in ``RankRLS.fit``.
+        nuisance : array-like or data frame, optional
+            Columns whose effects are taken out, as in ``RankRLS.fit``; RankLogistic only.
 
         Returns
         -------
@@ -141,7 +151,8 @@ class MarginRanker(MarginParameters, KernelModel):
             The fitted estimator.
         """
         alpha = float(check_alphas([self.alpha], "alpha")[0])
-        _, loss, features = self._prepare(X, read_target(y, groups, sample_weight, X=X))
+        target = read_target(y, groups, sample_weight, nuisance, X=X)
+        _, loss, features = self._prepare(X, target)
         start = self._last_weights(features) if self.warm_start else None
         self._store_features(features.map)
         solution = minimize_to_gap(self, make_objective(features.matrix, loss, alpha), start=start)
@@ -160,6 +171,7 @@ class MarginRanker(MarginParameters, KernelModel):
         *,
         alphas: ArrayLike,
         sample_weight: ArrayLike | None = None,
+        nuisance: Any = None,
     ) -> Any:
         """The solutions of a list of alphas, each started from the one before.
 
@@ -169,7 +181,7 @@ class MarginRanker(MarginParameters, KernelModel):
 
         Parameters
         ----------
-        X, y, groups, sample_weight
+        X, y, groups, sample_weight, nuisance
             As in `fit`.
         alphas : array-like of shape (n_alphas,)
             Positive numbers in any order.
@@ -188,7 +200,8 @@ class MarginRanker(MarginParameters, KernelModel):
         """
         checked = check_alphas(alphas, "alphas")
         model: Self = clone(self)
-        _, loss, features = model._prepare(X, read_target(y, groups, sample_weight, X=X))
+        target = read_target(y, groups, sample_weight, nuisance, X=X)
+        _, loss, features = model._prepare(X, target)
         return model._follow(loss, features, checked)
 
     def _follow(self, loss: MarginLoss, features: Features, alphas: Array) -> Any:
@@ -220,7 +233,18 @@ class MarginRanker(MarginParameters, KernelModel):
         graph = self._make_graph(X.shape[0], target)
         if not graph.strict().n_pairs:
             raise ValueError(f"there is nothing to rank: {why_no_pairs(graph)}.")
-        loss = make_loss(graph)
+        loss, Z = make_loss(graph), nuisance_columns(target, graph)
+        if not self.takes_nuisance:
+            no_nuisance(type(self).__name__, target)
+        if target.nuisance is not None and Z is not None:
+            self._nuisance_names = target.nuisance.names
+            loss = ProfileLoss(loss, Z)
+            if loss.explains_all():
+                raise ValueError(
+                    "the nuisance columns alone order all pairs rightly, so that their effects "
+                    "have no finite values and nothing is left to learn; leave out the column "
+                    "that tells the score."
+                )
         self.n_pairs_ = loss.graph.n_pairs
         features = explicit_features(
             kernel, X, n_basis=self.n_basis, basis=self.basis, random_state=self.random_state
@@ -293,12 +317,12 @@ class MarginTask(RefitTask):
         """Train on the features of the others."""
         R = self._features.matrix
         rest = np.setdiff1d(np.arange(self.graph.n_items), held)
-        return self._scores(R[rest], self.graph.subset(rest), candidates, R[held])
+        return self._scores(R[rest], rest, self.graph.subset(rest), candidates, R[held])
 
     def from_edges(self, edges: PairGraph, candidates: Candidates) -> Array:
         """Train on the features of all items."""
         R = self._features.matrix
-        return self._scores(R, edges, candidates, R)
+        return self._scores(R, np.arange(self.n_rows), edges, candidates, R)
 
     def train(self, **values: Any) -> MarginRanker:
         """The learner trained on all data."""
@@ -307,8 +331,10 @@ class MarginTask(RefitTask):
         ranker._describe(self._loss, self._features.matrix, path.solutions[0])
         return ranker
 
-    def _scores(self, R: Any, graph: PreferenceGraph, candidates: Candidates, new: Any) -> Array:
-        loss = type(self._loss)(graph)
+    def _scores(
+        self, R: Any, rows: Indices, graph: PreferenceGraph, candidates: Candidates, new: Any
+    ) -> Array:
+        loss = self._loss.of_items(rows, graph)
         if not loss.graph.n_pairs:
             raise ValueError(
                 "a fold leaves no preference to train on: they are all in one group (or fold). Use "

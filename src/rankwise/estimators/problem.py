@@ -16,6 +16,7 @@ from rankwise.frames import as_frame, frame_matrix
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.inputs import Target, as_objects, check_items, check_length
 from rankwise.losses import SquaredLoss
+from rankwise.losses.nuisance import center_inside
 from rankwise.solvers import Solutions
 from rankwise.text_tables import count
 
@@ -135,9 +136,39 @@ def ranking_loss(
         shape = scores.shape[1:]
         scores = scores[:, 0] if shape == (1,) else scores
         graph = ScoreGraph(target._replace(y=scores), **options)
-    loss = SquaredLoss(graph, beta, scores)
+    loss = SquaredLoss(graph, beta, scores, nuisance_columns(target, graph))
     check_something_to_rank(loss)
+    if loss.nuisance is not None and (beta > 0 or loss.target.ndim > 1):
+        raise ValueError(
+            f"nuisance is for beta=0 and one output; got beta={beta} and targets of shape "
+            f"{loss.target.shape}. Use beta=0 and fit a model for each column of y."
+        )
     return loss, shape
+
+
+def nuisance_columns(target: Target, graph: PreferenceGraph) -> Array | None:
+    """The columns of the nuisance less their means inside groups; None if there are none."""
+    if target.nuisance is None:
+        return None
+    values, names = target.nuisance
+    if len(values) != graph.n_items:
+        raise ValueError(
+            f"nuisance has {len(values)} rows but X has {graph.n_items}; pass one row per item."
+        )
+    if len(names) >= graph.n_items:
+        raise ValueError(
+            f"nuisance has {len(names)} columns (text has one for each value) for {graph.n_items} "
+            "items, so that it explains everything; pass fewer columns."
+        )
+    return center_inside(values, graph)
+
+
+def no_nuisance(learner: str, target: Target) -> None:
+    """Refuse nuisance columns, which this learner does not take out."""
+    if target.nuisance is not None:
+        raise ValueError(
+            f"{learner} takes no nuisance; use RankRLS, RankLogistic or their searches."
+        )
 
 
 def compared_graph(

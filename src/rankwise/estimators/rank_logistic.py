@@ -18,6 +18,8 @@ from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.score_graph import TIES
 from rankwise.inputs import Target, check_option
 from rankwise.losses import LogisticLoss, MarginLoss, PlackettLuceLoss
+from rankwise.losses.nuisance import ProfileLoss
+from rankwise.model_selection.hold_out import dense_rows
 from rankwise.rows import row_products
 from rankwise.solvers.margin_loss import MarginSolution
 
@@ -127,6 +129,9 @@ class RankLogistic(MarginRanker):
         "objective", "lower_bound" and "gap" after each iteration.
     n_pairs_ : int
         Number of pairs trained on.
+    nuisance_coef_, nuisance_se_, nuisance_names_
+        Effects of the nuisance columns, their standard errors and names, as in `RankRLS`; in
+        logarithms of odds.
     solver_ : str
         The solver in use, "newton-cg".
     n_features_in_ : int
@@ -153,6 +158,7 @@ class RankLogistic(MarginRanker):
     """
 
     path_class = RankLogisticPath
+    takes_nuisance = True
 
     alpha: float = 1e-3
     _: KW_ONLY
@@ -186,7 +192,12 @@ class RankLogistic(MarginRanker):
         return compared_graph("RankLogistic", n_items, target, self.group_weight, self.ties)
 
     def _describe(self, loss: MarginLoss, R: Any, solution: MarginSolution) -> None:
-        scores = row_products(R, solution.best.w)
+        w, scores = solution.best.w, row_products(R, solution.best.w)
+        if isinstance(loss, ProfileLoss):
+            loss.at(scores)
+            scores = scores + loss.Z @ loss.gamma
+            self._keep_effects(loss.effects(dense_rows(R), w, scores, self.alpha))
+            loss = loss.loss
         self.is_separable_ = cast(LogisticLoss | PlackettLuceLoss, loss).is_separated_by(scores)
 
 
@@ -233,7 +244,8 @@ class RankLogisticCV(RankerMixin, MarginParameters, Search):
         "n_undefined", "cv" (which way was taken), and "predictions" if asked for.
     best_estimator_ : RankLogistic
         The model trained on all data; also gives `gap_` and `history_`.
-    coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_, n_iter_
+    coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_, n_iter_, nuisance_coef_, \
+nuisance_se_, nuisance_names_
         As in `RankLogistic`.
 
     Examples

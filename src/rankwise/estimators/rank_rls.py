@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
 from rankwise.arrays import Array
+from rankwise.errors import warn_user
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.kernel_model import KernelModel, ModelPath
 from rankwise.estimators.problem import (
@@ -32,8 +33,9 @@ from rankwise.features.feature_map import (
 from rankwise.frames import check_same_index
 from rankwise.inputs import Target, check_alphas, read_target
 from rankwise.losses import SquaredLoss
+from rankwise.losses.nuisance import nuisance_effects
 from rankwise.machine import Progress, calm
-from rankwise.model_selection.hold_out import Refit
+from rankwise.model_selection.hold_out import Refit, dense_rows
 from rankwise.model_selection.task import LeastSquaresTask
 from rankwise.solvers import minimize
 
@@ -286,6 +288,13 @@ class RankRLS(ChunkedFit):
         Iterations of the iterative solver; 1 for the others.
     n_samples_seen_ : int
         Rows of all chunks (if trained by `partial_fit`).
+    nuisance_coef_, nuisance_se_ : ndarray of shape (n_columns,)
+        Effects γ of the nuisance columns (if there are some) and their standard errors, robust to
+        any dependence inside groups; nan for a column that differs in no pair, or if there is one
+        group. Of effects that fit alike those of smallest norm: those of the values of a text, or
+        of a one-hot table, sum to zero.
+    nuisance_names_ : list of str
+        Names of those columns; ``"name=value"`` for text.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of str
@@ -309,6 +318,8 @@ class RankRLS(ChunkedFit):
     array([0.995])
     """
 
+    takes_nuisance = True
+
     alpha: float = 1e-3
 
     @calm
@@ -318,6 +329,8 @@ class RankRLS(ChunkedFit):
         y: Any,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        nuisance: Any = None,
     ) -> Self:
         """Learn from items and what is known about their order.
 
@@ -335,6 +348,11 @@ class RankRLS(ChunkedFit):
             Weights of the items, 0 or larger: a pair weighs the product of its two, and an item its
             own in the regression part. Only ratios count; an item of weight 0 is as good as absent.
             For clicks, one over the propensity of a clicked item.
+        nuisance : array-like of shape (n_items,) or (n_items, n_columns), or data frame, optional
+            What made the scores look different without being of the item, such as the position of
+            a click, the plate of a measurement or the rater: f(x) + zᵀγ is fitted, and f(x) is the
+            model. γ is not penalized. Numbers have a linear effect; a column of text has an effect
+            for each value.
 
         Returns
         -------
@@ -342,9 +360,10 @@ class RankRLS(ChunkedFit):
             The fitted estimator.
         """
         alphas = check_alphas([self.alpha], "alpha")
-        X, loss = self._check_data(X, read_target(y, groups, sample_weight, X=X), to_fit=True)
-        coefficients = self._learn(loss, self._make_features(X, to_fit=True), alphas)
-        self._store(coefficients[0])
+        target = read_target(y, groups, sample_weight, nuisance, X=X)
+        X, loss = self._check_data(X, target, to_fit=True)
+        features = self._make_features(X, loss, to_fit=True)
+        self._store(self._learn(loss, features, alphas)[0])
         return self
 
     @calm
@@ -356,6 +375,7 @@ class RankRLS(ChunkedFit):
         *,
         alphas: ArrayLike,
         sample_weight: ArrayLike | None = None,
+        nuisance: Any = None,
     ) -> RankRLSPath:
         """The solutions of a whole list of alphas from one reduction of the matrix.
 
@@ -364,8 +384,8 @@ class RankRLS(ChunkedFit):
 
         Parameters
         ----------
-        X, y, groups, sample_weight
-            As in `fit`.
+        X, y, groups, sample_weight, nuisance
+            As in `fit`; the models of a path do not tell the effects of the nuisance.
         alphas : array-like of shape (n_alphas,)
             Positive numbers in any order.
 
@@ -383,8 +403,9 @@ class RankRLS(ChunkedFit):
         """
         model = clone(self)
         checked = check_alphas(alphas, "alphas")
-        X, loss = model._check_data(X, read_target(y, groups, sample_weight, X=X), to_fit=True)
-        coefficients = model._learn(loss, model._make_features(X, to_fit=True), checked)
+        target = read_target(y, groups, sample_weight, nuisance, X=X)
+        X, loss = model._check_data(X, target, to_fit=True)
+        coefficients = model._learn(loss, model._make_features(X, loss, to_fit=True), checked)
         return RankRLSPath(model, checked, coefficients)
 
     def hold_out_task(
@@ -408,14 +429,16 @@ class RankRLS(ChunkedFit):
         check_beta(self.beta)
         kernel = self.make_kernel()
         X = check_rows(self, X, ensure_all_finite=False)
-        if not (to_fit and is_read_once(kernel, X, self.solver)):
+        is_plain = target.nuisance is None
+        if not (to_fit and is_plain and is_read_once(kernel, X, self.solver)):
             check_finite(X, self)
         loss, self.output_shape_ = ranking_loss(
             X.shape[0], target, self.cost, self.ties, self.group_weight, self.beta
         )
+        self._nuisance_names = [] if target.nuisance is None else target.nuisance.names
         return X, loss
 
-    def _make_features(self, X: Any, *, to_fit: bool) -> Features:
+    def _make_features(self, X: Any, loss: SquaredLoss, *, to_fit: bool) -> Features:
         """How to solve, and what the solver sees.
 
         `to_fit` allows what serves one fit only: a dual linear model may shift the features, which
@@ -430,8 +453,16 @@ class RankRLS(ChunkedFit):
             basis=self.basis,
             random_state=self.random_state,
             shift_invariant=to_fit and self.beta == 0,
+            explicit=loss.nuisance is not None,
         )
-        return features if to_fit and self.beta in (0, 1) else features.stored()
+        if loss.nuisance is None:
+            return features if to_fit and self.beta in (0, 1) else features.stored()
+        if features.method == "iterative":
+            raise ValueError(
+                f"X has shape {X.shape}, which is solved by iterations, and these take no "
+                "nuisance; reduce the number of columns, or use solver='primal'."
+            )
+        return features.stored()
 
     def _learn(self, loss: SquaredLoss, features: Features, alphas: Array) -> Array:
         """Coefficients of shape (n_alphas, n, n_outputs); sets all attributes but them."""
@@ -457,9 +488,22 @@ class RankRLS(ChunkedFit):
         self.n_iter_ = solutions.n_iter
         self._store_features(features.map)
         warn_of_solutions(solutions, self.kernel, self.tol)
+        if loss.nuisance is not None and len(alphas) == 1:
+            self._tell_effects(loss, features.matrix, solutions.coef[0, :, 0], float(alphas[0]))
         n_alphas, n, n_outputs = solutions.coef.shape
         flat = features.coefficients(solutions.coef.transpose(1, 0, 2).reshape(n, -1))
         return flat.reshape(-1, n_alphas, n_outputs).transpose(1, 0, 2)
+
+    def _tell_effects(self, loss: SquaredLoss, R: Any, w: Array, alpha: float) -> None:
+        """Keep the effects of the nuisance; warn if it leaves nothing to learn."""
+        if not w.any():
+            warn_user(
+                "the nuisance columns explain every column of X or all preferences: nothing is "
+                "left to learn, and the model predicts the same score for every item."
+            )
+        Z: Any = loss.nuisance
+        of_loss = (loss.times_A, loss.target, loss.graph.groups)
+        self._keep_effects(nuisance_effects(dense_rows(R), w, Z, *of_loss, alpha))
 
 
 class RankRLSTask(LeastSquaresTask):
@@ -478,13 +522,14 @@ class RankRLSTask(LeastSquaresTask):
     def __init__(self, model: RankRLS, X: Any, loss: SquaredLoss) -> None:
         super().__init__(loss, model.output_shape_, model.alpha, Refit(model.tol, model.max_iter))
         self._model, self._X = model, X
-        self.refits = is_searched_by_iterations(model.make_kernel(), X, model.solver)
+        is_wide = is_searched_by_iterations(model.make_kernel(), X, model.solver)
+        self.refits = is_wide and loss.nuisance is None
 
     def make_features(self) -> Features:
         """The features or the kernel matrix."""
         if self.refits:
             return make_features(self._model.make_kernel(), self._X, "iterative")
-        return self._model._make_features(self._X, to_fit=False)
+        return self._model._make_features(self._X, self.loss, to_fit=False)
 
     def train(self, **values: Any) -> RankRLS:
         """RankRLS of one alpha; spends the kernel matrix."""
@@ -552,7 +597,8 @@ random_state
         "predictions" if asked for.
     best_estimator_ : RankRLS
         The model trained on all data.
-    coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_
+    coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_, nuisance_coef_, nuisance_se_, \
+nuisance_names_
         As in `RankRLS`.
 
     Examples

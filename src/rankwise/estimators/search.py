@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.estimators.anatomy import ScoreFunctions
+from rankwise.estimators.problem import no_nuisance
 from rankwise.features.kernel import BaseEstimator, KernelParameters
 from rankwise.inputs import read_target
 from rankwise.machine import calm
@@ -45,6 +46,9 @@ class BaseSearch(BaseEstimator):
         "n_pairs_",
         "solver_",
         "n_iter_",
+        "nuisance_coef_",
+        "nuisance_se_",
+        "nuisance_names_",
     )
     """Attributes of the best model that the search has, too."""
 
@@ -169,6 +173,7 @@ class Search(BaseSearch, KernelParameters):
         sample_weight: ArrayLike | None = None,
         *,
         time: ArrayLike | None = None,
+        nuisance: Any = None,
     ) -> Self:
         """Choose the parameters, then learn from all data.
 
@@ -179,13 +184,19 @@ class Search(BaseSearch, KernelParameters):
         time : array-like of shape (n_items,), optional
             When each item was seen: dates or numbers. Groups are then judged by models of earlier
             groups only, in five blocks, as a model that is used tomorrow will be.
+        nuisance : array-like or data frame, optional
+            As in ``fit`` of RankRLS and RankLogistic; other models refuse it. Held-out items are
+            judged by f(x) without it.
 
         Returns
         -------
         Search
             The fitted estimator.
         """
-        target = read_target(y, groups, sample_weight, X=X, allow_nan=self.allows_unscored)
+        allow_nan = self.allows_unscored
+        target = read_target(y, groups, sample_weight, nuisance, X=X, allow_nan=allow_nan)
+        if not self.model_class.takes_nuisance:
+            no_nuisance(type(self).__name__, target)
         self._search(X, target, time=time)
         return self
 

@@ -242,6 +242,7 @@ def make_features(
     basis: str | ArrayLike = "random",
     random_state: Any = None,
     shift_invariant: bool = False,
+    explicit: bool = False,
 ) -> Features:
     """Choose how to solve.
 
@@ -258,14 +259,17 @@ def make_features(
     ===================================  ============================================
 
     `shift_invariant` says that adding a constant to all scores does not change the loss; dense
-    features of a dual linear model are then centered, which keeps digits.
+    features of a dual linear model are then centered, which keeps digits. `explicit` asks for
+    features in the place of a kernel matrix.
     """
     check_option("solver", solver, SOLVERS)
     if n_basis is not None or not isinstance(basis, str):
         return _basis_features(kernel, X, solver, n_basis, basis, random_state)
     if not kernel.is_linear:
-        return _kernel_features(kernel, X, solver)
+        features = _kernel_features(kernel, X, solver)
+        return _empirical_map(features) if explicit else features
     method, plain = _linear_method(X, solver), FeatureMap(kernel, None, X.shape[1])
+    method = "primal" if explicit and method == "dual" else method
     if method == "dual":
         _check_kernel_fits(X.shape[0])
         R = X

@@ -506,10 +506,12 @@ class Leaderboard:
         """What holds each ranked item above the next one of its component, by its label.
 
         The first one is held above any of the next ten, whoever needs the fewest. Empty without
-        intervals and for boards of more than 300 items. Bradley–Terry by one Newton step;
-        `votes_to_overturn` confirms it by a refit.
+        intervals and for boards of hundreds of items, where it would take more than a second.
+        Bradley–Terry by one Newton step; `votes_to_overturn` confirms it by a refit.
         """
-        if not self._has_votes or self.intervals is None or len(self) > LARGEST:
+        if not self._has_votes or self.intervals is None:
+            return {}
+        if len(self) * len(self.solved.tally.count) > LARGEST:
             return {}
         holds: dict[Any, Overturn] = {}
         for component in range(1, self.n_components + 1):

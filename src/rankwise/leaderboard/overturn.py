@@ -15,8 +15,9 @@ from rankwise.leaderboard.jackknife import ALONE, LeaveOut
 from rankwise.leaderboard.least_squares import LeastSquares
 from rankwise.leaderboard.resampling import Units
 from rankwise.leaderboard.tally import Tally
+from rankwise.uncertainty.jackknife import EQUAL
 
-LARGEST = 300  # unknowns of boards whose neighbors are all looked at
+LARGEST = 2_500_000  # items times outcomes of boards whose neighbors are all looked at: a second
 RIVALS = 10  # of the first place, which any of them may take
 STRIDE = 10  # of many votes already left out, a tenth goes at a time
 
@@ -232,10 +233,10 @@ def next_places(solved: Any, order: list[int]) -> list[Overturn]:
 
 def _rows_of(tally: Tally, removed: Indices) -> Indices:
     """The first comparisons of each outcome, as many as were removed."""
-    order = np.argsort(tally.outcome, kind="stable")
-    starts = np.r_[0, np.cumsum(tally.count)[:-1]]
-    number = np.arange(len(order)) - np.repeat(starts, tally.count)
-    return np.sort(order[number < np.repeat(removed, tally.count)])
+    starts = np.r_[0, np.cumsum(tally.count)]
+    some = np.flatnonzero(removed)
+    rows = [tally.by_outcome[starts[k] : starts[k] + removed[k]] for k in some]
+    return np.sort(np.concatenate([np.empty(0, np.intp), *rows]))
 
 
 def left_out(solved: Any) -> LeaveOut:
@@ -245,7 +246,10 @@ def left_out(solved: Any) -> LeaveOut:
 
 
 def _gap(solved: Any, a: int, b: int) -> float:
-    return float(solved.solution.ratings[a] - solved.solution.ratings[b])
+    """By how much a is above b; 0 if that is rounding."""
+    ratings = solved.solution.ratings
+    gap = float(ratings[a] - ratings[b])
+    return gap if gap > EQUAL * float(np.abs(ratings).max()) else 0.0
 
 
 def _direction(solved: Any, a: int, b: int) -> Array:

@@ -68,6 +68,10 @@ class MarginLoss(ABC):
     def at(self, f: NDArray[Any]) -> LossAt:
         """Value and derivatives at the scores f."""
 
+    def of_items(self, items: Indices, graph: PreferenceGraph) -> Self:
+        """The loss of some of the items, with their graph."""
+        return type(self)(graph)
+
     def sample(self, step: int) -> tuple[Indices, Self] | None:
         """About one of `step` items and the loss of the pairs among them; None if there are few.
 
@@ -81,7 +85,7 @@ class MarginLoss(ABC):
             rows = np.flatnonzero(graph.groups % step == 0)
         else:
             rows = np.sort(np.lexsort((graph.y.ravel(), graph.groups))[::step])
-        loss = type(self)(graph.subset(rows))
+        loss = self.of_items(rows, graph.subset(rows))
         return (rows, loss) if loss.graph.n_pairs else None
 
     def second_moment(self, R: Any) -> Array:

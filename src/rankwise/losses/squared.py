@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -10,12 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.gram import plain_system
 from rankwise.graphs.graph import sums_of_squares
 from rankwise.graphs.roots import GraphRoot
 from rankwise.losses.margin import LossAt
+from rankwise.losses.nuisance import beside, center_inside, eliminate
 
 
 class LossTerm(NamedTuple):
@@ -60,11 +61,14 @@ class SquaredLoss:
         Share of the regression part.
     y : ndarray or None
         Scores of the items; needed for beta > 0.
+    nuisance : ndarray of shape (n_items, n_columns) or None
+        Columns whose effects `system` takes out, centered inside groups; only for beta = 0.
     """
 
     graph: PreferenceGraph
     beta: float = 0.0
     y: Array | None = None
+    nuisance: Array | None = None
 
     @property
     def _pair_share(self) -> float:
@@ -114,7 +118,13 @@ class SquaredLoss:
         return value
 
     def system(self, R: Any) -> tuple[Array, Array]:
-        """``Rᵀ A R`` and ``Rᵀ t``, in one pass over the rows of R (two for 0 < β < 1)."""
+        """``Rᵀ A R`` and ``Rᵀ t``, in one pass over the rows of R (two for 0 < β < 1).
+
+        With nuisance what is left of them.
+        """
+        if self.nuisance is not None:
+            plain = replace(self, nuisance=None)
+            return eliminate(*plain.system(beside(R, self.nuisance)), self.nuisance.shape[1])
         if self.beta == 1:
             gram, moment = plain_system(R, self.target, self.graph.item_weights)
             return self._item_share * gram, moment
@@ -126,6 +136,12 @@ class SquaredLoss:
         nothing = np.empty((R.shape[0], 0))
         gram += self._item_share * plain_system(R, nothing, self.graph.item_weights)[0]
         return gram, moment
+
+    def of_items(self, items: Indices, graph: PreferenceGraph) -> SquaredLoss:
+        """The loss of some of the items, with their graph."""
+        y = None if self.y is None else self.y[items]
+        Z = None if self.nuisance is None else center_inside(self.nuisance[items], graph)
+        return SquaredLoss(graph, self.beta, y, Z)
 
     def norms(self, R: Any, n_entries: int = 2**24) -> Array:
         """``rᵀ A r`` for every column r of R, a chunk of columns at a time if R is dense."""

@@ -12,7 +12,8 @@ items of explicit preferences with all    linear, basis (whole  the edges as row
 their edges; comparisons                  models: any)          unless there are too many
 items of one list, magnitude with ties,   all but iterative     `hold_out_items`, unless folds are
 no item of weight 0                                             longer than there are features
-anything else                             any                   train again
+anything else; nuisance columns, but for  any                   train again
+folds that no edge leaves
 ========================================  ====================  ===============================
 
 Without the items U the sum over explicit edges lacks every edge that touches U. With
@@ -40,6 +41,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.features.feature_map import Features
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.losses import SquaredLoss
+from rankwise.losses.nuisance import beside
 from rankwise.machine import track
 from rankwise.model_selection.folds import Folds, fold_numbers
 from rankwise.rows import first_equal_rows
@@ -199,6 +201,8 @@ def _hold_out_cut(
 ) -> bool:
     """Fill `out` for folds that edges leave, if there is a shortcut that pays; say whether."""
     graph = loss.graph
+    if loss.nuisance is not None:
+        return False
     weight = graph.item_weights
     longest, n_columns = max(map(len, folds)), features.matrix.shape[1]
     has_long_folds = features.method == "primal" and longest > max(n_columns, LONG)
@@ -240,8 +244,9 @@ def _closed_shortcut(
         hold_out_dual(K, term.root, component, target, term.amount, folds, alphas, out)
         return
     R = dense_rows(features.matrix)
-    white = white or whitened_terms(loss, R)
-    for numbers, w in weights_without(R, white, folds, alphas):
+    V, n_free = _with_nuisance(loss, R)
+    white = white or whitened_terms(loss, V)
+    for numbers, w in weights_without(V, white, folds, alphas, n_free):
         U = np.stack([folds[k] for k in numbers])
         out[U] = (R[U] @ w.reshape(*w.shape[:2], -1)).reshape(*U.shape, *w.shape[2:])
 
@@ -252,6 +257,11 @@ def whitened_terms(loss: SquaredLoss, R: Array) -> list[WhitenedTerm]:
         WhitenedTerm(p.share, p.root.adjoint(R), p.target.reshape(len(R), -1), p.amount)
         for p in loss.terms()
     ]
+
+
+def _with_nuisance(loss: SquaredLoss, R: Array) -> tuple[Array, int]:
+    """The features and, last, the columns of the nuisance; the number of these."""
+    return (R, 0) if loss.nuisance is None else (beside(R, loss.nuisance), loss.nuisance.shape[1])
 
 
 def _sums(values: NDArray[Any], fold: Indices) -> Array:
@@ -338,6 +348,8 @@ def shortcut_for(loss: SquaredLoss, features: Features, units: Units) -> str:
         return "refit"
     if not units.of_edges and closed_folds(graph, units.members).all():
         return "refit" if is_mixed else "closed"
+    if loss.nuisance is not None:
+        return "refit"
     if graph.is_complete:
         return "items"
     has_room = has_fixed_edges(graph) and fits_edges(graph.pairs(), features.matrix.shape[1])
@@ -370,8 +382,8 @@ def _closed(loss: SquaredLoss, features: Features, members: Folds, alphas: Array
         (term,) = terms
         target = term.target.reshape(len(term.target), -1)
         return leave_out_dual(features.matrix, term.root, target, term.amount, members, alphas)
-    R = dense_rows(features.matrix)
-    return leave_out_primal(R, whitened_terms(loss, R), members, alphas)
+    V, n_free = _with_nuisance(loss, dense_rows(features.matrix))
+    return leave_out_primal(V, whitened_terms(loss, V), members, alphas, n_free)
 
 
 def _items(loss: SquaredLoss, features: Features, members: Folds, alphas: Array) -> Array:
@@ -440,12 +452,10 @@ def _train_again(
         rest = every if units.of_edges else np.setdiff1d(every, U)
         if units.of_edges:
             edges = graph.pairs()
-            rest_loss = SquaredLoss(
-                edges.with_edges(np.delete(np.arange(edges.n_pairs), U)), loss.beta
-            )
+            rest_graph: PreferenceGraph = edges.with_edges(np.delete(np.arange(edges.n_pairs), U))
         else:
-            y = None if loss.y is None else loss.y[rest]
-            rest_loss = SquaredLoss(graph.subset(rest), loss.beta, y)
+            rest_graph = graph.subset(rest)
+        rest_loss = loss.of_items(rest, rest_graph)
         check_rest(loss.beta == 1 or rest_loss.graph.n_pairs > 0)
         is_dual = features.method == "dual"
         matrix = features.matrix[np.ix_(rest, rest)] if is_dual else features.matrix[rest]

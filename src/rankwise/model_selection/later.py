@@ -13,7 +13,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.datasets.times import as_times, in_days
 from rankwise.frames import as_array, as_frame, narwhals_frame
 from rankwise.groups import Groups, encode_groups
-from rankwise.inputs import Target
+from rankwise.inputs import Nuisance, Target
 from rankwise.machine import track
 from rankwise.metrics import Metric
 from rankwise.metrics.ranking import Ranking, Targets
@@ -113,7 +113,11 @@ def take_target(target: Target, rows: Indices) -> Target:
     """What is known about some rows."""
     codes, labels = target.groups or encode_groups(None, len(target.y))
     weight = None if target.weight is None else target.weight[rows]
-    return Target(target.y[rows], encode_groups(labels[codes[rows]], len(rows)), weight)
+    taken = Target(target.y[rows], encode_groups(labels[codes[rows]], len(rows)), weight)
+    if target.nuisance is None:
+        return taken
+    values, names = target.nuisance
+    return taken._replace(nuisance=Nuisance(values[rows], names))
 
 
 def _judge(

@@ -274,7 +274,7 @@ class LeastSquaresTask(HoldOutTask):
         graph, features = self.graph, self.features
         if features.method != "primal" or features.columns is None or sp.issparse(features.matrix):
             return None
-        if graph.n_units < 2 or not graph.n_pairs:
+        if graph.n_units < 2 or not graph.n_pairs or self.loss.nuisance is not None:
             return None
         return whitened_terms(self.loss, dense_rows(features.matrix))
 
@@ -292,7 +292,7 @@ class LeastSquaresTask(HoldOutTask):
         method, matrix = self.features.method, self.features.matrix
         coef = minimize(
             method,
-            SquaredLoss(edges, self.loss.beta),
+            self.loss.of_items(np.arange(self.n_rows), edges),
             matrix.copy() if method == "dual" else matrix,
             candidates.axes["alpha"],
             tol=self._refit.tol,
@@ -315,8 +315,9 @@ class LeastSquaresTask(HoldOutTask):
 
     @property
     def has_pairs(self) -> bool:
-        """Whether all is one list of items without weights in which every two are a pair."""
-        return self.graph.is_complete and self.graph.item_weights is None
+        """Whether all is one list in which every two are a pair, without weights or nuisance."""
+        is_plain = self.graph.item_weights is None and self.loss.nuisance is None
+        return self.graph.is_complete and is_plain
 
     def pairs(self) -> HeldOutPairs | None:
         """For one list in which every two items are a pair; spends the kernel matrix."""

@@ -105,7 +105,7 @@ KINDS = {"float": "f", "int": "i", "text": "OU", "item": "fO", "any": "fiuOU"}
 COMPARED = {"X_fit_": "kernel", "rows_fit_": "row_kernel", "columns_fit_": "column_kernel"}
 
 # Attributes that only `fit` and `partial_fit` use.
-FORGOTTEN = {"_sums", "_features", "_metadata_request"}
+FORGOTTEN = {"_sums", "_features", "_metadata_request", "_nuisance_names"}
 # Parameters that only `fit` reads: an object of a class of its own becomes the default.
 DEFAULTED = {"cv", "random_state", "scoring"}
 # Parameters that always become the default: from the folder of `memory`, `fit` reads pickles.

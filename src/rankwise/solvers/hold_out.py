@@ -24,6 +24,7 @@ from scipy.linalg import lapack
 
 from rankwise.arrays import Array, Indices
 from rankwise.graphs.roots import GraphRoot
+from rankwise.losses.nuisance import eliminate
 from rankwise.machine import idle_cores
 from rankwise.solvers.least_squares import solve_shifted
 
@@ -63,7 +64,7 @@ class WhitenedTerm:
 
 
 def weights_without(
-    R: Array, terms: Sequence[WhitenedTerm], folds: Sequence[Fold], alphas: Array
+    R: Array, terms: Sequence[WhitenedTerm], folds: Sequence[Fold], alphas: Array, n_free: int = 0
 ) -> Iterator[tuple[list[int], Array]]:
     """Weights of the features without each fold: numbers of folds of one size, and their weights.
 
@@ -73,9 +74,11 @@ def weights_without(
     decomposition, if there is one term only. For a longer one its Gram matrix is taken out of that
     of all, and one tridiagonal reduction of the p × p rest serves all alphas. If a fold holds most
     of the Gram matrix, the rest is added up instead, so that no digits cancel. Folds may overlap.
+    The last `n_free` features are not penalized: they are eliminated, and have no weights.
     """
     squares = np.einsum("ij,ij->i", terms[0].white, terms[0].white)
-    limit, half = R.shape[1] / SHORT if len(terms) == 1 else -1, squares.sum() / 2
+    limit = R.shape[1] / SHORT if len(terms) == 1 and not n_free else -1
+    half = squares.sum() / 2
     is_short = [len(U) <= limit and (squares[U].sum() or -1.0) < half for U in folds]
     short = np.flatnonzero(is_short).tolist()
     if short:
@@ -88,6 +91,8 @@ def weights_without(
         for whole in wholes[1:]:
             more_gram, more_moment = whole.without(folds[k], R_U)
             gram, moment = gram + more_gram, moment + more_moment
+        if n_free:
+            gram, moment = eliminate(gram, moment, n_free)
         yield [k], _solve_definite(gram, moment, alphas)[None]
 
 
@@ -357,11 +362,15 @@ def _both_corners(corner: Array, shifts: Array, is_large: NDArray[np.bool_]) -> 
 
 
 def leave_out_primal(
-    R: Array, terms: Sequence[WhitenedTerm], units: Sequence[Indices], alphas: Array
+    R: Array,
+    terms: Sequence[WhitenedTerm],
+    units: Sequence[Indices],
+    alphas: Array,
+    n_free: int = 0,
 ) -> Array:
-    """Weights of the features without each unit."""
-    out = empty_models(R.shape[1], units, terms[0].target, alphas)
-    for numbers, w in weights_without(R, terms, units, alphas):
+    """Weights of the penalized features without each unit."""
+    out = empty_models(R.shape[1] - n_free, units, terms[0].target, alphas)
+    for numbers, w in weights_without(R, terms, units, alphas, n_free):
         out[:, numbers] = w.transpose(1, 0, 2, 3)
     return out
 
