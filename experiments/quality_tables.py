@@ -144,7 +144,7 @@ def as_catboost_takes_them(X, facts):
             )
             X[f"{name} days"] = (day - pd.Timestamp("1970", tz="UTC")).dt.days
             X[f"{name} year"], X[f"{name} month"] = day.dt.year, day.dt.month
-            X[f"{name} weekday"], X[f"{name} hour"] = day.dt.dayofweek, day.dt.hour
+            X[f"{name} weekday"], X[f"{name} hour"] = day.dt.day_of_week, day.dt.hour
         elif fact.kind == "text":
             X[name] = X[name].astype(object).where(X[name].notna(), "").astype(str)
             texts.append(name)

@@ -13,6 +13,7 @@ STORY = [
     "plot_calibration.py",
     "plot_best_sets.py",
     "plot_hybrid_search.py",
+    "plot_clicks.py",
     "plot_alpha_path.py",
     "plot_preference_graph.py",
     "plot_label_ranking.py",

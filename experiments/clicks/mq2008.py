@@ -182,7 +182,7 @@ def row_of(name, runs):
 
 def main(arguments=None):
     parser = make_parser(__doc__)
-    parser.add_argument("--seeds", type=int, default=3, help="simulations for each fold")
+    parser.add_argument("--seeds", type=int, default=5, help="simulations for each fold")
     parser.add_argument("--folds", type=int, default=1, help="folds of MQ2008")
     parser.add_argument("--sessions", type=int, default=3, help="for each training query")
     given = parser.parse_args(arguments)

@@ -205,9 +205,10 @@ def read_nuisance(nuisance: Any) -> Nuisance:
     columns = frame_columns(nuisance)
     if columns is None:
         array = nuisance.toarray() if sp.issparse(nuisance) else np.asarray(as_array(nuisance))
-        if array.ndim not in (1, 2):
+        if array.ndim not in (1, 2) or 0 in array.shape:
             raise ValueError(f"nuisance has shape {array.shape}; expected a column or a table.")
-        columns = {str(k): column for k, column in enumerate(array.reshape(len(array), -1).T)}
+        table = array.reshape(len(array), -1).T
+        columns = {str(k) if array.ndim == 2 else "nuisance": row for k, row in enumerate(table)}
     blocks, names = [], []
     for name, column in columns.items():
         values = as_array(column)

@@ -403,6 +403,7 @@ def test_trees_stop_growing_where_their_share_of_the_time_is_over(data):
 
 def test_many_items_are_sampled_by_whole_groups_and_all_are_trained_on(monkeypatch):
     X, y, groups = make_ranking(n_queries=60, n_documents=10, random_state=0)[:3]
+    monkeypatch.setattr(auto_ranker, "MANY", 600)
     monkeypatch.setattr(auto_ranker, "MOST_JUDGED", 300)
     name = "linear, standard, magnitude"
     model = AutoRanker([name], n_resamples=0).fit(X, y, groups)
@@ -448,6 +449,10 @@ def test_frames_with_categories_gaps_dates_text_and_vectors(tmp_path, capsys):
     names = [row["name"] for row in model.members_]
     assert "trees" in names
     assert "linear with all values and words, standard, magnitude" in names
+    lines = model.summary().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0] == f"disagreement {model.score_:.4f} on held-out data"
+    assert any(line.startswith("town") and "category of 60 values" in line for line in lines)
     new, y_new = messy(400, seed=1)
     assert model.score(new, y_new) > 0.8
     shuffled = new.drop(columns="doc_id")[["new", "vector", "day", "size", "text", "town"]]

@@ -1,6 +1,9 @@
 """The experiments on AutoRanker run."""
 
+import json
+
 import numpy as np
+import pytest
 
 from experiments import auto_estimate
 from rankwise.metrics import disagreement_error
@@ -39,3 +42,33 @@ def quality_options(folder, quality):
 
     learners = list(quality.LEARNERS)
     return Namespace(output=folder, only=["mq2008"], learners=learners, again=False, data=None)
+
+
+def test_tables_are_compared_with_catboost_on_the_same_lists(monkeypatch, tmp_path, capsys):
+    pytest.importorskip("catboost")
+    pd = pytest.importorskip("pandas")
+    from experiments import quality_tables
+
+    rng = np.random.default_rng(0)
+    town = rng.integers(0, 60, 900)
+    X = pd.DataFrame(
+        {
+            "town": [f"t{k}" for k in town],
+            "text": [f"{w} wine {k}" for k, w in enumerate(rng.choice(["red", "white"], 900))],
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 90, 900), "D"),
+            "size": np.where(town % 9 == 0, np.nan, town / 60),
+        }
+    )
+    y = town % 7 + rng.normal(size=900)
+    monkeypatch.setattr(quality_tables, "N_TREES", 5)
+    monkeypatch.setattr(quality_tables, "N_TEST", 400)
+    monkeypatch.setattr(quality_tables, "fetch", lambda folder: None)
+    monkeypatch.setattr(quality_tables, "read_table", lambda folder, name: (X, y, None))
+    options = ["--data", str(tmp_path), "--output", str(tmp_path), "--only", "hotel"]
+    quality_tables.main(options)
+    kept = json.loads((tmp_path / "quality_tables.json").read_text())
+    assert {key: len(one["errors"]) for key, one in kept.items()} == {
+        "hotel/AutoRanker": 3,
+        "hotel/CatBoost": 3,
+    }
+    assert "CatBoost minus AutoRanker" in capsys.readouterr().out

@@ -186,3 +186,31 @@ def test_trust_never_runs_to_the_end_of_the_grid():
     assert alphas[0] < flat < alphas[2]  # no evidence, little trust
     peaked = np.where(np.isclose(alphas, 10.0), 0.0, -1e3)
     assert trusted_alpha(alphas, peaked) == pytest.approx(10.0)
+
+
+def test_the_command_takes_the_board_of_another_judge(tmp_path):
+    typer_testing = pytest.importorskip("typer.testing")
+    from rankwise.cli.app import app
+
+    def rank(name, *words):
+        done = typer_testing.CliRunner().invoke(app, ["rank", str(tmp_path / name), *words])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    for name, seed in (("people.csv", 0), ("judge.csv", 1)):
+        data, _ = votes(seed, n_votes=40)
+        turned = data.outcome < 0
+        winner, loser = (
+            np.where(turned, data.second, data.first),
+            np.where(turned, data.first, data.second),
+        )
+        table = pd.DataFrame({"winner": winner, "loser": loser})
+        table.to_csv(tmp_path / name, index=False)
+    rank("judge.csv", "-o", str(tmp_path / "gpt.csv"))
+    text = rank("people.csv", "--prior", str(tmp_path / "gpt.csv"))
+    assert "gpt counts as much as" in text
+    people, judge = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("people", "judge"))
+    columns = {"winner": "winner", "loser": "loser"}
+    board = rate(people, **columns, prior=rate(judge, **columns))
+    shown = float(text.splitlines()[2].split(" … ")[0].split()[-2])  # before the interval
+    assert shown == pytest.approx(board.rows[0].rating, abs=1e-3)

@@ -61,12 +61,12 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 1103,
+    ".": 1104,
     "_compiled": 227,
     "cli": 2831,
     "dask": 364,
     "datasets": 2786,
-    "estimators": 4968,
+    "estimators": 4990,
     "features": 699,
     "graphs": 1261,
     "inspection": 338,

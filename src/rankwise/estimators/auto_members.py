@@ -58,8 +58,8 @@ TREE_FOLDS = 3
 STAGES = (20, 40, 80, 160, 320, 640)  # numbers of trees
 ALWAYS_GROWN = 80  # trees, however many are the best up to there
 LEAST_FOR_TREES = 500  # items
-TREE_NANOSECONDS = 5000  # for each cell, until their number is found
-PRODUCTS, CUBES = 3.0, 30.0  # of a matrix of features, and of its Gram matrix, in a hold-out
+TREE_NANOSECONDS = 10_000  # for each cell, until their number is found
+PRODUCTS, CUBES = 6.0, 30.0  # of a matrix of features, and of its Gram matrix, in a hold-out
 CLEAR = 1.0  # standard errors by which a candidate, or a combination, is clearly better
 
 

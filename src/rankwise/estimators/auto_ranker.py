@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import sys
 import time
+from textwrap import wrap
 from typing import Any, Self
 
 import numpy as np
@@ -41,8 +42,10 @@ from rankwise.machine import Progress, calm, track
 from rankwise.model_selection.curves import mean_defined, standard_error
 from rankwise.model_selection.scoring import predict_items
 from rankwise.rows import row_products
+from rankwise.text_tables import Table
 
-MOST_JUDGED = 50_000  # items that members are chosen on
+MANY = 50_000  # items from which members are chosen on a sample
+MOST_JUDGED = 20_000  # items of that sample
 MOST_WIDE = 1000  # values and words that exact members see, the most frequent ones
 TREE_SHARE = 0.5  # of the time that is left
 LONG = 3.0  # seconds of work that are announced on a terminal
@@ -186,7 +189,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         views, trees = self._see_first(X)
         every = check_data(views, y, groups, sample_weight, trees)
         rng = np.random.default_rng(int(seed))
-        data = every.sample(MOST_JUDGED, rng)
+        data = every.sample(MOST_JUDGED, rng) if every.graph.n_items >= MANY else every
         held_out = HeldOut.of(data, self.scoring)
         features = Features(data, int(seed))
         self.scoring_ = held_out.metric.name
@@ -304,6 +307,33 @@ class AutoRanker(RankerMixin, BaseEstimator):
                 "its group: all scores are 0. Pass whole groups."
             )
         return scores
+
+    def summary(self) -> str:
+        """The held-out score, the members, and what became of the columns, 80 characters wide.
+
+        Returns
+        -------
+        str
+            Lines of text.
+        """
+        check_is_fitted(self)
+        known = self.estimate_ or {"score": self.score_}
+        first = f"{self.scoring_} {known['score']:.4f} on held-out data"
+        if "low" in known:
+            first += f" (95% from {known['low']:.4f} to {known['high']:.4f})"
+        rows = []
+        for row in self.members_:
+            numbers = ["", ""]
+            if "score" in row:
+                numbers = [f"{row['score']:.4f}", f"{row['weight']:+.3f}"]
+            name = f"{row['name']} ({row['note']})" if row["note"] else row["name"]
+            rows.append([name, *numbers, f"{row['seconds']:.1f}"])
+        lines = [first, "", *Table(["member", self.scoring_, "weight", "seconds"], rows).lines(80)]
+        if self.table_ is not None:
+            header = ["column", "used as", "because"]
+            facts = [[c.name, c.words, c.why] for c in self.table_.facts_]
+            lines += ["", *Table(header, facts, names=(0, 1, 2)).lines(80)]
+        return "\n".join([*lines, "", *(line for note in self.notes_ for line in wrap(note, 80))])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,46 @@
+"""rankwise rank on rankings, and on games with dates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.cli.shell import run
+
+
+def test_rankings_of_drivers_by_place(tmp_path):
+    file = tmp_path / "results.csv"
+    rows = ["1,Ann,1", "1,Bob,2", "1,Cleo,DNF", "2,Bob,1", "2,Ann,1", "2,Cleo,3", "3,Cleo,1",
+            "3,Ann,2", "3,Bob,"]  # fmt: skip
+    file.write_text("\n".join(["race,driver,position", *rows]))
+    columns = ("--ranking", "race", "--item", "driver", "--place", "position", "--alpha", "0.1")
+    done = run("rank", file, *columns)
+    assert done.exit_code == 0, done.output
+    assert "3 rankings of 3 items by plackett-luce" in done.stdout
+    ballots = tmp_path / "ballots.csv"
+    ballots.write_text("first,second,third\na,b,c\nb,a,\nc,a,b\n")
+    done = run(
+        "rank", ballots, "--places", "first,second,third", "--unlisted", "last", "--alpha", 1
+    )
+    assert "3 rankings of 3 items" in done.stdout
+
+
+def test_a_board_until_a_date_is_judged_on_what_came_later(tmp_path):
+    rng = np.random.default_rng(0)
+    first = rng.integers(4, size=200)
+    second = (first + rng.integers(1, 4, size=200)) % 4
+    better, other = np.minimum(first, second), np.maximum(first, second)
+    won = rng.random(200) < 0.7
+    winner, loser = np.where(won, better, other), np.where(won, other, better)
+    lines = [
+        f"p{a},p{b},20{10 + k // 20}-03-01"
+        for k, (a, b) in enumerate(zip(winner, loser, strict=True))
+    ]
+    file = tmp_path / "games.csv"
+    file.write_text("\n".join(["winner,loser,date", *lines]))
+    done = run("rank", file, "--time", "date", "--until", "2018-01-01", "--test")
+    assert done.exit_code == 0, done.output
+    assert "160 comparisons of 4 items" in done.stdout
+    for method in ("the board", "without time", "Elo, followed", "base rate"):
+        assert method in done.stdout
+    assert run("rank", file, "--until", "2018-01-01").exit_code == 1
+    assert run("rank", file, "--time", "date", "--test").exit_code == 1
