@@ -8,7 +8,7 @@ ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest -n 3
 AS_ROOT = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: help demo test check format test-oldest dist test-browser chromium bench experiments docs screenshots clean
+.PHONY: help demo test check format coverage test-oldest dist test-browser chromium bench experiments docs screenshots clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -27,6 +27,9 @@ check: $(VENV)/installed-test  ## Formatting, lint and types
 format: $(VENV)/installed-test  ## Format and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+coverage: $(VENV)/installed-coverage  ## Branch coverage of the core rooms, by the tests of those rooms
+	$(PYTEST) --cov=rankwise --cov-branch --cov-config=pyproject.toml --cov-report=term:skip-covered tests
 
 test-oldest: $(VENV)-oldest/installed  ## The tests on the oldest versions that pyproject.toml allows
 	$(ONE_THREAD) $(VENV)-oldest/bin/python -m pytest -n 2 tests
@@ -83,6 +86,10 @@ $(VENV)/installed: $(VENV)/bin/python pyproject.toml
 
 $(VENV)/installed-test: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	touch $@
+
+$(VENV)/installed-coverage: $(VENV)/installed-test
+	$(BIN)/python -m pip install --quiet "pytest-cov>=6"
 	touch $@
 
 $(VENV)/installed-bench: $(VENV)/installed

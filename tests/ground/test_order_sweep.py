@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankwise._compiled as sweeps
+from rankwise import RankSVM
 from rankwise._compiled import order_sweep_twin
 from tests import oracle_metrics
 
@@ -158,3 +160,14 @@ print(model.rank([[0.0], [5.0]]))
     assert done.stdout.startswith("1 rankwise was installed without its compiled module"), done
     assert "C compiler" in done.stdout
     assert done.stdout.endswith("[2 1]\n")
+
+
+def test_threads_get_the_results_of_one_thread():
+    rng = np.random.default_rng(0)
+    y, groups = rng.integers(0, 5, 4000).astype(float), rng.integers(0, 40, 4000)
+    X = rng.standard_normal((4000, 6))
+    alone = [RankSVM(alpha).fit(X, y, groups).coef_ for alpha in (1e-3, 1e-2, 1e-1, 1.0)]
+    with ThreadPoolExecutor(4) as pool:
+        models = pool.map(lambda a: RankSVM(a).fit(X, y, groups), (1e-3, 1e-2, 1e-1, 1.0))
+        together = [model.coef_ for model in models]
+    np.testing.assert_array_equal(together, alone)

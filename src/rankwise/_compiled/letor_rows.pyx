@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=True
 # cython: initializedcheck=False
 """Rows ``label qid:group feature:value ... # comment`` of a text, in one pass.
 

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=True
 # cython: initializedcheck=False
 """Sweeps over sorted scores: counts and sums over pairs in O(m log m), no pair ever formed.
 

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=True
 # cython: initializedcheck=False
 """Passes over a block of rows while it is in the cache: sums by family, centered and scaled rows.
 
