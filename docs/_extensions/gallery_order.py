@@ -7,6 +7,7 @@ __all__ = ["StoryOrder"]
 STORY = [
     "plot_auto_ranker.py",
     "plot_board.py",
+    "plot_ratings_over_time.py",
     "plot_compare_rankers.py",
     "plot_importance.py",
     "plot_calibration.py",
