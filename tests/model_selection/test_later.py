@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankwise import CoRankRLSCV, RankRLS, RankRLSCV, RankSVM
+from rankwise import AutoRanker, CoRankRLSCV, RankRLS, RankRLSCV, RankSVM
 from rankwise.groups import encode_groups
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection import held_out_curves
@@ -93,3 +93,14 @@ def test_one_time_a_second_cv_and_wrong_lengths_are_refused():
         RankRLSCV(cv=3).fit(X, Y, GROUPS, time=TIME)
     with pytest.raises(ValueError, match="70 rows"):
         RankRLSCV().fit(X, Y, GROUPS, time=TIME[:5])
+
+
+def test_the_estimate_of_auto_ranker_is_that_of_the_latest_groups():
+    model = AutoRanker([RankRLS(1.0)], combine="best", scoring="disagreement")
+    model.fit(X, Y, GROUPS, time=TIME)
+    *old, new = later_blocks(TIME, encode_groups(GROUPS, 70))
+    old = np.concatenate(old)
+    scores = RankRLS(1.0).fit(X[old], Y[old], GROUPS[old]).predict(X[new])
+    truth = disagreement_error(Y[new], scores, GROUPS[new])
+    assert model.estimate_["score"] == pytest.approx(truth)
+    assert model.estimate_["low"] < truth < model.estimate_["high"]

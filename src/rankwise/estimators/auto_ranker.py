@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numbers
 import sys
-import time
 from textwrap import wrap
+from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -37,9 +37,13 @@ from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.problem import check_rows
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.frames import as_frame, check_same_index
-from rankwise.inputs import as_whole, check_option
+from rankwise.groups import encode_groups
+from rankwise.inputs import as_whole, check_option, read_target
 from rankwise.machine import Progress, calm, track
+from rankwise.metrics import get_metric
+from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.curves import mean_defined, standard_error
+from rankwise.model_selection.later import label_rows, later_blocks, take_rows, take_target
 from rankwise.model_selection.scoring import predict_items
 from rankwise.rows import row_products
 from rankwise.text_tables import Table
@@ -154,6 +158,8 @@ class AutoRanker(RankerMixin, BaseEstimator):
         y: Any,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        time: ArrayLike | None = None,
     ) -> Self:
         """Judge the members, combine them, and train them on all data.
 
@@ -167,13 +173,17 @@ class AutoRanker(RankerMixin, BaseEstimator):
             Group labels: only items of one group are compared.
         sample_weight : array-like of shape (n_items,), optional
             Weights of the items, 0 or larger; a pair weighs the product of its two.
+        time : array-like of shape (n_items,), optional
+            When each item was seen: dates or numbers. The honest estimate is then that of a model
+            of earlier groups on the last sixth of the groups, which takes as long again.
 
         Returns
         -------
         AutoRanker
             The fitted estimator.
         """
-        start = time.perf_counter()
+        later = None if time is None else self._judge_later(X, y, groups, sample_weight, time)
+        start = perf_counter()
         check_option("combine", self.combine, ("stack", "mean", "best"))
         n_resamples = as_whole("n_resamples", self.n_resamples, "0 for no estimate")
         limit = self.time_limit
@@ -214,11 +224,36 @@ class AutoRanker(RankerMixin, BaseEstimator):
                 f"members were chosen on {data.graph.n_items:,} of {every.graph.n_items:,} items, "
                 "and trained on all but where they have many more features than the items"
             )
-        if n_resamples and self._is_late(start):
+        if later is not None:
+            self.estimate_ = _interval(later)
+            self.notes_.append(
+                f"{self.scoring_} {self.estimate_['score']:.4f} (95% from "
+                f"{self.estimate_['low']:.4f} to {self.estimate_['high']:.4f}) on the latest "
+                "groups, by a model of earlier ones"
+            )
+        elif n_resamples and self._is_late(start):
             self.notes_.append("no time was left for the honest estimate")
         elif n_resamples and combiner.n_units >= LEAST_UNITS:
             self._estimate(combiner.out_of_bag(n_resamples, rng), held_out, data)
         return self
+
+    def _judge_later(self, X: Any, y: Any, groups: Any, sample_weight: Any, time: Any) -> Array:
+        """The metric in each of the latest groups, by a model of all earlier ones."""
+        target = read_target(y, groups, sample_weight, X=X)
+        if target.groups is None:
+            raise ValueError(
+                "time says when items were seen, but y is a preference graph; pass scores and "
+                "groups."
+            )
+        *earlier, new = later_blocks(time, target.groups)
+        rows = np.sort(np.concatenate(earlier))
+        old, known = take_target(target, rows), take_target(target, new)
+        model = clone(self).set_params(n_resamples=0)
+        model.fit(take_rows(X, rows), old.y, label_rows(old), old.weight)
+        scores = model.predict(take_rows(X, new), groups=label_rows(known))
+        targets = Targets(known.y, known.groups or encode_groups(None, len(new)), known.weight)
+        values: Array = get_metric(model.scoring_).by_group(Ranking(targets, scores)).values
+        return values
 
     def _see_first(self, X: Any) -> tuple[dict[str, Any], TreeFeatures]:
         """Decide what becomes of the columns; the items as members see them, and as trees do."""
@@ -347,7 +382,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         return np.stack(columns, axis=1).astype(np.float64)
 
     def _is_late(self, start: float) -> bool:
-        return self.time_limit is not None and time.perf_counter() - start > self.time_limit
+        return self.time_limit is not None and perf_counter() - start > self.time_limit
 
     def _judge(
         self,
@@ -368,7 +403,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self._announce(asked, data, features)
         for done, (name, what) in enumerate(asked.items()):
             line.update(done)
-            begun = time.perf_counter()
+            begun = perf_counter()
             row: dict[str, Any] = {"name": name, "note": ""}
             left = limit - (begun - start) - reserved
             expected = expected_seconds(what, data, features)
@@ -387,7 +422,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
                     row["note"] = f"left out: {str(error).rstrip('.')}"
                     if not isinstance(what, Recipe):
                         warn_user(f"the member {name!r} is {row['note']}.")
-            row["seconds"] = time.perf_counter() - begun
+            row["seconds"] = perf_counter() - begun
             if name in judged:
                 reserved += row["seconds"] / 2 * (1.0 if judged[name].is_dear else growth)
                 pace = pace if is_trees else max(row["seconds"] / expected, pace / 2)

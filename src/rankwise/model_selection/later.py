@@ -120,6 +120,11 @@ def take_target(target: Target, rows: Indices) -> Target:
     return taken._replace(nuisance=Nuisance(values[rows], names))
 
 
+def label_rows(target: Target) -> NDArray[Any] | None:
+    """The label of the group of each row."""
+    return None if target.groups is None else target.groups.labels[target.groups.codes]
+
+
 def _judge(
     target: Target, held: Array, metrics: Sequence[Metric]
 ) -> tuple[dict[str, Array], NDArray[Any]]:
