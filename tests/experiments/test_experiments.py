@@ -36,7 +36,11 @@ from tests.experiments.made_data import make_data
 FEW_USERS = "--repeats 1 --users 2 --hold-out 1 --widths 3"
 FEW_ALPHAS = {"ALPHAS": 10.0 ** np.arange(-3, 2)}
 RUNS = {  # options, constants to make smaller, and something that must be printed
-    "clicks.mq2008": ("--seeds 2 --folds 1 --sessions 2", {"TREES": 2}, "cascade, strong"),
+    "clicks.mq2008": (
+        "--seeds 1 --sessions 2",
+        {"TREES": 2, "EXAMINATION": {"weak": 0.5}, "CASCADE": {"weak": (0.7, 0.95)}},
+        "cascade, weak",
+    ),
     "corankrls10.letor": ("--repeats 1 --width 2", {**FEW_ALPHAS, "N_BASIS": 5}, "0.348"),
     "corankrls10.parses": ("--repeats 1", FEW_ALPHAS, "0.326"),
     "pursuit13.gain": (f"--shares 0.5 {FEW_USERS}", {"NUS": (0.0, 1.0)}, "halves of the users"),
