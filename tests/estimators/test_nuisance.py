@@ -142,9 +142,12 @@ def test_a_logistic_model_has_the_minimum_over_weights_and_effects(ties):
     edges = score_edges(y, groups, "magnitude", ties)
     norm = sum(w for *_, w in edges)
 
+    centered = Z - np.array([Z[groups == g].mean(axis=0) for g in groups])
+    ridge = 1e-8 * np.mean(centered**2, axis=0)
+
     def objective(theta):
         f = X @ theta[:3] + Z @ theta[3:]
-        return logistic_objective(edges, f, theta[:3] @ theta[:3], 0.01)
+        return logistic_objective(edges, f, theta[:3] @ theta[:3], 0.01) + ridge @ theta[3:] ** 2
 
     best = minimize(objective, np.zeros(8), method="BFGS", options={"gtol": 1e-9})
     assert norm > 0
@@ -153,6 +156,19 @@ def test_a_logistic_model_has_the_minimum_over_weights_and_effects(ties):
     np.testing.assert_allclose(model.coef_, best.x[:3], atol=1e-5)
     np.testing.assert_allclose(model.nuisance_coef_, best.x[3:] - best.x[3:].mean(), atol=1e-5)
     assert (model.nuisance_se_ > 0).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_positions_that_are_never_clicked_have_finite_effects_and_a_certified_minimum(seed):
+    rng = np.random.default_rng(seed)
+    groups, position = np.repeat(np.arange(29), 10), np.tile(np.arange(10), 29)
+    X = rng.normal(size=(290, 5))
+    likes = X[:, 0] + rng.normal(size=290) > 0
+    clicks = likes & (rng.random(290) < 0.6 ** (1.5 * position))
+    words = position.astype(str)
+    model = RankLogistic(0.01).fit(X, clicks.astype(float), groups, nuisance=words)
+    assert 0 <= model.gap_ <= 1e-6
+    assert np.abs(model.nuisance_coef_).max() < 30
 
 
 def test_the_logistic_search_holds_out_as_refits_do():

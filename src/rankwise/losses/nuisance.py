@@ -24,8 +24,9 @@ RANK = 1e-12  # smallest eigenvalue of a scaled Gram matrix, times its size
 EXPLAINED = 1e-10  # share of a column that is rounding when the rest was taken out
 ROUNDING = 1e-12  # the same of a sum
 STEPS = 100  # of Newton at most
-NEAR = 1e-6  # of the loss: so near the minimum Newton steps are not shortened
-SEPARATED = 1e-7  # a loss of so little is none
+NEAR = 0.1  # of a score: smaller steps are not shortened
+DONE = 1e-15  # of the loss: what the last step may still gain
+RIDGE = 1e-8  # times the mean square of a column: effects of values that always lose stay finite
 
 
 def center_inside(Z: Array, graph: PreferenceGraph) -> Array:
@@ -131,7 +132,9 @@ def _scaled(G: Array) -> tuple[Array, Array, Array]:
 class ProfileLoss(MarginLoss):
     """``min_γ loss(f + Z γ)`` of a smooth loss: again a convex function of the scores f.
 
-    At the best γ its gradient is that of the loss, and its Hessian ``H − H Z (Zᵀ H Z)⁺ Zᵀ H``.
+    At the best γ its gradient is that of the loss, and its Hessian ``H − H Z (Zᵀ H Z)⁺ Zᵀ H``. A
+    value that never wins a pair would have the effect −∞: a ridge too small to be seen elsewhere
+    keeps it finite.
 
     Parameters
     ----------
@@ -145,29 +148,35 @@ class ProfileLoss(MarginLoss):
         super().__init__(loss.graph)
         self.loss, self.Z, self.total_weight = loss, Z, loss.total_weight
         self.gamma = np.zeros(Z.shape[1])  # where the next search begins
+        self._ridge = RIDGE * np.mean(Z**2, axis=0)
 
     def of_items(self, items: Indices, graph: PreferenceGraph) -> Self:
         """The same for some of the items and their graph."""
         return type(self)(type(self.loss)(graph), center_inside(self.Z[items], graph))
 
     def at(self, f: NDArray[Any]) -> LossAt:
-        """Newton's method over γ, then derivatives in f."""
-        now, gamma, before = self.loss.at(f + self.Z @ self.gamma), self.gamma, np.inf
+        """Newton's method over γ, then derivatives in f.
+
+        A step that moves scores by r is shortened by 1 + r, which is safe for the logistic loss, and
+        doubled as long as that helps.
+        """
+        gamma = self.gamma
+        now = self._with_gamma(f, gamma)
         for _ in range(STEPS):
             HZ = self.times_hessian(now, self.Z)
-            inverse = _inverse(self.Z.T @ HZ)
-            slope = self.Z.T @ now.gradient
+            inverse = _inverse(self.Z.T @ HZ + 2 * np.diag(self._ridge))
+            slope = self.Z.T @ now.gradient + 2 * self._ridge * gamma
             step = inverse @ slope
-            decrease, share = float(slope @ step), 1.0
-            if decrease <= NEAR * now.value:  # full steps, as long as they help
-                if decrease >= before / 2:
-                    break
-                before = decrease
-            found = self.loss.at(f + self.Z @ (gamma - step))
-            while before == np.inf and found.value > now.value - 1e-4 * share * decrease:
-                share /= 2
-                found = self.loss.at(f + self.Z @ (gamma - share * step))
-            gamma, now = gamma - share * step, found
+            if slope @ step <= DONE * now.value:
+                break
+            reach = float(np.abs(self.Z @ step).max())
+            share = 1.0 / (1.0 + reach) if reach > NEAR else 1.0
+            now, before = self._with_gamma(f, gamma - share * step), now.value
+            while reach > NEAR and now.value < before:  # longer steps, as long as they help
+                trial, before = self._with_gamma(f, gamma - 2 * share * step), now.value
+                if trial.value < now.value:
+                    share, now = 2 * share, trial
+            gamma = gamma - share * step
         self.gamma = gamma
 
         def curvature(v: Array) -> Array:
@@ -175,6 +184,14 @@ class ProfileLoss(MarginLoss):
             return Hv - HZ @ (inverse @ (self.Z.T @ Hv))
 
         return now._replace(curvature=curvature)
+
+    def _with_gamma(self, f: Array, gamma: Array) -> LossAt:
+        """The loss at f + Z γ, with the ridge on γ in its value."""
+        effect, ridge = self.Z @ gamma, float(self._ridge @ gamma**2)
+        now = self.loss.at(f + effect)
+        offset = now.value - now.gradient @ (f + effect) if now.offset is None else now.offset
+        offset += float(now.gradient @ effect) + ridge
+        return now._replace(value=now.value + ridge, offset=offset)
 
     @staticmethod
     def times_hessian(at: LossAt, V: Array) -> Array:
@@ -193,4 +210,6 @@ class ProfileLoss(MarginLoss):
 
     def explains_all(self) -> bool:
         """Whether the columns alone order all pairs rightly."""
-        return self.at(np.zeros(len(self.Z))).value <= SEPARATED
+        self.at(np.zeros(len(self.Z)))
+        loss: Any = self.loss
+        return bool(loss.is_separated_by(self.Z @ self.gamma))
