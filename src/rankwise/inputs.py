@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
@@ -50,7 +49,7 @@ def as_objects(name: str, items: Any) -> NDArray[Any] | None:
     column, or a matrix of them.
     """
     values = as_array(items, name)
-    if sp.issparse(values):
+    if hasattr(values, "tocsr"):  # a sparse matrix
         return None
     try:
         plain = np.asarray(values)
@@ -204,7 +203,8 @@ def read_nuisance(nuisance: Any) -> Nuisance:
     """Columns of numbers as they are; a column of anything else becomes one for each value."""
     columns = frame_columns(nuisance)
     if columns is None:
-        array = nuisance.toarray() if sp.issparse(nuisance) else np.asarray(as_array(nuisance))
+        is_sparse = hasattr(nuisance, "tocsr")
+        array = nuisance.toarray() if is_sparse else np.asarray(as_array(nuisance))
         if array.ndim not in (1, 2) or 0 in array.shape:
             raise ValueError(f"nuisance has shape {array.shape}; expected a column or a table.")
         table = array.reshape(len(array), -1).T

@@ -131,5 +131,5 @@ def test_weights_too_far_apart_are_refused():
 
 def test_chunks_have_one_scale_of_weights():
     model = RankRLS().partial_fit([[0.0], [1.0]], [0, 1], sample_weight=[1.0, 2.0])
-    with pytest.raises(ValueError, match="one common factor"):
+    with pytest.raises(ValueError, match=r"one (common )?factor"):
         model.partial_fit([[0.0], [1.0]], [0, 1], sample_weight=[1e-200, 1e-200])

@@ -435,7 +435,8 @@ class RankRLS(ChunkedFit):
         loss, self.output_shape_ = ranking_loss(
             X.shape[0], target, self.cost, self.ties, self.group_weight, self.beta
         )
-        self._nuisance_names = [] if target.nuisance is None else target.nuisance.names
+        if target.nuisance is not None:
+            self._nuisance_names = target.nuisance.names
         return X, loss
 
     def _make_features(self, X: Any, loss: SquaredLoss, *, to_fit: bool) -> Features:

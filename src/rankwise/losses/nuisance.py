@@ -157,8 +157,8 @@ class ProfileLoss(MarginLoss):
     def at(self, f: NDArray[Any]) -> LossAt:
         """Newton's method over γ, then derivatives in f.
 
-        A step that moves scores by r is shortened by 1 + r, which is safe for the logistic loss, and
-        doubled as long as that helps.
+        A step that moves scores by r is shortened by 1 + r, which is safe for the logistic loss,
+        and doubled as long as that helps.
         """
         gamma = self.gamma
         now = self._with_gamma(f, gamma)
