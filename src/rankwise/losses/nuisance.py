@@ -189,7 +189,9 @@ class ProfileLoss(MarginLoss):
         """The loss at f + Z γ, with the ridge on γ in its value."""
         effect, ridge = self.Z @ gamma, float(self._ridge @ gamma**2)
         now = self.loss.at(f + effect)
-        offset = now.value - now.gradient @ (f + effect) if now.offset is None else now.offset
+        offset = now.offset
+        if offset is None:
+            offset = now.value - float(now.gradient @ (f + effect))
         offset += float(now.gradient @ effect) + ridge
         return now._replace(value=now.value + ridge, offset=offset)
 
