@@ -72,7 +72,7 @@ BUDGET = {
     "inspection": 338,
     "judge": 889,
     "leaderboard": 3597,
-    "losses": 615,
+    "losses": 617,
     "metrics": 1216,
     "model_selection": 1796,
     "persistence": 1404,
