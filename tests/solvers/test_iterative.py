@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwise import PairGraph, RankRLS, RankRLSCV, ScoreGraph
 from rankwise.losses import SquaredLoss
 from rankwise.machine import Progress
+from rankwise.model_selection import leave_group_out_predict
 from rankwise.solvers.least_squares import conjugate_gradients, krylov_path, minimize_iteratively
 
 
@@ -197,3 +198,7 @@ def test_a_search_over_many_categories_goes_by_iterations_and_chooses_as_folds_d
     )
     np.testing.assert_allclose(search.predict(wide), direct.predict(X), atol=1e-5)
     assert RankRLS().fit(X, y, groups).solver_ == "primal"
+    few = groups < 15  # leave-group-out keeps its shortcut
+    held_out = leave_group_out_predict(RankRLS(1e-3), wide[few], y[few], groups[few])
+    truth = leave_group_out_predict(RankRLS(1e-3), X[few].toarray(), y[few], groups[few])
+    np.testing.assert_allclose(held_out, truth, atol=1e-8)

@@ -35,12 +35,16 @@ from rankwise.inputs import Target, check_alphas, read_target
 from rankwise.losses import SquaredLoss
 from rankwise.losses.nuisance import nuisance_effects
 from rankwise.machine import Progress, calm
-from rankwise.model_selection.hold_out import Refit, dense_rows
+from rankwise.model_selection.candidates import Candidates
+from rankwise.model_selection.folds import Folds
+from rankwise.model_selection.hold_out import Refit, Units, dense_rows
 from rankwise.model_selection.task import LeastSquaresTask
 from rankwise.solvers import minimize
 
 if TYPE_CHECKING:
     from rankwise.estimators.sums import Sums
+
+MOST_REFITS = 10  # folds that are trained by iterations; more are dearer than a Gram matrix
 
 
 def has_fixed_features(model: Any) -> bool:
@@ -525,6 +529,25 @@ class RankRLSTask(LeastSquaresTask):
         self._model, self._X = model, X
         is_wide = is_searched_by_iterations(model.make_kernel(), X, model.solver)
         self.refits = is_wide and loss.nuisance is None
+
+    def held_out(self, folds: Folds, candidates: Candidates, progress: bool | None = None) -> Array:
+        """By iterations for a few folds of very wide sparse X, else by shortcut."""
+        self._choose_way(len(folds))
+        return super().held_out(folds, candidates, progress)
+
+    def coefficients_without(self, units: Units, candidates: Candidates) -> Array:
+        """The same for the models themselves."""
+        self._choose_way(len(units.members))
+        return super().coefficients_without(units, candidates)
+
+    def shortcut_for(self, units: Units) -> str:
+        """How `coefficients_without` leaves out the units."""
+        self._choose_way(len(units.members))
+        return super().shortcut_for(units)
+
+    def _choose_way(self, n_folds: int) -> None:
+        if self.refits and n_folds > MOST_REFITS:
+            self.refits, self._features = False, None
 
     def make_features(self) -> Features:
         """The features or the kernel matrix."""

@@ -96,7 +96,7 @@ def ndcg(
 def letor_ndcg(ranking: Ranking, *, k: int | None = None) -> GroupValues:
     r"""NDCG as the evaluation tools of the LETOR collections compute it.
 
-    .. math:: \mathrm{DCG@}k = \sum_{p=1}^{k} rac{2^{y_{(p)}} - 1}{\log_2 \max(p, 2)}
+    .. math:: \mathrm{DCG@}k = \sum_{p=1}^{k} \frac{2^{y_{(p)}} - 1}{\log_2 \max(p, 2)}
 
     Use it to compare with numbers published for LETOR. It differs from `ndcg` in three points: the
     first two places count alike, tied scores stay in the order of rows, and a group without
