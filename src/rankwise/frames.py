@@ -77,6 +77,16 @@ def narwhals_frame(X: Any) -> Any:
     return frame if hasattr(frame, "columns") else None
 
 
+def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Some rows of items of any kind: a frame, an array, a sparse matrix or a list."""
+    frame = narwhals_frame(X)
+    if frame is not None:
+        return frame[rows.tolist()].to_native()
+    from sklearn.utils import _safe_indexing
+
+    return _safe_indexing(X, rows)
+
+
 def column_names(X: Any) -> list[str] | None:
     """Names of the columns of a frame; None for anything else."""
     frame = _known(X)

@@ -36,14 +36,14 @@ from rankwise.estimators.columns import Columns, Views
 from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.problem import check_rows
 from rankwise.estimators.rank_rls import RankRLS
-from rankwise.frames import as_frame, check_same_index
+from rankwise.frames import as_frame, check_same_index, take_rows
 from rankwise.groups import encode_groups
 from rankwise.inputs import as_whole, check_option, read_target
 from rankwise.machine import Progress, calm, track
 from rankwise.metrics import get_metric
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.curves import mean_defined, standard_error
-from rankwise.model_selection.later import label_rows, later_blocks, take_rows, take_target
+from rankwise.model_selection.later import label_rows, later_blocks, take_target
 from rankwise.model_selection.scoring import predict_items
 from rankwise.rows import row_products
 from rankwise.text_tables import Table

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils import check_consistent_length
 
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.problem import check_something_to_rank, one_output
-from rankwise.frames import check_same_index
+from rankwise.frames import as_array, check_same_index, take_rows
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import Groups, encode_groups
 from rankwise.inputs import Target, as_scores, check_length, split_weighted
@@ -152,8 +152,9 @@ class SemiSupervisedMixin(RankerMixin):
             scored = np.flatnonzero(~np.isnan(y.reshape(len(y), -1)).any(axis=1))
             if not len(scored):
                 raise ValueError("score needs rows with a score, but y is all NaN.")
-            data = (X, y, groups, sample_weight)
-            X, y, groups, sample_weight = (
-                None if each is None else _safe_indexing(each, scored) for each in data
+            X, y = take_rows(X, scored), y[scored]
+            groups, sample_weight = (
+                None if each is None else np.asarray(as_array(each))[scored]
+                for each in (groups, sample_weight)
             )
         return super().score(X, y, groups, sample_weight)

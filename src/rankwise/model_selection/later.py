@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import _safe_indexing
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets.times import as_times, in_days
-from rankwise.frames import as_array, as_frame, narwhals_frame
+from rankwise.frames import as_array, take_rows
 from rankwise.groups import Groups, encode_groups
 from rankwise.inputs import Nuisance, Target
 from rankwise.machine import track
@@ -99,14 +98,6 @@ def later_curves(
     by_group, labels = _judge(target, held, metrics)
     n_folds = len(blocks) - 1
     return HeldOutCurves(candidates, by_group, labels, LATER, n_folds, True, held)
-
-
-def take_rows(X: Any, rows: Indices) -> Any:
-    """Some rows of items of any kind."""
-    frame = narwhals_frame(X)
-    if frame is not None and as_frame(X) is not None:
-        return frame[rows.tolist()].to_native()
-    return _safe_indexing(X, rows)
 
 
 def take_target(target: Target, rows: Indices) -> Target:
