@@ -61,12 +61,12 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 1104,
+    ".": 1110,
     "_compiled": 227,
     "cli": 2831,
     "dask": 364,
     "datasets": 2786,
-    "estimators": 5036,
+    "estimators": 5037,
     "features": 699,
     "graphs": 1261,
     "inspection": 338,
@@ -74,7 +74,7 @@ BUDGET = {
     "leaderboard": 3597,
     "losses": 617,
     "metrics": 1215,
-    "model_selection": 1796,
+    "model_selection": 1790,
     "persistence": 1404,
     "plot": 651,
     "report": 1300,
