@@ -82,9 +82,11 @@ def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
     frame = narwhals_frame(X)
     if frame is not None:
         return frame[rows.tolist()].to_native()
+    if hasattr(X, "tocsr"):
+        return X.tocsr()[rows]
     from sklearn.utils import _safe_indexing
 
-    return _safe_indexing(X, rows)
+    return _safe_indexing(X if hasattr(X, "__getitem__") else np.asarray(X), rows)
 
 
 def column_names(X: Any) -> list[str] | None:

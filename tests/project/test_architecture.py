@@ -61,7 +61,7 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 1110,
+    ".": 1112,
     "_compiled": 227,
     "cli": 2831,
     "dask": 364,
@@ -71,15 +71,15 @@ BUDGET = {
     "graphs": 1261,
     "inspection": 338,
     "judge": 889,
-    "leaderboard": 3597,
+    "leaderboard": 3588,
     "losses": 617,
     "metrics": 1215,
-    "model_selection": 1790,
+    "model_selection": 1789,
     "persistence": 1404,
     "plot": 651,
-    "report": 1300,
+    "report": 1299,
     "solvers": 1853,
-    "uncertainty": 997,
+    "uncertainty": 992,
 }
 CODE_LINES_OF_A_FILE = 400
 

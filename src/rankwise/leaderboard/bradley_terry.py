@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
@@ -15,7 +14,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators.rank_logistic import RankLogistic
 from rankwise.inputs import check_option
-from rankwise.leaderboard.jackknife import LeaveOut, jackknife
+from rankwise.leaderboard.jackknife import LeaveOut, LocalSpread
 from rankwise.leaderboard.least_squares import LeastSquares, alpha_grid, best_alpha, trusted_alpha
 from rankwise.leaderboard.likelihood import (
     VERDICTS,
@@ -28,12 +27,12 @@ from rankwise.leaderboard.resampling import KeptMeans, Units
 from rankwise.leaderboard.solving import RatingSystem, Solution
 from rankwise.leaderboard.tally import Tally
 from rankwise.machine import Progress
-from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
+from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
 
 EVERY = 2  # so many of the alphas of the grid are left out: each needs a fit
 
 
-class BradleyTerry:
+class BradleyTerry(LocalSpread):
     """``(1/W) Σ ω ℓ(r_i − r_j + zᵀγ) + α ‖r‖²``, ℓ being minus the log likelihood of a verdict.
 
     Item i beats j with the probability σ(r_i − r_j + zᵀγ) (Bradley and Terry, Rank analysis of
@@ -132,19 +131,6 @@ class BradleyTerry:
         working = replace(tally, weight=tally.weight * bend, target=margins - derivatives.m / bend)
         shift = 2 * alpha * tally.total_weight / working.total_weight
         return self.system.of(working), shift
-
-    def spread(
-        self,
-        solution: Solution,
-        alpha: float,
-        clusters: Indices | None,
-        rng: np.random.Generator,
-        thin: NDArray[np.bool_],
-    ) -> Spread:
-        """Errors of ratings and effects, by leaving out every comparison or cluster."""
-        system, shift = self.local(solution, alpha)
-        is_prior = self.system.has_prior
-        return jackknife(system, solution, shift, clusters, rng, thin, is_prior=is_prior)
 
     def resample(
         self,

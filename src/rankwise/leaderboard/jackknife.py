@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any
 
@@ -300,3 +301,26 @@ def _sketched_leverages(
 
 def _signs(size: int, rng: np.random.Generator) -> Array:
     return np.where(rng.integers(2, size=size, dtype=np.int8), 1.0, -1.0)
+
+
+class LocalSpread(ABC):
+    """The errors of a model whose solution is that of least squares nearby."""
+
+    system: RatingSystem
+
+    @abstractmethod
+    def local(self, solution: Solution, alpha: float) -> tuple[RatingSystem, float]:
+        """Least squares with the same solution and curvature, and their alpha."""
+
+    def spread(
+        self,
+        solution: Solution,
+        alpha: float,
+        clusters: Indices | None,
+        rng: np.random.Generator,
+        thin: NDArray[np.bool_],
+    ) -> Spread:
+        """Errors of ratings and effects, by leaving out every comparison or cluster."""
+        system, shift = self.local(solution, alpha)
+        is_prior = self.system.has_prior
+        return jackknife(system, solution, shift, clusters, rng, thin, is_prior=is_prior)

@@ -6,16 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.rank_rls import RankRLS
-from rankwise.leaderboard.jackknife import jackknife
+from rankwise.leaderboard.jackknife import LocalSpread
 from rankwise.leaderboard.resampling import KeptMeans, Units, resample
 from rankwise.leaderboard.solving import RatingSystem, Solution
 from rankwise.leaderboard.tally import Tally
-from rankwise.uncertainty.jackknife import Spread
 
 EIGEN_LIMIT = 3000  # items or features; with more, ten folds of comparisons are held out
 RELATIVE = np.logspace(-5, 3, 33)  # alphas, from almost no regularization to a very strong one
@@ -23,7 +21,7 @@ LEAST_TRUST = 3e-3  # of a prior; below, its variance would be any number
 BLOCK = 2**22  # numbers
 
 
-class LeastSquares:
+class LeastSquares(LocalSpread):
     """``(1/W) Σ ω (δ − (r_i − r_j + zᵀγ))² + α ‖r‖²``; with features α ‖w‖² and r = X w.
 
     A model of the outcomes of a `Tally` has these methods. The margin of a comparison is
@@ -83,19 +81,6 @@ class LeastSquares:
     def local(self, solution: Solution, alpha: float) -> tuple[RatingSystem, float]:
         """The least squares that have this solution, and their alpha: these themselves."""
         return self.system, alpha
-
-    def spread(
-        self,
-        solution: Solution,
-        alpha: float,
-        clusters: Indices | None,
-        rng: np.random.Generator,
-        thin: NDArray[np.bool_],
-    ) -> Spread:
-        """Errors of ratings and effects, by leaving out every comparison or cluster."""
-        system, shift = self.local(solution, alpha)
-        is_prior = self.system.has_prior
-        return jackknife(system, solution, shift, clusters, rng, thin, is_prior=is_prior)
 
     def resample(
         self,

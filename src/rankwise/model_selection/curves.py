@@ -50,13 +50,21 @@ def score_groups(
     groups, Y = Groups(codes, labels), graph.scores.reshape(graph.n_items, -1)
     if not np.isfinite(held).all():
         raise ValueError("held-out scores overflow; scale the features, or use larger alphas.")
-    scores = np.empty((len(labels), held.shape[2], Y.shape[1]))
+    scores = metric_by_group(metric, Y, groups, graph.item_weights, held)
+    return scores, graph.group_labels[labels // len(folds)]
+
+
+def metric_by_group(
+    metric: Metric, Y: Array, groups: Groups, weight: Array | None, held: Array
+) -> Array:
+    """The metric of held-out scores, shape (n_groups, n_candidates, n_outputs)."""
+    scores = np.empty((groups.n_groups, held.shape[2], Y.shape[1]))
     for j in range(Y.shape[1]):
-        targets = Targets(np.ascontiguousarray(Y[:, j]), groups, graph.item_weights)
+        targets = Targets(np.ascontiguousarray(Y[:, j]), groups, weight)
         for k in range(held.shape[2]):
             ranking = Ranking(targets, np.ascontiguousarray(held[:, j, k]))
             scores[:, k, j] = metric.by_group(ranking).values
-    return scores, graph.group_labels[labels // len(folds)]
+    return scores
 
 
 def from_disagreement(metric: Metric, disagreement: Array) -> Array:

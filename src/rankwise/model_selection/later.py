@@ -15,8 +15,7 @@ from rankwise.groups import Groups, encode_groups
 from rankwise.inputs import Nuisance, Target
 from rankwise.machine import track
 from rankwise.metrics import Metric
-from rankwise.metrics.ranking import Ranking, Targets
-from rankwise.model_selection.curves import HeldOutCurves
+from rankwise.model_selection.curves import HeldOutCurves, metric_by_group
 
 LATER = "later groups"
 N_BLOCKS = 6  # in the order of time; all but the first are judged
@@ -123,13 +122,8 @@ def _judge(
     scored = ~np.isnan(held).any(axis=(1, 2))
     known = take_target(target, np.flatnonzero(scored))
     Y, groups = known.y.reshape(len(known.y), -1), known.groups or encode_groups(None, 0)
-    by_group = {}
-    for metric in metrics:
-        values = np.empty((groups.n_groups, held.shape[2], Y.shape[1]))
-        for j in range(Y.shape[1]):
-            targets = Targets(np.ascontiguousarray(Y[:, j]), groups, known.weight)
-            for k in range(held.shape[2]):
-                ranking = Ranking(targets, np.ascontiguousarray(held[scored, j, k]))
-                values[:, k, j] = metric.by_group(ranking).values
-        by_group[metric.name] = values
+    by_group = {
+        metric.name: metric_by_group(metric, Y, groups, known.weight, held[scored])
+        for metric in metrics
+    }
     return by_group, groups.labels

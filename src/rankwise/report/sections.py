@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import t as student
-from sklearn.utils import _safe_indexing
 
 from rankwise.arrays import Array, Indices
 from rankwise.errors import UndefinedMetricError
 from rankwise.estimators.anatomy import transform_step
 from rankwise.estimators.base import ranks_in_groups
+from rankwise.frames import take_rows
 from rankwise.inspection import Contributions, permutation_importance
 from rankwise.inspection.feature_curves import feature_curves, has_curves
 from rankwise.metrics import Metric
@@ -22,7 +22,6 @@ from rankwise.metrics.evaluation import usual_metrics
 from rankwise.metrics.registry import MetricName, get_metrics
 from rankwise.report.items import ScoredItems, Subject, as_text, short_numbers
 from rankwise.uncertainty import CalibratedRanker
-from rankwise.uncertainty.jackknife import take_rows
 
 LISTED_GROUPS = 20_000
 BINS = 20
@@ -369,7 +368,7 @@ def describe_losses(subject: Subject, metric: Metric) -> dict[str, Any] | None:
     rows = scored.rows[kept]
     labels = None if scored.is_one_list else scored.groups.codes[kept]
     shuffled = permutation_importance(
-        *(subject.model, _safe_indexing(X, rows), scored.y[kept], labels),
+        *(subject.model, take_rows(X, rows), scored.y[kept], labels),
         scoring=metric,
         n_repeats=2,
     )

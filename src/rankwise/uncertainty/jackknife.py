@@ -16,15 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.stats import t as student
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.anatomy import fit_ranker, last_step, transform_items
 from rankwise.estimators.rank_rls import RankRLS
+from rankwise.frames import take_rows
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.inputs import as_scores, check_option, make_target, split_weighted
@@ -423,13 +422,6 @@ def exact_ranker(model: Any) -> RankRLS | None:
     ranker = last_step(model)
     ranker = getattr(ranker, "best_estimator_", ranker)
     return ranker if isinstance(ranker, RankRLS) else None
-
-
-def take_rows(X: Any, rows: Indices) -> Any:
-    """Some rows of an array, a sparse matrix, a data frame or a list."""
-    if sp.issparse(X):
-        return X.tocsr()[rows]
-    return _safe_indexing(X if hasattr(X, "__getitem__") else np.asarray(X), rows)
 
 
 def rows_of_pairs(
